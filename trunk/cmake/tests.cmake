@@ -1,0 +1,37 @@
+# The pure tests link without ST, so that a leak of I/O into a lower layer is a link error.
+find_package(GTest REQUIRED)
+
+function(weir_test_binary name)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPS" ${ARGN})
+  set(sources)
+  foreach(folder ${ARG_FOLDERS})
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/${folder}/*.cc)
+    list(APPEND sources ${found})
+  endforeach()
+  if(sources)
+    add_executable(${name} ${sources})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+    target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  endif()
+endfunction()
+
+weir_test_binary(weir-unit-tests FOLDERS base media proto stream DEPS weir_proto weir_stream GTest::gtest_main GTest::gmock)
+# Coroutine tests bring their own main (test/support/io_main.cc): the scheduler must be up before the first test.
+weir_test_binary(weir-component-tests FOLDERS io net session app support/io DEPS weir_app GTest::gtest GTest::gmock)
+
+# Fuzz targets: gcc replays the corpora; scripts/fuzz builds them with clang's libFuzzer.
+file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzz.cc)
+foreach(source ${fuzzers})
+  get_filename_component(target ${source} NAME_WE)
+  string(REPLACE "_" "-" target ${target})
+  add_executable(${target} ${source} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
+  target_link_libraries(${target} PRIVATE weir_app)
+endforeach()
+
+# Micro-benchmarks.
+find_package(benchmark QUIET)
+file(GLOB_RECURSE micro CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/micro/*.cc)
+if(benchmark_FOUND AND micro)
+  add_executable(weir-micro-bench ${micro})
+  target_link_libraries(weir-micro-bench PRIVATE weir_app benchmark::benchmark_main)
+endif()
