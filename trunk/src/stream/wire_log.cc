@@ -105,13 +105,16 @@ void WireLog::write(ByteSpan bytes) {
 
 void WireLog::end_entry() {
   if (listener_) {
-    listener_->on_append();
+    listener_->on_log_change();
   }
 }
 
 void WireLog::forget_start() {
   has_start_ = false;
   start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
+  if (listener_) {
+    listener_->on_log_change();
+  }
 }
 
 size_t WireLog::gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const {

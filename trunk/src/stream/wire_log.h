@@ -58,10 +58,10 @@ struct Cursor {
   uint64_t position() const { return block->start + offset; }
 };
 
-// Told after each entry. Must not yield.
+// Told after each entry, and when the log lost its start. Must not yield.
 class LogListener {
  public:
-  virtual void on_append() = 0;
+  virtual void on_log_change() = 0;
 
  protected:
   ~LogListener() = default;
