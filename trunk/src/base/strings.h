@@ -40,7 +40,8 @@ inline constexpr size_t kMaxEditDistanceText = 64;
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate nearest to a (mistyped) name, ignoring case; empty when none is near: more than a third of the name
-// would have to change. The first one wins a tie.
+// The candidate nearest to a (mistyped) name, ignoring case; empty when none is near, that is when more than a third of
+// the name would have to change. The first one wins a tie.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // %XX decoded; a % without two hex digits stays as it is. '+' becomes a space only when asked for.

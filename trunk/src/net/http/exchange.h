@@ -52,7 +52,7 @@ class HttpExchange {
   virtual const HttpRequest& request() const = 0;
   virtual const io::SocketAddress& peer() const = 0;
 
-  // Address and port that the client connected to.
+  // Address and port that the client connected to. Not after detach().
   virtual io::SocketAddress local() const = 0;
 
   // Fields that every answer of this route carries (CORS); for the handler that writes its own head after detach().

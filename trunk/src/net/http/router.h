@@ -30,7 +30,7 @@ struct HttpRoute {
 class HttpRouter {
  public:
   // `defaults` are for requests that no route takes: whether a 404 is JSON, whether it carries CORS fields.
-  explicit HttpRouter(HttpRouteOptions defaults = {}) : defaults_(defaults) {}
+  explicit HttpRouter(HttpRouteOptions defaults = {});
 
   // "/api/v1/streams" takes itself and what lies below ("/api/v1/streams/7", not "/api/v1/streamsx"). "/" takes all.
   void add_prefix(std::string prefix, HttpRouteOptions options, HttpHandler handler);

@@ -22,7 +22,7 @@ namespace weir::net {
 
 struct HttpServerOptions {
   HttpLimits limits;
-  Millis header_timeout{10'000};  // from the first byte of a request (or the accept) to the end of its header
+  Millis header_timeout{10'000};  // from the accept, or the first byte of a later request, to the end of its header
   Millis body_timeout{20'000};    // from the end of the header to the end of the body
   Millis idle_timeout{30'000};    // between two requests
   Millis write_timeout{20'000};   // for each part of an answer
