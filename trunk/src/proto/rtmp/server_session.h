@@ -129,8 +129,8 @@ class ServerSession {
   static constexpr uint32_t kMinAckWindow = 1024;  // smaller windows of a peer are taken as this
 
   explicit ServerSession(const SessionOptions& options = {});
-  ServerSession(ServerSession&&) noexcept = default;
-  ServerSession& operator=(ServerSession&&) noexcept = default;
+  ServerSession(ServerSession&&) noexcept;
+  ServerSession& operator=(ServerSession&&) noexcept;
   ~ServerSession();
 
   // Returns how many bytes were consumed; 0 while events wait and after an error.
