@@ -1,0 +1,57 @@
+// Fanout: the pumps of the process. Sessions hand a connection over to it when playing begins.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "io/coroutine.h"
+#include "net/merge_window.h"
+#include "net/pump.h"
+#include "stream/registry.h"
+
+namespace weir::net {
+
+class Fanout {
+ public:
+  Fanout(stream::Registry& registry, const PumpOptions& options, MergeWindow window);
+  ~Fanout();  // stop() must have been called
+  Fanout(const Fanout&) = delete;
+  Fanout& operator=(const Fanout&) = delete;
+
+  // From now on the connection belongs to the pump of the stream and format. It waits there while nobody publishes.
+  // `client` must have its role and key set.
+  void play(const stream::StreamKey& key,
+            const stream::Format& format,
+            std::unique_ptr<io::TcpStream> stream,
+            std::unique_ptr<PlayerProtocol> protocol,
+            std::unique_ptr<Client> client);
+
+  // Players of a stream, over all formats.
+  size_t players(const stream::StreamKey& key) const;
+
+  size_t pumps() const { return pumps_.size(); }
+
+  MergeWindow& window() { return window_; }
+
+  PumpStats& stats() { return stats_; }
+
+  const PumpStats& stats() const { return stats_; }
+
+  // Yields. Ends all players with kServerStopping.
+  void stop();
+
+ private:
+  friend class Pump;
+  Pump* pump_for(const stream::StreamKey& key, const stream::Format& format);
+
+  stream::Registry& registry_;
+  PumpOptions options_;
+  MergeWindow window_;
+  PumpStats stats_;
+  std::map<std::pair<const stream::Stream*, const stream::Format*>, std::unique_ptr<Pump>> pumps_;
+  io::TaskGroup tasks_;
+  bool stopping_ = false;
+};
+
+}  // namespace weir::net
