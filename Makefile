@@ -19,11 +19,13 @@ build: objs/config.mk
 	@cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
 	@$(MAKE) --no-print-directory links
 
-# objs/weir and objs/weir-bench are those of the configured variant.
+# objs/weir and objs/weir-bench are those of the configured variant; objs/www/ is what the server serves.
 .PHONY: links
 links:
 	@for b in weir weir-bench; do if [ -x $(BUILD)/$$b ]; then ln -sfn $(VARIANT)/$$b objs/$$b; fi; done
 	@ln -sfn $(VARIANT)/compile_commands.json objs/compile_commands.json
+	@mkdir -p objs/www; for f in trunk/www/*; do case $$f in *'*' | */package*.json | */node_modules) ;; \
+	  *) cp -ru "$$f" objs/www/ ;; esac; done
 
 objs/config.mk:
 	@./configure
