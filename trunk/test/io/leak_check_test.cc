@@ -32,7 +32,7 @@ TEST(LeakCheckTest, FindsALeakFromInsideACoroutine) {
     auto leak = [] {
         go([] {
             for (int i = 0; i < 50; i++) {
-                void* volatile block = std::malloc(333);
+                [[maybe_unused]] void* volatile block = std::malloc(333);
                 block = nullptr;
             }
         }).join();

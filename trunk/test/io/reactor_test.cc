@@ -28,7 +28,8 @@ class Probe final : public EventHandler {
         calls++;
         last = ready;
         if (action) {
-            action();
+            auto run = action;  // which may destroy the action, and this
+            run();
         }
     }
 
@@ -178,9 +179,6 @@ TEST(ReactorTest, HandlerMayDestroyItself) {
     run_reactor();
     probe->action = [&] { probe.reset(); };
     probe->fire();
-    // The std::function that runs is destroyed by its own body: keep what it needs alive until it returns.
-    auto keep = std::make_shared<std::function<void()>>(std::move(probe->action));
-    probe->action = [keep] { (*std::shared_ptr<std::function<void()>>(keep))(); };
     run_reactor();
     EXPECT_EQ(probe, nullptr);
 }

@@ -134,7 +134,7 @@ TEST(TcpStreamTest, CarriesFarMoreThanTheSocketBuffers) {
             break;
         }
         for (size_t i = 0; i < *got; i++) {
-            wrong += buffer[i] == static_cast<uint8_t>((received + i) * 7 >> 3) ? 0 : 1;
+            wrong += buffer[i] == static_cast<uint8_t>((received + i) * 7 >> 3) ? 0U : 1U;
         }
         received += *got;
     }
