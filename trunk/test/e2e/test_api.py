@@ -2,6 +2,7 @@
 
 import re
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -15,10 +16,9 @@ def get(url, method="GET", headers=None):
     request = urllib.request.Request(url, method=method, headers=headers or {})
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
-            return answer.status, dict(answer.headers.lower_items() if hasattr(answer.headers, "lower_items")
-                                       else ((k.lower(), v) for k, v in answer.headers.items())), answer.read()
+            return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
     except urllib.error.HTTPError as error:
-        return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read()
+        return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
 
 
 @pytest.mark.smoke

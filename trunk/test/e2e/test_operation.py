@@ -2,14 +2,16 @@
 
 import re
 import signal
+import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from flv import HttpFlv
 from media import play_curl, publisher
-from weir import BINARY, SANITIZED, TOP, accepts
+from weir import BINARY, TOP, accepts, free_port
 
 
 def call(*arguments, seconds=15):
@@ -95,23 +97,20 @@ def test_one_summary_line_when_a_client_leaves(weir, folder):
 
 
 def test_listens_on_ipv6_and_several_addresses(new_weir):
-    from weir import free_port
-    import socket
     extra = free_port()
     server = new_weir(f"listen [::1]:{extra};").start()
     assert accepts(server.rtmp_port)
     socket.create_connection(("::1", extra), 2).close()
 
 
-@pytest.mark.skipif(SANITIZED, reason="memory of the sanitizer's") if SANITIZED else (lambda test: test)
 def test_idle_process_is_small_and_quiet(weir):
     time.sleep(1)
-    status = (TOP / f"/proc/{weir.process.pid}/status").read_text()
+    status = Path(f"/proc/{weir.process.pid}/status").read_text()
     resident_kib = int(re.search(r"VmRSS:\s+(\d+)", status)[1])
     assert resident_kib < 12 * 1024, f"{resident_kib} KiB resident"
 
     def wakeups():
-        text = (TOP / f"/proc/{weir.process.pid}/task/{weir.process.pid}/status").read_text()
+        text = Path(f"/proc/{weir.process.pid}/task/{weir.process.pid}/status").read_text()
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.M)[1])
     before = wakeups()
     time.sleep(3)
