@@ -99,6 +99,10 @@ class TcpStream final : private EventHandler {
   // shutdown() or close(); kTimeout, kInterrupted, kSystem.
   Result<size_t> read_some(std::span<uint8_t> out, Deadline deadline);
 
+  // Yields. Until a read would not block (or the peer closed). kTimeout, kInterrupted, kClosed when closed here.
+  Error wait_readable(Deadline deadline);
+  Error wait_writable(Deadline deadline);
+
   // Yields. Fills `out`; kClosed when the peer ends before that.
   Error read_full(std::span<uint8_t> out, Deadline deadline);
 

@@ -250,6 +250,22 @@ Result<size_t> TcpStream::read_some(std::span<uint8_t> out, Deadline deadline) {
     }
 }
 
+Error TcpStream::wait_readable(Deadline deadline) {
+    if (current().spend_io_budget()) {
+        yield();
+    }
+    if (current().interrupted()) {
+        return interrupted_error();
+    }
+    WEIR_TRY(wait(readable_, reader_, deadline, "nothing received in time"));
+    return closed_ ? closed_here() : Error();
+}
+
+Error TcpStream::wait_writable(Deadline deadline) {
+    WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
+    return closed_ ? closed_here() : Error();
+}
+
 Error TcpStream::read_full(std::span<uint8_t> out, Deadline deadline) {
     while (!out.empty()) {
         WEIR_TRY_ASSIGN(size_t bytes, read_some(out, deadline));

@@ -25,7 +25,12 @@ Client::Client(ClientTable& table, const char* transport, std::string ip)
   table_.add(*this);
 }
 
-Client::~Client() { table_.remove(*this); }
+Client::~Client() {
+  table_.remove(*this);
+  if (budget_) {
+    budget_->give_back();
+  }
+}
 
 void Client::log_summary(std::string_view reason) const {
   const double seconds = static_cast<double>((MonoClock::now() - since_).count()) / 1e6;

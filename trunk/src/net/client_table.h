@@ -18,6 +18,28 @@ enum class ClientRole : uint8_t { kConnecting, kPublisher, kPlayer };
 
 std::string_view to_string(ClientRole role);
 
+// The limit on connections of all listeners together.
+class ConnectionBudget {
+ public:
+  explicit ConnectionBudget(size_t limit) : limit_(limit) {}
+
+  // False when the limit is reached; counted in refused().
+  bool take();
+
+  void give_back() { used_--; }
+
+  size_t used() const { return used_; }
+
+  size_t limit() const { return limit_; }
+
+  uint64_t refused() const { return refused_; }
+
+ private:
+  size_t limit_;
+  size_t used_ = 0;
+  uint64_t refused_ = 0;
+};
+
 class ClientTable;
 
 class Client {
@@ -25,6 +47,10 @@ class Client {
   // `transport`: a literal, "rtmp", "flv", "ws-flv". The id is made here: its letter, then 7 random characters.
   Client(ClientTable& table, const char* transport, std::string ip);
   ~Client();
+
+  // Gives a place that was taken from the budget back when this client is gone.
+  void hold(ConnectionBudget& budget) { budget_ = &budget; }
+
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -60,6 +86,7 @@ class Client {
   friend class ClientTable;
 
   ClientTable& table_;
+  ConnectionBudget* budget_ = nullptr;
   const char* transport_;
   char id_[9];
   std::string ip_;
@@ -106,28 +133,6 @@ class ClientTable {
   size_t size_ = 0;
   uint64_t total_ = 0;
   MonoTime sampled_at_{};
-};
-
-// The limit on connections of all listeners together.
-class ConnectionBudget {
- public:
-  explicit ConnectionBudget(size_t limit) : limit_(limit) {}
-
-  // False when the limit is reached; counted in refused().
-  bool take();
-
-  void give_back() { used_--; }
-
-  size_t used() const { return used_; }
-
-  size_t limit() const { return limit_; }
-
-  uint64_t refused() const { return refused_; }
-
- private:
-  size_t limit_;
-  size_t used_ = 0;
-  uint64_t refused_ = 0;
 };
 
 }  // namespace weir::net

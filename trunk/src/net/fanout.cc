@@ -5,18 +5,17 @@
 
 namespace weir::net {
 
-Fanout::Fanout(stream::Registry& registry, const PumpOptions& options, MergeWindow window)
-    : registry_(registry), options_(options), window_(window) {}
+Fanout::Fanout(stream::Registry& registry) : registry_(registry) {}
 
 Fanout::~Fanout() { WEIR_CHECK(pumps_.empty()); }
 
-Pump* Fanout::pump_for(const stream::StreamKey& key, const stream::Format& format) {
-  stream::Stream& stream = registry_.get_or_create(key, MonoClock::now());
+Pump* Fanout::pump_for(const stream::StreamKey& key, const stream::Format& format, const PlayRules& rules) {
+  stream::Stream& stream = registry_.get_or_create(key, rules.stream, MonoClock::now());
   std::unique_ptr<Pump>& slot = pumps_[{&stream, &format}];
   if (slot) {
     return slot.get();
   }
-  slot = std::make_unique<Pump>(*this, stream, format, options_);
+  slot = std::make_unique<Pump>(*this, stream, format, rules.pump);
   Pump* pump = slot.get();
   Error spawned = tasks_.spawn("pump", io::StackSize::kNormal, [this, pump, &stream, &format] {
     pump->run();
@@ -32,16 +31,17 @@ Pump* Fanout::pump_for(const stream::StreamKey& key, const stream::Format& forma
   return pump;
 }
 
-void Fanout::play(const stream::StreamKey& key,
+void Fanout::play(const PlayRules& rules,
                   const stream::Format& format,
                   std::unique_ptr<io::TcpStream> stream,
                   std::unique_ptr<PlayerProtocol> protocol,
                   std::unique_ptr<Client> client) {
-  Pump* pump = stopping_ ? nullptr : pump_for(key, format);
+  Pump* pump = stopping_ ? nullptr : pump_for(client->key, format, rules);
   if (!pump) {
     client->log_summary(to_string(stopping_ ? EndReason::kServerStopping : EndReason::kSystemError));
     return;
   }
+  stream->apply(rules.socket);
   pump->add(std::move(stream), std::move(protocol), std::move(client));
 }
 
@@ -55,10 +55,10 @@ size_t Fanout::players(const stream::StreamKey& key) const {
   return count;
 }
 
-void Fanout::stop() {
+void Fanout::stop(io::Deadline deadline) {
   stopping_ = true;
   tasks_.interrupt_all();
-  if (Error late = tasks_.join_all(io::Deadline::after(Seconds(5)))) {
+  if (Error late = tasks_.join_all(deadline)) {
     log::error("stopping the players: {}", late.message());
   }
 }

@@ -12,16 +12,23 @@
 
 namespace weir::net {
 
+// What the configuration says about one play (policy.h gives it).
+struct PlayRules {
+  PumpOptions pump;
+  stream::StreamOptions stream;
+  io::StreamOptions socket;
+};
+
 class Fanout {
  public:
-  Fanout(stream::Registry& registry, const PumpOptions& options, MergeWindow window);
+  explicit Fanout(stream::Registry& registry);
   ~Fanout();  // stop() must have been called
   Fanout(const Fanout&) = delete;
   Fanout& operator=(const Fanout&) = delete;
 
-  // From now on the connection belongs to the pump of the stream and format. It waits there while nobody publishes.
-  // `client` must have its role and key set.
-  void play(const stream::StreamKey& key,
+  // From now on the connection belongs to the pump of the stream (client->key) and format. It waits there while nobody
+  // publishes. The rules of the first player of a pump hold for all of its players.
+  void play(const PlayRules& rules,
             const stream::Format& format,
             std::unique_ptr<io::TcpStream> stream,
             std::unique_ptr<PlayerProtocol> protocol,
@@ -32,21 +39,20 @@ class Fanout {
 
   size_t pumps() const { return pumps_.size(); }
 
-  MergeWindow& window() { return window_; }
+  MergeWindow& automatic_window() { return window_; }
 
   PumpStats& stats() { return stats_; }
 
   const PumpStats& stats() const { return stats_; }
 
   // Yields. Ends all players with kServerStopping.
-  void stop();
+  void stop(io::Deadline deadline);
 
  private:
   friend class Pump;
-  Pump* pump_for(const stream::StreamKey& key, const stream::Format& format);
+  Pump* pump_for(const stream::StreamKey& key, const stream::Format& format, const PlayRules& rules);
 
   stream::Registry& registry_;
-  PumpOptions options_;
   MergeWindow window_;
   PumpStats stats_;
   std::map<std::pair<const stream::Stream*, const stream::Format*>, std::unique_ptr<Pump>> pumps_;

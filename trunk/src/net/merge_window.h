@@ -1,10 +1,8 @@
-// MergeWindow: how long a player's media may be held back so that several messages go out in one write (mw_latency).
+// MergeWindow: how long a player's media is held back so that several messages go out in one write (mw_latency auto).
 //
-// Writes are what fan-out costs (doc/adr/0005-fan-out.md). A fixed window is as configured. The automatic one is 0 while
-// the media thread is idle for most of the time and widens to kWidest as it fills: one value for the process.
+// Writes are what fan-out costs (doc/adr/0005-fan-out.md). The window is 0 while the media thread is idle for most of the
+// time and widens to kWidest as it fills: one value for the process.
 #pragma once
-
-#include <optional>
 
 #include "base/clock.h"
 
@@ -17,26 +15,22 @@ class MergeWindow {
   static constexpr double kNarrow = 0.20;  // idler than this: it shrinks; between the two it stays
   static constexpr Millis kPeriod{100};
 
-  // Without a value: automatic.
-  explicit MergeWindow(std::optional<Millis> fixed) : fixed_(fixed), window_(fixed.value_or(Millis(0))) {}
-
   Millis window() const { return window_; }
 
   // Called by the pumps at each pass; looks at the busy share once per period.
   template <typename BusyShare>
   void update(MonoTime now, BusyShare&& busy_share) {
-    if (!fixed_ && now >= next_) {
+    if (now >= next_) {
       next_ = now + kPeriod;
       adapt(busy_share());
     }
   }
 
-  // One step of the automatic window; `busy` is the share of time spent working, 0 to 1.
+  // One step; `busy` is the share of time spent working, 0 to 1.
   void adapt(double busy);
 
  private:
-  std::optional<Millis> fixed_;
-  Millis window_;
+  Millis window_{0};
   MonoTime next_{};
 };
 

@@ -28,6 +28,8 @@ Pump::~Pump() {
   stream_.detach(*muxer_);
 }
 
+Millis Pump::window() const { return options_.merge_window.value_or(fanout_.automatic_window().window()); }
+
 PumpStats& Pump::stats() { return fanout_.stats(); }
 
 PlayerList* Pump::list_of(Player::State state) {
@@ -88,7 +90,7 @@ void Pump::run() {
     }
     MonoTime now = MonoClock::now();
     woken_ = false;
-    fanout_.window().update(now, &io::busy_share);
+    fanout_.automatic_window().update(now, &io::busy_share);
     start_waiting(now);
     pass(now);
     now = MonoClock::now();
@@ -123,7 +125,7 @@ bool Pump::first_is_behind() const {
 Micros Pump::until_next_due(MonoTime now) const {
   Micros wait = std::chrono::hours(1);
   if (first_is_behind()) {
-    wait = std::max<Micros>(kTimerSlack, flowing_.first()->since_ + fanout_.window().window() - now);
+    wait = std::max<Micros>(kTimerSlack, flowing_.first()->since_ + window() - now);
   }
   if (!blocked_.empty()) {
     wait = std::min<Micros>(wait, kSweepPeriod);
@@ -151,7 +153,7 @@ void Pump::pass(MonoTime now) {
   size_t writes = 0;
   while (Player* player = flowing_.first()) {
     if ((!player->outbox_ && log().bytes_behind(player->cursor_) == 0) ||
-        now - player->since_ < fanout_.window().window()) {
+        now - player->since_ < window()) {
       return;
     }
     write_to(*player, now);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "io/coroutine.h"
@@ -16,6 +17,7 @@
 namespace weir::net {
 
 struct PumpOptions {
+  std::optional<Millis> merge_window; // how long media may be held back; none: the automatic window of the process
   Millis queue_length{10'000};        // a player further behind is moved to the newest key frame
   uint64_t queue_bytes = 16u << 20;   // the same in bytes
   Millis write_stall{20'000};         // a socket that takes nothing for this long is closed
@@ -68,6 +70,7 @@ class Pump final : private stream::LogListener {
 
   PumpStats& stats();
   void on_log_change() override;
+  Millis window() const;
   void pass(MonoTime now);
   void sweep(MonoTime now);
   void sweep_blocked(MonoTime now);

@@ -37,11 +37,8 @@ class Muxer {
 
   // Appends a packet (frame, codec configuration, metadata, data) to the log. `start` is set when a new cursor may begin
   // here (a key frame of the first video track, or any frame of an audio-only stream): the configurations and metadata
-  // in force, which front() must give from now on.
+  // in force, which such a cursor must be sent first (the format's player protocol does that).
   virtual void on_packet(const media::PacketRef& packet, const Configs* start) = 0;
-
-  // Appends what a cursor placed at log().start() must be sent before the log: the codec configurations in force there.
-  virtual void front(Bytes& out) const = 0;
 
   WireLog& log() { return log_; }
 

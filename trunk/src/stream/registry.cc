@@ -7,10 +7,10 @@ Stream* Registry::find(const StreamKey& key) {
   return found == streams_.end() ? nullptr : found->second.get();
 }
 
-Stream& Registry::get_or_create(const StreamKey& key, MonoTime now) {
+Stream& Registry::get_or_create(const StreamKey& key, const StreamOptions& options, MonoTime now) {
   std::unique_ptr<Stream>& slot = streams_[key];
   if (!slot) {
-    slot = std::make_unique<Stream>(key, options_, now);
+    slot = std::make_unique<Stream>(key, options, now);
   }
   return *slot;
 }

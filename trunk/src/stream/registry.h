@@ -11,8 +11,7 @@ namespace weir::stream {
 
 class Registry {
  public:
-  explicit Registry(const StreamOptions& options) : options_(options) {}
-
+  Registry() = default;
   ~Registry() = default;
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
@@ -20,8 +19,8 @@ class Registry {
   // Null when nobody publishes or awaits it.
   Stream* find(const StreamKey& key);
 
-  // The reference is good until the stream has neither publisher nor muxers and release() is called.
-  Stream& get_or_create(const StreamKey& key, MonoTime now);
+  // `options` are for a new stream. The reference is good until the stream has neither publisher nor muxers and release() is called.
+  Stream& get_or_create(const StreamKey& key, const StreamOptions& options, MonoTime now);
 
   // Deletes the stream when it has neither a publisher nor muxers. Called by whoever gave up one of these.
   void release(Stream& stream);
@@ -43,7 +42,6 @@ class Registry {
     }
   };
 
-  StreamOptions options_;
   std::map<StreamKey, std::unique_ptr<Stream>, ByParts> streams_;
 };
 

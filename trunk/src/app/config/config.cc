@@ -154,11 +154,12 @@ class Checker {
       return nullptr;
     }
     std::string_view nearest = nearest_name(name, names);
-    std::string elsewhere = nearest.empty() ? nearest_elsewhere(name) : "";
-    sink_.report(statement.name.at,
-                 fmt::format("found the unknown directive {}, expected one of {}: {}{}{}", statement.name.shown(),
-                             to_string(context), fmt::join(names, ", "),
-                             nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), elsewhere));
+    std::string hint = fmt::format("; did you mean '{}'?", nearest);
+    if (nearest.empty()) {
+      hint = fmt::format(" ({}){}", fmt::join(names, ", "), nearest_elsewhere(name));
+    }
+    sink_.report(statement.name.at, fmt::format("found the unknown directive {}, expected a directive of {}{}",
+                                                statement.name.shown(), to_string(context), hint));
     return nullptr;
   }
 

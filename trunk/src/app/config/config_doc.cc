@@ -176,7 +176,7 @@ std::string config_markdown() {
 
 std::string annotated_config() {
   std::string out =
-      "# Every directive of Weir with its default. Directives without a default stand in comments, as examples.\n"
+      "# Every directive of Weir with its default; those without a default stand in comments, as examples.\n"
       "# The same as tables: doc/configuration.md. Check a file with `weir -t -c FILE`.\n\n";
   append_block(out, kGlobalContext, 0);
   return out;
