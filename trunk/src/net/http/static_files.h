@@ -1,0 +1,46 @@
+// Serves the files below one folder: content types, index.html, HEAD, conditional requests, one byte range.
+//
+// All disk work runs on the worker pool, in slices: a slow disk stalls one answer, never the server. Refused with 404:
+// dotfiles, hidden names, anything that is no regular file, links that lead out of the folder.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "io/worker_pool.h"
+#include "net/http/exchange.h"
+
+namespace weir::net {
+
+inline constexpr size_t kFileSliceBytes = 64 * 1024;
+
+struct StaticFilesOptions {
+  std::string root;  // folder; may be missing, then every answer is a readable 404
+  // Request path to a file relative to the root: {"/vendor/mpegts.js", "node_modules/mpegts.js/dist/mpegts.js"}.
+  std::map<std::string, std::string> aliases;
+  // First path segments that are not served directly (an alias may point below them).
+  std::set<std::string> hidden = {"node_modules", "package.json", "package-lock.json"};
+};
+
+class StaticFiles {
+ public:
+  // The pool must outlive this object.
+  StaticFiles(StaticFilesOptions options, io::WorkerPool& workers);
+
+  // Yields. Answers a GET or HEAD. This object must outlive the call: stop the server first.
+  void handle(HttpExchange& exchange);
+
+ private:
+  StaticFilesOptions options_;
+  io::WorkerPool& workers_;
+};
+
+// By the file name's extension; "application/octet-stream" for others.
+std::string_view content_type_of(std::string_view file_name);
+
+}  // namespace weir::net
