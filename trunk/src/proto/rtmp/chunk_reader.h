@@ -6,8 +6,8 @@
 //   }
 //
 // feed() stops behind each complete message, so nothing is queued here: at most one message waits. Payload goes from the
-// input straight into the body of its message. Set Chunk Size and Abort are carried out here and not shown. After an error
-// nothing is consumed any more. Memory: about 60 bytes a chunk stream that the peer uses, bodies as far as they arrived.
+// input straight into the body of its message (proto/flv/body.h). Set Chunk Size and Abort are carried out here and not shown. After an error
+// nothing is consumed any more. Memory: 56 bytes a chunk stream that the peer uses, bodies as far as they arrived.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,6 @@ class ChunkReader {
   bool begin_message(ChunkStream& stream);
   void finish_message(ChunkStream& stream);
   bool apply_control();
-  bool append(ChunkStream& stream, ByteSpan bytes);
   bool fail(Error error);
   ChunkStream* find_or_add(uint32_t id);
 
