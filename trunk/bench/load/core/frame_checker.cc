@@ -123,7 +123,7 @@ void FrameChecker::parse_video_head(ByteSpan head) {
       padded_ = size == plain + 2;
       bool as_sent = (padded_ || size == plain) && at + 4 + size + picture_unit(result_.stamp).size() == length_ &&
                      head[2] == 0 && head[3] == 0 && head[4] == 0 && unit[0] == 6 && unit[1] == 5 &&
-                     unit[2] == kUuidSize + kStampSize && result_.key == (result_.stamp.place == 0);
+                     unit[2] == kUuidSize + kStampSize && head[0] == (result_.stamp.place == 0 ? 0x17 : 0x27);
       if (!as_sent) {
         finish(FrameType::kDamaged);
       }
