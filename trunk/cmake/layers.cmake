@@ -32,9 +32,10 @@ function(weir_program_from name folder)
 endfunction()
 
 # Debian's libst, statically, with the functions wrapped that io/ needs to see (doc/adr/0002-state-threads.md):
-# mmap, to know every coroutine stack; on arm64 also the broken context switch.
+# mmap, to know every coroutine stack; poll, so that its idle loop takes the events from our epoll instance itself; on
+# arm64 also the broken context switch.
 add_library(weir_st INTERFACE)
-target_link_options(weir_st INTERFACE -Wl,--wrap=mmap)
+target_link_options(weir_st INTERFACE -Wl,--wrap=mmap -Wl,--wrap=poll)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_link_options(weir_st INTERFACE -Wl,--wrap=_setjmp -Wl,--wrap=longjmp -Wl,--wrap=__longjmp_chk)
 endif()

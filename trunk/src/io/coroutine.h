@@ -118,8 +118,17 @@ class Signal {
   // Yields. kTimeout, kInterrupted, or success when notified.
   Error wait_until(Deadline deadline);
 
+  // Yields. For what must be waited for even by a coroutine that was asked to stop. kTimeout, or success when notified.
+  Error wait_even_interrupted(Deadline deadline);
+
  private:
-  void* cond_;
+  struct Waiter;
+
+  Error wait(Deadline deadline, bool interruptible);
+  void unlink(Waiter& waiter);
+
+  Waiter* first_ = nullptr;  // on the waiting coroutines' stacks, longest waiting first
+  Waiter* last_ = nullptr;
   uint32_t waiters_ = 0;
 };
 

@@ -23,14 +23,16 @@ class SocketAddress {
   SocketAddress();
 
   // "1935", ":1935", "127.0.0.1:1935", "[::]:1935", "0.0.0.0:0". A bare port means every IPv6 and IPv4 address ("[::]").
-  // Numeric hosts and "localhost" only: no DNS here.
+  // Numeric hosts and "localhost" (127.0.0.1) only: no DNS here. kMalformed says what was expected.
   static Result<SocketAddress> parse(std::string_view text);
 
   static SocketAddress from_raw(const sockaddr* address, socklen_t size);
 
-  const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  const sockaddr* raw() const { return &any_; }
 
-  socklen_t raw_size() const { return size_; }
+  socklen_t raw_size() const;
+
+  int family() const { return any_.sa_family; }  // AF_INET, AF_INET6; AF_UNSPEC when default-made
 
   uint16_t port() const;
 
@@ -45,8 +47,11 @@ class SocketAddress {
   bool is_any() const;
 
  private:
-  sockaddr_storage storage_;
-  socklen_t size_;
+  union {  // 28 bytes: one per connection
+    sockaddr any_;
+    sockaddr_in v4_;
+    sockaddr_in6 v6_;
+  };
 };
 
 struct StreamOptions {
@@ -55,13 +60,13 @@ struct StreamOptions {
   Millis user_timeout{0};       // TCP_USER_TIMEOUT; 0 leaves it off
 };
 
-// Result of one non-blocking call.
+// Result of one non-blocking call. kClosed: a FIN, a reset (error_number says so), or our own close().
 enum class IoStatus : uint8_t { kDone, kWouldBlock, kClosed, kFailed };
 
 struct IoResult {
   IoStatus status = IoStatus::kDone;
-  size_t bytes = 0;       // kDone: more than 0
-  int error_number = 0;   // kFailed
+  size_t bytes = 0;      // kDone: more than 0
+  int error_number = 0;  // kFailed; kClosed by a reset
 };
 
 // One connection. Owned by its session. TCP_NODELAY and keep-alive are set.
@@ -87,13 +92,21 @@ class TcpStream final : private EventHandler {
 
   int fd() const { return fd_; }
 
-  // Yields. Reads at least one byte. kClosed at the peer's FIN, kTimeout, kInterrupted, kSystem.
+  // One coroutine at a time may read, and one write. Data that is there is taken even when the deadline has passed.
+  // A coroutine that never has to wait yields now and then.
+
+  // Yields. Reads at least one byte into `out`, which must not be empty. kClosed at the peer's FIN or reset, or after
+  // shutdown() or close(); kTimeout, kInterrupted, kSystem.
   Result<size_t> read_some(std::span<uint8_t> out, Deadline deadline);
+
+  // Yields. Until a read would not block (or the peer closed). kTimeout, kInterrupted, kClosed when closed here.
+  Error wait_readable(Deadline deadline);
+  Error wait_writable(Deadline deadline);
 
   // Yields. Fills `out`; kClosed when the peer ends before that.
   Error read_full(std::span<uint8_t> out, Deadline deadline);
 
-  // Yields. Writes all of it.
+  // Yields. Writes all of it; what was written before an error is not told. kClosed, kTimeout, kInterrupted, kSystem.
   Error write_all(ByteSpan data, Deadline deadline);
 
   // Never yields. kWouldBlock clears the readiness; a partial write counts as kDone with fewer bytes (and the stream
@@ -107,8 +120,12 @@ class TcpStream final : private EventHandler {
 
   bool writable() const { return writable_; }
 
-  // Hand-over: from now on edges go to `handler` (after the stream has updated its own flags); nullptr gives them back
-  // to the coroutine calls. The caller must look at readable()/writable() once after setting it: those edges are past.
+  // The peer has sent its FIN, or the connection is broken. Bytes may still be waiting to be read.
+  bool hangup() const { return hangup_; }
+
+  // Hand-over: from now on edges go to `handler` (after the stream has updated its own flags), which may destroy the
+  // stream; nullptr gives them back to the coroutine calls. The caller must look at readable(), writable() and hangup()
+  // once after setting it: those edges are past.
   void set_handler(EventHandler* handler) { handler_ = handler; }
 
   // Ends both directions now; waiting coroutines get kClosed. close() also frees the descriptor (idempotent).
@@ -119,16 +136,17 @@ class TcpStream final : private EventHandler {
   TcpStream(int fd, const SocketAddress& peer);
 
   void on_ready(uint8_t ready) override;
-  Error wait_readable(Deadline deadline);
-  Error wait_writable(Deadline deadline);
+  Error wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what);
+  IoResult finish_write(ssize_t written, size_t wanted);
+  void wake_waiters();
 
   int fd_;
   bool readable_ = true;
   bool writable_ = true;
   bool hangup_ = false;
   bool closed_ = false;
-  void* reader_ = nullptr;  // the parked coroutine, if any (implementation's own)
-  void* writer_ = nullptr;
+  CoroutineState* reader_ = nullptr;  // the parked coroutine, if any
+  CoroutineState* writer_ = nullptr;
   EventHandler* handler_ = nullptr;
   Registration registration_;
   SocketAddress peer_;

@@ -1,5 +1,5 @@
 // Invariants: header_size_ > 0 only between chunks' headers (in_payload_ is false); in_payload_ means that streams_[current_]
-// has begun and payload_left_ > 0; partial_bytes_ is the sum of all body sizes in streams_.
+// has begun and payload_left_ > 0; partial_bytes_ is the sum of the sizes of all bodies that are not complete.
 #include "proto/rtmp/chunk_reader.h"
 
 #include <algorithm>
@@ -117,9 +117,7 @@ bool ChunkReader::apply_header() {
     return apply_extended(*stream, reader.rest());
   }
   // A new header in the middle of a message gives the message up, as Abort does.
-  partial_bytes_ -= static_cast<uint32_t>(stream->body.size());
-  stream->body = Bytes();
-  stream->begun = false;
+  drop_partial(*stream);
 
   uint32_t field = reader.u24();
   if (format <= 1) {
@@ -207,26 +205,19 @@ bool ChunkReader::read_payload(ByteSpan& bytes) {
 void ChunkReader::finish_message(ChunkStream& stream) {
   partial_bytes_ -= static_cast<uint32_t>(stream.body.size());
   stream.begun = false;
-  message_.type = stream.type;
-  message_.timestamp = stream.timestamp;
-  message_.stream_id = stream.stream_id;
-  message_.chunk_stream_id = stream.id;
-  message_.body = std::exchange(stream.body, Bytes());
-  if (message_.type == kSetChunkSize || message_.type == kAbort) {
-    apply_control();
-    message_.body = Bytes();
+  if (stream.type == kSetChunkSize || stream.type == kAbort) {
+    apply_control(stream.type, std::exchange(stream.body, Bytes()));
     return;
   }
   ready_ = true;
 }
 
-bool ChunkReader::apply_control() {
-  const std::optional<uint32_t> value = parse_u32(message_.body);
+bool ChunkReader::apply_control(uint8_t type, ByteSpan body) {
+  const std::optional<uint32_t> value = parse_u32(body);
   if (!value) {
-    return fail(make_error(ErrorCode::kMalformed, "control message of type {} with {} bytes", message_.type,
-                           message_.body.size()));
+    return fail(make_error(ErrorCode::kMalformed, "control message of type {} with {} bytes", type, body.size()));
   }
-  if (message_.type == kSetChunkSize) {
+  if (type == kSetChunkSize) {
     // §5.4.1: 1 to 0x7FFFFFFF; no message is longer than kMaxChunkSize.
     if (*value == 0 || *value > 0x7FFFFFFF) {
       return fail(make_error(ErrorCode::kMalformed, "chunk size {}", *value));
@@ -236,12 +227,16 @@ bool ChunkReader::apply_control() {
   }
   for (ChunkStream& stream : streams_) {
     if (stream.id == *value) {
-      partial_bytes_ -= static_cast<uint32_t>(stream.body.size());
-      stream.body = Bytes();
-      stream.begun = false;
+      drop_partial(stream);
     }
   }
   return true;
+}
+
+void ChunkReader::drop_partial(ChunkStream& stream) {
+  partial_bytes_ -= static_cast<uint32_t>(stream.body.size());
+  stream.body = Bytes();
+  stream.begun = false;
 }
 
 size_t ChunkReader::feed(ByteSpan bytes) {
@@ -264,7 +259,12 @@ ChunkReader::Status ChunkReader::next(Message& out) {
     return Status::kNeedMore;
   }
   ready_ = false;
-  out = std::exchange(message_, Message{});
+  ChunkStream& stream = streams_[current_];
+  out.type = stream.type;
+  out.timestamp = stream.timestamp;
+  out.stream_id = stream.stream_id;
+  out.chunk_stream_id = stream.id;
+  out.body = std::exchange(stream.body, Bytes());
   return Status::kMessage;
 }
 

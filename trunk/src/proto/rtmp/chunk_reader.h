@@ -7,10 +7,11 @@
 //
 // feed() stops behind each complete message, so nothing is queued here: at most one message waits. Payload goes from the
 // input straight into the body of its message (proto/flv/body.h). Set Chunk Size and Abort are carried out here and not shown. After an error
-// nothing is consumed any more. Memory: 56 bytes a chunk stream that the peer uses, bodies as far as they arrived.
+// nothing is consumed any more. Memory: 48 bytes a chunk stream that the peer uses, bodies as far as they arrived.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -48,6 +49,9 @@ class ChunkReader {
   // Bytes of messages that are not complete.
   uint32_t partial_bytes() const { return partial_bytes_; }
 
+  // For the messages that begin from now on.
+  void set_limits(const ChunkLimits& limits) { limits_ = limits; }
+
   // Gives spare capacity back; for connections that have little to say from now on.
   void shrink();
 
@@ -78,13 +82,13 @@ class ChunkReader {
   bool apply_extended(ChunkStream& stream, ByteSpan header);
   bool begin_message(ChunkStream& stream);
   void finish_message(ChunkStream& stream);
-  bool apply_control();
+  void drop_partial(ChunkStream& stream);
+  bool apply_control(uint8_t type, ByteSpan body);
   bool fail(Error error);
   ChunkStream* find_or_add(uint32_t id);
 
   ChunkLimits limits_;
   std::vector<ChunkStream> streams_;
-  Message message_;  // complete, waits for next()
   Error error_;
   uint32_t chunk_size_ = kDefaultChunkSize;
   uint32_t partial_bytes_ = 0;
@@ -93,7 +97,7 @@ class ChunkReader {
   uint8_t header_[18] = {};    // the header in progress: basic 1..3, message 0..11, extended timestamp 0 or 4
   uint8_t header_size_ = 0;
   bool in_payload_ = false;
-  bool ready_ = false;   // message_ is valid
+  bool ready_ = false;  // the message of streams_[current_] is complete and waits for next()
   bool failed_ = false;
   Repeats repeats_ = Repeats::kUnknown;
 };

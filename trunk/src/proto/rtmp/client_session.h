@@ -116,6 +116,8 @@ class ClientSession {
   uint32_t send_chunk_size_ = kDefaultChunkSize;
   State state_ = State::kConnecting;
   bool failed_ = false;
+  bool paused_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace weir::rtmp

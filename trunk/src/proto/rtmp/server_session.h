@@ -9,8 +9,9 @@
 //
 // Each feed() consumes at most one message, and none while next_event() has not been asked until it said false: so nothing
 // is queued here. kConnect, kPublish and kPlay must be answered before more bytes are fed; the answer may come later.
-// Output past kMaxOutput is an error (kLimit): a peer that asks and never reads costs no memory.
-// A playing client keeps its session: about 400 bytes with everything, after shrink().
+// Output past kMaxOutput is an error (kLimit): a peer that asks and never reads costs no memory. Messages over
+// kMaxCommandSize are refused until a publish was accepted.
+// A playing client keeps its session: about 500 bytes with everything, after shrink().
 //
 // Uses proto/amf. Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
 #pragma once
@@ -28,6 +29,7 @@
 #include "proto/rtmp/chunk_reader.h"
 #include "proto/rtmp/command.h"
 #include "proto/rtmp/message.h"
+#include "proto/rtmp/stream_name.h"
 
 namespace weir::rtmp {
 
@@ -54,14 +56,6 @@ struct ConnectRequest {
   std::string swf_url;
   double object_encoding = 0;
   EnhancedCaps enhanced;
-};
-
-// What publish and play name. App and stream are normal: "a/b" + "c", "a" + "b/c" and "a/b/" + "/c" are all "a/b" + "c".
-struct StreamName {
-  std::string app;
-  std::string stream;
-  std::string vhost;
-  std::string query;  // of the stream, then of the connection, joined by '&'
 };
 
 enum class PublishType : uint8_t { kLive, kRecord, kAppend };
@@ -121,16 +115,14 @@ struct Event {
 class ServerSession {
  public:
   static constexpr size_t kMaxStreams = 16;
-  static constexpr size_t kMaxAppSize = 1024;
-  static constexpr size_t kMaxStreamNameSize = 1024;
-  static constexpr size_t kMaxUrlSize = 4096;       // tcUrl, and the query of a name
-  static constexpr size_t kMaxCommandSize = 64 * 1024;
+  static constexpr uint32_t kMaxCommandSize = 64 * 1024;
+  static constexpr uint32_t kMaxPartialBeforePublish = 128 * 1024;
   static constexpr size_t kMaxOutput = 64 * 1024;
   static constexpr uint32_t kMinAckWindow = 1024;  // smaller windows of a peer are taken as this
 
   explicit ServerSession(const SessionOptions& options = {});
-  ServerSession(ServerSession&&) noexcept = default;
-  ServerSession& operator=(ServerSession&&) noexcept = default;
+  ServerSession(ServerSession&&) noexcept;
+  ServerSession& operator=(ServerSession&&) noexcept;
   ~ServerSession();
 
   // Returns how many bytes were consumed; 0 while events wait and after an error.
@@ -141,7 +133,8 @@ class ServerSession {
 
   bool failed() const { return failed_; }
 
-  // kMalformed, kLimit or kUnsupported, with a message for the log. Once.
+  // kMalformed, kLimit or kUnsupported, with a message for the log. Once. The output may hold a refusal for the peer: send
+  // it before closing.
   Error take_error();
 
   bool has_output() const { return !output_.empty(); }
@@ -196,19 +189,9 @@ class ServerSession {
 
   enum class State : uint8_t { kNew, kConnectAsked, kConnected, kClosed };
 
-  // What the connect named, needed by later commands.
-  struct Connection {
-    std::string app;
-    std::string vhost;
-    std::string query;
-    double transaction = 0;
-    double object_encoding = 0;
-    bool enhanced = false;
-  };
-
   struct Aggregate;
 
-  using Handler = bool (ServerSession::*)(Message&, Command&, Event&);
+  using Handler = bool (ServerSession::*)(const Message&, const Command&, Event&);
 
   struct CommandEntry {
     std::string_view name;
@@ -220,42 +203,45 @@ class ServerSession {
   // Each gives true when `event` was filled.
   bool handle_message(Message& message, Event& event);
   bool handle_command(Message& message, Event& event);
-  bool handle_data(Message& message, Event& event);
-  bool media_event(media::TrackKind kind, uint32_t timestamp, uint32_t stream_id, Bytes body, Event& event);
+  bool media_event(uint8_t type, uint32_t timestamp, uint32_t stream_id, Bytes body, Event& event);
   bool next_part(Event& event);
+  void handle_control(const Message& message);
   void handle_user_control(const Message& message);
 
-  bool on_connect(Message& message, Command& command, Event& event);
-  bool on_create_stream(Message& message, Command& command, Event& event);
-  bool on_release_stream(Message& message, Command& command, Event& event);
-  bool on_fc_publish(Message& message, Command& command, Event& event);
-  bool on_fc_unpublish(Message& message, Command& command, Event& event);
-  bool on_fc_subscribe(Message& message, Command& command, Event& event);
-  bool on_publish(Message& message, Command& command, Event& event);
-  bool on_play(Message& message, Command& command, Event& event);
-  bool on_pause(Message& message, Command& command, Event& event);
-  bool on_seek(Message& message, Command& command, Event& event);
-  bool on_delete_stream(Message& message, Command& command, Event& event);
-  bool on_close_stream(Message& message, Command& command, Event& event);
-  bool on_close(Message& message, Command& command, Event& event);
-  bool on_get_stream_length(Message& message, Command& command, Event& event);
-  bool on_check_bandwidth(Message& message, Command& command, Event& event);
-  bool on_ignored(Message& message, Command& command, Event& event);
+  bool on_connect(const Message& message, const Command& command, Event& event);
+  bool on_create_stream(const Message& message, const Command& command, Event& event);
+  bool on_fc_publish(const Message& message, const Command& command, Event& event);
+  bool on_fc_unpublish(const Message& message, const Command& command, Event& event);
+  bool on_fc_subscribe(const Message& message, const Command& command, Event& event);
+  bool on_publish(const Message& message, const Command& command, Event& event);
+  bool on_play(const Message& message, const Command& command, Event& event);
+  bool on_pause(const Message& message, const Command& command, Event& event);
+  bool on_seek(const Message& message, const Command& command, Event& event);
+  bool on_delete_stream(const Message& message, const Command& command, Event& event);
+  bool on_close_stream(const Message& message, const Command& command, Event& event);
+  bool on_close(const Message& message, const Command& command, Event& event);
+  bool on_get_stream_length(const Message& message, const Command& command, Event& event);
+  bool on_acknowledged(const Message& message, const Command& command, Event& event);
+  bool on_ignored(const Message& message, const Command& command, Event& event);
 
-  bool end_stream(StreamSlot& slot, Event& event);
-  bool parse_connect(const Command& command, ConnectRequest& request);
+  void answer_named(const Command& command, std::string_view callback, const Status& info);
+  bool end_stream(StreamSlot& slot, bool tell, Event& event);
+  static Error parse_connect(const amf::Value& object, ConnectRequest& request);
   Result<StreamName> parse_name(std::string_view text) const;
   StreamSlot* find_stream(uint32_t id);
-  bool playing() const;
+  StreamSlot* find_stream(uint32_t id, StreamState state);
+  bool is_publishing(uint32_t id);
 
   void send(uint32_t chunk_stream_id, uint8_t type, uint32_t stream_id, ByteSpan body);
-  void send_command(uint32_t stream_id, ByteSpan body);
+  void send_command(ByteSpan body);
   void acknowledge();
+  void check_output();
   bool fail(Error error);
 
   ChunkReader reader_;
   SessionOptions options_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<ConnectAnswer> pending_connect_;
+  std::string names_;  // app, vhost and query of the connect, one behind the other
   std::unique_ptr<Aggregate> aggregate_;
   std::vector<StreamSlot> streams_;
   Bytes output_;
@@ -268,6 +254,8 @@ class ServerSession {
   uint32_t pongs_ = 0;
   uint32_t next_stream_id_ = 1;
   uint32_t send_chunk_size_ = kDefaultChunkSize;
+  uint16_t app_size_ = 0;
+  uint16_t vhost_size_ = 0;
   State state_ = State::kNew;
   bool failed_ = false;
 };

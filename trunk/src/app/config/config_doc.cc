@@ -1,0 +1,185 @@
+#include "app/config/config_doc.h"
+
+#include <fmt/format.h>
+
+#include "app/config/directives.h"
+#include "base/strings.h"
+
+namespace weir::app {
+
+namespace {
+
+constexpr size_t kCommentWidth = 100;
+
+constexpr std::string_view kMarkdownHead = R"(# Configuration
+
+`weir -c FILE` reads one file, `weir -t -c FILE` only checks it. All mistakes are reported at once, each with file, line,
+column, what was found and what was expected. `conf/full.conf` is this page as a configuration: every directive with its
+default.
+
+    listen 1935;                       # a directive: name, values, ';'
+    http_server {                      # a block: name, '{', directives, '}'
+        listen 8080;
+    }
+    vhost __defaultVhost__ {
+        security { allow publish 192.168.0.0/16; }
+    }
+
+- `#` at the start of a word begins a comment. Values with spaces or `;{}` are quoted: `"..."` or `'...'`, with the escapes
+  `\"` `\'` `\\` `\n` `\t` `\r`; a quoted value ends on its line.
+- Durations: `350ms`, `10s`, `2m`, `1h`; a bare number counts the unit that the table names. Sizes: `64k`, `16m`, `1g`; a bare
+  number counts bytes. k is 1024.
+- Addresses: `1935` (every IPv6 and IPv4 address), `127.0.0.1:1935`, `[::1]:1935`; several of them in one directive or in
+  several. Port 0 lets the system choose.
+- Relative paths start at the folder of the configuration file.
+- A directive is given once per block, but for `listen`, `vhost`, `allow` and `deny`.
+- What stands at the top level and may also stand in a `vhost` is inherited by every vhost, wherever it stands in the file.
+)";
+
+constexpr std::string_view kMarkdownAccess = R"(
+Rules are tried in the order of the file and the first that matches decides. Behind them always stand, unwritten:
+
+    allow publish 127.0.0.0/8;  allow publish ::1;  deny publish all;
+    allow play all;
+
+So `security { allow publish 203.0.113.9; }` is all that a remote encoder needs, and `security { deny play all; allow play
+10.0.0.0/8; }` refuses everybody: write the exception first. An IPv4 client of an IPv6 socket counts as IPv4. The part of
+an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not guessed at.
+)";
+
+struct Section {
+  Context context;
+  std::string_view title;
+  std::string_view note;
+};
+
+constexpr Section kSections[] = {
+    {kGlobalContext, "Top level", ""},
+    {kHttpServerContext, "http_server { }", ""},
+    {kHttpApiContext, "http_api { }", ""},
+    {kVhostContext,
+     "vhost NAME { }",
+     "All but `enabled` may also stand at the top level, where it is the default of every vhost.\n"},
+    {kSecurityContext, "security { }", kMarkdownAccess},
+    {kPlayContext, "play { }", ""},
+    {kPublishContext, "publish { }", ""},
+};
+
+std::string value_shape(const Directive& directive) {
+  switch (directive.type) {
+    case ValueType::kBlock: return "{ ... }";
+    case ValueType::kVhost: return "NAME { ... }";
+    case ValueType::kFlag: return "on, off";
+    case ValueType::kCount: return "number";
+    case ValueType::kSize: return "size";
+    case ValueType::kDuration: return directive.unit == 1 ? "duration (ms)" : "duration (s)";
+    case ValueType::kChoice: {
+      std::string shape;
+      for (std::string_view choice : split(directive.choices, '|')) {
+        shape += shape.empty() ? "" : ", ";
+        shape += choice;
+      }
+      return shape;
+    }
+    case ValueType::kPath: return "path";
+    case ValueType::kListen: return "address ...";
+    case ValueType::kAccess: return "publish or play, then address, address/bits or all";
+  }
+  return {};
+}
+
+std::string range_text(const Directive& directive) {
+  std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
+  switch (directive.type) {
+    case ValueType::kCount: return fmt::format("{}{} to {}", special, directive.min, directive.max);
+    case ValueType::kSize:
+      return fmt::format("{}{} to {}", special, size_text(directive.min), size_text(directive.max));
+    case ValueType::kDuration:
+      return fmt::format("{}{} to {}", special, duration_text(directive.min), duration_text(directive.max));
+    default: return {};
+  }
+}
+
+bool is_block(const Directive& directive) {
+  return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+}
+
+std::string wrapped_comment(std::string_view text, std::string_view indent) {
+  std::string out;
+  std::string line;
+  for (std::string_view word : split(text, ' ')) {
+    if (!line.empty() && indent.size() + 2 + line.size() + 1 + word.size() > kCommentWidth) {
+      out += fmt::format("{}# {}\n", indent, line);
+      line.clear();
+    }
+    line += line.empty() ? "" : " ";
+    line += word;
+  }
+  return out + fmt::format("{}# {}\n", indent, line);
+}
+
+// The explanation and what may be written, over a directive of full.conf.
+std::string comment_of(const Directive& directive, std::string_view indent) {
+  std::string text(directive.doc);
+  if (!is_block(directive)) {
+    text += fmt::format(" Takes {}.", expectation(directive));
+  }
+  return wrapped_comment(text, indent);
+}
+
+void append_block(std::string& out, Context context, size_t depth) {
+  std::string indent(4 * depth, ' ');
+  bool first = true;
+  for (const Directive& directive : directives()) {
+    // What may stand in both is shown where it is mostly wanted: in the vhost.
+    bool elsewhere = context == kGlobalContext && (directive.contexts & kVhostContext) != 0;
+    if ((directive.contexts & context) == 0 || elsewhere) {
+      continue;
+    }
+    out += first ? "" : "\n";
+    first = false;
+    out += comment_of(directive, indent);
+    if (is_block(directive)) {
+      out += fmt::format("{}{}{} {{\n", indent, directive.name,
+                         directive.type == ValueType::kVhost ? fmt::format(" {}", kDefaultVhost) : "");
+      append_block(out, directive.opens, depth + 1);
+      out += fmt::format("{}}}\n", indent);
+    } else if (directive.default_text.empty()) {
+      out += fmt::format("{}# {} {};\n", indent, directive.name, directive.example);
+    } else {
+      out += fmt::format("{}{} {};\n", indent, directive.name, directive.default_text);
+    }
+  }
+}
+
+}  // namespace
+
+std::string config_markdown() {
+  std::string out(kMarkdownHead);
+  for (const Section& section : kSections) {
+    out += fmt::format("\n## {}\n", section.title);
+    if (!section.note.empty()) {
+      out += section.note.starts_with('\n') ? "" : "\n";
+      out += section.note;
+    }
+    out += "\n| directive | value | default | range | meaning |\n|---|---|---|---|---|\n";
+    for (const Directive& directive : directives()) {
+      if ((directive.contexts & section.context) != 0) {
+        std::string initial = directive.default_text.empty() ? "" : fmt::format("`{}`", directive.default_text);
+        out += fmt::format("| `{}` | {} | {} | {} | {} |\n", directive.name, value_shape(directive), initial,
+                           range_text(directive), directive.doc);
+      }
+    }
+  }
+  return out;
+}
+
+std::string annotated_config() {
+  std::string out =
+      "# Every directive of Weir with its default. Directives without a default stand in comments, as examples.\n"
+      "# The same as tables: doc/configuration.md. Check a file with `weir -t -c FILE`.\n\n";
+  append_block(out, kGlobalContext, 0);
+  return out;
+}
+
+}  // namespace weir::app

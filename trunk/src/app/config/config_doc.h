@@ -1,0 +1,14 @@
+// Documentation made from the table of directives: what doc/configuration.md and conf/full.conf hold.
+#pragma once
+
+#include <string>
+
+namespace weir::app {
+
+// doc/configuration.md: grammar, units, one table per block.
+std::string config_markdown();
+
+// conf/full.conf: every directive with its explanation and its default.
+std::string annotated_config();
+
+}  // namespace weir::app

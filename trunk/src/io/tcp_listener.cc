@@ -1,0 +1,223 @@
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "io/port_holder.h"
+#include "io/scheduler.h"
+#include "io/tcp.h"
+
+namespace weir::io {
+namespace {
+
+constexpr Millis kRetryDelay{100};        // when not even the reserve descriptor helps
+constexpr Millis kWarningPeriod{10'000};  // of the out-of-descriptors warning
+
+int open_reserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+Error busy_or_system(int why, const SocketAddress& address) {
+    if (why != EADDRINUSE) {
+        return Error::from_errno(why, fmt::format("listen on {}", address.to_string()));
+    }
+    std::string holder = describe_port_holder(address.port());
+    return make_error(ErrorCode::kBusy,
+                      "listen on {}: the port is in use{}{}",
+                      address.to_string(),
+                      holder.empty() ? "" : ", ",
+                      holder);
+}
+
+// The listening socket, or the errno.
+int open_listening(const SocketAddress& address, int backlog, int& why) {
+    int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        why = errno;
+        return -1;
+    }
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address.family() == AF_INET6) {
+        int only_v6 = address.is_any() ? 0 : 1;
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6);
+    }
+    if (bind(fd, address.raw(), address.raw_size()) != 0 || ::listen(fd, backlog) != 0) {
+        why = errno;
+        ::close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+}  // namespace
+
+struct TcpListener::Impl final : EventHandler {
+    ~Impl() { close(); }
+
+    void on_ready(uint8_t) override {
+        readable = true;
+        if (acceptor != nullptr) {
+            acceptor->wake();
+        }
+    }
+
+    void close() {
+        closed = true;
+        registration.remove();
+        if (fd >= 0) {
+            ::close(std::exchange(fd, -1));
+        }
+        if (reserve_fd >= 0) {
+            ::close(std::exchange(reserve_fd, -1));
+        }
+        if (acceptor != nullptr) {
+            acceptor->wake();
+        }
+    }
+
+    Error wait(Deadline deadline);
+    bool shed_one();
+    Error handle_failure(int why, Deadline deadline);
+
+    int fd = -1;
+    int reserve_fd = -1;
+    bool readable = true;
+    bool closed = false;
+    uint64_t shed = 0;
+    log::Throttle warning{kWarningPeriod};
+    CoroutineState* acceptor = nullptr;
+    Registration registration;
+};
+
+// Yields. Until an edge.
+Error TcpListener::Impl::wait(Deadline deadline) {
+    WEIR_CHECK(acceptor == nullptr);
+    CoroutineState& self = current();
+    acceptor = &self;
+    Error error;
+    while (!readable && !closed && !error) {
+        if (self.interrupted()) {
+            error = interrupted_error();
+        } else if (park(deadline) == Wake::kTimeout && !readable && !closed) {
+            error = make_error(ErrorCode::kTimeout, "no connection in time");
+        }
+    }
+    acceptor = nullptr;
+    return error;
+}
+
+// Out of descriptors: takes the pending connection with the reserve and closes it. False when that does not work.
+bool TcpListener::Impl::shed_one() {
+    if (reserve_fd < 0) {
+        reserve_fd = open_reserve();
+        return reserve_fd >= 0;  // there is a descriptor again: accept by the normal way
+    }
+    ::close(std::exchange(reserve_fd, -1));
+    int taken = accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
+    int why = errno;
+    if (taken >= 0) {
+        ::close(taken);
+        shed++;
+    }
+    reserve_fd = open_reserve();
+    if (taken < 0 && why == EAGAIN) {
+        readable = false;
+        return true;
+    }
+    return taken >= 0;
+}
+
+// Yields. Success: try again.
+Error TcpListener::Impl::handle_failure(int why, Deadline deadline) {
+    if (why == EAGAIN) {
+        readable = false;
+        return wait(deadline);
+    }
+    bool out_of_descriptors = why == EMFILE || why == ENFILE;
+    if (!out_of_descriptors && why != ENOBUFS && why != ENOMEM) {
+        // accept(2): errors of the pending connection itself (ECONNABORTED, EPROTO, ENETDOWN ...) are to be skipped.
+        bool ours = why == EBADF || why == EINVAL || why == ENOTSOCK || why == EFAULT;
+        return ours ? Error::from_errno(why, "accept") : Error();
+    }
+    bool again = out_of_descriptors && shed_one();
+    if (warning.allow(MonoClock::now())) {
+        log::warn("cannot accept connections, raise the descriptor limit: {} closed_unserved={}",
+                  out_of_descriptors ? "out of descriptors" : "out of memory",
+                  shed);
+    }
+    if (again) {
+        return {};
+    }
+    // No edge will come for what is pending already: only a timer helps.
+    Deadline retry = Deadline::after(kRetryDelay);
+    Error error = sleep_until(retry.time() < deadline.time() ? retry : deadline);
+    if (!error && deadline.passed()) {
+        return make_error(ErrorCode::kTimeout, "no connection in time");
+    }
+    return error;
+}
+
+TcpListener::TcpListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+TcpListener::~TcpListener() { WEIR_CHECK(impl_->acceptor == nullptr); }
+
+Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& address, int backlog) {
+    auto impl = std::make_unique<Impl>();
+    int why = 0;
+    impl->fd = open_listening(address, backlog, why);
+    if (impl->fd < 0 && why == EAFNOSUPPORT && address.family() == AF_INET6 && address.is_any()) {
+        // A kernel without IPv6: "every address" is then every IPv4 address.
+        WEIR_TRY_ASSIGN(SocketAddress v4, SocketAddress::parse(fmt::format("0.0.0.0:{}", address.port())));
+        impl->fd = open_listening(v4, backlog, why);
+    }
+    if (impl->fd < 0) {
+        return busy_or_system(why, address);
+    }
+    impl->reserve_fd = open_reserve();
+    WEIR_TRY_ASSIGN(impl->registration, Registration::add(impl->fd, *impl));
+    return std::unique_ptr<TcpListener>(new TcpListener(std::move(impl)));  // NOLINT: private constructor
+}
+
+SocketAddress TcpListener::local() const {
+    sockaddr_in6 address{};
+    socklen_t size = sizeof address;
+    auto* raw = reinterpret_cast<sockaddr*>(&address);
+    if (getsockname(impl_->fd, raw, &size) != 0) {
+        return {};
+    }
+    return SocketAddress::from_raw(raw, size);
+}
+
+Result<std::unique_ptr<TcpStream>> TcpListener::accept(Deadline deadline) {
+    CoroutineState& self = current();
+    for (;;) {
+        if (self.spend_io_budget()) {
+            yield();
+        }
+        if (self.interrupted()) {
+            return interrupted_error();
+        }
+        if (impl_->closed) {
+            return make_error(ErrorCode::kClosed, "the listener is closed");
+        }
+        if (!impl_->readable) {
+            WEIR_TRY(impl_->wait(deadline));
+            continue;
+        }
+        sockaddr_in6 peer{};
+        socklen_t size = sizeof peer;
+        auto* raw = reinterpret_cast<sockaddr*>(&peer);
+        int fd = accept4(impl_->fd, raw, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            return TcpStream::adopt(fd, SocketAddress::from_raw(raw, size));
+        }
+        WEIR_TRY(impl_->handle_failure(errno, deadline));
+    }
+}
+
+void TcpListener::close() { impl_->close(); }
+
+}  // namespace weir::io

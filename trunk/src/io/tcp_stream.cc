@@ -1,0 +1,344 @@
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "io/scheduler.h"
+#include "io/tcp.h"
+
+namespace weir::io {
+namespace {
+
+static_assert(sizeof(TcpStream) <= 128, "one per player: see the memory budget in doc/architecture.md");
+
+void set_option(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof value); }
+
+IoResult closed_or_failed(int error_number) {
+    bool reset = error_number == ECONNRESET || error_number == EPIPE || error_number == ENOTCONN;
+    return {reset ? IoStatus::kClosed : IoStatus::kFailed, 0, error_number};
+}
+
+Error to_error(const IoResult& result, const char* doing) {
+    if (result.status == IoStatus::kFailed) {
+        return Error::from_errno(result.error_number, doing);
+    }
+    return make_error(ErrorCode::kClosed, "{}", result.error_number != 0 ? "connection reset by the peer"
+                                                                        : "closed by the peer");
+}
+
+Error closed_here() { return make_error(ErrorCode::kClosed, "the connection is closed"); }
+
+// Starts; the outcome comes as "writable".
+Result<int> start_connect(const SocketAddress& to, const SocketAddress* from) {
+    int fd = socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return Error::from_errno(errno, "socket");
+    }
+    if (from != nullptr) {
+        // Many connections from one address: the port is picked at connect(), when the whole tuple is known.
+        set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+        if (bind(fd, from->raw(), from->raw_size()) != 0) {
+            int why = errno;
+            ::close(fd);
+            return Error::from_errno(why, fmt::format("bind {}", from->to_string()));
+        }
+    }
+    int outcome = 0;
+    do {
+        outcome = ::connect(fd, to.raw(), to.raw_size());
+    } while (outcome != 0 && errno == EINTR);
+    if (outcome != 0 && errno != EINPROGRESS) {
+        int why = errno;
+        ::close(fd);
+        return Error::from_errno(why, fmt::format("connect to {}", to.to_string()));
+    }
+    return fd;
+}
+
+}  // namespace
+
+TcpStream::TcpStream(int fd, const SocketAddress& peer) : fd_(fd), peer_(peer) {}
+
+TcpStream::~TcpStream() {
+    WEIR_CHECK(reader_ == nullptr && writer_ == nullptr);
+    close();
+}
+
+Result<std::unique_ptr<TcpStream>> TcpStream::connect(const SocketAddress& to,
+                                                      Deadline deadline,
+                                                      const SocketAddress* from) {
+    if (current().interrupted()) {
+        return interrupted_error();
+    }
+    WEIR_TRY_ASSIGN(int fd, start_connect(to, from));
+    WEIR_TRY_ASSIGN(auto stream, adopt(fd, to));
+    stream->writable_ = false;
+    int failure = 0;
+    for (;;) {
+        if (Error error = stream->wait(stream->writable_, stream->writer_, deadline, "no answer in time")) {
+            return std::move(error).with_context(fmt::format("connect to {}", to.to_string()));
+        }
+        socklen_t size = sizeof failure;
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size) != 0) {
+            failure = errno;
+        }
+        sockaddr_in6 peer{};
+        size = sizeof peer;
+        if (failure != 0 || getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0) {
+            break;
+        }
+        stream->writable_ = false;  // an event from before the connection was there
+    }
+    if (failure != 0) {
+        return Error::from_errno(failure, fmt::format("connect to {}", to.to_string()));
+    }
+    return stream;
+}
+
+Result<std::unique_ptr<TcpStream>> TcpStream::adopt(int fd, const SocketAddress& peer) {
+    std::unique_ptr<TcpStream> stream(new TcpStream(fd, peer));  // NOLINT: private constructor
+    int flags = 1;
+    if (ioctl(fd, FIONBIO, &flags) != 0) {
+        return Error::from_errno(errno, "set non-blocking");
+    }
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    WEIR_TRY_ASSIGN(stream->registration_, Registration::add(fd, *stream));
+    return stream;
+}
+
+void TcpStream::apply(const StreamOptions& options) {
+    if (options.send_buffer_bytes > 0) {
+        set_option(fd_, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes);
+    }
+    if (options.notsent_lowat_bytes > 0) {
+        set_option(fd_, IPPROTO_TCP, TCP_NOTSENT_LOWAT, options.notsent_lowat_bytes);
+    }
+    if (options.user_timeout > Millis::zero()) {
+        set_option(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.user_timeout.count()));
+    }
+}
+
+SocketAddress TcpStream::local() const {
+    sockaddr_in6 address{};
+    socklen_t size = sizeof address;
+    auto* raw = reinterpret_cast<sockaddr*>(&address);
+    if (getsockname(fd_, raw, &size) != 0) {
+        return {};
+    }
+    return SocketAddress::from_raw(raw, size);
+}
+
+IoResult TcpStream::try_read(std::span<uint8_t> out) {
+    if (closed_) {
+        return {IoStatus::kClosed};
+    }
+    ssize_t got = 0;
+    do {
+        got = recv(fd_, out.data(), out.size(), MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0) {
+        auto bytes = static_cast<size_t>(got);
+        // A short read has emptied the socket and new bytes give a new edge; but a FIN that came along gave its edge
+        // already, and only another read finds it.
+        if (bytes < out.size() && !hangup_) {
+            readable_ = false;
+        }
+        return {IoStatus::kDone, bytes};
+    }
+    if (got == 0) {
+        return {IoStatus::kClosed};
+    }
+    if (errno == EAGAIN) {
+        readable_ = false;
+        return {IoStatus::kWouldBlock};
+    }
+    return closed_or_failed(errno);
+}
+
+IoResult TcpStream::try_write(ByteSpan data) {
+    if (closed_) {
+        return {IoStatus::kClosed};
+    }
+    ssize_t written = 0;
+    do {
+        written = send(fd_, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (written < 0 && errno == EINTR);
+    return finish_write(written, data.size());
+}
+
+IoResult TcpStream::try_writev(std::span<const iovec> parts) {
+    if (closed_) {
+        return {IoStatus::kClosed};
+    }
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts.data());
+    message.msg_iovlen = parts.size();
+    size_t wanted = 0;
+    for (const iovec& part : parts) {
+        wanted += part.iov_len;
+    }
+    ssize_t written = 0;
+    do {
+        written = sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (written < 0 && errno == EINTR);
+    return finish_write(written, wanted);
+}
+
+IoResult TcpStream::finish_write(ssize_t written, size_t wanted) {
+    if (written >= 0) {
+        auto bytes = static_cast<size_t>(written);
+        if (bytes < wanted) {
+            writable_ = false;
+        }
+        return {IoStatus::kDone, bytes};
+    }
+    if (errno == EAGAIN) {
+        writable_ = false;
+        return {IoStatus::kWouldBlock};
+    }
+    return closed_or_failed(errno);
+}
+
+// Yields. Until `ready`, which is one of our flags.
+Error TcpStream::wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what) {
+    WEIR_CHECK(waiter == nullptr);
+    CoroutineState& self = current();
+    waiter = &self;
+    Error error;
+    while (!ready && !closed_) {
+        if (self.interrupted()) {
+            error = interrupted_error();
+            break;
+        }
+        if (park(deadline) == Wake::kTimeout && !ready && !closed_) {
+            error = make_error(ErrorCode::kTimeout, "{}", what);
+            break;
+        }
+    }
+    waiter = nullptr;
+    return error;
+}
+
+Result<size_t> TcpStream::read_some(std::span<uint8_t> out, Deadline deadline) {
+    WEIR_DCHECK(!out.empty());
+    CoroutineState& self = current();
+    if (self.spend_io_budget()) {
+        yield();
+    }
+    for (;;) {
+        if (self.interrupted()) {
+            return interrupted_error();
+        }
+        if (closed_) {
+            return closed_here();
+        }
+        if (readable_) {
+            IoResult result = try_read(out);
+            if (result.status == IoStatus::kDone) {
+                return result.bytes;
+            }
+            if (result.status != IoStatus::kWouldBlock) {
+                return to_error(result, "read");
+            }
+        }
+        WEIR_TRY(wait(readable_, reader_, deadline, "nothing received in time"));
+    }
+}
+
+Error TcpStream::wait_readable(Deadline deadline) {
+    if (current().spend_io_budget()) {
+        yield();
+    }
+    if (current().interrupted()) {
+        return interrupted_error();
+    }
+    WEIR_TRY(wait(readable_, reader_, deadline, "nothing received in time"));
+    return closed_ ? closed_here() : Error();
+}
+
+Error TcpStream::wait_writable(Deadline deadline) {
+    WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
+    return closed_ ? closed_here() : Error();
+}
+
+Error TcpStream::read_full(std::span<uint8_t> out, Deadline deadline) {
+    while (!out.empty()) {
+        WEIR_TRY_ASSIGN(size_t bytes, read_some(out, deadline));
+        out = out.subspan(bytes);
+    }
+    return {};
+}
+
+Error TcpStream::write_all(ByteSpan data, Deadline deadline) {
+    CoroutineState& self = current();
+    if (self.spend_io_budget()) {
+        yield();
+    }
+    while (!data.empty()) {
+        if (self.interrupted()) {
+            return interrupted_error();
+        }
+        if (closed_) {
+            return closed_here();
+        }
+        if (writable_) {
+            IoResult result = try_write(data);
+            if (result.status == IoStatus::kDone) {
+                data = data.subspan(result.bytes);
+                continue;
+            }
+            if (result.status != IoStatus::kWouldBlock) {
+                return to_error(result, "write");
+            }
+        }
+        WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
+    }
+    return {};
+}
+
+void TcpStream::on_ready(uint8_t ready) {
+    readable_ = readable_ || (ready & kReadable) != 0;
+    writable_ = writable_ || (ready & kWritable) != 0;
+    hangup_ = hangup_ || (ready & (kHangup | kFault)) != 0;
+    if (reader_ != nullptr && readable_) {
+        reader_->wake();
+    }
+    if (writer_ != nullptr && writable_) {
+        writer_->wake();
+    }
+    if (handler_ != nullptr) {
+        handler_->on_ready(ready);  // may destroy this
+    }
+}
+
+void TcpStream::wake_waiters() {
+    for (CoroutineState* waiter : {reader_, writer_}) {
+        if (waiter != nullptr) {
+            waiter->wake();
+        }
+    }
+}
+
+void TcpStream::shutdown() {
+    if (!closed_) {
+        closed_ = true;
+        ::shutdown(fd_, SHUT_RDWR);
+        wake_waiters();
+    }
+}
+
+void TcpStream::close() {
+    closed_ = true;
+    if (fd_ >= 0) {
+        registration_.remove();
+        ::close(std::exchange(fd_, -1));
+        wake_waiters();
+    }
+}
+
+}  // namespace weir::io

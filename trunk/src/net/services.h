@@ -1,0 +1,19 @@
+// What every session needs of the server, handed down by app/.
+#pragma once
+
+#include "net/client_table.h"
+#include "net/fanout.h"
+#include "net/policy.h"
+#include "stream/registry.h"
+
+namespace weir::net {
+
+struct Services {
+  stream::Registry& registry;
+  Fanout& fanout;
+  ClientTable& clients;
+  ConnectionBudget& connections;
+  const Policy& policy;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,50 @@
+// RTMP as a wire format: the same chunks for every player (DESIGN §1, doc/protocols/rtmp.md "Sharing").
+//
+// Audio, video and data have a chunk stream each, and log entries carry delta timestamps (chunk type 1) without a message
+// stream id. What differs per player is its front: one type 0 header on each chunk stream, with the configurations.
+#pragma once
+
+#include <array>
+
+#include "stream/muxer.h"
+
+namespace weir::session {
+
+class RtmpMuxer final : public stream::Muxer {
+ public:
+  explicit RtmpMuxer(uint32_t chunk_size) : chunk_size_(chunk_size) {}
+
+  void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
+
+  // Appends what a player with that message stream id needs before the log's start: the clock of each chunk stream, set
+  // so that the player's time begins near 0, with metadata and codec configurations.
+  void front(uint32_t stream_id, Bytes& out) const;
+
+ private:
+  static constexpr size_t kTracks = 3;  // indexed by TrackKind
+  using Clocks = std::array<int64_t, kTracks>;
+
+  void catch_up_silent_tracks(int64_t time_ms);
+  void write_message(media::TrackKind track, uint8_t type, int64_t time_ms, ByteSpan body);
+
+  uint32_t chunk_size_;
+  bool begun_ = false;
+  Clocks clocks_{};           // log time of the last message of each chunk stream
+  std::array<bool, kTracks> track_begun_{};
+  Clocks start_clocks_{};     // the same just before the start entry
+  stream::Configs start_configs_;
+};
+
+class RtmpFormat final : public stream::Format {
+ public:
+  explicit RtmpFormat(uint32_t chunk_size) : chunk_size_(chunk_size) {}
+
+  const char* name() const override { return "rtmp"; }
+
+  std::unique_ptr<stream::Muxer> create_muxer() const override { return std::make_unique<RtmpMuxer>(chunk_size_); }
+
+ private:
+  uint32_t chunk_size_;
+};
+
+}  // namespace weir::session

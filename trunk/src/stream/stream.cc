@@ -1,0 +1,202 @@
+#include "stream/stream.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace weir::stream {
+namespace {
+
+using media::PacketInfo;
+using media::PacketRef;
+using media::TrackKind;
+
+bool is_state(const PacketInfo& info) { return info.config || info.metadata; }
+
+// Two packets that describe the same thing: the later replaces the earlier.
+bool same_slot(const PacketInfo& a, const PacketInfo& b) {
+  return a.kind == b.kind && a.track_id == b.track_id && a.config == b.config && a.metadata == b.metadata;
+}
+
+}  // namespace
+
+std::string StreamKey::to_string() const {
+  std::string text;
+  if (vhost != kDefaultVhost) {
+    text += vhost;
+  }
+  return text + "/" + app + "/" + name;
+}
+
+Stream::Stream(StreamKey key, const StreamOptions& options, MonoTime now)
+    : key_(std::move(key)), options_(options), live_since_(now), absent_since_(now) {}
+
+Stream::~Stream() { WEIR_CHECK(publisher_ == nullptr && muxers_.empty()); }
+
+Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTime now) {
+  if (publisher_) {
+    if (policy == PublishConflict::kRefuse) {
+      const auto held_s = std::chrono::duration_cast<Seconds>(now - live_since_).count();
+      return make_error(ErrorCode::kBusy, "{} is being published by {} for {} s; wait until it ends, or set "
+                        "publish_conflict takeover", key_.to_string(), publisher_->describe(), held_s);
+    }
+    Publisher* previous = publisher_;
+    publisher_ = nullptr;
+    previous->on_taken_over();
+  }
+  publisher_ = &publisher;
+  live_since_ = now;
+  timeline_.rebase();
+  forget_gop();
+  previous_configs_ = std::move(configs_);
+  configs_.clear();
+  awaiting_key_ = true;
+  first_video_track_ = -1;
+  video_present_ = audio_present_ = false;
+  video_ = {};
+  audio_ = {};
+  bytes_received_ = 0;
+  return {};
+}
+
+void Stream::end_publish(const Publisher& publisher, MonoTime now) {
+  if (publisher_ != &publisher) {
+    return;
+  }
+  publisher_ = nullptr;
+  absent_since_ = now;
+  forget_gop();
+}
+
+void Stream::forget_gop() {
+  gop_.clear();
+  gop_configs_.clear();
+  gop_bytes_ = 0;
+  for (Muxer* muxer : muxers_) {
+    muxer->log().forget_start();
+  }
+}
+
+// Gives false when the same configuration is already in force: nothing to send.
+bool Stream::take_config(const PacketRef& packet) {
+  const auto describes_same = [&](const PacketRef& held) { return same_slot(held->info(), packet->info()); };
+  auto slot = std::ranges::find_if(configs_, describes_same);
+  if (slot == configs_.end()) {
+    if (configs_.size() < kMaxConfigs) {
+      configs_.push_back(packet);
+    }
+    auto before = std::ranges::find_if(previous_configs_, describes_same);
+    return before == previous_configs_.end() || !std::ranges::equal((*before)->body(), packet->body());
+  }
+  if (std::ranges::equal((*slot)->body(), packet->body())) {
+    return false;
+  }
+  *slot = packet;
+  // Nobody may start before a changed video configuration and decode with the new one.
+  if (packet->info().kind == TrackKind::kVideo && packet->info().config) {
+    forget_gop();
+  }
+  return true;
+}
+
+// Video decides where a player can start. False: the frame cannot be decoded by anybody, since no key frame came yet.
+bool Stream::keep_video(const PacketInfo& info, MonoTime now) {
+  last_video_ = now;
+  if (first_video_track_ < 0) {
+    first_video_track_ = info.track_id;
+  }
+  if (!video_present_) {
+    video_present_ = true;
+    awaiting_key_ = true;
+    forget_gop();
+  }
+  if (info.key && info.track_id == first_video_track_) {
+    awaiting_key_ = false;
+  }
+  return !awaiting_key_;
+}
+
+void Stream::remember(const PacketRef& packet, bool start) {
+  if (start) {
+    gop_.clear();
+    gop_bytes_ = 0;
+    gop_configs_ = configs_;
+  } else if (gop_.empty()) {
+    return;
+  }
+  gop_.push_back(packet);
+  gop_bytes_ += packet->body().size();
+  if (gop_bytes_ > options_.gop_cap_bytes) {
+    forget_gop();
+  }
+}
+
+void Stream::hand_out(const PacketRef& packet, bool start) {
+  for (Muxer* muxer : muxers_) {
+    muxer->on_packet(packet, start ? &gop_configs_ : nullptr);
+  }
+}
+
+void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now) {
+  if (publisher_ != &publisher) {
+    return;
+  }
+  const PacketInfo& info = packet->info();
+  const bool video = info.kind == TrackKind::kVideo;
+  const bool audio = info.kind == TrackKind::kAudio;
+  bytes_received_ += packet->body().size();
+  bool start = false;
+  if (is_state(info)) {
+    packet->set_time_ms(timeline_.latest());
+    if (!take_config(packet)) {
+      return;
+    }
+  } else if (video) {
+    if (!keep_video(info, now)) {
+      dropped_before_key_++;
+      return;
+    }
+    start = info.key && info.track_id == first_video_track_;
+  } else if (audio) {
+    audio_present_ = true;
+    if (video_present_ && now - last_video_ > kVideoGone) {
+      video_present_ = false;
+      awaiting_key_ = true;
+    }
+    start = !video_present_;
+  }
+  if (audio || video) {
+    TrackStats& track = video ? video_ : audio_;
+    track.codec = info.codec;
+    track.bytes += packet->body().size();
+    if (!is_state(info)) {
+      track.frames++;
+      packet->set_time_ms(timeline_.map(info.kind, static_cast<uint32_t>(packet->time_ms()), now));
+    }
+  } else {
+    packet->set_time_ms(timeline_.latest());
+  }
+  const PacketRef frozen(packet);
+  remember(frozen, start);
+  hand_out(frozen, start);
+}
+
+void Stream::attach(Muxer& muxer) {
+  for (size_t i = 0; i < gop_.size(); i++) {
+    muxer.on_packet(gop_[i], i == 0 ? &gop_configs_ : nullptr);
+  }
+  muxers_.push_back(&muxer);
+}
+
+void Stream::detach(Muxer& muxer) { std::erase(muxers_, &muxer); }
+
+const media::MediaPacket* Stream::config(TrackKind kind) const {
+  for (const PacketRef& held : configs_) {
+    if (held->info().kind == kind && (held->info().config || kind == TrackKind::kData)) {
+      return held.get();
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace weir::stream

@@ -1,0 +1,27 @@
+// main() of the component tests: the scheduler is up before the first test, and every test body runs in a coroutine.
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "io/fiber.h"
+#include "io/runtime.h"
+
+#if WEIR_ASAN
+extern "C" {
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): name given by the sanitizer
+__attribute__((no_sanitize("address", "undefined"), visibility("default"))) const char* __asan_default_options() {
+    return "detect_leaks=1:leak_check_at_exit=1:halt_on_error=1:detect_stack_use_after_return=1:"
+           "strict_string_checks=1:check_initialization_order=1";
+}
+}
+#endif
+
+int main(int argc, char** argv) {
+    if (weir::Error error = weir::io::init_runtime()) {
+        std::fprintf(stderr, "cannot start the runtime: %s\n", error.to_string().c_str());
+        return 1;
+    }
+    testing::InitGoogleTest(&argc, argv);
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    return RUN_ALL_TESTS();
+}
