@@ -1,6 +1,6 @@
 // onMetaData (Adobe FLV 10.1 annex E.5): what a publisher says of its stream. Hints only: nothing is decoded by them.
 //
-// Uses proto/amf.
+// Peers: amf
 #pragma once
 
 #include "base/bytes.h"
