@@ -110,7 +110,7 @@ TEST(ServerHandshakeTest, AnswersOtherVersionsWithThree) {
 }
 
 TEST(ServerHandshakeTest, TakesAVersionWithoutADigestAsSimple) {
-  // ffmpeg and OBS write a version there and no digest that verifies.
+  // Clients without a crypto library write a version there and no digest that verifies.
   CountingRandom random;
   ServerHandshake server(random);
   Bytes hello = simple_c0c1();
