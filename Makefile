@@ -3,8 +3,12 @@ SHELL := /bin/bash
 -include objs/config.mk
 VARIANT ?= release
 BUILD := objs/$(VARIANT)
+# TARGETS: what to build, everything when empty. DEMO, TEST: arguments of the scripts.
+TARGETS ?=
+DEMO ?=
+TEST ?=
 
-.PHONY: all help demo test check lint format clean
+.PHONY: all help demo test check lint format fuzz clean
 
 all: build
 
@@ -12,9 +16,16 @@ all: build
 build: objs/config.mk
 	@cmake -S trunk -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).cmake.log 2>&1 || { cat $(BUILD).cmake.log; \
 	  echo "make: cmake failed; are the packages there? scripts/install-deps.sh --check lists what is missing"; exit 1; }
-	@cmake --build $(BUILD)
+	@cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
+	@$(MAKE) --no-print-directory links
+
+# objs/weir and objs/weir-bench are those of the configured variant; objs/www/ is what the server serves.
+.PHONY: links
+links:
 	@for b in weir weir-bench; do if [ -x $(BUILD)/$$b ]; then ln -sfn $(VARIANT)/$$b objs/$$b; fi; done
 	@ln -sfn $(VARIANT)/compile_commands.json objs/compile_commands.json
+	@mkdir -p objs/www; for f in trunk/www/*; do case $$f in *'*' | */package*.json | */node_modules) ;; \
+	  *) cp -ru "$$f" objs/www/ ;; esac; done
 
 objs/config.mk:
 	@./configure
@@ -24,10 +35,10 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-15s %s\n", $$1, $$2}'
 
 demo: ## install what is missing, build, run the server with a looping sample stream
-	@scripts/demo
+	@scripts/demo $(DEMO)
 
 test: ## install what is missing, build, run every test; ends with "N passed, N failed"
-	@scripts/test
+	@scripts/test $(TEST)
 
 check: lint ## lint, and a build with warnings as errors
 	@./configure --werror=on --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
@@ -37,6 +48,9 @@ lint: ## layers, headers, sizes, naming: the rules of doc/CONTRIBUTING.md that a
 
 format: ## format the sources in place
 	@scripts/format
+
+fuzz: ## search for new crashing inputs with clang's libFuzzer, bounded by time
+	@scripts/fuzz
 
 clean: ## remove everything built
 	@find objs -mindepth 1 -maxdepth 1 ! -name .keep -exec rm -rf {} +

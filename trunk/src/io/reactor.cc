@@ -43,44 +43,29 @@ struct Slot {
     uint32_t next_free = 0;
 };
 
-// Share of time outside epoll over a sliding window, from two clock reads a loop.
+// Share of time outside epoll, as a moving average over about kBusyWindow, from two clock reads a loop.
 class BusyMeter {
   public:
-    void enter_wait(MonoTime now) {
-        busy_ += now - last_;
-        last_ = now;
-    }
+    void enter_wait(MonoTime now) { pass(now, 1.0); }
 
-    void leave_wait(MonoTime now) {
-        idle_ += now - last_;
-        last_ = now;
-        Micros total = busy_ + idle_;
-        if (total >= kBusyWindow) {
-            previous_share_ = ratio(busy_, total);
-            busy_ = idle_ = Micros{0};
-        }
-    }
+    void leave_wait(MonoTime now) { pass(now, 0.0); }
 
-    // Asked while the thread runs: the current run counts as busy; the window before fills up what is missing.
-    double share(MonoTime now) const {
-        Micros busy = busy_ + (now - last_);
-        Micros total = busy + idle_;
-        if (total >= kBusyWindow) {
-            return ratio(busy, total);
-        }
-        double fresh = ratio(total, kBusyWindow);
-        return ratio(busy, kBusyWindow) + previous_share_ * (1.0 - fresh);
-    }
+    // Asked while the thread runs: the current run counts as busy.
+    double share(MonoTime now) const { return moved(now, 1.0); }
 
   private:
-    static double ratio(Micros part, Micros whole) {
-        return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0.0;
+    void pass(MonoTime now, double busy) {
+        share_ = moved(now, busy);
+        last_ = now;
+    }
+
+    double moved(MonoTime now, double busy) const {
+        double weight = static_cast<double>((now - last_).count()) / static_cast<double>(kBusyWindow.count());
+        return share_ + (busy - share_) * std::min(weight, 1.0);
     }
 
     MonoTime last_ = MonoClock::now();
-    Micros busy_{0};
-    Micros idle_{0};
-    double previous_share_ = 0.0;
+    double share_ = 0.0;
 };
 
 class Reactor {

@@ -28,7 +28,7 @@ struct RuntimeStats {
 
 RuntimeStats runtime_stats();
 
-// Share of the last ~100 ms that the media thread spent outside epoll, 0.0 to 1.0.
+// Share of the last ~100 ms (a moving average) that the media thread spent outside epoll, 0.0 to 1.0.
 double busy_share();
 
 }  // namespace weir::io

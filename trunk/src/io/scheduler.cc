@@ -259,10 +259,6 @@ Error Scheduler::spawn(const std::shared_ptr<CoroutineState>& state) {
         WEIR_CHECK(stack != nullptr);
         stack->in_use = true;
         stack->owner = state->name();
-#if WEIR_ASAN
-        // Up to its own thread object: marks that the last coroutine may have left.
-        __asan_unpoison_memory_region(stack->bottom, stack->size);
-#endif
         report_guard_failures();
     }
     counts.live++;

@@ -168,7 +168,8 @@ Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& ad
     auto impl = std::make_unique<Impl>();
     int why = 0;
     impl->fd = open_listening(address, backlog, why);
-    if (impl->fd < 0 && why == EAFNOSUPPORT && address.family() == AF_INET6 && address.is_any()) {
+    bool no_ipv6 = why == EAFNOSUPPORT || why == EADDRNOTAVAIL;
+    if (impl->fd < 0 && no_ipv6 && address.family() == AF_INET6 && address.is_any()) {
         // A kernel without IPv6: "every address" is then every IPv4 address.
         WEIR_TRY_ASSIGN(SocketAddress v4, SocketAddress::parse(fmt::format("0.0.0.0:{}", address.port())));
         impl->fd = open_listening(v4, backlog, why);
@@ -211,10 +212,15 @@ Result<std::unique_ptr<TcpStream>> TcpListener::accept(Deadline deadline) {
         socklen_t size = sizeof peer;
         auto* raw = reinterpret_cast<sockaddr*>(&peer);
         int fd = accept4(impl_->fd, raw, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int why = errno;
         if (fd >= 0) {
-            return TcpStream::adopt(fd, SocketAddress::from_raw(raw, size));
+            auto stream = TcpStream::adopt(fd, SocketAddress::from_raw(raw, size));
+            if (stream.ok()) {
+                return stream;
+            }
+            why = ENOMEM;  // epoll takes no more: as good as out of memory, and that one connection is closed
         }
-        WEIR_TRY(impl_->handle_failure(errno, deadline));
+        WEIR_TRY(impl_->handle_failure(why, deadline));
     }
 }
 

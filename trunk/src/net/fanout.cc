@@ -55,10 +55,10 @@ size_t Fanout::players(const stream::StreamKey& key) const {
   return count;
 }
 
-void Fanout::stop() {
+void Fanout::stop(io::Deadline deadline) {
   stopping_ = true;
   tasks_.interrupt_all();
-  if (Error late = tasks_.join_all(io::Deadline::after(Seconds(5)))) {
+  if (Error late = tasks_.join_all(deadline)) {
     log::error("stopping the players: {}", late.message());
   }
 }

@@ -46,7 +46,7 @@ class Fanout {
   const PumpStats& stats() const { return stats_; }
 
   // Yields. Ends all players with kServerStopping.
-  void stop();
+  void stop(io::Deadline deadline);
 
  private:
   friend class Pump;

@@ -113,7 +113,8 @@ class Checker {
     }
     if (value && directive.type == ValueType::kListen) {
       for (size_t i = 0; i < value->addresses.size(); i++) {
-        listeners_.push_back({value->addresses[i].address, value->addresses[i].origin, statement.arguments[i].at, context});
+        const ListenAddress& listen = value->addresses[i];
+        listeners_.push_back({listen.address, listen.origin, statement.arguments[i].at, context});
       }
     }
     if (is_block(directive)) {
@@ -154,11 +155,12 @@ class Checker {
       return nullptr;
     }
     std::string_view nearest = nearest_name(name, names);
-    std::string elsewhere = nearest.empty() ? nearest_elsewhere(name) : "";
-    sink_.report(statement.name.at,
-                 fmt::format("found the unknown directive {}, expected one of {}: {}{}{}", statement.name.shown(),
-                             to_string(context), fmt::join(names, ", "),
-                             nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), elsewhere));
+    std::string hint = fmt::format("; did you mean '{}'?", nearest);
+    if (nearest.empty()) {
+      hint = fmt::format(" ({}){}", fmt::join(names, ", "), nearest_elsewhere(name));
+    }
+    sink_.report(statement.name.at, fmt::format("found the unknown directive {}, expected a directive of {}{}",
+                                                statement.name.shown(), to_string(context), hint));
     return nullptr;
   }
 

@@ -118,8 +118,16 @@ void LexerView::append(Token& token, char c) {
 void LexerView::read_quoted(Token& token) {
   token.quoted = true;
   char quote = take();
+  size_t mark = 0;  // the first ';' inside
+  Position mark_position;
+  size_t mark_size = 0;
   while (!at_end() && peek() != '\n') {
     Position at = position_;
+    if (peek() == ';' && mark == 0) {
+      mark = at_;
+      mark_position = position_;
+      mark_size = token.text.size();
+    }
     char c = take();
     if (c == quote) {
       if (!at_end() && !ends_word(peek())) {
@@ -149,6 +157,11 @@ void LexerView::read_quoted(Token& token) {
   }
   sink_.report(token.at, fmt::format("found no closing {} before the end of the line", quote));
   token.broken = true;
+  if (mark != 0) {  // most likely the end of the statement: read on from there
+    at_ = mark;
+    position_ = mark_position;
+    token.text.resize(mark_size);
+  }
 }
 
 void LexerView::read_word(Token& token) {

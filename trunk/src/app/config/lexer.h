@@ -1,8 +1,8 @@
 // Words of a configuration: names and values, quoted or not, and the three marks { } ;
 //
 // '#' starts a comment at the beginning of a word only, so a value may hold one. Quotes are "..." or '...'; inside them
-// \" \' \\ \n \t \r are escapes, and they end on the line where they began: a forgotten quote then costs one line, not the
-// rest of the file. Mistakes become diagnostics and the lexer goes on behind them.
+// \" \' \\ \n \t \r are escapes, and they end on the line where they began: a forgotten quote then costs one value, not
+// the rest of the file. Mistakes become diagnostics and the lexer goes on behind them.
 #pragma once
 
 #include <cstdint>

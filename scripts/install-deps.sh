@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# Installs what is missing, and says what. Debian 12; everything comes from Debian packages, except
+# test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/) and
+# the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/).
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+
+# group|Debian package|command that serves as well, when there is one
+packages='
+build|g++|g++
+build|cmake|cmake
+build|ninja-build|ninja
+build|make|make
+build|pkg-config|pkg-config
+build|python3|
+build|libst-dev|
+build|libssl-dev|
+build|libfmt-dev|
+build|nlohmann-json3-dev|
+build|libboost1.81-dev|
+build|libgtest-dev|
+build|libgmock-dev|
+build|libbenchmark-dev|
+demo|ffmpeg|ffmpeg
+demo|iproute2|ss
+demo|ca-certificates|
+demo|nodejs|node
+demo|npm|npm
+tests|ffmpeg|ffmpeg
+tests|iproute2|ss
+tests|ca-certificates|
+tests|nodejs|node
+tests|npm|npm
+tests|rtmpdump|rtmpdump
+tests|curl|curl
+tests|vlc-bin|
+tests|vlc-plugin-base|
+tests|chromium|
+tests|python3-venv|
+tests|procps|ps
+'
+
+usage() {
+  cat <<END
+usage: scripts/install-deps.sh [--check] [--demo] [--tests]
+
+Installs what is missing to build Weir, and with
+  --demo   what scripts/demo needs too: ffmpeg and the libraries of the pages
+  --tests  what scripts/test needs too: players, a browser, Python tools
+  --check  only lists what is missing; exit code 1 when that is anything
+END
+}
+
+check= groups=" build "
+for arg in "$@"; do
+  case $arg in
+    --check) check=yes ;;
+    --demo) groups+="demo " ;;
+    --tests) groups+="demo tests " ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "install-deps.sh: unknown argument '$arg'" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+wanted() { [[ $groups == *" $1 "* ]]; }
+say() { echo "install-deps.sh: $*"; }
+fail() { echo "install-deps.sh: $*" >&2; exit 1; }
+
+# ---- Debian packages -------------------------------------------------------------------------------------------
+
+missing_packages() {
+  local -A installed=() seen=()
+  local group package command name status
+  while read -r name status; do
+    if [ "$status" = installed ]; then installed[$name]=1; fi
+  done < <(dpkg-query -W -f='${Package} ${db:Status-Status}\n' 2>/dev/null)
+  while IFS='|' read -r group package command; do
+    if [ -z "$group" ] || ! wanted "$group" || [ -n "${seen[$package]:-}" ]; then continue; fi
+    seen[$package]=1
+    if [ -n "${installed[$package]:-}" ]; then continue; fi
+    if [ -n "$command" ] && command -v "$command" >/dev/null; then continue; fi
+    echo "$package"
+  done <<<"$packages"
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_packages() {
+  if ! command -v apt-get >/dev/null; then
+    fail "there is no apt-get here; install these by the means of your system: $*"
+  fi
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    fail "installing needs root, and there is no sudo. As root, run:  apt-get install $*"
+  fi
+  say "installing Debian packages: $*"
+  as_root apt-get -qq update || say "apt-get update failed; going on with the lists that are there"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null ||
+    fail "apt-get could not install: $*"
+}
+
+# ---- Python tools and page libraries: a stamp beside the result says which pins it was made from -------------------
+
+requirements=$top/trunk/test/e2e/requirements.txt
+venv=$top/objs/tools/venv
+pages=$top/trunk/www
+vendor=$top/objs/www/vendor
+
+digest() { cat "$@" | sha256sum | cut -d' ' -f1; }
+fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }  # stamp, digest
+
+venv_missing() { wanted tests && ! { [ -x "$venv/bin/python" ] && fresh "$venv/.stamp" "$(digest "$requirements")"; }; }
+
+install_venv() {
+  local python=/usr/bin/python3
+  [ -x $python ] || python=python3
+  say "installing Python tools into objs/tools/venv: $(grep -v '^#' "$requirements" | tr '\n' ' ')"
+  rm -rf "$venv"
+  mkdir -p "$(dirname "$venv")"
+  $python -m venv "$venv" || fail "python3 -m venv failed"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" ||
+    fail "pip could not install what $requirements lists"
+  digest "$requirements" >"$venv/.stamp"
+}
+
+pages_missing() {
+  wanted demo && [ -f "$pages/package-lock.json" ] &&
+    ! fresh "$vendor/.stamp" "$(digest "$pages/package.json" "$pages/package-lock.json")"
+}
+
+# Each dependency of package.json: the browser builds in its dist/ and its licence, nothing else.
+install_pages() {
+  local work=$top/objs/tools/npm name from
+  say "installing page libraries into objs/www/vendor"
+  rm -rf "$work" "$vendor"
+  mkdir -p "$work" "$vendor"
+  cp "$pages/package.json" "$pages/package-lock.json" "$work/"
+  (cd "$work" && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) ||
+    fail "npm ci failed in a copy of trunk/www/package-lock.json"
+  while read -r name; do
+    from=$work/node_modules/$name
+    mkdir -p "$vendor/$name"
+    find "$from/dist" -maxdepth 1 -name '*.js' -exec cp {} "$vendor/$name/" \;
+    find "$from" -maxdepth 1 -iname 'LICEN[CS]E*' -exec cp {} "$vendor/$name/" \;
+  done < <(python3 -c 'import json,sys; print("\n".join(json.load(open(sys.argv[1]))["dependencies"]))' "$pages/package.json")
+  digest "$pages/package.json" "$pages/package-lock.json" >"$vendor/.stamp"
+}
+
+# ---- main ----------------------------------------------------------------------------------------------------------
+
+mapfile -t missing < <(missing_packages)
+
+if [ -n "$check" ]; then
+  count=0
+  for package in "${missing[@]}"; do echo "missing: Debian package $package"; count=$((count + 1)); done
+  if venv_missing; then echo "missing: Python tools in objs/tools/venv"; count=$((count + 1)); fi
+  if pages_missing; then echo "missing: page libraries in objs/www/vendor"; count=$((count + 1)); fi
+  if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
+  exit 1
+fi
+
+if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
+if venv_missing; then install_venv; fi
+if pages_missing; then install_pages; fi
+say "everything is there"

@@ -1,0 +1,300 @@
+"""The whole test suite: builds, unit and component tests, fuzz replays, lints, end to end.
+
+Run by scripts/test. Each part prints one line with its counts; what failed is listed at the end with the command that
+runs it again, and the last line is "N passed, N failed". A tool that is not there, a skipped or a disabled test is a
+failure.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+OBJS = TOP / "objs"
+LOGS = OBJS / "test"
+FUZZ = TOP / "trunk" / "fuzz"
+
+# part -> seconds that one of its programs may take
+LIMITS = {"build": 2400, "unit": 300, "component": 600, "fuzz": 300, "lint": 600, "e2e": 1500, "smoke": 400}
+PARTS = ["lint", "build", "unit", "component", "fuzz", "e2e", "smoke"]
+VARIANTS = {"release": [], "sanitizer": ["--sanitizer=on"]}
+LINTS = ["layers", "headers", "lint"]
+MIN_CORPUS = 20  # inputs that a fuzz target must have
+
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1:detect_leaks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+}
+
+
+class Tally:
+    def __init__(self):
+        self.passed = 0
+        self.failures = []  # (name, why, command to run it again)
+
+    def fail(self, name, why, command):
+        self.failures.append((name, why, command))
+
+    def part(self, name, started, before):
+        """Prints the line of a part; `before` is (passed, failed) when it started."""
+        passed, failed = self.passed - before[0], len(self.failures) - before[1]
+        state = "ok  " if failed == 0 else "FAIL"
+        print(f"{state} {name}: {passed} passed, {failed} failed ({time.monotonic() - started:.0f} s)", flush=True)
+
+    def now(self):
+        return self.passed, len(self.failures)
+
+
+def run(command, log, limit, env=None):
+    """Runs a program with its output in a file. Gives (exit code or None when it took too long, output)."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    path = LOGS / log
+    with open(path, "wb") as out:
+        process = subprocess.Popen(command, cwd=TOP, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   env={**os.environ, **(env or {})}, start_new_session=True)
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            try:  # whatever it left behind, too
+                os.killpg(process.pid, 9)
+            except ProcessLookupError:
+                pass
+            process.wait()
+    return code, path.read_text(errors="replace")
+
+
+def tail(text, lines=15):
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def how(code, limit):
+    if code is None:
+        return f"was not done after {limit} s"
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def shell(command, env=None):
+    prefix = "".join(f"{name}={value} " for name, value in (env or {}).items())
+    return prefix + " ".join(str(word) for word in command)
+
+
+# ---- build -----------------------------------------------------------------------------------------------------------
+
+
+def build(tally):
+    """Builds each variant; the one that the user had configured is the configured one afterwards."""
+    config = OBJS / "config.mk"
+    before = config.read_text() if config.exists() else None
+    if shutil.which("ccache"):
+        os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
+    try:
+        for variant, flags in VARIANTS.items():
+            started = time.monotonic()
+            configure = ["./configure", *flags]
+            code, text = run(configure, f"configure-{variant}.log", 60)
+            if code == 0:
+                code, text = run(["make", "--no-print-directory", "build"], f"build-{variant}.log", LIMITS["build"])
+            if code != 0:
+                tally.fail(f"build {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30),
+                           shell(configure) + " && make")
+            print(f"{'ok  ' if code == 0 else 'FAIL'} build {variant} ({time.monotonic() - started:.0f} s)", flush=True)
+    finally:
+        if before is not None:
+            config.write_text(before)
+        else:
+            run(["./configure"], "configure-again.log", 60)
+        run(["make", "--no-print-directory", "links"], "links.log", 60)
+
+
+# ---- gtest -----------------------------------------------------------------------------------------------------------
+
+GTEST_LINE = re.compile(r"\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+).*?(\(\d+ ms\))?$", re.M)
+GTEST_DISABLED = re.compile(r"YOU HAVE (\d+) DISABLED TEST")
+
+
+def gtest(tally, program, variant, limit):
+    binary = f"objs/{variant}/{program}"
+    env = SANITIZER_ENV if variant == "sanitizer" else {}
+    started, before, name = time.monotonic(), tally.now(), f"{program} ({variant})"
+    if not (TOP / binary).exists():
+        tally.fail(name, f"{binary} is not there", "scripts/test --only build")
+    else:
+        code, text = run([binary, "--gtest_color=no"], f"{program}-{variant}.log", limit, env)
+        running, failed, problems = None, False, []
+        for match in GTEST_LINE.finditer(text):
+            what, case, timing = match.groups()
+            if what == "RUN":
+                running = case
+            elif timing and case == running:  # the summary repeats the names without a time
+                running = None
+                if what == "OK":
+                    tally.passed += 1
+                else:
+                    failed = True
+                    why = "skipped" if what == "SKIPPED" else case_output(text, case)
+                    tally.fail(f"{case} ({variant})", why, shell([binary, f"--gtest_filter={case}"], env))
+        if running:
+            problems.append(f"{running}: {how(code, limit)}")
+        elif code != 0 and not failed:
+            problems.append(how(code, limit) + " after the last test")
+        if "[==========] Running" not in text or "Running 0 tests" in text:
+            problems.append("ran no test")
+        if GTEST_DISABLED.search(text):
+            problems.append("has disabled tests")
+        for problem in problems:
+            again = shell([binary] + ([f"--gtest_filter={running}"] if running else []), env)
+            tally.fail(name, problem + "\n" + tail(text, 25), again)
+    tally.part(name, started, before)
+
+
+def case_output(text, case):
+    """The lines between RUN and FAILED of one case."""
+    begin = text.find(f"] {case}\n")
+    end = text.find(f"[  FAILED  ] {case}", begin)
+    return tail(text[begin + len(case) + 3:end], 12)
+
+
+# ---- fuzz ------------------------------------------------------------------------------------------------------------
+
+
+def inputs_of(kind, target):
+    """Files of trunk/fuzz/<kind>/<target>/; the folder may be spelled with '-' or '_'."""
+    for spelling in (target, target.replace("-", "_")):
+        for folder in (FUZZ / kind / spelling, FUZZ / kind / spelling.removesuffix("-fuzz").removesuffix("_fuzz")):
+            if folder.is_dir():
+                return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    return []
+
+
+def fuzz(tally):
+    started, before = time.monotonic(), tally.now()
+    sources = sorted(FUZZ.glob("*_fuzz.cc"))
+    if not sources:
+        tally.fail("fuzz", "trunk/fuzz/ holds no target", "ls trunk/fuzz")
+    for source in sources:
+        target = source.stem.replace("_", "-")
+        binary = f"objs/sanitizer/{target}"
+        corpus, regress = inputs_of("corpus", target), inputs_of("regress", target)
+        name = f"fuzz replay {target}"
+        if not (TOP / binary).exists():
+            tally.fail(name, f"{binary} is not there", "scripts/test --only build")
+            continue
+        if len(corpus) < MIN_CORPUS:
+            tally.fail(name, f"{len(corpus)} inputs in its corpus, at least {MIN_CORPUS} wanted", f"ls {FUZZ}/corpus")
+            continue
+        files = [str(path.relative_to(TOP)) for path in corpus + regress]
+        code, text = run([binary, *files], f"{target}.log", LIMITS["fuzz"], SANITIZER_ENV)
+        if code == 0:
+            tally.passed += 1
+            continue
+        culprit = find_culprit(binary, files) if code is not None else None
+        again = [binary, culprit or str(corpus[0].parent.relative_to(TOP)) + "/*"]
+        tally.fail(name, how(code, LIMITS["fuzz"]) + "\n" + tail(text, 25), shell(again, SANITIZER_ENV))
+    tally.part("fuzz replays", started, before)
+
+
+def find_culprit(binary, files):
+    for path in files:
+        if run([binary, path], "culprit.log", 30, SANITIZER_ENV)[0] != 0:
+            return path
+    return None
+
+
+# ---- lints -----------------------------------------------------------------------------------------------------------
+
+
+def lint(tally):
+    started, before = time.monotonic(), tally.now()
+    for name in LINTS:
+        command = [f"scripts/{name}"] + (["--own"] if name == "lint" else [])
+        code, text = run(command, f"{name}.log", LIMITS["lint"])
+        if code == 0:
+            tally.passed += 1
+        else:
+            tally.fail(f"scripts/{name}", how(code, LIMITS["lint"]) + "\n" + tail(text, 40), shell(command))
+    tally.part("lints", started, before)
+
+
+# ---- end to end ------------------------------------------------------------------------------------------------------
+
+
+def e2e(tally, name, variant, marks):
+    started, before = time.monotonic(), tally.now()
+    report = LOGS / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    python = "objs/tools/venv/bin/python"
+    env = {"WEIR_BIN": f"objs/{variant}/weir", **(SANITIZER_ENV if variant == "sanitizer" else {})}
+    base = [python, "-m", "pytest", "-p", "no:cacheprovider"]
+    if not (TOP / python).exists():
+        tally.fail(name, f"{python} is not there", "scripts/install-deps.sh --tests")
+        tally.part(name, started, before)
+        return
+    command = [*base, "-q", *marks, f"--junitxml={report}", "trunk/test/e2e"]
+    code, text = run(command, f"{name}.log", LIMITS[name], env)
+    failed = False
+    cases = ElementTree.parse(report).iter("testcase") if report.exists() else []
+    for case in cases:
+        problem = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
+        if problem is None:
+            tally.passed += 1
+            continue
+        failed = True
+        place = case.get("classname", "").split(".")[-1]
+        test = f"trunk/test/e2e/{place}.py::{case.get('name')}"
+        why = f"{problem.tag}: {problem.get('message', '')[:800]}"
+        tally.fail(f"{test} ({variant})", why, shell([*base, f"'{test}'"], env))
+    if not report.exists() or (code != 0 and not failed):
+        tally.fail(f"{name} ({variant})", how(code, LIMITS[name]) + "\n" + tail(text, 30), shell(command, env))
+    tally.part(f"{name} ({variant})", started, before)
+
+
+# ---- main ------------------------------------------------------------------------------------------------------------
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=PARTS, help="run this part only; may be repeated")
+    parser.add_argument("--skip", action="append", choices=PARTS, default=[], help="leave this part out")
+    parser.add_argument("--deps", choices=["ok", "failed"], default="ok", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    parts = [part for part in PARTS if part in (args.only or PARTS) and part not in args.skip]
+    started, tally = time.monotonic(), Tally()
+
+    if args.deps != "ok":
+        tally.fail("dependencies", "scripts/install-deps.sh could not install them", "scripts/install-deps.sh --tests")
+    if "lint" in parts:
+        lint(tally)
+    if "build" in parts:
+        build(tally)
+    for part, program in (("unit", "weir-unit-tests"), ("component", "weir-component-tests")):
+        if part in parts:
+            for variant in VARIANTS:
+                gtest(tally, program, variant, LIMITS[part])
+    if "fuzz" in parts:
+        fuzz(tally)
+    if "e2e" in parts:
+        e2e(tally, "e2e", "release", [])
+    if "smoke" in parts:
+        e2e(tally, "smoke", "sanitizer", ["-m", "smoke"])
+
+    if tally.failures:
+        print("\nFailures:")
+    for name, why, command in tally.failures:
+        indented = "\n".join("    " + line for line in why.strip().splitlines())
+        print(f"\n* {name}\n{indented}\n  again: {command}")
+    print(f"\n{time.monotonic() - started:.0f} s; logs are in objs/test/")
+    print(f"{tally.passed} passed, {len(tally.failures)} failed", flush=True)
+    sys.exit(1 if tally.failures or tally.passed == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()

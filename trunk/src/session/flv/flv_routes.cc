@@ -1,0 +1,93 @@
+#include "session/flv/flv_routes.h"
+
+#include "base/log.h"
+#include "net/http/ws_upgrade.h"
+#include "session/flv/flv_player.h"
+
+namespace weir::session {
+namespace {
+
+constexpr std::string_view kSuffix = ".flv";
+
+// "/live/room/stream.flv" to app "live/room" and name "stream". False when there is no app or no name.
+bool split_path(std::string_view path, std::string_view& app, std::string_view& name) {
+  path.remove_suffix(kSuffix.size());
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || slash == 0) {
+    return false;
+  }
+  app = path.substr(1, slash - 1);
+  name = path.substr(slash + 1);
+  return !app.empty() && !name.empty();
+}
+
+}  // namespace
+
+void FlvRoutes::add_to(net::HttpRouter& router) {
+  net::HttpRouteOptions options;
+  options.cors = true;
+  router.add_suffix(std::string(kSuffix), options, [this](net::HttpExchange& exchange) { handle(exchange); });
+}
+
+void FlvRoutes::handle(net::HttpExchange& exchange) {
+  const net::HttpRequest& request = exchange.request();
+  std::string_view app;
+  std::string_view name;
+  if (!split_path(request.path, app, name)) {
+    (void)exchange.respond_error(404, "a stream's address is /app/stream.flv");
+    return;
+  }
+  const stream::StreamKey key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
+  Result<net::PlayRules> rules = services_.policy.may_play(key, exchange.peer());
+  if (!rules.ok()) {
+    log::warn("play refused stream={} ip={}: {}", log::escaped(key.to_string()), exchange.peer().host(),
+              rules.error().message());
+    (void)exchange.respond_error(403, rules.error().message());
+    return;
+  }
+  const stream::Stream* target = services_.registry.find(key);
+  const bool live = target && target->live();
+  if (!live && (rules->pump.wait_publisher == Millis(0) || request.is_head())) {
+    (void)exchange.respond_error(404, "no such stream: nobody publishes it");
+    return;
+  }
+  if (request.is_head()) {
+    (void)exchange.respond(200, "video/x-flv", "");
+    return;
+  }
+  const bool websocket = net::wants_websocket(request);
+  std::string head;
+  if (websocket) {
+    net::WsUpgrade upgrade = net::check_ws_upgrade(request, exchange.route_fields());
+    if (upgrade.status != 101) {
+      (void)exchange.respond_error(upgrade.status, upgrade.reason, upgrade.fields);
+      return;
+    }
+    head = std::move(upgrade.head);
+  } else {
+    net::HttpFields fields = exchange.route_fields();
+    fields.add("Content-Type", "video/x-flv");
+    fields.add("Cache-Control", "no-store");
+    fields.add("Connection", "close");
+    head = net::http_response_head(200, fields);
+  }
+  auto client = std::make_unique<net::Client>(services_.clients, websocket ? "ws-flv" : "flv", exchange.peer().host());
+  client->role = net::ClientRole::kPlayer;
+  client->key = key;
+  if (auto referer = request.headers.get("Referer")) {
+    client->page_url = referer->substr(0, 256);
+  }
+  log::info_as(client->id(), "play stream={} transport={} ip={}", log::escaped(key.to_string()), client->transport(),
+               client->ip());
+  net::HttpFields route_fields = exchange.route_fields();
+  net::DetachedConnection detached = exchange.detach();
+  auto player = std::make_unique<FlvPlayer>(std::move(head), std::move(route_fields), websocket,
+                                            std::move(detached.permit));
+  if (!detached.unread.empty()) {
+    Bytes answer;  // before its start a player answers nothing
+    (void)player->on_data(detached.unread, answer);
+  }
+  services_.fanout.play(*rules, format_, std::move(detached.stream), std::move(player), std::move(client));
+}
+
+}  // namespace weir::session

@@ -1,0 +1,24 @@
+// "/app/stream.flv" over HTTP and WebSocket: from the request to a player of the stream's pump.
+#pragma once
+
+#include "net/http/router.h"
+#include "net/services.h"
+#include "session/flv/flv_muxer.h"
+
+namespace weir::session {
+
+class FlvRoutes {
+ public:
+  explicit FlvRoutes(const net::Services& services) : services_(services) {}
+
+  // This object must outlive the router's server.
+  void add_to(net::HttpRouter& router);
+
+ private:
+  void handle(net::HttpExchange& exchange);
+
+  net::Services services_;
+  FlvFormat format_;
+};
+
+}  // namespace weir::session

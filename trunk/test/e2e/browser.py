@@ -1,0 +1,148 @@
+"""A headless Chromium, driven by its DevTools protocol: no driver program whose version must match."""
+
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import websocket
+
+from media import SAMPLE, run
+from weir import wait_until
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
+         "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required", "--mute-audio",
+         "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1000,800"]
+GRID = (32, 18)  # pixels that pictures are compared at
+
+
+class Browser:
+    """A fresh profile and one page. Ends with the `with` block."""
+
+    def __init__(self, folder):
+        self.profile = Path(folder) / "chromium"
+        self.log_path = Path(folder) / "chromium.log"
+        self.process = self.page = None
+        self.id = 0
+        self.console = []  # what the page said
+
+    def __enter__(self):
+        self.profile.mkdir(parents=True)
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(["chromium", *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            port_file = self.profile / "DevToolsActivePort"
+            wait_until(lambda: port_file.exists() and len(port_file.read_text().split()) > 1, 30, "chromium starts")
+            port = port_file.read_text().split()[0]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
+                page = next(target for target in json.load(answer) if target["type"] == "page")
+            self.page = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=20)
+            self.call("Page.enable")
+            self.call("Runtime.enable")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.page:
+            try:
+                self.call("Browser.close")
+            except (OSError, websocket.WebSocketException):
+                pass
+            self.page.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def call(self, method, **parameters):
+        self.id += 1
+        self.page.send(json.dumps({"id": self.id, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self.page.recv())
+            if message.get("method") == "Runtime.consoleAPICalled":
+                self.console.append(" ".join(str(part.get("value", part.get("description", "")))
+                                             for part in message["params"]["args"]))
+            elif message.get("method") == "Runtime.exceptionThrown":
+                self.console.append("exception: " + json.dumps(message["params"]["exceptionDetails"])[:600])
+            if message.get("id") == self.id:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return message["result"]
+
+    def open(self, url):
+        result = self.call("Page.navigate", url=url)
+        assert "errorText" not in result, f"{url}: {result['errorText']}"
+
+    def evaluate(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in result, json.dumps(result["exceptionDetails"])[:800]
+        return result["result"].get("value")
+
+    def screenshot(self, path):
+        import base64
+        Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+
+    # ---- the page's video element ----
+
+    def video(self):
+        """Its state, None while there is none."""
+        return self.evaluate("""(() => {
+            const v = document.querySelector('video');
+            if (!v) return null;
+            const q = v.getVideoPlaybackQuality();
+            return {time: v.currentTime, width: v.videoWidth, height: v.videoHeight, paused: v.paused,
+                    frames: q.totalVideoFrames, dropped: q.droppedVideoFrames, error: v.error && v.error.message,
+                    audio_bytes: v.webkitAudioDecodedByteCount, ready: v.readyState};
+        })()""")
+
+    def picture(self):
+        """What the video shows now, as GRID pixels of red, green, blue."""
+        return self.evaluate("""(() => {
+            const v = document.querySelector('video'), c = document.createElement('canvas');
+            [c.width, c.height] = [%d, %d];
+            const g = c.getContext('2d');
+            g.imageSmoothingQuality = 'high';
+            g.drawImage(v, 0, 0, c.width, c.height);
+            return Array.from(g.getImageData(0, 0, c.width, c.height).data).filter((_, i) => i %% 4 != 3);
+        })()""" % GRID)
+
+
+def sample_pictures(source=SAMPLE):
+    """Each frame of the sample, as GRID pixels."""
+    raw = run(["ffmpeg", "-v", "error", "-i", source, "-map", "0:v:0", "-fps_mode", "passthrough", "-vf",
+               f"scale={GRID[0]}:{GRID[1]}:flags=area", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"])
+    size = GRID[0] * GRID[1] * 3
+    return [raw[at:at + size] for at in range(0, len(raw), size)]
+
+
+def nearest(picture, pictures):
+    """(index, mean difference of a colour value) of the most similar picture."""
+    def difference(other):
+        return sum(abs(a - b) for a, b in zip(picture, other)) / len(picture)
+    best = min(range(len(pictures)), key=lambda index: difference(pictures[index]))
+    return best, difference(pictures[best])
+
+
+def watch(browser, seconds=3):
+    """Lets the page's video run; its state before and after. It must advance and decode both tracks."""
+    def started():
+        state = browser.video()
+        assert not (state and state["error"]), state["error"]
+        return state if state and state["time"] > 0 and state["frames"] > 5 and not state["paused"] else None
+    try:
+        first = wait_until(started, 15, "the video plays")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; state {browser.video()}; the page said: {browser.console[-10:]}")
+    time.sleep(seconds)
+    last = browser.video()
+    assert not last["error"], last["error"]
+    assert last["time"] - first["time"] > 0.6 * seconds, (first, last)
+    assert last["frames"] - first["frames"] > 0.5 * 25 * seconds, (first, last)
+    return first, last

@@ -1,0 +1,69 @@
+"""A player that takes nothing among players that do."""
+
+import time
+
+import pytest
+
+from flv import HttpFlv
+from media import publisher
+from rtmp import RtmpPlayer
+from test_publish import TagCollector, check_tag_times
+from weir import SANITIZED, wait_until
+
+OTHERS = 20
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory):
+    """A stream of some Mbit/s, so that a stalled player's buffers fill soon."""
+    from media import run
+    path = tmp_path_factory.mktemp("heavy") / "heavy.flv"
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25:duration=10", "-f", "lavfi",
+         "-i", "sine=sample_rate=44100:duration=10", "-vf", "noise=alls=40:allf=t", "-c:v", "libx264", "-preset",
+         "ultrafast", "-g", "50", "-b:v", "6M", "-maxrate", "6M", "-bufsize", "3M", "-c:a", "aac", path])
+    return path
+
+
+@pytest.mark.config("write_stall_timeout 4s; play { queue_length 2s; }")
+def test_stalled_player_costs_nothing_and_goes(weir, folder, heavy):
+    with publisher(weir.rtmp(), folder, heavy):
+        weir.wait_live()
+        players = [HttpFlv(weir.http_port) for _ in range(OTHERS)]
+        collectors = [TagCollector(player.reader()) for player in players]
+        time.sleep(2)
+        before = weir.private_kib()
+        with HttpFlv(weir.http_port, receive_buffer=4096), RtmpPlayer(weir.rtmp_port) as stalled:
+            stalled.first_key_frame()
+            assert len(weir.clients()) == OTHERS + 3
+            # Both are dropped when nothing could be sent for the stall timeout.
+            wait_until(lambda: len(weir.clients()) == OTHERS + 1, 25, "the stalled players are dropped")
+            grown = weir.private_kib() - before
+        for collector in collectors:
+            assert collector.error is None, collector.error
+        for player in players:
+            player.socket.shutdown(2)
+    for collector in collectors:
+        collector.join(5)
+        check_tag_times(collector.tags)
+        gaps = [b.arrived - a.arrived for a, b in zip(collector.video(), collector.video()[1:])]
+        assert max(gaps) < 1.5, f"another player waited {max(gaps):.2f} s"
+    if not SANITIZED:
+        assert grown < 8 * 1024, f"{grown} KiB more with two stalled players"
+    assert "stall" in weir.log().lower() or "behind" in weir.log().lower(), "the log says why"
+
+
+@pytest.mark.config("write_stall_timeout 20s; play { queue_length 1s; } send_buffer 32k;")
+def test_slow_player_is_moved_to_a_key_frame(weir, folder, heavy):
+    """It pauses for longer than its queue, then reads on: whole tags, later times, and a key frame after the gap."""
+    with publisher(weir.rtmp(), folder, heavy):
+        weir.wait_live()
+        with HttpFlv(weir.http_port, receive_buffer=8192) as player:
+            reader = player.reader()
+            tags = reader.tags(1)
+            time.sleep(6)
+            tags += reader.tags(4)
+    video = [tag for tag in tags if tag.type == 9 and not tag.is_avc_config()]
+    jumps = [(a, b) for a, b in zip(video, video[1:]) if b.time_ms - a.time_ms > 500]
+    assert jumps, "nothing was skipped"
+    assert all(after.is_key_frame() for _, after in jumps), [(a.time_ms, b.time_ms) for a, b in jumps]
+    check_tag_times(tags)

@@ -1,0 +1,165 @@
+"""Starts and ends a server for one test, and asks its API."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[3]
+BINARY = TOP / os.environ.get("WEIR_BIN", "objs/weir")
+SANITIZED = "sanitizer" in str(BINARY)
+PORTS = range(23100, 23900)  # tried in turn, so that no two tests of a run share one soon
+
+START_SECONDS = 10
+STOP_SECONDS = 15 if SANITIZED else 1.0  # the leak check at exit takes its time
+BAD_LOG = re.compile(r"bug:|AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:")
+
+_next_port = os.getpid() * 7 % len(PORTS)
+
+
+def free_port():
+    """A TCP port of 127.0.0.1 that nobody listens on."""
+    global _next_port
+    for _ in PORTS:
+        port = PORTS[_next_port % len(PORTS)]
+        _next_port += 1
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("no free port")
+
+
+def wait_until(condition, seconds, what):
+    """Polls until condition() is true; gives its value."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def accepts(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    except OSError:
+        return False
+
+
+class Weir:
+    """One server process with its own folder, ports and configuration."""
+
+    def __init__(self, folder, extra=""):
+        self.folder = Path(folder)
+        self.rtmp_port, self.http_port, self.api_port = free_port(), free_port(), free_port()
+        self.log_path = self.folder / "weir.log"
+        self.config_path = self.folder / "weir.conf"
+        self.config_path.write_text(
+            f"listen 127.0.0.1:{self.rtmp_port};\n"
+            f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{TOP}/objs/www"; }}\n'
+            f"http_api {{ listen 127.0.0.1:{self.api_port}; }}\n"
+            f"{extra}\n")
+        self.process = None
+
+    # ---- life ----
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([BINARY, "-c", self.config_path], stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, cwd=self.folder)
+        for port in (self.rtmp_port, self.http_port, self.api_port):
+            wait_until(lambda: accepts(port) or self.process.poll() is not None, START_SECONDS,
+                       f"the server listens on {port}")
+        assert self.process.poll() is None, f"the server ended at start:\n{self.log()}"
+        return self
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it; fails when that takes too long, gives a bad exit code or left something ugly in the log."""
+        if self.process is None:
+            return
+        if self.process.poll() is not None:
+            code, self.process = self.process.returncode, None
+            raise AssertionError(f"the server had ended by itself, exit code {code}:\n{self.log()[-3000:]}")
+        started = time.monotonic()
+        self.process.send_signal(number)
+        try:
+            code = self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the server had not ended {time.monotonic() - started:.1f} s after the signal")
+        finally:
+            self.process = None
+        log = self.log()
+        bad = BAD_LOG.search(log)
+        assert not bad, log[max(0, bad.start() - 500):][:6000]
+        assert code == 0, f"exit code {code} after {number!r}:\n{log[-3000:]}"
+
+    def kill(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    # ---- addresses ----
+
+    def rtmp(self, path="live/livestream"):
+        return f"rtmp://127.0.0.1:{self.rtmp_port}/{path}"
+
+    def http(self, path="/live/livestream.flv"):
+        return f"http://127.0.0.1:{self.http_port}{path}"
+
+    def ws(self, path="/live/livestream.flv"):
+        return f"ws://127.0.0.1:{self.http_port}{path}"
+
+    # ---- API ----
+
+    def api(self, path, method="GET"):
+        """The parsed answer; for an HTTP error its body too, with the status as `http_status`."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.api_port}{path}", method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=5) as answer:
+                return {"http_status": answer.status, **json.load(answer)}
+        except urllib.error.HTTPError as error:
+            return {"http_status": error.code, **json.load(error)}
+
+    def metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.api_port}/metrics", timeout=5) as answer:
+            return answer.read().decode()
+
+    def streams(self):
+        return self.api("/api/v1/streams")["streams"]
+
+    def clients(self):
+        return self.api("/api/v1/clients")["clients"]
+
+    def wait_live(self, name="livestream", seconds=8):
+        """Until a stream of that name has a publisher and video or audio."""
+        def live():
+            return next((stream for stream in self.streams()
+                         if stream["name"] == name and stream.get("publish", {}).get("active")
+                         and (stream.get("video") or stream.get("audio"))), None)
+        return wait_until(live, seconds, f"{name} is live")
+
+    # ---- memory ----
+
+    def private_kib(self):
+        """Private memory of the process, KiB."""
+        text = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return sum(int(kib) for kib in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.M))

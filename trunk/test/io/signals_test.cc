@@ -1,0 +1,63 @@
+#include "io/signals.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "test/support/io/loopback.h"
+
+namespace weir::io {
+namespace {
+
+TEST(SignalSetTest, DeliversSignalsToACoroutine) {
+    auto signals = SignalSet::create({SIGHUP, SIGUSR1});
+    ASSERT_TRUE(signals.ok());
+    Coroutine sender = go([] {
+        EXPECT_FALSE(sleep_for(Millis(5)));
+        kill(getpid(), SIGUSR1);
+    });
+    auto number = (*signals)->wait(soon());
+    ASSERT_TRUE(number.ok()) << number.error().to_string();
+    EXPECT_EQ(*number, SIGUSR1);
+    kill(getpid(), SIGHUP);
+    EXPECT_EQ((*signals)->wait(soon()).value(), SIGHUP);
+    sender.join();
+}
+
+TEST(SignalSetTest, KeepsWhatArrivesWhileNobodyWaits) {
+    auto signals = SignalSet::create({SIGHUP, SIGUSR1});
+    ASSERT_TRUE(signals.ok());
+    kill(getpid(), SIGUSR1);
+    kill(getpid(), SIGHUP);
+    EXPECT_FALSE(sleep_for(Millis(5)));
+    int first = (*signals)->wait(soon()).value();
+    int second = (*signals)->wait(soon()).value();
+    EXPECT_EQ(first + second, SIGHUP + SIGUSR1);
+}
+
+TEST(SignalSetTest, WaitEndsAtItsDeadlineAndByInterrupt) {
+    auto signals = SignalSet::create({SIGUSR1});
+    ASSERT_TRUE(signals.ok());
+    EXPECT_EQ((*signals)->wait(Deadline::after(Millis(5))).error().code(), ErrorCode::kTimeout);
+    Coroutine waiter =
+        go([&] { EXPECT_EQ((*signals)->wait(soon()).error().code(), ErrorCode::kInterrupted); });
+    yield();
+    waiter.interrupt();
+    waiter.join();
+}
+
+TEST(SignalSetTest, RestoresTheMaskWhenItGoes) {
+    {
+        auto signals = SignalSet::create({SIGUSR2});
+        ASSERT_TRUE(signals.ok());
+        sigset_t mask;
+        sigprocmask(SIG_BLOCK, nullptr, &mask);
+        EXPECT_EQ(sigismember(&mask, SIGUSR2), 1);
+    }
+    sigset_t mask;
+    sigprocmask(SIG_BLOCK, nullptr, &mask);
+    EXPECT_EQ(sigismember(&mask, SIGUSR2), 0);
+}
+
+}  // namespace
+}  // namespace weir::io

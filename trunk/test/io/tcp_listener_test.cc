@@ -1,0 +1,187 @@
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "io/tcp.h"
+#include "test/support/io/loopback.h"
+
+namespace weir::io {
+namespace {
+
+std::unique_ptr<TcpListener> listen_on(const char* address) {
+    auto listener = TcpListener::listen(SocketAddress::parse(address).value());
+    EXPECT_TRUE(listener.ok()) << listener.error().to_string();
+    return listener.ok() ? std::move(*listener) : nullptr;
+}
+
+// The process has no descriptor left while this lives.
+class NoDescriptors {
+  public:
+    NoDescriptors() {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit low = before_;
+        int next = dup(STDERR_FILENO);
+        low.rlim_cur = static_cast<rlim_t>(next);
+        setrlimit(RLIMIT_NOFILE, &low);
+        ::close(next);
+        for (int fd = 0; fd >= 0;) {  // holes below the limit
+            fd = dup(STDERR_FILENO);
+            if (fd >= 0) {
+                taken_.push_back(fd);
+            }
+        }
+    }
+
+    ~NoDescriptors() {
+        setrlimit(RLIMIT_NOFILE, &before_);
+        for (int fd : taken_) {
+            ::close(fd);
+        }
+    }
+
+    NoDescriptors(const NoDescriptors&) = delete;
+    NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+  private:
+    rlimit before_{};
+    std::vector<int> taken_;
+};
+
+TEST(TcpListenerTest, PicksAPort) {
+    auto listener = listen_on("127.0.0.1:0");
+    EXPECT_NE(listener->local().port(), 0);
+    EXPECT_EQ(listener->local().host(), "127.0.0.1");
+}
+
+TEST(TcpListenerTest, AcceptsAllThatArePending) {
+    auto listener = listen_on("127.0.0.1:0");
+    std::vector<std::unique_ptr<TcpStream>> clients;
+    for (int i = 0; i < 150; i++) {
+        auto client = TcpStream::connect(listener->local(), soon());
+        ASSERT_TRUE(client.ok());
+        clients.push_back(std::move(*client));
+    }
+    for (auto& client : clients) {
+        auto server = listener->accept(soon());
+        ASSERT_TRUE(server.ok());
+        EXPECT_EQ((*server)->peer().to_string(), client->local().to_string());
+    }
+}
+
+TEST(TcpListenerTest, AcceptWaitsForAConnection) {
+    auto listener = listen_on("127.0.0.1:0");
+    EXPECT_EQ(listener->accept(Deadline::after(Millis(10))).error().code(), ErrorCode::kTimeout);
+    Coroutine acceptor = go([&] { EXPECT_TRUE(listener->accept(soon()).ok()); });
+    yield();
+    auto client = TcpStream::connect(listener->local(), soon());
+    EXPECT_TRUE(client.ok());
+    acceptor.join();
+}
+
+TEST(TcpListenerTest, WildcardTakesIpv4AndIpv6) {
+    auto listener = listen_on("0");
+    for (const char* host : {"127.0.0.1", "[::1]"}) {
+        auto to = SocketAddress::parse(fmt::format("{}:{}", host, listener->local().port()));
+        auto client = TcpStream::connect(*to, soon());
+        if (!client.ok() && host[0] == '[') {
+            GTEST_SKIP() << "no IPv6 here: " << client.error().to_string();
+        }
+        ASSERT_TRUE(client.ok()) << client.error().to_string();
+        auto server = listener->accept(soon());
+        ASSERT_TRUE(server.ok());
+        EXPECT_EQ((*server)->peer().to_string(), (*client)->local().to_string());
+        EXPECT_TRUE((*server)->peer().is_loopback());
+    }
+}
+
+TEST(TcpListenerTest, InterruptEndsAccept) {
+    auto listener = listen_on("127.0.0.1:0");
+    Coroutine acceptor =
+        go([&] { EXPECT_EQ(listener->accept(soon()).error().code(), ErrorCode::kInterrupted); });
+    yield();
+    acceptor.interrupt();
+    acceptor.join();
+}
+
+TEST(TcpListenerTest, CloseEndsAccept) {
+    auto listener = listen_on("127.0.0.1:0");
+    Coroutine acceptor = go([&] { EXPECT_EQ(listener->accept(soon()).error().code(), ErrorCode::kClosed); });
+    yield();
+    listener->close();
+    acceptor.join();
+    EXPECT_EQ(listener->accept(soon()).error().code(), ErrorCode::kClosed);
+}
+
+TEST(TcpListenerTest, PortInUseSaysWhoHoldsIt) {
+    auto listener = listen_on("127.0.0.1:0");
+    auto second = TcpListener::listen(listener->local());
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().code(), ErrorCode::kBusy);
+    std::string expected = fmt::format("listen on {}: the port is in use, held by process {} (",
+                                       listener->local().to_string(),
+                                       getpid());
+    EXPECT_EQ(second.error().message().substr(0, expected.size()), expected);
+}
+
+TEST(TcpListenerTest, AddressOfAnotherMachineIsASystemError) {
+    auto listener = TcpListener::listen(SocketAddress::parse("192.0.2.1:21000").value());
+    ASSERT_FALSE(listener.ok());
+    EXPECT_EQ(listener.error().code(), ErrorCode::kSystem);
+    EXPECT_NE(listener.error().message().find("listen on 192.0.2.1:21000"), std::string::npos);
+}
+
+int& warnings() {
+    static int count = 0;
+    return count;
+}
+
+TEST(TcpListenerTest, OutOfDescriptorsClosesPendingConnectionsAndGoesOn) {
+    auto listener = listen_on("127.0.0.1:0");
+    std::vector<std::unique_ptr<TcpStream>> clients;
+    for (int i = 0; i < 10; i++) {
+        auto client = TcpStream::connect(listener->local(), soon());
+        ASSERT_TRUE(client.ok());
+        clients.push_back(std::move(*client));
+    }
+    int accepted = 0;
+    Coroutine acceptor = go([&] {
+        for (;;) {
+            auto server = listener->accept(soon());
+            if (!server.ok()) {
+                EXPECT_EQ(server.error().code(), ErrorCode::kInterrupted);
+                return;
+            }
+            accepted++;
+        }
+    });
+    warnings() = 0;
+    log::set_sink([](log::Level, std::string_view line) {
+        warnings() += line.find("out of descriptors") != std::string_view::npos ? 1 : 0;
+    });
+    {
+        NoDescriptors none;
+        for (auto& client : clients) {  // a close, not a hang
+            std::array<uint8_t, 4> buffer{};
+            EXPECT_EQ(client->read_some(buffer, soon()).error().code(), ErrorCode::kClosed);
+        }
+    }
+    log::set_sink(nullptr);
+    EXPECT_EQ(accepted, 0);
+    EXPECT_EQ(warnings(), 1);  // throttled
+    auto late = TcpStream::connect(listener->local(), soon());
+    ASSERT_TRUE(late.ok());
+    for (Deadline deadline = soon(); accepted == 0 && !deadline.passed();) {
+        EXPECT_FALSE(sleep_for(Millis(1)));
+    }
+    EXPECT_EQ(accepted, 1);
+    acceptor.interrupt();
+    acceptor.join();
+}
+
+}  // namespace
+}  // namespace weir::io

@@ -1,0 +1,176 @@
+#include "io/worker_pool.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "io/coroutine.h"
+#include "test/support/io/loopback.h"
+
+namespace weir::io {
+namespace {
+
+// Holds workers back until opened.
+class Gate {
+  public:
+    void pass() {
+        std::unique_lock lock(mutex_);
+        entered_++;
+        changed_.notify_all();
+        changed_.wait(lock, [this] { return open_; });
+    }
+
+    void open() {
+        std::lock_guard lock(mutex_);
+        open_ = true;
+        changed_.notify_all();
+    }
+
+    void wait_for_entered(int count) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this, count] { return entered_ >= count; });
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int entered_ = 0;
+    bool open_ = false;
+};
+
+std::unique_ptr<WorkerPool> pool_of(size_t threads, size_t queue_limit) {
+    auto pool = WorkerPool::create(threads, queue_limit);
+    EXPECT_TRUE(pool.ok());
+    return std::move(*pool);
+}
+
+TEST(WorkerPoolTest, WorksOnAnotherThreadAndAnswersOnThisOne) {
+    auto pool = pool_of(1, 10);
+    std::thread::id worked;
+    std::thread::id answered;
+    Signal done;
+    ASSERT_FALSE(pool->submit([&] { worked = std::this_thread::get_id(); },
+                              [&] {
+                                  answered = std::this_thread::get_id();
+                                  done.notify_all();
+                              }));
+    ASSERT_FALSE(done.wait_until(soon()));
+    EXPECT_NE(worked, std::this_thread::get_id());
+    EXPECT_EQ(answered, std::this_thread::get_id());
+}
+
+TEST(WorkerPoolTest, RunLetsOtherCoroutinesGoOn) {
+    auto pool = pool_of(1, 10);
+    Gate gate;
+    int turns = 0;
+    Coroutine other = go([&] {
+        for (; turns < 10; turns++) {
+            yield();
+        }
+        gate.open();
+    });
+    EXPECT_FALSE(pool->run([&] { gate.pass(); }));
+    EXPECT_EQ(turns, 10);
+    other.join();
+}
+
+TEST(WorkerPoolTest, RunHoldsOutWhenAskedToStop) {
+    auto pool = pool_of(1, 10);
+    Gate gate;
+    bool finished = false;
+    Coroutine caller = go([&] {
+        int local = 0;
+        EXPECT_FALSE(pool->run([&] {
+            gate.pass();
+            local = 1;
+        }));
+        EXPECT_EQ(local, 1);
+        finished = true;
+    });
+    yield();
+    caller.interrupt();
+    EXPECT_FALSE(sleep_for(Millis(10)));
+    EXPECT_FALSE(finished);
+    gate.open();
+    caller.join();
+    EXPECT_TRUE(finished);
+}
+
+TEST(WorkerPoolTest, RefusesWhatDoesNotFitTheQueue) {
+    auto pool = pool_of(1, 2);
+    Gate gate;
+    int answers = 0;
+    ASSERT_FALSE(pool->submit([&] { gate.pass(); }, [&] { answers++; }));
+    gate.wait_for_entered(1);
+    ASSERT_FALSE(pool->submit([] {}, [&] { answers++; }));
+    ASSERT_FALSE(pool->submit([] {}, [&] { answers++; }));
+    EXPECT_EQ(pool->submit([] {}, [&] { answers++; }).code(), ErrorCode::kLimit);
+    EXPECT_EQ(pool->run([] {}).code(), ErrorCode::kLimit);
+    EXPECT_EQ(pool->refused(), 2U);
+    gate.open();
+    for (Deadline deadline = soon(); answers < 3 && !deadline.passed();) {
+        EXPECT_FALSE(sleep_for(Millis(1)));
+    }
+    EXPECT_EQ(answers, 3);
+}
+
+TEST(WorkerPoolTest, UsesAllItsThreads) {
+    auto pool = pool_of(3, 10);
+    Gate gate;
+    TaskGroup group;
+    for (int i = 0; i < 3; i++) {
+        ASSERT_FALSE(group.spawn("caller", StackSize::kNormal, [&] { EXPECT_FALSE(pool->run([&] { gate.pass(); })); }));
+    }
+    yield();
+    gate.wait_for_entered(3);  // would hang if they worked one after the other
+    gate.open();
+    EXPECT_FALSE(group.join_all(soon()));
+}
+
+TEST(WorkerPoolTest, ManyJobsAllAnswer) {
+    auto pool = pool_of(2, 5000);
+    std::atomic<int> worked = 0;
+    int answered = 0;
+    for (int i = 0; i < 5000; i++) {
+        ASSERT_FALSE(pool->submit([&] { worked++; }, [&] { answered++; }));
+    }
+    for (Deadline deadline = soon(); answered < 5000 && !deadline.passed();) {
+        EXPECT_FALSE(sleep_for(Millis(1)));
+    }
+    EXPECT_EQ(worked, 5000);
+    EXPECT_EQ(answered, 5000);
+}
+
+TEST(WorkerPoolTest, DestructorWaitsForTheRunningJobAndDropsTheQueued) {
+    Gate gate;
+    std::atomic<bool> running_finished = false;
+    std::atomic<bool> queued_ran = false;
+    bool answered = false;
+    std::thread opener;
+    {
+        auto pool = pool_of(1, 10);
+        ASSERT_FALSE(pool->submit(
+            [&] {
+                gate.pass();
+                running_finished = true;
+            },
+            [&] { answered = true; }));
+        gate.wait_for_entered(1);
+        ASSERT_FALSE(pool->submit([&] { queued_ran = true; }, [&] { answered = true; }));
+        opener = std::thread([&] {
+            std::this_thread::sleep_for(Millis(30));
+            gate.open();
+        });
+    }
+    opener.join();
+    EXPECT_TRUE(running_finished);
+    EXPECT_FALSE(queued_ran);
+    EXPECT_FALSE(sleep_for(Millis(5)));
+    EXPECT_FALSE(answered);
+}
+
+}  // namespace
+}  // namespace weir::io
