@@ -15,7 +15,8 @@ function(weir_test_binary name)
   endif()
 endfunction()
 
-weir_test_binary(weir-unit-tests FOLDERS base media proto stream DEPS weir_proto weir_stream GTest::gtest_main GTest::gmock)
+weir_test_binary(weir-unit-tests FOLDERS base media proto stream bench
+  DEPS weir_load_core weir_proto weir_stream GTest::gtest_main GTest::gmock)
 # Coroutine tests bring their own main (test/support/io_main.cc): the scheduler must be up before the first test.
 weir_test_binary(weir-component-tests FOLDERS io net session app support/io DEPS weir_app GTest::gtest GTest::gmock)
 

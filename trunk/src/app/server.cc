@@ -110,6 +110,7 @@ std::unique_ptr<net::HttpServer> Server::Impl::make_http(const net::HttpRouter& 
   net::HttpServerOptions options;
   options.admit = [this] { return connections.take(); };
   options.release = [this] { connections.give_back(); };
+  options.header_timeout = config.handshake_timeout;
   return net::HttpServer::create(router, std::move(options));
 }
 

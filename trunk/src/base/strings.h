@@ -14,8 +14,8 @@ namespace weir {
 // Without spaces, tabs, CR and LF at both ends.
 std::string_view trim(std::string_view text);
 
-// The parts between separators; empty parts are kept, so "a,,b" gives three and "" gives one. At most `limit` parts: the
-// last one then holds the rest.
+// The parts between separators; empty parts are kept, so "a,,b" gives three and "" gives one. At most `limit` parts:
+// the last one then holds the rest.
 std::vector<std::string_view> split(std::string_view text, char separator, size_t limit = SIZE_MAX);
 
 // The text before and after the first separator; the second part is empty when there is none.

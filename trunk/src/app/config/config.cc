@@ -113,7 +113,8 @@ class Checker {
     }
     if (value && directive.type == ValueType::kListen) {
       for (size_t i = 0; i < value->addresses.size(); i++) {
-        listeners_.push_back({value->addresses[i].address, value->addresses[i].origin, statement.arguments[i].at, context});
+        const ListenAddress& listen = value->addresses[i];
+        listeners_.push_back({listen.address, listen.origin, statement.arguments[i].at, context});
       }
     }
     if (is_block(directive)) {

@@ -1,8 +1,8 @@
 // The configuration as plain values: read once, checked as a whole, then never changed.
 //
 // parse_config() and load_config() are the only makers: every default comes from the table of directives
-// (directives.h), so a Config that was not made by them holds zeros. Only app/ knows this type; what a lower layer needs
-// is copied into that layer's own options. Two configurations can be compared member by member (for a reload).
+// (directives.h), so a Config that was not made by them holds zeros. Only app/ knows this type; what a lower layer
+// needs is copied into that layer's own options. Two configurations can be compared member by member (for a reload).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ namespace weir::app {
 inline constexpr std::string_view kDefaultVhost = "__defaultVhost__";
 
 struct ListenAddress {
-  // "[::]:1935", "127.0.0.1:1985": host always present and numeric, for io::SocketAddress::parse. "[::]" takes IPv4 too.
+  // "[::]:1935", "127.0.0.1:1985": the host is always there and numeric, for io::SocketAddress::parse. "[::]" takes
+  // IPv4 too.
   std::string address;
   // For messages: "listen in conf/weir.conf:3", "listen (default)", "http_api listen (default)".
   std::string origin;

@@ -13,9 +13,9 @@ constexpr size_t kCommentWidth = 100;
 
 constexpr std::string_view kMarkdownHead = R"(# Configuration
 
-`weir -c FILE` reads one file, `weir -t -c FILE` only checks it. All mistakes are reported at once, each with file, line,
-column, what was found and what was expected. `conf/full.conf` is this page as a configuration: every directive with its
-default.
+`weir -c FILE` reads one file, `weir -t -c FILE` only checks it. All mistakes are reported at once, each with file,
+line, column, what was found and what was expected. `conf/full.conf` is this page as a configuration: every directive
+with its default.
 
     listen 1935;                       # a directive: name, values, ';'
     http_server {                      # a block: name, '{', directives, '}'
@@ -25,15 +25,16 @@ default.
         security { allow publish 192.168.0.0/16; }
     }
 
-- `#` at the start of a word begins a comment. Values with spaces or `;{}` are quoted: `"..."` or `'...'`, with the escapes
-  `\"` `\'` `\\` `\n` `\t` `\r`; a quoted value ends on its line.
-- Durations: `350ms`, `10s`, `2m`, `1h`; a bare number counts the unit that the table names. Sizes: `64k`, `16m`, `1g`; a bare
-  number counts bytes. k is 1024.
-- Addresses: `1935` (every IPv6 and IPv4 address), `127.0.0.1:1935`, `[::1]:1935`; several of them in one directive or in
-  several. Port 0 lets the system choose.
+- `#` at the start of a word begins a comment. Values with spaces or `;{}` are quoted: `"..."` or `'...'`, with the
+  escapes `\"` `\'` `\\` `\n` `\t` `\r`; a quoted value ends on its line.
+- Durations: `350ms`, `10s`, `2m`, `1h`; a bare number counts the unit that the table names. Sizes: `64k`, `16m`, `1g`;
+  a bare number counts bytes. k is 1024.
+- Addresses: `1935` (every IPv6 and IPv4 address), `127.0.0.1:1935`, `[::1]:1935`; several of them in one directive or
+  in several. Port 0 lets the system choose.
 - Relative paths start at the folder of the configuration file.
 - A directive is given once per block, but for `listen`, `vhost`, `allow` and `deny`.
-- What stands at the top level and may also stand in a `vhost` is inherited by every vhost, wherever it stands in the file.
+- What stands at the top level and may also stand in a `vhost` is inherited by every vhost, before or behind it in the
+  file.
 )";
 
 constexpr std::string_view kMarkdownAccess = R"(
@@ -42,9 +43,10 @@ Rules are tried in the order of the file and the first that matches decides. Beh
     allow publish 127.0.0.0/8;  allow publish ::1;  deny publish all;
     allow play all;
 
-So `security { allow publish 203.0.113.9; }` is all that a remote encoder needs, and `security { deny play all; allow play
-10.0.0.0/8; }` refuses everybody: write the exception first. An IPv4 client of an IPv6 socket counts as IPv4. The part of
-an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not guessed at.
+So `security { allow publish 203.0.113.9; }` is all that a remote encoder needs, and
+`security { deny play all; allow play 10.0.0.0/8; }` refuses everybody: write the exception first. An IPv4 client of an
+IPv6 socket counts as IPv4. The part of an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not
+guessed at.
 )";
 
 struct Section {

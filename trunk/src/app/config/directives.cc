@@ -48,7 +48,8 @@ const Directive kDirectives[] = {
      .default_text = "60000",
      .min = 128,
      .max = 16777215,
-     .doc = "Bytes per RTMP chunk that the server sends. Large chunks cost less; the peer chooses its own for what it sends.",
+     .doc = "Bytes per RTMP chunk that the server sends. Large chunks cost less; the peer chooses its own for what "
+            "it sends.",
      .apply = [](const Target& t, const Value& v) { t.config.chunk_size = static_cast<uint32_t>(v.number); }},
     {.name = "worker_threads",
      .type = ValueType::kCount,
@@ -76,7 +77,8 @@ const Directive kDirectives[] = {
      .min = kSecond,
      .max = 5 * kMinute,
      .unit = kSecond,
-     .doc = "Time from accepting a connection to the end of its handshake; for HTTP, to the end of the request's header.",
+     .doc = "Time from accepting a connection to the end of its handshake; for HTTP, to the end of the request's "
+            "header.",
      .apply = [](const Target& t, const Value& v) { t.config.handshake_timeout = millis(v); }},
 
     {.name = "http_server",
@@ -123,8 +125,8 @@ const Directive kDirectives[] = {
      .type = ValueType::kVhost,
      .opens = kVhostContext,
      .repeatable = true,
-     .doc = "Settings of one virtual host: the name a client asks for, as host or as ?vhost=NAME. __defaultVhost__ serves "
-            "every name without a section of its own."},
+     .doc = "Settings of one virtual host: the name a client asks for, as host or as ?vhost=NAME. __defaultVhost__ "
+            "serves every name without a section of its own."},
     {.name = "enabled",
      .contexts = kVhostContext,
      .type = ValueType::kFlag,
@@ -137,7 +139,10 @@ const Directive kDirectives[] = {
      .default_text = "refuse",
      .choices = "refuse|takeover",
      .doc = "A second publisher of a live name is refused, or takes over and the first one is closed.",
-     .apply = [](const Target& t, const Value& v) { t.vhost.publish_conflict = static_cast<PublishConflict>(v.number); }},
+     .apply =
+         [](const Target& t, const Value& v) {
+           t.vhost.publish_conflict = static_cast<PublishConflict>(v.number);
+         }},
     {.name = "write_stall_timeout",
      .contexts = kGlobalContext | kVhostContext,
      .type = ValueType::kDuration,
@@ -154,16 +159,17 @@ const Directive kDirectives[] = {
      .min = 16 * kKilo,
      .max = 64 * kMega,
      .special = "0",
-     .doc = "Bytes that the kernel may hold for one client (SO_SNDBUF). A stalled player then costs at most twice this, which is "
-            "how the kernel counts, and not the 4 MB and more that it grows to otherwise; 512k carries 20 Mbit/s over a path of "
-            "200 ms. net.core.wmem_max (208k unless raised) is the upper bound. 0 leaves the size to the kernel.",
+     .doc = "Bytes that the kernel may hold for one client (SO_SNDBUF). A stalled player then costs at most twice "
+            "this, which is how the kernel counts, and not the 4 MB and more that it grows to otherwise; 512k "
+            "carries 20 Mbit/s over a path of 200 ms. net.core.wmem_max (208k unless raised) is the upper bound. 0 "
+            "leaves the size to the kernel.",
      .apply = [](const Target& t, const Value& v) { t.vhost.send_buffer = v.number; }},
 
     {.name = "security",
      .contexts = kGlobalContext | kVhostContext,
      .opens = kSecurityContext,
-     .doc = "Who may publish and play. The first rule that matches decides; when none does, publishing is allowed from "
-            "loopback only and playing from everywhere. In a vhost it replaces the one of the top level.",
+     .doc = "Who may publish and play. The first rule that matches decides; when none does, publishing is allowed "
+            "from loopback only and playing from everywhere. In a vhost it replaces the one of the top level.",
      .apply = [](const Target& t, const Value&) { t.vhost.security = {}; }},
     {.name = "allow",
      .contexts = kSecurityContext,
@@ -192,8 +198,9 @@ const Directive kDirectives[] = {
      .max = 5 * kSecond,
      .unit = 1,
      .special = "auto",
-     .doc = "Merge window of writes: a player is written to when this has passed since its last write. A longer one costs less "
-            "processor time and adds as much latency. auto is 0 on an idle machine and grows to 100ms as it fills.",
+     .doc = "Merge window of writes: a player is written to when this has passed since its last write. A longer one "
+            "costs less processor time and adds as much latency. auto is 0 on an idle machine and grows to 100ms as "
+            "it fills.",
      .apply =
          [](const Target& t, const Value& v) {
            t.vhost.play.mw_latency = v.special ? std::nullopt : std::optional(millis(v));
@@ -204,8 +211,8 @@ const Directive kDirectives[] = {
      .default_text = "32m",
      .min = 64 * kKilo,
      .max = kGiga,
-     .doc = "Bytes kept from the latest key frame on, per stream, so that a new player starts at once. Beyond that, new players "
-            "wait for the next key frame.",
+     .doc = "Bytes kept from the latest key frame on, per stream, so that a new player starts at once. Beyond that, "
+            "new players wait for the next key frame.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.gop_cache_max_size = v.number; }},
     {.name = "queue_length",
      .contexts = kPlayContext,
@@ -231,7 +238,8 @@ const Directive kDirectives[] = {
      .min = 0,
      .max = kHour,
      .unit = kSecond,
-     .doc = "How long a player waits for a stream that is not live, or for the next publisher of one that ended. 0: not at all.",
+     .doc = "How long a player waits for a stream that is not live, or for the next publisher of one that ended. 0: "
+            "not at all.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.wait_publisher = millis(v); }},
 
     {.name = "publish",

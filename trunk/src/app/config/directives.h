@@ -1,5 +1,6 @@
-// The table of directives: the one place that knows their names, where they may stand, what they take, their defaults and
-// ranges, and what they mean. The checker, the defaults of a Config, doc/configuration.md and conf/full.conf come from it.
+// The table of directives: the one place that knows their names, where they may stand, what they take, their defaults
+// and ranges, and what they mean. The checker, the defaults of a Config, doc/configuration.md and conf/full.conf come
+// from it.
 #pragma once
 
 #include <cstdint>

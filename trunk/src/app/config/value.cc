@@ -75,8 +75,10 @@ class ValueParser {
     if (!count_fits()) {
       return std::nullopt;
     }
-    if (std::any_of(statement_.arguments.begin(), statement_.arguments.end(), [](const Token& t) { return t.broken; })) {
-      return std::nullopt;
+    for (const Token& token : statement_.arguments) {
+      if (token.broken) {
+        return std::nullopt;  // the forgotten quote is reported
+      }
     }
     Value value;
     return parse_into(value) ? std::optional(std::move(value)) : std::nullopt;

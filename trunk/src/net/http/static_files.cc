@@ -253,7 +253,7 @@ void StaticFiles::handle(HttpExchange& exchange) {
     return;
   }
   Error failed;
-  if (opened.is_folder) {
+  if (opened.is_folder && !path.ends_with('/')) {
     failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
   } else if (opened.status != 200) {
     failed = exchange.respond_error(opened.status, opened.reason);

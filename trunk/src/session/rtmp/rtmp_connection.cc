@@ -326,7 +326,9 @@ void RtmpConnection::close(Error why) {
   if (client_->role == net::ClientRole::kConnecting) {
     server_.log_rejected(*client_, why);
   } else {
-    client_->log_summary(ended_by_.empty() ? why.message() : std::string_view(ended_by_));
+    const std::string_view reason = why.code() == ErrorCode::kInterrupted ? net::to_string(net::EndReason::kServerStopping)
+                                                                          : why.message();
+    client_->log_summary(ended_by_.empty() ? reason : std::string_view(ended_by_));
   }
   stream_->close();
 }

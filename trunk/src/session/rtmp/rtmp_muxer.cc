@@ -16,13 +16,12 @@ constexpr int64_t kSilentMs = 500;
 // Room below the first message, for a track that begins earlier than it.
 constexpr int64_t kHeadroomMs = 300;
 
-constexpr std::array<uint32_t, 3> kChunkStreams = {rtmp::kAudioChunkStream, rtmp::kVideoChunkStream,
-                                                   rtmp::kDataChunkStream};
-constexpr std::array<uint8_t, 3> kMessageTypes = {rtmp::kAudio, rtmp::kVideo, rtmp::kDataAmf0};
+constexpr std::array<uint32_t, 2> kChunkStreams = {rtmp::kAudioChunkStream, rtmp::kVideoChunkStream};
+constexpr std::array<uint8_t, 2> kMessageTypes = {rtmp::kAudio, rtmp::kVideo};
+constexpr size_t kAudioTrack = static_cast<size_t>(TrackKind::kAudio);
+constexpr size_t kVideoTrack = static_cast<size_t>(TrackKind::kVideo);
 
-size_t index_of(TrackKind track) { return static_cast<size_t>(track); }
-
-// A harmless data message that carries nothing but its chunk stream's clock.
+// A harmless data message, for a chunk stream whose track has not begun.
 const Bytes& clock_message() {
   static const Bytes body = [] {
     Bytes out;
@@ -34,13 +33,13 @@ const Bytes& clock_message() {
 
 }  // namespace
 
-void RtmpMuxer::write_message(TrackKind track, uint8_t type, int64_t time_ms, ByteSpan body) {
-  int64_t& clock = clocks_[index_of(track)];
+void RtmpMuxer::write_message(size_t track, uint8_t type, int64_t time_ms, ByteSpan body) {
+  int64_t& clock = clocks_[track];
   const int64_t time = std::max(time_ms, clock);
   rtmp::ChunkHeader header;
   header.format = rtmp::ChunkFormat::kDelta;
   header.type = type;
-  header.chunk_stream_id = kChunkStreams[index_of(track)];
+  header.chunk_stream_id = kChunkStreams[track];
   header.timestamp = static_cast<uint32_t>(time - clock);
   header.length = static_cast<uint32_t>(body.size());
   clock = time;
@@ -55,67 +54,84 @@ void RtmpMuxer::write_message(TrackKind track, uint8_t type, int64_t time_ms, By
   }
 }
 
-// Before a start: chunk streams that stood still get a message that moves their clock, so that the fronts of all later
-// players can give one common origin near the start. A track that plays keeps half a second for a late frame.
-void RtmpMuxer::catch_up_silent_tracks(int64_t time_ms) {
-  int64_t origin = time_ms;
-  for (size_t i = 0; i < kTracks; i++) {
-    if (track_begun_[i] && time_ms - clocks_[i] <= kSilentMs) {
-      origin = std::min(origin, clocks_[i]);
+// Before a start: a chunk stream that stood still gets an empty message, which moves its clock, so that the fronts of all
+// later players have one common origin near the start. A track that plays keeps half a second for a late frame.
+void RtmpMuxer::catch_up_silent_track(int64_t time_ms) {
+  for (size_t track = 0; track < kTracks; track++) {
+    if (time_ms - clocks_[track] <= kSilentMs) {
+      continue;
     }
-  }
-  for (size_t i = 0; i < kTracks; i++) {
-    if (time_ms - clocks_[i] > kSilentMs) {
-      const bool plays = track_begun_[i] && i != index_of(TrackKind::kData);
-      log().begin_entry(time_ms, false);
-      write_message(static_cast<TrackKind>(i), rtmp::kDataAmf0, plays ? time_ms - kSilentMs : origin, clock_message());
-      log().end_entry();
-    }
+    const size_t other = 1 - track;
+    const bool other_plays = track_begun_[other] && time_ms - clocks_[other] <= kSilentMs;
+    const int64_t target = track_begun_[track] ? time_ms - kSilentMs : other_plays ? clocks_[other] : time_ms;
+    log().begin_entry(time_ms, false);
+    write_message(track, kMessageTypes[track], target, {});
+    log().end_entry();
   }
 }
 
+size_t RtmpMuxer::track_for_data() const {
+  const bool video_ahead = track_begun_[kVideoTrack] && clocks_[kVideoTrack] >= clocks_[kAudioTrack];
+  return video_ahead || !track_begun_[kAudioTrack] ? kVideoTrack : kAudioTrack;
+}
+
 void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
-  const TrackKind track = packet->info().kind;
+  const bool data = packet->info().kind == TrackKind::kData;
+  const size_t track = data ? track_for_data() : static_cast<size_t>(packet->info().kind);
   const int64_t time_ms = packet->time_ms();
   if (!begun_) {
     begun_ = true;
     clocks_.fill(time_ms - kHeadroomMs);
-    clocks_[index_of(track)] = time_ms;
+    clocks_[track] = time_ms;
   }
-  track_begun_[index_of(track)] = true;
+  track_begun_[track] = track_begun_[track] || !data;
   if (start) {
-    catch_up_silent_tracks(time_ms);
+    catch_up_silent_track(time_ms);
     start_clocks_ = clocks_;
+    start_begun_ = track_begun_;
     start_configs_ = *start;
   }
   log().begin_entry(time_ms, start != nullptr);
-  write_message(track, kMessageTypes[index_of(track)], time_ms, packet->body());
+  write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track], time_ms, packet->body());
   log().end_entry();
 }
 
 void RtmpMuxer::front(uint32_t stream_id, Bytes& out) const {
-  const int64_t origin = *std::ranges::min_element(start_clocks_);
-  for (TrackKind track : {TrackKind::kData, TrackKind::kVideo, TrackKind::kAudio}) {
-    rtmp::ChunkHeader header;
+  rtmp::ChunkHeader header;
+  const auto begin = [&](uint32_t chunk_stream_id, int64_t time_ms) {
     header.format = rtmp::ChunkFormat::kFull;
-    header.chunk_stream_id = kChunkStreams[index_of(track)];
-    header.timestamp = static_cast<uint32_t>(start_clocks_[index_of(track)] - origin);
+    header.chunk_stream_id = chunk_stream_id;
+    header.timestamp = static_cast<uint32_t>(time_ms);
     header.stream_id = stream_id;
-    bool first = true;
-    const auto add = [&](uint8_t type, ByteSpan body) {
-      header.type = type;
-      rtmp::write_message(header, body, chunk_size_, out);
-      header.format = rtmp::ChunkFormat::kDelta;
-      header.timestamp = 0;
-      first = false;
-    };
+  };
+  const auto add = [&](uint8_t type, ByteSpan body) {
+    header.type = type;
+    rtmp::write_message(header, body, chunk_size_, out);
+    header.format = rtmp::ChunkFormat::kDelta;
+    header.timestamp = 0;
+  };
+  // Metadata of another time than 0 is taken for a subtitle by ffmpeg.
+  begin(rtmp::kDataChunkStream, 0);
+  for (const media::PacketRef& config : start_configs_) {
+    if (config->info().kind == TrackKind::kData) {
+      add(rtmp::kDataAmf0, config->body());
+    }
+  }
+  const int64_t origin = *std::ranges::min_element(start_clocks_);
+  for (size_t track : {kVideoTrack, kAudioTrack}) {
+    begin(kChunkStreams[track], start_clocks_[track] - origin);
     for (const media::PacketRef& config : start_configs_) {
-      if (config->info().kind == track) {
-        add(kMessageTypes[index_of(track)], config->body());
+      if (static_cast<size_t>(config->info().kind) == track) {
+        add(kMessageTypes[track], config->body());
       }
     }
-    if (first) {
-      add(rtmp::kDataAmf0, clock_message());
+    if (header.format == rtmp::ChunkFormat::kFull) {
+      // No configuration carries the clock. An empty media message would announce a track that may never come.
+      if (start_begun_[track]) {
+        add(kMessageTypes[track], {});
+      } else {
+        add(rtmp::kDataAmf0, clock_message());
+      }
     }
   }
 }

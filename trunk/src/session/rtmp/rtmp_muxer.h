@@ -1,7 +1,8 @@
 // RTMP as a wire format: the same chunks for every player (DESIGN §1, doc/protocols/rtmp.md "Sharing").
 //
-// Audio, video and data have a chunk stream each, and log entries carry delta timestamps (chunk type 1) without a message
-// stream id. What differs per player is its front: one type 0 header on each chunk stream, with the configurations.
+// Audio and video have a chunk stream each; data messages ride on the one that is ahead. Log entries carry delta timestamps
+// (chunk type 1) without a message stream id. What differs per player is its front: a type 0 header on each chunk stream,
+// with the configurations, and the metadata on a chunk stream that the log does not use.
 #pragma once
 
 #include <array>
@@ -21,17 +22,19 @@ class RtmpMuxer final : public stream::Muxer {
   void front(uint32_t stream_id, Bytes& out) const;
 
  private:
-  static constexpr size_t kTracks = 3;  // indexed by TrackKind
+  static constexpr size_t kTracks = 2;  // audio, video: indexed by TrackKind
   using Clocks = std::array<int64_t, kTracks>;
 
-  void catch_up_silent_tracks(int64_t time_ms);
-  void write_message(media::TrackKind track, uint8_t type, int64_t time_ms, ByteSpan body);
+  void catch_up_silent_track(int64_t time_ms);
+  void write_message(size_t track, uint8_t type, int64_t time_ms, ByteSpan body);
+  size_t track_for_data() const;
 
   uint32_t chunk_size_;
   bool begun_ = false;
   Clocks clocks_{};           // log time of the last message of each chunk stream
   std::array<bool, kTracks> track_begun_{};
   Clocks start_clocks_{};     // the same just before the start entry
+  std::array<bool, kTracks> start_begun_{};
   stream::Configs start_configs_;
 };
 

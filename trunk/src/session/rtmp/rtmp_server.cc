@@ -8,7 +8,6 @@ RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& o
     : services_(services), options_(options), format_(options.chunk_size) {
   resume_ = [this](rtmp::ServerSession session, Bytes unread, std::unique_ptr<io::TcpStream> stream,
                    std::unique_ptr<net::Client> client) {
-    client->role = net::ClientRole::kConnecting;
     // std::function wants copyable captures.
     auto connection = std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
     auto state = std::make_shared<std::pair<rtmp::ServerSession, Bytes>>(std::move(session), std::move(unread));

@@ -167,7 +167,8 @@ TEST(ConfigTest, ReportsAllErrorsOfAFileWithTheirPlaces) {
   EXPECT_EQ(
       errors_of(text),
       (Texts{
-          "t.conf:1:1: found the unknown directive 'lisen', expected a directive of the top level; did you mean 'listen'?",
+          "t.conf:1:1: found the unknown directive 'lisen', expected a directive of the top level; did you mean "
+          "'listen'?",
           "t.conf:2:12: found '100', expected a number from 128 to 16777215",
           "t.conf:3:11: found 'inof', expected debug, info, warn or error; did you mean 'info'?",
           "t.conf:4:17: found 'http_server' on line 5, expected ';' at the end of 'worker_threads'",
@@ -175,8 +176,8 @@ TEST(ConfigTest, ReportsAllErrorsOfAFileWithTheirPlaces) {
           "t.conf:7:8: found no value for dir, expected a path",
           "t.conf:8:5: found 'play' in http_server, but it belongs in the top level or vhost",
           "t.conf:11:19: found 'record', expected publish or play",
-          "t.conf:12:23: found '6s', expected auto or a duration from 0 to 5s (with ms, s, m or h; a bare number counts "
-          "milliseconds)",
+          "t.conf:12:23: found '6s', expected auto or a duration from 0 to 5s (with ms, s, m or h; a bare "
+          "number counts milliseconds)",
           "t.conf:13:5: found 'max_connections' in vhost, but it belongs in the top level",
           "t.conf:14:22: found no closing \" before the end of the line",
           "t.conf:16:1: found '}', but no block is open here",
@@ -186,13 +187,14 @@ TEST(ConfigTest, ReportsAllErrorsOfAFileWithTheirPlaces) {
 
 TEST(ConfigTest, NamesTheNearestDirectiveOrWhatThereIs) {
   EXPECT_EQ(only_error("http_api { lisen 3; }"),
-            "t.conf:1:12: found the unknown directive 'lisen', expected a directive of http_api; did you mean 'listen'?");
+            "t.conf:1:12: found the unknown directive 'lisen', expected a directive of http_api; did you mean "
+            "'listen'?");
   EXPECT_EQ(only_error("publish { transcode on; }"),
             "t.conf:1:11: found the unknown directive 'transcode', expected a directive of publish (firstpkt_timeout, "
             "normal_timeout)");
   EXPECT_EQ(only_error("publish { queue_lenght 3; }"),
-            "t.conf:1:11: found the unknown directive 'queue_lenght', expected a directive of publish (firstpkt_timeout, "
-            "normal_timeout); did you mean 'queue_length' of play?");
+            "t.conf:1:11: found the unknown directive 'queue_lenght', expected a directive of publish "
+            "(firstpkt_timeout, normal_timeout); did you mean 'queue_length' of play?");
 }
 
 TEST(ConfigTest, ReportsWhatIsGivenTwice) {
@@ -212,11 +214,11 @@ TEST(ConfigTest, ReportsBlocksThatAreMissingOrTooMuch) {
 
 TEST(ConfigTest, ReportsListenersThatCannotLiveSideBySide) {
   EXPECT_EQ(only_error("listen 1935;\nhttp_server { listen 127.0.0.1:1935; }"),
-            "t.conf:2:22: found 127.0.0.1:1935, which listen in t.conf:1 already takes with [::]:1935 ([::] takes IPv4 as "
-            "well)");
+            "t.conf:2:22: found 127.0.0.1:1935, which listen in t.conf:1 already takes with [::]:1935 ([::] "
+            "takes IPv4 as well)");
   EXPECT_EQ(only_error("listen 10.0.0.1:8080;"),
-            "t.conf:1:8: found 10.0.0.1:8080, which http_server listen (default) already takes with [::]:8080 ([::] takes "
-            "IPv4 as well)");
+            "t.conf:1:8: found 10.0.0.1:8080, which http_server listen (default) already takes with [::]:8080 "
+            "([::] takes IPv4 as well)");
   EXPECT_EQ(only_error("listen 10.0.0.1:1 10.0.0.1:1;"),
             "t.conf:1:19: found 10.0.0.1:1, which listen in t.conf:1 already takes with 10.0.0.1:1");
 }
@@ -273,7 +275,8 @@ TEST(ConfigTest, SurvivesGarbage) {
 }
 
 TEST(ConfigTest, AnyPrefixOfAFileIsEitherGoodOrReported) {
-  std::string_view text = "listen 1 [::1]:2; vhost a { security { allow publish 10.0.0.0/8; } play { mw_latency auto; } }";
+  std::string_view text =
+      "listen 1 [::1]:2; vhost a { security { allow publish 10.0.0.0/8; } play { mw_latency auto; } }";
   for (size_t size = 0; size <= text.size(); size++) {
     ParseOutcome outcome = parse_config(text.substr(0, size), "t.conf");
     EXPECT_EQ(outcome.ok(), outcome.errors.empty()) << text.substr(0, size);

@@ -292,7 +292,7 @@ TEST(RequestParserTest, AsksForContinueOnce) {
   EXPECT_EQ(request.body, "abc");
 }
 
-TEST(RequestParserTest, AsksForNoContinueWhenTheBodyIsAlreadyComing) {
+TEST(RequestParserTest, AsksForContinueWhileTheBodyIsIncomplete) {
   RequestParser parser({});
   HttpRequest request;
   parser.feed(as_bytes(with_field("Expect: 100-continue\r\nContent-Length: 3", "POST") + "ab"));

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "cannot start the runtime: %s\n", error.to_string().c_str());
         return 1;
     }
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork would share the epoll instance; the command line may say otherwise
     testing::InitGoogleTest(&argc, argv);
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
     return RUN_ALL_TESTS();
 }
