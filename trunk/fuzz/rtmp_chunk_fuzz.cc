@@ -1,5 +1,5 @@
 // Chunk reader: the first byte chooses how the rest is cut; whole and cut input give the same messages and the same end.
-// Every message is written again with another chunk size and read back.
+// Every message is written again and read back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -49,10 +49,9 @@ void check(ByteSpan bytes, size_t step) {
   WEIR_CHECK(whole.second == cut.second);
   WEIR_CHECK(std::ranges::equal(whole.first, cut.first, same));
   Bytes out;
-  write_set_chunk_size(100, out);
   for (const Message& m : whole.first) {
     const ChunkHeader header{ChunkFormat::kFull, m.type, m.chunk_stream_id, m.timestamp, 0, m.stream_id};
-    write_message(header, m.body, 100, out);
+    write_message(header, m.body, kDefaultChunkSize, out);
   }
   const auto again = read_all(out, SIZE_MAX);
   WEIR_CHECK(!again.second && std::ranges::equal(whole.first, again.first, same));

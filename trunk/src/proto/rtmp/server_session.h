@@ -67,8 +67,8 @@ struct PublishRequest {
 
 struct PlayRequest {
   StreamName name;
-  double start_s = -2;     // -2 live or recorded, -1 live only, >= 0 position of a recording
-  double duration_s = -1;  // -1 to the end
+  double start_s = -2;     // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg sends milliseconds
+  double duration_s = -1;  // as sent; -1 to the end
   bool reset = true;
 };
 
