@@ -12,8 +12,9 @@
 // Output past kMaxOutput is an error (kLimit): a peer that asks and never reads costs no memory. Messages over
 // kMaxCommandSize are refused until a publish was accepted.
 // A playing client keeps its session: about 500 bytes with everything, after shrink().
+// Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
 //
-// Uses proto/amf. Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
+// Peers: amf
 #pragma once
 
 #include <cstdint>
