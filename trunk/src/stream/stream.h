@@ -106,6 +106,7 @@ class Stream {
 
   const TrackStats& audio() const { return audio_; }
 
+  // Frames or a codec configuration of it came, and not too long ago.
   bool has_video() const { return video_present_; }
 
   bool has_audio() const { return audio_present_; }
@@ -122,7 +123,8 @@ class Stream {
   const media::MediaPacket* config(media::TrackKind kind) const;
 
  private:
-  bool take_config(const media::PacketRef& packet);
+  void announce(const media::PacketInfo& info, MonoTime now);
+  bool take_config(const media::PacketRef& packet, MonoTime now);
   bool keep_video(const media::PacketInfo& info, MonoTime now);
   void remember(const media::PacketRef& packet, bool start);
   void forget_gop();
