@@ -5,7 +5,6 @@
 // publisher while players wait for the next one.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "media/description.h"
 #include "media/packet.h"
 #include "media/timeline.h"
 #include "stream/muxer.h"
@@ -26,7 +24,7 @@ struct StreamKey {
   std::string app;
   std::string name;
 
-  auto operator<=>(const StreamKey&) const = default;
+  bool operator==(const StreamKey&) const = default;
 
   // "/app/name", with "vhost" in front where it is not the default one; for logs and the API.
   std::string to_string() const;
@@ -82,9 +80,6 @@ class Stream {
   // one. `now`: arrival.
   void publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
-  // What the current publisher says of its stream; ignored from anybody else.
-  void describe(const Publisher& publisher, media::Description description);
-
   // Does nothing unless `publisher` is the current one.
   void end_publish(const Publisher& publisher, MonoTime now);
 
@@ -111,11 +106,10 @@ class Stream {
 
   const TrackStats& audio() const { return audio_; }
 
-  // Seen, configured or announced by the metadata.
-  bool has_video() const;
-  bool has_audio() const;
+  // Frames or a codec configuration of it came, and not too long ago.
+  bool has_video() const { return video_present_; }
 
-  const media::Description& description() const { return description_; }
+  bool has_audio() const { return audio_present_; }
 
   uint64_t bytes_received() const { return bytes_received_; }
 
@@ -129,7 +123,8 @@ class Stream {
   const media::MediaPacket* config(media::TrackKind kind) const;
 
  private:
-  bool take_config(const media::PacketRef& packet);
+  void announce(const media::PacketInfo& info, MonoTime now);
+  bool take_config(const media::PacketRef& packet, MonoTime now);
   bool keep_video(const media::PacketInfo& info, MonoTime now);
   void remember(const media::PacketRef& packet, bool start);
   void forget_gop();
@@ -155,7 +150,6 @@ class Stream {
   MonoTime last_video_{};
 
   std::vector<Muxer*> muxers_;
-  media::Description description_;
   TrackStats video_;
   TrackStats audio_;
   uint64_t bytes_received_ = 0;
