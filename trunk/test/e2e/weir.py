@@ -144,10 +144,10 @@ class Weir:
             return answer.read().decode()
 
     def streams(self):
-        return self.api("/api/v1/streams")["streams"]
+        return self.api("/api/v1/streams?count=1000")["streams"]
 
     def clients(self):
-        return self.api("/api/v1/clients")["clients"]
+        return self.api("/api/v1/clients?count=1000")["clients"]
 
     def wait_live(self, name="livestream", seconds=8):
         """Until a stream of that name has a publisher and video or audio."""
