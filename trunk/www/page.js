@@ -29,21 +29,23 @@ function showText(id, text) {
 
 // ---- player
 
-function playerLink(autoplay) {
+function playerLink() {
   const url = new URL(window.location.pathname, window.location.href);
   url.searchParams.set('play', current.play);
   url.searchParams.set('transport', byId('transport').value);
-  if (autoplay) {
-    url.searchParams.set('autoplay', '1');
-  }
+  url.searchParams.set('autoplay', '1');
   return url.href;
 }
 
-function play(stream, muted) {
+function show(stream) {
   current = stream;
   byId('player').hidden = false;
   setText('player-title', stream.title);
-  byId('player-link').href = playerLink(true);
+  byId('player-link').href = playerLink();
+}
+
+function play(stream, muted) {
+  show(stream);
   player.start(stream.path, byId('transport').value, muted);
 }
 
@@ -56,7 +58,10 @@ const STATES = {
   failed: 'failed',
 };
 
+const ACTIVE = new Set(['loading', 'blocked', 'playing']);
+
 function showPlayer() {
+  setText('toggle', ACTIVE.has(player.state) ? 'Stop' : 'Play');
   showText('player-error', player.error);
   const hints = {
     blocked: 'The browser wants a click on the video before it plays.',
@@ -170,14 +175,20 @@ function showRecipes(rtmpPort) {
 
 // ---- start
 
-byId('stop').addEventListener('click', () => {
-  player.stop();
-  byId('player').hidden = true;
-  current = null;
+byId('toggle').addEventListener('click', () => {
+  if (ACTIVE.has(player.state)) {
+    player.stop();
+  } else if (current) {
+    play(current, false);
+  }
 });
 
 byId('transport').addEventListener('change', () => {
-  if (current) {
+  if (!current) {
+    return;
+  }
+  byId('player-link').href = playerLink();
+  if (ACTIVE.has(player.state)) {
     play(current, player.video.muted);
   }
 });
@@ -202,15 +213,7 @@ if (wanted) {
   if (query.get('autoplay') === '1') {
     play(stream, true);
   } else {
-    current = stream;
-    byId('player').hidden = false;
-    setText('player-title', stream.title);
-    byId('player-link').href = playerLink(true);
-    showText('player-hint', 'Press Play in the video to start.');
-    byId('video').addEventListener('play', () => {
-      if (player.state === 'idle') {
-        play(stream, false);
-      }
-    }, { once: true });
+    show(stream);
+    showPlayer();
   }
 }

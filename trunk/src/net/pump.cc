@@ -77,8 +77,8 @@ void Pump::add(std::unique_ptr<io::TcpStream> stream,
   }
   if (player->state_ == Player::State::kWaiting && log().has_start()) {
     player->place(stream_, *muxer_);
-    write_to(*player, now);
   }
+  write_to(*player, now);
   wake();
 }
 

@@ -319,7 +319,8 @@ struct RequestParser::Impl {
       size_t used = 0;
       try {
         used = sink->put(boost::asio::const_buffer(unread().data(), size), ec);
-      } catch (const std::exception&) {  // no code path is known; Beast does not promise that there is none
+        // lint: allow-catch: no code path is known; Beast does not promise that there is none
+      } catch (const std::exception&) {
         return fail({500, "the request could not be read"});
       }
       if (ec == beast::http::error::need_more) {

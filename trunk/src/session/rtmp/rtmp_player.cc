@@ -36,6 +36,7 @@ PlayerVerdict RtmpPlayer::on_data(ByteSpan data, Bytes& out) {
     return PlayerVerdict::kError;
   }
   unread_.insert(unread_.end(), data.begin(), data.end());
+  session_.append_output(out);  // answers to what came before the play
   return PlayerVerdict::kGoOn;
 }
 
