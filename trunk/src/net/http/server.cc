@@ -100,8 +100,8 @@ HttpServer::~HttpServer() {
 
 std::unique_ptr<HttpServer> HttpServer::create(const HttpRouter& router,
                                                HttpServerOptions options) {
-    return std::unique_ptr<HttpServer>(
-        new HttpServer(std::make_unique<Impl>(router, std::move(options))));
+    auto impl = std::make_unique<Impl>(router, std::move(options));
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
 Error HttpServer::serve(std::unique_ptr<io::TcpListener> listener) {
