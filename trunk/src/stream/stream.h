@@ -111,7 +111,7 @@ class Stream {
 
   const TrackStats& audio() const { return audio_; }
 
-  // Seen, configured or announced by the metadata.
+  // Frames or a codec configuration of it came, and not too long ago.
   bool has_video() const;
   bool has_audio() const;
 
@@ -129,7 +129,8 @@ class Stream {
   const media::MediaPacket* config(media::TrackKind kind) const;
 
  private:
-  bool take_config(const media::PacketRef& packet);
+  void announce(const media::PacketInfo& info, MonoTime now);
+  bool take_config(const media::PacketRef& packet, MonoTime now);
   bool keep_video(const media::PacketInfo& info, MonoTime now);
   void remember(const media::PacketRef& packet, bool start);
   void forget_gop();

@@ -14,7 +14,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[3]
 BINARY = TOP / os.environ.get("WEIR_BIN", "objs/weir")
 SANITIZED = "sanitizer" in str(BINARY)
-PORTS = range(23100, 23900)  # tried in turn, so that no two tests of a run share one soon
+# Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range.
+PORTS = range(*(int(end) for end in os.environ.get("WEIR_PORTS", "23100-23900").split("-")))
 
 START_SECONDS = 10
 STOP_SECONDS = 15 if SANITIZED else 1.0  # the leak check at exit takes its time
