@@ -46,6 +46,12 @@ void RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
     }
     stream_.publish(*this, make_ref<media::MediaPacket>(*info, message.timestamp, std::move(message.body)), now);
   }
+  if (stream_.configs_dropped() > 0 && !told_of_dropped_) {
+    told_of_dropped_ = true;
+    log::warn("stream={}: codec configuration or metadata dropped; at most {} bytes each and {} together are passed on",
+              log::escaped(stream_.key().to_string()), stream::Stream::kMaxConfigBytes,
+              stream::Stream::kMaxConfigTotal);
+  }
 }
 
 RtmpConnection::RtmpConnection(RtmpServer& server,
