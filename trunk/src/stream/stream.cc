@@ -57,6 +57,7 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
   video_ = {};
   audio_ = {};
   bytes_received_ = 0;
+  dropped_configs_ = 0;
   return {};
 }
 
@@ -106,6 +107,17 @@ void Stream::announce(const PacketInfo& info, MonoTime now) {
     last_video_ = now;
     forget_gop();
   }
+}
+
+bool Stream::config_fits(const media::MediaPacket& packet) const {
+  size_t total = packet.body().size();
+  if (total > kMaxConfigBytes) {
+    return false;
+  }
+  for (const PacketRef& held : configs_) {
+    total += same_slot(held->info(), packet.info()) ? 0 : held->body().size();
+  }
+  return total <= kMaxConfigTotal;
 }
 
 // Gives false when the same configuration is already in force: nothing to send.
@@ -158,7 +170,7 @@ void Stream::remember(const PacketRef& packet, bool start) {
   }
   gop_.push_back(packet);
   gop_bytes_ += packet->body().size();
-  if (gop_bytes_ > options_.gop_cap_bytes) {
+  if (gop_bytes_ + gop_.size() * kFrameCost > options_.gop_cap_bytes) {
     forget_gop();
   }
 }
@@ -179,6 +191,10 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
   bytes_received_ += packet->body().size();
   bool start = false;
   if (is_state(info)) {
+    if (!config_fits(*packet)) {
+      dropped_configs_++;
+      return;
+    }
     packet->set_time_ms(timeline_.latest());
     if (!take_config(packet, now)) {
       return;
