@@ -114,14 +114,15 @@ void HttpApi::streams(net::HttpExchange& exchange) {
     return;
   }
   const MonoTime now = MonoClock::now();
+  const TrafficByStream traffic(services_.clients);
   Json list = Json::array();
   Json found;
   uint64_t at = 0;
   services_.registry.for_each([&](const stream::Stream& stream) {
     if (!id.empty() && stream_id(stream) == id) {
-      found = stream_json(stream, services_, now);
+      found = stream_json(stream, services_, traffic, now);
     } else if (id.empty() && at >= page.start && at < page.start + page.count) {
-      list.push_back(stream_json(stream, services_, now));
+      list.push_back(stream_json(stream, services_, traffic, now));
     }
     at++;
   });

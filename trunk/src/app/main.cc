@@ -118,7 +118,7 @@ int run(int count, char** arguments) {
   }
   ParseOutcome outcome = load_config(line.config_file);
   if (!outcome.ok()) {
-    fmt::print(stderr, "{}\nweir: {}: {} error{}\n", to_string(outcome.errors), line.config_file,
+    fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(outcome.errors), line.config_file,
                outcome.errors.size(), outcome.errors.size() == 1 ? "" : "s");
     return 1;
   }

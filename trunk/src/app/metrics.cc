@@ -103,7 +103,7 @@ constexpr Series kStreamSeries[] = {
      [](const stream::Stream& stream, const net::Services&) -> uint64_t { return stream.live() ? 1 : 0; }},
     {"weir_stream_players", "gauge", "Players of the stream.",
      [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
-       return services.fanout.players(stream.key());
+       return services.fanout.players(stream);
      }},
     {"weir_stream_received_bytes_total", "counter", "Bytes received from the current publisher.",
      [](const stream::Stream& stream, const net::Services&) { return stream.bytes_received(); }},

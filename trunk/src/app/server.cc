@@ -110,6 +110,7 @@ std::unique_ptr<net::HttpServer> Server::Impl::make_http(const net::HttpRouter& 
   net::HttpServerOptions options;
   options.admit = [this] { return connections.take(); };
   options.release = [this] { connections.give_back(); };
+  options.header_timeout = config.handshake_timeout;
   return net::HttpServer::create(router, std::move(options));
 }
 
@@ -154,7 +155,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(Config config) {
-  std::unique_ptr<Server> server(new Server(std::make_unique<Impl>(std::move(config))));
+  auto server = std::unique_ptr<Server>(new Server(std::make_unique<Impl>(std::move(config))));
   Impl& impl = *server->impl_;
   impl.warn_about_descriptors();
   WEIR_TRY_ASSIGN(impl.workers, io::WorkerPool::create(impl.config.worker_threads, kWorkerQueue));

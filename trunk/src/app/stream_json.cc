@@ -26,23 +26,14 @@ Json track_json(const stream::TrackStats& track) {
   return {{"codec", media::to_string(track.codec)}, {"frames", track.frames}, {"bytes", track.bytes}};
 }
 
-// Rates of everybody who publishes or plays the stream.
-struct Rates {
-  uint64_t receive_kbps = 0;
-  uint64_t send_kbps = 0;
-  uint64_t sent_bytes = 0;
-};
-
-Rates rates_of(const stream::Stream& stream, const net::Services& services) {
-  Rates rates;
-  services.clients.for_each([&](const net::Client& client) {
-    if (client.key == stream.key()) {
-      rates.receive_kbps += client.role == net::ClientRole::kPublisher ? client.receive_bps() / 1000 : 0;
-      rates.send_kbps += client.role == net::ClientRole::kPlayer ? client.send_bps() / 1000 : 0;
-      rates.sent_bytes += client.sent_bytes;
-    }
-  });
-  return rates;
+Json video_json(const stream::Stream& stream) {
+  Json track = track_json(stream.video());
+  if (!track.is_null() && stream.description().width > 0) {
+    track["width"] = stream.description().width;
+    track["height"] = stream.description().height;
+    track["framerate"] = stream.description().frame_rate;
+  }
+  return track;
 }
 
 }  // namespace
@@ -62,10 +53,29 @@ std::string stream_id(const stream::Stream& stream) {
   return fmt::format("st-{:012x}", hash & 0xFFFFFFFFFFFFU);
 }
 
-Json stream_json(const stream::Stream& stream, const net::Services& services, MonoTime now) {
+TrafficByStream::TrafficByStream(const net::ClientTable& clients) {
+  clients.for_each([this](const net::Client& client) {
+    if (client.role == net::ClientRole::kConnecting) {
+      return;
+    }
+    Traffic& traffic = by_key_[client.key];
+    const bool publishes = client.role == net::ClientRole::kPublisher;
+    traffic.receive_bps += publishes ? client.receive_bps() : 0;
+    traffic.send_bps += publishes ? 0 : client.send_bps();
+    traffic.sent_bytes += client.sent_bytes;
+  });
+}
+
+Traffic TrafficByStream::of(const stream::StreamKey& key) const {
+  auto found = by_key_.find(key);
+  return found == by_key_.end() ? Traffic() : found->second;
+}
+
+Json stream_json(const stream::Stream& stream, const net::Services& services, const TrafficByStream& traffic_by_stream,
+                 MonoTime now) {
   const stream::StreamKey& key = stream.key();
-  const Rates rates = rates_of(stream, services);
-  const size_t players = services.fanout.players(key);
+  const Traffic traffic = traffic_by_stream.of(key);
+  const size_t players = services.fanout.players(stream);
   const stream::Publisher* publisher = stream.publisher();
   return {{"id", stream_id(stream)},
           {"name", key.name},
@@ -76,14 +86,15 @@ Json stream_json(const stream::Stream& stream, const net::Services& services, Mo
           {"clients", players + (publisher ? 1 : 0)},
           {"players", players},
           {"frames", stream.video().frames},
-          {"send_bytes", rates.sent_bytes},
+          {"send_bytes", traffic.sent_bytes},
           {"recv_bytes", stream.bytes_received()},
-          {"kbps", {{"recv_30s", rates.receive_kbps}, {"send_30s", rates.send_kbps}}},
+          {"kbps", {{"recv_30s", traffic.receive_bps / 1000}, {"send_30s", traffic.send_bps / 1000}}},
           {"publish", {{"active", publisher != nullptr}, {"cid", publisher ? publisher->client_id() : ""}}},
           {"gop_bytes", stream.gop_bytes()},
           {"timestamp_shifts", stream.timeline().shifts()},
           {"timestamp_clamps", stream.timeline().clamps()},
-          {"video", track_json(stream.video())},
+          {"encoder", stream.description().encoder},
+          {"video", video_json(stream)},
           {"audio", track_json(stream.audio())}};
 }
 
@@ -120,7 +131,7 @@ Json live_json(const stream::Stream& stream, const net::Services& services, Mono
           {"url_ws", flv_path(key)},
           {"video", codec(stream.video())},
           {"audio", codec(stream.audio())},
-          {"players", services.fanout.players(key)},
+          {"players", services.fanout.players(stream)},
           {"live_ms", age_ms(stream.live_since(), now)}};
 }
 

@@ -45,12 +45,10 @@ void Fanout::play(const PlayRules& rules,
   pump->add(std::move(stream), std::move(protocol), std::move(client));
 }
 
-size_t Fanout::players(const stream::StreamKey& key) const {
+size_t Fanout::players(const stream::Stream& stream) const {
   size_t count = 0;
-  for (const auto& [place, pump] : pumps_) {
-    if (place.first->key() == key) {
-      count += pump->players();
-    }
+  for (auto at = pumps_.lower_bound({&stream, nullptr}); at != pumps_.end() && at->first.first == &stream; ++at) {
+    count += at->second->players();
   }
   return count;
 }

@@ -35,7 +35,7 @@ class Fanout {
             std::unique_ptr<Client> client);
 
   // Players of a stream, over all formats.
-  size_t players(const stream::StreamKey& key) const;
+  size_t players(const stream::Stream& stream) const;
 
   size_t pumps() const { return pumps_.size(); }
 

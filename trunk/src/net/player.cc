@@ -231,7 +231,6 @@ void Player::note_written(size_t written, size_t private_bytes, ByteSpan header,
 
 bool Player::read_peer() {
   size_t total = 0;
-  Bytes answer;
   for (;;) {
     const io::IoResult result = stream_->try_read(read_buffer());
     if (result.status == io::IoStatus::kWouldBlock) {

@@ -77,7 +77,7 @@ void Pump::add(std::unique_ptr<io::TcpStream> stream,
   }
   if (player->state_ == Player::State::kWaiting && log().has_start()) {
     begin(*player, now);
-  } else if (player->outbox_) {
+  } else {
     write_to(*player, now);
   }
   wake();

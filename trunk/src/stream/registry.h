@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <tuple>
 
 #include "stream/stream.h"
 
@@ -36,13 +35,7 @@ class Registry {
   }
 
  private:
-  struct ByParts {
-    bool operator()(const StreamKey& a, const StreamKey& b) const {
-      return std::tie(a.vhost, a.app, a.name) < std::tie(b.vhost, b.app, b.name);
-    }
-  };
-
-  std::map<StreamKey, std::unique_ptr<Stream>, ByParts> streams_;
+  std::map<StreamKey, std::unique_ptr<Stream>> streams_;
 };
 
 }  // namespace weir::stream

@@ -53,6 +53,7 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
   awaiting_key_ = true;
   first_video_track_ = -1;
   video_present_ = audio_present_ = false;
+  description_ = {};
   video_ = {};
   audio_ = {};
   bytes_received_ = 0;
@@ -66,6 +67,20 @@ void Stream::end_publish(const Publisher& publisher, MonoTime now) {
   publisher_ = nullptr;
   absent_since_ = now;
   forget_gop();
+}
+
+void Stream::describe(const Publisher& publisher, media::Description description) {
+  if (publisher_ == &publisher) {
+    description_ = std::move(description);
+  }
+}
+
+bool Stream::has_video() const {
+  return video_present_ || config(TrackKind::kVideo) != nullptr || description_.names_video;
+}
+
+bool Stream::has_audio() const {
+  return audio_present_ || config(TrackKind::kAudio) != nullptr || description_.names_audio;
 }
 
 void Stream::forget_gop() {

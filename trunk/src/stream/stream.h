@@ -5,6 +5,7 @@
 // publisher while players wait for the next one.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "media/description.h"
 #include "media/packet.h"
 #include "media/timeline.h"
 #include "stream/muxer.h"
@@ -24,7 +26,7 @@ struct StreamKey {
   std::string app;
   std::string name;
 
-  bool operator==(const StreamKey&) const = default;
+  auto operator<=>(const StreamKey&) const = default;
 
   // "/app/name", with "vhost" in front where it is not the default one; for logs and the API.
   std::string to_string() const;
@@ -80,6 +82,9 @@ class Stream {
   // one. `now`: arrival.
   void publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
+  // What the current publisher says of its stream; ignored from anybody else.
+  void describe(const Publisher& publisher, media::Description description);
+
   // Does nothing unless `publisher` is the current one.
   void end_publish(const Publisher& publisher, MonoTime now);
 
@@ -107,9 +112,10 @@ class Stream {
   const TrackStats& audio() const { return audio_; }
 
   // Frames or a codec configuration of it came, and not too long ago.
-  bool has_video() const { return video_present_; }
+  bool has_video() const;
+  bool has_audio() const;
 
-  bool has_audio() const { return audio_present_; }
+  const media::Description& description() const { return description_; }
 
   uint64_t bytes_received() const { return bytes_received_; }
 
@@ -150,6 +156,7 @@ class Stream {
   MonoTime last_video_{};
 
   std::vector<Muxer*> muxers_;
+  media::Description description_;
   TrackStats video_;
   TrackStats audio_;
   uint64_t bytes_received_ = 0;

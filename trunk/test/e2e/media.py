@@ -108,9 +108,10 @@ def record(name, command, folder, seconds, stdout=None, output=None, least=20_00
     return Recording(path, said)
 
 
+# -dn -sn: ffmpeg shows data messages of RTMP as streams of data or subtitles.
 def play_ffmpeg(url, folder, seconds=3, name="ffmpeg-player", ffmpeg="ffmpeg", suffix="flv", **options):
     out = Path(folder) / f"{name}.{suffix}"
-    command = [ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-i", url, "-map", "0", "-dn", "-c", "copy",
+    command = [ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-i", url, "-map", "0", "-dn", "-sn", "-c", "copy",
                "-flush_packets", "1", out]
     recording = record(name, command, folder, seconds, output=out, **options)
     assert "Non-monoton" not in recording.said, recording.said[-2000:]

@@ -14,7 +14,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[3]
 BINARY = TOP / os.environ.get("WEIR_BIN", "objs/weir")
 SANITIZED = "sanitizer" in str(BINARY)
-PORTS = range(23100, 23900)  # tried in turn, so that no two tests of a run share one soon
+# Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range.
+PORTS = range(*(int(end) for end in os.environ.get("WEIR_PORTS", "23100-23900").split("-")))
 
 START_SECONDS = 10
 STOP_SECONDS = 15 if SANITIZED else 1.0  # the leak check at exit takes its time
@@ -144,10 +145,10 @@ class Weir:
             return answer.read().decode()
 
     def streams(self):
-        return self.api("/api/v1/streams")["streams"]
+        return self.api("/api/v1/streams?count=1000")["streams"]
 
     def clients(self):
-        return self.api("/api/v1/clients")["clients"]
+        return self.api("/api/v1/clients?count=1000")["clients"]
 
     def wait_live(self, name="livestream", seconds=8):
         """Until a stream of that name has a publisher and video or audio."""

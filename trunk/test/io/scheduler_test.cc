@@ -83,10 +83,11 @@ TEST(TimerTest, PassedDeadlineReturnsAtOnceButLetsOthersRun) {
 TEST(TimerTest, ManyFireInTheOrderOfTheirDeadlines) {
     std::vector<int> order;
     TaskGroup group;
+    MonoTime start = MonoClock::now();
     for (int i = 0; i < 50; i++) {
-        int delay_ms = (i * 37 % 50) * 2;
-        ASSERT_FALSE(group.spawn("sleeper", StackSize::kNormal, [&order, delay_ms] {
-            EXPECT_FALSE(sleep_for(Millis(delay_ms)));
+        int delay_ms = 50 + (i * 37 % 50) * 2;  // all are asleep before the first is due
+        ASSERT_FALSE(group.spawn("sleeper", StackSize::kNormal, [&order, start, delay_ms] {
+            EXPECT_FALSE(sleep_until(Deadline::at(start + Millis(delay_ms))));
             order.push_back(delay_ms);
         }));
     }
@@ -304,12 +305,13 @@ TEST(RuntimeTest, CountsLiveCoroutines) {
 }
 
 TEST(RuntimeTest, BusyShareIsHighAfterWorkAndLowAfterSleep) {
-    std::this_thread::sleep_for(Millis(150));  // outside epoll: counts as busy
-    EXPECT_GT(busy_share(), 0.9);
-    ASSERT_FALSE(sleep_for(Millis(150)));
-    EXPECT_LT(busy_share(), 0.4);
-    ASSERT_FALSE(sleep_for(Millis(300)));
-    EXPECT_LT(busy_share(), 0.1);
+    best_of_ten([]() -> std::string {
+        std::this_thread::sleep_for(Millis(150));  // outside epoll: counts as busy
+        EXPECT_GT(busy_share(), 0.9);
+        EXPECT_FALSE(sleep_for(Millis(150)));
+        double share = busy_share();
+        return share < 0.1 ? "" : fmt::format("share {}", share);
+    });
 }
 
 TEST(RuntimeTest, BusyShareOfAHalfBusyLoopIsAboutHalf) {

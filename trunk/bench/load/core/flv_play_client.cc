@@ -51,13 +51,6 @@ FlvPlayClient::FlvPlayClient(const FlvTarget& target, PlayerCheck& check, Random
   check_.joined(now_ns);
 }
 
-bool FlvPlayClient::fail(std::string why) {
-  if (failure_.empty()) {
-    failure_ = std::move(why);
-  }
-  return false;
-}
-
 bool FlvPlayClient::feed(ByteSpan bytes, uint64_t now_ns) {
   check_.received(bytes.size(), now_ns);
   if (state_ == State::kHeader && !read_header(bytes)) {
@@ -110,7 +103,7 @@ bool FlvPlayClient::read_header(ByteSpan& bytes) {
 
 // RFC 9112 §7.1: size in hexadecimal, line end, that many bytes, line end.
 bool FlvPlayClient::feed_chunked(ByteSpan bytes) {
-  while (!bytes.empty() && !ended_) {
+  while (!bytes.empty() && !stream_ended_) {
     if (left_ > 0) {
       size_t size = std::min<uint64_t>(bytes.size(), left_);
       left_ -= size;
@@ -137,7 +130,7 @@ bool FlvPlayClient::feed_chunked(ByteSpan bytes) {
       if (std::from_chars(line.data(), line.data() + line.size(), left_, 16).ec != std::errc()) {
         return fail("a chunk size cannot be read");
       }
-      ended_ = left_ == 0;
+      stream_ended_ = left_ == 0;
     }
     collected_.clear();
   }
@@ -167,7 +160,7 @@ bool FlvPlayClient::begin_frame(ByteSpan& bytes) {
 }
 
 bool FlvPlayClient::feed_frames(ByteSpan bytes) {
-  while (!bytes.empty() && !ended_) {
+  while (!bytes.empty() && !stream_ended_) {
     if (left_ == 0) {
       if (!begin_frame(bytes)) {
         return failure_.empty();
@@ -193,7 +186,7 @@ bool FlvPlayClient::feed_frames(ByteSpan bytes) {
 
 bool FlvPlayClient::end_control_frame() {
   if (control_ == static_cast<uint8_t>(ws::Opcode::kClose)) {
-    ended_ = true;
+    stream_ended_ = true;
     send_control(control_, ByteSpan(collected_).first(std::min<size_t>(collected_.size(), 2)));
   } else if (control_ == static_cast<uint8_t>(ws::Opcode::kPing)) {
     send_control(static_cast<uint8_t>(ws::Opcode::kPong), collected_);

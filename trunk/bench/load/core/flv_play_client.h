@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "bench/load/core/flv_scanner.h"
+#include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
 
 namespace weir::load {
@@ -22,23 +23,14 @@ struct FlvTarget {
   bool websocket = false;
 };
 
-class FlvPlayClient {
+class FlvPlayClient final : public PlayClient {
  public:
   // The request is in the output at once, and counts as the play request.
   FlvPlayClient(const FlvTarget& target, PlayerCheck& check, RandomSource& random, uint64_t now_ns);
 
-  // False: the connection is of no more use; failure() says why.
-  bool feed(ByteSpan bytes, uint64_t now_ns);
+  bool feed(ByteSpan bytes, uint64_t now_ns) override;
 
-  Bytes& output() { return output_; }
-
-  // The server answered that the stream follows.
-  bool started() const { return state_ == State::kBody; }
-
-  // It ended the stream in an orderly way (last HTTP chunk, WebSocket close).
-  bool stream_ended() const { return ended_; }
-
-  const std::string& failure() const { return failure_; }
+  bool started() const override { return state_ == State::kBody; }
 
  private:
   static constexpr size_t kMaxHeaderSize = 16 * 1024;
@@ -47,7 +39,6 @@ class FlvPlayClient {
   enum class State : uint8_t { kHeader, kBody };
   enum class Framing : uint8_t { kNone, kChunked, kWebSocket };
 
-  bool fail(std::string why);
   bool read_header(ByteSpan& bytes);
   bool feed_body(ByteSpan bytes);
   bool feed_chunked(ByteSpan bytes);
@@ -59,16 +50,13 @@ class FlvPlayClient {
   PlayerCheck& check_;
   RandomSource& random_;
   FlvScanner scanner_;
-  Bytes output_;
   Bytes collected_;  // the answer's header, a chunk size line, a frame header, or the payload of a control frame
   std::string accept_;  // what Sec-WebSocket-Accept must be
-  std::string failure_;
   uint64_t left_ = 0;  // of the HTTP chunk or frame in progress
   State state_ = State::kHeader;
   Framing framing_ = Framing::kNone;
   uint8_t control_ = 0;  // opcode of the control frame in progress
   bool skip_line_ = false;
-  bool ended_ = false;
 };
 
 }  // namespace weir::load

@@ -50,6 +50,8 @@ void Histogram::merge(const Histogram& other) {
   max_ = std::max(max_, other.max_);
 }
 
+void Histogram::clear() { *this = Histogram(); }
+
 uint64_t Histogram::quantile(double quantile) const {
   if (count_ == 0) {
     return 0;

@@ -12,6 +12,7 @@ class Histogram {
 
   void add(uint64_t value);
   void merge(const Histogram& other);
+  void clear();
 
   uint64_t count() const { return count_; }
 

@@ -140,10 +140,11 @@ void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
 }
 
 void PlayerCheck::take_latency(uint64_t send_ns) {
+  uint64_t us = (now_ns_ - send_ns) / 1000;
+  totals_.recent.add(us);
   if (totals_.quarter == 0) {
     return;
   }
-  uint64_t us = (now_ns_ - send_ns) / 1000;
   totals_.latency.add(us);
   if (totals_.quarter == kFirstQuarter) {
     totals_.latency_first.add(us);

@@ -27,6 +27,7 @@ struct RunTotals {
   Histogram latency;        // frames sent after the join, within the window
   Histogram latency_first;  // the same, first and last quarter of the window
   Histogram latency_last;
+  Histogram recent;  // latency since the owner last looked, for the progress line
 };
 
 struct PlayerCounts {

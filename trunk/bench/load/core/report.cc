@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/load/core/units.h"
+
 namespace weir::load {
 namespace {
 
@@ -52,6 +54,11 @@ ReportSection& ReportSection::number(
   return *this;
 }
 
+ReportSection& ReportSection::rate(std::string_view key, std::string_view label, double bits_per_second) {
+  rows_.push_back({std::string(key), std::string(label), Number{bits_per_second, "bit/s", 0, bit_rate_text(bits_per_second)}});
+  return *this;
+}
+
 ReportSection& ReportSection::text(std::string_view key, std::string_view label, std::string_view value) {
   rows_.push_back({std::string(key), std::string(label), std::string(value)});
   return *this;
@@ -84,7 +91,9 @@ std::string Report::to_table() const {
     for (const ReportSection::Row& row : section.rows_) {
       std::string value = std::visit(
           Overloaded{[](uint64_t v) { return grouped(v); },
-                     [](const ReportSection::Number& v) { return fmt::format("{:.{}f} {}", v.value, v.decimals, v.unit); },
+                     [](const ReportSection::Number& v) {
+                       return v.shown.empty() ? fmt::format("{:.{}f} {}", v.value, v.decimals, v.unit) : v.shown;
+                     },
                      [](const std::string& v) { return v; },
                      [](const ReportSection::Distribution& v) {
                        return v.count == 0 ? std::string("no sample")

@@ -22,6 +22,8 @@ class ReportSection {
   // `key` names the value in JSON, `label` in the table.
   ReportSection& count(std::string_view key, std::string_view label, uint64_t value);
   ReportSection& number(std::string_view key, std::string_view label, double value, std::string_view unit, int decimals);
+  // Bits per second in JSON, "500.0 kbit/s" in the table.
+  ReportSection& rate(std::string_view key, std::string_view label, double bits_per_second);
   ReportSection& text(std::string_view key, std::string_view label, std::string_view value);
 
   // Of microseconds, shown in milliseconds: count, p50, p95, p99, max. The JSON key should end in _ms.
@@ -34,6 +36,7 @@ class ReportSection {
     double value = 0;
     std::string unit;
     int decimals = 0;
+    std::string shown = {};  // in the table, instead of value and unit
   };
 
   struct Distribution {

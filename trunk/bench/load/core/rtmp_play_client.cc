@@ -30,12 +30,6 @@ RtmpPlayClient::RtmpPlayClient(const RtmpTarget& target, PlayerCheck& check, Ran
 
 RtmpPlayClient::~RtmpPlayClient() = default;
 
-void RtmpPlayClient::fail(std::string why) {
-  if (failure_.empty()) {
-    failure_ = std::move(why);
-  }
-}
-
 bool RtmpPlayClient::feed(ByteSpan bytes, uint64_t now_ns) {
   now_ns_ = now_ns;
   check_.received(bytes.size(), now_ns);

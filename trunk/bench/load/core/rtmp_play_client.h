@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "bench/load/core/chunk_scanner.h"
+#include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
 #include "proto/rtmp/handshake.h"
 
@@ -23,27 +24,15 @@ struct RtmpTarget {
   std::string stream;
 };
 
-class RtmpPlayClient {
+class RtmpPlayClient final : public PlayClient {
  public:
   // C0 and C1 are in the output at once.
   RtmpPlayClient(const RtmpTarget& target, PlayerCheck& check, RandomSource& random);
-  ~RtmpPlayClient();
-  RtmpPlayClient(const RtmpPlayClient&) = delete;
-  RtmpPlayClient& operator=(const RtmpPlayClient&) = delete;
+  ~RtmpPlayClient() override;
 
-  // False: the connection is of no more use; failure() says why. `now_ns`: CLOCK_MONOTONIC.
-  bool feed(ByteSpan bytes, uint64_t now_ns);
+  bool feed(ByteSpan bytes, uint64_t now_ns) override;
 
-  // To be sent and cleared by the owner.
-  Bytes& output() { return output_; }
-
-  // The server confirmed the play.
-  bool started() const { return state_ == State::kPlaying; }
-
-  // It said that the publisher has gone.
-  bool stream_ended() const { return stream_ended_; }
-
-  const std::string& failure() const { return failure_; }
+  bool started() const override { return state_ == State::kPlaying; }
 
   // The sink of ChunkScanner; not for others.
   void begin(const ScannedMessage& message);
@@ -63,22 +52,18 @@ class RtmpPlayClient {
   void handle_status(std::string_view level, std::string_view code, std::string_view description);
   void handle_user_control();
   void acknowledge(size_t bytes);
-  void fail(std::string why);
 
   const RtmpTarget& target_;
   PlayerCheck& check_;
   std::unique_ptr<rtmp::ClientHandshake> handshake_;
   ChunkScanner scanner_;
-  Bytes output_;
   Bytes message_;  // the command or control message in progress
-  std::string failure_;
   uint64_t now_ns_ = 0;
   uint64_t bytes_ = 0;
   uint64_t acknowledged_ = 0;
   uint32_t window_ = 0;
   uint32_t stream_id_ = 0;
   State state_ = State::kHandshake;
-  bool stream_ended_ = false;
 };
 
 }  // namespace weir::load

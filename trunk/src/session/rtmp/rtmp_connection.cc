@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "proto/flv/metadata.h"
 #include "proto/flv/tag.h"
 #include "proto/rtmp/handshake.h"
 #include "session/rtmp/rtmp_player.h"
@@ -40,6 +41,9 @@ void RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
   last_media_ = now;
   seen_media_ = true;
   if (auto info = flv::parse_tag_body(message.kind, message.body)) {
+    if (info->metadata && info->kind == media::TrackKind::kData) {
+      stream_.describe(*this, flv::parse_metadata(message.body));
+    }
     stream_.publish(*this, make_ref<media::MediaPacket>(*info, message.timestamp, std::move(message.body)), now);
   }
 }

@@ -34,11 +34,11 @@ PlayerVerdict RtmpPlayer::on_data(ByteSpan data, Bytes& out) {
     all.insert(all.end(), data.begin(), data.end());
     return hear(all, out);
   }
-  session_.append_output(out);  // answers to what came before the play
   if (unread_.size() + data.size() > kMaxUnread) {
     return PlayerVerdict::kError;
   }
   unread_.insert(unread_.end(), data.begin(), data.end());
+  session_.append_output(out);  // answers to what came before the play
   return PlayerVerdict::kGoOn;
 }
 
