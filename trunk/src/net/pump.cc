@@ -145,12 +145,23 @@ Micros Pump::until_next_due(MonoTime now) const {
   return wait;
 }
 
+bool Pump::spend_slice(size_t& writes, MonoTime& slice_begin) {
+  if (++writes < kWritesPerSlice && MonoClock::now() - slice_begin < kSlice) {
+    return true;
+  }
+  io::yield();
+  writes = 0;
+  slice_begin = MonoClock::now();
+  return !io::interrupted();
+}
+
 void Pump::start_waiting(MonoTime now) {
   size_t writes = 0;
+  MonoTime slice_begin = now;
   while (log().has_start() && !waiting_.empty() && !io::interrupted()) {
     begin(*waiting_.first(), now);
-    if (++writes % kWritesPerSlice == 0) {
-      io::yield();
+    if (!spend_slice(writes, slice_begin)) {
+      return;
     }
   }
 }
@@ -158,18 +169,18 @@ void Pump::start_waiting(MonoTime now) {
 void Pump::pass(MonoTime now) {
   stats().passes++;
   size_t writes = 0;
+  MonoTime slice_begin = now;
   while (Player* player = flowing_.first()) {
     if ((!player->outbox_ && log().bytes_behind(player->cursor_) == 0) ||
         now - player->since_ < window()) {
       return;
     }
     write_to(*player, now);
-    if (++writes % kWritesPerSlice == 0) {
-      io::yield();
-      if (io::interrupted()) {
-        return;
-      }
-      now = MonoClock::now();
+    if (!spend_slice(writes, slice_begin)) {
+      return;
+    }
+    if (writes == 0) {
+      now = slice_begin;
     }
   }
 }

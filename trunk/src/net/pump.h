@@ -38,7 +38,9 @@ class Fanout;
 
 class Pump final : private stream::LogListener {
  public:
-  static constexpr size_t kWritesPerSlice = 256;  // then the reactor runs
+  // Then the reactor runs: small writes are counted, of large ones a few take as long.
+  static constexpr size_t kWritesPerSlice = 256;
+  static constexpr Millis kSlice{2};
   static constexpr Millis kSweepPeriod{250};      // slow and waiting players are looked at this often
 
   Pump(Fanout& fanout, stream::Stream& stream, const stream::Format& format, const PumpOptions& options);
@@ -71,6 +73,8 @@ class Pump final : private stream::LogListener {
   PumpStats& stats();
   void on_log_change() override;
   Millis window() const;
+  // Counts a write. Yields when the slice that began at `slice_begin` is used up, and begins the next. False: interrupted.
+  bool spend_slice(size_t& writes, MonoTime& slice_begin);
   void pass(MonoTime now);
   void sweep(MonoTime now);
   void sweep_blocked(MonoTime now);
