@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "app/config_policy.h"
+#include "app/heap_keeper.h"
 #include "app/http_api.h"
 #include "app/process_stats.h"
 #include "base/log.h"
@@ -78,6 +79,7 @@ struct Server::Impl {
   }()};
   std::unique_ptr<net::HttpServer> public_http;
   std::unique_ptr<net::HttpServer> api_http;
+  HeapKeeper heap;
   io::TaskGroup tasks;
 };
 
@@ -170,6 +172,7 @@ Result<std::unique_ptr<Server>> Server::start(Config config) {
     failed = impl.tasks.spawn("client rates", io::StackSize::kNormal, [&impl] {
       while (!io::sleep_for(kSamplePeriod)) {
         impl.clients.sample(MonoClock::now());
+        impl.heap.tidy();
       }
     });
   }
