@@ -87,7 +87,9 @@ class Peer:
     def drain(self):
         """Takes what there is without waiting; False when the server has closed."""
         try:
-            while select.select([self.socket], [], [], 0)[0]:
+            poll = select.poll()
+            poll.register(self.socket, select.POLLIN)
+            while poll.poll(0):
                 if not self.socket.recv(1 << 20):
                     return False
         except ConnectionError:

@@ -192,24 +192,29 @@ def hold(port, count, first=b""):
     ("silent", "rtmp_port", b""), ("half a handshake", "rtmp_port", b"\x03" + bytes(700)), ("silent", "http_port", b""),
     ("slow request", "http_port", b"GET / HTTP/1.1\r\nX: a")])
 def test_connections_that_say_nothing_are_closed(new_weir, what, port, first):
-    """They cost little, end after the handshake timeout and leave nothing; somebody else is served meanwhile."""
-    count = full(5000, 300)
+    """They cost little and end after the handshake timeout; a second crowd costs no more; others are served meanwhile."""
+    count, during, after = full(5000, 300), [], []
     weir = new_weir("" if FULL else "handshake_timeout 2s;").start()
     pid, start = weir.process.pid, resident_kib(weir.process.pid)
-    held = hold(getattr(weir, port), count, first)
-    wait_until(lambda: descriptors(pid) > count, 60, "all are accepted")
     with Feed(weir.rtmp_port):
         weir.wait_live()
-    during = resident_kib(pid)
-    wait_until(lambda: descriptors(pid) < 30, 30, "all are closed by the server")
-    if port == "http_port" and first:
-        assert held[0].recv(100).startswith(b"HTTP/1.1 408")
-    figure(f"{what} x {count} on {port}: RSS {start} KiB before, {during} during ({(during - start) / count:.1f} each), "
-           f"{resident_kib(pid)} after")
-    for peer in held:
-        peer.close()
+        for _ in range(2):
+            held = hold(getattr(weir, port), count, first)
+            wait_until(lambda: descriptors(pid) > count, 60, "all are accepted")
+            with Peer(weir.rtmp_port) as player:
+                player.play().wait_for(b"Play.Start")
+            during.append(resident_kib(pid))
+            wait_until(lambda: descriptors(pid) < 30, 30, "all are closed by the server")
+            after.append(resident_kib(pid))
+            if port == "http_port" and first:
+                assert held[0].recv(100).startswith(b"HTTP/1.1 408")
+            for peer in held:
+                peer.close()
+    figure(f"{what} x {count} on {port}, RSS in KiB: {start} before, {during} during ({(during[0] - start) / count:.1f} each), "
+           f"{after} after")
     if not SANITIZED:
-        assert (during - start) / count < 12 and resident_kib(pid) < 25 * MIB
+        assert (during[0] - start) / count < 12
+        assert during[1] < during[0] + 2 * MIB and after[1] < after[0] + 2 * MIB
 
 
 @pytest.mark.timeout(300)
@@ -351,6 +356,7 @@ def test_paused_players_disturb_nobody(weir, folder):
         assert len(weir.clients()) >= 51, "they are back"
 
 
+@pytest.mark.skipif(SANITIZED, reason="UBSan's vptr check needs descriptors itself (it opens a pipe) and reports without")
 def test_out_of_descriptors_is_survived(new_weir):
     """Sessions go on, what comes is closed, and once there is room again newcomers are served."""
     weir = new_weir()

@@ -13,7 +13,7 @@ from rtmp import amf
 from weir import SANITIZED, wait_until
 
 MIB = 1024  # KiB
-SECONDS = 5 if FULL else 1.5  # of each flood
+SECONDS = 5 if FULL else 1.0  # of each flood
 MEMORY = 48 * MIB  # that any of these may take at most, with what an idle server has
 ANSWER = 2.0 if SANITIZED else 0.6  # seconds for the API, on a busy machine
 
@@ -113,6 +113,23 @@ def test_endless_group_of_tiny_frames_is_not_kept(survivor):
         wait_until(lambda: any(stream["name"] == "tiny" and stream["recv_bytes"] > rounds * 60_000
                                for stream in survivor.streams()), 20, "all frames have come")
         assert peer.drain()
+
+
+@pytest.mark.skipif(SANITIZED, reason="memory is the sanitizer's")
+def test_memory_of_large_streams_is_given_back(weir):
+    """Many small frames in GOPs that fill their caps, with players: some seconds after they have gone, so has the memory."""
+    pid, start = weir.process.pid, resident_kib(weir.process.pid)
+    body = b"\x27\x01\0\0\0" + b"x" * 95
+    peers = []
+    for name in ("large1", "large2", "large3"):
+        source = Peer(weir.rtmp_port).publish(name)
+        source.video(0, True)
+        source.send(chunk(9, body, time_ms=1, chunk_stream=6) + (b"\xc6" + body) * 100_000)
+        peers += [source, Peer(weir.rtmp_port).play(name)]
+    wait_until(lambda: resident_kib(pid) > start + 40 * MIB, 10, "the GOPs are there")
+    for peer in peers:
+        peer.socket.close()
+    wait_until(lambda: resident_kib(pid) < start + 6 * MIB, 20, "the memory is given back")
 
 
 # ---- floods -----------------------------------------------------------------------------------------------------------
