@@ -46,6 +46,12 @@ void RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
     }
     stream_.publish(*this, make_ref<media::MediaPacket>(*info, message.timestamp, std::move(message.body)), now);
   }
+  if (stream_.configs_dropped() > 0 && !told_of_dropped_) {
+    told_of_dropped_ = true;
+    log::warn("stream={}: codec configuration or metadata dropped; at most {} bytes each and {} together are passed on",
+              log::escaped(stream_.key().to_string()), stream::Stream::kMaxConfigBytes,
+              stream::Stream::kMaxConfigTotal);
+  }
 }
 
 RtmpConnection::RtmpConnection(RtmpServer& server,
@@ -84,11 +90,14 @@ void RtmpConnection::end_by(std::string reason) {
 
 void RtmpConnection::run() {
   io::set_log_id(client_->id());
-  if (Error failed = handshake(io::Deadline::at(phase_since_ + server_.options().handshake))) {
-    close(std::move(failed).with_context("handshake"));
+  Result<Next> ended = handshake(io::Deadline::at(phase_since_ + server_.options().handshake));
+  if (!ended.ok()) {
+    close(ended.take_error().with_context("handshake"));
     return;
   }
-  Result<Next> ended = converse();
+  if (*ended == Next::kGoOn) {
+    ended = converse();
+  }
   if (!ended.ok()) {
     close(ended.take_error());
   }
@@ -107,7 +116,7 @@ void RtmpConnection::run_again(rtmp::ServerSession session, Bytes unread) {
   }
 }
 
-Error RtmpConnection::handshake(io::Deadline deadline) {
+Result<RtmpConnection::Next> RtmpConnection::handshake(io::Deadline deadline) {
   rtmp::ServerHandshake handshake(system_random());
   std::array<uint8_t, 2048> buffer;
   while (!handshake.done()) {
@@ -120,11 +129,11 @@ Error RtmpConnection::handshake(io::Deadline deadline) {
       client_->sent_bytes += answer.size();
     }
     if (handshake.done() && used < got) {
-      WEIR_TRY_ASSIGN(const Next next, take_in({buffer.data() + used, got - used}));
-      (void)next;  // a connect at most: nothing is played before its answer
+      // All its commands may come at once.
+      return take_in({buffer.data() + used, got - used});
     }
   }
-  return {};
+  return Next::kGoOn;
 }
 
 MonoTime RtmpConnection::deadline() const {
@@ -190,6 +199,9 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
     if (next == Next::kHandedOver) {
       return Next::kHandedOver;
     }
+    if (MonoClock::now() >= deadline()) {
+      return explain_timeout();  // a peer that talks without a pause, but not of what it is here for
+    }
   }
 }
 
@@ -250,15 +262,14 @@ void RtmpConnection::handle_publish(uint32_t stream_id, const rtmp::PublishReque
   const MonoTime now = MonoClock::now();
   Result<net::PublishRules> rules = services.policy.may_publish(key, stream_->peer());
   if (!rules.ok()) {
-    log::warn("publish refused stream={} ip={}: {}", log::escaped(key.to_string()), client_->ip(),
-              rules.error().message());
+    server_.log_refused("publish", key, *client_, rules.error());
     session_.reject(stream_id, rtmp::status::kPublishDenied, rules.error().message());
     return;
   }
   stream::Stream& target = services.registry.get_or_create(key, rules->stream, now);
   auto publish = std::make_unique<RtmpPublish>(*this, stream_id, target, *rules);
   if (Error busy = target.start_publish(*publish, rules->conflict, now)) {
-    log::warn("publish refused ip={}: {}", client_->ip(), log::escaped(busy.message()));
+    server_.log_refused("publish", key, *client_, busy);
     session_.reject(stream_id, rtmp::status::kPublishBadName, busy.message());
     return;
   }
@@ -279,8 +290,7 @@ bool RtmpConnection::handle_play(uint32_t stream_id, const rtmp::PlayRequest& re
   const stream::StreamKey key = services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
   Result<net::PlayRules> rules = services.policy.may_play(key, stream_->peer());
   if (!rules.ok()) {
-    log::warn("play refused stream={} ip={}: {}", log::escaped(key.to_string()), client_->ip(),
-              rules.error().message());
+    server_.log_refused("play", key, *client_, rules.error());
     session_.reject(stream_id, rtmp::status::kPlayFailed, rules.error().message());
     return false;
   }
@@ -296,8 +306,7 @@ bool RtmpConnection::handle_play(uint32_t stream_id, const rtmp::PlayRequest& re
   return true;
 }
 
-// The answers so far are on their way before the connection changes hands; what the socket does not take at once goes out
-// before the first byte of media.
+// Answers that are not sent yet go with the session; the player sends them at once.
 void RtmpConnection::hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest) {
   client_->kick = nullptr;
   auto player = std::make_unique<RtmpPlayer>(std::move(session_), stream_id, Bytes(rest.begin(), rest.end()),

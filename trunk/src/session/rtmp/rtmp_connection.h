@@ -47,6 +47,7 @@ class RtmpPublish final : public stream::Publisher {
   net::PublishRules rules_;
   MonoTime last_media_{};
   bool seen_media_ = false;
+  bool told_of_dropped_ = false;  // one line per publisher
 };
 
 class RtmpConnection {
@@ -68,7 +69,7 @@ class RtmpConnection {
 
   enum class Next : uint8_t { kGoOn, kHandedOver };
 
-  Error handshake(io::Deadline deadline);
+  Result<Next> handshake(io::Deadline deadline);
   Result<Next> converse();
   Result<Next> take_in(ByteSpan bytes);
   Result<Next> handle(rtmp::Event& event, ByteSpan rest);

@@ -42,6 +42,9 @@ class RtmpServer {
 
   const RtmpResume& resume() const { return resume_; }
 
+  // Says why a publish or play was refused; throttled over the whole server: a peer can ask again at once.
+  void log_refused(std::string_view what, const stream::StreamKey& key, const net::Client& client, const Error& why);
+
   // Says why a connection that neither published nor played was ended; throttled over the whole server.
   void log_rejected(const net::Client& client, const Error& why);
 
@@ -56,7 +59,9 @@ class RtmpServer {
   std::vector<std::unique_ptr<io::TcpListener>> listeners_;
   io::TaskGroup acceptors_;
   io::TaskGroup connections_;
+  bool stopping_ = false;  // players end later than the server: none may come back
   log::Throttle throttle_{Millis(1000)};
+  log::Throttle refused_{Millis(1000)};
 };
 
 }  // namespace weir::session
