@@ -77,12 +77,13 @@ def test_slow_players_among_a_hundred_cost_nothing(new_weir, folder):
             wait_until(lambda: len(weir.clients()) <= 102, gone, "the two that take nothing are dropped")
             time.sleep(full(10, 3))
             half = [client for client in weir.clients() if client["resyncs"] > 0]
+            dropped = weir.log().count("write stalled")
         for reader in slow:
             reader.ending.set()
     figure(f"RSS {before // MIB} MiB before, at most {peak.highest // MIB} with the slow ones; {result['text'][-900:]}")
     assert result["exit_code"] == 0, result["text"]
     assert half, "the one at half the rate was moved to a newer key frame"
-    assert weir.log().count("write stalled") == 2, weir.log()[-2000:]
+    assert dropped == 2, "those that take nothing are dropped, the one at half the rate is not"
     if not SANITIZED:
         assert peak.highest - before < 8 * MIB, f"{before} KiB before, {peak.highest} with the slow players"
 
