@@ -1,5 +1,5 @@
-// HTTP requests: the same requests and the same error however the input is split; every accepted request is normalised.
-// The first byte is the size of the pieces.
+// HTTP requests: the same requests and the same error however the input is split; every accepted
+// path is normalised. The first byte is the size of the pieces.
 #include <algorithm>
 #include <string>
 
@@ -7,34 +7,33 @@
 #include "net/http/request_parser.h"
 #include "net/http/target.h"
 
-namespace {
+using Status = weir::net::RequestParser::Status;
 
-std::string outcome_of(weir::ByteSpan input, size_t piece) {
-  weir::net::RequestParser parser({});
-  std::string outcome;
-  for (size_t at = 0; at < input.size(); at += piece) {
-    parser.feed(input.subspan(at, std::min(piece, input.size() - at)));
-    weir::net::HttpRequest request;
-    auto status = parser.next(request);
-    for (; status == weir::net::RequestParser::Status::kRequest; status = parser.next(request)) {
-      WEIR_CHECK(request.path == "*" || weir::net::normalised_path(request.path) == request.path);
-      outcome += request.target + "\n" + request.path + "\n" + request.body + "\n";
+static std::string outcome_of(weir::ByteSpan input, size_t piece) {
+    weir::net::RequestParser parser({});
+    std::string outcome;
+    for (size_t at = 0; at < input.size(); at += piece) {
+        parser.feed(input.subspan(at, std::min(piece, input.size() - at)));
+        weir::net::HttpRequest request;
+        Status status;
+        while ((status = parser.next(request)) == Status::kRequest) {
+            const std::string& path = request.path;
+            WEIR_CHECK(path == "*" || weir::net::normalised_path(path) == path);
+            outcome += request.target + "\n" + path + "\n" + request.body + "\n";
+        }
+        if (status == Status::kError) {
+            return outcome + std::to_string(parser.error().status);
+        }
     }
-    if (status == weir::net::RequestParser::Status::kError) {
-      return outcome + std::to_string(parser.error().status);
-    }
-  }
-  return outcome;
+    return outcome;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-*)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 1) {
-    weir::ByteSpan input(data + 1, size - 1);
-    WEIR_CHECK(outcome_of(input, size) == outcome_of(input, data[0] % 64U + 1U));
-  }
-  return 0;
+    if (size > 1) {
+        weir::ByteSpan input(data + 1, size - 1);
+        WEIR_CHECK(outcome_of(input, size) == outcome_of(input, data[0] % 64U + 1U));
+    }
+    return 0;
 }

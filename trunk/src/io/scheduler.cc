@@ -104,7 +104,11 @@ void CoroutineState::set_log_id(std::string_view id) {
 }
 
 bool CoroutineState::spend_io_budget() {
-    if (++io_calls_ < kIoCallsPerSlice) {
+    const MonoTime now = MonoClock::now();
+    if (io_calls_ == 0) {
+        slice_start_ = now;
+    }
+    if (++io_calls_ < kIoCallsPerSlice && now - slice_start_ < kSlice) {
         return false;
     }
     io_calls_ = 0;

@@ -47,7 +47,8 @@ class CoroutineState {
     // Called once, right after the body has returned and its captures are gone.
     void set_end_hook(std::function<void(CoroutineState&)> hook) { end_hook_ = std::move(hook); }
 
-    // Fairness of I/O that never has to wait: counts a call, true when it is time to yield.
+    // Fairness of I/O that never has to wait: counts a call, true when it is time to yield. What is done with the bytes
+    // between two calls counts too: a peer can make one read cost milliseconds.
     bool spend_io_budget();
 
   private:
@@ -56,6 +57,7 @@ class CoroutineState {
 
     static constexpr size_t kMaxLogId = 15;
     static constexpr uint32_t kIoCallsPerSlice = 64;
+    static constexpr Micros kSlice{1'000};
 
     void run() noexcept;
 
@@ -64,6 +66,7 @@ class CoroutineState {
     bool ended_ = false;
     bool interrupted_ = false;
     uint32_t io_calls_ = 0;
+    MonoTime slice_start_{};  // of the first counted call
     Worker* worker_ = nullptr;  // while it runs
     char log_id_[kMaxLogId + 1] = "";
     std::function<void()> body_;

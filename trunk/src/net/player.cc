@@ -119,9 +119,10 @@ bool Player::say(const stream::WireLog& log, ByteSpan out) {
     return true;
   }
   Outbox& box = outbox();
-  if (box.bytes.size() - box.sent + out.size() > kMaxPrivateBytes) {
+  if (box.answers + out.size() > kMaxPrivateBytes) {
     return false;
   }
+  box.answers += out.size();
   if (box.bytes.empty()) {
     box.at = placed_ ? log.next_boundary(cursor_) : 0;
     if (frame_left_ > 0) {

@@ -80,6 +80,9 @@ class Player final : private io::EventHandler {
  public:
   // Bytes of answers that a peer may make us hold.
   static constexpr size_t kMaxPrivateBytes = 64 * 1024;
+  // Private bytes of all kinds with which a paused player may go on. More: it asks again and again without reading, and
+  // each time costs another front.
+  static constexpr size_t kMaxResumeBytes = 1024 * 1024;
   static constexpr size_t kMaxWriteBytes = 256 * 1024;
 
   enum class State : uint8_t { kWaiting, kFlowing, kBlocked, kPaused, kEnded };
@@ -104,6 +107,7 @@ class Player final : private io::EventHandler {
     Bytes bytes;
     size_t sent = 0;
     uint64_t at = 0;
+    size_t answers = 0;             // of `bytes`, what say() added
     size_t front_begin = SIZE_MAX;  // where the newest front begins, to replace it while unsent
     bool cut_header = false;        // holds the rest of a frame header whose frame is open
   };

@@ -203,6 +203,10 @@ void Pump::pause(Player& player) {
 }
 
 void Pump::resume(Player& player) {
+  if (player.outbox_ && player.outbox_->bytes.size() > Player::kMaxResumeBytes) {
+    end(player, EndReason::kProtocolError);
+    return;
+  }
   if (player.state_ == Player::State::kPaused) {
     enter(player, Player::State::kWaiting, MonoClock::now());
     wake();

@@ -57,6 +57,7 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
   video_ = {};
   audio_ = {};
   bytes_received_ = 0;
+  dropped_configs_ = 0;
   return {};
 }
 
@@ -92,11 +93,39 @@ void Stream::forget_gop() {
   }
 }
 
+// A codec configuration says that a track is there before its first frame comes: players wait for the key frame of a video
+// that was announced, and their headers name the track.
+void Stream::announce(const PacketInfo& info, MonoTime now) {
+  if (!info.config) {
+    return;
+  }
+  if (info.kind == TrackKind::kAudio) {
+    audio_present_ = true;
+  } else if (info.kind == TrackKind::kVideo && !video_present_) {
+    video_present_ = true;
+    awaiting_key_ = true;
+    last_video_ = now;
+    forget_gop();
+  }
+}
+
+bool Stream::config_fits(const media::MediaPacket& packet) const {
+  size_t total = packet.body().size();
+  if (total > kMaxConfigBytes) {
+    return false;
+  }
+  for (const PacketRef& held : configs_) {
+    total += same_slot(held->info(), packet.info()) ? 0 : held->body().size();
+  }
+  return total <= kMaxConfigTotal;
+}
+
 // Gives false when the same configuration is already in force: nothing to send.
-bool Stream::take_config(const PacketRef& packet) {
+bool Stream::take_config(const PacketRef& packet, MonoTime now) {
   const auto describes_same = [&](const PacketRef& held) { return same_slot(held->info(), packet->info()); };
   auto slot = std::ranges::find_if(configs_, describes_same);
   if (slot == configs_.end()) {
+    announce(packet->info(), now);
     if (configs_.size() < kMaxConfigs) {
       configs_.push_back(packet);
     }
@@ -141,7 +170,7 @@ void Stream::remember(const PacketRef& packet, bool start) {
   }
   gop_.push_back(packet);
   gop_bytes_ += packet->body().size();
-  if (gop_bytes_ > options_.gop_cap_bytes) {
+  if (gop_bytes_ + gop_.size() * kFrameCost > options_.gop_cap_bytes) {
     forget_gop();
   }
 }
@@ -162,8 +191,12 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
   bytes_received_ += packet->body().size();
   bool start = false;
   if (is_state(info)) {
+    if (!config_fits(*packet)) {
+      dropped_configs_++;
+      return;
+    }
     packet->set_time_ms(timeline_.latest());
-    if (!take_config(packet)) {
+    if (!take_config(packet, now)) {
       return;
     }
   } else if (video) {
@@ -193,7 +226,7 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
   }
   const PacketRef frozen(packet);
   remember(frozen, start);
-  hand_out(frozen, start);
+  hand_out(frozen, start && !gop_.empty());  // empty: the key frame alone is past the cap
 }
 
 void Stream::attach(Muxer& muxer) {

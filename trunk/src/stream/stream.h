@@ -51,7 +51,7 @@ class Publisher {
 enum class PublishConflict : uint8_t { kRefuse, kTakeover };
 
 struct StreamOptions {
-  uint64_t gop_cap_bytes = 32u << 20;  // past it no GOP is kept: new players wait for the next key frame
+  uint64_t gop_cap_bytes = 32u << 20;  // memory; past it no GOP is kept: new players wait for the next key frame
 };
 
 // Per publisher; cleared when a new one starts.
@@ -64,6 +64,12 @@ struct TrackStats {
 class Stream {
  public:
   static constexpr size_t kMaxConfigs = 32;      // codec configurations and metadata in force at once
+  // Every player's start carries a copy of those in force: one larger than this is dropped, and one that would take all of
+  // them over the total.
+  static constexpr size_t kMaxConfigBytes = 64 * 1024;
+  static constexpr size_t kMaxConfigTotal = 256 * 1024;
+  // What a frame costs besides its body: the packet, its place in the list, the allocator's headers.
+  static constexpr uint64_t kFrameCost = sizeof(media::MediaPacket) + 64;
   static constexpr Millis kVideoGone{10'000};    // audio goes on alone: joiners no longer wait for a key frame
 
   Stream(StreamKey key, const StreamOptions& options, MonoTime now);
@@ -111,7 +117,7 @@ class Stream {
 
   const TrackStats& audio() const { return audio_; }
 
-  // Seen, configured or announced by the metadata.
+  // Frames or a codec configuration of it came, and not too long ago.
   bool has_video() const;
   bool has_audio() const;
 
@@ -123,13 +129,18 @@ class Stream {
 
   uint64_t frames_before_key_dropped() const { return dropped_before_key_; }
 
+  // Configurations and metadata of the current publisher that were over the limits.
+  uint64_t configs_dropped() const { return dropped_configs_; }
+
   const media::Timeline& timeline() const { return timeline_; }
 
   // Configurations in force, first video and first audio; null when unknown.
   const media::MediaPacket* config(media::TrackKind kind) const;
 
  private:
-  bool take_config(const media::PacketRef& packet);
+  void announce(const media::PacketInfo& info, MonoTime now);
+  bool take_config(const media::PacketRef& packet, MonoTime now);
+  bool config_fits(const media::MediaPacket& packet) const;
   bool keep_video(const media::PacketInfo& info, MonoTime now);
   void remember(const media::PacketRef& packet, bool start);
   void forget_gop();
@@ -160,6 +171,7 @@ class Stream {
   TrackStats audio_;
   uint64_t bytes_received_ = 0;
   uint64_t dropped_before_key_ = 0;
+  uint64_t dropped_configs_ = 0;
 };
 
 }  // namespace weir::stream

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -14,7 +15,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[3]
 BINARY = TOP / os.environ.get("WEIR_BIN", "objs/weir")
 SANITIZED = "sanitizer" in str(BINARY)
-PORTS = range(23100, 23900)  # tried in turn, so that no two tests of a run share one soon
+# Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range.
+PORTS = range(*(int(end) for end in os.environ.get("WEIR_PORTS", "23100-23900").split("-")))
 
 START_SECONDS = 10
 STOP_SECONDS = 15 if SANITIZED else 1.0  # the leak check at exit takes its time
@@ -77,9 +79,18 @@ class Weir:
     # ---- life ----
 
     def start(self):
+        self.launch()
+        return self.wait_ready()
+
+    def launch(self, descriptors=None):
+        """Starts the process and no more. `descriptors`: hard limit on open files."""
+        limit = None if descriptors is None else \
+            lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([BINARY, "-c", self.config_path], stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL, cwd=self.folder)
+                                            stdin=subprocess.DEVNULL, cwd=self.folder, preexec_fn=limit)
+
+    def wait_ready(self):
         for port in (self.rtmp_port, self.http_port, self.api_port):
             wait_until(lambda: accepts(port) or self.process.poll() is not None, START_SECONDS,
                        f"the server listens on {port}")

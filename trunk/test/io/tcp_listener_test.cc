@@ -89,7 +89,8 @@ TEST(TcpListenerTest, WildcardTakesIpv4AndIpv6) {
         auto to = SocketAddress::parse(fmt::format("{}:{}", host, listener->local().port()));
         auto client = TcpStream::connect(*to, soon());
         if (!client.ok() && host[0] == '[') {
-            continue;  // a machine without IPv6
+            // A kernel without IPv6 has nothing to show here.
+            GTEST_SKIP() << "no IPv6 here: " << client.error().to_string();  // lint: allow-skip
         }
         ASSERT_TRUE(client.ok()) << client.error().to_string();
         auto server = listener->accept(soon());

@@ -1,9 +1,9 @@
 #include "net/http/connection.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <sys/socket.h>
 
 #include "net/http/cors.h"
 
@@ -14,103 +14,122 @@ namespace {
 constexpr size_t kWriteSliceBytes = 64 * 1024;  // each slice has the whole write timeout
 constexpr uint64_t kRequestsPerYield = 16;
 
-bool has_no_body(int status) { return status / 100 == 1 || status == 204 || status == 304; }
+bool has_no_body(int status) {
+    return status / 100 == 1 || status == 204 || status == 304;
+}
 
 }  // namespace
 
 class HttpConnection::Exchange final : public HttpExchange {
- public:
-  Exchange(HttpConnection& connection, const HttpRequest& request, const HttpRouteOptions& route)
-      : connection_(connection), request_(request), route_(route), route_fields_(route.cors ? cors_fields() : HttpFields()) {}
+  public:
+    Exchange(HttpConnection& connection, const HttpRequest& request, const HttpRouteOptions& route)
+        : connection_(connection),
+          request_(request),
+          route_(route),
+          route_fields_(route.cors ? cors_fields() : HttpFields()) {}
 
-  const HttpRequest& request() const override { return request_; }
+    const HttpRequest& request() const override { return request_; }
 
-  const io::SocketAddress& peer() const override { return connection_.peer_; }
+    const io::SocketAddress& peer() const override { return connection_.peer_; }
 
-  io::SocketAddress local() const override { return connection_.stream_->local(); }
+    io::SocketAddress local() const override { return connection_.stream_->local(); }
 
-  const HttpFields& route_fields() const override { return route_fields_; }
+    const HttpFields& route_fields() const override { return route_fields_; }
 
-  Error respond(int status, std::string_view content_type, std::string_view body, const HttpFields& extra) override {
-    std::string bytes = head(status, content_type, has_no_body(status) ? 0 : body.size(), extra);
-    if (!request_.is_head() && !has_no_body(status)) {
-      bytes += body;
+    Error respond(int status,
+                  std::string_view content_type,
+                  std::string_view body,
+                  const HttpFields& extra) override {
+        std::string bytes =
+            head(status, content_type, has_no_body(status) ? 0 : body.size(), extra);
+        if (!request_.is_head() && !has_no_body(status)) {
+            bytes += body;
+        }
+        return finished(connection_.write_slices(as_bytes(bytes)));
     }
-    return finished(connection_.write_slices(as_bytes(bytes)));
-  }
 
-  Error respond_error(int status, std::string_view reason, const HttpFields& extra) override {
-    HttpErrorBody error = http_error_body(route_.errors, status, reason);
-    return respond(status, error.content_type, error.body, extra);
-  }
-
-  Error begin(int status, std::string_view content_type, uint64_t length_bytes, const HttpFields& extra) override {
-    body_left_ = request_.is_head() || has_no_body(status) ? 0 : length_bytes;
-    return finished(connection_.write_slices(as_bytes(head(status, content_type, length_bytes, extra))));
-  }
-
-  Error write(ByteSpan data) override {
-    if (request_.is_head()) {
-      return {};
+    Error respond_error(int status, std::string_view reason, const HttpFields& extra) override {
+        HttpErrorBody error = http_error_body(route_.errors, status, reason);
+        return respond(status, error.content_type, error.body, extra);
     }
-    WEIR_CHECK(data.size() <= body_left_);
-    body_left_ -= data.size();
-    return finished(connection_.write_slices(data));
-  }
 
-  DetachedConnection detach() override {
-    WEIR_CHECK(!answered_ && connection_.stream_ != nullptr);
-    answered_ = true;
-    connection_.shared_.stats.detached++;
-    return {std::move(connection_.stream_), connection_.parser_.take_unread(), std::move(connection_.permit_)};
-  }
-
-  bool answered() const { return answered_; }
-
-  // The next request may follow on this connection.
-  bool reusable() const { return answered_ && !failed_ && body_left_ == 0 && keep_alive_; }
-
- private:
-  std::string head(int status, std::string_view content_type, uint64_t length_bytes, const HttpFields& extra) {
-    WEIR_CHECK(!answered_);
-    answered_ = true;
-    HttpFields fields = extra;
-    if (!content_type.empty()) {
-      fields.add("Content-Type", std::string(content_type));
+    Error begin(int status,
+                std::string_view content_type,
+                uint64_t length_bytes,
+                const HttpFields& extra) override {
+        body_left_ = request_.is_head() || has_no_body(status) ? 0 : length_bytes;
+        return finished(
+            connection_.write_slices(as_bytes(head(status, content_type, length_bytes, extra))));
     }
-    if (!has_no_body(status)) {
-      fields.add("Content-Length", std::to_string(length_bytes));
-    }
-    for (const HttpField& field : route_fields_) {
-      if (!fields.has(field.name)) {
-        fields.add(field.name, field.value);
-      }
-    }
-    keep_alive_ = request_.keep_alive && !io::interrupted();
-    if (!keep_alive_) {
-      fields.set("Connection", "close");
-    } else if (request_.version_minor == 0) {
-      fields.set("Connection", "keep-alive");
-    }
-    return http_response_head(status, fields);
-  }
 
-  Error finished(Error error) {
-    failed_ = failed_ || bool(error);
-    return error;
-  }
+    Error write(ByteSpan data) override {
+        if (request_.is_head()) {
+            return {};
+        }
+        WEIR_CHECK(data.size() <= body_left_);
+        body_left_ -= data.size();
+        return finished(connection_.write_slices(data));
+    }
 
-  HttpConnection& connection_;
-  const HttpRequest& request_;
-  const HttpRouteOptions& route_;
-  HttpFields route_fields_;
-  uint64_t body_left_ = 0;
-  bool answered_ = false;
-  bool failed_ = false;
-  bool keep_alive_ = false;
+    DetachedConnection detach() override {
+        WEIR_CHECK(!answered_ && connection_.stream_ != nullptr);
+        answered_ = true;
+        connection_.shared_.stats.detached++;
+        return {std::move(connection_.stream_), connection_.parser_.take_unread(),
+                std::move(connection_.permit_)};
+    }
+
+    bool answered() const { return answered_; }
+
+    // The next request may follow on this connection.
+    bool reusable() const { return answered_ && !failed_ && body_left_ == 0 && keep_alive_; }
+
+  private:
+    std::string head(int status,
+                     std::string_view content_type,
+                     uint64_t length_bytes,
+                     const HttpFields& extra) {
+        WEIR_CHECK(!answered_);
+        answered_ = true;
+        HttpFields fields = extra;
+        if (!content_type.empty()) {
+            fields.add("Content-Type", std::string(content_type));
+        }
+        if (!has_no_body(status)) {
+            fields.add("Content-Length", std::to_string(length_bytes));
+        }
+        for (const HttpField& field : route_fields_) {
+            if (!fields.has(field.name)) {
+                fields.add(field.name, field.value);
+            }
+        }
+        keep_alive_ = request_.keep_alive && !io::interrupted();
+        if (!keep_alive_) {
+            fields.set("Connection", "close");
+        } else if (request_.version_minor == 0) {
+            fields.set("Connection", "keep-alive");
+        }
+        return http_response_head(status, fields);
+    }
+
+    Error finished(Error error) {
+        failed_ = failed_ || bool(error);
+        return error;
+    }
+
+    HttpConnection& connection_;
+    const HttpRequest& request_;
+    const HttpRouteOptions& route_;
+    HttpFields route_fields_;
+    uint64_t body_left_ = 0;
+    bool answered_ = false;
+    bool failed_ = false;
+    bool keep_alive_ = false;
 };
 
-HttpConnection::HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> stream, ConnectionPermit permit)
+HttpConnection::HttpConnection(Shared& shared,
+                               std::unique_ptr<io::TcpStream> stream,
+                               ConnectionPermit permit)
     : shared_(shared),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
@@ -119,177 +138,175 @@ HttpConnection::HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> st
       buffer_(kHttpReadBytes) {}
 
 void HttpConnection::run() {
-  for (;;) {
-    HttpRequest request;
-    HttpParseError error;
-    switch (read_request(request, error)) {
-      case ReadOutcome::kClose: return;
-      case ReadOutcome::kAnswerError:
-        answer_parse_error(error);
-        linger();
-        return;
-      case ReadOutcome::kRequest: break;
+    for (;;) {
+        HttpRequest request;
+        HttpParseError error;
+        switch (read_request(request, error)) {
+            case ReadOutcome::kClose: return;
+            case ReadOutcome::kAnswerError:
+                answer_parse_error(error);
+                linger();
+                return;
+            case ReadOutcome::kRequest: break;
+        }
+        shared_.stats.requests++;
+        served_++;
+        bool reusable = serve(request);
+        if (!stream_) {
+            return;
+        }
+        if (served_ % kRequestsPerYield == 0) {
+            io::yield();  // pipelined requests may never have to wait for the socket
+        }
+        if (!reusable) {
+            linger();
+            return;
+        }
     }
-    shared_.stats.requests++;
-    served_++;
-    bool reusable = serve(request);
-    if (!stream_) {
-      return;
-    }
-    if (served_ % kRequestsPerYield == 0) {
-      io::yield();  // pipelined requests may never have to wait for the socket
-    }
-    if (!reusable) {
-      linger();
-      return;
-    }
-  }
 }
 
 void HttpConnection::refuse() {
-  if (log::Throttle& throttle = shared_.refused_log; throttle.allow(MonoClock::now())) {
-    log::warn("http connection refused, max_connections is reached peer={} suppressed={}",
-              peer_.to_string(),
-              throttle.suppressed());
-  }
-  answer_parse_error({503, "the server is full (max_connections), try again later"});
-  linger();
+    if (log::Throttle& throttle = shared_.refused_log; throttle.allow(MonoClock::now())) {
+        log::warn("http connection refused, max_connections is reached peer={} suppressed={}",
+                  peer_.to_string(), throttle.suppressed());
+    }
+    answer_parse_error({503, "the server is full (max_connections), try again later"});
+    linger();
 }
 
 HttpConnection::ReadOutcome HttpConnection::read_request(HttpRequest& out, HttpParseError& error) {
-  const HttpServerOptions& options = shared_.options;
-  MonoTime now = MonoClock::now();
-  // From its first byte on, a header has a deadline of its own; before that, a kept connection may be idle.
-  MonoTime deadline = now + (served_ == 0 ? options.header_timeout : options.idle_timeout);
-  bool header_started = false;
-  bool body_started = false;
-  for (;;) {
-    switch (parser_.next(out)) {
-      case RequestParser::Status::kRequest: return ReadOutcome::kRequest;
-      case RequestParser::Status::kError:
-        shared_.stats.malformed++;
-        error = parser_.error();
-        return ReadOutcome::kAnswerError;
-      case RequestParser::Status::kNeedMore: break;
+    const HttpServerOptions& options = shared_.options;
+    MonoTime now = MonoClock::now();
+    // From its first byte on, a header has a deadline of its own; before that, a kept connection
+    // may be idle.
+    MonoTime deadline = now + (served_ == 0 ? options.header_timeout : options.idle_timeout);
+    bool header_started = false;
+    bool body_started = false;
+    for (;;) {
+        switch (parser_.next(out)) {
+            case RequestParser::Status::kRequest: return ReadOutcome::kRequest;
+            case RequestParser::Status::kError:
+                shared_.stats.malformed++;
+                error = parser_.error();
+                return ReadOutcome::kAnswerError;
+            case RequestParser::Status::kNeedMore: break;
+        }
+        now = MonoClock::now();
+        if (parser_.in_request() && !header_started) {
+            header_started = true;
+            deadline = now + options.header_timeout;
+        }
+        if (parser_.in_body() && !body_started) {
+            body_started = true;
+            deadline = now + options.body_timeout;
+        }
+        if (parser_.take_expects_continue()) {
+            if (Error e = write_slices(as_bytes("HTTP/1.1 100 Continue\r\n\r\n"))) {
+                return ReadOutcome::kClose;
+            }
+        }
+        Result<size_t> got = stream_->read_some(buffer_, io::Deadline::at(deadline));
+        if (!got.ok()) {
+            return read_failed(got.error(), error);
+        }
+        parser_.feed(ByteSpan(buffer_).first(*got));
     }
-    now = MonoClock::now();
-    if (parser_.in_request() && !header_started) {
-      header_started = true;
-      deadline = now + options.header_timeout;
-    }
-    if (parser_.in_body() && !body_started) {
-      body_started = true;
-      deadline = now + options.body_timeout;
-    }
-    if (parser_.take_expects_continue()) {
-      if (Error e = write_slices(as_bytes("HTTP/1.1 100 Continue\r\n\r\n"))) {
-        return ReadOutcome::kClose;
-      }
-    }
-    Result<size_t> got = stream_->read_some(buffer_, io::Deadline::at(deadline));
-    if (!got.ok()) {
-      return read_failed(got.error(), error);
-    }
-    parser_.feed(ByteSpan(buffer_).first(*got));
-  }
 }
 
 HttpConnection::ReadOutcome HttpConnection::read_failed(const Error& why, HttpParseError& error) {
-  if (why.code() == ErrorCode::kTimeout) {
-    shared_.stats.timeouts++;
-    error = {408, "the request did not arrive in time"};
-  } else if (why.code() == ErrorCode::kClosed) {
-    error = {400, "the request ends before it is complete"};
-  } else {
-    return ReadOutcome::kClose;
-  }
-  if (!parser_.in_request()) {
-    return ReadOutcome::kClose;  // an idle connection ends without a word
-  }
-  if (why.code() == ErrorCode::kClosed) {
-    shared_.stats.malformed++;
-  }
-  return ReadOutcome::kAnswerError;
+    if (why.code() == ErrorCode::kTimeout) {
+        shared_.stats.timeouts++;
+        error = {408, "the request did not arrive in time"};
+    } else if (why.code() == ErrorCode::kClosed) {
+        error = {400, "the request ends before it is complete"};
+    } else {
+        return ReadOutcome::kClose;
+    }
+    if (!parser_.in_request()) {
+        return ReadOutcome::kClose;  // an idle connection ends without a word
+    }
+    if (why.code() == ErrorCode::kClosed) {
+        shared_.stats.malformed++;
+    }
+    return ReadOutcome::kAnswerError;
 }
 
 // True when the connection may carry another request.
 bool HttpConnection::serve(const HttpRequest& request) {
-  const HttpRoute* route = shared_.router.find(request);
-  const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
-  Exchange exchange(*this, request, options);
-  Error ignored;  // a failed answer ends the connection: reusable() says so
-  if (request.method == HttpMethod::kOptions) {
-    answer_options(exchange, route);
-  } else if (route == nullptr) {
-    ignored = exchange.respond_error(404, "there is nothing at this path", {});
-  } else if ((options.methods & method_bit(request.method)) == 0) {
-    ignored = exchange.respond_error(
-        405, "this path does not take that method", {{"Allow", allow_text(options.methods)}});
-  } else {
-    route->handler(exchange);
-    if (!exchange.answered()) {
-      log::error("http handler gave no answer path={}", log::escaped(request.path));
-      ignored = exchange.respond_error(500, "no answer was made", {});
+    const HttpRoute* route = shared_.router.find(request);
+    const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
+    Exchange exchange(*this, request, options);
+    Error ignored;  // a failed answer ends the connection: reusable() says so
+    if (request.method == HttpMethod::kOptions) {
+        answer_options(exchange, route);
+    } else if (route == nullptr) {
+        ignored = exchange.respond_error(404, "there is nothing at this path", {});
+    } else if ((options.methods & method_bit(request.method)) == 0) {
+        ignored = exchange.respond_error(405, "this path does not take that method",
+                                         {{"Allow", allow_text(options.methods)}});
+    } else {
+        route->handler(exchange);
+        if (!exchange.answered()) {
+            log::error("http handler gave no answer path={}", log::escaped(request.path));
+            ignored = exchange.respond_error(500, "no answer was made", {});
+        }
     }
-  }
-  return stream_ != nullptr && exchange.reusable();
+    return stream_ != nullptr && exchange.reusable();
 }
 
 void HttpConnection::answer_options(HttpExchange& exchange, const HttpRoute* route) {
-  const HttpRequest& request = exchange.request();
-  const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
-  Error ignored;  // as above
-  if (options.cors && is_cors_preflight(request)) {
-    ignored = exchange.respond(204, {}, {}, cors_preflight_fields(request, options.methods));
-  } else if (route == nullptr && request.path != "*") {
-    ignored = exchange.respond_error(404, "there is nothing at this path", {});
-  } else {
-    ignored = exchange.respond(204, {}, {}, {{"Allow", allow_text(options.methods)}});
-  }
+    const HttpRequest& request = exchange.request();
+    const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
+    Error ignored;  // as above
+    if (options.cors && is_cors_preflight(request)) {
+        ignored = exchange.respond(204, {}, {}, cors_preflight_fields(request, options.methods));
+    } else if (route == nullptr && request.path != "*") {
+        ignored = exchange.respond_error(404, "there is nothing at this path", {});
+    } else {
+        ignored = exchange.respond(204, {}, {}, {{"Allow", allow_text(options.methods)}});
+    }
 }
 
 void HttpConnection::answer_parse_error(const HttpParseError& error) {
-  if (log::Throttle& throttle = shared_.malformed_log; error.status != 503 && throttle.allow(MonoClock::now())) {
-    log::warn("http request refused status={} reason=\"{}\" peer={} suppressed={}",
-              error.status,
-              error.reason,
-              peer_.to_string(),
-              throttle.suppressed());
-  }
-  HttpRequest request;  // stands for the one that could not be read
-  request.keep_alive = false;
-  Exchange exchange(*this, request, shared_.router.defaults());
-  HttpFields extra;
-  if (error.status == 503) {
-    extra.add("Retry-After", "5");
-  }
-  Error ignored = exchange.respond_error(error.status, error.reason, extra);
+    if (log::Throttle& throttle = shared_.malformed_log;
+        error.status != 503 && throttle.allow(MonoClock::now())) {
+        log::warn("http request refused status={} reason=\"{}\" peer={} suppressed={}",
+                  error.status, error.reason, peer_.to_string(), throttle.suppressed());
+    }
+    HttpRequest request;  // stands for the one that could not be read
+    request.keep_alive = false;
+    Exchange exchange(*this, request, shared_.router.defaults());
+    HttpFields extra;
+    if (error.status == 503) {
+        extra.add("Retry-After", "5");
+    }
+    Error ignored = exchange.respond_error(error.status, error.reason, extra);
 }
 
 Error HttpConnection::write_slices(ByteSpan data) {
-  while (!data.empty()) {
-    ByteSpan slice = data.first(std::min(data.size(), kWriteSliceBytes));
-    WEIR_TRY(stream_->write_all(slice, io::Deadline::after(shared_.options.write_timeout)));
-    data = data.subspan(slice.size());
-  }
-  return {};
+    while (!data.empty()) {
+        ByteSpan slice = data.first(std::min(data.size(), kWriteSliceBytes));
+        WEIR_TRY(stream_->write_all(slice, io::Deadline::after(shared_.options.write_timeout)));
+        data = data.subspan(slice.size());
+    }
+    return {};
 }
 
-// A close with unread bytes in the socket resets it and takes the answer away from the peer: end our direction, then
-// read what still comes until the peer ends too.
+// A close with unread bytes in the socket resets it and takes the answer away from the peer: end
+// our direction, then read what still comes until the peer ends too.
 void HttpConnection::linger() {
-  if (::shutdown(stream_->fd(), SHUT_WR) != 0) {
-    return;
-  }
-  io::Deadline deadline = io::Deadline::after(shared_.options.linger_timeout);
-  size_t dropped = 0;
-  while (dropped < kMaxLingerBytes) {
-    Result<size_t> got = stream_->read_some(buffer_, deadline);
-    if (!got.ok()) {
-      return;
+    if (::shutdown(stream_->fd(), SHUT_WR) != 0) {
+        return;
     }
-    dropped += *got;
-  }
+    io::Deadline deadline = io::Deadline::after(shared_.options.linger_timeout);
+    size_t dropped = 0;
+    while (dropped < kMaxLingerBytes) {
+        Result<size_t> got = stream_->read_some(buffer_, deadline);
+        if (!got.ok()) {
+            return;
+        }
+        dropped += *got;
+    }
 }
 
 }  // namespace weir::net

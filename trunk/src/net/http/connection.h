@@ -1,4 +1,5 @@
-// One HTTP connection: reads requests, gives them to the router, writes answers. Internal to the server.
+// One HTTP connection: reads requests, gives them to the router, writes answers. Internal to the
+// server.
 #pragma once
 
 #include <memory>
@@ -12,49 +13,50 @@
 namespace weir::net {
 
 inline constexpr size_t kHttpReadBytes = 4 * 1024;
-inline constexpr size_t kMaxLingerBytes = 1024 * 1024;  // what is read and dropped after the last answer
+inline constexpr size_t kMaxLingerBytes =
+    1024 * 1024;  // what is read and dropped after the last answer
 
 class HttpConnection {
- public:
-  // What all connections of a server share; outlives them.
-  struct Shared {
-    Shared(const HttpRouter& r, HttpServerOptions o) : router(r), options(std::move(o)) {}
+  public:
+    // What all connections of a server share; outlives them.
+    struct Shared {
+        Shared(const HttpRouter& r, HttpServerOptions o) : router(r), options(std::move(o)) {}
 
-    const HttpRouter& router;
-    HttpServerOptions options;
-    HttpServerStats stats;
-    log::Throttle malformed_log{Seconds(1)};
-    log::Throttle refused_log{Seconds(1)};
-  };
+        const HttpRouter& router;
+        HttpServerOptions options;
+        HttpServerStats stats;
+        log::Throttle malformed_log{Seconds(1)};
+        log::Throttle refused_log{Seconds(1)};
+    };
 
-  HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> stream, ConnectionPermit permit);
+    HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> stream, ConnectionPermit permit);
 
-  // Yields. Serves until the connection ends or is detached.
-  void run();
+    // Yields. Serves until the connection ends or is detached.
+    void run();
 
-  // Yields. Answers 503 without reading a request, then closes.
-  void refuse();
+    // Yields. Answers 503 without reading a request, then closes.
+    void refuse();
 
- private:
-  class Exchange;
+  private:
+    class Exchange;
 
-  enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose };
+    enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose };
 
-  ReadOutcome read_request(HttpRequest& out, HttpParseError& error);
-  ReadOutcome read_failed(const Error& why, HttpParseError& error);
-  bool serve(const HttpRequest& request);
-  void answer_options(HttpExchange& exchange, const HttpRoute* route);
-  void answer_parse_error(const HttpParseError& error);
-  Error write_slices(ByteSpan data);
-  void linger();
+    ReadOutcome read_request(HttpRequest& out, HttpParseError& error);
+    ReadOutcome read_failed(const Error& why, HttpParseError& error);
+    bool serve(const HttpRequest& request);
+    void answer_options(HttpExchange& exchange, const HttpRoute* route);
+    void answer_parse_error(const HttpParseError& error);
+    Error write_slices(ByteSpan data);
+    void linger();
 
-  Shared& shared_;
-  std::unique_ptr<io::TcpStream> stream_;  // null once detached
-  io::SocketAddress peer_;
-  ConnectionPermit permit_;
-  uint64_t served_ = 0;  // requests
-  RequestParser parser_;
-  Bytes buffer_;  // on the heap: coroutine stacks are small
+    Shared& shared_;
+    std::unique_ptr<io::TcpStream> stream_;  // null once detached
+    io::SocketAddress peer_;
+    ConnectionPermit permit_;
+    uint64_t served_ = 0;  // requests
+    RequestParser parser_;
+    Bytes buffer_;  // on the heap: coroutine stacks are small
 };
 
 }  // namespace weir::net

@@ -12,53 +12,51 @@ constexpr size_t kMaxEchoedHeaders = 1024;
 
 // Field names, commas and blanks: what Access-Control-Request-Headers is made of.
 bool is_header_list(std::string_view text) {
-  return text.size() <= kMaxEchoedHeaders && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-                  c == ',' || c == ' ';
-         });
+    return text.size() <= kMaxEchoedHeaders && std::all_of(text.begin(), text.end(), [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == ',' || c == ' ';
+           });
 }
 
 }  // namespace
 
 bool is_cors_preflight(const HttpRequest& request) {
-  return request.method == HttpMethod::kOptions && request.headers.has("Origin") &&
-         request.headers.has("Access-Control-Request-Method");
+    return request.method == HttpMethod::kOptions && request.headers.has("Origin") &&
+           request.headers.has("Access-Control-Request-Method");
 }
 
 HttpFields cors_fields() {
-  return {{"Access-Control-Allow-Origin", "*"},
-          {"Access-Control-Expose-Headers", "Content-Length, Content-Range, Accept-Ranges, ETag, Date, Location"}};
+    return {{"Access-Control-Allow-Origin", "*"},
+            {"Access-Control-Expose-Headers",
+             "Content-Length, Content-Range, Accept-Ranges, ETag, Date, Location"}};
 }
 
 HttpFields cors_preflight_fields(const HttpRequest& request, uint32_t methods) {
-  HttpFields fields{{"Access-Control-Allow-Origin", "*"},
-                    {"Access-Control-Allow-Methods", allow_text(methods)},
-                    {"Access-Control-Max-Age", std::string(kPreflightSeconds)}};
-  // The asked-for names are echoed: "*" would not cover Authorization (Fetch §3.2.6).
-  std::string_view asked = request.headers.get("Access-Control-Request-Headers").value_or("");
-  fields.add("Access-Control-Allow-Headers", !asked.empty() && is_header_list(asked) ? std::string(asked) : "Range");
-  if (request.headers.has_token("Access-Control-Request-Private-Network", "true")) {
-    fields.add("Access-Control-Allow-Private-Network", "true");
-  }
-  fields.add("Vary", "Access-Control-Request-Headers, Access-Control-Request-Private-Network");
-  return fields;
+    HttpFields fields{{"Access-Control-Allow-Origin", "*"},
+                      {"Access-Control-Allow-Methods", allow_text(methods)},
+                      {"Access-Control-Max-Age", std::string(kPreflightSeconds)}};
+    // The asked-for names are echoed: "*" would not cover Authorization (Fetch §3.2.6).
+    std::string_view asked = request.headers.get("Access-Control-Request-Headers").value_or("");
+    fields.add("Access-Control-Allow-Headers",
+               !asked.empty() && is_header_list(asked) ? std::string(asked) : "Range");
+    if (request.headers.has_token("Access-Control-Request-Private-Network", "true")) {
+        fields.add("Access-Control-Allow-Private-Network", "true");
+    }
+    fields.add("Vary", "Access-Control-Request-Headers, Access-Control-Request-Private-Network");
+    return fields;
 }
 
 std::string allow_text(uint32_t methods) {
-  constexpr std::array kOrder = {HttpMethod::kGet,
-                                 HttpMethod::kHead,
-                                 HttpMethod::kPost,
-                                 HttpMethod::kPut,
-                                 HttpMethod::kPatch,
-                                 HttpMethod::kDelete,
-                                 HttpMethod::kOptions};
-  std::string text;
-  for (HttpMethod method : kOrder) {
-    if ((methods & method_bit(method)) != 0) {
-      text.append(text.empty() ? "" : ", ").append(to_string(method));
+    constexpr std::array kOrder = {HttpMethod::kGet,    HttpMethod::kHead,  HttpMethod::kPost,
+                                   HttpMethod::kPut,    HttpMethod::kPatch, HttpMethod::kDelete,
+                                   HttpMethod::kOptions};
+    std::string text;
+    for (HttpMethod method : kOrder) {
+        if ((methods & method_bit(method)) != 0) {
+            text.append(text.empty() ? "" : ", ").append(to_string(method));
+        }
     }
-  }
-  return text;
+    return text;
 }
 
 }  // namespace weir::net

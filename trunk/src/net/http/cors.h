@@ -1,5 +1,5 @@
-// Cross-origin answers (Fetch standard) for media and static paths, so that players on other sites work. Open to every
-// origin, without credentials. Pure functions.
+// Cross-origin answers (Fetch standard) for media and static paths, so that players on other sites
+// work. Open to every origin, without credentials. Pure functions.
 #pragma once
 
 #include "net/http/fields.h"
@@ -10,8 +10,8 @@ namespace weir::net {
 // True for an OPTIONS request with Origin and Access-Control-Request-Method.
 bool is_cors_preflight(const HttpRequest& request);
 
-// Fields of the answer to a preflight: allowed methods (those of `methods`), the headers asked for, one day of caching,
-// and Access-Control-Allow-Private-Network when that is asked for.
+// Fields of the answer to a preflight: allowed methods (those of `methods`), the headers asked for,
+// one day of caching, and Access-Control-Allow-Private-Network when that is asked for.
 HttpFields cors_preflight_fields(const HttpRequest& request, uint32_t methods);
 
 // Fields of every other answer.

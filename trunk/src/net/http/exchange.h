@@ -1,5 +1,6 @@
-// One request and its answer, as a handler sees it. Lives in the connection's coroutine: a handler may yield, answers once
-// (respond(), or begin() and write()), or takes the connection away with detach().
+// One request and its answer, as a handler sees it. Lives in the connection's coroutine: a handler
+// may yield, answers once (respond(), or begin() and write()), or takes the connection away with
+// detach().
 #pragma once
 
 #include <cstdint>
@@ -20,69 +21,86 @@ namespace weir::net {
 
 // A counted place among max_connections; gives it back when destroyed.
 class ConnectionPermit {
- public:
-  ConnectionPermit() = default;
-  explicit ConnectionPermit(std::function<void()> release) : release_(std::move(release)) {}
-  ConnectionPermit(ConnectionPermit&& other) noexcept : release_(std::exchange(other.release_, nullptr)) {}
-  ConnectionPermit& operator=(ConnectionPermit&& other) noexcept {
-    std::swap(release_, other.release_);
-    return *this;
-  }
-  ConnectionPermit(const ConnectionPermit&) = delete;
-  ConnectionPermit& operator=(const ConnectionPermit&) = delete;
-  ~ConnectionPermit() {
-    if (release_) {
-      release_();
-    }
-  }
+  public:
+    ConnectionPermit() = default;
 
- private:
-  std::function<void()> release_;
+    explicit ConnectionPermit(std::function<void()> release) : release_(std::move(release)) {}
+
+    ConnectionPermit(ConnectionPermit&& other) noexcept
+        : release_(std::exchange(other.release_, nullptr)) {}
+
+    ConnectionPermit& operator=(ConnectionPermit&& other) noexcept {
+        std::swap(release_, other.release_);
+        return *this;
+    }
+
+    ConnectionPermit(const ConnectionPermit&) = delete;
+    ConnectionPermit& operator=(const ConnectionPermit&) = delete;
+
+    ~ConnectionPermit() {
+        if (release_) {
+            release_();
+        }
+    }
+
+  private:
+    std::function<void()> release_;
 };
 
 // A connection that HTTP has let go of. No byte of an answer has been written.
 struct DetachedConnection {
-  std::unique_ptr<io::TcpStream> stream;  // in coroutine mode (no handler set)
-  Bytes unread;                           // bytes the client sent after its request, already read
-  ConnectionPermit permit;                // keep it as long as the stream
+    std::unique_ptr<io::TcpStream> stream;  // in coroutine mode (no handler set)
+    Bytes unread;                           // bytes the client sent after its request, already read
+    ConnectionPermit permit;                // keep it as long as the stream
 };
 
 class HttpExchange {
- public:
-  virtual const HttpRequest& request() const = 0;
-  virtual const io::SocketAddress& peer() const = 0;
+  public:
+    virtual const HttpRequest& request() const = 0;
+    virtual const io::SocketAddress& peer() const = 0;
 
-  // Address and port that the client connected to. Not after detach().
-  virtual io::SocketAddress local() const = 0;
+    // Address and port that the client connected to. Not after detach().
+    virtual io::SocketAddress local() const = 0;
 
-  // Fields that every answer of this route carries (CORS); for the handler that writes its own head after detach().
-  virtual const HttpFields& route_fields() const = 0;
+    // Fields that every answer of this route carries (CORS); for the handler that writes its own
+    // head after detach().
+    virtual const HttpFields& route_fields() const = 0;
 
-  // Yields. A whole answer. Content-Length, Connection and the route's fields are added; the body is left out for HEAD
-  // (and 204, 304). kClosed, kTimeout, kInterrupted, kSystem: the connection is finished, just return.
-  virtual Error respond(int status,
+    // Yields. A whole answer. Content-Length, Connection and the route's fields are added; the body
+    // is left out for HEAD (and 204, 304). kClosed, kTimeout, kInterrupted, kSystem: the connection
+    // is finished, just return.
+    virtual Error respond(int status,
+                          std::string_view content_type,
+                          std::string_view body,
+                          const HttpFields& extra = {}) = 0;
+
+    // Yields. An error answer in the route's format (text or JSON); `reason` is a sentence for
+    // people.
+    virtual Error respond_error(int status,
+                                std::string_view reason,
+                                const HttpFields& extra = {}) = 0;
+
+    // Yields. The head of an answer whose body of `length_bytes` follows by write(). HEAD: write()
+    // then drops its data.
+    virtual Error begin(int status,
                         std::string_view content_type,
-                        std::string_view body,
+                        uint64_t length_bytes,
                         const HttpFields& extra = {}) = 0;
 
-  // Yields. An error answer in the route's format (text or JSON); `reason` is a sentence for people.
-  virtual Error respond_error(int status, std::string_view reason, const HttpFields& extra = {}) = 0;
+    // Yields. A part of the body; each part has the server's whole write timeout.
+    virtual Error write(ByteSpan data) = 0;
 
-  // Yields. The head of an answer whose body of `length_bytes` follows by write(). HEAD: write() then drops its data.
-  virtual Error begin(int status, std::string_view content_type, uint64_t length_bytes, const HttpFields& extra = {}) = 0;
+    // Takes the connection away; only before an answer. The handler owns it from now on and may
+    // hand it to a pump and return. While the handler runs it is still in the server's task group:
+    // stop() interrupts it.
+    virtual DetachedConnection detach() = 0;
 
-  // Yields. A part of the body; each part has the server's whole write timeout.
-  virtual Error write(ByteSpan data) = 0;
-
-  // Takes the connection away; only before an answer. The handler owns it from now on and may hand it to a pump and
-  // return. While the handler runs it is still in the server's task group: stop() interrupts it.
-  virtual DetachedConnection detach() = 0;
-
- protected:
-  ~HttpExchange() = default;
+  protected:
+    ~HttpExchange() = default;
 };
 
-// Yields if it likes. Must answer or detach; a handler that does neither is answered 500 in its name.
+// Yields if it likes. Must answer or detach; a handler that does neither is answered 500 in its
+// name.
 using HttpHandler = std::function<void(HttpExchange&)>;
 
 }  // namespace weir::net

@@ -6,57 +6,61 @@ namespace weir::net {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
 
 }  // namespace
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::string_view trimmed(std::string_view text) {
-  size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+    size_t first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 void HttpFields::set(std::string_view name, std::string value) {
-  std::erase_if(fields_, [&](const HttpField& field) { return equal_ignoring_case(field.name, name); });
-  add(std::string(name), std::move(value));
+    std::erase_if(fields_,
+                  [&](const HttpField& field) { return equal_ignoring_case(field.name, name); });
+    add(std::string(name), std::move(value));
 }
 
 std::optional<std::string_view> HttpFields::get(std::string_view name) const {
-  for (const HttpField& field : fields_) {
-    if (equal_ignoring_case(field.name, name)) {
-      return field.value;
+    for (const HttpField& field : fields_) {
+        if (equal_ignoring_case(field.name, name)) {
+            return field.value;
+        }
     }
-  }
-  return std::nullopt;
+    return std::nullopt;
 }
 
 size_t HttpFields::count(std::string_view name) const {
-  return static_cast<size_t>(std::count_if(fields_.begin(), fields_.end(), [&](const HttpField& field) {
-    return equal_ignoring_case(field.name, name);
-  }));
+    return static_cast<size_t>(std::count_if(
+        fields_.begin(), fields_.end(),
+        [&](const HttpField& field) { return equal_ignoring_case(field.name, name); }));
 }
 
 bool HttpFields::has_token(std::string_view name, std::string_view token) const {
-  for (const HttpField& field : fields_) {
-    if (!equal_ignoring_case(field.name, name)) {
-      continue;
+    for (const HttpField& field : fields_) {
+        if (!equal_ignoring_case(field.name, name)) {
+            continue;
+        }
+        std::string_view rest = field.value;
+        while (!rest.empty()) {
+            size_t comma = rest.find(',');
+            if (equal_ignoring_case(trimmed(rest.substr(0, comma)), token)) {
+                return true;
+            }
+            rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+        }
     }
-    std::string_view rest = field.value;
-    while (!rest.empty()) {
-      size_t comma = rest.find(',');
-      if (equal_ignoring_case(trimmed(rest.substr(0, comma)), token)) {
-        return true;
-      }
-      rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    }
-  }
-  return false;
+    return false;
 }
 
 }  // namespace weir::net

@@ -12,40 +12,44 @@
 namespace weir::net {
 
 struct HttpField {
-  std::string name;
-  std::string value;
+    std::string name;
+    std::string value;
 };
 
 class HttpFields {
- public:
-  HttpFields() = default;
-  HttpFields(std::initializer_list<HttpField> fields) : fields_(fields) {}
+  public:
+    HttpFields() = default;
 
-  void add(std::string name, std::string value) { fields_.push_back({std::move(name), std::move(value)}); }
+    HttpFields(std::initializer_list<HttpField> fields) : fields_(fields) {}
 
-  // Replaces every field of that name by one.
-  void set(std::string_view name, std::string value);
+    void add(std::string name, std::string value) {
+        fields_.push_back({std::move(name), std::move(value)});
+    }
 
-  // Value of the first field of that name. The view lives as long as this object is unchanged.
-  std::optional<std::string_view> get(std::string_view name) const;
+    // Replaces every field of that name by one.
+    void set(std::string_view name, std::string value);
 
-  bool has(std::string_view name) const { return get(name).has_value(); }
+    // Value of the first field of that name. The view lives as long as this object is unchanged.
+    std::optional<std::string_view> get(std::string_view name) const;
 
-  size_t count(std::string_view name) const;
+    bool has(std::string_view name) const { return get(name).has_value(); }
 
-  // True when a comma-separated list field (Connection, Upgrade, ...) holds the token, in any letter case.
-  bool has_token(std::string_view name, std::string_view token) const;
+    size_t count(std::string_view name) const;
 
-  size_t size() const { return fields_.size(); }
+    // True when a comma-separated list field (Connection, Upgrade, ...) holds the token, in any
+    // letter case.
+    bool has_token(std::string_view name, std::string_view token) const;
 
-  bool empty() const { return fields_.empty(); }
+    size_t size() const { return fields_.size(); }
 
-  auto begin() const { return fields_.begin(); }
+    bool empty() const { return fields_.empty(); }
 
-  auto end() const { return fields_.end(); }
+    auto begin() const { return fields_.begin(); }
 
- private:
-  std::vector<HttpField> fields_;
+    auto end() const { return fields_.end(); }
+
+  private:
+    std::vector<HttpField> fields_;
 };
 
 // ASCII only, as field names and tokens are.

@@ -1,9 +1,10 @@
-// HTTP/1.1 requests from a byte stream (RFC 9112), by Boost.Beast's parser behind this interface. Sans-IO.
+// HTTP/1.1 requests from a byte stream (RFC 9112), by Boost.Beast's parser behind this interface.
+// Sans-IO.
 //
-// Driven by feed() and next(): feed what was read, call next() until it says kNeedMore. Pipelined requests come out one
-// by one. After kError the parser stays there: answer error().status and close. Bytes that belong to no finished
-// request (a WebSocket client may send frames at once) are given by take_unread(). Splitting the input anywhere gives the
-// same requests.
+// Driven by feed() and next(): feed what was read, call next() until it says kNeedMore. Pipelined
+// requests come out one by one. After kError the parser stays there: answer error().status and
+// close. Bytes that belong to no finished request (a WebSocket client may send frames at once) are
+// given by take_unread(). Splitting the input anywhere gives the same requests.
 #pragma once
 
 #include <cstddef>
@@ -16,51 +17,52 @@
 namespace weir::net {
 
 struct HttpLimits {
-  size_t request_line_bytes = 8 * 1024;  // 414
-  size_t header_bytes = 16 * 1024;       // all fields together, without the request line; 431
-  size_t header_fields = 100;            // 431
-  size_t body_bytes = 64 * 1024;         // decoded; 413
+    size_t request_line_bytes = 8 * 1024;  // 414
+    size_t header_bytes = 16 * 1024;       // all fields together, without the request line; 431
+    size_t header_fields = 100;            // 431
+    size_t body_bytes = 64 * 1024;         // decoded; 413
 };
 
 // What to answer to a request that could not be read.
 struct HttpParseError {
-  int status = 400;
-  std::string reason;  // a short sentence for the body of the answer; holds no bytes of the peer
+    int status = 400;
+    std::string reason;  // a short sentence for the body of the answer; holds no bytes of the peer
 };
 
 class RequestParser {
- public:
-  enum class Status : uint8_t { kRequest, kNeedMore, kError };
+  public:
+    enum class Status : uint8_t { kRequest, kNeedMore, kError };
 
-  explicit RequestParser(const HttpLimits& limits);
-  ~RequestParser();
-  RequestParser(const RequestParser&) = delete;
-  RequestParser& operator=(const RequestParser&) = delete;
+    explicit RequestParser(const HttpLimits& limits);
+    ~RequestParser();
+    RequestParser(const RequestParser&) = delete;
+    RequestParser& operator=(const RequestParser&) = delete;
 
-  // Takes all of `bytes`. Call next() until kNeedMore before feeding more.
-  void feed(ByteSpan bytes);
+    // Takes all of `bytes`. Call next() until kNeedMore before feeding more.
+    void feed(ByteSpan bytes);
 
-  // kRequest fills `out` with the next request.
-  Status next(HttpRequest& out);
+    // kRequest fills `out` with the next request.
+    Status next(HttpRequest& out);
 
-  const HttpParseError& error() const;
+    const HttpParseError& error() const;
 
-  // After kNeedMore: some bytes of the next request are there (a stop now is a 408 and no idle connection).
-  bool in_request() const;
+    // After kNeedMore: some bytes of the next request are there (a stop now is a 408 and no idle
+    // connection).
+    bool in_request() const;
 
-  // After kNeedMore: the header is complete and the client waits for "100 Continue" before it sends the body. True once
-  // per request.
-  bool take_expects_continue();
+    // After kNeedMore: the header is complete and the client waits for "100 Continue" before it
+    // sends the body. True once per request.
+    bool take_expects_continue();
 
-  // After kNeedMore: the header is complete, the body is not.
-  bool in_body() const;
+    // After kNeedMore: the header is complete, the body is not.
+    bool in_body() const;
 
-  // The bytes after the last request that was given out; the parser is empty then.
-  Bytes take_unread();
+    // The bytes after the last request that was given out; the parser is empty then.
+    Bytes take_unread();
 
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace weir::net

@@ -8,15 +8,16 @@ namespace weir::net {
 namespace {
 
 HttpRouteOptions completed(HttpRouteOptions options) {
-  if ((options.methods & method_bit(HttpMethod::kGet)) != 0) {
-    options.methods |= method_bit(HttpMethod::kHead);
-  }
-  options.methods |= method_bit(HttpMethod::kOptions);
-  return options;
+    if ((options.methods & method_bit(HttpMethod::kGet)) != 0) {
+        options.methods |= method_bit(HttpMethod::kHead);
+    }
+    options.methods |= method_bit(HttpMethod::kOptions);
+    return options;
 }
 
 bool lies_below(std::string_view path, std::string_view prefix) {
-  return path.starts_with(prefix) && (path.size() == prefix.size() || prefix.ends_with('/') || path[prefix.size()] == '/');
+    return path.starts_with(prefix) &&
+           (path.size() == prefix.size() || prefix.ends_with('/') || path[prefix.size()] == '/');
 }
 
 }  // namespace
@@ -24,37 +25,37 @@ bool lies_below(std::string_view path, std::string_view prefix) {
 HttpRouter::HttpRouter(HttpRouteOptions defaults) : defaults_(completed(defaults)) {}
 
 void HttpRouter::add_prefix(std::string prefix, HttpRouteOptions options, HttpHandler handler) {
-  Entry entry{{}, std::move(prefix), {std::move(handler), completed(options)}};
-  auto shorter = std::find_if(prefixes_.begin(), prefixes_.end(), [&](const Entry& other) {
-    return other.prefix.size() < entry.prefix.size();
-  });
-  prefixes_.insert(shorter, std::move(entry));
+    Entry entry{{}, std::move(prefix), {std::move(handler), completed(options)}};
+    auto shorter = std::find_if(prefixes_.begin(), prefixes_.end(), [&](const Entry& other) {
+        return other.prefix.size() < entry.prefix.size();
+    });
+    prefixes_.insert(shorter, std::move(entry));
 }
 
 void HttpRouter::add_predicate(std::function<bool(const HttpRequest&)> matches,
                                HttpRouteOptions options,
                                HttpHandler handler) {
-  predicates_.push_back({std::move(matches), {}, {std::move(handler), completed(options)}});
+    predicates_.push_back({std::move(matches), {}, {std::move(handler), completed(options)}});
 }
 
 void HttpRouter::add_suffix(std::string suffix, HttpRouteOptions options, HttpHandler handler) {
-  add_predicate([suffix = std::move(suffix)](const HttpRequest& request) { return request.path.ends_with(suffix); },
-                options,
-                std::move(handler));
+    add_predicate([suffix = std::move(suffix)](
+                      const HttpRequest& request) { return request.path.ends_with(suffix); },
+                  options, std::move(handler));
 }
 
 const HttpRoute* HttpRouter::find(const HttpRequest& request) const {
-  for (const Entry& entry : predicates_) {
-    if (entry.matches(request)) {
-      return &entry.route;
+    for (const Entry& entry : predicates_) {
+        if (entry.matches(request)) {
+            return &entry.route;
+        }
     }
-  }
-  for (const Entry& entry : prefixes_) {
-    if (lies_below(request.path, entry.prefix)) {
-      return &entry.route;
+    for (const Entry& entry : prefixes_) {
+        if (lies_below(request.path, entry.prefix)) {
+            return &entry.route;
+        }
     }
-  }
-  return nullptr;
+    return nullptr;
 }
 
 }  // namespace weir::net

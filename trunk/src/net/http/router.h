@@ -1,7 +1,8 @@
-// Finds the handler of a request. Predicates first, in the order they were added, then the longest path prefix.
+// Finds the handler of a request. Predicates first, in the order they were added, then the longest
+// path prefix.
 //
-// Answers OPTIONS (preflight or Allow), 404 and 405 itself. HEAD goes to handlers of GET. Filled before the server starts,
-// not changed after.
+// Answers OPTIONS (preflight or Allow), 404 and 405 itself. HEAD goes to handlers of GET. Filled
+// before the server starts, not changed after.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +18,49 @@
 namespace weir::net {
 
 struct HttpRouteOptions {
-  uint32_t methods = method_bit(HttpMethod::kGet);  // HEAD comes with GET, OPTIONS always
-  bool cors = false;                                // open to every origin; for media and static paths, never for the API
-  HttpErrorFormat errors = HttpErrorFormat::kText;
+    uint32_t methods = method_bit(HttpMethod::kGet);  // HEAD comes with GET, OPTIONS always
+    bool cors = false;  // open to every origin; for media and static paths, never for the API
+    HttpErrorFormat errors = HttpErrorFormat::kText;
 };
 
 struct HttpRoute {
-  HttpHandler handler;
-  HttpRouteOptions options;
+    HttpHandler handler;
+    HttpRouteOptions options;
 };
 
 class HttpRouter {
- public:
-  // `defaults` are for requests that no route takes: whether a 404 is JSON, whether it carries CORS fields.
-  explicit HttpRouter(HttpRouteOptions defaults = {});
+  public:
+    // `defaults` are for requests that no route takes: whether a 404 is JSON, whether it carries
+    // CORS fields.
+    explicit HttpRouter(HttpRouteOptions defaults = {});
 
-  // "/api/v1/streams" takes itself and what lies below ("/api/v1/streams/7", not "/api/v1/streamsx"). "/" takes all.
-  void add_prefix(std::string prefix, HttpRouteOptions options, HttpHandler handler);
+    // "/api/v1/streams" takes itself and what lies below ("/api/v1/streams/7", not
+    // "/api/v1/streamsx"). "/" takes all.
+    void add_prefix(std::string prefix, HttpRouteOptions options, HttpHandler handler);
 
-  // `matches` must not yield.
-  void add_predicate(std::function<bool(const HttpRequest&)> matches, HttpRouteOptions options, HttpHandler handler);
+    // `matches` must not yield.
+    void add_predicate(std::function<bool(const HttpRequest&)> matches,
+                       HttpRouteOptions options,
+                       HttpHandler handler);
 
-  // "*.flv": predicate on the end of the path.
-  void add_suffix(std::string suffix, HttpRouteOptions options, HttpHandler handler);
+    // "*.flv": predicate on the end of the path.
+    void add_suffix(std::string suffix, HttpRouteOptions options, HttpHandler handler);
 
-  // nullptr when nothing takes it. Lives as long as the router.
-  const HttpRoute* find(const HttpRequest& request) const;
+    // nullptr when nothing takes it. Lives as long as the router.
+    const HttpRoute* find(const HttpRequest& request) const;
 
-  const HttpRouteOptions& defaults() const { return defaults_; }
+    const HttpRouteOptions& defaults() const { return defaults_; }
 
- private:
-  struct Entry {
-    std::function<bool(const HttpRequest&)> matches;  // empty for a prefix
-    std::string prefix;
-    HttpRoute route;
-  };
+  private:
+    struct Entry {
+        std::function<bool(const HttpRequest&)> matches;  // empty for a prefix
+        std::string prefix;
+        HttpRoute route;
+    };
 
-  HttpRouteOptions defaults_;
-  std::vector<Entry> predicates_;
-  std::vector<Entry> prefixes_;  // longest first
+    HttpRouteOptions defaults_;
+    std::vector<Entry> predicates_;
+    std::vector<Entry> prefixes_;  // longest first
 };
 
 }  // namespace weir::net

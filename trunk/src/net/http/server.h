@@ -1,10 +1,12 @@
 // HTTP/1.1 server (RFC 9110, 9112): one coroutine per connection, requests to a router.
 //
-// Keep-alive and pipelining; every request that cannot be read is answered (never a silent close, except to a connection
-// that said nothing before its deadline); the close lingers so that the peer reads the answer. A client that sends slowly
-// is ended by the deadline of the header or of the body, however often it sends a byte.
+// Keep-alive and pipelining; every request that cannot be read is answered (never a silent close,
+// except to a connection that said nothing before its deadline); the close lingers so that the peer
+// reads the answer. A client that sends slowly is ended by the deadline of the header or of the
+// body, however often it sends a byte.
 //
-// Lifetime: create(), serve() for each listener, stop(), destroy. The router must outlive the server.
+// Lifetime: create(), serve() for each listener, stop(), destroy. The router must outlive the
+// server.
 #pragma once
 
 #include <cstdint>
@@ -21,49 +23,53 @@
 namespace weir::net {
 
 struct HttpServerOptions {
-  HttpLimits limits;
-  Millis header_timeout{10'000};  // from the accept, or the first byte of a later request, to the end of its header
-  Millis body_timeout{20'000};    // from the end of the header to the end of the body
-  Millis idle_timeout{30'000};    // between two requests
-  Millis write_timeout{20'000};   // for each part of an answer
-  Millis linger_timeout{2'000};   // after the last answer, for the peer to read it
-  io::StreamOptions stream;       // applied to each accepted connection
+    HttpLimits limits;
+    Millis header_timeout{
+        10'000};  // from the accept, or the first byte of a later request, to the end of its header
+    Millis body_timeout{20'000};   // from the end of the header to the end of the body
+    Millis idle_timeout{30'000};   // between two requests
+    Millis write_timeout{20'000};  // for each part of an answer
+    Millis linger_timeout{2'000};  // after the last answer, for the peer to read it
+    io::StreamOptions stream;      // applied to each accepted connection
 
-  // Asked for each accepted connection: false means that max_connections is reached, and the client gets 503. `release` is
-  // called once for each connection that was admitted, when it (or what it was detached to) has ended. May be empty.
-  std::function<bool()> admit;
-  std::function<void()> release;
+    // Asked for each accepted connection: false means that max_connections is reached, and the
+    // client gets 503. `release` is called once for each connection that was admitted, when it (or
+    // what it was detached to) has ended. May be empty.
+    std::function<bool()> admit;
+    std::function<void()> release;
 };
 
 struct HttpServerStats {
-  uint64_t accepted = 0;
-  uint64_t refused = 0;    // answered 503 for the connection limit
-  uint64_t requests = 0;   // that reached the router
-  uint64_t malformed = 0;  // answered by the parser's error
-  uint64_t timeouts = 0;
-  uint64_t detached = 0;
-  uint64_t open = 0;  // connections whose coroutine runs
+    uint64_t accepted = 0;
+    uint64_t refused = 0;    // answered 503 for the connection limit
+    uint64_t requests = 0;   // that reached the router
+    uint64_t malformed = 0;  // answered by the parser's error
+    uint64_t timeouts = 0;
+    uint64_t detached = 0;
+    uint64_t open = 0;  // connections whose coroutine runs
 };
 
 class HttpServer {
- public:
-  static std::unique_ptr<HttpServer> create(const HttpRouter& router, HttpServerOptions options);
-  ~HttpServer();  // checks that it was stopped, or never served
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  public:
+    static std::unique_ptr<HttpServer> create(const HttpRouter& router, HttpServerOptions options);
+    ~HttpServer();  // checks that it was stopped, or never served
+    HttpServer(const HttpServer&) = delete;
+    HttpServer& operator=(const HttpServer&) = delete;
 
-  // Starts accepting; owns the listener. May be called several times. kSystem when no coroutine can be had.
-  Error serve(std::unique_ptr<io::TcpListener> listener);
+    // Starts accepting; owns the listener. May be called several times. kSystem when no coroutine
+    // can be had.
+    Error serve(std::unique_ptr<io::TcpListener> listener);
 
-  // Yields. Closes the listeners, interrupts every connection and waits for them; kTimeout when some handler did not end.
-  Error stop(io::Deadline deadline);
+    // Yields. Closes the listeners, interrupts every connection and waits for them; kTimeout when
+    // some handler did not end.
+    Error stop(io::Deadline deadline);
 
-  HttpServerStats stats() const;
+    HttpServerStats stats() const;
 
- private:
-  struct Impl;
-  explicit HttpServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  private:
+    struct Impl;
+    explicit HttpServer(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace weir::net

@@ -1,9 +1,5 @@
 #include "net/http/static_files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,6 +7,10 @@
 #include <cstdlib>
 #include <optional>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -23,8 +23,8 @@ namespace weir::net {
 namespace {
 
 struct ContentType {
-  std::string_view extension;
-  std::string_view type;
+    std::string_view extension;
+    std::string_view type;
 };
 
 constexpr std::array<ContentType, 24> kContentTypes = {{
@@ -55,214 +55,234 @@ constexpr std::array<ContentType, 24> kContentTypes = {{
 }};
 
 class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
+  public:
+    FileDescriptor() = default;
+
+    explicit FileDescriptor(int fd) : fd_(fd) {}
+
+    FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+    FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
     }
-  }
 
-  int get() const { return fd_; }
+    ~FileDescriptor() {
+        if (fd_ >= 0) {
+            ::close(fd_);
+        }
+    }
 
- private:
-  int fd_ = -1;
+    int get() const { return fd_; }
+
+  private:
+    int fd_ = -1;
 };
 
 struct OpenedFile {
-  int status = 404;    // 200 when `file` is open
-  std::string reason;  // otherwise: for people
-  FileDescriptor file;
-  struct stat info {};
-  bool is_folder = false;  // asked for without its "/"
+    int status = 404;    // 200 when `file` is open
+    std::string reason;  // otherwise: for people
+    FileDescriptor file;
+
+    struct stat info {};
+
+    bool is_folder = false;  // asked for without its "/"
 };
 
 OpenedFile not_found(std::string reason) {
-  OpenedFile out;
-  out.reason = std::move(reason);
-  return out;
+    OpenedFile out;
+    out.reason = std::move(reason);
+    return out;
 }
 
 std::optional<std::string> real_path(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) {
-    return std::nullopt;
-  }
-  std::string text(resolved);
-  std::free(resolved);
-  return text;
+    char* resolved = ::realpath(path.c_str(), nullptr);
+    if (resolved == nullptr) {
+        return std::nullopt;
+    }
+    std::string text(resolved);
+    std::free(resolved);
+    return text;
 }
 
-// Runs on a worker. `relative` has no ".." and no leading "/". What is opened is the resolved path, so that a link cannot
-// lead out of the root; O_NONBLOCK so that a FIFO cannot hold the worker.
+// Runs on a worker. `relative` has no ".." and no leading "/". What is opened is the resolved path,
+// so that a link cannot lead out of the root; O_NONBLOCK so that a FIFO cannot hold the worker.
 OpenedFile open_below(const std::string& root, const std::string& relative) {
-  auto real_root = real_path(root);
-  if (!real_root) {
-    return not_found("the folder of the pages is not there: look at the directive that names it");
-  }
-  auto resolved = real_path(*real_root + "/" + relative);
-  std::string below = *real_root == "/" ? *real_root : *real_root + "/";
-  if (!resolved || (*resolved != *real_root && !resolved->starts_with(below))) {
-    return not_found("there is no such file");
-  }
-  OpenedFile out;
-  out.file = FileDescriptor(::open(resolved->c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  if (out.file.get() < 0) {
-    if (errno == EACCES) {
-      out.status = 403;
-      out.reason = "the server may not read this file";
-      return out;
+    auto real_root = real_path(root);
+    if (!real_root) {
+        return not_found(
+            "the folder of the pages is not there: look at the directive that names it");
     }
-    return not_found("there is no such file");
-  }
-  if (::fstat(out.file.get(), &out.info) != 0 || S_ISDIR(out.info.st_mode)) {
-    out.is_folder = S_ISDIR(out.info.st_mode);
-    out.reason = "this folder has no index.html";
+    auto resolved = real_path(*real_root + "/" + relative);
+    std::string below = *real_root == "/" ? *real_root : *real_root + "/";
+    if (!resolved || (*resolved != *real_root && !resolved->starts_with(below))) {
+        return not_found("there is no such file");
+    }
+    OpenedFile out;
+    out.file =
+        FileDescriptor(::open(resolved->c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    if (out.file.get() < 0) {
+        if (errno == EACCES) {
+            out.status = 403;
+            out.reason = "the server may not read this file";
+            return out;
+        }
+        return not_found("there is no such file");
+    }
+    if (::fstat(out.file.get(), &out.info) != 0 || S_ISDIR(out.info.st_mode)) {
+        out.is_folder = S_ISDIR(out.info.st_mode);
+        out.reason = "this folder has no index.html";
+        return out;
+    }
+    if (!S_ISREG(out.info.st_mode)) {
+        return not_found("there is no such file");
+    }
+    out.status = 200;
     return out;
-  }
-  if (!S_ISREG(out.info.st_mode)) {
-    return not_found("there is no such file");
-  }
-  out.status = 200;
-  return out;
 }
 
 bool has_hidden_segment(std::string_view path) {
-  return path.find("/.") != std::string_view::npos;  // the path is normalised: "/." begins a dotfile
+    return path.find("/.") !=
+           std::string_view::npos;  // the path is normalised: "/." begins a dotfile
 }
 
 std::string entity_tag(const struct stat& info) {
-  return fmt::format("\"{:x}-{:x}-{:x}\"", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    return fmt::format("\"{:x}-{:x}-{:x}\"", info.st_size, info.st_mtim.tv_sec,
+                       info.st_mtim.tv_nsec);
 }
 
 // RFC 9110 §13.2.2: If-None-Match wins over If-Modified-Since.
 bool not_modified(const HttpRequest& request, const std::string& tag, time_t modified) {
-  if (request.headers.has("If-None-Match")) {
-    return request.headers.has_token("If-None-Match", tag) || request.headers.has_token("If-None-Match", "W/" + tag) ||
-           request.headers.has_token("If-None-Match", "*");
-  }
-  auto since = request.headers.get("If-Modified-Since");
-  auto date = since ? parse_http_date(*since) : std::nullopt;
-  return date && modified <= *date;
+    if (request.headers.has("If-None-Match")) {
+        return request.headers.has_token("If-None-Match", tag) ||
+               request.headers.has_token("If-None-Match", "W/" + tag) ||
+               request.headers.has_token("If-None-Match", "*");
+    }
+    auto since = request.headers.get("If-Modified-Since");
+    auto date = since ? parse_http_date(*since) : std::nullopt;
+    return date && modified <= *date;
 }
 
 // RFC 9110 §13.1.5: a range of something that changed is answered with the whole.
 bool range_applies(const HttpRequest& request, const std::string& tag, time_t modified) {
-  auto condition = request.headers.get("If-Range");
-  return !condition || *condition == tag || parse_http_date(*condition) == modified;
+    auto condition = request.headers.get("If-Range");
+    return !condition || *condition == tag || parse_http_date(*condition) == modified;
 }
 
 // Relative links of a page need the "/" of its folder.
 std::string redirect_target(const HttpRequest& request) {
-  std::string target = percent_encoded(request.path) + "/";
-  return request.query_text.empty() ? target : target + "?" + request.query_text;
+    std::string target = percent_encoded(request.path) + "/";
+    return request.query_text.empty() ? target : target + "?" + request.query_text;
 }
 
-// Reads slices on a worker and writes them. An error ends the connection (the announced length cannot be kept).
+// Reads slices on a worker and writes them. An error ends the connection (the announced length
+// cannot be kept).
 Error send_file(HttpExchange& exchange, io::WorkerPool& workers, int fd, ByteRange range) {
-  Bytes slice(std::min<uint64_t>(kFileSliceBytes, range.length));
-  while (range.length > 0) {
-    ssize_t got = 0;
-    int why = 0;
-    WEIR_TRY(workers.run([&] {
-      got = ::pread(fd, slice.data(), std::min<uint64_t>(slice.size(), range.length), static_cast<off_t>(range.offset));
-      why = errno;
-    }));
-    if (got <= 0) {
-      return got < 0 ? Error::from_errno(why, "read a file") : make_error(ErrorCode::kSystem, "a file became shorter");
+    Bytes slice(std::min<uint64_t>(kFileSliceBytes, range.length));
+    while (range.length > 0) {
+        ssize_t got = 0;
+        int why = 0;
+        WEIR_TRY(workers.run([&] {
+            got = ::pread(fd, slice.data(), std::min<uint64_t>(slice.size(), range.length),
+                          static_cast<off_t>(range.offset));
+            why = errno;
+        }));
+        if (got <= 0) {
+            return got < 0 ? Error::from_errno(why, "read a file")
+                           : make_error(ErrorCode::kSystem, "a file became shorter");
+        }
+        auto bytes = static_cast<size_t>(got);
+        WEIR_TRY(exchange.write(ByteSpan(slice).first(bytes)));
+        range.offset += bytes;
+        range.length -= bytes;
     }
-    auto bytes = static_cast<size_t>(got);
-    WEIR_TRY(exchange.write(ByteSpan(slice).first(bytes)));
-    range.offset += bytes;
-    range.length -= bytes;
-  }
-  return {};
+    return {};
 }
 
-Error answer_file(HttpExchange& exchange, io::WorkerPool& workers, const OpenedFile& opened, std::string_view name) {
-  const HttpRequest& request = exchange.request();
-  auto size = static_cast<uint64_t>(opened.info.st_size);
-  time_t modified = opened.info.st_mtim.tv_sec;
-  std::string tag = entity_tag(opened.info);
-  HttpFields fields{{"Last-Modified", http_date(modified)},
-                    {"ETag", tag},
-                    {"Cache-Control", "no-cache"},
-                    {"Accept-Ranges", "bytes"},
-                    {"X-Content-Type-Options", "nosniff"}};
-  if (not_modified(request, tag, modified)) {
-    return exchange.respond(304, {}, {}, fields);
-  }
-  ByteRange range{0, size};
-  int status = 200;
-  auto asked = request.headers.get("Range");
-  if (asked && request.method == HttpMethod::kGet && range_applies(request, tag, modified)) {
-    switch (parse_byte_range(*asked, size, range)) {
-      case RangeStatus::kWhole: break;
-      case RangeStatus::kUnsatisfiable:
-        return exchange.respond_error(
-            416, "the range lies outside of the file", {{"Content-Range", fmt::format("bytes */{}", size)}});
-      case RangeStatus::kPart:
-        status = 206;
-        fields.add("Content-Range",
-                   fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, size));
-        break;
+Error answer_file(HttpExchange& exchange,
+                  io::WorkerPool& workers,
+                  const OpenedFile& opened,
+                  std::string_view name) {
+    const HttpRequest& request = exchange.request();
+    auto size = static_cast<uint64_t>(opened.info.st_size);
+    time_t modified = opened.info.st_mtim.tv_sec;
+    std::string tag = entity_tag(opened.info);
+    HttpFields fields{{"Last-Modified", http_date(modified)},
+                      {"ETag", tag},
+                      {"Cache-Control", "no-cache"},
+                      {"Accept-Ranges", "bytes"},
+                      {"X-Content-Type-Options", "nosniff"}};
+    if (not_modified(request, tag, modified)) {
+        return exchange.respond(304, {}, {}, fields);
     }
-  }
-  WEIR_TRY(exchange.begin(status, content_type_of(name), range.length, fields));
-  return request.is_head() ? Error() : send_file(exchange, workers, opened.file.get(), range);
+    ByteRange range{0, size};
+    int status = 200;
+    auto asked = request.headers.get("Range");
+    if (asked && request.method == HttpMethod::kGet && range_applies(request, tag, modified)) {
+        switch (parse_byte_range(*asked, size, range)) {
+            case RangeStatus::kWhole: break;
+            case RangeStatus::kUnsatisfiable:
+                return exchange.respond_error(416, "the range lies outside of the file",
+                                              {{"Content-Range", fmt::format("bytes */{}", size)}});
+            case RangeStatus::kPart:
+                status = 206;
+                fields.add("Content-Range", fmt::format("bytes {}-{}/{}", range.offset,
+                                                        range.offset + range.length - 1, size));
+                break;
+        }
+    }
+    WEIR_TRY(exchange.begin(status, content_type_of(name), range.length, fields));
+    return request.is_head() ? Error() : send_file(exchange, workers, opened.file.get(), range);
 }
 
 }  // namespace
 
 std::string_view content_type_of(std::string_view file_name) {
-  size_t dot = file_name.rfind('.');
-  std::string_view extension = dot == std::string_view::npos ? std::string_view() : file_name.substr(dot + 1);
-  for (const ContentType& known : kContentTypes) {
-    if (equal_ignoring_case(known.extension, extension)) {
-      return known.type;
+    size_t dot = file_name.rfind('.');
+    std::string_view extension =
+        dot == std::string_view::npos ? std::string_view() : file_name.substr(dot + 1);
+    for (const ContentType& known : kContentTypes) {
+        if (equal_ignoring_case(known.extension, extension)) {
+            return known.type;
+        }
     }
-  }
-  return "application/octet-stream";
+    return "application/octet-stream";
 }
 
 StaticFiles::StaticFiles(StaticFilesOptions options, io::WorkerPool& workers)
     : options_(std::move(options)), workers_(workers) {}
 
 void StaticFiles::handle(HttpExchange& exchange) {
-  const std::string& path = exchange.request().path;
-  std::string relative;
-  auto alias = options_.aliases.find(path);
-  if (alias != options_.aliases.end()) {
-    relative = alias->second;
-  } else if (path.starts_with('/') && path.size() < PATH_MAX && !has_hidden_segment(path) &&
-             !options_.hidden.contains(path.substr(1, path.find('/', 1) - 1))) {
-    relative = path.substr(1) + (path.ends_with('/') ? "index.html" : "");
-  } else {
-    Error ignored = exchange.respond_error(404, "there is no such file");
-    return;
-  }
-  OpenedFile opened;
-  if (Error e = workers_.run([&] { opened = open_below(options_.root, relative); })) {
-    Error ignored = exchange.respond_error(503, "the disk is busy, try again later", {{"Retry-After", "1"}});
-    return;
-  }
-  Error failed;
-  if (opened.is_folder && !path.ends_with('/')) {
-    failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
-  } else if (opened.status != 200) {
-    failed = exchange.respond_error(opened.status, opened.reason);
-  } else {
-    failed = answer_file(exchange, workers_, opened, relative);
-  }
-  if (failed && failed.code() == ErrorCode::kSystem) {
-    log::warn("static file not sent path={} error=\"{}\"", log::escaped(path), failed.message());
-  }
+    const std::string& path = exchange.request().path;
+    std::string relative;
+    auto alias = options_.aliases.find(path);
+    if (alias != options_.aliases.end()) {
+        relative = alias->second;
+    } else if (path.starts_with('/') && path.size() < PATH_MAX && !has_hidden_segment(path) &&
+               !options_.hidden.contains(path.substr(1, path.find('/', 1) - 1))) {
+        relative = path.substr(1) + (path.ends_with('/') ? "index.html" : "");
+    } else {
+        Error ignored = exchange.respond_error(404, "there is no such file");
+        return;
+    }
+    OpenedFile opened;
+    if (Error e = workers_.run([&] { opened = open_below(options_.root, relative); })) {
+        Error ignored = exchange.respond_error(503, "the disk is busy, try again later",
+                                               {{"Retry-After", "1"}});
+        return;
+    }
+    Error failed;
+    if (opened.is_folder && !path.ends_with('/')) {
+        failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
+    } else if (opened.status != 200) {
+        failed = exchange.respond_error(opened.status, opened.reason);
+    } else {
+        failed = answer_file(exchange, workers_, opened, relative);
+    }
+    if (failed && failed.code() == ErrorCode::kSystem) {
+        log::warn("static file not sent path={} error=\"{}\"", log::escaped(path),
+                  failed.message());
+    }
 }
 
 }  // namespace weir::net

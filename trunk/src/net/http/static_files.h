@@ -1,7 +1,9 @@
-// Serves the files below one folder: content types, index.html, HEAD, conditional requests, one byte range.
+// Serves the files below one folder: content types, index.html, HEAD, conditional requests, one
+// byte range.
 //
-// All disk work runs on the worker pool, in slices: a slow disk stalls one answer, never the server. Refused with 404:
-// dotfiles, hidden names, anything that is no regular file, links that lead out of the folder.
+// All disk work runs on the worker pool, in slices: a slow disk stalls one answer, never the
+// server. Refused with 404: dotfiles, hidden names, anything that is no regular file, links that
+// lead out of the folder.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +22,25 @@ namespace weir::net {
 inline constexpr size_t kFileSliceBytes = 64 * 1024;
 
 struct StaticFilesOptions {
-  std::string root;  // folder; may be missing, then every answer is a readable 404
-  // Request path to a file relative to the root: {"/vendor/mpegts.js", "node_modules/mpegts.js/dist/mpegts.js"}.
-  std::map<std::string, std::string> aliases;
-  // First path segments that are not served directly (an alias may point below them).
-  std::set<std::string> hidden = {"node_modules", "package.json", "package-lock.json"};
+    std::string root;  // folder; may be missing, then every answer is a readable 404
+    // Request path to a file relative to the root: {"/vendor/mpegts.js",
+    // "node_modules/mpegts.js/dist/mpegts.js"}.
+    std::map<std::string, std::string> aliases;
+    // First path segments that are not served directly (an alias may point below them).
+    std::set<std::string> hidden = {"node_modules", "package.json", "package-lock.json"};
 };
 
 class StaticFiles {
- public:
-  // The pool must outlive this object.
-  StaticFiles(StaticFilesOptions options, io::WorkerPool& workers);
+  public:
+    // The pool must outlive this object.
+    StaticFiles(StaticFilesOptions options, io::WorkerPool& workers);
 
-  // Yields. Answers a GET or HEAD. This object must outlive the call: stop the server first.
-  void handle(HttpExchange& exchange);
+    // Yields. Answers a GET or HEAD. This object must outlive the call: stop the server first.
+    void handle(HttpExchange& exchange);
 
- private:
-  StaticFilesOptions options_;
-  io::WorkerPool& workers_;
+  private:
+    StaticFilesOptions options_;
+    io::WorkerPool& workers_;
 };
 
 // By the file name's extension; "application/octet-stream" for others.

@@ -12,14 +12,14 @@ namespace weir::net {
 inline constexpr size_t kMaxQueryParameters = 64;
 
 struct HttpTarget {
-  std::string path;        // decoded, normalised; "*" for asterisk-form
-  std::string query_text;  // as sent
-  HttpQuery query;
-  std::string authority;  // of an absolute target ("http://host:8080/x"), else empty
+    std::string path;        // decoded, normalised; "*" for asterisk-form
+    std::string query_text;  // as sent
+    HttpQuery query;
+    std::string authority;  // of an absolute target ("http://host:8080/x"), else empty
 };
 
-// nullopt: no target of HTTP, a broken percent escape, a control character (NUL included), a path that climbs above the
-// root, too many parameters.
+// nullopt: no target of HTTP, a broken percent escape, a control character (NUL included), a path
+// that climbs above the root, too many parameters.
 std::optional<HttpTarget> parse_target(std::string_view target);
 
 // "%41" to "A". nullopt when an escape is broken.
@@ -28,7 +28,8 @@ std::optional<std::string> percent_decoded(std::string_view text);
 // Everything but unreserved characters and "/" as %XX, for links and Location fields.
 std::string percent_encoded(std::string_view text);
 
-// Removes "." and ".." and empty segments. `path` begins with "/". nullopt when it climbs above the root.
+// Removes "." and ".." and empty segments. `path` begins with "/". nullopt when it climbs above the
+// root.
 std::optional<std::string> normalised_path(std::string_view path);
 
 }  // namespace weir::net

@@ -8,14 +8,15 @@
 
 namespace weir::net {
 
-// The client asks for a WebSocket (Upgrade: websocket); whether it does so correctly is what check_ws_upgrade() says.
+// The client asks for a WebSocket (Upgrade: websocket); whether it does so correctly is what
+// check_ws_upgrade() says.
 bool wants_websocket(const HttpRequest& request);
 
 struct WsUpgrade {
-  int status = 101;    // 101 accepted; 400, 405 or 426 refused
-  std::string reason;  // refused: a sentence for the body
-  HttpFields fields;   // refused: extra fields (426 names the version that is spoken)
-  std::string head;    // accepted: the bytes to write, 101 with the accept key
+    int status = 101;    // 101 accepted; 400, 405 or 426 refused
+    std::string reason;  // refused: a sentence for the body
+    HttpFields fields;   // refused: extra fields (426 names the version that is spoken)
+    std::string head;    // accepted: the bytes to write, 101 with the accept key
 };
 
 // `extra` is added to the accepted head. A subprotocol is never chosen (players ask for none).

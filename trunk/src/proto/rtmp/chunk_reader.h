@@ -6,8 +6,10 @@
 //   }
 //
 // feed() stops behind each complete message, so nothing is queued here: at most one message waits. Payload goes from the
-// input straight into the body of its message (proto/flv/body.h). Set Chunk Size and Abort are carried out here and not shown. After an error
+// input straight into the body of its message. Set Chunk Size and Abort are carried out here and not shown. After an error
 // nothing is consumed any more. Memory: 48 bytes a chunk stream that the peer uses, bodies as far as they arrived.
+//
+// Peers: flv
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // The client's side of an RTMP connection behind the handshake: publish or play one stream. For the load client and tests.
 //
-// Driven like ServerSession; connect is in the output from the start. Uses proto/amf.
+// Driven like ServerSession; connect is in the output from the start.
+//
+// Peers: amf
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Commands (RTMP 1.0 §7.2): parsing, and the bodies of those that a server or client sends.
 //
-// Peers: amf flv
+// Peers: amf
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,9 @@
 // Output past kMaxOutput is an error (kLimit): a peer that asks and never reads costs no memory. Messages over
 // kMaxCommandSize are refused until a publish was accepted.
 // A playing client keeps its session: about 500 bytes with everything, after shrink().
+// Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
 //
-// Uses proto/amf. Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
+// Peers: amf
 #pragma once
 
 #include <cstdint>
@@ -67,8 +68,8 @@ struct PublishRequest {
 
 struct PlayRequest {
   StreamName name;
-  double start_s = -2;     // -2 live or recorded, -1 live only, >= 0 position of a recording
-  double duration_s = -1;  // -1 to the end
+  double start_s = -2;     // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg sends milliseconds
+  double duration_s = -1;  // as sent; -1 to the end
   bool reset = true;
 };
 

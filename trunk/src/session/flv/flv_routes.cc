@@ -40,8 +40,10 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
   const stream::StreamKey key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
   Result<net::PlayRules> rules = services_.policy.may_play(key, exchange.peer());
   if (!rules.ok()) {
-    log::warn("play refused stream={} ip={}: {}", log::escaped(key.to_string()), exchange.peer().host(),
-              rules.error().message());
+    if (refused_.allow(MonoClock::now())) {
+      log::warn("play refused stream={} ip={}: {} ({} more in the last second)", log::escaped(key.to_string()),
+                exchange.peer().host(), rules.error().message(), refused_.suppressed());
+    }
     (void)exchange.respond_error(403, rules.error().message());
     return;
   }

@@ -1,6 +1,7 @@
 // "/app/stream.flv" over HTTP and WebSocket: from the request to a player of the stream's pump.
 #pragma once
 
+#include "base/log.h"
 #include "net/http/router.h"
 #include "net/services.h"
 #include "session/flv/flv_muxer.h"
@@ -19,6 +20,7 @@ class FlvRoutes {
 
   net::Services services_;
   FlvFormat format_;
+  log::Throttle refused_{Millis(1000)};  // a peer can ask again at once
 };
 
 }  // namespace weir::session

@@ -46,6 +46,12 @@ void RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
     }
     stream_.publish(*this, make_ref<media::MediaPacket>(*info, message.timestamp, std::move(message.body)), now);
   }
+  if (stream_.configs_dropped() > 0 && !told_of_dropped_) {
+    told_of_dropped_ = true;
+    log::warn("stream={}: codec configuration or metadata dropped; at most {} bytes each and {} together are passed on",
+              log::escaped(stream_.key().to_string()), stream::Stream::kMaxConfigBytes,
+              stream::Stream::kMaxConfigTotal);
+  }
 }
 
 RtmpConnection::RtmpConnection(RtmpServer& server,
@@ -190,6 +196,9 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
     if (next == Next::kHandedOver) {
       return Next::kHandedOver;
     }
+    if (MonoClock::now() >= deadline()) {
+      return explain_timeout();  // a peer that talks without a pause, but not of what it is here for
+    }
   }
 }
 
@@ -250,15 +259,14 @@ void RtmpConnection::handle_publish(uint32_t stream_id, const rtmp::PublishReque
   const MonoTime now = MonoClock::now();
   Result<net::PublishRules> rules = services.policy.may_publish(key, stream_->peer());
   if (!rules.ok()) {
-    log::warn("publish refused stream={} ip={}: {}", log::escaped(key.to_string()), client_->ip(),
-              rules.error().message());
+    server_.log_refused("publish", key, *client_, rules.error());
     session_.reject(stream_id, rtmp::status::kPublishDenied, rules.error().message());
     return;
   }
   stream::Stream& target = services.registry.get_or_create(key, rules->stream, now);
   auto publish = std::make_unique<RtmpPublish>(*this, stream_id, target, *rules);
   if (Error busy = target.start_publish(*publish, rules->conflict, now)) {
-    log::warn("publish refused ip={}: {}", client_->ip(), log::escaped(busy.message()));
+    server_.log_refused("publish", key, *client_, busy);
     session_.reject(stream_id, rtmp::status::kPublishBadName, busy.message());
     return;
   }
@@ -279,8 +287,7 @@ bool RtmpConnection::handle_play(uint32_t stream_id, const rtmp::PlayRequest& re
   const stream::StreamKey key = services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
   Result<net::PlayRules> rules = services.policy.may_play(key, stream_->peer());
   if (!rules.ok()) {
-    log::warn("play refused stream={} ip={}: {}", log::escaped(key.to_string()), client_->ip(),
-              rules.error().message());
+    server_.log_refused("play", key, *client_, rules.error());
     session_.reject(stream_id, rtmp::status::kPlayFailed, rules.error().message());
     return false;
   }

@@ -47,6 +47,7 @@ class RtmpPublish final : public stream::Publisher {
   net::PublishRules rules_;
   MonoTime last_media_{};
   bool seen_media_ = false;
+  bool told_of_dropped_ = false;  // one line per publisher
 };
 
 class RtmpConnection {

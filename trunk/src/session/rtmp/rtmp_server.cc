@@ -61,6 +61,14 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream) {
   }
 }
 
+void RtmpServer::log_refused(std::string_view what, const stream::StreamKey& key, const net::Client& client,
+                             const Error& why) {
+  if (refused_.allow(MonoClock::now())) {
+    log::warn("{} refused stream={} ip={}: {} ({} more in the last second)", what, log::escaped(key.to_string()),
+              client.ip(), log::escaped(why.message(), 500), refused_.suppressed());
+  }
+}
+
 void RtmpServer::log_rejected(const net::Client& client, const Error& why) {
   if (why.code() == ErrorCode::kInterrupted || why.code() == ErrorCode::kClosed) {
     log::debug("closed ip={} before it published or played: {}", client.ip(), why.message());

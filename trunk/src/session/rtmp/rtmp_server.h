@@ -42,6 +42,9 @@ class RtmpServer {
 
   const RtmpResume& resume() const { return resume_; }
 
+  // Says why a publish or play was refused; throttled over the whole server: a peer can ask again at once.
+  void log_refused(std::string_view what, const stream::StreamKey& key, const net::Client& client, const Error& why);
+
   // Says why a connection that neither published nor played was ended; throttled over the whole server.
   void log_rejected(const net::Client& client, const Error& why);
 
@@ -57,6 +60,7 @@ class RtmpServer {
   io::TaskGroup acceptors_;
   io::TaskGroup connections_;
   log::Throttle throttle_{Millis(1000)};
+  log::Throttle refused_{Millis(1000)};
 };
 
 }  // namespace weir::session

@@ -8,49 +8,44 @@ namespace weir::net {
 namespace {
 
 TEST(HttpFieldsTest, FindsNamesInAnyLetterCase) {
-  HttpFields fields{{"Content-Type", "text/plain"}, {"X", "1"}, {"x", "2"}};
-  EXPECT_EQ(fields.get("content-TYPE"), "text/plain");
-  EXPECT_EQ(fields.get("X"), "1") << "the first one";
-  EXPECT_EQ(fields.count("x"), 2U);
-  EXPECT_FALSE(fields.has("Y"));
+    HttpFields fields{{"Content-Type", "text/plain"}, {"X", "1"}, {"x", "2"}};
+    EXPECT_EQ(fields.get("content-TYPE"), "text/plain");
+    EXPECT_EQ(fields.get("X"), "1") << "the first one";
+    EXPECT_EQ(fields.count("x"), 2U);
+    EXPECT_FALSE(fields.has("Y"));
 }
 
 TEST(HttpFieldsTest, ReplacesAllOfAName) {
-  HttpFields fields{{"X", "1"}, {"Y", "2"}, {"x", "3"}};
-  fields.set("X", "4");
-  EXPECT_EQ(fields.count("x"), 1U);
-  EXPECT_EQ(fields.get("x"), "4");
-  EXPECT_EQ(fields.size(), 2U);
+    HttpFields fields{{"X", "1"}, {"Y", "2"}, {"x", "3"}};
+    fields.set("X", "4");
+    EXPECT_EQ(fields.count("x"), 1U);
+    EXPECT_EQ(fields.get("x"), "4");
+    EXPECT_EQ(fields.size(), 2U);
 }
 
 TEST(HttpFieldsTest, FindsTokensInLists) {
-  HttpFields fields{{"Connection", "keep-alive,  Upgrade"}, {"connection", "x"}, {"Empty", ""}};
-  EXPECT_TRUE(fields.has_token("Connection", "upgrade"));
-  EXPECT_TRUE(fields.has_token("Connection", "Keep-Alive"));
-  EXPECT_TRUE(fields.has_token("Connection", "X"));
-  EXPECT_FALSE(fields.has_token("Connection", "up"));
-  EXPECT_FALSE(fields.has_token("Empty", "x"));
-  EXPECT_FALSE(fields.has_token("Missing", "x"));
+    HttpFields fields{{"Connection", "keep-alive,  Upgrade"}, {"connection", "x"}, {"Empty", ""}};
+    EXPECT_TRUE(fields.has_token("Connection", "upgrade"));
+    EXPECT_TRUE(fields.has_token("Connection", "Keep-Alive"));
+    EXPECT_TRUE(fields.has_token("Connection", "X"));
+    EXPECT_FALSE(fields.has_token("Connection", "up"));
+    EXPECT_FALSE(fields.has_token("Empty", "x"));
+    EXPECT_FALSE(fields.has_token("Missing", "x"));
 }
 
 TEST(HttpFieldsTest, TrimsBlanks) {
-  EXPECT_EQ(trimmed(" \ta b\t "), "a b");
-  EXPECT_EQ(trimmed(" \t "), "");
-  EXPECT_EQ(trimmed(""), "");
+    EXPECT_EQ(trimmed(" \ta b\t "), "a b");
+    EXPECT_EQ(trimmed(" \t "), "");
+    EXPECT_EQ(trimmed(""), "");
 }
 
 TEST(HttpMethodTest, ReadsBackItsNames) {
-  for (auto method : {HttpMethod::kGet,
-                      HttpMethod::kHead,
-                      HttpMethod::kPost,
-                      HttpMethod::kPut,
-                      HttpMethod::kPatch,
-                      HttpMethod::kDelete,
-                      HttpMethod::kOptions}) {
-    EXPECT_EQ(parse_method(to_string(method)), method);
-  }
-  EXPECT_EQ(parse_method("get"), std::nullopt);
-  EXPECT_EQ(parse_method(""), std::nullopt);
+    for (auto method : {HttpMethod::kGet, HttpMethod::kHead, HttpMethod::kPost, HttpMethod::kPut,
+                        HttpMethod::kPatch, HttpMethod::kDelete, HttpMethod::kOptions}) {
+        EXPECT_EQ(parse_method(to_string(method)), method);
+    }
+    EXPECT_EQ(parse_method("get"), std::nullopt);
+    EXPECT_EQ(parse_method(""), std::nullopt);
 }
 
 }  // namespace

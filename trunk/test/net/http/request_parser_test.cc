@@ -15,60 +15,55 @@ using std::string_literals::operator""s;
 using Status = RequestParser::Status;
 
 struct Outcome {
-  std::vector<HttpRequest> requests;
-  int error_status = 0;  // 0: no error
-  std::string unread;
+    std::vector<HttpRequest> requests;
+    int error_status = 0;  // 0: no error
+    std::string unread;
 };
 
 Outcome read_all(std::string_view input, size_t piece, const HttpLimits& limits = {}) {
-  RequestParser parser(limits);
-  Outcome outcome;
-  for (size_t at = 0; at < input.size() && outcome.error_status == 0; at += piece) {
-    parser.feed(as_bytes(input.substr(at, piece)));
-    HttpRequest request;
-    Status status;
-    while ((status = parser.next(request)) == Status::kRequest) {
-      outcome.requests.push_back(request);
+    RequestParser parser(limits);
+    Outcome outcome;
+    for (size_t at = 0; at < input.size() && outcome.error_status == 0; at += piece) {
+        parser.feed(as_bytes(input.substr(at, piece)));
+        HttpRequest request;
+        Status status;
+        while ((status = parser.next(request)) == Status::kRequest) {
+            outcome.requests.push_back(request);
+        }
+        if (status == Status::kError) {
+            outcome.error_status = parser.error().status;
+            EXPECT_FALSE(parser.error().reason.empty());
+        }
     }
-    if (status == Status::kError) {
-      outcome.error_status = parser.error().status;
-      EXPECT_FALSE(parser.error().reason.empty());
-    }
-  }
-  outcome.unread = std::string(as_text(parser.take_unread()));
-  return outcome;
+    outcome.unread = std::string(as_text(parser.take_unread()));
+    return outcome;
 }
 
 HttpRequest only_request(std::string_view input) {
-  Outcome outcome = read_all(input, input.size());
-  EXPECT_EQ(outcome.error_status, 0);
-  EXPECT_EQ(outcome.requests.size(), 1U);
-  return outcome.requests.empty() ? HttpRequest() : outcome.requests[0];
+    Outcome outcome = read_all(input, input.size());
+    EXPECT_EQ(outcome.error_status, 0);
+    EXPECT_EQ(outcome.requests.size(), 1U);
+    return outcome.requests.empty() ? HttpRequest() : outcome.requests[0];
 }
 
 // Everything that a handler could see.
 std::string summary(const HttpRequest& request) {
-  std::string text = fmt::format("{} {} {} ?{} 1.{} {} host={} body={}",
-                                 to_string(request.method),
-                                 request.target,
-                                 request.path,
-                                 request.query_text,
-                                 request.version_minor,
-                                 request.keep_alive,
-                                 request.host,
-                                 request.body);
-  for (const HttpField& field : request.headers) {
-    text += fmt::format(" [{}={}]", field.name, field.value);
-  }
-  return text;
+    std::string text =
+        fmt::format("{} {} {} ?{} 1.{} {} host={} body={}", to_string(request.method),
+                    request.target, request.path, request.query_text, request.version_minor,
+                    request.keep_alive, request.host, request.body);
+    for (const HttpField& field : request.headers) {
+        text += fmt::format(" [{}={}]", field.name, field.value);
+    }
+    return text;
 }
 
 std::string summary(const Outcome& outcome) {
-  std::string text = fmt::format("error={} ", outcome.error_status);
-  for (const HttpRequest& request : outcome.requests) {
-    text += summary(request) + "\n";
-  }
-  return text;
+    std::string text = fmt::format("error={} ", outcome.error_status);
+    for (const HttpRequest& request : outcome.requests) {
+        text += summary(request) + "\n";
+    }
+    return text;
 }
 
 constexpr std::string_view kPipeline =
@@ -81,275 +76,287 @@ constexpr std::string_view kPipeline =
     "OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 
 TEST(RequestParserTest, ReadsARequestWithAllItsParts) {
-  HttpRequest request = only_request(
-      "GET /live/a%20b.flv?vhost=v&key=a+b HTTP/1.1\r\nHost: media.example:8080\r\nX-Thing:  padded \t\r\n\r\n");
-  EXPECT_EQ(request.method, HttpMethod::kGet);
-  EXPECT_EQ(request.target, "/live/a%20b.flv?vhost=v&key=a+b");
-  EXPECT_EQ(request.path, "/live/a b.flv");
-  EXPECT_EQ(request.query_text, "vhost=v&key=a+b");
-  EXPECT_EQ(request.query.get("key"), "a+b");
-  EXPECT_EQ(request.host, "media.example:8080");
-  EXPECT_EQ(request.headers.get("x-THING"), "padded");
-  EXPECT_TRUE(request.keep_alive);
-  EXPECT_EQ(request.version_minor, 1);
+    HttpRequest request = only_request(
+        "GET /live/a%20b.flv?vhost=v&key=a+b HTTP/1.1\r\nHost: media.example:8080\r\nX-Thing:  "
+        "padded \t\r\n\r\n");
+    EXPECT_EQ(request.method, HttpMethod::kGet);
+    EXPECT_EQ(request.target, "/live/a%20b.flv?vhost=v&key=a+b");
+    EXPECT_EQ(request.path, "/live/a b.flv");
+    EXPECT_EQ(request.query_text, "vhost=v&key=a+b");
+    EXPECT_EQ(request.query.get("key"), "a+b");
+    EXPECT_EQ(request.host, "media.example:8080");
+    EXPECT_EQ(request.headers.get("x-THING"), "padded");
+    EXPECT_TRUE(request.keep_alive);
+    EXPECT_EQ(request.version_minor, 1);
 }
 
 TEST(RequestParserTest, ReadsPipelinedRequestsOneByOne) {
-  Outcome outcome = read_all(kPipeline, kPipeline.size());
-  ASSERT_EQ(outcome.error_status, 0);
-  ASSERT_EQ(outcome.requests.size(), 6U);
-  EXPECT_EQ(outcome.requests[0].path, "/live/a.flv");
-  EXPECT_EQ(outcome.requests[1].body, "hello");
-  EXPECT_EQ(outcome.requests[2].body, "Wikipedia");
-  EXPECT_FALSE(outcome.requests[2].headers.has("Expires")) << "trailers are no header fields";
-  EXPECT_EQ(outcome.requests[3].method, HttpMethod::kHead);
-  EXPECT_FALSE(outcome.requests[3].keep_alive);
-  EXPECT_EQ(outcome.requests[4].body, "");
-  EXPECT_EQ(outcome.requests[5].path, "*");
-  EXPECT_FALSE(outcome.requests[5].keep_alive);
+    Outcome outcome = read_all(kPipeline, kPipeline.size());
+    ASSERT_EQ(outcome.error_status, 0);
+    ASSERT_EQ(outcome.requests.size(), 6U);
+    EXPECT_EQ(outcome.requests[0].path, "/live/a.flv");
+    EXPECT_EQ(outcome.requests[1].body, "hello");
+    EXPECT_EQ(outcome.requests[2].body, "Wikipedia");
+    EXPECT_FALSE(outcome.requests[2].headers.has("Expires")) << "trailers are no header fields";
+    EXPECT_EQ(outcome.requests[3].method, HttpMethod::kHead);
+    EXPECT_FALSE(outcome.requests[3].keep_alive);
+    EXPECT_EQ(outcome.requests[4].body, "");
+    EXPECT_EQ(outcome.requests[5].path, "*");
+    EXPECT_FALSE(outcome.requests[5].keep_alive);
 }
 
 TEST(RequestParserTest, GivesTheSameRequestsHoweverTheInputIsSplit) {
-  std::string whole = summary(read_all(kPipeline, kPipeline.size()));
-  for (size_t piece = 1; piece < 60; piece++) {
-    EXPECT_EQ(summary(read_all(kPipeline, piece)), whole) << "pieces of " << piece;
-  }
+    std::string whole = summary(read_all(kPipeline, kPipeline.size()));
+    for (size_t piece = 1; piece < 60; piece++) {
+        EXPECT_EQ(summary(read_all(kPipeline, piece)), whole) << "pieces of " << piece;
+    }
 }
 
 TEST(RequestParserTest, NeedsMoreAtEachTruncatedLength) {
-  constexpr std::string_view kRequests[] = {
-      "GET /x HTTP/1.1\r\nHost: h\r\n\r\n",
-      "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
-      "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n",
-  };
-  for (std::string_view input : kRequests) {
-    for (size_t cut = 1; cut < input.size(); cut++) {
-      RequestParser parser({});
-      HttpRequest request;
-      parser.feed(as_bytes(input.substr(0, cut)));
-      ASSERT_EQ(parser.next(request), Status::kNeedMore) << input << " cut at " << cut;
-      EXPECT_TRUE(parser.in_request());
-      EXPECT_EQ(parser.in_body(), cut >= input.find("\r\n\r\n") + 4);
-      parser.feed(as_bytes(input.substr(cut)));
-      ASSERT_EQ(parser.next(request), Status::kRequest) << input << " cut at " << cut;
-      EXPECT_FALSE(parser.in_request());
+    constexpr std::string_view kRequests[] = {
+        "GET /x HTTP/1.1\r\nHost: h\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
+        "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: "
+        "b\r\n\r\n",
+    };
+    for (std::string_view input : kRequests) {
+        for (size_t cut = 1; cut < input.size(); cut++) {
+            RequestParser parser({});
+            HttpRequest request;
+            parser.feed(as_bytes(input.substr(0, cut)));
+            ASSERT_EQ(parser.next(request), Status::kNeedMore) << input << " cut at " << cut;
+            EXPECT_TRUE(parser.in_request());
+            EXPECT_EQ(parser.in_body(), cut >= input.find("\r\n\r\n") + 4);
+            parser.feed(as_bytes(input.substr(cut)));
+            ASSERT_EQ(parser.next(request), Status::kRequest) << input << " cut at " << cut;
+            EXPECT_FALSE(parser.in_request());
+        }
     }
-  }
 }
 
 struct MalformedCase {
-  const char* what;
-  std::string input;
-  int status;
+    const char* what;
+    std::string input;
+    int status;
 };
 
 std::string with_field(std::string_view field, std::string_view method = "GET") {
-  return fmt::format("{} / HTTP/1.1\r\nHost: h\r\n{}\r\n\r\n", method, field);
+    return fmt::format("{} / HTTP/1.1\r\nHost: h\r\n{}\r\n\r\n", method, field);
 }
 
 std::vector<MalformedCase> malformed_cases() {
-  std::string many_fields = "GET / HTTP/1.1\r\nHost: h\r\n";
-  for (int i = 0; i < 100; i++) {
-    many_fields += fmt::format("X-{}: y\r\n", i);
-  }
-  std::string many_parameters = "GET /?";
-  for (int i = 0; i < 65; i++) {
-    many_parameters += "a=b&";
-  }
-  return {
-      {"nothing like HTTP", "\x03\x00\x00\x01garbage"s, 400},
-      {"TLS hello", "\x16\x03\x01\x02\x00\x01"s, 400},
-      {"space first", " GET / HTTP/1.1\r\n\r\n", 400},
-      {"one word", "GET\r\n\r\n", 400},
-      {"no version (HTTP/0.9)", "GET /\r\n\r\n", 400},
-      {"two spaces", "GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"lower-case protocol", "GET / http/1.1\r\nHost: h\r\n\r\n", 400},
-      {"version 1.2", "GET / HTTP/1.2\r\nHost: h\r\n\r\n", 505},
-      {"version 2.0", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
-      {"version 3", "GET / HTTP/3\r\nHost: h\r\n\r\n", 400},
-      {"unknown method", "BREW /pot HTTP/1.1\r\nHost: h\r\n\r\n", 501},
-      {"lower-case method", "get / HTTP/1.1\r\nHost: h\r\n\r\n", 501},
-      {"CONNECT", "CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n", 501},
-      {"TRACE", "TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", 501},
-      {"endless method", std::string(40, 'A'), 501},
-      {"bare LF in the line", "GET / HTTP/1.1\nHost: h\n\n", 400},
-      {"bare LF in a field", "GET / HTTP/1.1\r\nHost: h\n\r\n", 400},
-      {"CR inside a field", "GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400},
-      {"NUL in a field", "GET / HTTP/1.1\r\nHost: h\r\nA: b\0c\r\n\r\n"s, 400},
-      {"no colon", with_field("Nonsense"), 400},
-      {"empty name", with_field(": x"), 400},
-      {"space before the colon", with_field("Name : x"), 400},
-      {"folded first field", "GET / HTTP/1.1\r\n Host: h\r\n\r\n", 400},
-      {"no Host", "GET / HTTP/1.1\r\n\r\n", 400},
-      {"two Hosts", with_field("Host: other"), 400},
-      {"target without slash", "GET index.html HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"asterisk for GET", "GET * HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"broken escape", "GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"NUL in the path", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"CR LF in the path", "GET /a%0d%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"climbing out", "GET /../etc/passwd HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"climbing out, encoded", "GET /a/%2e%2e/%2E./x HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"climbing out, encoded slash", "GET /..%2fx HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"fragment", "GET /a#b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"too many parameters", many_parameters + " HTTP/1.1\r\nHost: h\r\n\r\n", 400},
-      {"long line", "GET /" + std::string(8 * 1024, 'a'), 414},
-      {"long query", "GET /?" + std::string(9 * 1024, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", 414},
-      {"long field", "GET / HTTP/1.1\r\nX: " + std::string(16 * 1024, 'a'), 431},
-      {"many fields", many_fields + "\r\n", 431},
-      {"POST without length", with_field("A: b", "POST"), 411},
-      {"length no number", with_field("Content-Length: x", "POST"), 400},
-      {"length negative", with_field("Content-Length: -1", "POST"), 400},
-      {"length signed", with_field("Content-Length: +1", "POST"), 400},
-      {"length too large for a number", with_field("Content-Length: 99999999999999999999", "POST"), 400},
-      {"two lengths", with_field("Content-Length: 1\r\nContent-Length: 2", "POST"), 400},
-      {"body over the limit", with_field("Content-Length: 65537", "POST"), 413},
-      {"length and coding", with_field("Content-Length: 3\r\nTransfer-Encoding: chunked", "POST"), 400},
-      {"coding and length", with_field("Transfer-Encoding: chunked\r\nContent-Length: 3", "POST"), 400},
-      {"unknown coding", with_field("Transfer-Encoding: gzip", "POST"), 501},
-      {"two codings", with_field("Transfer-Encoding: gzip, chunked", "POST"), 501},
-      {"coding in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-      {"chunk size no number", with_field("Transfer-Encoding: chunked", "POST") + "x\r\n", 400},
-      {"chunk size too large", with_field("Transfer-Encoding: chunked", "POST") + "10001\r\n", 413},
-      {"chunk longer than said", with_field("Transfer-Encoding: chunked", "POST") + "1\r\nabc\r\n0\r\n\r\n", 400},
-      {"broken chunk extension", with_field("Transfer-Encoding: chunked", "POST") + "1 x\r\na\r\n", 400},
-      {"endless chunk extension",
-       with_field("Transfer-Encoding: chunked", "POST") + "1;" + std::string(17 * 1024, 'x'),
-       400},
-      {"endless trailers",
-       with_field("Transfer-Encoding: chunked", "POST") + "0\r\nX: " + std::string(17 * 1024, 'x'),
-       400},
-      {"unknown expectation", with_field("Expect: a-miracle"), 417},
-  };
+    std::string many_fields = "GET / HTTP/1.1\r\nHost: h\r\n";
+    for (int i = 0; i < 100; i++) {
+        many_fields += fmt::format("X-{}: y\r\n", i);
+    }
+    std::string many_parameters = "GET /?";
+    for (int i = 0; i < 65; i++) {
+        many_parameters += "a=b&";
+    }
+    return {
+        {"nothing like HTTP", "\x03\x00\x00\x01garbage"s, 400},
+        {"TLS hello", "\x16\x03\x01\x02\x00\x01"s, 400},
+        {"space first", " GET / HTTP/1.1\r\n\r\n", 400},
+        {"one word", "GET\r\n\r\n", 400},
+        {"no version (HTTP/0.9)", "GET /\r\n\r\n", 400},
+        {"two spaces", "GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"lower-case protocol", "GET / http/1.1\r\nHost: h\r\n\r\n", 400},
+        {"version 1.2", "GET / HTTP/1.2\r\nHost: h\r\n\r\n", 505},
+        {"version 2.0", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+        {"version 3", "GET / HTTP/3\r\nHost: h\r\n\r\n", 400},
+        {"unknown method", "BREW /pot HTTP/1.1\r\nHost: h\r\n\r\n", 501},
+        {"lower-case method", "get / HTTP/1.1\r\nHost: h\r\n\r\n", 501},
+        {"CONNECT", "CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n", 501},
+        {"TRACE", "TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", 501},
+        {"endless method", std::string(40, 'A'), 501},
+        {"bare LF in the line", "GET / HTTP/1.1\nHost: h\n\n", 400},
+        {"bare LF in a field", "GET / HTTP/1.1\r\nHost: h\n\r\n", 400},
+        {"CR inside a field", "GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400},
+        {"NUL in a field", "GET / HTTP/1.1\r\nHost: h\r\nA: b\0c\r\n\r\n"s, 400},
+        {"no colon", with_field("Nonsense"), 400},
+        {"empty name", with_field(": x"), 400},
+        {"space before the colon", with_field("Name : x"), 400},
+        {"folded first field", "GET / HTTP/1.1\r\n Host: h\r\n\r\n", 400},
+        {"no Host", "GET / HTTP/1.1\r\n\r\n", 400},
+        {"two Hosts", with_field("Host: other"), 400},
+        {"target without slash", "GET index.html HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"asterisk for GET", "GET * HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"broken escape", "GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"NUL in the path", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"CR LF in the path", "GET /a%0d%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"climbing out", "GET /../etc/passwd HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"climbing out, encoded", "GET /a/%2e%2e/%2E./x HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"climbing out, encoded slash", "GET /..%2fx HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"fragment", "GET /a#b HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"too many parameters", many_parameters + " HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+        {"long line", "GET /" + std::string(8 * 1024, 'a'), 414},
+        {"long query", "GET /?" + std::string(9 * 1024, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", 414},
+        {"long field", "GET / HTTP/1.1\r\nX: " + std::string(16 * 1024, 'a'), 431},
+        {"many fields", many_fields + "\r\n", 431},
+        {"POST without length", with_field("A: b", "POST"), 411},
+        {"length no number", with_field("Content-Length: x", "POST"), 400},
+        {"length negative", with_field("Content-Length: -1", "POST"), 400},
+        {"length signed", with_field("Content-Length: +1", "POST"), 400},
+        {"length too large for a number",
+         with_field("Content-Length: 99999999999999999999", "POST"), 400},
+        {"two lengths", with_field("Content-Length: 1\r\nContent-Length: 2", "POST"), 400},
+        {"body over the limit", with_field("Content-Length: 65537", "POST"), 413},
+        {"length and coding", with_field("Content-Length: 3\r\nTransfer-Encoding: chunked", "POST"),
+         400},
+        {"coding and length", with_field("Transfer-Encoding: chunked\r\nContent-Length: 3", "POST"),
+         400},
+        {"unknown coding", with_field("Transfer-Encoding: gzip", "POST"), 501},
+        {"two codings", with_field("Transfer-Encoding: gzip, chunked", "POST"), 501},
+        {"coding in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+        {"chunk size no number", with_field("Transfer-Encoding: chunked", "POST") + "x\r\n", 400},
+        {"chunk size too large", with_field("Transfer-Encoding: chunked", "POST") + "10001\r\n",
+         413},
+        {"chunk longer than said",
+         with_field("Transfer-Encoding: chunked", "POST") + "1\r\nabc\r\n0\r\n\r\n", 400},
+        {"broken chunk extension",
+         with_field("Transfer-Encoding: chunked", "POST") + "1 x\r\na\r\n", 400},
+        {"endless chunk extension",
+         with_field("Transfer-Encoding: chunked", "POST") + "1;" + std::string(17 * 1024, 'x'),
+         400},
+        {"endless trailers",
+         with_field("Transfer-Encoding: chunked", "POST") +
+             "0\r\nX: " + std::string(17 * 1024, 'x'),
+         400},
+        {"unknown expectation", with_field("Expect: a-miracle"), 417},
+    };
 }
 
 TEST(RequestParserTest, RefusesMalformedRequestsWithTheRightStatus) {
-  for (const MalformedCase& c : malformed_cases()) {
-    EXPECT_EQ(read_all(c.input, c.input.size()).error_status, c.status) << c.what;
-    EXPECT_EQ(read_all(c.input, 1).error_status, c.status) << c.what << ", one byte at a time";
-  }
+    for (const MalformedCase& c : malformed_cases()) {
+        EXPECT_EQ(read_all(c.input, c.input.size()).error_status, c.status) << c.what;
+        EXPECT_EQ(read_all(c.input, 1).error_status, c.status) << c.what << ", one byte at a time";
+    }
 }
 
 TEST(RequestParserTest, RefusesGarbageAtItsFirstByte) {
-  EXPECT_EQ(read_all("\x16", 1).error_status, 400);
-  EXPECT_EQ(read_all("GE\x01", 1).error_status, 400);
+    EXPECT_EQ(read_all("\x16", 1).error_status, 400);
+    EXPECT_EQ(read_all("GE\x01", 1).error_status, 400);
 }
 
 TEST(RequestParserTest, TakesWhatIsExactlyAtTheLimits) {
-  HttpLimits limits;
-  std::string line = "GET /" + std::string(limits.request_line_bytes - 16, 'a') + " HTTP/1.1\r\n";
-  ASSERT_EQ(line.size(), limits.request_line_bytes);
-  EXPECT_EQ(read_all(line + "Host: h\r\n\r\n", 1000).requests.size(), 1U);
+    HttpLimits limits;
+    std::string line = "GET /" + std::string(limits.request_line_bytes - 16, 'a') + " HTTP/1.1\r\n";
+    ASSERT_EQ(line.size(), limits.request_line_bytes);
+    EXPECT_EQ(read_all(line + "Host: h\r\n\r\n", 1000).requests.size(), 1U);
 
-  std::string fields = "Host: h\r\nX: " + std::string(limits.header_bytes - 16, 'a') + "\r\n\r\n";
-  ASSERT_EQ(fields.size(), limits.header_bytes);
-  EXPECT_EQ(read_all("GET / HTTP/1.1\r\n" + fields, 1000).requests.size(), 1U);
+    std::string fields = "Host: h\r\nX: " + std::string(limits.header_bytes - 16, 'a') + "\r\n\r\n";
+    ASSERT_EQ(fields.size(), limits.header_bytes);
+    EXPECT_EQ(read_all("GET / HTTP/1.1\r\n" + fields, 1000).requests.size(), 1U);
 
-  std::string many = "GET / HTTP/1.1\r\nHost: h\r\n";
-  for (size_t i = 1; i < limits.header_fields; i++) {
-    many += "A: b\r\n";
-  }
-  EXPECT_EQ(read_all(many + "\r\n", 1000).requests.size(), 1U);
+    std::string many = "GET / HTTP/1.1\r\nHost: h\r\n";
+    for (size_t i = 1; i < limits.header_fields; i++) {
+        many += "A: b\r\n";
+    }
+    EXPECT_EQ(read_all(many + "\r\n", 1000).requests.size(), 1U);
 
-  std::string body(limits.body_bytes, 'b');
-  Outcome outcome = read_all(with_field("Content-Length: 65536", "POST") + body, 1000);
-  ASSERT_EQ(outcome.requests.size(), 1U);
-  EXPECT_EQ(outcome.requests[0].body, body);
+    std::string body(limits.body_bytes, 'b');
+    Outcome outcome = read_all(with_field("Content-Length: 65536", "POST") + body, 1000);
+    ASSERT_EQ(outcome.requests.size(), 1U);
+    EXPECT_EQ(outcome.requests[0].body, body);
 }
 
 TEST(RequestParserTest, LimitsTheSumOfTheChunks) {
-  std::string input = with_field("Transfer-Encoding: chunked", "POST");
-  for (int i = 0; i < 65; i++) {
-    input += "400\r\n" + std::string(1024, 'c') + "\r\n";
-  }
-  EXPECT_EQ(read_all(input, 4096).error_status, 413);
+    std::string input = with_field("Transfer-Encoding: chunked", "POST");
+    for (int i = 0; i < 65; i++) {
+        input += "400\r\n" + std::string(1024, 'c') + "\r\n";
+    }
+    EXPECT_EQ(read_all(input, 4096).error_status, 413);
 }
 
 TEST(RequestParserTest, RefusesALongBodyBeforeItArrives) {
-  RequestParser parser({});
-  HttpRequest request;
-  parser.feed(as_bytes(with_field("Content-Length: 1000000", "POST")));
-  EXPECT_EQ(parser.next(request), Status::kError);
-  EXPECT_EQ(parser.error().status, 413);
+    RequestParser parser({});
+    HttpRequest request;
+    parser.feed(as_bytes(with_field("Content-Length: 1000000", "POST")));
+    EXPECT_EQ(parser.next(request), Status::kError);
+    EXPECT_EQ(parser.error().status, 413);
 }
 
-// The last chunk in pieces of which the first holds less than five bytes: Beast's own assertion would end the process.
+// The last chunk in pieces of which the first holds less than five bytes: Beast's own assertion
+// would end the process.
 TEST(RequestParserTest, TakesTheLastChunkInTinyPieces) {
-  for (std::string_view chunks : {"0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "0\r\nA: b\r\n\r\n"}) {
-    std::string input = with_field("Transfer-Encoding: chunked", "POST") + std::string(chunks);
-    EXPECT_EQ(read_all(input, 1).requests.size(), 1U) << chunks;
-  }
+    for (std::string_view chunks : {"0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "0\r\nA: b\r\n\r\n"}) {
+        std::string input = with_field("Transfer-Encoding: chunked", "POST") + std::string(chunks);
+        EXPECT_EQ(read_all(input, 1).requests.size(), 1U) << chunks;
+    }
 }
 
 TEST(RequestParserTest, AsksForContinueOnce) {
-  RequestParser parser({});
-  HttpRequest request;
-  parser.feed(as_bytes(with_field("Expect: 100-Continue\r\nContent-Length: 3", "POST")));
-  ASSERT_EQ(parser.next(request), Status::kNeedMore);
-  EXPECT_TRUE(parser.take_expects_continue());
-  EXPECT_FALSE(parser.take_expects_continue());
-  parser.feed(as_bytes("abc"));
-  ASSERT_EQ(parser.next(request), Status::kRequest);
-  EXPECT_EQ(request.body, "abc");
+    RequestParser parser({});
+    HttpRequest request;
+    parser.feed(as_bytes(with_field("Expect: 100-Continue\r\nContent-Length: 3", "POST")));
+    ASSERT_EQ(parser.next(request), Status::kNeedMore);
+    EXPECT_TRUE(parser.take_expects_continue());
+    EXPECT_FALSE(parser.take_expects_continue());
+    parser.feed(as_bytes("abc"));
+    ASSERT_EQ(parser.next(request), Status::kRequest);
+    EXPECT_EQ(request.body, "abc");
 }
 
 TEST(RequestParserTest, AsksForContinueWhileTheBodyIsIncomplete) {
-  RequestParser parser({});
-  HttpRequest request;
-  parser.feed(as_bytes(with_field("Expect: 100-continue\r\nContent-Length: 3", "POST") + "ab"));
-  ASSERT_EQ(parser.next(request), Status::kNeedMore);
-  parser.feed({});
-  ASSERT_EQ(parser.next(request), Status::kNeedMore);
-  EXPECT_TRUE(parser.take_expects_continue()) << "the two bytes are consumed, the client may still wait";
-  parser.feed(as_bytes("c"));
-  EXPECT_EQ(parser.next(request), Status::kRequest);
-  EXPECT_FALSE(parser.take_expects_continue());
+    RequestParser parser({});
+    HttpRequest request;
+    parser.feed(as_bytes(with_field("Expect: 100-continue\r\nContent-Length: 3", "POST") + "ab"));
+    ASSERT_EQ(parser.next(request), Status::kNeedMore);
+    parser.feed({});
+    ASSERT_EQ(parser.next(request), Status::kNeedMore);
+    EXPECT_TRUE(parser.take_expects_continue())
+        << "the two bytes are consumed, the client may still wait";
+    parser.feed(as_bytes("c"));
+    EXPECT_EQ(parser.next(request), Status::kRequest);
+    EXPECT_FALSE(parser.take_expects_continue());
 }
 
 TEST(RequestParserTest, IgnoresAnExpectationInHttp10) {
-  EXPECT_EQ(read_all("GET / HTTP/1.0\r\nExpect: a-miracle\r\n\r\n", 100).requests.size(), 1U);
+    EXPECT_EQ(read_all("GET / HTTP/1.0\r\nExpect: a-miracle\r\n\r\n", 100).requests.size(), 1U);
 }
 
 TEST(RequestParserTest, GivesTheBytesAfterTheRequest) {
-  std::string input = "GET /live/a.flv HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n";
-  RequestParser parser({});
-  HttpRequest request;
-  parser.feed(as_bytes(input + "\x81\x85 frame"));
-  ASSERT_EQ(parser.next(request), Status::kRequest);
-  EXPECT_EQ(as_text(parser.take_unread()), "\x81\x85 frame");
-  EXPECT_TRUE(parser.take_unread().empty());
+    std::string input = "GET /live/a.flv HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n";
+    RequestParser parser({});
+    HttpRequest request;
+    parser.feed(as_bytes(input + "\x81\x85 frame"));
+    ASSERT_EQ(parser.next(request), Status::kRequest);
+    EXPECT_EQ(as_text(parser.take_unread()), "\x81\x85 frame");
+    EXPECT_TRUE(parser.take_unread().empty());
 }
 
 TEST(RequestParserTest, TakesAbsoluteTargets) {
-  HttpRequest request = only_request("GET http://other.example:81/a?b=c HTTP/1.1\r\nHost: h\r\n\r\n");
-  EXPECT_EQ(request.path, "/a");
-  EXPECT_EQ(request.host, "other.example:81");
+    HttpRequest request =
+        only_request("GET http://other.example:81/a?b=c HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(request.path, "/a");
+    EXPECT_EQ(request.host, "other.example:81");
 }
 
 TEST(RequestParserTest, DecidesAboutKeepAlive) {
-  EXPECT_TRUE(only_request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keep_alive);
-  EXPECT_FALSE(only_request("GET / HTTP/1.0\r\n\r\n").keep_alive);
-  EXPECT_FALSE(only_request(with_field("Connection: foo, Close")).keep_alive);
+    EXPECT_TRUE(only_request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keep_alive);
+    EXPECT_FALSE(only_request("GET / HTTP/1.0\r\n\r\n").keep_alive);
+    EXPECT_FALSE(only_request(with_field("Connection: foo, Close")).keep_alive);
 }
 
 TEST(RequestParserTest, StaysInErrorWhateverFollows) {
-  RequestParser parser({});
-  HttpRequest request;
-  parser.feed(as_bytes("\x01"));
-  EXPECT_EQ(parser.next(request), Status::kError);
-  parser.feed(as_bytes("GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
-  EXPECT_EQ(parser.next(request), Status::kError);
+    RequestParser parser({});
+    HttpRequest request;
+    parser.feed(as_bytes("\x01"));
+    EXPECT_EQ(parser.next(request), Status::kError);
+    parser.feed(as_bytes("GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+    EXPECT_EQ(parser.next(request), Status::kError);
 }
 
 TEST(RequestParserTest, IsIdleBetweenRequests) {
-  RequestParser parser({});
-  HttpRequest request;
-  EXPECT_FALSE(parser.in_request());
-  parser.feed(as_bytes("\r\n"));
-  EXPECT_EQ(parser.next(request), Status::kNeedMore);
-  EXPECT_FALSE(parser.in_request()) << "empty lines are no request";
-  parser.feed(as_bytes("G"));
-  EXPECT_EQ(parser.next(request), Status::kNeedMore);
-  EXPECT_TRUE(parser.in_request());
+    RequestParser parser({});
+    HttpRequest request;
+    EXPECT_FALSE(parser.in_request());
+    parser.feed(as_bytes("\r\n"));
+    EXPECT_EQ(parser.next(request), Status::kNeedMore);
+    EXPECT_FALSE(parser.in_request()) << "empty lines are no request";
+    parser.feed(as_bytes("G"));
+    EXPECT_EQ(parser.next(request), Status::kNeedMore);
+    EXPECT_TRUE(parser.in_request());
 }
 
 }  // namespace
