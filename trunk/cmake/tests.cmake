@@ -15,10 +15,11 @@ function(weir_test_binary name)
   endif()
 endfunction()
 
-weir_test_binary(weir-unit-tests FOLDERS base media proto stream bench
+weir_test_binary(weir-unit-tests FOLDERS base media proto stream bench/core
   DEPS weir_load_core weir_proto weir_stream GTest::gtest_main GTest::gmock)
 # Coroutine tests bring their own main (test/support/io_main.cc): the scheduler must be up before the first test.
-weir_test_binary(weir-component-tests FOLDERS io net session app support/io DEPS weir_app GTest::gtest GTest::gmock)
+weir_test_binary(weir-component-tests FOLDERS io net session app bench/run support/io
+  DEPS weir_app weir_load GTest::gtest GTest::gmock)
 
 # Fuzz targets: gcc replays the corpora; scripts/fuzz builds them with clang's libFuzzer.
 file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzz.cc)

@@ -1,4 +1,5 @@
-// weir-bench: the load client. Chooses the subcommand and starts the runtime; see doc/load-client.md.
+// weir-bench: the load client. Chooses the subcommand and starts the runtime; see
+// doc/load-client.md.
 #include <array>
 #include <cstdio>
 #include <string>
@@ -6,8 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/load/subcommand.h"
 #include "io/runtime.h"
+
+#include "bench/load/subcommand.h"
 
 namespace weir::load {
 namespace {
@@ -20,40 +22,42 @@ constexpr std::array<Subcommand, 4> kSubcommands = {{
 }};
 
 std::string usage() {
-  std::string out = "usage: weir-bench SUBCOMMAND [OPTIONS]\n\n";
-  for (const Subcommand& each : kSubcommands) {
-    out += fmt::format("  {:<14} {}\n", each.name, each.about);
-  }
-  return out + "\n'weir-bench SUBCOMMAND --help' lists its options. Exit code: 0 passed, 1 failed, 2 could not start.\n";
+    std::string out = "usage: weir-bench SUBCOMMAND [OPTIONS]\n\n";
+    for (const Subcommand& each : kSubcommands) {
+        out += fmt::format("  {:<14} {}\n", each.name, each.about);
+    }
+    return out +
+           "\n'weir-bench SUBCOMMAND --help' lists its options. Exit code: 0 passed, 1 failed, 2 "
+           "could not start.\n";
 }
 
 int run(std::span<const char* const> arguments) {
-  if (arguments.empty()) {
-    fmt::print(stderr, "{}", usage());
-    return kExitUsage;
-  }
-  std::string_view name = arguments[0];
-  if (name == "--help" || name == "-h") {
-    fmt::print("{}", usage());
-    return kExitPassed;
-  }
-  for (const Subcommand& each : kSubcommands) {
-    if (each.name == name) {
-      if (Error error = io::init_runtime()) {
-        fmt::print(stderr, "weir-bench: {}\n", error.message());
+    if (arguments.empty()) {
+        fmt::print(stderr, "{}", usage());
         return kExitUsage;
-      }
-      return each.run(arguments.subspan(1));
     }
-  }
-  fmt::print(stderr, "weir-bench: unknown subcommand '{}'\n{}", name, usage());
-  return kExitUsage;
+    std::string_view name = arguments[0];
+    if (name == "--help" || name == "-h") {
+        fmt::print("{}", usage());
+        return kExitPassed;
+    }
+    for (const Subcommand& each : kSubcommands) {
+        if (each.name == name) {
+            if (Error error = io::init_runtime()) {
+                fmt::print(stderr, "weir-bench: {}\n", error.message());
+                return kExitUsage;
+            }
+            return each.run(arguments.subspan(1));
+        }
+    }
+    fmt::print(stderr, "weir-bench: unknown subcommand '{}'\n{}", name, usage());
+    return kExitUsage;
 }
 
 }  // namespace
 }  // namespace weir::load
 
 int main(int count, char** arguments) {
-  std::span<const char* const> all(arguments, static_cast<size_t>(count));
-  return weir::load::run(all.subspan(count > 0 ? 1 : 0));
+    std::span<const char* const> all(arguments, static_cast<size_t>(count));
+    return weir::load::run(all.subspan(count > 0 ? 1 : 0));
 }

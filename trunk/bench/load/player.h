@@ -4,60 +4,61 @@
 #include <cstdint>
 #include <memory>
 
+#include "io/reactor.h"
+#include "io/tcp.h"
+
 #include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
 #include "bench/load/run_control.h"
-#include "io/reactor.h"
-#include "io/tcp.h"
 
 namespace weir::load {
 
 // What players tell their run. Called from event handlers: must not yield.
 class PlayerListener {
- public:
-  virtual void player_broke(const std::string& why) = 0;
-  virtual void player_got_media() = 0;
+  public:
+    virtual void player_broke(const std::string& why) = 0;
+    virtual void player_got_media() = 0;
 
-  // Stopped reading by budget though there is more: call read() again from a coroutine.
-  virtual void player_has_more(class Player& player) = 0;
+    // Stopped reading by budget though there is more: call read() again from a coroutine.
+    virtual void player_has_more(class Player& player) = 0;
 
- protected:
-  ~PlayerListener() = default;
+  protected:
+    ~PlayerListener() = default;
 };
 
 class Player final : private io::EventHandler {
- public:
-  Player(PlayerListener& listener, RunTotals& totals, std::span<uint8_t> buffer, uint32_t stream)
-      : listener_(listener), buffer_(buffer), check_(totals, stream) {}
+  public:
+    Player(PlayerListener& listener, RunTotals& totals, std::span<uint8_t> buffer, uint32_t stream)
+        : listener_(listener), buffer_(buffer), check_(totals, stream) {}
 
-  // Takes the connection over; requests go out and events come in from now on.
-  void attach(std::unique_ptr<io::TcpStream> stream, std::unique_ptr<PlayClient> client);
+    // Takes the connection over; requests go out and events come in from now on.
+    void attach(std::unique_ptr<io::TcpStream> stream, std::unique_ptr<PlayClient> client);
 
-  // Reads what is there, within a budget.
-  void read();
+    // Reads what is there, within a budget.
+    void read();
 
-  void close();
+    void close();
 
-  bool connected() const { return stream_ != nullptr; }
+    bool connected() const { return stream_ != nullptr; }
 
-  bool started() const { return started_; }
+    bool started() const { return started_; }
 
-  PlayerCheck& check() { return check_; }
+    PlayerCheck& check() { return check_; }
 
-  const PlayerCheck& check() const { return check_; }
+    const PlayerCheck& check() const { return check_; }
 
- private:
-  void on_ready(uint8_t ready) override;
-  bool flush();
-  void fail(const std::string& why);
+  private:
+    void on_ready(uint8_t ready) override;
+    bool flush();
+    void fail(const std::string& why);
 
-  PlayerListener& listener_;
-  std::span<uint8_t> buffer_;  // shared by all players
-  std::unique_ptr<io::TcpStream> stream_;
-  std::unique_ptr<PlayClient> client_;
-  PlayerCheck check_;
-  bool started_ = false;
-  bool has_media_ = false;
+    PlayerListener& listener_;
+    std::span<uint8_t> buffer_;  // shared by all players
+    std::unique_ptr<io::TcpStream> stream_;
+    std::unique_ptr<PlayClient> client_;
+    PlayerCheck check_;
+    bool started_ = false;
+    bool has_media_ = false;
 };
 
 }  // namespace weir::load

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "bench/load/core/synthetic.h"
-#include "bench/load/run_control.h"
 #include "proto/amf/amf0.h"
 #include "proto/rtmp/client_session.h"
 #include "proto/rtmp/handshake.h"
+
+#include "bench/load/core/synthetic.h"
+#include "bench/load/run_control.h"
 
 namespace weir::load {
 namespace {
@@ -15,245 +16,260 @@ namespace {
 constexpr Millis kWriteTimeout{10'000};
 constexpr Millis kStopTimeout{2'000};
 constexpr size_t kReadSize = 4096;
-// Frames are due at moments; waiting is in whole milliseconds. What is due within this is sent along.
+// Frames are due at moments; waiting is in whole milliseconds. What is due within this is sent
+// along.
 constexpr uint64_t kEarlyUs = 500;
 
 Bytes metadata(const StreamShape& shape) {
-  Bytes out;
-  amf::Writer writer(out);
-  writer.string("onMetaData").begin_ecma_array(shape.audio_bits_per_second > 0 ? 8 : 5);
-  writer.key("width").number(kPictureWidth);
-  writer.key("height").number(kPictureHeight);
-  writer.key("framerate").number(shape.fps);
-  writer.key("videocodecid").number(7);
-  writer.key("videodatarate").number(static_cast<double>(shape.bits_per_second - shape.audio_bits_per_second) / 1000);
-  if (shape.audio_bits_per_second > 0) {
-    writer.key("audiocodecid").number(10);
-    writer.key("audiosamplerate").number(kAudioRate);
-    writer.key("audiodatarate").number(static_cast<double>(shape.audio_bits_per_second) / 1000);
-  }
-  writer.end_object();
-  return out;
+    Bytes out;
+    amf::Writer writer(out);
+    writer.string("onMetaData").begin_ecma_array(shape.audio_bits_per_second > 0 ? 8 : 5);
+    writer.key("width").number(kPictureWidth);
+    writer.key("height").number(kPictureHeight);
+    writer.key("framerate").number(shape.fps);
+    writer.key("videocodecid").number(7);
+    writer.key("videodatarate")
+        .number(static_cast<double>(shape.bits_per_second - shape.audio_bits_per_second) / 1000);
+    if (shape.audio_bits_per_second > 0) {
+        writer.key("audiocodecid").number(10);
+        writer.key("audiosamplerate").number(kAudioRate);
+        writer.key("audiodatarate").number(static_cast<double>(shape.audio_bits_per_second) / 1000);
+    }
+    writer.end_object();
+    return out;
 }
 
 uint32_t random_epoch() {
-  std::array<uint8_t, 4> bytes{};
-  system_random().fill(bytes);
-  return ByteReader(bytes).u32();
+    std::array<uint8_t, 4> bytes{};
+    system_random().fill(bytes);
+    return ByteReader(bytes).u32();
 }
 
 }  // namespace
 
 void StreamOptions::add_to(OptionTable& table, std::string_view rate_name) {
-  table.bit_rate(rate_name, "bit rate of each stream, audio included", shape.bits_per_second);
-  table.bit_rate("--audio", "of it audio; 0 for none", shape.audio_bits_per_second);
-  table.count("--fps", "frames per second", shape.fps, 1, 240);
-  table.count("--gop", "frames from key frame to key frame", shape.gop, 1, 10'000);
+    table.bit_rate(rate_name, "bit rate of each stream, audio included", shape.bits_per_second);
+    table.bit_rate("--audio", "of it audio; 0 for none", shape.audio_bits_per_second);
+    table.count("--fps", "frames per second", shape.fps, 1, 240);
+    table.count("--gop", "frames from key frame to key frame", shape.gop, 1, 10'000);
 }
 
 class Publisher {
- public:
-  enum class State : uint8_t { kWaiting, kPublishing, kFailed, kStopped };
+  public:
+    enum class State : uint8_t { kWaiting, kPublishing, kFailed, kStopped };
 
-  Publisher(const BitratePlan& plan, const Url& url, uint32_t number, PublishTotals& totals, io::Signal& changed)
-      : plan_(plan), url_(url), number_(number), totals_(totals), changed_(changed) {}
+    Publisher(const BitratePlan& plan,
+              const Url& url,
+              uint32_t number,
+              PublishTotals& totals,
+              io::Signal& changed)
+        : plan_(plan), url_(url), number_(number), totals_(totals), changed_(changed) {}
 
-  State state() const { return state_; }
+    State state() const { return state_; }
 
-  const std::string& failure() const { return failure_; }
+    const std::string& failure() const { return failure_; }
 
-  void ask_to_stop() { stop_ = true; }
+    void ask_to_stop() { stop_ = true; }
 
-  // Yields. The whole life: connects, publishes until asked to stop or something fails.
-  void run(const io::SocketAddress& address, io::Deadline begin, Millis connect_timeout) {
-    if (Error error = io::sleep_until(begin)) {
-      return;
-    }
-    Error error = connect(address, io::Deadline::after(connect_timeout));
-    if (!error) {
-      enter(State::kPublishing);
-      error = publish();
-    }
-    if (error && failure_.empty()) {
-      failure_ = error.message();
-    }
-    enter(failure_.empty() || stop_ ? State::kStopped : State::kFailed);
-    stream_.reset();
-  }
-
- private:
-  void enter(State state) {
-    state_ = state;
-    changed_.notify_all();
-  }
-
-  Error connect(const io::SocketAddress& address, io::Deadline deadline) {
-    SourceAddresses sources(address);
-    WEIR_TRY_ASSIGN(stream_, io::TcpStream::connect(address, deadline, sources.of(number_)));
-    rtmp::ClientHandshake handshake(system_random());
-    Bytes buffer(kReadSize);
-    ByteSpan unread;
-    while (!handshake.done()) {
-      WEIR_TRY(stream_->write_all(handshake.take_output(), deadline));
-      if (unread.empty()) {
-        WEIR_TRY_ASSIGN(size_t size, stream_->read_some(buffer, deadline));
-        unread = ByteSpan(buffer).first(size);
-      }
-      WEIR_TRY_ASSIGN(size_t used, handshake.feed(unread));
-      unread = unread.subspan(used);
-    }
-    WEIR_TRY(stream_->write_all(handshake.take_output(), deadline));
-    rtmp::ClientOptions options;
-    options.role = rtmp::ClientRole::kPublish;
-    options.app = url_.app;
-    options.tc_url = fmt::format("rtmp://{}/{}", url_.authority(), url_.app);
-    options.stream = url_.stream;
-    session_ = std::make_unique<rtmp::ClientSession>(std::move(options));
-    for (;;) {
-      WEIR_TRY(feed(unread));
-      WEIR_TRY(flush(deadline));
-      if (session_->started()) {
-        return {};
-      }
-      WEIR_TRY_ASSIGN(size_t size, stream_->read_some(buffer, deadline));
-      unread = ByteSpan(buffer).first(size);
-    }
-  }
-
-  // What the server says; nothing of it matters but an end.
-  Error feed(ByteSpan bytes) {
-    rtmp::ClientEvent event;
-    do {
-      bytes = bytes.subspan(session_->feed(bytes));
-      while (session_->next_event(event)) {
-      }
-      if (session_->failed()) {
-        return session_->take_error();
-      }
-    } while (!bytes.empty());
-    return {};
-  }
-
-  Error flush(io::Deadline deadline) {
-    if (!session_->has_output()) {
-      return {};
-    }
-    Bytes out = session_->take_output();
-    return stream_->write_all(out, deadline);
-  }
-
-  Error publish() {
-    io::Coroutine reader;
-    WEIR_TRY_ASSIGN(reader, io::Coroutine::spawn("publisher-reader", io::StackSize::kNormal, [this] { read_on(); }));
-    Error error = send_frames();
-    if (!error) {
-      session_->stop();
-      error = flush(io::Deadline::after(kStopTimeout));
-    }
-    reader.interrupt();
-    reader.join();
-    return error;
-  }
-
-  void read_on() {
-    Bytes buffer(kReadSize);
-    for (;;) {
-      auto size = stream_->read_some(buffer, io::Deadline::forever());  // ended by publish()
-      Error error = size.ok() ? feed(ByteSpan(buffer).first(*size)) : size.take_error();
-      if (error) {
-        if (error.code() != ErrorCode::kInterrupted && !stop_) {
-          failure_ = error.message();
-          stream_->shutdown();
+    // Yields. The whole life: connects, publishes until asked to stop or something fails.
+    void run(const io::SocketAddress& address, io::Deadline begin, Millis connect_timeout) {
+        if (Error error = io::sleep_until(begin)) {
+            return;
         }
-        return;
-      }
+        Error error = connect(address, io::Deadline::after(connect_timeout));
+        if (!error) {
+            enter(State::kPublishing);
+            error = publish();
+        }
+        if (error && failure_.empty()) {
+            failure_ = error.message();
+        }
+        enter(failure_.empty() || stop_ ? State::kStopped : State::kFailed);
+        stream_.reset();
     }
-  }
 
-  Error send_frames() {
-    epoch_ = random_epoch();
-    session_->send_media(media::TrackKind::kData, 0, metadata(plan_.shape()));
-    session_->send_media(media::TrackKind::kVideo, 0, video_config());
-    if (plan_.has_audio()) {
-      session_->send_media(media::TrackKind::kAudio, 0, audio_config());
+  private:
+    void enter(State state) {
+        state_ = state;
+        changed_.notify_all();
     }
-    uint64_t origin_us = now_ns() / 1000;
-    while (!stop_) {
-      uint64_t passed = now_ns() / 1000 - origin_us;
-      while (next_due_us() <= passed + kEarlyUs) {
-        totals_.lag.add(passed - std::min(passed, next_due_us()));
-        send_next();
-      }
-      WEIR_TRY(flush(io::Deadline::after(kWriteTimeout)));
-      uint64_t due = origin_us + next_due_us();
-      WEIR_TRY(io::sleep_until(io::Deadline::at(MonoTime(Micros(static_cast<int64_t>(due))))));
+
+    Error connect(const io::SocketAddress& address, io::Deadline deadline) {
+        SourceAddresses sources(address);
+        WEIR_TRY_ASSIGN(stream_, io::TcpStream::connect(address, deadline, sources.of(number_)));
+        rtmp::ClientHandshake handshake(system_random());
+        Bytes buffer(kReadSize);
+        ByteSpan unread;
+        while (!handshake.done()) {
+            WEIR_TRY(stream_->write_all(handshake.take_output(), deadline));
+            if (unread.empty()) {
+                WEIR_TRY_ASSIGN(size_t size, stream_->read_some(buffer, deadline));
+                unread = ByteSpan(buffer).first(size);
+            }
+            WEIR_TRY_ASSIGN(size_t used, handshake.feed(unread));
+            unread = unread.subspan(used);
+        }
+        WEIR_TRY(stream_->write_all(handshake.take_output(), deadline));
+        rtmp::ClientOptions options;
+        options.role = rtmp::ClientRole::kPublish;
+        options.app = url_.app;
+        options.tc_url = fmt::format("rtmp://{}/{}", url_.authority(), url_.app);
+        options.stream = url_.stream;
+        session_ = std::make_unique<rtmp::ClientSession>(std::move(options));
+        for (;;) {
+            WEIR_TRY(feed(unread));
+            WEIR_TRY(flush(deadline));
+            if (session_->started()) {
+                return {};
+            }
+            WEIR_TRY_ASSIGN(size_t size, stream_->read_some(buffer, deadline));
+            unread = ByteSpan(buffer).first(size);
+        }
     }
-    return {};
-  }
 
-  bool audio_is_next() const {
-    return plan_.has_audio() && plan_.audio_due_us(audio_sequence_) < plan_.video_due_us(video_sequence_);
-  }
-
-  uint64_t next_due_us() const {
-    return audio_is_next() ? plan_.audio_due_us(audio_sequence_) : plan_.video_due_us(video_sequence_);
-  }
-
-  void send_next() {
-    Stamp stamp;
-    stamp.stream = number_;
-    stamp.epoch = epoch_;
-    stamp.send_ns = now_ns();
-    if (audio_is_next()) {
-      stamp.sequence = audio_sequence_;
-      build_audio(frame_, plan_.audio_size(audio_sequence_), stamp);
-      session_->send_media(media::TrackKind::kAudio, plan_.audio_time_ms(audio_sequence_), frame_);
-      audio_sequence_++;
-    } else {
-      stamp.sequence = video_sequence_;
-      stamp.place = static_cast<uint16_t>(video_sequence_ % plan_.shape().gop);
-      build_video(frame_, plan_.video_size(video_sequence_), stamp);
-      session_->send_media(media::TrackKind::kVideo, plan_.video_time_ms(video_sequence_), frame_);
-      video_sequence_++;
+    // What the server says; nothing of it matters but an end.
+    Error feed(ByteSpan bytes) {
+        rtmp::ClientEvent event;
+        do {
+            bytes = bytes.subspan(session_->feed(bytes));
+            while (session_->next_event(event)) {
+            }
+            if (session_->failed()) {
+                return session_->take_error();
+            }
+        } while (!bytes.empty());
+        return {};
     }
-    totals_.frames++;
-    totals_.bytes += frame_.size();
-  }
 
-  const BitratePlan& plan_;
-  Url url_;
-  uint32_t number_;
-  uint32_t epoch_ = 0;
-  uint32_t video_sequence_ = 0;
-  uint32_t audio_sequence_ = 0;
-  PublishTotals& totals_;
-  io::Signal& changed_;
-  std::unique_ptr<io::TcpStream> stream_;
-  std::unique_ptr<rtmp::ClientSession> session_;
-  Bytes frame_;
-  std::string failure_;
-  State state_ = State::kWaiting;
-  bool stop_ = false;
+    Error flush(io::Deadline deadline) {
+        if (!session_->has_output()) {
+            return {};
+        }
+        Bytes out = session_->take_output();
+        return stream_->write_all(out, deadline);
+    }
+
+    Error publish() {
+        io::Coroutine reader;
+        WEIR_TRY_ASSIGN(reader, io::Coroutine::spawn("publisher-reader", io::StackSize::kNormal,
+                                                     [this] { read_on(); }));
+        Error error = send_frames();
+        if (!error) {
+            session_->stop();
+            error = flush(io::Deadline::after(kStopTimeout));
+        }
+        reader.interrupt();
+        reader.join();
+        return error;
+    }
+
+    void read_on() {
+        Bytes buffer(kReadSize);
+        for (;;) {
+            auto size = stream_->read_some(buffer, io::Deadline::forever());  // ended by publish()
+            Error error = size.ok() ? feed(ByteSpan(buffer).first(*size)) : size.take_error();
+            if (error) {
+                if (error.code() != ErrorCode::kInterrupted && !stop_) {
+                    failure_ = error.message();
+                    stream_->shutdown();
+                }
+                return;
+            }
+        }
+    }
+
+    Error send_frames() {
+        epoch_ = random_epoch();
+        session_->send_media(media::TrackKind::kData, 0, metadata(plan_.shape()));
+        session_->send_media(media::TrackKind::kVideo, 0, video_config());
+        if (plan_.has_audio()) {
+            session_->send_media(media::TrackKind::kAudio, 0, audio_config());
+        }
+        uint64_t origin_us = now_ns() / 1000;
+        while (!stop_) {
+            uint64_t passed = now_ns() / 1000 - origin_us;
+            while (next_due_us() <= passed + kEarlyUs) {
+                totals_.lag.add(passed - std::min(passed, next_due_us()));
+                send_next();
+            }
+            WEIR_TRY(flush(io::Deadline::after(kWriteTimeout)));
+            uint64_t due = origin_us + next_due_us();
+            WEIR_TRY(
+                io::sleep_until(io::Deadline::at(MonoTime(Micros(static_cast<int64_t>(due))))));
+        }
+        return {};
+    }
+
+    bool audio_is_next() const {
+        return plan_.has_audio() &&
+               plan_.audio_due_us(audio_sequence_) < plan_.video_due_us(video_sequence_);
+    }
+
+    uint64_t next_due_us() const {
+        return audio_is_next() ? plan_.audio_due_us(audio_sequence_)
+                               : plan_.video_due_us(video_sequence_);
+    }
+
+    void send_next() {
+        Stamp stamp;
+        stamp.stream = number_;
+        stamp.epoch = epoch_;
+        stamp.send_ns = now_ns();
+        if (audio_is_next()) {
+            stamp.sequence = audio_sequence_;
+            build_audio(frame_, plan_.audio_size(audio_sequence_), stamp);
+            session_->send_media(media::TrackKind::kAudio, plan_.audio_time_ms(audio_sequence_),
+                                 frame_);
+            audio_sequence_++;
+        } else {
+            stamp.sequence = video_sequence_;
+            stamp.place = static_cast<uint16_t>(video_sequence_ % plan_.shape().gop);
+            build_video(frame_, plan_.video_size(video_sequence_), stamp);
+            session_->send_media(media::TrackKind::kVideo, plan_.video_time_ms(video_sequence_),
+                                 frame_);
+            video_sequence_++;
+        }
+        totals_.frames++;
+        totals_.bytes += frame_.size();
+    }
+
+    const BitratePlan& plan_;
+    Url url_;
+    uint32_t number_;
+    uint32_t epoch_ = 0;
+    uint32_t video_sequence_ = 0;
+    uint32_t audio_sequence_ = 0;
+    PublishTotals& totals_;
+    io::Signal& changed_;
+    std::unique_ptr<io::TcpStream> stream_;
+    std::unique_ptr<rtmp::ClientSession> session_;
+    Bytes frame_;
+    std::string failure_;
+    State state_ = State::kWaiting;
+    bool stop_ = false;
 };
 
-Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string& url, const StreamOptions& options) {
-  if (options.streams > 1 && !has_number(url)) {
-    return make_error(ErrorCode::kMalformed, "{} streams need a URL with %d for their number, found '{}'",
-                      options.streams, url);
-  }
-  WEIR_TRY_ASSIGN(BitratePlan plan, BitratePlan::create(options.shape));
-  WEIR_TRY_ASSIGN(Url first, parse_url(numbered(url, 0)));
-  if (first.scheme != "rtmp") {
-    return make_error(ErrorCode::kUnsupported, "'{}': publishing needs an rtmp:// URL", url);
-  }
-  WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
-  std::unique_ptr<PublisherGroup> group(new PublisherGroup(plan, address));  // NOLINT: private constructor
-  for (uint32_t i = 0; i < options.streams; i++) {
-    WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
-    group->publishers_.push_back(
-        std::make_unique<Publisher>(group->plan_, each, i, group->totals_, group->changed_));
-  }
-  return group;
+Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string& url,
+                                                               const StreamOptions& options) {
+    if (options.streams > 1 && !has_number(url)) {
+        return make_error(ErrorCode::kMalformed,
+                          "{} streams need a URL with %d for their number, found '{}'",
+                          options.streams, url);
+    }
+    WEIR_TRY_ASSIGN(BitratePlan plan, BitratePlan::create(options.shape));
+    WEIR_TRY_ASSIGN(Url first, parse_url(numbered(url, 0)));
+    if (first.scheme != "rtmp") {
+        return make_error(ErrorCode::kUnsupported, "'{}': publishing needs an rtmp:// URL", url);
+    }
+    WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
+    // lint: allow-new - private constructor
+    std::unique_ptr<PublisherGroup> group(new PublisherGroup(plan, address));
+    for (uint32_t i = 0; i < options.streams; i++) {
+        WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
+        group->publishers_.push_back(
+            std::make_unique<Publisher>(group->plan_, each, i, group->totals_, group->changed_));
+    }
+    return group;
 }
 
 PublisherGroup::PublisherGroup(const BitratePlan& plan, const io::SocketAddress& address)
@@ -262,71 +278,79 @@ PublisherGroup::PublisherGroup(const BitratePlan& plan, const io::SocketAddress&
 PublisherGroup::~PublisherGroup() = default;
 
 Error PublisherGroup::start(Millis ramp, Millis connect_timeout) {
-  MonoTime now = MonoClock::now();
-  for (size_t i = 0; i < publishers_.size(); i++) {
-    Publisher* each = publishers_[i].get();
-    auto share = static_cast<double>(i) / static_cast<double>(publishers_.size());
-    io::Deadline begin = io::Deadline::at(now + Micros(static_cast<int64_t>(share * 1000 * static_cast<double>(ramp.count()))));
-    WEIR_TRY(tasks_.spawn("publisher", io::StackSize::kNormal, [this, each, begin, connect_timeout] {
-      each->run(address_, begin, connect_timeout);
-    }));
-  }
-  return {};
+    MonoTime now = MonoClock::now();
+    for (size_t i = 0; i < publishers_.size(); i++) {
+        Publisher* each = publishers_[i].get();
+        auto share = static_cast<double>(i) / static_cast<double>(publishers_.size());
+        io::Deadline begin = io::Deadline::at(
+            now + Micros(static_cast<int64_t>(share * 1000 * static_cast<double>(ramp.count()))));
+        WEIR_TRY(tasks_.spawn(
+            "publisher", io::StackSize::kNormal,
+            [this, each, begin, connect_timeout] { each->run(address_, begin, connect_timeout); }));
+    }
+    return {};
 }
 
 Error PublisherGroup::wait_started(io::Deadline deadline) {
-  while (started() < size()) {
-    if (failed() > 0) {
-      return make_error(ErrorCode::kDenied, "{}", first_failure());
+    while (started() < size()) {
+        if (failed() > 0) {
+            return make_error(ErrorCode::kDenied, "{}", first_failure());
+        }
+        if (Error error = changed_.wait_until(deadline)) {
+            return error.code() == ErrorCode::kTimeout
+                       ? make_error(ErrorCode::kTimeout,
+                                    "the server at {} did not let it publish in time",
+                                    address_.to_string())
+                       : std::move(error);
+        }
     }
-    WEIR_TRY(changed_.wait_until(deadline));
-  }
-  return {};
+    return {};
 }
 
 void PublisherGroup::stop() {
-  for (auto& each : publishers_) {
-    each->ask_to_stop();
-  }
-  if (Error error = tasks_.join_all(io::Deadline::after(kStopTimeout))) {
-    tasks_.interrupt_all();
-    if (Error second = tasks_.join_all(io::Deadline::forever())) {  // interrupted ones return promptly
-      complain(second.message());
+    for (auto& each : publishers_) {
+        each->ask_to_stop();
     }
-  }
+    if (Error error = tasks_.join_all(io::Deadline::after(kStopTimeout))) {
+        tasks_.interrupt_all();
+        if (Error second =
+                tasks_.join_all(io::Deadline::forever())) {  // interrupted ones return promptly
+            complain(second.message());
+        }
+    }
 }
 
 size_t PublisherGroup::started() const {
-  return static_cast<size_t>(std::count_if(publishers_.begin(), publishers_.end(), [](const auto& each) {
-    return each->state() == Publisher::State::kPublishing;
-  }));
+    return static_cast<size_t>(std::count_if(
+        publishers_.begin(), publishers_.end(),
+        [](const auto& each) { return each->state() == Publisher::State::kPublishing; }));
 }
 
 size_t PublisherGroup::failed() const {
-  return static_cast<size_t>(std::count_if(publishers_.begin(), publishers_.end(), [](const auto& each) {
-    return each->state() == Publisher::State::kFailed;
-  }));
+    return static_cast<size_t>(
+        std::count_if(publishers_.begin(), publishers_.end(),
+                      [](const auto& each) { return each->state() == Publisher::State::kFailed; }));
 }
 
 std::string PublisherGroup::first_failure() const {
-  for (const auto& each : publishers_) {
-    if (each->state() == Publisher::State::kFailed) {
-      return each->failure();
+    for (const auto& each : publishers_) {
+        if (each->state() == Publisher::State::kFailed) {
+            return each->failure();
+        }
     }
-  }
-  return {};
+    return {};
 }
 
 void PublisherGroup::add_to(Report& report, double window_seconds) const {
-  ReportSection& section = report.section("publishers", "publishers");
-  section.count("asked", "asked for", size());
-  section.count("failed", "failed", failed());
-  section.count("frames", "frames sent", totals_.frames);
-  double rate = window_seconds > 0 ? static_cast<double>(totals_.bytes) * 8 / window_seconds : 0;
-  section.rate("bits_per_second", "media sent", rate);
-  section.distribution("lag_ms", "behind schedule", totals_.lag);
-  report.expect("publishers", failed() == 0, "every publisher keeps publishing",
-                fmt::format("{} of {} failed: {}", failed(), size(), first_failure()));
+    ReportSection& section = report.section("publishers", "publishers");
+    section.count("asked", "asked for", size());
+    section.count("failed", "failed", failed());
+    section.count("frames", "frames sent", totals_.frames);
+    double rate = window_seconds > 0 ? static_cast<double>(totals_.bytes) * 8 / window_seconds : 0;
+    section.rate("bits_per_second", "media sent", rate);
+    section.distribution("lag_ms", "behind schedule", totals_.lag);
+    report.expect("publishers", failed() == 0, "every publisher keeps publishing",
+                  fmt::format("{} of {} failed: {}", failed(), size(), first_failure()));
 }
 
 }  // namespace weir::load

@@ -6,75 +6,78 @@
 #include <string>
 #include <vector>
 
+#include "io/coroutine.h"
+#include "io/tcp.h"
+
 #include "bench/load/core/bitrate_plan.h"
 #include "bench/load/core/histogram.h"
 #include "bench/load/core/options.h"
 #include "bench/load/core/report.h"
 #include "bench/load/core/units.h"
-#include "io/coroutine.h"
-#include "io/tcp.h"
 
 namespace weir::load {
 
 // Options about the stream itself.
 struct StreamOptions {
-  StreamShape shape;
-  uint32_t streams = 1;
+    StreamShape shape;
+    uint32_t streams = 1;
 
-  // `rate_name`: what the option of the bit rate is called.
-  void add_to(OptionTable& table, std::string_view rate_name);
+    // `rate_name`: what the option of the bit rate is called.
+    void add_to(OptionTable& table, std::string_view rate_name);
 };
 
 struct PublishTotals {
-  Histogram lag;  // microseconds behind the schedule when a frame was made
-  uint64_t frames = 0;
-  uint64_t bytes = 0;  // of media messages
+    Histogram lag;  // microseconds behind the schedule when a frame was made
+    uint64_t frames = 0;
+    uint64_t bytes = 0;  // of media messages
 };
 
 class Publisher;
 
 class PublisherGroup {
- public:
-  // Publishes `streams` streams to the URL, whose "%d" is the number of the stream. kMalformed: no "%d" though there
-  // are several.
-  static Result<std::unique_ptr<PublisherGroup>> create(const std::string& url, const StreamOptions& options);
-  ~PublisherGroup();  // stop() must have been called if start() was
-  PublisherGroup(const PublisherGroup&) = delete;
-  PublisherGroup& operator=(const PublisherGroup&) = delete;
+  public:
+    // Publishes `streams` streams to the URL, whose "%d" is the number of the stream. kMalformed:
+    // no "%d" though there are several.
+    static Result<std::unique_ptr<PublisherGroup>> create(const std::string& url,
+                                                          const StreamOptions& options);
+    ~PublisherGroup();  // stop() must have been called if start() was
+    PublisherGroup(const PublisherGroup&) = delete;
+    PublisherGroup& operator=(const PublisherGroup&) = delete;
 
-  // Starts all of them, spread evenly over `ramp`.
-  Error start(Millis ramp, Millis connect_timeout);
+    // Starts all of them, spread evenly over `ramp`.
+    Error start(Millis ramp, Millis connect_timeout);
 
-  // Yields. Until each has started or failed, or the deadline passed (kTimeout), or one failed (its error).
-  Error wait_started(io::Deadline deadline);
+    // Yields. Until each has started or failed, or the deadline passed (kTimeout), or one failed
+    // (its error).
+    Error wait_started(io::Deadline deadline);
 
-  // Yields. Unpublishes and ends them all.
-  void stop();
+    // Yields. Unpublishes and ends them all.
+    void stop();
 
-  size_t size() const { return publishers_.size(); }
+    size_t size() const { return publishers_.size(); }
 
-  size_t started() const;  // now publishing
-  size_t failed() const;
+    size_t started() const;  // now publishing
+    size_t failed() const;
 
-  // Why the first one failed; empty when none did.
-  std::string first_failure() const;
+    // Why the first one failed; empty when none did.
+    std::string first_failure() const;
 
-  const PublishTotals& totals() const { return totals_; }
+    const PublishTotals& totals() const { return totals_; }
 
-  // Forgets what was counted: the measured window begins.
-  void reset_totals() { totals_ = PublishTotals(); }
+    // Forgets what was counted: the measured window begins.
+    void reset_totals() { totals_ = PublishTotals(); }
 
-  void add_to(Report& report, double window_seconds) const;
+    void add_to(Report& report, double window_seconds) const;
 
- private:
-  PublisherGroup(const BitratePlan& plan, const io::SocketAddress& address);
+  private:
+    PublisherGroup(const BitratePlan& plan, const io::SocketAddress& address);
 
-  BitratePlan plan_;
-  io::SocketAddress address_;
-  PublishTotals totals_;
-  std::vector<std::unique_ptr<Publisher>> publishers_;
-  io::TaskGroup tasks_;
-  io::Signal changed_;
+    BitratePlan plan_;
+    io::SocketAddress address_;
+    PublishTotals totals_;
+    std::vector<std::unique_ptr<Publisher>> publishers_;
+    io::TaskGroup tasks_;
+    io::Signal changed_;
 };
 
 }  // namespace weir::load

@@ -11,74 +11,80 @@ namespace {
 constexpr Millis kTick{1'000};
 
 struct PublishOptions {
-  RunOptions run;
-  StreamOptions stream;
-  Millis ramp{0};
-  std::string url = "rtmp://127.0.0.1:1935/live/livestream";
+    RunOptions run;
+    StreamOptions stream;
+    Millis ramp{0};
+    std::string url = "rtmp://127.0.0.1:1935/live/livestream";
 };
 
 Error run(const PublishOptions& options, int& exit_code) {
-  WEIR_TRY(ensure_descriptors(options.stream.streams));
-  WEIR_TRY_ASSIGN(auto control, RunControl::create(options.run));
-  WEIR_TRY_ASSIGN(UsageProbe usage, UsageProbe::create(options.run.server_pid));
-  WEIR_TRY_ASSIGN(auto group, PublisherGroup::create(options.url, options.stream));
-  WEIR_TRY(group->start(options.ramp, options.run.connect_timeout));
-  io::Deadline connected = io::Deadline::after(options.ramp + 2 * options.run.connect_timeout);
-  while (group->started() + group->failed() < group->size() && !connected.passed() && control->wait_for(Millis(50))) {
-    control->progress(fmt::format("connecting: {} publishing, {} failed", group->started(), group->failed()));
-  }
-  uint64_t begin = now_ns();
-  usage.window_begins();
-  group->reset_totals();
-  bool endless = options.run.duration == Millis(0);
-  io::Deadline end = endless ? io::Deadline::forever() : io::Deadline::after(options.run.duration);
-  while (!end.passed() && !control->stopped()) {
-    if (group->started() == 0) {
-      control->stop("no publisher is left");
-      break;
+    WEIR_TRY(ensure_descriptors(options.stream.streams));
+    WEIR_TRY_ASSIGN(auto control, RunControl::create(options.run));
+    WEIR_TRY_ASSIGN(UsageProbe usage, UsageProbe::create(options.run.server_pid));
+    WEIR_TRY_ASSIGN(auto group, PublisherGroup::create(options.url, options.stream));
+    WEIR_TRY(group->start(options.ramp, options.run.connect_timeout));
+    io::Deadline connected = io::Deadline::after(options.ramp + 2 * options.run.connect_timeout);
+    while (group->started() + group->failed() < group->size() && !connected.passed() &&
+           control->wait_for(Millis(50))) {
+        control->progress(
+            fmt::format("connecting: {} publishing, {} failed", group->started(), group->failed()));
     }
-    io::Deadline tick = io::Deadline::after(kTick);
-    control->wait_until(tick.time() < end.time() ? tick : end);
-    double passed = static_cast<double>(now_ns() - begin) / 1e9;
-    control->progress(fmt::format("publishing: {} streams, {} failed, {}, behind schedule p99 {:.1f} ms",
-                                  group->started(), group->failed(),
-                                  bit_rate_text(static_cast<double>(group->totals().bytes) * 8 / passed),
-                                  static_cast<double>(group->totals().lag.quantile(0.99)) / 1e3));
-  }
-  usage.window_ends();
-  Report report("rtmp-publish", options.url);
-  group->add_to(report, static_cast<double>(now_ns() - begin) / 1e9);
-  usage.add_to(report, 0, static_cast<double>(group->totals().bytes) * 8);
-  group->stop();
-  exit_code = control->finish(report);
-  return {};
+    uint64_t begin = now_ns();
+    usage.window_begins();
+    group->reset_totals();
+    bool endless = options.run.duration == Millis(0);
+    io::Deadline end =
+        endless ? io::Deadline::forever() : io::Deadline::after(options.run.duration);
+    while (!end.passed() && !control->stopped()) {
+        if (group->started() == 0) {
+            control->stop("no publisher is left");
+            break;
+        }
+        io::Deadline tick = io::Deadline::after(kTick);
+        control->wait_until(tick.time() < end.time() ? tick : end);
+        double passed = static_cast<double>(now_ns() - begin) / 1e9;
+        control->progress(
+            fmt::format("publishing: {} streams, {} failed, {}, behind schedule p99 {:.1f} ms",
+                        group->started(), group->failed(),
+                        bit_rate_text(static_cast<double>(group->totals().bytes) * 8 / passed),
+                        static_cast<double>(group->totals().lag.quantile(0.99)) / 1e3));
+    }
+    usage.window_ends();
+    Report report("rtmp-publish", options.url);
+    group->add_to(report, static_cast<double>(now_ns() - begin) / 1e9);
+    usage.add_to(report, 0, static_cast<double>(group->totals().bytes) * 8);
+    group->stop();
+    exit_code = control->finish(report);
+    return {};
 }
 
 }  // namespace
 
 int rtmp_publish(std::span<const char* const> arguments) {
-  PublishOptions options;
-  OptionTable table("rtmp-publish [OPTIONS]",
-                    "Publishes synthetic streams (H.264 and AAC) at an exact bit rate; every frame can be verified by "
-                    "the play subcommands.");
-  table.text("--url", "URL", "where to publish; %d in it is the number of the stream", options.url);
-  table.count("--streams", "streams, numbers from 0", options.stream.streams, 1, 100'000);
-  table.duration("--ramp", "time over which they are started", options.ramp);
-  options.stream.add_to(table, "--bitrate");
-  options.run.add_to(table);
-  Error error = table.parse(arguments);
-  if (!error && table.help_wanted()) {
-    fmt::print("{}  A --duration of 0 publishes until Ctrl+C.\n", table.help());
-    return kExitPassed;
-  }
-  int exit_code = kExitUsage;
-  if (!error) {
-    error = run(options, exit_code);
-  }
-  if (error) {
-    complain(error.message());
-  }
-  return exit_code;
+    PublishOptions options;
+    OptionTable table("rtmp-publish [OPTIONS]",
+                      "Publishes synthetic streams (H.264 and AAC) at an exact bit rate; every "
+                      "frame can be verified by "
+                      "the play subcommands.");
+    table.text("--url", "URL", "where to publish; %d in it is the number of the stream",
+               options.url);
+    table.count("--streams", "streams, numbers from 0", options.stream.streams, 1, 100'000);
+    table.duration("--ramp", "time over which they are started", options.ramp);
+    options.stream.add_to(table, "--bitrate");
+    options.run.add_to(table);
+    Error error = table.parse(arguments);
+    if (!error && table.help_wanted()) {
+        fmt::print("{}  A --duration of 0 publishes until Ctrl+C.\n", table.help());
+        return kExitPassed;
+    }
+    int exit_code = kExitUsage;
+    if (!error) {
+        error = run(options, exit_code);
+    }
+    if (error) {
+        complain(error.message());
+    }
+    return exit_code;
 }
 
 }  // namespace weir::load

@@ -19,259 +19,280 @@ constexpr uint64_t kLineEveryNs = 5'000'000'000;
 constexpr uint32_t kSourceAddressCount = 64;
 
 Error write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) {
-    return Error::from_errno(errno, "open " + path);
-  }
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = std::fclose(file) == 0 && written;
-  return written ? Error() : Error::from_errno(errno, "write " + path);
+    std::FILE* file = std::fopen(path.c_str(), "we");
+    if (file == nullptr) {
+        return Error::from_errno(errno, "open " + path);
+    }
+    bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    written = std::fclose(file) == 0 && written;
+    return written ? Error() : Error::from_errno(errno, "write " + path);
 }
 
-double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+double seconds(uint64_t ns) {
+    return static_cast<double>(ns) / 1e9;
+}
 
 }  // namespace
 
 uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-void complain(std::string_view text) { fmt::print(stderr, "weir-bench: {}\n", text); }
+void complain(std::string_view text) {
+    fmt::print(stderr, "weir-bench: {}\n", text);
+}
 
 void RunOptions::add_to(OptionTable& table) {
-  table.duration("--duration", "how long to measure, once all clients were started", duration);
-  table.duration("--connect-timeout", "for a connection, and again for its first frame", connect_timeout);
-  table.count("--server-pid", "also measure CPU, switches and memory of this process", server_pid, 1, 1U << 30);
-  table.text("--json", "FILE", "write the report as JSON", json);
-  table.flag("--quiet", "no progress line", quiet);
+    table.duration("--duration", "how long to measure, once all clients were started", duration);
+    table.duration("--connect-timeout", "for a connection, and again for its first frame",
+                   connect_timeout);
+    table.count("--server-pid", "also measure CPU, switches and memory of this process", server_pid,
+                1, 1U << 30);
+    table.text("--json", "FILE", "write the report as JSON", json);
+    table.flag("--quiet", "no progress line", quiet);
 }
 
 Result<std::unique_ptr<RunControl>> RunControl::create(const RunOptions& options) {
-  std::unique_ptr<RunControl> control(new RunControl(options));  // NOLINT: private constructor
-  WEIR_TRY_ASSIGN(control->signals_, io::SignalSet::create({SIGINT, SIGTERM}));
-  RunControl* self = control.get();
-  WEIR_TRY_ASSIGN(self->watcher_,
-                  io::Coroutine::spawn("signals", io::StackSize::kNormal, [self] { self->watch_signals(); }));
-  return control;
+    // lint: allow-new - private constructor
+    std::unique_ptr<RunControl> control(new RunControl(options));
+    WEIR_TRY_ASSIGN(control->signals_, io::SignalSet::create({SIGINT, SIGTERM}));
+    RunControl* self = control.get();
+    WEIR_TRY_ASSIGN(self->watcher_, io::Coroutine::spawn("signals", io::StackSize::kNormal,
+                                                         [self] { self->watch_signals(); }));
+    return control;
 }
 
 RunControl::~RunControl() {
-  watcher_.interrupt();
-  watcher_.join();
+    watcher_.interrupt();
+    watcher_.join();
 }
 
 void RunControl::watch_signals() {
-  for (;;) {
-    auto number = signals_->wait(io::Deadline::forever());  // ended by the destructor's interrupt
-    if (!number.ok()) {
-      return;
+    for (;;) {
+        auto number =
+            signals_->wait(io::Deadline::forever());  // ended by the destructor's interrupt
+        if (!number.ok()) {
+            return;
+        }
+        if (stopped_) {
+            _exit(128 + *number);
+        }
+        stop(*number == SIGINT ? "interrupted (Ctrl+C)" : "terminated");
     }
-    if (stopped_) {
-      _exit(128 + *number);
-    }
-    stop(*number == SIGINT ? "interrupted (Ctrl+C)" : "terminated");
-  }
 }
 
 void RunControl::stop(std::string why) {
-  if (!stopped_) {
-    stopped_ = true;
-    reason_ = std::move(why);
-    stop_signal_.notify_all();
-  }
+    if (!stopped_) {
+        stopped_ = true;
+        reason_ = std::move(why);
+        stop_signal_.notify_all();
+    }
 }
 
 bool RunControl::wait_until(io::Deadline deadline) {
-  while (!stopped_ && !deadline.passed()) {
-    if (Error error = stop_signal_.wait_until(deadline)) {
-      break;
+    while (!stopped_ && !deadline.passed()) {
+        if (Error error = stop_signal_.wait_until(deadline)) {
+            break;
+        }
     }
-  }
-  return !stopped_;
+    return !stopped_;
 }
 
 void RunControl::progress(const std::string& text) {
-  if (options_.quiet) {
-    return;
-  }
-  if (isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "\r\033[K{}", text);
-    line_open_ = true;
-    return;
-  }
-  uint64_t now = now_ns();
-  if (now >= next_line_ns_) {
-    next_line_ns_ = now + kLineEveryNs;
-    fmt::print(stderr, "{}\n", text);
-  }
+    if (options_.quiet) {
+        return;
+    }
+    if (isatty(STDERR_FILENO) == 1) {
+        fmt::print(stderr, "\r\033[K{}", text);
+        line_open_ = true;
+        return;
+    }
+    uint64_t now = now_ns();
+    if (now >= next_line_ns_) {
+        next_line_ns_ = now + kLineEveryNs;
+        fmt::print(stderr, "{}\n", text);
+    }
 }
 
 int RunControl::finish(Report& report) {
-  if (line_open_) {
-    fmt::print(stderr, "\r\033[K");
-  }
-  if (stopped_) {
-    report.interrupted(reason_);
-  }
-  fmt::print("{}", report.to_table());
-  std::fflush(stdout);
-  if (!options_.json.empty()) {
-    if (Error error = write_file(options_.json, report.to_json())) {
-      complain(error.message());
-      return kExitUsage;
+    if (line_open_) {
+        fmt::print(stderr, "\r\033[K");
     }
-  }
-  return report.passed() ? kExitPassed : kExitFailed;
+    if (stopped_) {
+        report.interrupted(reason_);
+    }
+    if (options_.table_to != nullptr) {
+        fmt::print(options_.table_to, "{}", report.to_table());
+        std::fflush(options_.table_to);
+    }
+    if (!options_.json.empty()) {
+        if (Error error = write_file(options_.json, report.to_json())) {
+            complain(error.message());
+            return kExitUsage;
+        }
+    }
+    return report.passed() ? kExitPassed : kExitFailed;
 }
 
 Result<UsageProbe> UsageProbe::create(uint32_t server_pid) {
-  UsageProbe probe;
-  probe.server_ = static_cast<pid_t>(server_pid);
-  if (server_pid != 0) {
-    WEIR_TRY_ASSIGN(probe.before_.server, sample_process(probe.server_));
-  }
-  probe.before_ = probe.look();
-  probe.begin_ = probe.end_ = probe.recent_ = probe.before_;
-  return probe;
+    UsageProbe probe;
+    probe.server_ = static_cast<pid_t>(server_pid);
+    if (server_pid != 0) {
+        WEIR_TRY_ASSIGN(probe.before_.server, sample_process(probe.server_));
+    }
+    probe.before_ = probe.look();
+    probe.begin_ = probe.end_ = probe.recent_ = probe.before_;
+    return probe;
 }
 
 UsageProbe::Moment UsageProbe::look() const {
-  Moment moment;
-  moment.at_ns = now_ns();
-  if (server_ != 0) {
-    if (auto sample = sample_process(server_); sample.ok()) {
-      moment.server = *sample;
+    Moment moment;
+    moment.at_ns = now_ns();
+    if (server_ != 0) {
+        if (auto sample = sample_process(server_); sample.ok()) {
+            moment.server = *sample;
+        }
     }
-  }
-  if (auto sample = sample_process(getpid()); sample.ok()) {
-    moment.self = *sample;
-  }
-  return moment;
+    if (auto sample = sample_process(getpid()); sample.ok()) {
+        moment.self = *sample;
+    }
+    return moment;
 }
 
-void UsageProbe::window_begins() { begin_ = end_ = look(); }
+void UsageProbe::window_begins() {
+    begin_ = end_ = look();
+}
 
 void UsageProbe::window_ends() {
-  Moment now = look();
-  if (server_ != 0 && now.server.cpu_us == 0) {
-    now.server = end_.server;  // it has gone: keep what was seen last
-  }
-  end_ = now;
+    Moment now = look();
+    if (server_ != 0 && now.server.cpu_us == 0) {
+        now.server = end_.server;  // it has gone: keep what was seen last
+    }
+    end_ = now;
 }
 
 std::optional<double> UsageProbe::recent_server_cpu() {
-  if (server_ == 0) {
-    return std::nullopt;
-  }
-  Moment now;
-  now.at_ns = now_ns();
-  auto sample = sample_process(server_);
-  if (!sample.ok() || now.at_ns == recent_.at_ns) {
-    return std::nullopt;
-  }
-  now.server = *sample;
-  double used = static_cast<double>(now.server.cpu_us - recent_.server.cpu_us) * 1000;
-  double share = used / static_cast<double>(now.at_ns - recent_.at_ns);
-  recent_ = now;
-  return share;
+    if (server_ == 0) {
+        return std::nullopt;
+    }
+    Moment now;
+    now.at_ns = now_ns();
+    auto sample = sample_process(server_);
+    if (!sample.ok() || now.at_ns == recent_.at_ns) {
+        return std::nullopt;
+    }
+    now.server = *sample;
+    double used = static_cast<double>(now.server.cpu_us - recent_.server.cpu_us) * 1000;
+    double share = used / static_cast<double>(now.at_ns - recent_.at_ns);
+    recent_ = now;
+    return share;
 }
 
 void UsageProbe::add_to(Report& report, uint64_t players, double delivered_bits) const {
-  double window = seconds(end_.at_ns - begin_.at_ns);
-  auto add = [&](std::string_view key, std::string_view title, const ProcessSample& begin,
-                 const ProcessSample& end) -> ReportSection& {
-    double cpu = static_cast<double>(end.cpu_us - begin.cpu_us) / 1e6;
-    ReportSection& section = report.section(key, title);
-    section.number("cpu_s", "CPU time", cpu, "s", 2);
-    section.number("cpu_percent", "CPU", window > 0 ? 100 * cpu / window : 0, "% of a core", 1);
-    if (delivered_bits > 0) {
-      section.number("cpu_s_per_gbit", "CPU per delivered Gbit", cpu / (delivered_bits / 1e9), "s", 3);
+    double window = seconds(end_.at_ns - begin_.at_ns);
+    auto add = [&](std::string_view key, std::string_view title, const ProcessSample& begin,
+                   const ProcessSample& end) -> ReportSection& {
+        double cpu = static_cast<double>(end.cpu_us - begin.cpu_us) / 1e6;
+        ReportSection& section = report.section(key, title);
+        section.number("cpu_s", "CPU time", cpu, "s", 2);
+        section.number("cpu_percent", "CPU", window > 0 ? 100 * cpu / window : 0, "% of a core", 1);
+        if (delivered_bits > 0) {
+            section.number("cpu_s_per_gbit", "CPU per delivered Gbit", cpu / (delivered_bits / 1e9),
+                           "s", 3);
+        }
+        double switches =
+            static_cast<double>(end.voluntary_switches + end.involuntary_switches -
+                                begin.voluntary_switches - begin.involuntary_switches);
+        section.number("switches_per_s", "context switches", window > 0 ? switches / window : 0,
+                       "per second", 0);
+        section.number("resident_mib", "resident", static_cast<double>(end.resident_kib) / 1024,
+                       "MiB", 1);
+        return section;
+    };
+    if (server_ != 0) {
+        ReportSection& section =
+            add("server", fmt::format("server (process {})", server_), begin_.server, end_.server);
+        section.count("private_kib_before", "user memory before, KiB",
+                      before_.server.private_dirty_kib);
+        section.count("private_kib", "user memory at the end, KiB", end_.server.private_dirty_kib);
+        section.count("anonymous_kib", "of it anonymous, KiB", end_.server.anonymous_kib);
+        if (players > 0) {
+            double grown = static_cast<double>(end_.server.private_dirty_kib) -
+                           static_cast<double>(before_.server.private_dirty_kib);
+            section.number("private_kib_per_player", "user memory per player",
+                           grown / static_cast<double>(players), "KiB", 2);
+        }
     }
-    double switches = static_cast<double>(end.voluntary_switches + end.involuntary_switches -
-                                          begin.voluntary_switches - begin.involuntary_switches);
-    section.number("switches_per_s", "context switches", window > 0 ? switches / window : 0, "per second", 0);
-    section.number("resident_mib", "resident", static_cast<double>(end.resident_kib) / 1024, "MiB", 1);
-    return section;
-  };
-  if (server_ != 0) {
-    ReportSection& section =
-        add("server", fmt::format("server (process {})", server_), begin_.server, end_.server);
-    section.count("private_kib_before", "user memory before, KiB", before_.server.private_dirty_kib);
-    section.count("private_kib", "user memory with clients, KiB", end_.server.private_dirty_kib);
-    section.count("anonymous_kib", "of it anonymous, KiB", end_.server.anonymous_kib);
-    if (players > 0) {
-      double grown = static_cast<double>(end_.server.private_dirty_kib) -
-                     static_cast<double>(before_.server.private_dirty_kib);
-      section.number("private_kib_per_player", "user memory per player", grown / static_cast<double>(players), "KiB", 2);
-    }
-  }
-  add("client", "this process", begin_.self, end_.self);
+    add("client", "this process", begin_.self, end_.self);
 }
 
 Error ensure_descriptors(uint64_t count) {
-  constexpr uint64_t kOwn = 64;
-  uint64_t needed = count + kOwn;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return Error::from_errno(errno, "getrlimit");
-  }
-  if (limit.rlim_cur >= needed) {
+    constexpr uint64_t kOwn = 64;
+    uint64_t needed = count + kOwn;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return Error::from_errno(errno, "getrlimit");
+    }
+    if (limit.rlim_cur >= needed) {
+        return {};
+    }
+    uint64_t had = limit.rlim_max;
+    limit.rlim_cur = needed;
+    limit.rlim_max =
+        std::max<rlim_t>(limit.rlim_max, needed);  // beyond the hard limit: only for root
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return make_error(ErrorCode::kLimit,
+                          "{} open files are needed, the limit is {}: raise it ('ulimit -n {}' as "
+                          "root, or 'nofile' in "
+                          "/etc/security/limits.conf), or ask for fewer clients",
+                          needed, had, needed);
+    }
     return {};
-  }
-  uint64_t had = limit.rlim_max;
-  limit.rlim_cur = needed;
-  limit.rlim_max = std::max<rlim_t>(limit.rlim_max, needed);  // beyond the hard limit: only for root
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return make_error(ErrorCode::kLimit,
-                      "{} open files are needed, the limit is {}: raise it ('ulimit -n {}' as root, or 'nofile' in "
-                      "/etc/security/limits.conf), or ask for fewer clients",
-                      needed, had, needed);
-  }
-  return {};
 }
 
 Result<io::SocketAddress> resolve(const std::string& host, uint16_t port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;
-  addrinfo* found = nullptr;
-  int failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failure != 0) {
-    hints.ai_flags = 0;  // a loopback literal on a machine without other addresses of its family
-    failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  }
-  if (failure != 0) {
-    return make_error(ErrorCode::kNotFound, "host '{}': {}", host, gai_strerror(failure));
-  }
-  // IPv4 first, since "localhost" often means both and servers may listen on IPv4 only.
-  const addrinfo* chosen = found;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (each->ai_family == AF_INET) {
-      chosen = each;
-      break;
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_ADDRCONFIG;
+    addrinfo* found = nullptr;
+    int failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+    if (failure != 0) {
+        hints.ai_flags =
+            0;  // a loopback literal on a machine without other addresses of its family
+        failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
     }
-  }
-  io::SocketAddress address = io::SocketAddress::from_raw(chosen->ai_addr, chosen->ai_addrlen);
-  freeaddrinfo(found);
-  return address;
+    if (failure != 0) {
+        return make_error(ErrorCode::kNotFound, "host '{}': {}", host, gai_strerror(failure));
+    }
+    // IPv4 first, since "localhost" often means both and servers may listen on IPv4 only.
+    const addrinfo* chosen = found;
+    for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+        if (each->ai_family == AF_INET) {
+            chosen = each;
+            break;
+        }
+    }
+    io::SocketAddress address = io::SocketAddress::from_raw(chosen->ai_addr, chosen->ai_addrlen);
+    freeaddrinfo(found);
+    return address;
 }
 
 SourceAddresses::SourceAddresses(const io::SocketAddress& target) {
-  if (target.family() != AF_INET || !target.is_loopback()) {
-    return;
-  }
-  for (uint32_t i = 0; i < kSourceAddressCount; i++) {
-    auto address = io::SocketAddress::parse(fmt::format("127.0.1.{}:0", i + 1));
-    if (address.ok()) {
-      addresses_.push_back(*address);
+    if (target.family() != AF_INET || !target.is_loopback()) {
+        return;
     }
-  }
+    for (uint32_t i = 0; i < kSourceAddressCount; i++) {
+        auto address = io::SocketAddress::parse(fmt::format("127.0.1.{}:0", i + 1));
+        if (address.ok()) {
+            addresses_.push_back(*address);
+        }
+    }
 }
 
 const io::SocketAddress* SourceAddresses::of(uint32_t client) const {
-  return addresses_.empty() ? nullptr : &addresses_[client % addresses_.size()];
+    return addresses_.empty() ? nullptr : &addresses_[client % addresses_.size()];
 }
 
 }  // namespace weir::load

@@ -1,21 +1,23 @@
-// What every run needs around its clients: Ctrl+C, waiting that ends with it, the progress line, descriptors, addresses,
-// figures of the server, and the end of the run.
+// What every run needs around its clients: Ctrl+C, waiting that ends with it, the progress line,
+// descriptors, addresses, figures of the server, and the end of the run.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/load/core/options.h"
-#include "bench/load/core/process_stats.h"
-#include "bench/load/core/report.h"
+#include <sys/types.h>
+
 #include "io/coroutine.h"
 #include "io/signals.h"
 #include "io/tcp.h"
+
+#include "bench/load/core/options.h"
+#include "bench/load/core/process_stats.h"
+#include "bench/load/core/report.h"
 
 namespace weir::load {
 
@@ -24,105 +26,110 @@ uint64_t now_ns();
 
 // Options that every subcommand takes.
 struct RunOptions {
-  Millis duration{30'000};
-  Millis connect_timeout{10'000};
-  std::string json;
-  uint32_t server_pid = 0;
-  bool quiet = false;
+    Millis duration{30'000};
+    Millis connect_timeout{10'000};
+    std::string json;
+    uint32_t server_pid = 0;
+    bool quiet = false;
+    std::FILE* table_to = stdout;  // where the report's table goes; nullptr: nowhere
 
-  void add_to(OptionTable& table);
+    void add_to(OptionTable& table);
 };
 
 class RunControl {
- public:
-  // Watches SIGINT and SIGTERM from now on; the second one ends the process at once.
-  static Result<std::unique_ptr<RunControl>> create(const RunOptions& options);
-  ~RunControl();
-  RunControl(const RunControl&) = delete;
-  RunControl& operator=(const RunControl&) = delete;
+  public:
+    // Watches SIGINT and SIGTERM from now on; the second one ends the process at once.
+    static Result<std::unique_ptr<RunControl>> create(const RunOptions& options);
+    ~RunControl();
+    RunControl(const RunControl&) = delete;
+    RunControl& operator=(const RunControl&) = delete;
 
-  bool stopped() const { return stopped_; }
+    bool stopped() const { return stopped_; }
 
-  // Ends the run early for a reason of its own.
-  void stop(std::string why);
+    // Ends the run early for a reason of its own.
+    void stop(std::string why);
 
-  // Why the run was stopped; empty while it is not.
-  const std::string& stop_reason() const { return reason_; }
+    // Why the run was stopped; empty while it is not.
+    const std::string& stop_reason() const { return reason_; }
 
-  // Yields. False when the run was stopped before the deadline.
-  bool wait_until(io::Deadline deadline);
-  bool wait_for(Millis delay) { return wait_until(io::Deadline::after(delay)); }
+    // Yields. False when the run was stopped before the deadline.
+    bool wait_until(io::Deadline deadline);
 
-  // Shows the text in place of the last one on a terminal; elsewhere as a line, at most every five seconds.
-  void progress(const std::string& text);
+    bool wait_for(Millis delay) { return wait_until(io::Deadline::after(delay)); }
 
-  // Prints the report, writes the JSON file, and gives the exit code.
-  int finish(Report& report);
+    // Shows the text in place of the last one on a terminal; elsewhere as a line, at most every
+    // five seconds.
+    void progress(const std::string& text);
 
- private:
-  explicit RunControl(const RunOptions& options) : options_(options) {}
+    // Prints the report, writes the JSON file, and gives the exit code.
+    int finish(Report& report);
 
-  void watch_signals();
+  private:
+    explicit RunControl(const RunOptions& options) : options_(options) {}
 
-  const RunOptions& options_;
-  std::unique_ptr<io::SignalSet> signals_;
-  io::Coroutine watcher_;
-  io::Signal stop_signal_;
-  std::string reason_;
-  bool stopped_ = false;
-  bool line_open_ = false;
-  uint64_t next_line_ns_ = 0;
+    void watch_signals();
+
+    const RunOptions& options_;
+    std::unique_ptr<io::SignalSet> signals_;
+    io::Coroutine watcher_;
+    io::Signal stop_signal_;
+    std::string reason_;
+    bool stopped_ = false;
+    bool line_open_ = false;
+    uint64_t next_line_ns_ = 0;
 };
 
-// Figures of the server by its process id, and of this process: before the clients, and around the measured window.
+// Figures of the server by its process id, and of this process: before the clients, and around the
+// measured window.
 class UsageProbe {
- public:
-  // `server_pid` 0: this process only. Fails when the process cannot be looked at.
-  static Result<UsageProbe> create(uint32_t server_pid);
+  public:
+    // `server_pid` 0: this process only. Fails when the process cannot be looked at.
+    static Result<UsageProbe> create(uint32_t server_pid);
 
-  void window_begins();
-  void window_ends();
+    void window_begins();
+    void window_ends();
 
-  // CPU share since the last call, 0.0 to 1.0 and more; nullopt without a server.
-  std::optional<double> recent_server_cpu();
+    // CPU share since the last call, 0.0 to 1.0 and more; nullopt without a server.
+    std::optional<double> recent_server_cpu();
 
-  // `players` connected at the end of the window; `delivered_bits` within it.
-  void add_to(Report& report, uint64_t players, double delivered_bits) const;
+    // `players` connected at the end of the window; `delivered_bits` within it.
+    void add_to(Report& report, uint64_t players, double delivered_bits) const;
 
- private:
-  struct Moment {
-    uint64_t at_ns = 0;
-    ProcessSample server;
-    ProcessSample self;
-  };
+  private:
+    struct Moment {
+        uint64_t at_ns = 0;
+        ProcessSample server;
+        ProcessSample self;
+    };
 
-  Moment look() const;
+    Moment look() const;
 
-  pid_t server_ = 0;
-  Moment before_;
-  Moment begin_;
-  Moment end_;
-  Moment recent_;
+    pid_t server_ = 0;
+    Moment before_;
+    Moment begin_;
+    Moment end_;
+    Moment recent_;
 };
 
-// Makes sure that `count` descriptors can be open; kLimit says how many are needed and how to get them.
+// Makes sure that `count` descriptors can be open; kLimit says how many are needed and how to get
+// them.
 Error ensure_descriptors(uint64_t count);
 
 // Blocks for a DNS query if the host is a name. kNotFound.
 Result<io::SocketAddress> resolve(const std::string& host, uint16_t port);
 
-// Local addresses for clients of a loopback server: 127.0.1.1, 127.0.1.2 ... so that ports do not run out. Other
-// targets: none, the kernel chooses.
+// Local addresses for clients of a loopback server: 127.0.1.1, 127.0.1.2 ... so that ports do not
+// run out. Other targets: none, the kernel chooses.
 class SourceAddresses {
- public:
-  SourceAddresses() = default;
-  explicit SourceAddresses(const io::SocketAddress& target);
+  public:
+    SourceAddresses() = default;
+    explicit SourceAddresses(const io::SocketAddress& target);
 
-  // nullptr when the kernel should choose. Valid as long as this object.
-  const io::SocketAddress* of(uint32_t client) const;
+    // nullptr when the kernel should choose. Valid as long as this object.
+    const io::SocketAddress* of(uint32_t client) const;
 
- private:
-  std::vector<io::SocketAddress> addresses_;
+  private:
+    std::vector<io::SocketAddress> addresses_;
 };
 
 // "weir-bench NAME: text" on stderr.

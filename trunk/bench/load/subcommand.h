@@ -12,10 +12,10 @@ constexpr int kExitFailed = 1;  // a condition of the report was not met
 constexpr int kExitUsage = 2;   // wrong options, or the run could not start
 
 struct Subcommand {
-  std::string_view name;
-  std::string_view about;
-  // Yields. Gets the arguments behind the name and returns the exit code; the runtime is up.
-  int (*run)(std::span<const char* const> arguments);
+    std::string_view name;
+    std::string_view about;
+    // Yields. Gets the arguments behind the name and returns the exit code; the runtime is up.
+    int (*run)(std::span<const char* const> arguments);
 };
 
 int rtmp_play(std::span<const char* const> arguments);

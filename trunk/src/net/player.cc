@@ -65,6 +65,9 @@ void Player::place(const stream::Stream& stream, const stream::Muxer& muxer) {
   protocol_->on_start(stream, muxer, !started_, box.bytes);
   box.front_begin = started_ ? begin : SIZE_MAX;  // the first front holds more than the front: never replaced
   started_ = true;
+  if (box.bytes.empty()) {
+    outbox_.reset();  // a format without configurations has nothing to say before the log
+  }
 }
 
 void Player::close_entry(const stream::WireLog& log) {
@@ -119,15 +122,22 @@ bool Player::say(const stream::WireLog& log, ByteSpan out) {
     return true;
   }
   Outbox& box = outbox();
-  if (box.answers + out.size() > kMaxPrivateBytes) {
+  if (box.answer_bytes + out.size() > kMaxPrivateBytes) {
     return false;
   }
-  box.answers += out.size();
+  box.answer_bytes += out.size();
   if (box.bytes.empty()) {
     box.at = placed_ ? log.next_boundary(cursor_) : 0;
     if (frame_left_ > 0) {
       box.at = cursor_.position() + frame_left_;
     }
+  }
+  if (box.cut_header && frame_left_ > 0) {
+    // Behind the rest of a header comes its payload, before anything else.
+    log.copy_until(cursor_, cursor_.position() + frame_left_, box.bytes);
+    stream::WireLog::advance(cursor_, frame_left_);
+    frame_left_ = 0;
+    box.at = cursor_.position();
   }
   box.bytes.insert(box.bytes.end(), out.begin(), out.end());
   box.front_begin = SIZE_MAX;

@@ -107,8 +107,8 @@ class Player final : private io::EventHandler {
     Bytes bytes;
     size_t sent = 0;
     uint64_t at = 0;
-    size_t answers = 0;             // of `bytes`, what say() added
     size_t front_begin = SIZE_MAX;  // where the newest front begins, to replace it while unsent
+    size_t answer_bytes = 0;        // of answers to the peer, since the box was last empty
     bool cut_header = false;        // holds the rest of a frame header whose frame is open
   };
 

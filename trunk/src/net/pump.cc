@@ -76,10 +76,19 @@ void Pump::add(std::unique_ptr<io::TcpStream> stream,
     return;
   }
   if (player->state_ == Player::State::kWaiting && log().has_start()) {
-    player->place(stream_, *muxer_);
+    begin(*player, now);
+  } else {
+    write_to(*player, now);
   }
-  write_to(*player, now);
   wake();
+}
+
+void Pump::begin(Player& player, MonoTime now) {
+  player.place(stream_, *muxer_);
+  // What the peer said before playing began may be answered now.
+  if (player.hear({})) {
+    write_to(player, now);
+  }
 }
 
 void Pump::run() {
@@ -139,9 +148,7 @@ Micros Pump::until_next_due(MonoTime now) const {
 void Pump::start_waiting(MonoTime now) {
   size_t writes = 0;
   while (log().has_start() && !waiting_.empty() && !io::interrupted()) {
-    Player& player = *waiting_.first();
-    player.place(stream_, *muxer_);
-    write_to(player, now);
+    begin(*waiting_.first(), now);
     if (++writes % kWritesPerSlice == 0) {
       io::yield();
     }
@@ -180,14 +187,14 @@ void Pump::write_to(Player& player, MonoTime now) {
   if (!player.placed_ || player.state_ == Player::State::kPaused) {
     return;  // only private bytes; what is left of them goes out at the next edge
   }
-  const bool blocked = flush != Player::Flush::kCaughtUp;
+  const bool blocked = flush == Player::Flush::kBlocked;
   const bool progress = player.client_->sent_bytes > sent_before;
   if (blocked && player.state_ == Player::State::kBlocked && !progress) {
     return;
   }
   enter(player, blocked ? Player::State::kBlocked : Player::State::kFlowing, now);
-  if (blocked && blocked_.size() == 1) {
-    wake();  // the sweep has somebody to look after from now on
+  if (flush == Player::Flush::kMore || (blocked && blocked_.size() == 1)) {
+    wake();  // it has had its share and no edge will come; or the sweep has somebody to look after from now on
   }
 }
 
@@ -230,8 +237,10 @@ void Pump::sweep_blocked(MonoTime now) {
       end(*player, EndReason::kWriteStalled);
       continue;
     }
-    if (log().bytes_behind(player->cursor_) > options_.queue_bytes ||
-        log().ms_behind(player->cursor_) > options_.queue_length.count()) {
+    const bool behind = log().bytes_behind(player->cursor_) > options_.queue_bytes ||
+                        log().ms_behind(player->cursor_) > options_.queue_length.count();
+    // Within the newest GOP (a long one) there is nothing newer to move to.
+    if (behind && (!log().has_start() || log().start().position() > player->cursor_.position())) {
       stats().resyncs++;
       const MonoTime since = player->since_;
       player->resync(stream_, *muxer_);
@@ -279,6 +288,12 @@ void Pump::end(Player& player, EndReason reason) {
 }
 
 void Pump::release(Player& player) {
+  if (player.outbox_) {
+    write_to(player, MonoClock::now());  // answers to what it said before
+    if (player.state_ == Player::State::kEnded) {
+      return;
+    }
+  }
   if (player.outbox_ || player.state_ == Player::State::kBlocked) {
     end(player, EndReason::kPeerClosed);  // it talks on while it does not read: no conversation
     return;

@@ -76,6 +76,7 @@ class Pump final : private stream::LogListener {
   void sweep_blocked(MonoTime now);
   void sweep_waiting(MonoTime now);
   void start_waiting(MonoTime now);
+  void begin(Player& player, MonoTime now);
   bool first_is_behind() const;
   Micros until_next_due(MonoTime now) const;
   void write_to(Player& player, MonoTime now);

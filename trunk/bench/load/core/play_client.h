@@ -9,38 +9,38 @@
 namespace weir::load {
 
 class PlayClient {
- public:
-  PlayClient() = default;
-  PlayClient(const PlayClient&) = delete;
-  PlayClient& operator=(const PlayClient&) = delete;
-  virtual ~PlayClient() = default;
+  public:
+    PlayClient() = default;
+    PlayClient(const PlayClient&) = delete;
+    PlayClient& operator=(const PlayClient&) = delete;
+    virtual ~PlayClient() = default;
 
-  // False: the connection is of no more use; failure() says why. `now_ns`: CLOCK_MONOTONIC.
-  virtual bool feed(ByteSpan bytes, uint64_t now_ns) = 0;
+    // False: the connection is of no more use; failure() says why. `now_ns`: CLOCK_MONOTONIC.
+    virtual bool feed(ByteSpan bytes, uint64_t now_ns) = 0;
 
-  // The server confirmed that the stream follows.
-  virtual bool started() const = 0;
+    // The server confirmed that the stream follows.
+    virtual bool started() const = 0;
 
-  // To be sent and cleared by the owner; the first request is there from the start.
-  Bytes& output() { return output_; }
+    // To be sent and cleared by the owner; the first request is there from the start.
+    Bytes& output() { return output_; }
 
-  // The server said in an orderly way that the stream has ended.
-  bool stream_ended() const { return stream_ended_; }
+    // The server said in an orderly way that the stream has ended.
+    bool stream_ended() const { return stream_ended_; }
 
-  const std::string& failure() const { return failure_; }
+    const std::string& failure() const { return failure_; }
 
- protected:
-  // Keeps the first reason. Returns false, to be returned.
-  bool fail(std::string why) {
-    if (failure_.empty()) {
-      failure_ = std::move(why);
+  protected:
+    // Keeps the first reason. Returns false, to be returned.
+    bool fail(std::string why) {
+        if (failure_.empty()) {
+            failure_ = std::move(why);
+        }
+        return false;
     }
-    return false;
-  }
 
-  Bytes output_;
-  std::string failure_;
-  bool stream_ended_ = false;
+    Bytes output_;
+    std::string failure_;
+    bool stream_ended_ = false;
 };
 
 }  // namespace weir::load

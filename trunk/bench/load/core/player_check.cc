@@ -13,166 +13,167 @@ constexpr int kLastQuarter = 4;
 }  // namespace
 
 void PlayerCheck::received(size_t bytes, uint64_t now_ns) {
-  now_ns_ = now_ns;
-  counts_.bytes += bytes;
-  if (totals_.quarter != 0) {
-    counts_.window_bytes += bytes;
-  }
+    now_ns_ = now_ns;
+    counts_.bytes += bytes;
+    if (totals_.quarter != 0) {
+        counts_.window_bytes += bytes;
+    }
 }
 
 PlayerCheck::Track* PlayerCheck::track_of(const ScannedMessage& message) {
-  if (message.length == 0) {
-    return nullptr;
-  }
-  return message.type == rtmp::kVideo ? &tracks_[0] : message.type == rtmp::kAudio ? &tracks_[1] : nullptr;
+    if (message.length == 0) {
+        return nullptr;
+    }
+    return message.type == rtmp::kVideo   ? &tracks_[0]
+           : message.type == rtmp::kAudio ? &tracks_[1]
+                                          : nullptr;
 }
 
 void PlayerCheck::begin(const ScannedMessage& message) {
-  Track* track = track_of(message);
-  if (track == nullptr) {
-    return;
-  }
-  if (first_media_ns_ == 0) {
-    first_media_ns_ = now_ns_;
-    totals_.first_byte.add((now_ns_ - joined_ns_) / 1000);
-  } else if (now_ns_ - last_media_ns_ > totals_.stall_ns) {
-    counts_.stalls++;
-  }
-  if (last_media_ns_ != 0) {
-    counts_.longest_gap_ns = std::max(counts_.longest_gap_ns, now_ns_ - last_media_ns_);
-  }
-  last_media_ns_ = now_ns_;
-  if (track->open) {
-    counts_.corrupted++;  // the last message of this kind never ended
-  }
-  track->open = true;
-  track->checker.begin(message.length);
+    Track* track = track_of(message);
+    if (track == nullptr) {
+        return;
+    }
+    if (first_media_ns_ == 0) {
+        first_media_ns_ = now_ns_;
+        totals_.first_byte.add((now_ns_ - joined_ns_) / 1000);
+    } else if (now_ns_ - last_media_ns_ > totals_.stall_ns) {
+        counts_.stalls++;
+    }
+    if (last_media_ns_ != 0) {
+        counts_.longest_gap_ns = std::max(counts_.longest_gap_ns, now_ns_ - last_media_ns_);
+    }
+    last_media_ns_ = now_ns_;
+    if (track->open) {
+        counts_.corrupted++;  // the last message of this kind never ended
+    }
+    track->open = true;
+    track->checker.begin(message.length);
 }
 
 void PlayerCheck::part(const ScannedMessage& message, ByteSpan bytes) {
-  if (Track* track = track_of(message)) {
-    track->checker.feed(bytes);
-  }
+    if (Track* track = track_of(message)) {
+        track->checker.feed(bytes);
+    }
 }
 
 void PlayerCheck::end(const ScannedMessage& message) {
-  Track* track = track_of(message);
-  if (track == nullptr) {
-    return;
-  }
-  track->open = false;
-  last_media_ns_ = now_ns_;
-  FrameResult frame = track->checker.end();
-  if (frame.type == FrameType::kConfig) {
-    return;
-  }
-  if (track->has_timestamp && static_cast<int32_t>(message.timestamp - track->last_timestamp) < 0) {
-    counts_.time_steps_back++;
-  }
-  track->has_timestamp = true;
-  track->last_timestamp = message.timestamp;
-  if (message.type == rtmp::kVideo) {
-    counts_.video_frames++;
-    take_key_state(frame.key);
-  } else {
-    counts_.audio_frames++;
-  }
-  if (totals_.verify) {
-    take_frame(*track, frame);
-  }
+    Track* track = track_of(message);
+    if (track == nullptr) {
+        return;
+    }
+    track->open = false;
+    last_media_ns_ = now_ns_;
+    FrameResult frame = track->checker.end();
+    if (frame.type == FrameType::kConfig) {
+        return;
+    }
+    if (track->has_timestamp &&
+        static_cast<int32_t>(message.timestamp - track->last_timestamp) < 0) {
+        counts_.time_steps_back++;
+    }
+    track->has_timestamp = true;
+    track->last_timestamp = message.timestamp;
+    if (message.type == rtmp::kVideo) {
+        counts_.video_frames++;
+        take_key_state(frame.key);
+    } else {
+        counts_.audio_frames++;
+    }
+    if (totals_.verify) {
+        take_frame(*track, frame);
+    }
 }
 
 void PlayerCheck::take_key_state(bool is_key) {
-  if (has_key_) {
-    return;
-  }
-  if (is_key) {
-    has_key_ = true;
-    totals_.first_key.add((now_ns_ - joined_ns_) / 1000);
-  } else {
-    counts_.began_without_key = true;
-  }
+    if (has_key_) {
+        return;
+    }
+    if (is_key) {
+        has_key_ = true;
+        totals_.first_key.add((now_ns_ - joined_ns_) / 1000);
+    } else {
+        counts_.began_without_key = true;
+    }
 }
 
 void PlayerCheck::take_frame(Track& track, const FrameResult& frame) {
-  switch (frame.type) {
-    case FrameType::kIntact:
-      take_stamp(track, frame.stamp);
-      break;
-    case FrameType::kDamaged:
-      counts_.corrupted++;
-      take_stamp(track, frame.stamp);
-      break;
-    case FrameType::kIllegible:
-      counts_.corrupted++;
-      track.order.see_illegible();
-      break;
-    case FrameType::kForeign:
-      // Once the stream has shown its stamps, a frame without one is a damaged one.
-      if (has_epoch_) {
-        counts_.corrupted++;
-        track.order.see_illegible();
-      } else {
-        counts_.unstamped++;
-      }
-      break;
-    case FrameType::kConfig: break;
-  }
+    switch (frame.type) {
+        case FrameType::kIntact: take_stamp(track, frame.stamp); break;
+        case FrameType::kDamaged:
+            counts_.corrupted++;
+            take_stamp(track, frame.stamp);
+            break;
+        case FrameType::kIllegible:
+            counts_.corrupted++;
+            track.order.see_illegible();
+            break;
+        case FrameType::kForeign:
+            // Once the stream has shown its stamps, a frame without one is a damaged one.
+            if (has_epoch_) {
+                counts_.corrupted++;
+                track.order.see_illegible();
+            } else {
+                counts_.unstamped++;
+            }
+            break;
+        case FrameType::kConfig: break;
+    }
 }
 
 void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
-  if (stamp.stream != stream_) {
-    counts_.corrupted++;  // somebody else's frame
-    return;
-  }
-  if (!has_epoch_ || stamp.epoch != epoch_) {
-    has_epoch_ = true;
-    epoch_ = stamp.epoch;
-    counts_.sessions++;
-    for (Track& each : tracks_) {
-      each.order.reset();
+    if (stamp.stream != stream_) {
+        counts_.corrupted++;  // somebody else's frame
+        return;
     }
-  }
-  track.order.see(stamp.sequence);
-  if (stamp.send_ns >= joined_ns_ && now_ns_ >= stamp.send_ns) {
-    take_latency(stamp.send_ns);
-  }
+    if (!has_epoch_ || stamp.epoch != epoch_) {
+        has_epoch_ = true;
+        epoch_ = stamp.epoch;
+        counts_.sessions++;
+        for (Track& each : tracks_) {
+            each.order.reset();
+        }
+    }
+    track.order.see(stamp.sequence);
+    if (stamp.send_ns >= joined_ns_ && now_ns_ >= stamp.send_ns) {
+        take_latency(stamp.send_ns);
+    }
 }
 
 void PlayerCheck::take_latency(uint64_t send_ns) {
-  uint64_t us = (now_ns_ - send_ns) / 1000;
-  totals_.recent.add(us);
-  if (totals_.quarter == 0) {
-    return;
-  }
-  totals_.latency.add(us);
-  if (totals_.quarter == kFirstQuarter) {
-    totals_.latency_first.add(us);
-    first_quarter_.sum_us += us;
-    first_quarter_.frames++;
-  } else if (totals_.quarter == kLastQuarter) {
-    totals_.latency_last.add(us);
-    last_quarter_.sum_us += us;
-    last_quarter_.frames++;
-  }
+    uint64_t us = (now_ns_ - send_ns) / 1000;
+    totals_.recent.add(us);
+    if (totals_.quarter == 0) {
+        return;
+    }
+    totals_.latency.add(us);
+    if (totals_.quarter == kFirstQuarter) {
+        totals_.latency_first.add(us);
+        first_quarter_.sum_us += us;
+        first_quarter_.frames++;
+    } else if (totals_.quarter == kLastQuarter) {
+        totals_.latency_last.add(us);
+        last_quarter_.sum_us += us;
+        last_quarter_.frames++;
+    }
 }
 
 void PlayerCheck::finish(uint64_t now_ns) {
-  if (last_media_ns_ != 0 && now_ns > last_media_ns_) {
-    uint64_t gap = now_ns - last_media_ns_;
-    counts_.longest_gap_ns = std::max(counts_.longest_gap_ns, gap);
-    if (gap > totals_.stall_ns) {
-      counts_.stalls++;
+    if (last_media_ns_ != 0 && now_ns > last_media_ns_) {
+        uint64_t gap = now_ns - last_media_ns_;
+        counts_.longest_gap_ns = std::max(counts_.longest_gap_ns, gap);
+        if (gap > totals_.stall_ns) {
+            counts_.stalls++;
+        }
     }
-  }
 }
 
 int64_t PlayerCheck::drift_us() const {
-  if (first_quarter_.frames == 0 || last_quarter_.frames == 0) {
-    return 0;
-  }
-  return static_cast<int64_t>(last_quarter_.sum_us / last_quarter_.frames) -
-         static_cast<int64_t>(first_quarter_.sum_us / first_quarter_.frames);
+    if (first_quarter_.frames == 0 || last_quarter_.frames == 0) {
+        return 0;
+    }
+    return static_cast<int64_t>(last_quarter_.sum_us / last_quarter_.frames) -
+           static_cast<int64_t>(first_quarter_.sum_us / first_quarter_.frames);
 }
 
 }  // namespace weir::load

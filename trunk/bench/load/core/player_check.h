@@ -1,5 +1,6 @@
-// What one player receives, checked and counted: frames by frame_checker.h, their order by sequence_window.h, time, gaps
-// and latency. Protocol clients feed it messages; it knows neither sockets nor RTMP.
+// What one player receives, checked and counted: frames by frame_checker.h, their order by
+// sequence_window.h, time, gaps and latency. Protocol clients feed it messages; it knows neither
+// sockets nor RTMP.
 //
 // Thousands of these exist: about 1 KiB each. Distributions are shared (RunTotals).
 #pragma once
@@ -8,6 +9,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+
 #include "bench/load/core/chunk_scanner.h"
 #include "bench/load/core/frame_checker.h"
 #include "bench/load/core/histogram.h"
@@ -17,106 +19,111 @@ namespace weir::load {
 
 // Shared by all players of a run.
 struct RunTotals {
-  bool verify = true;                 // the stream is synthetic, anything else is a fault
-  uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
-  int quarter = 0;                    // 1 to 4 within the measured window, 0 outside
-  // Microseconds.
-  Histogram connect;
-  Histogram first_byte;     // from the play request
-  Histogram first_key;      // from the play request to the end of the first key frame
-  Histogram latency;        // frames sent after the join, within the window
-  Histogram latency_first;  // the same, first and last quarter of the window
-  Histogram latency_last;
-  Histogram recent;  // latency since the owner last looked, for the progress line
+    bool verify = true;                 // the stream is synthetic, anything else is a fault
+    uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
+    int quarter = 0;                    // 1 to 4 within the measured window, 0 outside
+    // Microseconds.
+    Histogram connect;
+    Histogram first_byte;     // from the play request
+    Histogram first_key;      // from the play request to the end of the first key frame
+    Histogram latency;        // frames sent after the join, within the window
+    Histogram latency_first;  // the same, first and last quarter of the window
+    Histogram latency_last;
+    Histogram recent;  // latency since the owner last looked, for the progress line
 };
 
 struct PlayerCounts {
-  uint64_t bytes = 0;         // received in all, and within the window
-  uint64_t window_bytes = 0;
-  uint64_t video_frames = 0;
-  uint64_t audio_frames = 0;
-  uint64_t corrupted = 0;     // bytes differ, the frame is cut, or of another stream
-  uint64_t unstamped = 0;     // no synthetic frame at all
-  uint64_t time_steps_back = 0;
-  uint64_t sessions = 0;      // publishing sessions seen; more than 1: republished
-  uint64_t stalls = 0;
-  uint64_t longest_gap_ns = 0;
-  bool began_without_key = false;
+    uint64_t bytes = 0;  // received in all, and within the window
+    uint64_t window_bytes = 0;
+    uint64_t video_frames = 0;
+    uint64_t audio_frames = 0;
+    uint64_t corrupted = 0;  // bytes differ, the frame is cut, or of another stream
+    uint64_t unstamped = 0;  // no synthetic frame at all
+    uint64_t time_steps_back = 0;
+    uint64_t sessions = 0;  // publishing sessions seen; more than 1: republished
+    uint64_t stalls = 0;
+    uint64_t longest_gap_ns = 0;
+    bool began_without_key = false;
 };
 
 class PlayerCheck {
- public:
-  // `totals` must outlive it. `stream`: number of the stream that the stamps must carry.
-  PlayerCheck(RunTotals& totals, uint32_t stream) : totals_(totals), stream_(stream) {}
+  public:
+    // `totals` must outlive it. `stream`: number of the stream that the stamps must carry.
+    PlayerCheck(RunTotals& totals, uint32_t stream) : totals_(totals), stream_(stream) {}
 
-  // The play request is on its way. Nanoseconds of CLOCK_MONOTONIC, here and below.
-  void joined(uint64_t now_ns) { joined_ns_ = now_ns; }
+    // The play request is on its way. Nanoseconds of CLOCK_MONOTONIC, here and below.
+    void joined(uint64_t now_ns) { joined_ns_ = now_ns; }
 
-  // Bytes came from the socket; before they are fed.
-  void received(size_t bytes, uint64_t now_ns);
+    // Bytes came from the socket; before they are fed.
+    void received(size_t bytes, uint64_t now_ns);
 
-  // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the two types may
-  // interleave.
-  void begin(const ScannedMessage& message);
-  void part(const ScannedMessage& message, ByteSpan bytes);
-  void end(const ScannedMessage& message);
+    // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the
+    // two types may interleave.
+    void begin(const ScannedMessage& message);
+    void part(const ScannedMessage& message, ByteSpan bytes);
+    void end(const ScannedMessage& message);
 
-  // The run is over (or the connection): looks at the gap that is still open.
-  void finish(uint64_t now_ns);
+    // The run is over (or the connection): looks at the gap that is still open.
+    void finish(uint64_t now_ns);
 
-  const PlayerCounts& counts() const { return counts_; }
+    const PlayerCounts& counts() const { return counts_; }
 
-  uint64_t lost() const { return tracks_[0].order.lost() + tracks_[1].order.lost(); }
+    uint64_t lost() const { return tracks_[0].order.lost() + tracks_[1].order.lost(); }
 
-  uint64_t duplicated() const { return tracks_[0].order.duplicated() + tracks_[1].order.duplicated(); }
+    uint64_t duplicated() const {
+        return tracks_[0].order.duplicated() + tracks_[1].order.duplicated();
+    }
 
-  uint64_t reordered() const { return tracks_[0].order.reordered() + tracks_[1].order.reordered(); }
+    uint64_t reordered() const {
+        return tracks_[0].order.reordered() + tracks_[1].order.reordered();
+    }
 
-  bool has_media() const { return first_media_ns_ != 0; }
+    bool has_media() const { return first_media_ns_ != 0; }
 
-  bool has_key() const { return has_key_; }
+    bool has_key() const { return has_key_; }
 
-  // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have frames.
-  int64_t drift_us() const;
+    // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have
+    // frames.
+    int64_t drift_us() const;
 
-  // Media came in the first quarter but not in the last.
-  bool dried_up() const { return first_quarter_.frames > 0 && last_quarter_.frames == 0; }
+    // Media came in the first quarter but not in the last.
+    bool dried_up() const { return first_quarter_.frames > 0 && last_quarter_.frames == 0; }
 
- private:
-  struct Track {
-    explicit Track(FillerKind kind) : checker(kind) {}
+  private:
+    struct Track {
+        explicit Track(FillerKind kind) : checker(kind) {}
 
-    FrameChecker checker;
-    SequenceWindow order;
-    uint32_t last_timestamp = 0;
-    bool has_timestamp = false;
-    bool open = false;
-  };
+        FrameChecker checker;
+        SequenceWindow order;
+        uint32_t last_timestamp = 0;
+        bool has_timestamp = false;
+        bool open = false;
+    };
 
-  struct Latencies {
-    uint64_t sum_us = 0;
-    uint64_t frames = 0;
-  };
+    struct Latencies {
+        uint64_t sum_us = 0;
+        uint64_t frames = 0;
+    };
 
-  Track* track_of(const ScannedMessage& message);
-  void take_frame(Track& track, const FrameResult& frame);
-  void take_stamp(Track& track, const Stamp& stamp);
-  void take_latency(uint64_t send_ns);
-  void take_key_state(bool is_key);
+    Track* track_of(const ScannedMessage& message);
+    void take_frame(Track& track, const FrameResult& frame);
+    void take_stamp(Track& track, const Stamp& stamp);
+    void take_latency(uint64_t send_ns);
+    void take_key_state(bool is_key);
 
-  RunTotals& totals_;
-  uint32_t stream_;
-  uint32_t epoch_ = 0;
-  bool has_epoch_ = false;
-  bool has_key_ = false;
-  uint64_t joined_ns_ = 0;
-  uint64_t now_ns_ = 0;
-  uint64_t first_media_ns_ = 0;
-  uint64_t last_media_ns_ = 0;
-  Latencies first_quarter_;
-  Latencies last_quarter_;
-  PlayerCounts counts_;
-  std::array<Track, 2> tracks_ = {Track(FillerKind::kVideo), Track(FillerKind::kAudio)};
+    RunTotals& totals_;
+    uint32_t stream_;
+    uint32_t epoch_ = 0;
+    bool has_epoch_ = false;
+    bool has_key_ = false;
+    uint64_t joined_ns_ = 0;
+    uint64_t now_ns_ = 0;
+    uint64_t first_media_ns_ = 0;
+    uint64_t last_media_ns_ = 0;
+    Latencies first_quarter_;
+    Latencies last_quarter_;
+    PlayerCounts counts_;
+    std::array<Track, 2> tracks_ = {Track(FillerKind::kVideo), Track(FillerKind::kAudio)};
 };
 
 }  // namespace weir::load

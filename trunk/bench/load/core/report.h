@@ -1,5 +1,5 @@
-// The result of a run: sections of named values and the conditions that decide pass or fail, printed as a table and
-// written as JSON. Every subcommand fills one.
+// The result of a run: sections of named values and the conditions that decide pass or fail,
+// printed as a table and written as JSON. Every subcommand fills one.
 #pragma once
 
 #include <cstdint>
@@ -16,77 +16,86 @@ namespace weir::load {
 std::string json_string(std::string_view text);
 
 class ReportSection {
- public:
-  ReportSection(std::string key, std::string title) : key_(std::move(key)), title_(std::move(title)) {}
+  public:
+    ReportSection(std::string key, std::string title)
+        : key_(std::move(key)), title_(std::move(title)) {}
 
-  // `key` names the value in JSON, `label` in the table.
-  ReportSection& count(std::string_view key, std::string_view label, uint64_t value);
-  ReportSection& number(std::string_view key, std::string_view label, double value, std::string_view unit, int decimals);
-  // Bits per second in JSON, "500.0 kbit/s" in the table.
-  ReportSection& rate(std::string_view key, std::string_view label, double bits_per_second);
-  ReportSection& text(std::string_view key, std::string_view label, std::string_view value);
+    // `key` names the value in JSON, `label` in the table.
+    ReportSection& count(std::string_view key, std::string_view label, uint64_t value);
+    ReportSection& number(std::string_view key,
+                          std::string_view label,
+                          double value,
+                          std::string_view unit,
+                          int decimals);
+    // Bits per second in JSON, "500.0 kbit/s" in the table.
+    ReportSection& rate(std::string_view key, std::string_view label, double bits_per_second);
+    ReportSection& text(std::string_view key, std::string_view label, std::string_view value);
 
-  // Of microseconds, shown in milliseconds: count, p50, p95, p99, max. The JSON key should end in _ms.
-  ReportSection& distribution(std::string_view key, std::string_view label, const Histogram& microseconds);
+    // Of microseconds, shown in milliseconds: count, p50, p95, p99, max. The JSON key should end in
+    // _ms.
+    ReportSection& distribution(std::string_view key,
+                                std::string_view label,
+                                const Histogram& microseconds);
 
- private:
-  friend class Report;
+  private:
+    friend class Report;
 
-  struct Number {
-    double value = 0;
-    std::string unit;
-    int decimals = 0;
-    std::string shown = {};  // in the table, instead of value and unit
-  };
+    struct Number {
+        double value = 0;
+        std::string unit;
+        int decimals = 0;
+        std::string shown = {};  // in the table, instead of value and unit
+    };
 
-  struct Distribution {
-    uint64_t count = 0;
-    double min = 0, mean = 0, p50 = 0, p95 = 0, p99 = 0, max = 0;
-  };
+    struct Distribution {
+        uint64_t count = 0;
+        double min = 0, mean = 0, p50 = 0, p95 = 0, p99 = 0, max = 0;
+    };
 
-  struct Row {
-    std::string key;
-    std::string label;
-    std::variant<uint64_t, Number, std::string, Distribution> value;
-  };
+    struct Row {
+        std::string key;
+        std::string label;
+        std::variant<uint64_t, Number, std::string, Distribution> value;
+    };
 
-  std::string key_;
-  std::string title_;
-  std::vector<Row> rows_;
+    std::string key_;
+    std::string title_;
+    std::vector<Row> rows_;
 };
 
 class Report {
- public:
-  // `command`: the subcommand; `target`: what was tested.
-  Report(std::string command, std::string target) : command_(std::move(command)), target_(std::move(target)) {}
+  public:
+    // `command`: the subcommand; `target`: what was tested.
+    Report(std::string command, std::string target)
+        : command_(std::move(command)), target_(std::move(target)) {}
 
-  // The reference is valid until the next section() call.
-  ReportSection& section(std::string_view key, std::string_view title);
+    // The reference is valid until the next section() call.
+    ReportSection& section(std::string_view key, std::string_view title);
 
-  // A condition of passing. `what` says what must hold, `found` what was seen.
-  void expect(std::string_view key, bool met, std::string_view what, std::string found);
+    // A condition of passing. `what` says what must hold, `found` what was seen.
+    void expect(std::string_view key, bool met, std::string_view what, std::string found);
 
-  // The run ended early; shown, no failure by itself.
-  void interrupted(std::string why) { interrupted_ = std::move(why); }
+    // The run ended early; shown, no failure by itself.
+    void interrupted(std::string why) { interrupted_ = std::move(why); }
 
-  bool passed() const;
+    bool passed() const;
 
-  std::string to_table() const;
-  std::string to_json() const;
+    std::string to_table() const;
+    std::string to_json() const;
 
- private:
-  struct Condition {
-    std::string key;
-    std::string what;
-    std::string found;
-    bool met = false;
-  };
+  private:
+    struct Condition {
+        std::string key;
+        std::string what;
+        std::string found;
+        bool met = false;
+    };
 
-  std::string command_;
-  std::string target_;
-  std::string interrupted_;
-  std::vector<ReportSection> sections_;
-  std::vector<Condition> conditions_;
+    std::string command_;
+    std::string target_;
+    std::string interrupted_;
+    std::vector<ReportSection> sections_;
+    std::vector<Condition> conditions_;
 };
 
 }  // namespace weir::load

@@ -1,11 +1,13 @@
 // The stamp that every synthetic frame carries, and the filler behind it.
 //
 //   stamp, 60 lower-case hexadecimal digits (no byte that H.264 or AAC would have to escape):
-//   | stream 8 | epoch 8 | sequence 8 | send time ns 16 | filler bytes 8 | place in GOP 4 | check 8 |
+//   | stream 8 | epoch 8 | sequence 8 | send time ns 16 | filler bytes 8 | place in GOP 4 | check 8
+//   |
 //
-// The check covers the fields, so a damaged stamp is not taken for a lost or foreign frame. The filler is a window of
-// one fixed table of pseudo-random bytes (1 to 255); where it starts depends on stream, sequence and kind. So a player
-// can compare every byte with what was sent, without having seen the publisher.
+// The check covers the fields, so a damaged stamp is not taken for a lost or foreign frame. The
+// filler is a window of one fixed table of pseudo-random bytes (1 to 255); where it starts depends
+// on stream, sequence and kind. So a player can compare every byte with what was sent, without
+// having seen the publisher.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +19,14 @@
 namespace weir::load {
 
 struct Stamp {
-  uint32_t stream = 0;    // number of the stream in its pattern
-  uint32_t epoch = 0;     // one value per publishing session: a new one starts at sequence 0
-  uint32_t sequence = 0;  // counts the frames of one track
-  uint64_t send_ns = 0;   // CLOCK_MONOTONIC of the publisher
-  uint32_t filler = 0;    // bytes of filler in this frame
-  uint16_t place = 0;     // video: 0 is the key frame
+    uint32_t stream = 0;    // number of the stream in its pattern
+    uint32_t epoch = 0;     // one value per publishing session: a new one starts at sequence 0
+    uint32_t sequence = 0;  // counts the frames of one track
+    uint64_t send_ns = 0;   // CLOCK_MONOTONIC of the publisher
+    uint32_t filler = 0;    // bytes of filler in this frame
+    uint16_t place = 0;     // video: 0 is the key frame
 
-  bool operator==(const Stamp&) const = default;
+    bool operator==(const Stamp&) const = default;
 };
 
 constexpr size_t kStampSize = 60;
@@ -37,7 +39,8 @@ std::optional<Stamp> parse_stamp(std::span<const uint8_t, kStampSize> in);
 
 enum class FillerKind : uint8_t { kVideo, kAudio };
 
-// Where the filler of a frame starts, for fill() and filler_equals(); any offset into the filler may be added to it.
+// Where the filler of a frame starts, for fill() and filler_equals(); any offset into the filler
+// may be added to it.
 uint64_t filler_start(const Stamp& stamp, FillerKind kind);
 
 void fill(std::span<uint8_t> out, uint64_t start);

@@ -23,17 +23,17 @@ Result<uint64_t> parse_bit_rate(std::string_view text);
 std::string bit_rate_text(double bits_per_second);
 
 struct Url {
-  std::string scheme;  // "rtmp", "http", "ws"
-  std::string host;    // without brackets
-  uint16_t port = 0;   // the scheme's own when the URL has none
-  std::string path;    // from the first '/', with the query
+    std::string scheme;  // "rtmp", "http", "ws"
+    std::string host;    // without brackets
+    uint16_t port = 0;   // the scheme's own when the URL has none
+    std::string path;    // from the first '/', with the query
 
-  // rtmp: what lies before and behind the last '/' of the path; the query stays with the stream.
-  std::string app;
-  std::string stream;
+    // rtmp: what lies before and behind the last '/' of the path; the query stays with the stream.
+    std::string app;
+    std::string stream;
 
-  // "host:port" or "[host]:port".
-  std::string authority() const;
+    // "host:port" or "[host]:port".
+    std::string authority() const;
 };
 
 // kMalformed: no scheme, an unknown one, no host, a bad port, or (rtmp) no stream name.

@@ -41,6 +41,12 @@ void FlvPlayer::on_start(const stream::Stream& stream, const stream::Muxer& muxe
   writer.bytes(front);
 }
 
+void FlvPlayer::take_unread(ByteSpan unread) {
+  if (reader_) {
+    reader_->feed(unread);
+  }
+}
+
 PlayerVerdict FlvPlayer::on_data(ByteSpan data, Bytes& out) {
   if (!reader_) {
     return PlayerVerdict::kGoOn;  // a second request: nobody answers it while the stream runs

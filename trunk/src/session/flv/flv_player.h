@@ -17,6 +17,9 @@ class FlvPlayer final : public net::PlayerProtocol {
   // `head`: the answer to send when playing starts (200 or 101). `route_fields` go into a 404.
   FlvPlayer(std::string head, net::HttpFields route_fields, bool websocket, net::ConnectionPermit permit);
 
+  // What the peer sent behind its request; heard at the first on_data().
+  void take_unread(ByteSpan unread);
+
   void on_start(const stream::Stream& stream, const stream::Muxer& muxer, bool first, Bytes& out) override;
   net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
   void on_end(net::EndReason reason, bool started, Bytes& out) override;

@@ -85,10 +85,7 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
   net::DetachedConnection detached = exchange.detach();
   auto player = std::make_unique<FlvPlayer>(std::move(head), std::move(route_fields), websocket,
                                             std::move(detached.permit));
-  if (!detached.unread.empty()) {
-    Bytes answer;  // before its start a player answers nothing
-    (void)player->on_data(detached.unread, answer);
-  }
+  player->take_unread(detached.unread);
   services_.fanout.play(*rules, format_, std::move(detached.stream), std::move(player), std::move(client));
 }
 

@@ -90,11 +90,14 @@ void RtmpConnection::end_by(std::string reason) {
 
 void RtmpConnection::run() {
   io::set_log_id(client_->id());
-  if (Error failed = handshake(io::Deadline::at(phase_since_ + server_.options().handshake))) {
-    close(std::move(failed).with_context("handshake"));
+  Result<Next> ended = handshake(io::Deadline::at(phase_since_ + server_.options().handshake));
+  if (!ended.ok()) {
+    close(ended.take_error().with_context("handshake"));
     return;
   }
-  Result<Next> ended = converse();
+  if (*ended == Next::kGoOn) {
+    ended = converse();
+  }
   if (!ended.ok()) {
     close(ended.take_error());
   }
@@ -113,7 +116,7 @@ void RtmpConnection::run_again(rtmp::ServerSession session, Bytes unread) {
   }
 }
 
-Error RtmpConnection::handshake(io::Deadline deadline) {
+Result<RtmpConnection::Next> RtmpConnection::handshake(io::Deadline deadline) {
   rtmp::ServerHandshake handshake(system_random());
   std::array<uint8_t, 2048> buffer;
   while (!handshake.done()) {
@@ -126,11 +129,11 @@ Error RtmpConnection::handshake(io::Deadline deadline) {
       client_->sent_bytes += answer.size();
     }
     if (handshake.done() && used < got) {
-      WEIR_TRY_ASSIGN(const Next next, take_in({buffer.data() + used, got - used}));
-      (void)next;  // a connect at most: nothing is played before its answer
+      // All its commands may come at once.
+      return take_in({buffer.data() + used, got - used});
     }
   }
-  return {};
+  return Next::kGoOn;
 }
 
 MonoTime RtmpConnection::deadline() const {
@@ -303,8 +306,7 @@ bool RtmpConnection::handle_play(uint32_t stream_id, const rtmp::PlayRequest& re
   return true;
 }
 
-// The answers so far are on their way before the connection changes hands; what the socket does not take at once goes out
-// before the first byte of media.
+// Answers that are not sent yet go with the session; the player sends them at once.
 void RtmpConnection::hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest) {
   client_->kick = nullptr;
   auto player = std::make_unique<RtmpPlayer>(std::move(session_), stream_id, Bytes(rest.begin(), rest.end()),

@@ -69,7 +69,7 @@ class RtmpConnection {
 
   enum class Next : uint8_t { kGoOn, kHandedOver };
 
-  Error handshake(io::Deadline deadline);
+  Result<Next> handshake(io::Deadline deadline);
   Result<Next> converse();
   Result<Next> take_in(ByteSpan bytes);
   Result<Next> handle(rtmp::Event& event, ByteSpan rest);

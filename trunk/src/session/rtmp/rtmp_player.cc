@@ -1,5 +1,7 @@
 #include "session/rtmp/rtmp_player.h"
 
+#include <utility>
+
 #include "proto/rtmp/command.h"
 #include "session/rtmp/rtmp_muxer.h"
 
@@ -21,16 +23,16 @@ void RtmpPlayer::on_start(const stream::Stream&, const stream::Muxer& muxer, boo
   }
   // The pump's muxer is of our format.
   static_cast<const RtmpMuxer&>(muxer).front(stream_id_, out);
-  if (first && !unread_.empty()) {
-    const Bytes unread = std::move(unread_);
-    unread_ = {};
-    (void)hear(unread, out);
-  }
 }
 
 PlayerVerdict RtmpPlayer::on_data(ByteSpan data, Bytes& out) {
   if (answered_) {
-    return hear(data, out);
+    if (unread_.empty()) {
+      return hear(data, out);
+    }
+    Bytes all = std::exchange(unread_, {});
+    all.insert(all.end(), data.begin(), data.end());
+    return hear(all, out);
   }
   if (unread_.size() + data.size() > kMaxUnread) {
     return PlayerVerdict::kError;

@@ -8,6 +8,10 @@ RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& o
     : services_(services), options_(options), format_(options.chunk_size) {
   resume_ = [this](rtmp::ServerSession session, Bytes unread, std::unique_ptr<io::TcpStream> stream,
                    std::unique_ptr<net::Client> client) {
+    if (stopping_) {
+      client->log_summary(net::to_string(net::EndReason::kServerStopping));
+      return;
+    }
     // std::function wants copyable captures.
     auto connection = std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
     auto state = std::make_shared<std::pair<rtmp::ServerSession, Bytes>>(std::move(session), std::move(unread));
@@ -79,6 +83,7 @@ void RtmpServer::log_rejected(const net::Client& client, const Error& why) {
 }
 
 Error RtmpServer::stop(io::Deadline deadline) {
+  stopping_ = true;
   for (auto& listener : listeners_) {
     listener->close();
   }

@@ -59,6 +59,7 @@ class RtmpServer {
   std::vector<std::unique_ptr<io::TcpListener>> listeners_;
   io::TaskGroup acceptors_;
   io::TaskGroup connections_;
+  bool stopping_ = false;  // players end later than the server: none may come back
   log::Throttle throttle_{Millis(1000)};
   log::Throttle refused_{Millis(1000)};
 };

@@ -1,0 +1,43 @@
+#include "bench/load/core/process_stats.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::load {
+namespace {
+
+// Form of proc(5), Linux 6.
+constexpr std::string_view kStat =
+    "1234 (name) with) R 1 1234 1234 0 -1 4194304 170 11 12 13 777 333 4 5 20 0 1 0 100 200 300";
+
+TEST(ProcessStatsTest, CpuTimeIsUserAndSystemTicks) {
+    EXPECT_EQ(*cpu_ticks(kStat), 1110U);
+}
+
+TEST(ProcessStatsTest, ATruncatedStatIsMalformed) {
+    size_t end = kStat.find(" 333");
+    for (size_t size = 0; size <= end; size++) {
+        EXPECT_FALSE(cpu_ticks(kStat.substr(0, size)).ok()) << size;
+    }
+}
+
+TEST(ProcessStatsTest, FieldsAreFoundByTheirWholeName) {
+    constexpr std::string_view kText =
+        "Private_Dirty_x:  1 kB\nRss:   2048 kB\nPrivate_Dirty:      1416 "
+        "kB\nnonvoluntary_ctxt_switches:\t7\n"
+        "voluntary_ctxt_switches:\t9";
+    EXPECT_EQ(*field_of(kText, "Private_Dirty"), 1416U);
+    EXPECT_EQ(*field_of(kText, "Rss"), 2048U);
+    EXPECT_EQ(*field_of(kText, "voluntary_ctxt_switches"), 9U);
+    EXPECT_EQ(*field_of(kText, "nonvoluntary_ctxt_switches"), 7U);
+    EXPECT_FALSE(field_of(kText, "Anonymous").ok());
+    EXPECT_FALSE(field_of("Rss:", "Rss").ok());
+}
+
+TEST(ProcessStatsTest, AMissingProcessIsNotFound) {
+    auto sample = sample_process(0x7FFFFFF0);
+    ASSERT_FALSE(sample.ok());
+    EXPECT_EQ(sample.error().code(), ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace weir::load

@@ -1,0 +1,221 @@
+#include "bench/load/play_run.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+#include "bench/load/core/rtmp_play_client.h"
+#include "bench/load/subcommand.h"
+#include "test/bench/run/relay_server.h"
+#include "test/support/io/loopback.h"
+
+namespace weir::load {
+namespace {
+
+// Runs rtmp-play in this process against a server in this process.
+class PlayRunTest : public testing::Test {
+  protected:
+    PlayRunTest() {
+        options_.clients = 5;
+        options_.stream.shape = {300'000, 30, 10, 64'000};
+        options_.run.duration = Millis(1'200);
+        options_.run.connect_timeout = Millis(5'000);
+        options_.behind = Millis(700);
+        options_.run.quiet = true;
+        options_.run.table_to = nullptr;
+        options_.run.json = testing::TempDir() + fmt::format("weir-play-run-{}.json", getpid());
+    }
+
+    ~PlayRunTest() override { unlink(options_.run.json.c_str()); }
+
+    int play(const RelayServer& server) { return play(server.address(), server.url("x")); }
+
+    int play(const io::SocketAddress& address, const std::string& url) {
+        options_.url = url;
+        RtmpTarget target{"live", "rtmp://test/live", "x"};
+        PlayRun run(options_, "rtmp-play", [&](uint32_t, PlayerCheck& check) {
+            return std::make_unique<RtmpPlayClient>(target, check, system_random());
+        });
+        int exit_code = run.run(address, url);
+        std::stringstream text;
+        text << std::ifstream(options_.run.json).rdbuf();
+        json_ = text.str();
+        return exit_code;
+    }
+
+    // Names of the conditions that were not met, each with a space behind it.
+    std::string failed() const {
+        static constexpr std::string_view kName = "{\"name\": \"";
+        std::string names;
+        for (size_t at = json_.find(kName); at != std::string::npos;
+             at = json_.find(kName, at + 1)) {
+            size_t begin = at + kName.size();
+            size_t end = json_.find('"', begin);
+            if (json_.compare(end, 15, "\", \"met\": false") == 0) {
+                names += json_.substr(begin, end - begin) + ' ';
+            }
+        }
+        return names;
+    }
+
+    // A value of the report; -1 when it is not there.
+    double value(const std::string& key) const {
+        size_t at = json_.find("\"" + key + "\": ");
+        return at == std::string::npos ? -1 : std::stod(json_.substr(at + key.size() + 4));
+    }
+
+    PlayOptions options_;
+    std::string json_;
+};
+
+TEST_F(PlayRunTest, AGoodServerPasses) {
+    RelayServer server(Fault::kNone);
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(failed(), "");
+    EXPECT_EQ(value("connected"), 5);
+    EXPECT_EQ(value("playing"), 5);
+    EXPECT_GT(value("video_frames"), 5 * 25);
+    EXPECT_GT(value("bits_per_second_per_player"), 200'000);
+}
+
+TEST_F(PlayRunTest, LostFramesFail) {
+    RelayServer server(Fault::kDrop);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "lost ");
+    EXPECT_EQ(static_cast<int>(value("lost")) % 5, 0) << "the same for each player";
+}
+
+TEST_F(PlayRunTest, DamagedFramesFail) {
+    RelayServer server(Fault::kCorrupt);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "corrupted ");
+}
+
+TEST_F(PlayRunTest, RepeatedFramesFail) {
+    RelayServer server(Fault::kDuplicate);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "duplicated ");
+}
+
+TEST_F(PlayRunTest, SwappedFramesFail) {
+    RelayServer server(Fault::kSwap);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "time reordered ");
+}
+
+TEST_F(PlayRunTest, TimestampsThatGoBackFail) {
+    RelayServer server(Fault::kTimeBack);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "time ");
+}
+
+TEST_F(PlayRunTest, PlayersThatFallBehindFailThoughNothingIsLost) {
+    RelayServer server(Fault::kDelay);
+    options_.run.duration = Millis(5'000);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "behind ");
+    EXPECT_EQ(value("behind"), 5);
+    EXPECT_EQ(value("lost"), 0);
+}
+
+TEST_F(PlayRunTest, AServerThatClosesMidRunEndsItAndIsCounted) {
+    RelayServer server(Fault::kClosePlayers);
+    options_.run.duration = Millis(60'000);
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_LT(MonoClock::now() - begin, Seconds(20));
+    EXPECT_EQ(value("broken"), 5);
+    EXPECT_NE(failed().find("unbroken "), std::string::npos);
+    EXPECT_NE(json_.find("every player has ended"), std::string::npos);
+}
+
+TEST_F(PlayRunTest, ARefusedPlayIsCountedWithTheServersWords) {
+    RelayServer server(Fault::kRefusePlay);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(value("broken"), 5);
+    EXPECT_NE(json_.find("NetStream.Play.StreamNotFound no such stream"), std::string::npos);
+}
+
+TEST_F(PlayRunTest, ARefusedConnectionIsCounted) {
+    io::SocketAddress address;
+    {
+        auto listener = io::TcpListener::listen(io::loopback());
+        ASSERT_TRUE(listener.ok());
+        address = (*listener)->local();
+    }
+    options_.stream.shape.bits_per_second = 0;
+    EXPECT_EQ(play(address, "rtmp://test/live/x"), kExitFailed);
+    EXPECT_EQ(value("refused"), 5);
+    EXPECT_EQ(value("connected"), 0);
+    EXPECT_NE(json_.find("Connection refused"), std::string::npos);
+}
+
+TEST_F(PlayRunTest, ASilentServerEndsInAReportNotInAHang) {
+    RelayServer server(Fault::kSilent);
+    options_.stream.shape.bits_per_second = 0;
+    options_.run.connect_timeout = Millis(500);
+    options_.run.duration = Millis(500);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(value("connected"), 5);
+    EXPECT_NE(failed().find("playing "), std::string::npos);
+}
+
+TEST_F(PlayRunTest, APublisherThatIsNotLetInEndsTheRun) {
+    RelayServer server(Fault::kSilent);
+    options_.run.connect_timeout = Millis(300);
+    EXPECT_EQ(play(server), kExitUsage);
+}
+
+TEST_F(PlayRunTest, CtrlCGivesTheReportOfWhatWasSeen) {
+    RelayServer server(Fault::kNone);
+    options_.run.duration = Millis(60'000);
+    io::Coroutine user = io::go([] {
+        if (!io::sleep_for(Millis(1'500))) {
+            kill(getpid(), SIGINT);
+        }
+    });
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_LT(MonoClock::now() - begin, Seconds(20));
+    EXPECT_NE(json_.find("interrupted (Ctrl+C)"), std::string::npos);
+    user.join();
+}
+
+TEST_F(PlayRunTest, TheServersFiguresAreThereWhenItsProcessIsNamed) {
+    RelayServer server(Fault::kNone);
+    options_.run.server_pid = static_cast<uint32_t>(getpid());
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_NE(json_.find("private_kib_per_player"), std::string::npos);
+    EXPECT_GE(value("cpu_s"), 0);
+}
+
+TEST(EnsureDescriptorsTest, SaysHowManyAreNeeded) {
+    if (geteuid() == 0) {
+        // root may raise the hard limit, within what the kernel allows
+        Error error = ensure_descriptors(uint64_t{1} << 40);
+        ASSERT_TRUE(bool(error));
+        EXPECT_EQ(error.code(), ErrorCode::kLimit);
+        EXPECT_NE(error.message().find("1099511627840 open files are needed"),
+                  std::string_view::npos);
+    }
+    EXPECT_FALSE(bool(ensure_descriptors(10)));
+}
+
+TEST(SourceAddressesTest, SpreadsOverLoopbackOnly) {
+    SourceAddresses spread(io::loopback(1935));
+    ASSERT_NE(spread.of(0), nullptr);
+    EXPECT_EQ(spread.of(0)->to_string(), "127.0.1.1:0");
+    EXPECT_NE(spread.of(0)->host(), spread.of(1)->host());
+    EXPECT_EQ(spread.of(0)->host(), spread.of(64)->host());
+    SourceAddresses none(*io::SocketAddress::parse("192.0.2.1:1935"));
+    EXPECT_EQ(none.of(0), nullptr);
+}
+
+}  // namespace
+}  // namespace weir::load
