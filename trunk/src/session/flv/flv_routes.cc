@@ -8,6 +8,7 @@ namespace weir::session {
 namespace {
 
 constexpr std::string_view kSuffix = ".flv";
+constexpr Millis kHeadTimeout{10'000};  // for a peer to take the answer to HEAD
 
 // "/live/room/stream.flv" to app "live/room" and name "stream". False when there is no app or no name.
 bool split_path(std::string_view path, std::string_view& app, std::string_view& name) {
@@ -53,10 +54,6 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
     (void)exchange.respond_error(404, "no such stream: nobody publishes it");
     return;
   }
-  if (request.is_head()) {
-    (void)exchange.respond(200, "video/x-flv", "");
-    return;
-  }
   const bool websocket = net::wants_websocket(request);
   std::string head;
   if (websocket) {
@@ -72,6 +69,12 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
     fields.add("Cache-Control", "no-store");
     fields.add("Connection", "close");
     head = net::http_response_head(200, fields);
+  }
+  if (request.is_head()) {
+    // As GET would answer, which has no length: the head, then the end of the connection.
+    const net::DetachedConnection detached = exchange.detach();
+    (void)detached.stream->write_all(as_bytes(head), io::Deadline::after(kHeadTimeout));
+    return;
   }
   auto client = std::make_unique<net::Client>(services_.clients, websocket ? "ws-flv" : "flv", exchange.peer().host());
   client->role = net::ClientRole::kPlayer;
