@@ -1,4 +1,5 @@
-// FLV: the reader gives the same tags for whole and cut input; whatever a body is, what is said of it lies inside it.
+// FLV: the reader gives the same tags for whole and cut input; whatever a body is, what is said of
+// it lies inside it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,8 @@
 #include "base/check.h"
 #include "proto/flv/reader.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
+                                      size_t size);  // NOLINT(readability-identifier-naming)
 
 namespace {
 
@@ -16,50 +18,52 @@ using weir::flv::Tag;
 using weir::flv::TagReader;
 
 std::vector<Tag> read_all(weir::ByteSpan bytes, size_t step) {
-  TagReader reader(1 << 20);
-  std::vector<Tag> tags;
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(step, bytes.size()))) {
-    for (weir::ByteSpan piece = bytes.first(std::min(step, bytes.size())); !piece.empty();) {
-      piece = piece.subspan(reader.feed(piece));
-      Tag tag;
-      const TagReader::Status status = reader.next(tag);
-      if (status == TagReader::Status::kError) {
-        return tags;
-      }
-      if (status == TagReader::Status::kTag) {
-        tags.push_back(std::move(tag));
-      }
+    TagReader reader(1 << 20);
+    std::vector<Tag> tags;
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(step, bytes.size()))) {
+        for (weir::ByteSpan piece = bytes.first(std::min(step, bytes.size())); !piece.empty();) {
+            piece = piece.subspan(reader.feed(piece));
+            Tag tag;
+            const TagReader::Status status = reader.next(tag);
+            if (status == TagReader::Status::kError) {
+                return tags;
+            }
+            if (status == TagReader::Status::kTag) {
+                tags.push_back(std::move(tag));
+            }
+        }
     }
-  }
-  return tags;
+    return tags;
 }
 
 void check_body(weir::media::TrackKind kind, weir::ByteSpan body) {
-  const auto info = weir::flv::parse_tag_body(kind, body);
-  if (info) {
-    WEIR_CHECK(info->kind == kind && info->payload_offset <= body.size());
-    WEIR_CHECK(!info->key || (!info->config && !info->end && !info->metadata));
-  }
+    const auto info = weir::flv::parse_tag_body(kind, body);
+    if (info) {
+        WEIR_CHECK(info->kind == kind && info->payload_offset <= body.size());
+        WEIR_CHECK(!info->key || (!info->config && !info->end && !info->metadata));
+    }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  for (const auto kind : {weir::media::TrackKind::kAudio, weir::media::TrackKind::kVideo, weir::media::TrackKind::kData}) {
-    check_body(kind, {data, size});
-  }
-  if (size == 0) {
-    return 0;
-  }
-  const weir::ByteSpan bytes(data + 1, size - 1);
-  const std::vector<Tag> whole = read_all(bytes, SIZE_MAX);
-  WEIR_CHECK(std::ranges::equal(whole, read_all(bytes, size_t{data[0]} + 1), [](const Tag& a, const Tag& b) {
-    return a.type == b.type && a.timestamp == b.timestamp && a.body == b.body;
-  }));
-  for (const Tag& tag : whole) {
-    if (const auto kind = weir::flv::track_kind(tag.type)) {
-      check_body(*kind, tag.body);
+    for (const auto kind : {weir::media::TrackKind::kAudio, weir::media::TrackKind::kVideo,
+                            weir::media::TrackKind::kData}) {
+        check_body(kind, {data, size});
     }
-  }
-  return 0;
+    if (size == 0) {
+        return 0;
+    }
+    const weir::ByteSpan bytes(data + 1, size - 1);
+    const std::vector<Tag> whole = read_all(bytes, SIZE_MAX);
+    WEIR_CHECK(std::ranges::equal(
+        whole, read_all(bytes, size_t{data[0]} + 1), [](const Tag& a, const Tag& b) {
+            return a.type == b.type && a.timestamp == b.timestamp && a.body == b.body;
+        }));
+    for (const Tag& tag : whole) {
+        if (const auto kind = weir::flv::track_kind(tag.type)) {
+            check_body(*kind, tag.body);
+        }
+    }
+    return 0;
 }

@@ -7,18 +7,24 @@
 namespace weir::app {
 
 class ConfigPolicy final : public net::Policy {
- public:
-  // `config` must outlive this.
-  explicit ConfigPolicy(const Config& config) : config_(config) {}
+  public:
+    // `config` must outlive this.
+    explicit ConfigPolicy(const Config& config) : config_(config) {}
 
-  stream::StreamKey key_of(std::string_view vhost, std::string_view app, std::string_view name) const override;
-  Result<net::PublishRules> may_publish(const stream::StreamKey& key, const io::SocketAddress& peer) const override;
-  Result<net::PlayRules> may_play(const stream::StreamKey& key, const io::SocketAddress& peer) const override;
+    stream::StreamKey key_of(std::string_view vhost,
+                             std::string_view app,
+                             std::string_view name) const override;
+    Result<net::PublishRules> may_publish(const stream::StreamKey& key,
+                                          const io::SocketAddress& peer) const override;
+    Result<net::PlayRules> may_play(const stream::StreamKey& key,
+                                    const io::SocketAddress& peer) const override;
 
- private:
-  Result<const VhostConfig*> vhost_for(Action action, const stream::StreamKey& key, const io::SocketAddress& peer) const;
+  private:
+    Result<const VhostConfig*> vhost_for(Action action,
+                                         const stream::StreamKey& key,
+                                         const io::SocketAddress& peer) const;
 
-  const Config& config_;
+    const Config& config_;
 };
 
 }  // namespace weir::app

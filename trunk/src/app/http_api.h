@@ -1,7 +1,8 @@
-// The HTTP API (port 1985): versions, summaries, streams, clients, and /metrics; and /live.json of the public server.
+// The HTTP API (port 1985): versions, summaries, streams, clients, and /metrics; and /live.json of
+// the public server.
 //
-// JSON in the form {"code":0,"server":..,"service":..,"pid":..,"data" or the resource's name: ..} that users of this
-// field's servers know (DESIGN §6). Nothing here yields but the answers.
+// JSON in the form {"code":0,"server":..,"service":..,"pid":..,"data" or the resource's name: ..}
+// that users of this field's servers know (DESIGN §6). Nothing here yields but the answers.
 #pragma once
 
 #include <string>
@@ -15,31 +16,31 @@
 namespace weir::app {
 
 struct ServerIdentity {
-  std::string server;   // random, new at each start
-  std::string service;  // the same: this process
-  MonoTime started;
+    std::string server;   // random, new at each start
+    std::string service;  // the same: this process
+    MonoTime started;
 };
 
 class HttpApi {
- public:
-  HttpApi(const net::Services& services, ServerIdentity identity);
+  public:
+    HttpApi(const net::Services& services, ServerIdentity identity);
 
-  // The API's routes; this object must outlive the router's server.
-  void add_to(net::HttpRouter& router);
+    // The API's routes; this object must outlive the router's server.
+    void add_to(net::HttpRouter& router);
 
-  // GET /live.json: what is live, for the page of the public server.
-  void add_live_to(net::HttpRouter& router);
+    // GET /live.json: what is live, for the page of the public server.
+    void add_live_to(net::HttpRouter& router);
 
- private:
-  void versions(net::HttpExchange& exchange);
-  void summaries(net::HttpExchange& exchange);
-  void streams(net::HttpExchange& exchange);
-  void clients(net::HttpExchange& exchange);
-  void metrics(net::HttpExchange& exchange);
-  void live(net::HttpExchange& exchange);
+  private:
+    void versions(net::HttpExchange& exchange);
+    void summaries(net::HttpExchange& exchange);
+    void streams(net::HttpExchange& exchange);
+    void clients(net::HttpExchange& exchange);
+    void metrics(net::HttpExchange& exchange);
+    void live(net::HttpExchange& exchange);
 
-  net::Services services_;
-  ServerIdentity identity_;
+    net::Services services_;
+    ServerIdentity identity_;
 };
 
 }  // namespace weir::app

@@ -11,99 +11,117 @@ namespace weir::app {
 namespace {
 
 class Exposition {
- public:
-  void head(std::string_view name, std::string_view type, std::string_view help) {
-    fmt::format_to(out(), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-  }
+  public:
+    void head(std::string_view name, std::string_view type, std::string_view help) {
+        fmt::format_to(out(), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+    }
 
-  template <typename Value>
-  void sample(std::string_view name, Value value, std::string_view labels = {}) {
-    fmt::format_to(out(), "{}{} {}\n", name, labels, value);
-  }
+    template <typename Value>
+    void sample(std::string_view name, Value value, std::string_view labels = {}) {
+        fmt::format_to(out(), "{}{} {}\n", name, labels, value);
+    }
 
-  template <typename Value>
-  void single(std::string_view name, std::string_view type, std::string_view help, Value value) {
-    head(name, type, help);
-    sample(name, value);
-  }
+    template <typename Value>
+    void single(std::string_view name, std::string_view type, std::string_view help, Value value) {
+        head(name, type, help);
+        sample(name, value);
+    }
 
-  std::string take() { return std::move(text_); }
+    std::string take() { return std::move(text_); }
 
- private:
-  std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
+  private:
+    std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
 
-  std::string text_;
+    std::string text_;
 };
 
-// A label's value: quote and backslash escaped; what is not plain ASCII (and '%') as %XX, so that no two names fall together.
+// A label's value: quote and backslash escaped; what is not plain ASCII (and '%') as %XX, so that
+// no two names fall together.
 std::string label_value(std::string_view text) {
-  std::string value;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\' || c == '"') {
-      value += '\\';
-      value += c;
-    } else if (byte < 0x20 || byte >= 0x7f || c == '%') {
-      fmt::format_to(std::back_inserter(value), "%{:02X}", byte);
-    } else {
-      value += c;
+    std::string value;
+    for (char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '\\' || c == '"') {
+            value += '\\';
+            value += c;
+        } else if (byte < 0x20 || byte >= 0x7f || c == '%') {
+            fmt::format_to(std::back_inserter(value), "%{:02X}", byte);
+        } else {
+            value += c;
+        }
     }
-  }
-  return value;
+    return value;
 }
 
 void process_part(Exposition& text, MonoTime started) {
-  const ProcessStats process = process_stats();
-  const io::RuntimeStats runtime = io::runtime_stats();
-  text.head("weir_build_info", "gauge", "Version of the server; the value is always 1.");
-  text.sample("weir_build_info", 1, fmt::format("{{version=\"{}\"}}", kVersion));
-  text.single("weir_uptime_seconds", "gauge", "Time since the start.",
-              static_cast<double>((MonoClock::now() - started).count()) / 1e6);
-  text.single("process_cpu_seconds_total", "counter", "User and system CPU time.", process.cpu_seconds);
-  text.single("process_resident_memory_bytes", "gauge", "Resident memory.", process.resident_bytes);
-  text.single("process_virtual_memory_bytes", "gauge", "Virtual memory.", process.virtual_bytes);
-  text.single("process_open_fds", "gauge", "Open file descriptors.", process.open_descriptors);
-  text.single("process_max_fds", "gauge", "Limit of open file descriptors.", process.max_descriptors);
-  text.single("weir_media_thread_busy_ratio", "gauge", "Share of the last 100 ms that the media thread worked.",
-              io::busy_share());
-  text.single("weir_coroutines", "gauge", "Live coroutines.", runtime.coroutines_live);
-  text.single("weir_coroutine_stacks", "gauge", "Stacks mapped, in use or kept for reuse.", runtime.stacks);
-  text.single("weir_reactor_loops_total", "counter", "Wake-ups of the reactor.", runtime.reactor_loops);
-  text.single("weir_reactor_events_total", "counter", "Events of descriptors.", runtime.reactor_events);
+    const ProcessStats process = process_stats();
+    const io::RuntimeStats runtime = io::runtime_stats();
+    text.head("weir_build_info", "gauge", "Version of the server; the value is always 1.");
+    text.sample("weir_build_info", 1, fmt::format("{{version=\"{}\"}}", kVersion));
+    text.single("weir_uptime_seconds", "gauge", "Time since the start.",
+                static_cast<double>((MonoClock::now() - started).count()) / 1e6);
+    text.single("process_cpu_seconds_total", "counter", "User and system CPU time.",
+                process.cpu_seconds);
+    text.single("process_resident_memory_bytes", "gauge", "Resident memory.",
+                process.resident_bytes);
+    text.single("process_virtual_memory_bytes", "gauge", "Virtual memory.", process.virtual_bytes);
+    text.single("process_open_fds", "gauge", "Open file descriptors.", process.open_descriptors);
+    text.single("process_max_fds", "gauge", "Limit of open file descriptors.",
+                process.max_descriptors);
+    text.single("weir_media_thread_busy_ratio", "gauge",
+                "Share of the last 100 ms that the media thread worked.", io::busy_share());
+    text.single("weir_coroutines", "gauge", "Live coroutines.", runtime.coroutines_live);
+    text.single("weir_coroutine_stacks", "gauge", "Stacks mapped, in use or kept for reuse.",
+                runtime.stacks);
+    text.single("weir_reactor_loops_total", "counter", "Wake-ups of the reactor.",
+                runtime.reactor_loops);
+    text.single("weir_reactor_events_total", "counter", "Events of descriptors.",
+                runtime.reactor_events);
 }
 
 void traffic_part(Exposition& text, const net::Services& services) {
-  const net::PumpStats& pump = services.fanout.stats();
-  text.single("weir_connections", "gauge", "Connections that count against max_connections.", services.connections.used());
-  text.single("weir_connections_refused_total", "counter", "Connections refused by max_connections.",
-              services.connections.refused());
-  text.single("weir_clients", "gauge", "Connected clients.", services.clients.size());
-  text.single("weir_clients_total", "counter", "Clients since the start.", services.clients.total());
-  text.single("weir_streams", "gauge", "Streams that are published or waited for.", services.registry.size());
-  text.single("weir_player_writes_total", "counter", "Write calls to players.", pump.writes);
-  text.single("weir_player_sent_bytes_total", "counter", "Bytes written to players.", pump.written_bytes);
-  text.single("weir_player_would_block_total", "counter", "Writes that the socket did not take.", pump.would_block);
-  text.single("weir_player_resyncs_total", "counter", "Slow players moved to a newer key frame.", pump.resyncs);
-  text.single("weir_player_stalled_total", "counter", "Players closed because they took nothing.", pump.stalled);
-  text.single("weir_wire_log_blocks", "gauge", "Live blocks of all wire logs.", stream::LogBlock::live_blocks());
-  text.single("weir_wire_log_bytes", "gauge", "Bytes of the live blocks.", stream::LogBlock::live_bytes());
-  text.single("weir_merge_window_ms", "gauge", "Current merge window of mw_latency auto.",
-              services.fanout.automatic_window().window().count());
+    const net::PumpStats& pump = services.fanout.stats();
+    text.single("weir_connections", "gauge", "Connections that count against max_connections.",
+                services.connections.used());
+    text.single("weir_connections_refused_total", "counter",
+                "Connections refused by max_connections.", services.connections.refused());
+    text.single("weir_clients", "gauge", "Connected clients.", services.clients.size());
+    text.single("weir_clients_total", "counter", "Clients since the start.",
+                services.clients.total());
+    text.single("weir_streams", "gauge", "Streams that are published or waited for.",
+                services.registry.size());
+    text.single("weir_player_writes_total", "counter", "Write calls to players.", pump.writes);
+    text.single("weir_player_sent_bytes_total", "counter", "Bytes written to players.",
+                pump.written_bytes);
+    text.single("weir_player_would_block_total", "counter", "Writes that the socket did not take.",
+                pump.would_block);
+    text.single("weir_player_resyncs_total", "counter", "Slow players moved to a newer key frame.",
+                pump.resyncs);
+    text.single("weir_player_stalled_total", "counter", "Players closed because they took nothing.",
+                pump.stalled);
+    text.single("weir_wire_log_blocks", "gauge", "Live blocks of all wire logs.",
+                stream::LogBlock::live_blocks());
+    text.single("weir_wire_log_bytes", "gauge", "Bytes of the live blocks.",
+                stream::LogBlock::live_bytes());
+    text.single("weir_merge_window_ms", "gauge", "Current merge window of mw_latency auto.",
+                services.fanout.automatic_window().window().count());
 }
 
 struct Series {
-  std::string_view name;
-  std::string_view type;
-  std::string_view help;
-  uint64_t (*value)(const stream::Stream&, const net::Services&);
+    std::string_view name;
+    std::string_view type;
+    std::string_view help;
+    uint64_t (*value)(const stream::Stream&, const net::Services&);
 };
 
 constexpr Series kStreamSeries[] = {
     {"weir_stream_live", "gauge", "1 while somebody publishes the stream.",
-     [](const stream::Stream& stream, const net::Services&) -> uint64_t { return stream.live() ? 1 : 0; }},
+     [](const stream::Stream& stream, const net::Services&) -> uint64_t {
+         return stream.live() ? 1 : 0;
+     }},
     {"weir_stream_players", "gauge", "Players of the stream.",
      [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
-       return services.fanout.players(stream);
+         return services.fanout.players(stream);
      }},
     {"weir_stream_received_bytes_total", "counter", "Bytes received from the current publisher.",
      [](const stream::Stream& stream, const net::Services&) { return stream.bytes_received(); }},
@@ -118,28 +136,29 @@ constexpr Series kStreamSeries[] = {
 };
 
 void streams_part(Exposition& text, const net::Services& services) {
-  for (const Series& series : kStreamSeries) {
-    text.head(series.name, series.type, series.help);
-    size_t count = 0;
-    services.registry.for_each([&](const stream::Stream& stream) {
-      if (count++ < kMaxStreamSeries) {
-        const stream::StreamKey& key = stream.key();
-        text.sample(series.name, series.value(stream, services),
+    for (const Series& series : kStreamSeries) {
+        text.head(series.name, series.type, series.help);
+        size_t count = 0;
+        services.registry.for_each([&](const stream::Stream& stream) {
+            if (count++ < kMaxStreamSeries) {
+                const stream::StreamKey& key = stream.key();
+                text.sample(
+                    series.name, series.value(stream, services),
                     fmt::format("{{vhost=\"{}\",app=\"{}\",stream=\"{}\"}}", label_value(key.vhost),
                                 label_value(key.app), label_value(key.name)));
-      }
-    });
-  }
+            }
+        });
+    }
 }
 
 }  // namespace
 
 std::string metrics_text(const net::Services& services, MonoTime started) {
-  Exposition text;
-  process_part(text, started);
-  traffic_part(text, services);
-  streams_part(text, services);
-  return text.take();
+    Exposition text;
+    process_part(text, started);
+    traffic_part(text, services);
+    streams_part(text, services);
+    return text.take();
 }
 
 }  // namespace weir::app

@@ -2,49 +2,52 @@
 
 #include <fstream>
 
-#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <dirent.h>
 
 namespace weir::app {
 namespace {
 
 uint64_t count_descriptors() {
-  DIR* folder = opendir("/proc/self/fd");
-  if (!folder) {
-    return 0;
-  }
-  uint64_t count = 0;
-  while (const dirent* entry = readdir(folder)) {
-    count += entry->d_name[0] != '.' ? 1 : 0;
-  }
-  closedir(folder);
-  return count > 0 ? count - 1 : 0;  // without the folder's own
+    DIR* folder = opendir("/proc/self/fd");
+    if (!folder) {
+        return 0;
+    }
+    uint64_t count = 0;
+    while (const dirent* entry = readdir(folder)) {
+        count += entry->d_name[0] != '.' ? 1 : 0;
+    }
+    closedir(folder);
+    return count > 0 ? count - 1 : 0;  // without the folder's own
 }
 
-double seconds(const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; }
+double seconds(const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
 
 }  // namespace
 
 ProcessStats process_stats() {
-  ProcessStats stats;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  stats.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  stats.voluntary_switches = static_cast<uint64_t>(usage.ru_nvcsw);
-  stats.involuntary_switches = static_cast<uint64_t>(usage.ru_nivcsw);
-  std::ifstream statm("/proc/self/statm");
-  uint64_t total_pages = 0;
-  uint64_t resident_pages = 0;
-  statm >> total_pages >> resident_pages;
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  stats.virtual_bytes = total_pages * page;
-  stats.resident_bytes = resident_pages * page;
-  stats.open_descriptors = count_descriptors();
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  stats.max_descriptors = limit.rlim_cur;
-  return stats;
+    ProcessStats stats;
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    stats.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    stats.voluntary_switches = static_cast<uint64_t>(usage.ru_nvcsw);
+    stats.involuntary_switches = static_cast<uint64_t>(usage.ru_nivcsw);
+    std::ifstream statm("/proc/self/statm");
+    uint64_t total_pages = 0;
+    uint64_t resident_pages = 0;
+    statm >> total_pages >> resident_pages;
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    stats.virtual_bytes = total_pages * page;
+    stats.resident_bytes = resident_pages * page;
+    stats.open_descriptors = count_descriptors();
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    stats.max_descriptors = limit.rlim_cur;
+    return stats;
 }
 
 }  // namespace weir::app

@@ -1,4 +1,5 @@
-// What the kernel says about this process, for the API and /metrics. Reads /proc: microseconds, never a disk.
+// What the kernel says about this process, for the API and /metrics. Reads /proc: microseconds,
+// never a disk.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +7,13 @@
 namespace weir::app {
 
 struct ProcessStats {
-  double cpu_seconds = 0;           // user and system, since start
-  uint64_t resident_bytes = 0;
-  uint64_t virtual_bytes = 0;
-  uint64_t open_descriptors = 0;
-  uint64_t max_descriptors = 0;
-  uint64_t voluntary_switches = 0;
-  uint64_t involuntary_switches = 0;
+    double cpu_seconds = 0;  // user and system, since start
+    uint64_t resident_bytes = 0;
+    uint64_t virtual_bytes = 0;
+    uint64_t open_descriptors = 0;
+    uint64_t max_descriptors = 0;
+    uint64_t voluntary_switches = 0;
+    uint64_t involuntary_switches = 0;
 };
 
 ProcessStats process_stats();

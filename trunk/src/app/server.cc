@@ -17,70 +17,77 @@ namespace weir::app {
 namespace {
 
 constexpr size_t kWorkerQueue = 1024;
-constexpr Millis kSamplePeriod{10'000};     // rates of the API
-constexpr Millis kStopDeadline{800};        // "in under a second"
-constexpr uint64_t kOwnDescriptors = 64;    // listeners, logs, files: what is not a connection
+constexpr Millis kSamplePeriod{10'000};   // rates of the API
+constexpr Millis kStopDeadline{800};      // "in under a second"
+constexpr uint64_t kOwnDescriptors = 64;  // listeners, logs, files: what is not a connection
 
 // "http://localhost:8080/" for a listener on every address, else its own one.
-std::string clickable(std::string_view scheme, const io::SocketAddress& address, std::string_view path) {
-  const std::string host = address.is_any() ? fmt::format("localhost:{}", address.port()) : address.to_string();
-  return fmt::format("{}://{}{}", scheme, host, path);
+std::string clickable(std::string_view scheme,
+                      const io::SocketAddress& address,
+                      std::string_view path) {
+    const std::string host =
+        address.is_any() ? fmt::format("localhost:{}", address.port()) : address.to_string();
+    return fmt::format("{}://{}{}", scheme, host, path);
 }
 
 }  // namespace
 
 struct Server::Impl {
-  explicit Impl(Config c)
-      : config(std::move(c)),
-        policy(config),
-        fanout(registry),
-        connections(config.max_connections),
-        services{registry, fanout, clients, connections, policy},
-        rtmp(services, rtmp_options()),
-        flv(services),
-        api(services, identity()) {}
+    explicit Impl(Config c)
+        : config(std::move(c)),
+          policy(config),
+          fanout(registry),
+          connections(config.max_connections),
+          services{registry, fanout, clients, connections, policy},
+          rtmp(services, rtmp_options()),
+          flv(services),
+          api(services, identity()) {}
 
-  session::RtmpServerOptions rtmp_options() const {
-    session::RtmpServerOptions options;
-    options.chunk_size = config.chunk_size;
-    options.handshake = config.handshake_timeout;
-    return options;
-  }
+    session::RtmpServerOptions rtmp_options() const {
+        session::RtmpServerOptions options;
+        options.chunk_size = config.chunk_size;
+        options.handshake = config.handshake_timeout;
+        return options;
+    }
 
-  static ServerIdentity identity() {
-    return {"vid-" + random_id(system_random(), 7), random_id(system_random(), 8), MonoClock::now()};
-  }
+    static ServerIdentity identity() {
+        return {"vid-" + random_id(system_random(), 7), random_id(system_random(), 8),
+                MonoClock::now()};
+    }
 
-  template <typename Serve>
-  Error open(const std::vector<ListenAddress>& addresses, std::string_view scheme, std::string_view path, Serve&& serve);
-  Error open_rtmp();
-  Error open_http();
-  Error open_api();
-  std::unique_ptr<net::HttpServer> make_http(const net::HttpRouter& router);
-  void warn_about_descriptors() const;
+    template <typename Serve>
+    Error open(const std::vector<ListenAddress>& addresses,
+               std::string_view scheme,
+               std::string_view path,
+               Serve&& serve);
+    Error open_rtmp();
+    Error open_http();
+    Error open_api();
+    std::unique_ptr<net::HttpServer> make_http(const net::HttpRouter& router);
+    void warn_about_descriptors() const;
 
-  Config config;
-  ConfigPolicy policy;
-  stream::Registry registry;
-  net::Fanout fanout;
-  net::ClientTable clients;
-  net::ConnectionBudget connections;
-  net::Services services;
-  session::RtmpServer rtmp;
-  session::FlvRoutes flv;
-  HttpApi api;
-  std::unique_ptr<io::WorkerPool> workers;
-  std::unique_ptr<net::StaticFiles> files;
-  net::HttpRouter public_router;
-  net::HttpRouter api_router{[] {
-    net::HttpRouteOptions options;
-    options.errors = net::HttpErrorFormat::kJson;
-    return options;
-  }()};
-  std::unique_ptr<net::HttpServer> public_http;
-  std::unique_ptr<net::HttpServer> api_http;
-  HeapKeeper heap;
-  io::TaskGroup tasks;
+    Config config;
+    ConfigPolicy policy;
+    stream::Registry registry;
+    net::Fanout fanout;
+    net::ClientTable clients;
+    net::ConnectionBudget connections;
+    net::Services services;
+    session::RtmpServer rtmp;
+    session::FlvRoutes flv;
+    HttpApi api;
+    std::unique_ptr<io::WorkerPool> workers;
+    std::unique_ptr<net::StaticFiles> files;
+    net::HttpRouter public_router;
+    net::HttpRouter api_router{[] {
+        net::HttpRouteOptions options;
+        options.errors = net::HttpErrorFormat::kJson;
+        return options;
+    }()};
+    std::unique_ptr<net::HttpServer> public_http;
+    std::unique_ptr<net::HttpServer> api_http;
+    HeapKeeper heap;
+    io::TaskGroup tasks;
 };
 
 template <typename Serve>
@@ -88,68 +95,78 @@ Error Server::Impl::open(const std::vector<ListenAddress>& addresses,
                          std::string_view scheme,
                          std::string_view path,
                          Serve&& serve) {
-  for (const ListenAddress& listen : addresses) {
-    Result<io::SocketAddress> address = io::SocketAddress::parse(listen.address);
-    if (!address.ok()) {
-      return std::move(address).take_error().with_context(listen.origin);
+    for (const ListenAddress& listen : addresses) {
+        Result<io::SocketAddress> address = io::SocketAddress::parse(listen.address);
+        if (!address.ok()) {
+            return std::move(address).take_error().with_context(listen.origin);
+        }
+        Result<std::unique_ptr<io::TcpListener>> listener = io::TcpListener::listen(*address);
+        if (!listener.ok()) {
+            return std::move(listener).take_error().with_context(listen.origin);
+        }
+        log::info("listening {}", clickable(scheme, (*listener)->local(), path));
+        WEIR_TRY(serve(std::move(*listener)));
     }
-    Result<std::unique_ptr<io::TcpListener>> listener = io::TcpListener::listen(*address);
-    if (!listener.ok()) {
-      return std::move(listener).take_error().with_context(listen.origin);
-    }
-    log::info("listening {}", clickable(scheme, (*listener)->local(), path));
-    WEIR_TRY(serve(std::move(*listener)));
-  }
-  return {};
+    return {};
 }
 
 Error Server::Impl::open_rtmp() {
-  return open(config.listen, "rtmp", "/live/livestream",
-              [this](std::unique_ptr<io::TcpListener> listener) { return rtmp.serve(std::move(listener)); });
+    return open(config.listen, "rtmp", "/live/livestream",
+                [this](std::unique_ptr<io::TcpListener> listener) {
+                    return rtmp.serve(std::move(listener));
+                });
 }
 
 std::unique_ptr<net::HttpServer> Server::Impl::make_http(const net::HttpRouter& router) {
-  net::HttpServerOptions options;
-  options.admit = [this] { return connections.take(); };
-  options.release = [this] { connections.give_back(); };
-  options.header_timeout = config.handshake_timeout;
-  return net::HttpServer::create(router, std::move(options));
+    net::HttpServerOptions options;
+    options.admit = [this] { return connections.take(); };
+    options.release = [this] { connections.give_back(); };
+    options.header_timeout = config.handshake_timeout;
+    return net::HttpServer::create(router, std::move(options));
 }
 
 Error Server::Impl::open_http() {
-  if (!config.http_server.enabled) {
-    return {};
-  }
-  net::StaticFilesOptions options;
-  options.root = config.http_server.dir;
-  files = std::make_unique<net::StaticFiles>(std::move(options), *workers);
-  flv.add_to(public_router);
-  api.add_live_to(public_router);
-  net::HttpRouteOptions open_to_all;
-  open_to_all.cors = true;
-  public_router.add_prefix("/", open_to_all, [this](net::HttpExchange& exchange) { files->handle(exchange); });
-  public_http = make_http(public_router);
-  return open(config.http_server.listen, "http", "/",
-              [this](std::unique_ptr<io::TcpListener> listener) { return public_http->serve(std::move(listener)); });
+    if (!config.http_server.enabled) {
+        return {};
+    }
+    net::StaticFilesOptions options;
+    options.root = config.http_server.dir;
+    files = std::make_unique<net::StaticFiles>(std::move(options), *workers);
+    flv.add_to(public_router);
+    api.add_live_to(public_router);
+    net::HttpRouteOptions open_to_all;
+    open_to_all.cors = true;
+    public_router.add_prefix("/", open_to_all,
+                             [this](net::HttpExchange& exchange) { files->handle(exchange); });
+    public_http = make_http(public_router);
+    return open(config.http_server.listen, "http", "/",
+                [this](std::unique_ptr<io::TcpListener> listener) {
+                    return public_http->serve(std::move(listener));
+                });
 }
 
 Error Server::Impl::open_api() {
-  if (!config.http_api.enabled) {
-    return {};
-  }
-  api.add_to(api_router);
-  api_http = make_http(api_router);
-  return open(config.http_api.listen, "http", "/api/v1/summaries",
-              [this](std::unique_ptr<io::TcpListener> listener) { return api_http->serve(std::move(listener)); });
+    if (!config.http_api.enabled) {
+        return {};
+    }
+    api.add_to(api_router);
+    api_http = make_http(api_router);
+    return open(config.http_api.listen, "http", "/api/v1/summaries",
+                [this](std::unique_ptr<io::TcpListener> listener) {
+                    return api_http->serve(std::move(listener));
+                });
 }
 
 void Server::Impl::warn_about_descriptors() const {
-  const uint64_t wanted = config.max_connections + kOwnDescriptors;
-  const uint64_t limit = process_stats().max_descriptors;
-  if (limit < wanted) {
-    log::warn("max_connections {} needs {} file descriptors, the limit is {}: raise it (ulimit -n {}, or LimitNOFILE in "
-              "the service file) or lower max_connections", config.max_connections, wanted, limit, wanted);
-  }
+    const uint64_t wanted = config.max_connections + kOwnDescriptors;
+    const uint64_t limit = process_stats().max_descriptors;
+    if (limit < wanted) {
+        log::warn(
+            "max_connections {} needs {} file descriptors, the limit is {}: raise it (ulimit -n "
+            "{}, or LimitNOFILE in "
+            "the service file) or lower max_connections",
+            config.max_connections, wanted, limit, wanted);
+    }
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -157,49 +174,49 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(Config config) {
-  auto server = std::unique_ptr<Server>(new Server(std::make_unique<Impl>(std::move(config))));
-  Impl& impl = *server->impl_;
-  impl.warn_about_descriptors();
-  WEIR_TRY_ASSIGN(impl.workers, io::WorkerPool::create(impl.config.worker_threads, kWorkerQueue));
-  Error failed = impl.open_rtmp();
-  if (!failed) {
-    failed = impl.open_http();
-  }
-  if (!failed) {
-    failed = impl.open_api();
-  }
-  if (!failed) {
-    failed = impl.tasks.spawn("client rates", io::StackSize::kNormal, [&impl] {
-      while (!io::sleep_for(kSamplePeriod)) {
-        impl.clients.sample(MonoClock::now());
-        impl.heap.tidy();
-      }
-    });
-  }
-  if (failed) {
-    server->stop();
-    return failed;
-  }
-  return server;
+    auto server = std::unique_ptr<Server>(new Server(std::make_unique<Impl>(std::move(config))));
+    Impl& impl = *server->impl_;
+    impl.warn_about_descriptors();
+    WEIR_TRY_ASSIGN(impl.workers, io::WorkerPool::create(impl.config.worker_threads, kWorkerQueue));
+    Error failed = impl.open_rtmp();
+    if (!failed) {
+        failed = impl.open_http();
+    }
+    if (!failed) {
+        failed = impl.open_api();
+    }
+    if (!failed) {
+        failed = impl.tasks.spawn("client rates", io::StackSize::kNormal, [&impl] {
+            while (!io::sleep_for(kSamplePeriod)) {
+                impl.clients.sample(MonoClock::now());
+                impl.heap.tidy();
+            }
+        });
+    }
+    if (failed) {
+        server->stop();
+        return failed;
+    }
+    return server;
 }
 
 void Server::stop() {
-  const io::Deadline deadline = io::Deadline::after(kStopDeadline);
-  const auto report = [](Error late) {
-    if (late) {
-      log::error("stopping: {}", late.message());
+    const io::Deadline deadline = io::Deadline::after(kStopDeadline);
+    const auto report = [](Error late) {
+        if (late) {
+            log::error("stopping: {}", late.message());
+        }
+    };
+    report(impl_->rtmp.stop(deadline));
+    if (impl_->public_http) {
+        report(impl_->public_http->stop(deadline));
     }
-  };
-  report(impl_->rtmp.stop(deadline));
-  if (impl_->public_http) {
-    report(impl_->public_http->stop(deadline));
-  }
-  if (impl_->api_http) {
-    report(impl_->api_http->stop(deadline));
-  }
-  impl_->fanout.stop(deadline);
-  impl_->tasks.interrupt_all();
-  report(impl_->tasks.join_all(deadline));
+    if (impl_->api_http) {
+        report(impl_->api_http->stop(deadline));
+    }
+    impl_->fanout.stop(deadline);
+    impl_->tasks.interrupt_all();
+    report(impl_->tasks.join_all(deadline));
 }
 
 }  // namespace weir::app

@@ -16,20 +16,20 @@ std::string stream_id(const stream::Stream& stream);
 
 // What the clients of a stream move, all together.
 struct Traffic {
-  uint64_t receive_bps = 0;
-  uint64_t send_bps = 0;
-  uint64_t sent_bytes = 0;  // to those who are connected now
+    uint64_t receive_bps = 0;
+    uint64_t send_bps = 0;
+    uint64_t sent_bytes = 0;  // to those who are connected now
 };
 
 // One walk over the clients for any number of streams.
 class TrafficByStream {
- public:
-  explicit TrafficByStream(const net::ClientTable& clients);
+  public:
+    explicit TrafficByStream(const net::ClientTable& clients);
 
-  Traffic of(const stream::StreamKey& key) const;
+    Traffic of(const stream::StreamKey& key) const;
 
- private:
-  std::map<stream::StreamKey, Traffic> by_key_;
+  private:
+    std::map<stream::StreamKey, Traffic> by_key_;
 };
 
 nlohmann::ordered_json stream_json(const stream::Stream& stream,
@@ -39,6 +39,8 @@ nlohmann::ordered_json stream_json(const stream::Stream& stream,
 nlohmann::ordered_json client_json(const net::Client& client, MonoTime now);
 
 // What the public page may know: addresses, codecs, players; no client, no address of anybody.
-nlohmann::ordered_json live_json(const stream::Stream& stream, const net::Services& services, MonoTime now);
+nlohmann::ordered_json live_json(const stream::Stream& stream,
+                                 const net::Services& services,
+                                 MonoTime now);
 
 }  // namespace weir::app

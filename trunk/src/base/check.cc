@@ -6,8 +6,8 @@
 namespace weir {
 
 void check_failed(const char* file, int line, const char* condition) {
-  std::fprintf(stderr, "weir: bug: %s:%d: check failed: %s\n", file, line, condition);
-  std::abort();
+    std::fprintf(stderr, "weir: bug: %s:%d: check failed: %s\n", file, line, condition);
+    std::abort();
 }
 
 }  // namespace weir

@@ -8,17 +8,17 @@ namespace weir {
 
 }  // namespace weir
 
-#define WEIR_CHECK(condition)                                   \
-  do {                                                          \
-    if (!(condition)) {                                         \
-      ::weir::check_failed(__FILE__, __LINE__, #condition);     \
-    }                                                           \
-  } while (false)
+#define WEIR_CHECK(condition)                                     \
+    do {                                                          \
+        if (!(condition)) {                                       \
+            ::weir::check_failed(__FILE__, __LINE__, #condition); \
+        }                                                         \
+    } while (false)
 
 #ifdef WEIR_DEBUG_CHECKS
 #define WEIR_DCHECK(condition) WEIR_CHECK(condition)
 #else
-#define WEIR_DCHECK(condition)  \
-  do {                          \
-  } while (false)
+#define WEIR_DCHECK(condition) \
+    do {                       \
+    } while (false)
 #endif

@@ -1,4 +1,5 @@
-// Monotonic time. Protocol code gets time as a parameter; only io/, net/, session/ and app/ ask the clock.
+// Monotonic time. Protocol code gets time as a parameter; only io/, net/, session/ and app/ ask the
+// clock.
 #pragma once
 
 #include <chrono>
@@ -13,13 +14,14 @@ using Seconds = std::chrono::seconds;
 
 // CLOCK_MONOTONIC in microseconds.
 struct MonoClock {
-  using duration = Micros;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<MonoClock>;
-  static constexpr bool is_steady = true;  // NOLINT(readability-identifier-naming): name of the clock concept
+    using duration = Micros;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<MonoClock>;
+    static constexpr bool is_steady =
+        true;  // NOLINT(readability-identifier-naming): name of the clock concept
 
-  static time_point now();
+    static time_point now();
 };
 
 using MonoTime = MonoClock::time_point;

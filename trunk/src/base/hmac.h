@@ -1,4 +1,5 @@
-// HMAC-SHA256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto; the only file of base/ that touches it is hmac.cc.
+// HMAC-SHA256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto; the only file of base/ that touches it
+// is hmac.cc.
 #pragma once
 
 #include <array>

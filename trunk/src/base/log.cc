@@ -6,84 +6,92 @@ namespace weir::log {
 namespace {
 
 struct Facade {
-  Level level = Level::kInfo;
-  Sink sink = nullptr;
-  IdHook id_hook = nullptr;
+    Level level = Level::kInfo;
+    Sink sink = nullptr;
+    IdHook id_hook = nullptr;
 };
 
 Facade& facade() {
-  static Facade instance;
-  return instance;
+    static Facade instance;
+    return instance;
 }
 
 void stderr_sink(Level, std::string_view line) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
 }  // namespace
 
 std::string_view to_string(Level level) {
-  switch (level) {
-    case Level::kDebug: return "debug";
-    case Level::kInfo: return "info";
-    case Level::kWarn: return "warn";
-    case Level::kError: return "error";
-  }
-  return "error";
+    switch (level) {
+        case Level::kDebug: return "debug";
+        case Level::kInfo: return "info";
+        case Level::kWarn: return "warn";
+        case Level::kError: return "error";
+    }
+    return "error";
 }
 
-void set_level(Level level) { facade().level = level; }
+void set_level(Level level) {
+    facade().level = level;
+}
 
-bool enabled(Level level) { return level >= facade().level; }
+bool enabled(Level level) {
+    return level >= facade().level;
+}
 
-void set_sink(Sink sink) { facade().sink = sink; }
+void set_sink(Sink sink) {
+    facade().sink = sink;
+}
 
-void set_id_hook(IdHook hook) { facade().id_hook = hook; }
+void set_id_hook(IdHook hook) {
+    facade().id_hook = hook;
+}
 
 void write(Level level, fmt::string_view format, fmt::format_args args) {
-  write_as(facade().id_hook ? facade().id_hook() : std::string_view(), level, format, args);
+    write_as(facade().id_hook ? facade().id_hook() : std::string_view(), level, format, args);
 }
 
 void write_as(std::string_view id, Level level, fmt::string_view format, fmt::format_args args) {
-  fmt::memory_buffer line;
-  auto out = fmt::appender(line);
-  fmt::format_to(out, "{} {:<5} ", wall_time_text(), to_string(level));
-  if (!id.empty()) {
-    fmt::format_to(out, "[{}] ", id);
-  }
-  fmt::vformat_to(out, format, args);
-  Sink sink = facade().sink ? facade().sink : &stderr_sink;
-  sink(level, {line.data(), line.size()});
+    fmt::memory_buffer line;
+    auto out = fmt::appender(line);
+    fmt::format_to(out, "{} {:<5} ", wall_time_text(), to_string(level));
+    if (!id.empty()) {
+        fmt::format_to(out, "[{}] ", id);
+    }
+    fmt::vformat_to(out, format, args);
+    Sink sink = facade().sink ? facade().sink : &stderr_sink;
+    sink(level, {line.data(), line.size()});
 }
 
 std::string escaped(std::string_view text, size_t limit) {
-  std::string out;
-  for (char c : text) {
-    if (out.size() >= limit) {
-      out += "...";
-      break;
+    std::string out;
+    for (char c : text) {
+        if (out.size() >= limit) {
+            out += "...";
+            break;
+        }
+        auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (byte < 0x20 || byte >= 0x7f) {
+            fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+        } else {
+            out += c;
+        }
     }
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
+    return out;
 }
 
 bool Throttle::allow(MonoTime now) {
-  if (now < next_) {
-    swallowed_++;
-    return false;
-  }
-  next_ = now + period_;
-  reported_ = std::exchange(swallowed_, 0);
-  return true;
+    if (now < next_) {
+        swallowed_++;
+        return false;
+    }
+    next_ = now + period_;
+    reported_ = std::exchange(swallowed_, 0);
+    return true;
 }
 
 }  // namespace weir::log

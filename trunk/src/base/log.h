@@ -1,7 +1,7 @@
 // Log facade: one line per event, "time level [id] message key=value ...".
 //
-// The id is that of the coroutine's client; io/ installs the hook that knows it. A sink never yields. Untrusted strings
-// go through escaped(); keys and tokens are never logged.
+// The id is that of the coroutine's client; io/ installs the hook that knows it. A sink never
+// yields. Untrusted strings go through escaped(); keys and tokens are never logged.
 #pragma once
 
 #include <cstdint>
@@ -33,70 +33,73 @@ void set_id_hook(IdHook hook);
 
 void write(Level level, fmt::string_view format, fmt::format_args args);
 
-// The same with an explicit id instead of the coroutine's (for event handlers that act for a client).
+// The same with an explicit id instead of the coroutine's (for event handlers that act for a
+// client).
 void write_as(std::string_view id, Level level, fmt::string_view format, fmt::format_args args);
 
 template <typename... Args>
 void debug(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::kDebug)) {
-    write(Level::kDebug, format, fmt::make_format_args(args...));
-  }
+    if (enabled(Level::kDebug)) {
+        write(Level::kDebug, format, fmt::make_format_args(args...));
+    }
 }
 
 template <typename... Args>
 void info(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::kInfo)) {
-    write(Level::kInfo, format, fmt::make_format_args(args...));
-  }
+    if (enabled(Level::kInfo)) {
+        write(Level::kInfo, format, fmt::make_format_args(args...));
+    }
 }
 
 template <typename... Args>
 void warn(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::kWarn)) {
-    write(Level::kWarn, format, fmt::make_format_args(args...));
-  }
+    if (enabled(Level::kWarn)) {
+        write(Level::kWarn, format, fmt::make_format_args(args...));
+    }
 }
 
 template <typename... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::kError)) {
-    write(Level::kError, format, fmt::make_format_args(args...));
-  }
+    if (enabled(Level::kError)) {
+        write(Level::kError, format, fmt::make_format_args(args...));
+    }
 }
 
 template <typename... Args>
 void info_as(std::string_view id, fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::kInfo)) {
-    write_as(id, Level::kInfo, format, fmt::make_format_args(args...));
-  }
+    if (enabled(Level::kInfo)) {
+        write_as(id, Level::kInfo, format, fmt::make_format_args(args...));
+    }
 }
 
 template <typename... Args>
 void warn_as(std::string_view id, fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::kWarn)) {
-    write_as(id, Level::kWarn, format, fmt::make_format_args(args...));
-  }
+    if (enabled(Level::kWarn)) {
+        write_as(id, Level::kWarn, format, fmt::make_format_args(args...));
+    }
 }
 
-// A peer's text made safe for a log line: control characters and non-ASCII as \xNN, quotes and backslashes escaped,
-// cut at `limit` characters with "..." at the end.
+// A peer's text made safe for a log line: control characters and non-ASCII as \xNN, quotes and
+// backslashes escaped, cut at `limit` characters with "..." at the end.
 std::string escaped(std::string_view text, size_t limit = 200);
 
-// Lets one event per period through and counts the rest. For conditions that a peer can repeat at will.
+// Lets one event per period through and counts the rest. For conditions that a peer can repeat at
+// will.
 class Throttle {
- public:
-  explicit Throttle(Millis period) : period_(period) {}
+  public:
+    explicit Throttle(Millis period) : period_(period) {}
 
-  // True when the caller may log now; `suppressed()` then says how many were swallowed since the last line.
-  bool allow(MonoTime now);
+    // True when the caller may log now; `suppressed()` then says how many were swallowed since the
+    // last line.
+    bool allow(MonoTime now);
 
-  uint64_t suppressed() const { return reported_; }
+    uint64_t suppressed() const { return reported_; }
 
- private:
-  Millis period_;
-  MonoTime next_{};
-  uint64_t swallowed_ = 0;
-  uint64_t reported_ = 0;
+  private:
+    Millis period_;
+    MonoTime next_{};
+    uint64_t swallowed_ = 0;
+    uint64_t reported_ = 0;
 };
 
 }  // namespace weir::log

@@ -11,35 +11,35 @@ namespace weir {
 namespace {
 
 class SystemRandom final : public RandomSource {
- public:
-  void fill(std::span<uint8_t> out) override {
-    size_t done = 0;
-    while (done < out.size()) {
-      ssize_t got = getrandom(out.data() + done, out.size() - done, 0);
-      WEIR_CHECK(got > 0);
-      done += static_cast<size_t>(got);
+  public:
+    void fill(std::span<uint8_t> out) override {
+        size_t done = 0;
+        while (done < out.size()) {
+            ssize_t got = getrandom(out.data() + done, out.size() - done, 0);
+            WEIR_CHECK(got > 0);
+            done += static_cast<size_t>(got);
+        }
     }
-  }
 };
 
 }  // namespace
 
 RandomSource& system_random() {
-  static SystemRandom instance;
-  return instance;
+    static SystemRandom instance;
+    return instance;
 }
 
 std::string random_id(RandomSource& source, size_t length) {
-  static constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
-  std::string id(length, '0');
-  std::array<uint8_t, 16> bytes{};
-  for (size_t i = 0; i < length; i++) {
-    if (i % bytes.size() == 0) {
-      source.fill(bytes);
+    static constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
+    std::string id(length, '0');
+    std::array<uint8_t, 16> bytes{};
+    for (size_t i = 0; i < length; i++) {
+        if (i % bytes.size() == 0) {
+            source.fill(bytes);
+        }
+        id[i] = kAlphabet[bytes[i % bytes.size()] % kAlphabet.size()];
     }
-    id[i] = kAlphabet[bytes[i % bytes.size()] % kAlphabet.size()];
-  }
-  return id;
+    return id;
 }
 
 }  // namespace weir

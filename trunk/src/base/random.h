@@ -8,13 +8,13 @@
 namespace weir {
 
 class RandomSource {
- public:
-  RandomSource() = default;
-  RandomSource(const RandomSource&) = delete;
-  RandomSource& operator=(const RandomSource&) = delete;
-  virtual ~RandomSource() = default;
+  public:
+    RandomSource() = default;
+    RandomSource(const RandomSource&) = delete;
+    RandomSource& operator=(const RandomSource&) = delete;
+    virtual ~RandomSource() = default;
 
-  virtual void fill(std::span<uint8_t> out) = 0;
+    virtual void fill(std::span<uint8_t> out) = 0;
 };
 
 // The kernel's generator (getrandom).

@@ -1,4 +1,5 @@
-// Small helpers for text: splitting, numbers, queries of URLs, near names. Nothing depends on the locale.
+// Small helpers for text: splitting, numbers, queries of URLs, near names. Nothing depends on the
+// locale.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +15,15 @@ namespace weir {
 // Without spaces, tabs, CR and LF at both ends.
 std::string_view trim(std::string_view text);
 
-// The parts between separators; empty parts are kept, so "a,,b" gives three and "" gives one. At most `limit` parts:
-// the last one then holds the rest.
+// The parts between separators; empty parts are kept, so "a,,b" gives three and "" gives one. At
+// most `limit` parts: the last one then holds the rest.
 std::vector<std::string_view> split(std::string_view text, char separator, size_t limit = SIZE_MAX);
 
 // The text before and after the first separator; the second part is empty when there is none.
 struct Halves {
-  std::string_view before;
-  std::string_view after;
-  bool found = false;
+    std::string_view before;
+    std::string_view after;
+    bool found = false;
 };
 
 Halves split_once(std::string_view text, char separator);
@@ -32,36 +33,39 @@ std::string to_lower(std::string_view text);
 bool equals_ignore_case(std::string_view a, std::string_view b);
 
 // Decimal digits only (no sign, no space), within min..max.
-std::optional<uint64_t> parse_uint(std::string_view text, uint64_t min = 0, uint64_t max = UINT64_MAX);
+std::optional<uint64_t> parse_uint(std::string_view text,
+                                   uint64_t min = 0,
+                                   uint64_t max = UINT64_MAX);
 
-// The number of insertions, deletions, replacements and swaps of neighbours that turn a into b. Longer texts than
-// kMaxEditDistanceText are not compared: the longer length is the answer.
+// The number of insertions, deletions, replacements and swaps of neighbours that turn a into b.
+// Longer texts than kMaxEditDistanceText are not compared: the longer length is the answer.
 inline constexpr size_t kMaxEditDistanceText = 64;
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate nearest to a (mistyped) name, ignoring case; empty when none is near: more than a third of the name
-// The candidate nearest to a (mistyped) name, ignoring case; empty when none is near, that is when more than a third of
-// the name would have to change. The first one wins a tie.
+// The candidate nearest to a (mistyped) name, ignoring case; empty when none is near: more than a
+// third of the name The candidate nearest to a (mistyped) name, ignoring case; empty when none is
+// near, that is when more than a third of the name would have to change. The first one wins a tie.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // %XX decoded; a % without two hex digits stays as it is. '+' becomes a space only when asked for.
 std::string url_decode(std::string_view text, bool plus_is_space = false);
 
 struct QueryItem {
-  std::string key;
-  std::string value;
+    std::string key;
+    std::string value;
 
-  bool operator==(const QueryItem&) const = default;
+    bool operator==(const QueryItem&) const = default;
 };
 
 // More items than this are dropped.
 inline constexpr size_t kMaxQueryItems = 64;
 
-// "?vhost=a.b&key=x%20y" or the same without '?': decoded pairs in order. A key without '=' has an empty value; empty
-// items are skipped.
+// "?vhost=a.b&key=x%20y" or the same without '?': decoded pairs in order. A key without '=' has an
+// empty value; empty items are skipped.
 std::vector<QueryItem> parse_query(std::string_view query);
 
 // The value of the first item with that key; none when there is no such key.
-std::optional<std::string_view> query_value(const std::vector<QueryItem>& items, std::string_view key);
+std::optional<std::string_view> query_value(const std::vector<QueryItem>& items,
+                                            std::string_view key);
 
 }  // namespace weir

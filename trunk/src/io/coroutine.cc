@@ -12,7 +12,9 @@ namespace weir::io {
 
 Coroutine::Coroutine() = default;
 
-Coroutine::~Coroutine() { WEIR_CHECK(!running()); }
+Coroutine::~Coroutine() {
+    WEIR_CHECK(!running());
+}
 
 Coroutine::Coroutine(Coroutine&&) noexcept = default;
 
@@ -36,7 +38,9 @@ void Coroutine::interrupt() {
     }
 }
 
-bool Coroutine::running() const { return state_ != nullptr && !state_->ended(); }
+bool Coroutine::running() const {
+    return state_ != nullptr && !state_->ended();
+}
 
 void Coroutine::join() {
     if (!running()) {
@@ -59,7 +63,9 @@ struct TaskGroup::Impl {
 
 TaskGroup::TaskGroup() : impl_(std::make_shared<Impl>()) {}
 
-TaskGroup::~TaskGroup() { WEIR_CHECK(impl_->running.empty()); }
+TaskGroup::~TaskGroup() {
+    WEIR_CHECK(impl_->running.empty());
+}
 
 Error TaskGroup::spawn(const char* name, StackSize stack, std::function<void()> body) {
     auto state = std::make_shared<CoroutineState>(name, stack, std::move(body));
@@ -72,7 +78,9 @@ Error TaskGroup::spawn(const char* name, StackSize stack, std::function<void()> 
     return {};
 }
 
-size_t TaskGroup::size() const { return impl_->running.size(); }
+size_t TaskGroup::size() const {
+    return impl_->running.size();
+}
 
 void TaskGroup::interrupt_all() {
     for (auto& [key, state] : impl_->running) {
@@ -103,9 +111,13 @@ Error sleep_until(Deadline deadline) {
     return interrupted_error();
 }
 
-Error sleep_for(Millis delay) { return sleep_until(Deadline::after(delay)); }
+Error sleep_for(Millis delay) {
+    return sleep_until(Deadline::after(delay));
+}
 
-bool interrupted() { return current().interrupted(); }
+bool interrupted() {
+    return current().interrupted();
+}
 
 // ---- Signal
 
@@ -118,7 +130,9 @@ struct Signal::Waiter {
 
 Signal::Signal() = default;
 
-Signal::~Signal() { WEIR_CHECK(waiters_ == 0); }
+Signal::~Signal() {
+    WEIR_CHECK(waiters_ == 0);
+}
 
 void Signal::unlink(Waiter& waiter) {
     (waiter.previous != nullptr ? waiter.previous->next : first_) = waiter.next;
@@ -154,7 +168,8 @@ Error Signal::wait(Deadline deadline, bool interruptible) {
     waiters_++;
     for (;;) {
         Wake wake = park(deadline);
-        // From here on the signal may be gone when it notified us: a notification is the last thing some owners do.
+        // From here on the signal may be gone when it notified us: a notification is the last thing
+        // some owners do.
         if (waiter.notified) {
             return {};
         }
@@ -169,8 +184,12 @@ Error Signal::wait(Deadline deadline, bool interruptible) {
     }
 }
 
-Error Signal::wait_until(Deadline deadline) { return wait(deadline, true); }
+Error Signal::wait_until(Deadline deadline) {
+    return wait(deadline, true);
+}
 
-Error Signal::wait_even_interrupted(Deadline deadline) { return wait(deadline, false); }
+Error Signal::wait_even_interrupted(Deadline deadline) {
+    return wait(deadline, false);
+}
 
 }  // namespace weir::io

@@ -16,78 +16,84 @@ namespace weir::io {
 
 // Few sizes only: libst keeps ended stacks in a first-fit list.
 enum class StackSize : uint8_t {
-  kNormal,  // 64 KiB: connections, pumps, timers
-  kLarge,   // 256 KiB: start-up, configuration, code of third parties
+    kNormal,  // 64 KiB: connections, pumps, timers
+    kLarge,   // 256 KiB: start-up, configuration, code of third parties
 };
 
-// An absolute point in time that a wait ends at. There is no infinite one: the longest is kForever, 10 years.
+// An absolute point in time that a wait ends at. There is no infinite one: the longest is kForever,
+// 10 years.
 class Deadline {
- public:
-  static Deadline after(Micros delay) { return Deadline(MonoClock::now() + delay); }
+  public:
+    static Deadline after(Micros delay) { return Deadline(MonoClock::now() + delay); }
 
-  static Deadline at(MonoTime time) { return Deadline(time); }
+    static Deadline at(MonoTime time) { return Deadline(time); }
 
-  // For waits whose end is somebody else's duty (an interrupt); say whose at the call.
-  static Deadline forever() { return Deadline(MonoClock::now() + std::chrono::hours(24 * 3650)); }
+    // For waits whose end is somebody else's duty (an interrupt); say whose at the call.
+    static Deadline forever() { return Deadline(MonoClock::now() + std::chrono::hours(24 * 3650)); }
 
-  MonoTime time() const { return time_; }
+    MonoTime time() const { return time_; }
 
-  bool passed() const { return MonoClock::now() >= time_; }
+    bool passed() const { return MonoClock::now() >= time_; }
 
- private:
-  explicit Deadline(MonoTime time) : time_(time) {}
+  private:
+    explicit Deadline(MonoTime time) : time_(time) {}
 
-  MonoTime time_;
+    MonoTime time_;
 };
 
 class CoroutineState;  // private to io/
 
-// Handle of one coroutine. The destructor checks that it has ended: interrupt(), join(), then destroy.
+// Handle of one coroutine. The destructor checks that it has ended: interrupt(), join(), then
+// destroy.
 class Coroutine {
- public:
-  Coroutine();
-  ~Coroutine();
-  Coroutine(Coroutine&&) noexcept;
-  Coroutine& operator=(Coroutine&&) noexcept;
+  public:
+    Coroutine();
+    ~Coroutine();
+    Coroutine(Coroutine&&) noexcept;
+    Coroutine& operator=(Coroutine&&) noexcept;
 
-  // `name` must be a literal. The body starts at the next yield of the caller. Fails (kSystem) when no stack can be had.
-  static Result<Coroutine> spawn(const char* name, StackSize stack, std::function<void()> body);
+    // `name` must be a literal. The body starts at the next yield of the caller. Fails (kSystem)
+    // when no stack can be had.
+    static Result<Coroutine> spawn(const char* name, StackSize stack, std::function<void()> body);
 
-  // Asks it to stop: its current (or next) wait, and every wait after that, returns kInterrupted.
-  void interrupt();
+    // Asks it to stop: its current (or next) wait, and every wait after that, returns kInterrupted.
+    void interrupt();
 
-  bool running() const;
+    bool running() const;
 
-  // Yields. Until the body has returned. Must not be called by the coroutine itself.
-  void join();
+    // Yields. Until the body has returned. Must not be called by the coroutine itself.
+    void join();
 
- private:
-  std::shared_ptr<CoroutineState> state_;  // shared with the running body, which may outlive the handle's move
+  private:
+    std::shared_ptr<CoroutineState>
+        state_;  // shared with the running body, which may outlive the handle's move
 };
 
-// Owns any number of coroutines that come and go (one per connection). Ended ones are reaped at once.
+// Owns any number of coroutines that come and go (one per connection). Ended ones are reaped at
+// once.
 class TaskGroup {
- public:
-  TaskGroup();
-  ~TaskGroup();  // checks that it is empty
-  TaskGroup(const TaskGroup&) = delete;
-  TaskGroup& operator=(const TaskGroup&) = delete;
+  public:
+    TaskGroup();
+    ~TaskGroup();  // checks that it is empty
+    TaskGroup(const TaskGroup&) = delete;
+    TaskGroup& operator=(const TaskGroup&) = delete;
 
-  Error spawn(const char* name, StackSize stack, std::function<void()> body);
+    Error spawn(const char* name, StackSize stack, std::function<void()> body);
 
-  size_t size() const;
+    size_t size() const;
 
-  void interrupt_all();
+    void interrupt_all();
 
-  // Yields. Until all have ended or the deadline passed (kTimeout).
-  Error join_all(Deadline deadline);
+    // Yields. Until all have ended or the deadline passed (kTimeout).
+    Error join_all(Deadline deadline);
 
- private:
-  struct Impl;
-  std::shared_ptr<Impl> impl_;
+  private:
+    struct Impl;
+    std::shared_ptr<Impl> impl_;
 };
 
-// Yields. Sleeps until the deadline; kInterrupted when asked to stop. Whole milliseconds, rounded up.
+// Yields. Sleeps until the deadline; kInterrupted when asked to stop. Whole milliseconds, rounded
+// up.
 Error sleep_until(Deadline deadline);
 Error sleep_for(Millis delay);
 
@@ -104,41 +110,42 @@ std::string_view log_id();
 // The condition-variable of this runtime: one waiter (or several) parked until notified.
 // Spurious wake-ups are possible: wait in a loop on the real condition.
 class Signal {
- public:
-  Signal();
-  ~Signal();  // checks that nobody waits
-  Signal(const Signal&) = delete;
-  Signal& operator=(const Signal&) = delete;
+  public:
+    Signal();
+    ~Signal();  // checks that nobody waits
+    Signal(const Signal&) = delete;
+    Signal& operator=(const Signal&) = delete;
 
-  void notify_one();
-  void notify_all();
+    void notify_one();
+    void notify_all();
 
-  bool has_waiters() const { return waiters_ > 0; }
+    bool has_waiters() const { return waiters_ > 0; }
 
-  // Yields. kTimeout, kInterrupted, or success when notified.
-  Error wait_until(Deadline deadline);
+    // Yields. kTimeout, kInterrupted, or success when notified.
+    Error wait_until(Deadline deadline);
 
-  // Yields. For what must be waited for even by a coroutine that was asked to stop. kTimeout, or success when notified.
-  Error wait_even_interrupted(Deadline deadline);
+    // Yields. For what must be waited for even by a coroutine that was asked to stop. kTimeout, or
+    // success when notified.
+    Error wait_even_interrupted(Deadline deadline);
 
- private:
-  struct Waiter;
+  private:
+    struct Waiter;
 
-  Error wait(Deadline deadline, bool interruptible);
-  void unlink(Waiter& waiter);
+    Error wait(Deadline deadline, bool interruptible);
+    void unlink(Waiter& waiter);
 
-  Waiter* first_ = nullptr;  // on the waiting coroutines' stacks, longest waiting first
-  Waiter* last_ = nullptr;
-  uint32_t waiters_ = 0;
+    Waiter* first_ = nullptr;  // on the waiting coroutines' stacks, longest waiting first
+    Waiter* last_ = nullptr;
+    uint32_t waiters_ = 0;
 };
 
 // Asserts in debug builds that no switch happens while it lives.
 class NoYield {
- public:
-  NoYield();
-  ~NoYield();
-  NoYield(const NoYield&) = delete;
-  NoYield& operator=(const NoYield&) = delete;
+  public:
+    NoYield();
+    ~NoYield();
+    NoYield(const NoYield&) = delete;
+    NoYield& operator=(const NoYield&) = delete;
 };
 
 }  // namespace weir::io

@@ -14,12 +14,16 @@ namespace {
 
 struct sigaction& previous_action() {
     static struct sigaction action {};
+
     return action;
 }
 
-void print(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
+void print(const char* text) {
+    (void)!write(STDERR_FILENO, text, std::strlen(text));
+}
 
-// Only async-signal-safe calls: the fault was in a coroutine, never while the stack registry changes.
+// Only async-signal-safe calls: the fault was in a coroutine, never while the stack registry
+// changes.
 void on_fault(int number, siginfo_t* info, void*) {
     if (const Stack* stack = stack_guarded_at(info->si_addr)) {
         std::array<char, 24> size_text{};
@@ -33,7 +37,8 @@ void on_fault(int number, siginfo_t* info, void*) {
         print(&size_text[at]);
         print(" KiB)\n");
     }
-    // The faulting instruction runs again and meets whatever was installed before us: a core file, or a sanitizer.
+    // The faulting instruction runs again and meets whatever was installed before us: a core file,
+    // or a sanitizer.
     sigaction(number, &previous_action(), nullptr);
 }
 
@@ -52,7 +57,9 @@ Error install_fault_handler() {
             return Error::from_errno(errno, "sigaltstack");
         }
     }
+
     struct sigaction action {};
+
     action.sa_sigaction = &on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);

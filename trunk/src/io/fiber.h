@@ -1,8 +1,8 @@
 // Tells AddressSanitizer which stack runs (nothing in other builds).
 //
-// libst's switch-out callback does not know which thread comes next, and its idle thread runs without callbacks. So
-// "leaving" announces a switch to nowhere, and "entering" finishes that and sets the true bounds by a second,
-// immediate switch.
+// libst's switch-out callback does not know which thread comes next, and its idle thread runs
+// without callbacks. So "leaving" announces a switch to nowhere, and "entering" finishes that and
+// sets the true bounds by a second, immediate switch.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ namespace weir::io {
 struct Fiber {
     const void* bottom = nullptr;
     size_t size = 0;
-    void* fake_stack = nullptr;  // that of detect_stack_use_after_return while the coroutine does not run
+    void* fake_stack =
+        nullptr;  // that of detect_stack_use_after_return while the coroutine does not run
 };
 
 #if WEIR_ASAN

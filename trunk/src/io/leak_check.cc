@@ -64,7 +64,8 @@ Result<bool> check_leaks() {
 void install_leak_check() {}
 
 Result<bool> check_leaks() {
-    return make_error(ErrorCode::kUnsupported, "leak checks need a build with ./configure --sanitizer=on");
+    return make_error(ErrorCode::kUnsupported,
+                      "leak checks need a build with ./configure --sanitizer=on");
 }
 
 #endif

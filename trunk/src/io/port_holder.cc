@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// proc(5): "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...", all hexadecimal but the inode.
+// proc(5): "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...", all
+// hexadecimal but the inode.
 void collect_listeners(const char* table, uint16_t port, std::set<std::string>& sockets) {
     constexpr std::string_view kListening = "0A";
     std::ifstream file(table);
@@ -30,7 +31,8 @@ void collect_listeners(const char* table, uint16_t port, std::set<std::string>& 
         std::string state;
         std::string skipped;
         std::string inode;
-        fields >> slot >> local >> skipped >> state >> skipped >> skipped >> skipped >> skipped >> skipped >> inode;
+        fields >> slot >> local >> skipped >> state >> skipped >> skipped >> skipped >> skipped >>
+            skipped >> inode;
         size_t colon = local.rfind(':');
         if (state == kListening && colon != std::string::npos &&
             std::strtoul(local.c_str() + colon + 1, nullptr, 16) == port) {
@@ -41,7 +43,8 @@ void collect_listeners(const char* table, uint16_t port, std::set<std::string>& 
 
 bool holds_one(const fs::path& process, const std::set<std::string>& sockets) {
     std::error_code failure;
-    for (fs::directory_iterator it(process / "fd", failure), end; !failure && it != end; it.increment(failure)) {
+    for (fs::directory_iterator it(process / "fd", failure), end; !failure && it != end;
+         it.increment(failure)) {
         std::error_code gone;
         fs::path target = fs::read_symlink(it->path(), gone);
         if (!gone && sockets.contains(target.string())) {
@@ -61,7 +64,8 @@ std::string describe_port_holder(uint16_t port) {
         return {};
     }
     std::error_code failure;
-    for (fs::directory_iterator it("/proc", failure), end; !failure && it != end; it.increment(failure)) {
+    for (fs::directory_iterator it("/proc", failure), end; !failure && it != end;
+         it.increment(failure)) {
         std::string pid = it->path().filename().string();
         if (std::all_of(pid.begin(), pid.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
             holds_one(it->path(), sockets)) {

@@ -1,6 +1,7 @@
-// One system call a loop: libst's idle thread polls one descriptor, our epoll instance, and the linker's --wrap=poll
-// lets it fetch the events themselves. The reactor's coroutine, which libst makes ready then, dispatches them. A batch
-// is limited, and all ready coroutines run before the next is fetched, so neither side starves the other.
+// One system call a loop: libst's idle thread polls one descriptor, our epoll instance, and the
+// linker's --wrap=poll lets it fetch the events themselves. The reactor's coroutine, which libst
+// makes ready then, dispatches them. A batch is limited, and all ready coroutines run before the
+// next is fetched, so neither side starves the other.
 #include "io/reactor.h"
 
 #include <algorithm>
@@ -11,8 +12,9 @@
 #include <vector>
 
 #include <poll.h>
-#include <st.h>
 #include <sys/epoll.h>
+
+#include <st.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -23,7 +25,8 @@
 #include "io/stacks.h"
 
 extern "C" {
-// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): names of the linker's --wrap
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): names of the linker's
+// --wrap
 int __real_poll(pollfd* descriptors, nfds_t count, int timeout_ms);
 int __wrap_poll(pollfd* descriptors, nfds_t count, int timeout_ms);
 }
@@ -31,7 +34,8 @@ int __wrap_poll(pollfd* descriptors, nfds_t count, int timeout_ms);
 namespace weir::io {
 namespace {
 
-// A handler costs up to some 5 us (one send): a batch holds coroutines up for less than a millisecond.
+// A handler costs up to some 5 us (one send): a batch holds coroutines up for less than a
+// millisecond.
 constexpr int kBatch = 128;
 // Each costs one madvise, 1 to 3 us.
 constexpr size_t kStackDropsPerLoop = 128;
@@ -43,7 +47,8 @@ struct Slot {
     uint32_t next_free = 0;
 };
 
-// Share of time outside epoll, as a moving average over about kBusyWindow, from two clock reads a loop.
+// Share of time outside epoll, as a moving average over about kBusyWindow, from two clock reads a
+// loop.
 class BusyMeter {
   public:
     void enter_wait(MonoTime now) { pass(now, 1.0); }
@@ -60,7 +65,8 @@ class BusyMeter {
     }
 
     double moved(MonoTime now, double busy) const {
-        double weight = static_cast<double>((now - last_).count()) / static_cast<double>(kBusyWindow.count());
+        double weight =
+            static_cast<double>((now - last_).count()) / static_cast<double>(kBusyWindow.count());
         return share_ + (busy - share_) * std::min(weight, 1.0);
     }
 
@@ -72,7 +78,9 @@ class Reactor {
   public:
     Error start();
     Result<uint32_t> add(int fd, EventHandler& handler);
+
     void set_handler(uint32_t slot, EventHandler& handler) { slots_[slot].handler = &handler; }
+
     void remove(uint32_t slot, int fd);
     int fetch(int timeout_ms);
 
@@ -104,11 +112,14 @@ class Reactor {
 };
 
 Reactor& reactor() {
-    static Reactor* instance = std::make_unique<Reactor>().release();  // never destroyed: runs until the process ends
+    static Reactor* instance =
+        std::make_unique<Reactor>().release();  // never destroyed: runs until the process ends
     return *instance;
 }
 
-uint64_t event_key(uint32_t slot, uint32_t generation) { return uint64_t{generation} << 32 | slot; }
+uint64_t event_key(uint32_t slot, uint32_t generation) {
+    return uint64_t{generation} << 32 | slot;
+}
 
 uint8_t ready_bits(uint32_t events) {
     uint8_t ready = 0;
@@ -151,7 +162,8 @@ void Reactor::dispatch() {
         const epoll_event& event = events_[static_cast<size_t>(i)];
         auto index = static_cast<uint32_t>(event.data.u64);
         auto generation = static_cast<uint32_t>(event.data.u64 >> 32);
-        // An earlier handler of this batch may have closed this descriptor, and its slot may have a new owner.
+        // An earlier handler of this batch may have closed this descriptor, and its slot may have a
+        // new owner.
         const Slot& slot = slots_[index];
         if (slot.handler == nullptr || slot.generation != generation) {
             stale_++;
@@ -185,7 +197,8 @@ Result<uint32_t> Reactor::add(int fd, EventHandler& handler) {
 }
 
 void Reactor::remove(uint32_t index, int fd) {
-    // The descriptor may have been duplicated into a child process: closing it alone would leave it registered.
+    // The descriptor may have been duplicated into a child process: closing it alone would leave it
+    // registered.
     epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
     Slot& slot = slots_[index];
     slot.handler = nullptr;
@@ -199,7 +212,8 @@ int Reactor::wait_for_events(int64_t wait_us) {
         timespec limit{};
         limit.tv_sec = static_cast<time_t>(std::max<int64_t>(wait_us, 0) / 1'000'000);
         limit.tv_nsec = static_cast<long>(std::max<int64_t>(wait_us, 0) % 1'000'000 * 1000);
-        int count = epoll_pwait2(epoll_fd_, events_.data(), kBatch, wait_us < 0 ? nullptr : &limit, nullptr);
+        int count = epoll_pwait2(epoll_fd_, events_.data(), kBatch, wait_us < 0 ? nullptr : &limit,
+                                 nullptr);
         if (count >= 0 || errno == EINTR) {
             return count;
         }
@@ -215,7 +229,8 @@ int Reactor::fetch(int timeout_ms) {
     MonoTime before = MonoClock::now();
     int64_t wait_us = timeout_ms;
     if (timeout_ms > 0) {
-        // libst counted from the clock of its last idle round, before the coroutines ran: what they used comes off.
+        // libst counted from the clock of its last idle round, before the coroutines ran: what they
+        // used comes off.
         int64_t due_us = static_cast<int64_t>(st_utime_last_clock()) + int64_t{timeout_ms} * 1000;
         wait_us = std::max<int64_t>(due_us - before.time_since_epoch().count(), 0);
     }
@@ -239,11 +254,17 @@ void Reactor::add_stats(RuntimeStats& stats) const {
 
 }  // namespace
 
-Error start_reactor() { return reactor().start(); }
+Error start_reactor() {
+    return reactor().start();
+}
 
-void add_reactor_stats(RuntimeStats& stats) { reactor().add_stats(stats); }
+void add_reactor_stats(RuntimeStats& stats) {
+    reactor().add_stats(stats);
+}
 
-double busy_share() { return reactor().busy_share(); }
+double busy_share() {
+    return reactor().busy_share();
+}
 
 Registration::Registration(Registration&& other) noexcept
     : slot_(std::exchange(other.slot_, kNone)), fd_(std::exchange(other.fd_, -1)) {}
@@ -257,7 +278,9 @@ Registration& Registration::operator=(Registration&& other) noexcept {
     return *this;
 }
 
-Registration::~Registration() { remove(); }
+Registration::~Registration() {
+    remove();
+}
 
 Result<Registration> Registration::add(int fd, EventHandler& handler) {
     Registration registration;

@@ -1,5 +1,6 @@
-// Invariants: at most one switch announcement to the sanitizer is pending; a worker is either running a body, or in
-// `idle`, or ended; `Stack::in_use` is true exactly while a libst thread exists on it.
+// Invariants: at most one switch announcement to the sanitizer is pending; a worker is either
+// running a body, or in `idle`, or ended; `Stack::in_use` is true exactly while a libst thread
+// exists on it.
 #include "io/scheduler.h"
 
 #include <algorithm>
@@ -7,10 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <st.h>
-
-#include <cxxabi.h>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -30,18 +30,21 @@ ExceptionGlobals& exception_globals() {
     return *reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
 }
 
-// Warm workers that are kept per stack size: beyond, memory counts more than the page faults of a fresh stack.
+// Warm workers that are kept per stack size: beyond, memory counts more than the page faults of a
+// fresh stack.
 constexpr size_t kWarmWorkers[] = {32, 1};
 constexpr int kStackBytes[] = {64 * 1024, 256 * 1024};
 
-// libst computes in int milliseconds: longer waits are made of slices; beyond the last there is no timer at all.
+// libst computes in int milliseconds: longer waits are made of slices; beyond the last there is no
+// timer at all.
 constexpr int64_t kLongestSliceUs = int64_t{24} * 3600 * 1'000'000;
 constexpr int64_t kNoTimerUs = 365 * kLongestSliceUs;
 
 thread_local bool t_media_thread = false;  // NOLINT: asked by the log hook on any thread
 
 st_utime_t rounded_clock() {
-    // Whole milliseconds, rounded down: libst cuts its poll timeout to milliseconds and would spin through the rest.
+    // Whole milliseconds, rounded down: libst cuts its poll timeout to milliseconds and would spin
+    // through the rest.
     auto now = static_cast<st_utime_t>(MonoClock::now().time_since_epoch().count());
     return now / 1000 * 1000;
 }
@@ -86,7 +89,8 @@ class Scheduler {
 namespace {
 
 Scheduler& scheduler() {
-    static Scheduler* instance = std::make_unique<Scheduler>().release();  // never destroyed: coroutines outlive statics
+    static Scheduler* instance =
+        std::make_unique<Scheduler>().release();  // never destroyed: coroutines outlive statics
     return *instance;
 }
 
@@ -177,7 +181,8 @@ bool Scheduler::keep_warm(Worker& worker) {
     return true;
 }
 
-// Both callbacks run on the coroutine that leaves or comes; libst skips them for its idle thread and for first runs.
+// Both callbacks run on the coroutine that leaves or comes; libst skips them for its idle thread
+// and for first runs.
 WEIR_NO_ASAN void Scheduler::switched_out() {
     Worker* self = scheduler().self();
     if (self == nullptr) {
@@ -208,7 +213,8 @@ Error Scheduler::start() {
         return make_error(ErrorCode::kInternal, "the runtime is already started");
     }
     st_set_utime_function(&rounded_clock);
-    // Debian's libst has no epoll: asking for the "alternative" system silently gives select and 1024 descriptors.
+    // Debian's libst has no epoll: asking for the "alternative" system silently gives select and
+    // 1024 descriptors.
     if (st_set_eventsys(ST_EVENTSYS_POLL) != 0) {
         return Error::from_errno(errno, "st_set_eventsys(poll)");
     }
@@ -273,15 +279,21 @@ Error Scheduler::spawn(const std::shared_ptr<CoroutineState>& state) {
 void Scheduler::report_guard_failures() {
     if (take_guard_failures() > 0 && !guard_warning_given_) {
         guard_warning_given_ = true;
-        log::warn("no guard page for new coroutine stacks: vm.max_map_count is too small; raise it to twice the "
-                  "number of connections stacks={}",
-                  stack_totals().count);
+        log::warn(
+            "no guard page for new coroutine stacks: vm.max_map_count is too small; raise it to "
+            "twice the "
+            "number of connections stacks={}",
+            stack_totals().count);
     }
 }
 
-Error start_scheduler() { return scheduler().start(); }
+Error start_scheduler() {
+    return scheduler().start();
+}
 
-Error spawn_state(const std::shared_ptr<CoroutineState>& state) { return scheduler().spawn(state); }
+Error spawn_state(const std::shared_ptr<CoroutineState>& state) {
+    return scheduler().spawn(state);
+}
 
 CoroutineState& current() {
     Worker* self = scheduler().self();
@@ -289,12 +301,14 @@ CoroutineState& current() {
     return *self->task;
 }
 
-bool on_media_thread() { return t_media_thread; }
+bool on_media_thread() {
+    return t_media_thread;
+}
 
 Wake park(Deadline deadline) {
     Worker* self = scheduler().self();
-    // libst counts from the clock of its last idle round. Aiming from there at a whole millisecond, its timer fires
-    // neither early nor twice.
+    // libst counts from the clock of its last idle round. Aiming from there at a whole millisecond,
+    // its timer fires neither early nor twice.
     int64_t due_us = (deadline.time().time_since_epoch().count() + 999) / 1000 * 1000;
     for (;;) {
         int64_t wait_us = due_us - static_cast<int64_t>(st_utime_last_clock());
@@ -319,23 +333,37 @@ void CoroutineState::wake() {
     }
 }
 
-Error interrupted_error() { return make_error(ErrorCode::kInterrupted, "asked to stop"); }
+Error interrupted_error() {
+    return make_error(ErrorCode::kInterrupted, "asked to stop");
+}
 
-void yield() { st_usleep(0); }
+void yield() {
+    st_usleep(0);
+}
 
-void set_log_id(std::string_view id) { current().set_log_id(id); }
+void set_log_id(std::string_view id) {
+    current().set_log_id(id);
+}
 
 std::string_view log_id() {
     Worker* self = t_media_thread ? scheduler().self() : nullptr;
     return self != nullptr && self->task ? self->task->log_id() : std::string_view();
 }
 
-NoYield::NoYield() { scheduler().no_yield_depth++; }
+NoYield::NoYield() {
+    scheduler().no_yield_depth++;
+}
 
-NoYield::~NoYield() { scheduler().no_yield_depth--; }
+NoYield::~NoYield() {
+    scheduler().no_yield_depth--;
+}
 
-SchedulerCounts scheduler_counts() { return scheduler().counts; }
+SchedulerCounts scheduler_counts() {
+    return scheduler().counts;
+}
 
-void reset_scheduler_counts() { scheduler().counts = {}; }
+void reset_scheduler_counts() {
+    scheduler().counts = {};
+}
 
 }  // namespace weir::io

@@ -1,8 +1,10 @@
-// Private to io/: coroutines on libst threads, and the one way in which all of io/ waits, park() and wake().
+// Private to io/: coroutines on libst threads, and the one way in which all of io/ waits, park()
+// and wake().
 //
-// A Worker is a libst thread with its stack; a CoroutineState is one spawned body. A worker whose body has returned is
-// kept warm for the next spawn, last in first out and few of them; the others end, and their stack memory is given back.
-// libst is only asked to switch stacks and to keep timers; its own I/O, interrupts and joins are not used.
+// A Worker is a libst thread with its stack; a CoroutineState is one spawned body. A worker whose
+// body has returned is kept warm for the next spawn, last in first out and few of them; the others
+// end, and their stack memory is given back. libst is only asked to switch stacks and to keep
+// timers; its own I/O, interrupts and joins are not used.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +49,8 @@ class CoroutineState {
     // Called once, right after the body has returned and its captures are gone.
     void set_end_hook(std::function<void(CoroutineState&)> hook) { end_hook_ = std::move(hook); }
 
-    // Fairness of I/O that never has to wait: counts a call, true when it is time to yield. What is done with the bytes
-    // between two calls counts too: a peer can make one read cost milliseconds.
+    // Fairness of I/O that never has to wait: counts a call, true when it is time to yield. What is
+    // done with the bytes between two calls counts too: a peer can make one read cost milliseconds.
     bool spend_io_budget();
 
   private:
@@ -66,7 +68,7 @@ class CoroutineState {
     bool ended_ = false;
     bool interrupted_ = false;
     uint32_t io_calls_ = 0;
-    MonoTime slice_start_{};  // of the first counted call
+    MonoTime slice_start_{};    // of the first counted call
     Worker* worker_ = nullptr;  // while it runs
     char log_id_[kMaxLogId + 1] = "";
     std::function<void()> body_;
@@ -89,8 +91,9 @@ bool on_media_thread();
 
 enum class Wake : uint8_t { kWoken, kTimeout };
 
-// Yields. Until wake() or the deadline, rounded up to whole milliseconds. Wake-ups may be spurious: wait in a loop. A
-// passed deadline gives kTimeout without a switch. An interrupt wakes, too; looking at interrupted() is the caller's part.
+// Yields. Until wake() or the deadline, rounded up to whole milliseconds. Wake-ups may be spurious:
+// wait in a loop. A passed deadline gives kTimeout without a switch. An interrupt wakes, too;
+// looking at interrupted() is the caller's part.
 Wake park(Deadline deadline);
 
 Error interrupted_error();

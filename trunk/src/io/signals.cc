@@ -48,7 +48,8 @@ Result<std::unique_ptr<SignalSet>> SignalSet::create(std::initializer_list<int> 
         return Error::from_errno(errno, "signalfd");
     }
     WEIR_TRY_ASSIGN(impl->registration, Registration::add(impl->fd, *impl));
-    return std::unique_ptr<SignalSet>(new SignalSet(std::move(impl)));  // NOLINT: private constructor
+    return std::unique_ptr<SignalSet>(
+        new SignalSet(std::move(impl)));  // NOLINT: private constructor
 }
 
 Result<int> SignalSet::wait(Deadline deadline) {

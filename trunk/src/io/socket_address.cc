@@ -8,7 +8,8 @@
 namespace weir::io {
 namespace {
 
-constexpr uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};  // RFC 4291 §2.5.5.2
+constexpr uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0,    0,
+                                       0, 0, 0, 0, 0xff, 0xff};  // RFC 4291 §2.5.5.2
 
 bool is_mapped(const in6_addr& address) {
     return std::memcmp(address.s6_addr, kMappedPrefix, sizeof kMappedPrefix) == 0;
@@ -17,8 +18,7 @@ bool is_mapped(const in6_addr& address) {
 Error malformed(std::string_view text, std::string_view why) {
     return make_error(ErrorCode::kMalformed,
                       "address \"{}\": {}; expected PORT, IPV4:PORT or [IPV6]:PORT",
-                      text.substr(0, 100),
-                      why);
+                      text.substr(0, 100), why);
 }
 
 }  // namespace
@@ -30,7 +30,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
     std::string host(colon == std::string_view::npos ? std::string_view() : text.substr(0, colon));
     std::string_view port_text = colon == std::string_view::npos ? text : text.substr(colon + 1);
     uint16_t port = 0;
-    auto [end, failure] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+    auto [end, failure] =
+        std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
     if (failure != std::errc() || end != port_text.data() + port_text.size()) {
         return malformed(text, "the port is not a number from 0 to 65535");
     }
@@ -50,8 +51,9 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
     address.v4_.sin_family = AF_INET;
     address.v4_.sin_port = htons(port);
     if (inet_pton(AF_INET, host.c_str(), &address.v4_.sin_addr) != 1) {
-        return malformed(text, host.find(':') != std::string::npos ? "an IPv6 address needs brackets"
-                                                                   : "the host is not a numeric address");
+        return malformed(text, host.find(':') != std::string::npos
+                                   ? "an IPv6 address needs brackets"
+                                   : "the host is not a numeric address");
     }
     return address;
 }
@@ -109,7 +111,8 @@ bool SocketAddress::is_loopback() const {
         return false;
     }
     const uint8_t* bytes = v6_.sin6_addr.s6_addr;
-    return is_mapped(v6_.sin6_addr) ? bytes[12] == kLoopbackNet : IN6_IS_ADDR_LOOPBACK(&v6_.sin6_addr) != 0;
+    return is_mapped(v6_.sin6_addr) ? bytes[12] == kLoopbackNet
+                                    : IN6_IS_ADDR_LOOPBACK(&v6_.sin6_addr) != 0;
 }
 
 bool SocketAddress::is_any() const {

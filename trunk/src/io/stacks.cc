@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 extern "C" {
-// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): names of the linker's --wrap
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): names of the linker's
+// --wrap
 void* __real_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset);
 void* __wrap_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset);
 }
@@ -30,7 +31,8 @@ Registry& registry() {
     return *instance;
 }
 
-thread_local int t_mapping_depth = 0;  // NOLINT: seen by the mmap wrapper, which has no other way to know
+thread_local int t_mapping_depth =
+    0;  // NOLINT: seen by the mmap wrapper, which has no other way to know
 
 // libst's mapping is one page of red zone, the stack, one page of red zone.
 void on_stack_mapped(char* mapping, size_t mapped) {
@@ -45,7 +47,8 @@ void on_stack_mapped(char* mapping, size_t mapped) {
     if (mprotect(mapping, r.page, PROT_NONE) != 0 || mprotect(top, r.page, PROT_NONE) != 0) {
         r.guard_failures++;
     }
-    // A valgrind build registers the stack here: VALGRIND_STACK_REGISTER(stack.bottom, top - 1), before its first use.
+    // A valgrind build registers the stack here: VALGRIND_STACK_REGISTER(stack.bottom, top - 1),
+    // before its first use.
     r.totals.count++;
     r.totals.bytes += stack.size;
     r.by_top[reinterpret_cast<uintptr_t>(top)] = stack;
@@ -53,9 +56,13 @@ void on_stack_mapped(char* mapping, size_t mapped) {
 
 }  // namespace
 
-StackMapping::StackMapping() { t_mapping_depth++; }
+StackMapping::StackMapping() {
+    t_mapping_depth++;
+}
 
-StackMapping::~StackMapping() { t_mapping_depth--; }
+StackMapping::~StackMapping() {
+    t_mapping_depth--;
+}
 
 Stack* stack_of_thread(const void* st_thread) {
     Registry& r = registry();
@@ -67,7 +74,8 @@ Stack* stack_of_thread(const void* st_thread) {
 const Stack* stack_guarded_at(const void* address) {
     Registry& r = registry();
     auto at = reinterpret_cast<uintptr_t>(address);
-    // Neighbours share a border of two guard pages; a stack grows down, so the one above the address is asked first.
+    // Neighbours share a border of two guard pages; a stack grows down, so the one above the
+    // address is asked first.
     auto above = r.by_top.upper_bound(at);
     if (above != r.by_top.end()) {
         auto bottom = reinterpret_cast<uintptr_t>(above->second.bottom);
@@ -106,9 +114,13 @@ bool drop_ended_stacks(size_t limit) {
     return !r.to_drop.empty();
 }
 
-size_t take_guard_failures() { return std::exchange(registry().guard_failures, 0); }
+size_t take_guard_failures() {
+    return std::exchange(registry().guard_failures, 0);
+}
 
-StackTotals stack_totals() { return registry().totals; }
+StackTotals stack_totals() {
+    return registry().totals;
+}
 
 std::vector<StackRange> merged_stack_ranges() {
     Registry& r = registry();
@@ -127,7 +139,8 @@ std::vector<StackRange> merged_stack_ranges() {
 
 }  // namespace weir::io
 
-// The wrapper is in this file, which the scheduler needs anyway, so that the linker always finds it.
+// The wrapper is in this file, which the scheduler needs anyway, so that the linker always finds
+// it.
 void* __wrap_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
     void* mapping = __real_mmap(address, size, protection, flags, fd, offset);
     if (weir::io::t_mapping_depth > 0 && mapping != MAP_FAILED) {

@@ -1,14 +1,15 @@
-// TCP: addresses, listener, stream. Non-blocking sockets in the reactor; blocking style for coroutines, and plain
-// non-blocking calls plus a handler for connections that only flow (the pump of net/).
+// TCP: addresses, listener, stream. Non-blocking sockets in the reactor; blocking style for
+// coroutines, and plain non-blocking calls plus a handler for connections that only flow (the pump
+// of net/).
 #pragma once
-
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <memory>
 #include <span>
 #include <string>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -19,162 +20,174 @@ namespace weir::io {
 
 // An IPv4 or IPv6 address with port.
 class SocketAddress {
- public:
-  SocketAddress();
+  public:
+    SocketAddress();
 
-  // "1935", ":1935", "127.0.0.1:1935", "[::]:1935", "0.0.0.0:0". A bare port means every IPv6 and IPv4 address ("[::]").
-  // Numeric hosts and "localhost" (127.0.0.1) only: no DNS here. kMalformed says what was expected.
-  static Result<SocketAddress> parse(std::string_view text);
+    // "1935", ":1935", "127.0.0.1:1935", "[::]:1935", "0.0.0.0:0". A bare port means every IPv6 and
+    // IPv4 address ("[::]"). Numeric hosts and "localhost" (127.0.0.1) only: no DNS here.
+    // kMalformed says what was expected.
+    static Result<SocketAddress> parse(std::string_view text);
 
-  static SocketAddress from_raw(const sockaddr* address, socklen_t size);
+    static SocketAddress from_raw(const sockaddr* address, socklen_t size);
 
-  const sockaddr* raw() const { return &any_; }
+    const sockaddr* raw() const { return &any_; }
 
-  socklen_t raw_size() const;
+    socklen_t raw_size() const;
 
-  int family() const { return any_.sa_family; }  // AF_INET, AF_INET6; AF_UNSPEC when default-made
+    int family() const { return any_.sa_family; }  // AF_INET, AF_INET6; AF_UNSPEC when default-made
 
-  uint16_t port() const;
+    uint16_t port() const;
 
-  // Host only, "192.0.2.1" or "2001:db8::1"; an IPv4 peer of a dual-stack socket is shown as IPv4.
-  std::string host() const;
+    // Host only, "192.0.2.1" or "2001:db8::1"; an IPv4 peer of a dual-stack socket is shown as
+    // IPv4.
+    std::string host() const;
 
-  // "192.0.2.1:1935" or "[2001:db8::1]:1935".
-  std::string to_string() const;
+    // "192.0.2.1:1935" or "[2001:db8::1]:1935".
+    std::string to_string() const;
 
-  bool is_loopback() const;  // 127.0.0.0/8, ::1, and the former mapped into IPv6
+    bool is_loopback() const;  // 127.0.0.0/8, ::1, and the former mapped into IPv6
 
-  bool is_any() const;
+    bool is_any() const;
 
- private:
-  union {  // 28 bytes: one per connection
-    sockaddr any_;
-    sockaddr_in v4_;
-    sockaddr_in6 v6_;
-  };
+  private:
+    union {  // 28 bytes: one per connection
+        sockaddr any_;
+        sockaddr_in v4_;
+        sockaddr_in6 v6_;
+    };
 };
 
 struct StreamOptions {
-  int send_buffer_bytes = 0;    // SO_SNDBUF; 0 leaves the kernel's auto-tuning
-  int notsent_lowat_bytes = 0;  // TCP_NOTSENT_LOWAT; 0 leaves it off
-  Millis user_timeout{0};       // TCP_USER_TIMEOUT; 0 leaves it off
+    int send_buffer_bytes = 0;    // SO_SNDBUF; 0 leaves the kernel's auto-tuning
+    int notsent_lowat_bytes = 0;  // TCP_NOTSENT_LOWAT; 0 leaves it off
+    Millis user_timeout{0};       // TCP_USER_TIMEOUT; 0 leaves it off
 };
 
-// Result of one non-blocking call. kClosed: a FIN, a reset (error_number says so), or our own close().
+// Result of one non-blocking call. kClosed: a FIN, a reset (error_number says so), or our own
+// close().
 enum class IoStatus : uint8_t { kDone, kWouldBlock, kClosed, kFailed };
 
 struct IoResult {
-  IoStatus status = IoStatus::kDone;
-  size_t bytes = 0;      // kDone: more than 0
-  int error_number = 0;  // kFailed; kClosed by a reset
+    IoStatus status = IoStatus::kDone;
+    size_t bytes = 0;      // kDone: more than 0
+    int error_number = 0;  // kFailed; kClosed by a reset
 };
 
 // One connection. Owned by its session. TCP_NODELAY and keep-alive are set.
 class TcpStream final : private EventHandler {
- public:
-  ~TcpStream();  // closes; nobody may wait on it
-  TcpStream(const TcpStream&) = delete;
-  TcpStream& operator=(const TcpStream&) = delete;
+  public:
+    ~TcpStream();  // closes; nobody may wait on it
+    TcpStream(const TcpStream&) = delete;
+    TcpStream& operator=(const TcpStream&) = delete;
 
-  // Yields. `from` may bind the local address (load client). kTimeout, kSystem ("connect to ADDRESS: why"), kInterrupted.
-  static Result<std::unique_ptr<TcpStream>> connect(const SocketAddress& to,
-                                                    Deadline deadline,
-                                                    const SocketAddress* from = nullptr);
+    // Yields. `from` may bind the local address (load client). kTimeout, kSystem ("connect to
+    // ADDRESS: why"), kInterrupted.
+    static Result<std::unique_ptr<TcpStream>> connect(const SocketAddress& to,
+                                                      Deadline deadline,
+                                                      const SocketAddress* from = nullptr);
 
-  // Takes ownership of a connected socket.
-  static Result<std::unique_ptr<TcpStream>> adopt(int fd, const SocketAddress& peer);
+    // Takes ownership of a connected socket.
+    static Result<std::unique_ptr<TcpStream>> adopt(int fd, const SocketAddress& peer);
 
-  void apply(const StreamOptions& options);
+    void apply(const StreamOptions& options);
 
-  const SocketAddress& peer() const { return peer_; }
+    const SocketAddress& peer() const { return peer_; }
 
-  SocketAddress local() const;
+    SocketAddress local() const;
 
-  int fd() const { return fd_; }
+    int fd() const { return fd_; }
 
-  // One coroutine at a time may read, and one write. Data that is there is taken even when the deadline has passed.
-  // A coroutine that never has to wait yields now and then.
+    // One coroutine at a time may read, and one write. Data that is there is taken even when the
+    // deadline has passed. A coroutine that never has to wait yields now and then.
 
-  // Yields. Reads at least one byte into `out`, which must not be empty. kClosed at the peer's FIN or reset, or after
-  // shutdown() or close(); kTimeout, kInterrupted, kSystem.
-  Result<size_t> read_some(std::span<uint8_t> out, Deadline deadline);
+    // Yields. Reads at least one byte into `out`, which must not be empty. kClosed at the peer's
+    // FIN or reset, or after shutdown() or close(); kTimeout, kInterrupted, kSystem.
+    Result<size_t> read_some(std::span<uint8_t> out, Deadline deadline);
 
-  // Yields. Until a read would not block (or the peer closed). kTimeout, kInterrupted, kClosed when closed here.
-  Error wait_readable(Deadline deadline);
-  Error wait_writable(Deadline deadline);
+    // Yields. Until a read would not block (or the peer closed). kTimeout, kInterrupted, kClosed
+    // when closed here.
+    Error wait_readable(Deadline deadline);
+    Error wait_writable(Deadline deadline);
 
-  // Yields. Fills `out`; kClosed when the peer ends before that.
-  Error read_full(std::span<uint8_t> out, Deadline deadline);
+    // Yields. Fills `out`; kClosed when the peer ends before that.
+    Error read_full(std::span<uint8_t> out, Deadline deadline);
 
-  // Yields. Writes all of it; what was written before an error is not told. kClosed, kTimeout, kInterrupted, kSystem.
-  Error write_all(ByteSpan data, Deadline deadline);
+    // Yields. Writes all of it; what was written before an error is not told. kClosed, kTimeout,
+    // kInterrupted, kSystem.
+    Error write_all(ByteSpan data, Deadline deadline);
 
-  // Never yields. kWouldBlock clears the readiness; a partial write counts as kDone with fewer bytes (and the stream
-  // then no longer counts as writable, since the buffer is full).
-  IoResult try_read(std::span<uint8_t> out);
-  IoResult try_write(ByteSpan data);
-  IoResult try_writev(std::span<const iovec> parts);
+    // Never yields. kWouldBlock clears the readiness; a partial write counts as kDone with fewer
+    // bytes (and the stream then no longer counts as writable, since the buffer is full).
+    IoResult try_read(std::span<uint8_t> out);
+    IoResult try_write(ByteSpan data);
+    IoResult try_writev(std::span<const iovec> parts);
 
-  // What the last edge said, not yet consumed by an EAGAIN.
-  bool readable() const { return readable_; }
+    // What the last edge said, not yet consumed by an EAGAIN.
+    bool readable() const { return readable_; }
 
-  bool writable() const { return writable_; }
+    bool writable() const { return writable_; }
 
-  // The peer has sent its FIN, or the connection is broken. Bytes may still be waiting to be read.
-  bool hangup() const { return hangup_; }
+    // The peer has sent its FIN, or the connection is broken. Bytes may still be waiting to be
+    // read.
+    bool hangup() const { return hangup_; }
 
-  // Hand-over: from now on edges go to `handler` (after the stream has updated its own flags), which may destroy the
-  // stream; nullptr gives them back to the coroutine calls. The caller must look at readable(), writable() and hangup()
-  // once after setting it: those edges are past.
-  void set_handler(EventHandler* handler) { handler_ = handler; }
+    // Hand-over: from now on edges go to `handler` (after the stream has updated its own flags),
+    // which may destroy the stream; nullptr gives them back to the coroutine calls. The caller must
+    // look at readable(), writable() and hangup() once after setting it: those edges are past.
+    void set_handler(EventHandler* handler) { handler_ = handler; }
 
-  // Ends both directions now; waiting coroutines get kClosed. close() also frees the descriptor (idempotent).
-  void shutdown();
-  void close();
+    // Ends both directions now; waiting coroutines get kClosed. close() also frees the descriptor
+    // (idempotent).
+    void shutdown();
+    void close();
 
- private:
-  TcpStream(int fd, const SocketAddress& peer);
+  private:
+    TcpStream(int fd, const SocketAddress& peer);
 
-  void on_ready(uint8_t ready) override;
-  Error wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what);
-  IoResult finish_write(ssize_t written, size_t wanted);
-  void wake_waiters();
+    void on_ready(uint8_t ready) override;
+    Error wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what);
+    IoResult finish_write(ssize_t written, size_t wanted);
+    void wake_waiters();
 
-  int fd_;
-  bool readable_ = true;
-  bool writable_ = true;
-  bool hangup_ = false;
-  bool closed_ = false;
-  CoroutineState* reader_ = nullptr;  // the parked coroutine, if any
-  CoroutineState* writer_ = nullptr;
-  EventHandler* handler_ = nullptr;
-  Registration registration_;
-  SocketAddress peer_;
+    int fd_;
+    bool readable_ = true;
+    bool writable_ = true;
+    bool hangup_ = false;
+    bool closed_ = false;
+    CoroutineState* reader_ = nullptr;  // the parked coroutine, if any
+    CoroutineState* writer_ = nullptr;
+    EventHandler* handler_ = nullptr;
+    Registration registration_;
+    SocketAddress peer_;
 };
 
-// Accepts until EAGAIN. Out of descriptors: a reserve descriptor takes and closes the pending connection (the peer sees
-// a close, not a hang), a throttled warning is logged, and accepting goes on by a timer.
+// Accepts until EAGAIN. Out of descriptors: a reserve descriptor takes and closes the pending
+// connection (the peer sees a close, not a hang), a throttled warning is logged, and accepting goes
+// on by a timer.
 class TcpListener {
- public:
-  ~TcpListener();
-  TcpListener(const TcpListener&) = delete;
-  TcpListener& operator=(const TcpListener&) = delete;
+  public:
+    ~TcpListener();
+    TcpListener(const TcpListener&) = delete;
+    TcpListener& operator=(const TcpListener&) = delete;
 
-  // A wildcard IPv6 address also takes IPv4. Port 0 picks one. In use: kBusy, and the message names who holds the port
-  // ("held by process 1234 (nginx)") where that can be found out.
-  static Result<std::unique_ptr<TcpListener>> listen(const SocketAddress& address, int backlog = 4096);
+    // A wildcard IPv6 address also takes IPv4. Port 0 picks one. In use: kBusy, and the message
+    // names who holds the port
+    // ("held by process 1234 (nginx)") where that can be found out.
+    static Result<std::unique_ptr<TcpListener>> listen(const SocketAddress& address,
+                                                       int backlog = 4096);
 
-  SocketAddress local() const;
+    SocketAddress local() const;
 
-  // Yields. The next connection; kInterrupted after interrupt of the coroutine, kClosed after close().
-  Result<std::unique_ptr<TcpStream>> accept(Deadline deadline);
+    // Yields. The next connection; kInterrupted after interrupt of the coroutine, kClosed after
+    // close().
+    Result<std::unique_ptr<TcpStream>> accept(Deadline deadline);
 
-  void close();
+    void close();
 
- private:
-  struct Impl;
-  explicit TcpListener(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  private:
+    struct Impl;
+    explicit TcpListener(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace weir::io

@@ -17,18 +17,17 @@ namespace {
 constexpr Millis kRetryDelay{100};        // when not even the reserve descriptor helps
 constexpr Millis kWarningPeriod{10'000};  // of the out-of-descriptors warning
 
-int open_reserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+int open_reserve() {
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
 
 Error busy_or_system(int why, const SocketAddress& address) {
     if (why != EADDRINUSE) {
         return Error::from_errno(why, fmt::format("listen on {}", address.to_string()));
     }
     std::string holder = describe_port_holder(address.port());
-    return make_error(ErrorCode::kBusy,
-                      "listen on {}: the port is in use{}{}",
-                      address.to_string(),
-                      holder.empty() ? "" : ", ",
-                      holder);
+    return make_error(ErrorCode::kBusy, "listen on {}: the port is in use{}{}", address.to_string(),
+                      holder.empty() ? "" : ", ", holder);
 }
 
 // The listening socket, or the errno.
@@ -109,7 +108,8 @@ Error TcpListener::Impl::wait(Deadline deadline) {
     return error;
 }
 
-// Out of descriptors: takes the pending connection with the reserve and closes it. False when that does not work.
+// Out of descriptors: takes the pending connection with the reserve and closes it. False when that
+// does not work.
 bool TcpListener::Impl::shed_one() {
     if (reserve_fd < 0) {
         reserve_fd = open_reserve();
@@ -138,15 +138,15 @@ Error TcpListener::Impl::handle_failure(int why, Deadline deadline) {
     }
     bool out_of_descriptors = why == EMFILE || why == ENFILE;
     if (!out_of_descriptors && why != ENOBUFS && why != ENOMEM) {
-        // accept(2): errors of the pending connection itself (ECONNABORTED, EPROTO, ENETDOWN ...) are to be skipped.
+        // accept(2): errors of the pending connection itself (ECONNABORTED, EPROTO, ENETDOWN ...)
+        // are to be skipped.
         bool ours = why == EBADF || why == EINVAL || why == ENOTSOCK || why == EFAULT;
         return ours ? Error::from_errno(why, "accept") : Error();
     }
     bool again = out_of_descriptors && shed_one();
     if (warning.allow(MonoClock::now())) {
         log::warn("cannot accept connections, raise the descriptor limit: {} closed_unserved={}",
-                  out_of_descriptors ? "out of descriptors" : "out of memory",
-                  shed);
+                  out_of_descriptors ? "out of descriptors" : "out of memory", shed);
     }
     if (again) {
         return {};
@@ -162,16 +162,20 @@ Error TcpListener::Impl::handle_failure(int why, Deadline deadline) {
 
 TcpListener::TcpListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-TcpListener::~TcpListener() { WEIR_CHECK(impl_->acceptor == nullptr); }
+TcpListener::~TcpListener() {
+    WEIR_CHECK(impl_->acceptor == nullptr);
+}
 
-Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& address, int backlog) {
+Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& address,
+                                                         int backlog) {
     auto impl = std::make_unique<Impl>();
     int why = 0;
     impl->fd = open_listening(address, backlog, why);
     bool no_ipv6 = why == EAFNOSUPPORT || why == EADDRNOTAVAIL;
     if (impl->fd < 0 && no_ipv6 && address.family() == AF_INET6 && address.is_any()) {
         // A kernel without IPv6: "every address" is then every IPv4 address.
-        WEIR_TRY_ASSIGN(SocketAddress v4, SocketAddress::parse(fmt::format("0.0.0.0:{}", address.port())));
+        WEIR_TRY_ASSIGN(SocketAddress v4,
+                        SocketAddress::parse(fmt::format("0.0.0.0:{}", address.port())));
         impl->fd = open_listening(v4, backlog, why);
     }
     if (impl->fd < 0) {
@@ -179,7 +183,8 @@ Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& ad
     }
     impl->reserve_fd = open_reserve();
     WEIR_TRY_ASSIGN(impl->registration, Registration::add(impl->fd, *impl));
-    return std::unique_ptr<TcpListener>(new TcpListener(std::move(impl)));  // NOLINT: private constructor
+    return std::unique_ptr<TcpListener>(
+        new TcpListener(std::move(impl)));  // NOLINT: private constructor
 }
 
 SocketAddress TcpListener::local() const {
@@ -218,12 +223,15 @@ Result<std::unique_ptr<TcpStream>> TcpListener::accept(Deadline deadline) {
             if (stream.ok()) {
                 return stream;
             }
-            why = ENOMEM;  // epoll takes no more: as good as out of memory, and that one connection is closed
+            why = ENOMEM;  // epoll takes no more: as good as out of memory, and that one connection
+                           // is closed
         }
         WEIR_TRY(impl_->handle_failure(why, deadline));
     }
 }
 
-void TcpListener::close() { impl_->close(); }
+void TcpListener::close() {
+    impl_->close();
+}
 
 }  // namespace weir::io

@@ -13,9 +13,12 @@
 namespace weir::io {
 namespace {
 
-static_assert(sizeof(TcpStream) <= 128, "one per player: see the memory budget in doc/architecture.md");
+static_assert(sizeof(TcpStream) <= 128,
+              "one per player: see the memory budget in doc/architecture.md");
 
-void set_option(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof value); }
+void set_option(int fd, int level, int name, int value) {
+    setsockopt(fd, level, name, &value, sizeof value);
+}
 
 IoResult closed_or_failed(int error_number) {
     bool reset = error_number == ECONNRESET || error_number == EPIPE || error_number == ENOTCONN;
@@ -26,11 +29,14 @@ Error to_error(const IoResult& result, const char* doing) {
     if (result.status == IoStatus::kFailed) {
         return Error::from_errno(result.error_number, doing);
     }
-    return make_error(ErrorCode::kClosed, "{}", result.error_number != 0 ? "connection reset by the peer"
-                                                                        : "closed by the peer");
+    return make_error(
+        ErrorCode::kClosed, "{}",
+        result.error_number != 0 ? "connection reset by the peer" : "closed by the peer");
 }
 
-Error closed_here() { return make_error(ErrorCode::kClosed, "the connection is closed"); }
+Error closed_here() {
+    return make_error(ErrorCode::kClosed, "the connection is closed");
+}
 
 // Starts; the outcome comes as "writable".
 Result<int> start_connect(const SocketAddress& to, const SocketAddress* from) {
@@ -39,7 +45,8 @@ Result<int> start_connect(const SocketAddress& to, const SocketAddress* from) {
         return Error::from_errno(errno, "socket");
     }
     if (from != nullptr) {
-        // Many connections from one address: the port is picked at connect(), when the whole tuple is known.
+        // Many connections from one address: the port is picked at connect(), when the whole tuple
+        // is known.
         set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
         if (bind(fd, from->raw(), from->raw_size()) != 0) {
             int why = errno;
@@ -79,7 +86,8 @@ Result<std::unique_ptr<TcpStream>> TcpStream::connect(const SocketAddress& to,
     stream->writable_ = false;
     int failure = 0;
     for (;;) {
-        if (Error error = stream->wait(stream->writable_, stream->writer_, deadline, "no answer in time")) {
+        if (Error error =
+                stream->wait(stream->writable_, stream->writer_, deadline, "no answer in time")) {
             return std::move(error).with_context(fmt::format("connect to {}", to.to_string()));
         }
         socklen_t size = sizeof failure;
@@ -119,7 +127,8 @@ void TcpStream::apply(const StreamOptions& options) {
         set_option(fd_, IPPROTO_TCP, TCP_NOTSENT_LOWAT, options.notsent_lowat_bytes);
     }
     if (options.user_timeout > Millis::zero()) {
-        set_option(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.user_timeout.count()));
+        set_option(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT,
+                   static_cast<int>(options.user_timeout.count()));
     }
 }
 
@@ -143,8 +152,8 @@ IoResult TcpStream::try_read(std::span<uint8_t> out) {
     } while (got < 0 && errno == EINTR);
     if (got > 0) {
         auto bytes = static_cast<size_t>(got);
-        // A short read has emptied the socket and new bytes give a new edge; but a FIN that came along gave its edge
-        // already, and only another read finds it.
+        // A short read has emptied the socket and new bytes give a new edge; but a FIN that came
+        // along gave its edge already, and only another read finds it.
         if (bytes < out.size() && !hangup_) {
             readable_ = false;
         }
@@ -205,7 +214,10 @@ IoResult TcpStream::finish_write(ssize_t written, size_t wanted) {
 }
 
 // Yields. Until `ready`, which is one of our flags.
-Error TcpStream::wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what) {
+Error TcpStream::wait(const bool& ready,
+                      CoroutineState*& waiter,
+                      Deadline deadline,
+                      const char* what) {
     WEIR_CHECK(waiter == nullptr);
     CoroutineState& self = current();
     waiter = &self;

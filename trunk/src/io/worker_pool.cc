@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include <pthread.h>
 
 #include "base/check.h"
 #include "io/coroutine.h"
@@ -122,7 +123,9 @@ void WorkerPool::Impl::on_ready(uint8_t) {
 
 WorkerPool::WorkerPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-WorkerPool::~WorkerPool() { WEIR_CHECK(impl_->waiting == 0); }
+WorkerPool::~WorkerPool() {
+    WEIR_CHECK(impl_->waiting == 0);
+}
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::create(size_t threads, size_t queue_limit) {
     WEIR_CHECK(threads > 0);
@@ -137,7 +140,8 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::create(size_t threads, size_t qu
     for (size_t i = 0; i < threads; i++) {
         impl->threads.emplace_back([&pool = *impl] { pool.thread_main(); });
     }
-    return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(impl)));  // NOLINT: private constructor
+    return std::unique_ptr<WorkerPool>(
+        new WorkerPool(std::move(impl)));  // NOLINT: private constructor
 }
 
 Error WorkerPool::submit(std::function<void()> work, std::function<void()> done) {
@@ -145,7 +149,8 @@ Error WorkerPool::submit(std::function<void()> work, std::function<void()> done)
         std::lock_guard lock(impl_->mutex);
         if (impl_->queue.size() >= impl_->queue_limit) {
             impl_->refused++;
-            return make_error(ErrorCode::kLimit, "{} jobs are already waiting for a worker", impl_->queue_limit);
+            return make_error(ErrorCode::kLimit, "{} jobs are already waiting for a worker",
+                              impl_->queue_limit);
         }
         impl_->queue.push_back({std::move(work), std::move(done)});
     }
@@ -169,6 +174,8 @@ Error WorkerPool::run(std::function<void()> work) {
     return {};
 }
 
-uint64_t WorkerPool::refused() const { return impl_->refused; }
+uint64_t WorkerPool::refused() const {
+    return impl_->refused;
+}
 
 }  // namespace weir::io

@@ -1,4 +1,5 @@
-// What a publisher says of its stream (metadata); hints for the API and for headers that go out before the first frame.
+// What a publisher says of its stream (metadata); hints for the API and for headers that go out
+// before the first frame.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,12 @@
 namespace weir::media {
 
 struct Description {
-  uint32_t width = 0;     // pixels; 0: not said
-  uint32_t height = 0;
-  double frame_rate = 0;  // frames per second; 0: not said
-  bool names_video = false;
-  bool names_audio = false;
-  std::string encoder;    // untrusted
+    uint32_t width = 0;  // pixels; 0: not said
+    uint32_t height = 0;
+    double frame_rate = 0;  // frames per second; 0: not said
+    bool names_video = false;
+    bool names_audio = false;
+    std::string encoder;  // untrusted
 };
 
 }  // namespace weir::media

@@ -7,28 +7,33 @@ namespace weir::net {
 
 Fanout::Fanout(stream::Registry& registry) : registry_(registry) {}
 
-Fanout::~Fanout() { WEIR_CHECK(pumps_.empty()); }
+Fanout::~Fanout() {
+    WEIR_CHECK(pumps_.empty());
+}
 
-Pump* Fanout::pump_for(const stream::StreamKey& key, const stream::Format& format, const PlayRules& rules) {
-  stream::Stream& stream = registry_.get_or_create(key, rules.stream, MonoClock::now());
-  std::unique_ptr<Pump>& slot = pumps_[{&stream, &format}];
-  if (slot) {
-    return slot.get();
-  }
-  slot = std::make_unique<Pump>(*this, stream, format, rules.pump);
-  Pump* pump = slot.get();
-  Error spawned = tasks_.spawn("pump", io::StackSize::kNormal, [this, pump, &stream, &format] {
-    pump->run();
-    pumps_.erase({&stream, &format});
-    registry_.release(stream);
-  });
-  if (spawned) {
-    log::error("no pump for stream={} format={}: {}", log::escaped(key.to_string()), format.name(), spawned.message());
-    pumps_.erase({&stream, &format});
-    registry_.release(stream);
-    return nullptr;
-  }
-  return pump;
+Pump* Fanout::pump_for(const stream::StreamKey& key,
+                       const stream::Format& format,
+                       const PlayRules& rules) {
+    stream::Stream& stream = registry_.get_or_create(key, rules.stream, MonoClock::now());
+    std::unique_ptr<Pump>& slot = pumps_[{&stream, &format}];
+    if (slot) {
+        return slot.get();
+    }
+    slot = std::make_unique<Pump>(*this, stream, format, rules.pump);
+    Pump* pump = slot.get();
+    Error spawned = tasks_.spawn("pump", io::StackSize::kNormal, [this, pump, &stream, &format] {
+        pump->run();
+        pumps_.erase({&stream, &format});
+        registry_.release(stream);
+    });
+    if (spawned) {
+        log::error("no pump for stream={} format={}: {}", log::escaped(key.to_string()),
+                   format.name(), spawned.message());
+        pumps_.erase({&stream, &format});
+        registry_.release(stream);
+        return nullptr;
+    }
+    return pump;
 }
 
 void Fanout::play(const PlayRules& rules,
@@ -36,29 +41,31 @@ void Fanout::play(const PlayRules& rules,
                   std::unique_ptr<io::TcpStream> stream,
                   std::unique_ptr<PlayerProtocol> protocol,
                   std::unique_ptr<Client> client) {
-  Pump* pump = stopping_ ? nullptr : pump_for(client->key, format, rules);
-  if (!pump) {
-    client->log_summary(to_string(stopping_ ? EndReason::kServerStopping : EndReason::kSystemError));
-    return;
-  }
-  stream->apply(rules.socket);
-  pump->add(std::move(stream), std::move(protocol), std::move(client));
+    Pump* pump = stopping_ ? nullptr : pump_for(client->key, format, rules);
+    if (!pump) {
+        client->log_summary(
+            to_string(stopping_ ? EndReason::kServerStopping : EndReason::kSystemError));
+        return;
+    }
+    stream->apply(rules.socket);
+    pump->add(std::move(stream), std::move(protocol), std::move(client));
 }
 
 size_t Fanout::players(const stream::Stream& stream) const {
-  size_t count = 0;
-  for (auto at = pumps_.lower_bound({&stream, nullptr}); at != pumps_.end() && at->first.first == &stream; ++at) {
-    count += at->second->players();
-  }
-  return count;
+    size_t count = 0;
+    for (auto at = pumps_.lower_bound({&stream, nullptr});
+         at != pumps_.end() && at->first.first == &stream; ++at) {
+        count += at->second->players();
+    }
+    return count;
 }
 
 void Fanout::stop(io::Deadline deadline) {
-  stopping_ = true;
-  tasks_.interrupt_all();
-  if (Error late = tasks_.join_all(deadline)) {
-    log::error("stopping the players: {}", late.message());
-  }
+    stopping_ = true;
+    tasks_.interrupt_all();
+    if (Error late = tasks_.join_all(deadline)) {
+        log::error("stopping the players: {}", late.message());
+    }
 }
 
 }  // namespace weir::net

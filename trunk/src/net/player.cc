@@ -9,29 +9,30 @@
 namespace weir::net {
 namespace {
 
-constexpr size_t kMaxParts = 16;            // log blocks in one write
-constexpr size_t kReadBytes = 16 * 1024;    // shared by all players: what peers of a playing connection say is small
-constexpr size_t kMaxReadBytes = 1 << 20;   // more than this at once is no player
+constexpr size_t kMaxParts = 16;  // log blocks in one write
+constexpr size_t kReadBytes =
+    16 * 1024;  // shared by all players: what peers of a playing connection say is small
+constexpr size_t kMaxReadBytes = 1 << 20;  // more than this at once is no player
 
 std::array<uint8_t, kReadBytes>& read_buffer() {
-  static std::array<uint8_t, kReadBytes> buffer;
-  return buffer;
+    static std::array<uint8_t, kReadBytes> buffer;
+    return buffer;
 }
 
 }  // namespace
 
 std::string_view to_string(EndReason reason) {
-  switch (reason) {
-    case EndReason::kPeerClosed: return "closed by the player";
-    case EndReason::kKicked: return "kicked by the API";
-    case EndReason::kProtocolError: return "protocol error";
-    case EndReason::kWriteStalled: return "write stalled: the player took nothing";
-    case EndReason::kNoPublisher: return "no publisher came";
-    case EndReason::kPublisherGone: return "the publisher left and none came back";
-    case EndReason::kServerStopping: return "server stopping";
-    case EndReason::kSystemError: return "socket error";
-  }
-  return "unknown";
+    switch (reason) {
+        case EndReason::kPeerClosed: return "closed by the player";
+        case EndReason::kKicked: return "kicked by the API";
+        case EndReason::kProtocolError: return "protocol error";
+        case EndReason::kWriteStalled: return "write stalled: the player took nothing";
+        case EndReason::kNoPublisher: return "no publisher came";
+        case EndReason::kPublisherGone: return "the publisher left and none came back";
+        case EndReason::kServerStopping: return "server stopping";
+        case EndReason::kSystemError: return "socket error";
+    }
+    return "unknown";
 }
 
 Player::Player(Pump& pump,
@@ -43,258 +44,263 @@ Player::Player(Pump& pump,
       protocol_(std::move(protocol)),
       client_(std::move(client)),
       joined_(MonoClock::now()) {
-  stream_->set_handler(this);
-  client_->kick = [this] { pump_.end(*this, EndReason::kKicked); };
+    stream_->set_handler(this);
+    client_->kick = [this] { pump_.end(*this, EndReason::kKicked); };
 }
 
 Player::~Player() = default;
 
 Player::Outbox& Player::outbox() {
-  if (!outbox_) {
-    outbox_ = std::make_unique<Outbox>();
-  }
-  return *outbox_;
+    if (!outbox_) {
+        outbox_ = std::make_unique<Outbox>();
+    }
+    return *outbox_;
 }
 
 void Player::place(const stream::Stream& stream, const stream::Muxer& muxer) {
-  cursor_ = muxer.log().start();
-  placed_ = true;
-  Outbox& box = outbox();
-  box.at = cursor_.position();
-  const size_t begin = box.bytes.size();
-  protocol_->on_start(stream, muxer, !started_, box.bytes);
-  box.front_begin = started_ ? begin : SIZE_MAX;  // the first front holds more than the front: never replaced
-  started_ = true;
-  if (box.bytes.empty()) {
-    outbox_.reset();  // a format without configurations has nothing to say before the log
-  }
+    cursor_ = muxer.log().start();
+    placed_ = true;
+    Outbox& box = outbox();
+    box.at = cursor_.position();
+    const size_t begin = box.bytes.size();
+    protocol_->on_start(stream, muxer, !started_, box.bytes);
+    box.front_begin =
+        started_ ? begin : SIZE_MAX;  // the first front holds more than the front: never replaced
+    started_ = true;
+    if (box.bytes.empty()) {
+        outbox_.reset();  // a format without configurations has nothing to say before the log
+    }
 }
 
 void Player::close_entry(const stream::WireLog& log) {
-  Bytes rest;
-  if (frame_left_ > 0) {
-    log.copy_until(cursor_, cursor_.position() + frame_left_, rest);
-    stream::WireLog::advance(cursor_, frame_left_);
-    frame_left_ = 0;
-  }
-  const uint64_t boundary = log.next_boundary(cursor_);
-  if (const uint64_t open = boundary - cursor_.position(); open > 0) {
-    std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header{};
-    const size_t header_size = protocol_->frame_header(open, header.data());
-    rest.insert(rest.end(), header.begin(), header.begin() + static_cast<std::ptrdiff_t>(header_size));
-    log.copy_until(cursor_, boundary, rest);
-    stream::WireLog::advance(cursor_, open);
-  }
-  if (rest.empty()) {
-    return;
-  }
-  Outbox& box = outbox();
-  // A private piece that has begun (a cut frame header) goes before the rest; one that waits for the boundary, behind it.
-  const bool begun = box.cut_header;
-  box.bytes.insert(begun ? box.bytes.end() : box.bytes.begin(), rest.begin(), rest.end());
-  box.at = cursor_.position();
-  box.front_begin = SIZE_MAX;
+    Bytes rest;
+    if (frame_left_ > 0) {
+        log.copy_until(cursor_, cursor_.position() + frame_left_, rest);
+        stream::WireLog::advance(cursor_, frame_left_);
+        frame_left_ = 0;
+    }
+    const uint64_t boundary = log.next_boundary(cursor_);
+    if (const uint64_t open = boundary - cursor_.position(); open > 0) {
+        std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header{};
+        const size_t header_size = protocol_->frame_header(open, header.data());
+        rest.insert(rest.end(), header.begin(),
+                    header.begin() + static_cast<std::ptrdiff_t>(header_size));
+        log.copy_until(cursor_, boundary, rest);
+        stream::WireLog::advance(cursor_, open);
+    }
+    if (rest.empty()) {
+        return;
+    }
+    Outbox& box = outbox();
+    // A private piece that has begun (a cut frame header) goes before the rest; one that waits for
+    // the boundary, behind it.
+    const bool begun = box.cut_header;
+    box.bytes.insert(begun ? box.bytes.end() : box.bytes.begin(), rest.begin(), rest.end());
+    box.at = cursor_.position();
+    box.front_begin = SIZE_MAX;
 }
 
 void Player::unplace() {
-  cursor_ = {};
-  placed_ = false;
+    cursor_ = {};
+    placed_ = false;
 }
 
 void Player::resync(const stream::Stream& stream, const stream::Muxer& muxer) {
-  const stream::WireLog& log = muxer.log();
-  client_->resyncs++;
-  if (outbox_ && outbox_->front_begin != SIZE_MAX && outbox_->sent <= outbox_->front_begin) {
-    // Nothing of the last front has gone out: the new one replaces it.
-    outbox_->bytes.resize(outbox_->front_begin);
-  } else {
-    close_entry(log);
-  }
-  client_->dropped_bytes += log.bytes_behind(cursor_);
-  unplace();
-  if (log.has_start()) {
-    place(stream, muxer);
-  }
+    const stream::WireLog& log = muxer.log();
+    client_->resyncs++;
+    if (outbox_ && outbox_->front_begin != SIZE_MAX && outbox_->sent <= outbox_->front_begin) {
+        // Nothing of the last front has gone out: the new one replaces it.
+        outbox_->bytes.resize(outbox_->front_begin);
+    } else {
+        close_entry(log);
+    }
+    client_->dropped_bytes += log.bytes_behind(cursor_);
+    unplace();
+    if (log.has_start()) {
+        place(stream, muxer);
+    }
 }
 
 bool Player::say(const stream::WireLog& log, ByteSpan out) {
-  if (out.empty()) {
-    return true;
-  }
-  Outbox& box = outbox();
-  if (box.answer_bytes + out.size() > kMaxPrivateBytes) {
-    return false;
-  }
-  box.answer_bytes += out.size();
-  if (box.bytes.empty()) {
-    box.at = placed_ ? log.next_boundary(cursor_) : 0;
-    if (frame_left_ > 0) {
-      box.at = cursor_.position() + frame_left_;
+    if (out.empty()) {
+        return true;
     }
-  }
-  if (box.cut_header && frame_left_ > 0) {
-    // Behind the rest of a header comes its payload, before anything else.
-    log.copy_until(cursor_, cursor_.position() + frame_left_, box.bytes);
-    stream::WireLog::advance(cursor_, frame_left_);
-    frame_left_ = 0;
-    box.at = cursor_.position();
-  }
-  box.bytes.insert(box.bytes.end(), out.begin(), out.end());
-  box.front_begin = SIZE_MAX;
-  return true;
+    Outbox& box = outbox();
+    if (box.answer_bytes + out.size() > kMaxPrivateBytes) {
+        return false;
+    }
+    box.answer_bytes += out.size();
+    if (box.bytes.empty()) {
+        box.at = placed_ ? log.next_boundary(cursor_) : 0;
+        if (frame_left_ > 0) {
+            box.at = cursor_.position() + frame_left_;
+        }
+    }
+    if (box.cut_header && frame_left_ > 0) {
+        // Behind the rest of a header comes its payload, before anything else.
+        log.copy_until(cursor_, cursor_.position() + frame_left_, box.bytes);
+        stream::WireLog::advance(cursor_, frame_left_);
+        frame_left_ = 0;
+        box.at = cursor_.position();
+    }
+    box.bytes.insert(box.bytes.end(), out.begin(), out.end());
+    box.front_begin = SIZE_MAX;
+    return true;
 }
 
 Player::Flush Player::flush(const stream::WireLog& log) {
-  std::array<iovec, kMaxParts + 2> parts;
-  std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header;
-  size_t count = 0;
-  size_t private_bytes = 0;
-  size_t limit = kMaxWriteBytes;
-  if (outbox_) {
-    if (!placed_ || outbox_->at == cursor_.position()) {
-      private_bytes = outbox_->bytes.size() - outbox_->sent;
-      parts[count++] = {outbox_->bytes.data() + outbox_->sent, private_bytes};
-    } else {
-      limit = std::min<size_t>(limit, outbox_->at - cursor_.position());
+    std::array<iovec, kMaxParts + 2> parts;
+    std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header;
+    size_t count = 0;
+    size_t private_bytes = 0;
+    size_t limit = kMaxWriteBytes;
+    if (outbox_) {
+        if (!placed_ || outbox_->at == cursor_.position()) {
+            private_bytes = outbox_->bytes.size() - outbox_->sent;
+            parts[count++] = {outbox_->bytes.data() + outbox_->sent, private_bytes};
+        } else {
+            limit = std::min<size_t>(limit, outbox_->at - cursor_.position());
+        }
     }
-  }
-  size_t log_bytes = 0;
-  size_t header_bytes = 0;
-  if (placed_) {
-    if (frame_left_ > 0) {
-      limit = std::min<size_t>(limit, frame_left_);
+    size_t log_bytes = 0;
+    size_t header_bytes = 0;
+    if (placed_) {
+        if (frame_left_ > 0) {
+            limit = std::min<size_t>(limit, frame_left_);
+        }
+        size_t log_parts = 0;
+        log_bytes =
+            log.gather(cursor_, std::span(parts).subspan(count + 1, kMaxParts), limit, log_parts);
+        if (log_bytes > 0 && frame_left_ == 0) {
+            header_bytes = protocol_->frame_header(log_bytes, header.data());
+        }
+        if (header_bytes > 0) {
+            parts[count++] = {header.data(), header_bytes};
+        } else if (log_parts > 0) {
+            std::copy_n(parts.begin() + static_cast<std::ptrdiff_t>(count) + 1, log_parts,
+                        parts.begin() + static_cast<std::ptrdiff_t>(count));
+        }
+        count += log_parts;
     }
-    size_t log_parts = 0;
-    log_bytes = log.gather(cursor_, std::span(parts).subspan(count + 1, kMaxParts), limit, log_parts);
-    if (log_bytes > 0 && frame_left_ == 0) {
-      header_bytes = protocol_->frame_header(log_bytes, header.data());
+    const size_t total = private_bytes + header_bytes + log_bytes;
+    if (total == 0) {
+        return Flush::kCaughtUp;
     }
-    if (header_bytes > 0) {
-      parts[count++] = {header.data(), header_bytes};
-    } else if (log_parts > 0) {
-      std::copy_n(parts.begin() + static_cast<std::ptrdiff_t>(count) + 1, log_parts,
-                  parts.begin() + static_cast<std::ptrdiff_t>(count));
+    const io::IoResult result = stream_->try_writev(std::span(parts).first(count));
+    PumpStats& stats = pump_.stats();
+    stats.writes++;
+    if (result.status == io::IoStatus::kWouldBlock) {
+        stats.would_block++;
+        return Flush::kBlocked;
     }
-    count += log_parts;
-  }
-  const size_t total = private_bytes + header_bytes + log_bytes;
-  if (total == 0) {
-    return Flush::kCaughtUp;
-  }
-  const io::IoResult result = stream_->try_writev(std::span(parts).first(count));
-  PumpStats& stats = pump_.stats();
-  stats.writes++;
-  if (result.status == io::IoStatus::kWouldBlock) {
-    stats.would_block++;
-    return Flush::kBlocked;
-  }
-  if (result.status != io::IoStatus::kDone) {
-    return Flush::kFailed;
-  }
-  stats.written_bytes += result.bytes;
-  client_->sent_bytes += result.bytes;
-  note_written(result.bytes, private_bytes, ByteSpan(header.data(), header_bytes), log_bytes);
-  if (result.bytes < total) {
-    return Flush::kBlocked;
-  }
-  return outbox_ || (placed_ && log.bytes_behind(cursor_) > 0) ? Flush::kMore : Flush::kCaughtUp;
+    if (result.status != io::IoStatus::kDone) {
+        return Flush::kFailed;
+    }
+    stats.written_bytes += result.bytes;
+    client_->sent_bytes += result.bytes;
+    note_written(result.bytes, private_bytes, ByteSpan(header.data(), header_bytes), log_bytes);
+    if (result.bytes < total) {
+        return Flush::kBlocked;
+    }
+    return outbox_ || (placed_ && log.bytes_behind(cursor_) > 0) ? Flush::kMore : Flush::kCaughtUp;
 }
 
 void Player::note_written(size_t written, size_t private_bytes, ByteSpan header, size_t log_bytes) {
-  if (private_bytes > 0) {
-    const size_t part = std::min(written, private_bytes);
-    outbox_->sent += part;
-    written -= part;
-    if (outbox_->sent == outbox_->bytes.size()) {
-      outbox_.reset();
+    if (private_bytes > 0) {
+        const size_t part = std::min(written, private_bytes);
+        outbox_->sent += part;
+        written -= part;
+        if (outbox_->sent == outbox_->bytes.size()) {
+            outbox_.reset();
+        }
     }
-  }
-  if (written == 0) {
-    return;
-  }
-  if (!header.empty()) {
-    frame_left_ = log_bytes;
-    const size_t part = std::min(written, header.size());
-    written -= part;
-    if (part < header.size()) {
-      // The cut header goes out before the frame's bytes.
-      Outbox& box = outbox();
-      box.bytes.assign(header.begin() + static_cast<std::ptrdiff_t>(part), header.end());
-      box.at = cursor_.position();
-      box.cut_header = true;
-      return;
+    if (written == 0) {
+        return;
     }
-  }
-  stream::WireLog::advance(cursor_, written);
-  frame_left_ -= std::min<uint64_t>(frame_left_, written);
+    if (!header.empty()) {
+        frame_left_ = log_bytes;
+        const size_t part = std::min(written, header.size());
+        written -= part;
+        if (part < header.size()) {
+            // The cut header goes out before the frame's bytes.
+            Outbox& box = outbox();
+            box.bytes.assign(header.begin() + static_cast<std::ptrdiff_t>(part), header.end());
+            box.at = cursor_.position();
+            box.cut_header = true;
+            return;
+        }
+    }
+    stream::WireLog::advance(cursor_, written);
+    frame_left_ -= std::min<uint64_t>(frame_left_, written);
 }
 
 bool Player::read_peer() {
-  size_t total = 0;
-  for (;;) {
-    const io::IoResult result = stream_->try_read(read_buffer());
-    if (result.status == io::IoStatus::kWouldBlock) {
-      return true;
+    size_t total = 0;
+    for (;;) {
+        const io::IoResult result = stream_->try_read(read_buffer());
+        if (result.status == io::IoStatus::kWouldBlock) {
+            return true;
+        }
+        if (result.status != io::IoStatus::kDone) {
+            pump_.end(*this, result.status == io::IoStatus::kClosed ? EndReason::kPeerClosed
+                                                                    : EndReason::kSystemError);
+            return false;
+        }
+        client_->received_bytes += result.bytes;
+        total += result.bytes;
+        if (total > kMaxReadBytes) {
+            pump_.end(*this, EndReason::kProtocolError);
+            return false;
+        }
+        if (!hear(ByteSpan(read_buffer().data(), result.bytes))) {
+            return false;
+        }
     }
-    if (result.status != io::IoStatus::kDone) {
-      pump_.end(*this, result.status == io::IoStatus::kClosed ? EndReason::kPeerClosed : EndReason::kSystemError);
-      return false;
-    }
-    client_->received_bytes += result.bytes;
-    total += result.bytes;
-    if (total > kMaxReadBytes) {
-      pump_.end(*this, EndReason::kProtocolError);
-      return false;
-    }
-    if (!hear(ByteSpan(read_buffer().data(), result.bytes))) {
-      return false;
-    }
-  }
 }
 
 bool Player::hear(ByteSpan data) {
-  Bytes answer;
-  const PlayerVerdict verdict = protocol_->on_data(data, answer);
-  if (!say(pump_.log(), answer)) {
-    pump_.end(*this, EndReason::kProtocolError);
-    return false;
-  }
-  switch (verdict) {
-    case PlayerVerdict::kGoOn: return true;
-    case PlayerVerdict::kPause: pump_.pause(*this); return true;
-    case PlayerVerdict::kResume: pump_.resume(*this); return true;
-    case PlayerVerdict::kClose: pump_.end(*this, EndReason::kPeerClosed); return false;
-    case PlayerVerdict::kError: pump_.end(*this, EndReason::kProtocolError); return false;
-    case PlayerVerdict::kConversation: pump_.release(*this); return false;
-  }
-  return true;
+    Bytes answer;
+    const PlayerVerdict verdict = protocol_->on_data(data, answer);
+    if (!say(pump_.log(), answer)) {
+        pump_.end(*this, EndReason::kProtocolError);
+        return false;
+    }
+    switch (verdict) {
+        case PlayerVerdict::kGoOn: return true;
+        case PlayerVerdict::kPause: pump_.pause(*this); return true;
+        case PlayerVerdict::kResume: pump_.resume(*this); return true;
+        case PlayerVerdict::kClose: pump_.end(*this, EndReason::kPeerClosed); return false;
+        case PlayerVerdict::kError: pump_.end(*this, EndReason::kProtocolError); return false;
+        case PlayerVerdict::kConversation: pump_.release(*this); return false;
+    }
+    return true;
 }
 
 void Player::on_ready(uint8_t ready) {
-  if (state_ == State::kEnded) {
-    return;
-  }
-  if ((ready & (io::kReadable | io::kHangup | io::kFault)) != 0 && !read_peer()) {
-    return;
-  }
-  if (state_ == State::kBlocked ? (ready & io::kWritable) != 0 : outbox_ != nullptr) {
-    pump_.write_to(*this, MonoClock::now());
-  }
+    if (state_ == State::kEnded) {
+        return;
+    }
+    if ((ready & (io::kReadable | io::kHangup | io::kFault)) != 0 && !read_peer()) {
+        return;
+    }
+    if (state_ == State::kBlocked ? (ready & io::kWritable) != 0 : outbox_ != nullptr) {
+        pump_.write_to(*this, MonoClock::now());
+    }
 }
 
 void PlayerList::push_back(Player& player) {
-  player.previous_ = last_;
-  player.next_ = nullptr;
-  (last_ ? last_->next_ : first_) = &player;
-  last_ = &player;
-  size_++;
+    player.previous_ = last_;
+    player.next_ = nullptr;
+    (last_ ? last_->next_ : first_) = &player;
+    last_ = &player;
+    size_++;
 }
 
 void PlayerList::remove(Player& player) {
-  (player.previous_ ? player.previous_->next_ : first_) = player.next_;
-  (player.next_ ? player.next_->previous_ : last_) = player.previous_;
-  player.previous_ = player.next_ = nullptr;
-  size_--;
+    (player.previous_ ? player.previous_->next_ : first_) = player.next_;
+    (player.next_ ? player.next_->previous_ : last_) = player.previous_;
+    player.previous_ = player.next_ = nullptr;
+    size_--;
 }
 
 }  // namespace weir::net

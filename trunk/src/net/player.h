@@ -1,7 +1,8 @@
-// Player: one connection that plays. A cursor into its pump's wire log, a socket, and a few private bytes.
+// Player: one connection that plays. A cursor into its pump's wire log, a socket, and a few private
+// bytes.
 //
-// No coroutine: the pump writes to it, the reactor tells it what the peer says. What its protocol adds (an RTMP answer, a
-// WebSocket frame header) comes from a PlayerProtocol. Nothing here yields.
+// No coroutine: the pump writes to it, the reactor tells it what the peer says. What its protocol
+// adds (an RTMP answer, a WebSocket frame header) comes from a PlayerProtocol. Nothing here yields.
 #pragma once
 
 #include <cstdint>
@@ -16,161 +17,169 @@
 namespace weir::net {
 
 enum class EndReason : uint8_t {
-  kPeerClosed,
-  kKicked,
-  kProtocolError,
-  kWriteStalled,
-  kNoPublisher,    // it waited for a publisher in vain
-  kPublisherGone,  // it played; no new publisher came in time
-  kServerStopping,
-  kSystemError,
+    kPeerClosed,
+    kKicked,
+    kProtocolError,
+    kWriteStalled,
+    kNoPublisher,    // it waited for a publisher in vain
+    kPublisherGone,  // it played; no new publisher came in time
+    kServerStopping,
+    kSystemError,
 };
 
 std::string_view to_string(EndReason reason);
 
 // What becomes of a playing connection after its peer said something.
 enum class PlayerVerdict : uint8_t {
-  kGoOn,
-  kPause,         // no media until kResume
-  kResume,        // from the newest key frame
-  kClose,         // the peer said goodbye
-  kError,         // it broke the protocol
-  kConversation,  // stops playing and goes back to its session's coroutine
+    kGoOn,
+    kPause,         // no media until kResume
+    kResume,        // from the newest key frame
+    kClose,         // the peer said goodbye
+    kError,         // it broke the protocol
+    kConversation,  // stops playing and goes back to its session's coroutine
 };
 
 // Implemented by the egress sessions. Never yields.
 class PlayerProtocol {
- public:
-  PlayerProtocol() = default;
-  PlayerProtocol(const PlayerProtocol&) = delete;
-  PlayerProtocol& operator=(const PlayerProtocol&) = delete;
-  virtual ~PlayerProtocol() = default;
+  public:
+    PlayerProtocol() = default;
+    PlayerProtocol(const PlayerProtocol&) = delete;
+    PlayerProtocol& operator=(const PlayerProtocol&) = delete;
+    virtual ~PlayerProtocol() = default;
 
-  // Appends what comes before the log when playing starts (`first`) or starts again elsewhere in the log.
-  virtual void on_start(const stream::Stream& stream, const stream::Muxer& muxer, bool first, Bytes& out) = 0;
+    // Appends what comes before the log when playing starts (`first`) or starts again elsewhere in
+    // the log.
+    virtual void on_start(const stream::Stream& stream,
+                          const stream::Muxer& muxer,
+                          bool first,
+                          Bytes& out) = 0;
 
-  // Bytes from the peer; answers are appended to `out` and go out between two entries.
-  virtual PlayerVerdict on_data(ByteSpan data, Bytes& out) = 0;
+    // Bytes from the peer; answers are appended to `out` and go out between two entries.
+    virtual PlayerVerdict on_data(ByteSpan data, Bytes& out) = 0;
 
-  // The last words. `started`: on_start was called.
-  virtual void on_end(EndReason reason, bool started, Bytes& out) = 0;
+    // The last words. `started`: on_start was called.
+    virtual void on_end(EndReason reason, bool started, Bytes& out) = 0;
 
-  // Header put in front of each write of `payload` bytes of the log; gives its size (0: the log goes out as it is).
-  static constexpr size_t kMaxFrameHeader = 16;
+    // Header put in front of each write of `payload` bytes of the log; gives its size (0: the log
+    // goes out as it is).
+    static constexpr size_t kMaxFrameHeader = 16;
 
-  virtual size_t frame_header(uint64_t payload, uint8_t* out) {
-    (void)payload;
-    (void)out;
-    return 0;
-  }
+    virtual size_t frame_header(uint64_t payload, uint8_t* out) {
+        (void)payload;
+        (void)out;
+        return 0;
+    }
 
-  // After kConversation: takes the connection (and itself) back.
-  virtual void on_released(std::unique_ptr<PlayerProtocol> self,
-                           std::unique_ptr<io::TcpStream> stream,
-                           std::unique_ptr<Client> client) {
-    (void)self;
-    (void)stream;
-    (void)client;
-  }
+    // After kConversation: takes the connection (and itself) back.
+    virtual void on_released(std::unique_ptr<PlayerProtocol> self,
+                             std::unique_ptr<io::TcpStream> stream,
+                             std::unique_ptr<Client> client) {
+        (void)self;
+        (void)stream;
+        (void)client;
+    }
 };
 
 class Pump;
 
 class Player final : private io::EventHandler {
- public:
-  // Bytes of answers that a peer may make us hold.
-  static constexpr size_t kMaxPrivateBytes = 64 * 1024;
-  // Private bytes of all kinds with which a paused player may go on. More: it asks again and again without reading, and
-  // each time costs another front.
-  static constexpr size_t kMaxResumeBytes = 1024 * 1024;
-  static constexpr size_t kMaxWriteBytes = 256 * 1024;
+  public:
+    // Bytes of answers that a peer may make us hold.
+    static constexpr size_t kMaxPrivateBytes = 64 * 1024;
+    // Private bytes of all kinds with which a paused player may go on. More: it asks again and
+    // again without reading, and each time costs another front.
+    static constexpr size_t kMaxResumeBytes = 1024 * 1024;
+    static constexpr size_t kMaxWriteBytes = 256 * 1024;
 
-  enum class State : uint8_t { kWaiting, kFlowing, kBlocked, kPaused, kEnded };
+    enum class State : uint8_t { kWaiting, kFlowing, kBlocked, kPaused, kEnded };
 
-  // What a write came to.
-  enum class Flush : uint8_t { kCaughtUp, kBlocked, kMore, kFailed };
+    // What a write came to.
+    enum class Flush : uint8_t { kCaughtUp, kBlocked, kMore, kFailed };
 
-  Player(Pump& pump,
-         std::unique_ptr<io::TcpStream> stream,
-         std::unique_ptr<PlayerProtocol> protocol,
-         std::unique_ptr<Client> client);
-  ~Player();
-  Player(const Player&) = delete;
-  Player& operator=(const Player&) = delete;
+    Player(Pump& pump,
+           std::unique_ptr<io::TcpStream> stream,
+           std::unique_ptr<PlayerProtocol> protocol,
+           std::unique_ptr<Client> client);
+    ~Player();
+    Player(const Player&) = delete;
+    Player& operator=(const Player&) = delete;
 
- private:
-  friend class Pump;
-  friend class PlayerList;
+  private:
+    friend class Pump;
+    friend class PlayerList;
 
-  // Bytes for this player alone, due when its cursor reaches `at`.
-  struct Outbox {
-    Bytes bytes;
-    size_t sent = 0;
-    uint64_t at = 0;
-    size_t front_begin = SIZE_MAX;  // where the newest front begins, to replace it while unsent
-    size_t answer_bytes = 0;        // of answers to the peer, since the box was last empty
-    bool cut_header = false;        // holds the rest of a frame header whose frame is open
-  };
+    // Bytes for this player alone, due when its cursor reaches `at`.
+    struct Outbox {
+        Bytes bytes;
+        size_t sent = 0;
+        uint64_t at = 0;
+        size_t front_begin = SIZE_MAX;  // where the newest front begins, to replace it while unsent
+        size_t answer_bytes = 0;        // of answers to the peer, since the box was last empty
+        bool cut_header = false;        // holds the rest of a frame header whose frame is open
+    };
 
-  void on_ready(uint8_t ready) override;
+    void on_ready(uint8_t ready) override;
 
-  // Reads all that the peer sent; false when that ended the player.
-  bool read_peer();
+    // Reads all that the peer sent; false when that ended the player.
+    bool read_peer();
 
-  // Gives the peer's bytes to the protocol and does what it says; false when that ended the player.
-  bool hear(ByteSpan data);
+    // Gives the peer's bytes to the protocol and does what it says; false when that ended the
+    // player.
+    bool hear(ByteSpan data);
 
-  // Places the cursor at the log's start, with the protocol's front before it.
-  void place(const stream::Stream& stream, const stream::Muxer& muxer);
+    // Places the cursor at the log's start, with the protocol's front before it.
+    void place(const stream::Stream& stream, const stream::Muxer& muxer);
 
-  // Leaves the log at an entry boundary: what the cursor is in the middle of becomes private bytes.
-  void close_entry(const stream::WireLog& log);
-  void unplace();
+    // Leaves the log at an entry boundary: what the cursor is in the middle of becomes private
+    // bytes.
+    void close_entry(const stream::WireLog& log);
+    void unplace();
 
-  // Moves a cursor that fell behind to the log's start, its open entry finished first. Without a start it is unplaced.
-  void resync(const stream::Stream& stream, const stream::Muxer& muxer);
+    // Moves a cursor that fell behind to the log's start, its open entry finished first. Without a
+    // start it is unplaced.
+    void resync(const stream::Stream& stream, const stream::Muxer& muxer);
 
-  Flush flush(const stream::WireLog& log);
-  void note_written(size_t written, size_t private_bytes, ByteSpan header, size_t log_bytes);
-  Outbox& outbox();
+    Flush flush(const stream::WireLog& log);
+    void note_written(size_t written, size_t private_bytes, ByteSpan header, size_t log_bytes);
+    Outbox& outbox();
 
-  // Queues the answer in `out` at the next entry boundary; false when too much is queued already.
-  bool say(const stream::WireLog& log, ByteSpan out);
+    // Queues the answer in `out` at the next entry boundary; false when too much is queued already.
+    bool say(const stream::WireLog& log, ByteSpan out);
 
-  Pump& pump_;
-  std::unique_ptr<io::TcpStream> stream_;
-  std::unique_ptr<PlayerProtocol> protocol_;
-  std::unique_ptr<Client> client_;
-  stream::Cursor cursor_;
-  std::unique_ptr<Outbox> outbox_;
-  uint64_t frame_left_ = 0;   // log bytes still owed to the frame that is open (WebSocket)
-  MonoTime since_;            // flowing: last write; blocked: last progress; waiting: joined
-  MonoTime joined_;
-  Player* previous_ = nullptr;
-  Player* next_ = nullptr;
-  State state_ = State::kWaiting;
-  bool placed_ = false;
-  bool started_ = false;
+    Pump& pump_;
+    std::unique_ptr<io::TcpStream> stream_;
+    std::unique_ptr<PlayerProtocol> protocol_;
+    std::unique_ptr<Client> client_;
+    stream::Cursor cursor_;
+    std::unique_ptr<Outbox> outbox_;
+    uint64_t frame_left_ = 0;  // log bytes still owed to the frame that is open (WebSocket)
+    MonoTime since_;           // flowing: last write; blocked: last progress; waiting: joined
+    MonoTime joined_;
+    Player* previous_ = nullptr;
+    Player* next_ = nullptr;
+    State state_ = State::kWaiting;
+    bool placed_ = false;
+    bool started_ = false;
 };
 
 // Intrusive list; a player is in at most one.
 class PlayerList {
- public:
-  Player* first() const { return first_; }
+  public:
+    Player* first() const { return first_; }
 
-  bool empty() const { return first_ == nullptr; }
+    bool empty() const { return first_ == nullptr; }
 
-  size_t size() const { return size_; }
+    size_t size() const { return size_; }
 
-  static Player* next(const Player& player) { return player.next_; }
+    static Player* next(const Player& player) { return player.next_; }
 
-  void push_back(Player& player);
-  void remove(Player& player);
+    void push_back(Player& player);
+    void remove(Player& player);
 
- private:
-  Player* first_ = nullptr;
-  Player* last_ = nullptr;
-  size_t size_ = 0;
+  private:
+    Player* first_ = nullptr;
+    Player* last_ = nullptr;
+    size_t size_ = 0;
 };
 
 }  // namespace weir::net

@@ -1,4 +1,5 @@
-// Policy: what the configuration says about who may do what, as the sessions ask it. Implemented by app/. Never yields.
+// Policy: what the configuration says about who may do what, as the sessions ask it. Implemented by
+// app/. Never yields.
 #pragma once
 
 #include <string_view>
@@ -12,23 +13,28 @@
 namespace weir::net {
 
 struct PublishRules {
-  stream::PublishConflict conflict = stream::PublishConflict::kRefuse;
-  stream::StreamOptions stream;
-  Millis first_packet{20'000};  // from the publish command to the first media message
-  Millis silent{10'000};        // a publisher that sends no media for this long has vanished
+    stream::PublishConflict conflict = stream::PublishConflict::kRefuse;
+    stream::StreamOptions stream;
+    Millis first_packet{20'000};  // from the publish command to the first media message
+    Millis silent{10'000};        // a publisher that sends no media for this long has vanished
 };
 
 class Policy {
- public:
-  // The key under which a stream is kept: the peer's vhost mapped to a configured one (the default when unknown).
-  virtual stream::StreamKey key_of(std::string_view vhost, std::string_view app, std::string_view name) const = 0;
+  public:
+    // The key under which a stream is kept: the peer's vhost mapped to a configured one (the
+    // default when unknown).
+    virtual stream::StreamKey key_of(std::string_view vhost,
+                                     std::string_view app,
+                                     std::string_view name) const = 0;
 
-  // kDenied says which directive would allow it.
-  virtual Result<PublishRules> may_publish(const stream::StreamKey& key, const io::SocketAddress& peer) const = 0;
-  virtual Result<PlayRules> may_play(const stream::StreamKey& key, const io::SocketAddress& peer) const = 0;
+    // kDenied says which directive would allow it.
+    virtual Result<PublishRules> may_publish(const stream::StreamKey& key,
+                                             const io::SocketAddress& peer) const = 0;
+    virtual Result<PlayRules> may_play(const stream::StreamKey& key,
+                                       const io::SocketAddress& peer) const = 0;
 
- protected:
-  ~Policy() = default;
+  protected:
+    ~Policy() = default;
 };
 
 }  // namespace weir::net

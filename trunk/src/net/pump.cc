@@ -9,320 +9,338 @@
 namespace weir::net {
 namespace {
 
-constexpr Millis kTimerSlack{5};       // flowing players of different phases share a wake-up
-constexpr Millis kIdleSweep{1000};     // while players only wait for a publisher
-constexpr int kMaxWritesInARow = 64;   // of one player: 16 MiB
+constexpr Millis kTimerSlack{5};      // flowing players of different phases share a wake-up
+constexpr Millis kIdleSweep{1000};    // while players only wait for a publisher
+constexpr int kMaxWritesInARow = 64;  // of one player: 16 MiB
 
 }  // namespace
 
-Pump::Pump(Fanout& fanout, stream::Stream& stream, const stream::Format& format, const PumpOptions& options)
-    : fanout_(fanout), stream_(stream), format_(format), options_(options), muxer_(format.create_muxer()) {
-  stream_.attach(*muxer_);
-  muxer_->log().set_listener(this);
+Pump::Pump(Fanout& fanout,
+           stream::Stream& stream,
+           const stream::Format& format,
+           const PumpOptions& options)
+    : fanout_(fanout),
+      stream_(stream),
+      format_(format),
+      options_(options),
+      muxer_(format.create_muxer()) {
+    stream_.attach(*muxer_);
+    muxer_->log().set_listener(this);
 }
 
 Pump::~Pump() {
-  bury();
-  WEIR_CHECK(players() == 0);
-  muxer_->log().set_listener(nullptr);
-  stream_.detach(*muxer_);
+    bury();
+    WEIR_CHECK(players() == 0);
+    muxer_->log().set_listener(nullptr);
+    stream_.detach(*muxer_);
 }
 
-Millis Pump::window() const { return options_.merge_window.value_or(fanout_.automatic_window().window()); }
+Millis Pump::window() const {
+    return options_.merge_window.value_or(fanout_.automatic_window().window());
+}
 
-PumpStats& Pump::stats() { return fanout_.stats(); }
+PumpStats& Pump::stats() {
+    return fanout_.stats();
+}
 
 PlayerList* Pump::list_of(Player::State state) {
-  switch (state) {
-    case Player::State::kWaiting: return &waiting_;
-    case Player::State::kFlowing: return &flowing_;
-    case Player::State::kBlocked: return &blocked_;
-    case Player::State::kPaused: return &paused_;
-    case Player::State::kEnded: return &ended_;
-  }
-  return &ended_;
+    switch (state) {
+        case Player::State::kWaiting: return &waiting_;
+        case Player::State::kFlowing: return &flowing_;
+        case Player::State::kBlocked: return &blocked_;
+        case Player::State::kPaused: return &paused_;
+        case Player::State::kEnded: return &ended_;
+    }
+    return &ended_;
 }
 
 void Pump::enter(Player& player, Player::State state, MonoTime now) {
-  list_of(player.state_)->remove(player);
-  player.state_ = state;
-  player.since_ = now;
-  list_of(state)->push_back(player);
+    list_of(player.state_)->remove(player);
+    player.state_ = state;
+    player.since_ = now;
+    list_of(state)->push_back(player);
 }
 
 void Pump::wake() {
-  if (!woken_) {
-    woken_ = true;
-    signal_.notify_one();
-  }
+    if (!woken_) {
+        woken_ = true;
+        signal_.notify_one();
+    }
 }
 
 // While the first flowing player is known to be behind, the pump comes by itself when it is due.
 void Pump::on_log_change() {
-  if (!due_armed_ || !waiting_.empty()) {
-    wake();
-  }
+    if (!due_armed_ || !waiting_.empty()) {
+        wake();
+    }
 }
 
 void Pump::add(std::unique_ptr<io::TcpStream> stream,
                std::unique_ptr<PlayerProtocol> protocol,
                std::unique_ptr<Client> client) {
-  const MonoTime now = MonoClock::now();
-  // Owned by the lists from here on; bury() deletes.
-  auto* player = std::make_unique<Player>(*this, std::move(stream), std::move(protocol), std::move(client)).release();
-  waiting_.push_back(*player);
-  // What the peer said before the hand-over is still in its protocol or in the socket.
-  if (!player->hear({}) || (player->stream_->readable() && !player->read_peer())) {
-    return;
-  }
-  if (player->state_ == Player::State::kWaiting && log().has_start()) {
-    begin(*player, now);
-  } else {
-    write_to(*player, now);
-  }
-  wake();
+    const MonoTime now = MonoClock::now();
+    // Owned by the lists from here on; bury() deletes.
+    auto* player =
+        std::make_unique<Player>(*this, std::move(stream), std::move(protocol), std::move(client))
+            .release();
+    waiting_.push_back(*player);
+    // What the peer said before the hand-over is still in its protocol or in the socket.
+    if (!player->hear({}) || (player->stream_->readable() && !player->read_peer())) {
+        return;
+    }
+    if (player->state_ == Player::State::kWaiting && log().has_start()) {
+        begin(*player, now);
+    } else {
+        write_to(*player, now);
+    }
+    wake();
 }
 
 void Pump::begin(Player& player, MonoTime now) {
-  player.place(stream_, *muxer_);
-  // What the peer said before playing began may be answered now.
-  if (player.hear({})) {
-    write_to(player, now);
-  }
+    player.place(stream_, *muxer_);
+    // What the peer said before playing began may be answered now.
+    if (player.hear({})) {
+        write_to(player, now);
+    }
 }
 
 void Pump::run() {
-  while (!io::interrupted()) {
+    while (!io::interrupted()) {
+        bury();
+        if (players() == 0) {
+            return;
+        }
+        MonoTime now = MonoClock::now();
+        woken_ = false;
+        fanout_.automatic_window().update(now, &io::busy_share);
+        start_waiting(now);
+        pass(now);
+        now = MonoClock::now();
+        if (now >= next_sweep_) {
+            sweep(now);
+        }
+        if (woken_ || !ended_.empty()) {
+            continue;
+        }
+        const Micros wait = until_next_due(now);
+        due_armed_ = first_is_behind();
+        Error waited = signal_.wait_until(io::Deadline::after(wait));
+        due_armed_ = false;
+        if (waited.code() == ErrorCode::kInterrupted) {
+            break;
+        }
+    }
+    for (PlayerList* list : {&waiting_, &flowing_, &blocked_, &paused_}) {
+        while (Player* player = list->first()) {
+            end(*player, EndReason::kServerStopping);
+        }
+    }
     bury();
-    if (players() == 0) {
-      return;
-    }
-    MonoTime now = MonoClock::now();
-    woken_ = false;
-    fanout_.automatic_window().update(now, &io::busy_share);
-    start_waiting(now);
-    pass(now);
-    now = MonoClock::now();
-    if (now >= next_sweep_) {
-      sweep(now);
-    }
-    if (woken_ || !ended_.empty()) {
-      continue;
-    }
-    const Micros wait = until_next_due(now);
-    due_armed_ = first_is_behind();
-    Error waited = signal_.wait_until(io::Deadline::after(wait));
-    due_armed_ = false;
-    if (waited.code() == ErrorCode::kInterrupted) {
-      break;
-    }
-  }
-  for (PlayerList* list : {&waiting_, &flowing_, &blocked_, &paused_}) {
-    while (Player* player = list->first()) {
-      end(*player, EndReason::kServerStopping);
-    }
-  }
-  bury();
 }
 
 bool Pump::first_is_behind() const {
-  const Player* first = flowing_.first();
-  return first && muxer_->log().bytes_behind(first->cursor_) > 0;
+    const Player* first = flowing_.first();
+    return first && muxer_->log().bytes_behind(first->cursor_) > 0;
 }
 
 // How long the pump may sleep when nothing is appended.
 Micros Pump::until_next_due(MonoTime now) const {
-  Micros wait = std::chrono::hours(1);
-  if (first_is_behind()) {
-    wait = std::max<Micros>(kTimerSlack, flowing_.first()->since_ + window() - now);
-  }
-  if (!blocked_.empty()) {
-    wait = std::min<Micros>(wait, kSweepPeriod);
-  }
-  if (!waiting_.empty() || !stream_.live()) {
-    wait = std::min<Micros>(wait, kIdleSweep);
-  }
-  return wait;
+    Micros wait = std::chrono::hours(1);
+    if (first_is_behind()) {
+        wait = std::max<Micros>(kTimerSlack, flowing_.first()->since_ + window() - now);
+    }
+    if (!blocked_.empty()) {
+        wait = std::min<Micros>(wait, kSweepPeriod);
+    }
+    if (!waiting_.empty() || !stream_.live()) {
+        wait = std::min<Micros>(wait, kIdleSweep);
+    }
+    return wait;
 }
 
 bool Pump::spend_slice(size_t& writes, MonoTime& slice_begin) {
-  if (++writes < kWritesPerSlice && MonoClock::now() - slice_begin < kSlice) {
-    return true;
-  }
-  io::yield();
-  writes = 0;
-  slice_begin = MonoClock::now();
-  return !io::interrupted();
+    if (++writes < kWritesPerSlice && MonoClock::now() - slice_begin < kSlice) {
+        return true;
+    }
+    io::yield();
+    writes = 0;
+    slice_begin = MonoClock::now();
+    return !io::interrupted();
 }
 
 void Pump::start_waiting(MonoTime now) {
-  size_t writes = 0;
-  MonoTime slice_begin = now;
-  while (log().has_start() && !waiting_.empty() && !io::interrupted()) {
-    begin(*waiting_.first(), now);
-    if (!spend_slice(writes, slice_begin)) {
-      return;
+    size_t writes = 0;
+    MonoTime slice_begin = now;
+    while (log().has_start() && !waiting_.empty() && !io::interrupted()) {
+        begin(*waiting_.first(), now);
+        if (!spend_slice(writes, slice_begin)) {
+            return;
+        }
     }
-  }
 }
 
 void Pump::pass(MonoTime now) {
-  stats().passes++;
-  size_t writes = 0;
-  MonoTime slice_begin = now;
-  while (Player* player = flowing_.first()) {
-    if ((!player->outbox_ && log().bytes_behind(player->cursor_) == 0) ||
-        now - player->since_ < window()) {
-      return;
+    stats().passes++;
+    size_t writes = 0;
+    MonoTime slice_begin = now;
+    while (Player* player = flowing_.first()) {
+        if ((!player->outbox_ && log().bytes_behind(player->cursor_) == 0) ||
+            now - player->since_ < window()) {
+            return;
+        }
+        write_to(*player, now);
+        if (!spend_slice(writes, slice_begin)) {
+            return;
+        }
+        if (writes == 0) {
+            now = slice_begin;
+        }
     }
-    write_to(*player, now);
-    if (!spend_slice(writes, slice_begin)) {
-      return;
-    }
-    if (writes == 0) {
-      now = slice_begin;
-    }
-  }
 }
 
 void Pump::write_to(Player& player, MonoTime now) {
-  const uint64_t sent_before = player.client_->sent_bytes;
-  Player::Flush flush = Player::Flush::kMore;
-  for (int i = 0; i < kMaxWritesInARow && flush == Player::Flush::kMore; i++) {
-    flush = player.flush(log());
-  }
-  if (flush == Player::Flush::kFailed) {
-    end(player, EndReason::kPeerClosed);
-    return;
-  }
-  if (!player.placed_ || player.state_ == Player::State::kPaused) {
-    return;  // only private bytes; what is left of them goes out at the next edge
-  }
-  const bool blocked = flush == Player::Flush::kBlocked;
-  const bool progress = player.client_->sent_bytes > sent_before;
-  if (blocked && player.state_ == Player::State::kBlocked && !progress) {
-    return;
-  }
-  enter(player, blocked ? Player::State::kBlocked : Player::State::kFlowing, now);
-  if (flush == Player::Flush::kMore || (blocked && blocked_.size() == 1)) {
-    wake();  // it has had its share and no edge will come; or the sweep has somebody to look after from now on
-  }
+    const uint64_t sent_before = player.client_->sent_bytes;
+    Player::Flush flush = Player::Flush::kMore;
+    for (int i = 0; i < kMaxWritesInARow && flush == Player::Flush::kMore; i++) {
+        flush = player.flush(log());
+    }
+    if (flush == Player::Flush::kFailed) {
+        end(player, EndReason::kPeerClosed);
+        return;
+    }
+    if (!player.placed_ || player.state_ == Player::State::kPaused) {
+        return;  // only private bytes; what is left of them goes out at the next edge
+    }
+    const bool blocked = flush == Player::Flush::kBlocked;
+    const bool progress = player.client_->sent_bytes > sent_before;
+    if (blocked && player.state_ == Player::State::kBlocked && !progress) {
+        return;
+    }
+    enter(player, blocked ? Player::State::kBlocked : Player::State::kFlowing, now);
+    if (flush == Player::Flush::kMore || (blocked && blocked_.size() == 1)) {
+        wake();  // it has had its share and no edge will come; or the sweep has somebody to look
+                 // after from now on
+    }
 }
 
 void Pump::pause(Player& player) {
-  if (player.state_ == Player::State::kPaused) {
-    return;
-  }
-  if (player.placed_) {
-    player.close_entry(log());
-    player.unplace();
-  }
-  enter(player, Player::State::kPaused, MonoClock::now());
+    if (player.state_ == Player::State::kPaused) {
+        return;
+    }
+    if (player.placed_) {
+        player.close_entry(log());
+        player.unplace();
+    }
+    enter(player, Player::State::kPaused, MonoClock::now());
 }
 
 void Pump::resume(Player& player) {
-  if (player.outbox_ && player.outbox_->bytes.size() > Player::kMaxResumeBytes) {
-    end(player, EndReason::kProtocolError);
-    return;
-  }
-  if (player.state_ == Player::State::kPaused) {
-    enter(player, Player::State::kWaiting, MonoClock::now());
-    wake();
-  }
+    if (player.outbox_ && player.outbox_->bytes.size() > Player::kMaxResumeBytes) {
+        end(player, EndReason::kProtocolError);
+        return;
+    }
+    if (player.state_ == Player::State::kPaused) {
+        enter(player, Player::State::kWaiting, MonoClock::now());
+        wake();
+    }
 }
 
 void Pump::sweep(MonoTime now) {
-  next_sweep_ = now + kSweepPeriod;
-  sweep_blocked(now);
-  if (!stream_.live()) {
-    sweep_waiting(now);
-  }
+    next_sweep_ = now + kSweepPeriod;
+    sweep_blocked(now);
+    if (!stream_.live()) {
+        sweep_waiting(now);
+    }
 }
 
 void Pump::sweep_blocked(MonoTime now) {
-  Player* next = nullptr;
-  for (Player* player = blocked_.first(); player; player = next) {
-    next = PlayerList::next(*player);
-    if (now - player->since_ > options_.write_stall) {
-      stats().stalled++;
-      end(*player, EndReason::kWriteStalled);
-      continue;
+    Player* next = nullptr;
+    for (Player* player = blocked_.first(); player; player = next) {
+        next = PlayerList::next(*player);
+        if (now - player->since_ > options_.write_stall) {
+            stats().stalled++;
+            end(*player, EndReason::kWriteStalled);
+            continue;
+        }
+        const bool behind = log().bytes_behind(player->cursor_) > options_.queue_bytes ||
+                            log().ms_behind(player->cursor_) > options_.queue_length.count();
+        // Within the newest GOP (a long one) there is nothing newer to move to.
+        if (behind &&
+            (!log().has_start() || log().start().position() > player->cursor_.position())) {
+            stats().resyncs++;
+            const MonoTime since = player->since_;
+            player->resync(stream_, *muxer_);
+            if (!player->placed_) {
+                enter(*player, Player::State::kWaiting, since);
+            }
+        }
     }
-    const bool behind = log().bytes_behind(player->cursor_) > options_.queue_bytes ||
-                        log().ms_behind(player->cursor_) > options_.queue_length.count();
-    // Within the newest GOP (a long one) there is nothing newer to move to.
-    if (behind && (!log().has_start() || log().start().position() > player->cursor_.position())) {
-      stats().resyncs++;
-      const MonoTime since = player->since_;
-      player->resync(stream_, *muxer_);
-      if (!player->placed_) {
-        enter(*player, Player::State::kWaiting, since);
-      }
-    }
-  }
 }
 
 // Nobody publishes: players are told when their wait is over.
 void Pump::sweep_waiting(MonoTime now) {
-  if (now - stream_.absent_since() <= options_.wait_publisher) {
-    return;
-  }
-  for (PlayerList* list : {&waiting_, &flowing_, &blocked_, &paused_}) {
-    Player* next = nullptr;
-    for (Player* player = list->first(); player; player = next) {
-      next = PlayerList::next(*player);
-      if (now - player->joined_ > options_.wait_publisher) {
-        end(*player, player->started_ ? EndReason::kPublisherGone : EndReason::kNoPublisher);
-      }
+    if (now - stream_.absent_since() <= options_.wait_publisher) {
+        return;
     }
-  }
+    for (PlayerList* list : {&waiting_, &flowing_, &blocked_, &paused_}) {
+        Player* next = nullptr;
+        for (Player* player = list->first(); player; player = next) {
+            next = PlayerList::next(*player);
+            if (now - player->joined_ > options_.wait_publisher) {
+                end(*player,
+                    player->started_ ? EndReason::kPublisherGone : EndReason::kNoPublisher);
+            }
+        }
+    }
 }
 
 void Pump::end(Player& player, EndReason reason) {
-  if (player.state_ == Player::State::kEnded) {
-    return;
-  }
-  Bytes last_words;
-  player.protocol_->on_end(reason, player.started_, last_words);
-  const bool at_boundary = player.frame_left_ == 0 &&
-                           (!player.placed_ || log().next_boundary(player.cursor_) == player.cursor_.position());
-  if (!last_words.empty() && at_boundary && !player.outbox_) {
-    const io::IoResult result = player.stream_->try_write(last_words);
-    player.client_->sent_bytes += result.status == io::IoStatus::kDone ? result.bytes : 0;
-  }
-  player.client_->log_summary(to_string(reason));
-  player.stream_->close();
-  player.cursor_ = {};
-  player.outbox_.reset();
-  enter(player, Player::State::kEnded, MonoClock::now());
-  wake();
+    if (player.state_ == Player::State::kEnded) {
+        return;
+    }
+    Bytes last_words;
+    player.protocol_->on_end(reason, player.started_, last_words);
+    const bool at_boundary =
+        player.frame_left_ == 0 &&
+        (!player.placed_ || log().next_boundary(player.cursor_) == player.cursor_.position());
+    if (!last_words.empty() && at_boundary && !player.outbox_) {
+        const io::IoResult result = player.stream_->try_write(last_words);
+        player.client_->sent_bytes += result.status == io::IoStatus::kDone ? result.bytes : 0;
+    }
+    player.client_->log_summary(to_string(reason));
+    player.stream_->close();
+    player.cursor_ = {};
+    player.outbox_.reset();
+    enter(player, Player::State::kEnded, MonoClock::now());
+    wake();
 }
 
 void Pump::release(Player& player) {
-  if (player.outbox_) {
-    write_to(player, MonoClock::now());  // answers to what it said before
-    if (player.state_ == Player::State::kEnded) {
-      return;
+    if (player.outbox_) {
+        write_to(player, MonoClock::now());  // answers to what it said before
+        if (player.state_ == Player::State::kEnded) {
+            return;
+        }
     }
-  }
-  if (player.outbox_ || player.state_ == Player::State::kBlocked) {
-    end(player, EndReason::kPeerClosed);  // it talks on while it does not read: no conversation
-    return;
-  }
-  player.stream_->set_handler(nullptr);
-  player.client_->kick = nullptr;
-  enter(player, Player::State::kEnded, MonoClock::now());
-  player.cursor_ = {};
-  PlayerProtocol& protocol = *player.protocol_;
-  protocol.on_released(std::move(player.protocol_), std::move(player.stream_), std::move(player.client_));
-  wake();
+    if (player.outbox_ || player.state_ == Player::State::kBlocked) {
+        end(player, EndReason::kPeerClosed);  // it talks on while it does not read: no conversation
+        return;
+    }
+    player.stream_->set_handler(nullptr);
+    player.client_->kick = nullptr;
+    enter(player, Player::State::kEnded, MonoClock::now());
+    player.cursor_ = {};
+    PlayerProtocol& protocol = *player.protocol_;
+    protocol.on_released(std::move(player.protocol_), std::move(player.stream_),
+                         std::move(player.client_));
+    wake();
 }
 
 void Pump::bury() {
-  while (Player* player = ended_.first()) {
-    ended_.remove(*player);
-    std::unique_ptr<Player>(player).reset();
-  }
+    while (Player* player = ended_.first()) {
+        ended_.remove(*player);
+        std::unique_ptr<Player>(player).reset();
+    }
 }
 
 }  // namespace weir::net

@@ -1,8 +1,10 @@
-// Pump: sends one wire log to all of its players. One coroutine per stream and format (DESIGN §2, doc/adr/0005).
+// Pump: sends one wire log to all of its players. One coroutine per stream and format (DESIGN §2,
+// doc/adr/0005).
 //
-// A flowing player is written to when the merge window has passed since its last write; the list of flowing players is
-// ordered by that time, so a pass costs what it writes. A blocked one waits for its socket. Joining, leaving and answers
-// of the peers happen in the reactor's event handlers; the pump's own passes yield by budget.
+// A flowing player is written to when the merge window has passed since its last write; the list of
+// flowing players is ordered by that time, so a pass costs what it writes. A blocked one waits for
+// its socket. Joining, leaving and answers of the peers happen in the reactor's event handlers; the
+// pump's own passes yield by budget.
 #pragma once
 
 #include <memory>
@@ -17,96 +19,104 @@
 namespace weir::net {
 
 struct PumpOptions {
-  std::optional<Millis> merge_window; // how long media may be held back; none: the automatic window of the process
-  Millis queue_length{10'000};        // a player further behind is moved to the newest key frame
-  uint64_t queue_bytes = 16u << 20;   // the same in bytes
-  Millis write_stall{20'000};         // a socket that takes nothing for this long is closed
-  Millis wait_publisher{30'000};      // a player waits this long for a (new) publisher
+    std::optional<Millis>
+        merge_window;  // how long media may be held back; none: the automatic window of the process
+    Millis queue_length{10'000};       // a player further behind is moved to the newest key frame
+    uint64_t queue_bytes = 16u << 20;  // the same in bytes
+    Millis write_stall{20'000};        // a socket that takes nothing for this long is closed
+    Millis wait_publisher{30'000};     // a player waits this long for a (new) publisher
 };
 
 // Counters over all pumps, for /metrics.
 struct PumpStats {
-  uint64_t writes = 0;
-  uint64_t written_bytes = 0;
-  uint64_t would_block = 0;
-  uint64_t resyncs = 0;
-  uint64_t stalled = 0;
-  uint64_t passes = 0;
+    uint64_t writes = 0;
+    uint64_t written_bytes = 0;
+    uint64_t would_block = 0;
+    uint64_t resyncs = 0;
+    uint64_t stalled = 0;
+    uint64_t passes = 0;
 };
 
 class Fanout;
 
 class Pump final : private stream::LogListener {
- public:
-  // Then the reactor runs: small writes are counted, of large ones a few take as long.
-  static constexpr size_t kWritesPerSlice = 256;
-  static constexpr Millis kSlice{2};
-  static constexpr Millis kSweepPeriod{250};      // slow and waiting players are looked at this often
+  public:
+    // Then the reactor runs: small writes are counted, of large ones a few take as long.
+    static constexpr size_t kWritesPerSlice = 256;
+    static constexpr Millis kSlice{2};
+    static constexpr Millis kSweepPeriod{250};  // slow and waiting players are looked at this often
 
-  Pump(Fanout& fanout, stream::Stream& stream, const stream::Format& format, const PumpOptions& options);
-  ~Pump();
-  Pump(const Pump&) = delete;
-  Pump& operator=(const Pump&) = delete;
+    Pump(Fanout& fanout,
+         stream::Stream& stream,
+         const stream::Format& format,
+         const PumpOptions& options);
+    ~Pump();
+    Pump(const Pump&) = delete;
+    Pump& operator=(const Pump&) = delete;
 
-  // The body of the pump's coroutine. Yields. Returns when the last player has left, or when interrupted.
-  void run();
+    // The body of the pump's coroutine. Yields. Returns when the last player has left, or when
+    // interrupted.
+    void run();
 
-  void add(std::unique_ptr<io::TcpStream> stream,
-           std::unique_ptr<PlayerProtocol> protocol,
-           std::unique_ptr<Client> client);
+    void add(std::unique_ptr<io::TcpStream> stream,
+             std::unique_ptr<PlayerProtocol> protocol,
+             std::unique_ptr<Client> client);
 
-  size_t players() const { return waiting_.size() + flowing_.size() + blocked_.size() + paused_.size(); }
+    size_t players() const {
+        return waiting_.size() + flowing_.size() + blocked_.size() + paused_.size();
+    }
 
-  size_t waiting() const { return waiting_.size(); }
+    size_t waiting() const { return waiting_.size(); }
 
-  stream::Stream& stream() { return stream_; }
+    stream::Stream& stream() { return stream_; }
 
-  const stream::Format& format() const { return format_; }
+    const stream::Format& format() const { return format_; }
 
-  stream::Muxer& muxer() { return *muxer_; }
+    stream::Muxer& muxer() { return *muxer_; }
 
-  stream::WireLog& log() { return muxer_->log(); }
+    stream::WireLog& log() { return muxer_->log(); }
 
- private:
-  friend class Player;
+  private:
+    friend class Player;
 
-  PumpStats& stats();
-  void on_log_change() override;
-  Millis window() const;
-  // Counts a write. Yields when the slice that began at `slice_begin` is used up, and begins the next. False: interrupted.
-  bool spend_slice(size_t& writes, MonoTime& slice_begin);
-  void pass(MonoTime now);
-  void sweep(MonoTime now);
-  void sweep_blocked(MonoTime now);
-  void sweep_waiting(MonoTime now);
-  void start_waiting(MonoTime now);
-  void begin(Player& player, MonoTime now);
-  bool first_is_behind() const;
-  Micros until_next_due(MonoTime now) const;
-  void write_to(Player& player, MonoTime now);
-  void enter(Player& player, Player::State state, MonoTime now);
-  void pause(Player& player);
-  void resume(Player& player);
-  void end(Player& player, EndReason reason);
-  void release(Player& player);
-  void wake();
-  void bury();
-  PlayerList* list_of(Player::State state);
+    PumpStats& stats();
+    void on_log_change() override;
+    Millis window() const;
+    // Counts a write. Yields when the slice that began at `slice_begin` is used up, and begins the
+    // next. False: interrupted.
+    bool spend_slice(size_t& writes, MonoTime& slice_begin);
+    void pass(MonoTime now);
+    void sweep(MonoTime now);
+    void sweep_blocked(MonoTime now);
+    void sweep_waiting(MonoTime now);
+    void start_waiting(MonoTime now);
+    void begin(Player& player, MonoTime now);
+    bool first_is_behind() const;
+    Micros until_next_due(MonoTime now) const;
+    void write_to(Player& player, MonoTime now);
+    void enter(Player& player, Player::State state, MonoTime now);
+    void pause(Player& player);
+    void resume(Player& player);
+    void end(Player& player, EndReason reason);
+    void release(Player& player);
+    void wake();
+    void bury();
+    PlayerList* list_of(Player::State state);
 
-  Fanout& fanout_;
-  stream::Stream& stream_;
-  const stream::Format& format_;
-  PumpOptions options_;
-  std::unique_ptr<stream::Muxer> muxer_;
-  PlayerList waiting_;
-  PlayerList flowing_;
-  PlayerList blocked_;
-  PlayerList paused_;
-  PlayerList ended_;   // until the next pass: an event of this batch may still name them
-  io::Signal signal_;
-  bool woken_ = false;
-  bool due_armed_ = false;
-  MonoTime next_sweep_{};
+    Fanout& fanout_;
+    stream::Stream& stream_;
+    const stream::Format& format_;
+    PumpOptions options_;
+    std::unique_ptr<stream::Muxer> muxer_;
+    PlayerList waiting_;
+    PlayerList flowing_;
+    PlayerList blocked_;
+    PlayerList paused_;
+    PlayerList ended_;  // until the next pass: an event of this batch may still name them
+    io::Signal signal_;
+    bool woken_ = false;
+    bool due_armed_ = false;
+    MonoTime next_sweep_{};
 };
 
 }  // namespace weir::net

@@ -9,11 +9,11 @@
 namespace weir::net {
 
 struct Services {
-  stream::Registry& registry;
-  Fanout& fanout;
-  ClientTable& clients;
-  ConnectionBudget& connections;
-  const Policy& policy;
+    stream::Registry& registry;
+    Fanout& fanout;
+    ClientTable& clients;
+    ConnectionBudget& connections;
+    const Policy& policy;
 };
 
 }  // namespace weir::net

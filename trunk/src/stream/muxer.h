@@ -1,7 +1,7 @@
 // Muxer: turns a stream's packets into one wire format, once for all players of that format.
 //
-// Implemented by the egress sessions (session/rtmp, session/flv ...) and attached to a Stream, which calls it from the
-// publisher's coroutine. Never yields.
+// Implemented by the egress sessions (session/rtmp, session/flv ...) and attached to a Stream,
+// which calls it from the publisher's coroutine. Never yields.
 #pragma once
 
 #include <memory>
@@ -15,37 +15,39 @@ namespace weir::stream {
 
 class Muxer;
 
-// What a format is to the stream core: a name and a way to make its muxer. One static object per format.
+// What a format is to the stream core: a name and a way to make its muxer. One static object per
+// format.
 class Format {
- public:
-  virtual const char* name() const = 0;  // "rtmp", "flv"
-  virtual std::unique_ptr<Muxer> create_muxer() const = 0;
+  public:
+    virtual const char* name() const = 0;  // "rtmp", "flv"
+    virtual std::unique_ptr<Muxer> create_muxer() const = 0;
 
- protected:
-  ~Format() = default;
+  protected:
+    ~Format() = default;
 };
 
 // Codec configurations and metadata in force, in the order in which they came.
 using Configs = std::vector<media::PacketRef>;
 
 class Muxer {
- public:
-  Muxer() = default;
-  Muxer(const Muxer&) = delete;
-  Muxer& operator=(const Muxer&) = delete;
-  virtual ~Muxer() = default;
+  public:
+    Muxer() = default;
+    Muxer(const Muxer&) = delete;
+    Muxer& operator=(const Muxer&) = delete;
+    virtual ~Muxer() = default;
 
-  // Appends a packet (frame, codec configuration, metadata, data) to the log. `start` is set when a new cursor may begin
-  // here (a key frame of the first video track, or any frame of an audio-only stream): the configurations and metadata
-  // in force, which such a cursor must be sent first (the format's player protocol does that).
-  virtual void on_packet(const media::PacketRef& packet, const Configs* start) = 0;
+    // Appends a packet (frame, codec configuration, metadata, data) to the log. `start` is set when
+    // a new cursor may begin here (a key frame of the first video track, or any frame of an
+    // audio-only stream): the configurations and metadata in force, which such a cursor must be
+    // sent first (the format's player protocol does that).
+    virtual void on_packet(const media::PacketRef& packet, const Configs* start) = 0;
 
-  WireLog& log() { return log_; }
+    WireLog& log() { return log_; }
 
-  const WireLog& log() const { return log_; }
+    const WireLog& log() const { return log_; }
 
- private:
-  WireLog log_;
+  private:
+    WireLog log_;
 };
 
 }  // namespace weir::stream

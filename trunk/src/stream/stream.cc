@@ -11,240 +11,254 @@ using media::PacketInfo;
 using media::PacketRef;
 using media::TrackKind;
 
-bool is_state(const PacketInfo& info) { return info.config || info.metadata; }
+bool is_state(const PacketInfo& info) {
+    return info.config || info.metadata;
+}
 
 // Two packets that describe the same thing: the later replaces the earlier.
 bool same_slot(const PacketInfo& a, const PacketInfo& b) {
-  return a.kind == b.kind && a.track_id == b.track_id && a.config == b.config && a.metadata == b.metadata;
+    return a.kind == b.kind && a.track_id == b.track_id && a.config == b.config &&
+           a.metadata == b.metadata;
 }
 
 }  // namespace
 
 std::string StreamKey::to_string() const {
-  std::string text;
-  if (vhost != kDefaultVhost) {
-    text += vhost;
-  }
-  return text + "/" + app + "/" + name;
+    std::string text;
+    if (vhost != kDefaultVhost) {
+        text += vhost;
+    }
+    return text + "/" + app + "/" + name;
 }
 
 Stream::Stream(StreamKey key, const StreamOptions& options, MonoTime now)
     : key_(std::move(key)), options_(options), live_since_(now), absent_since_(now) {}
 
-Stream::~Stream() { WEIR_CHECK(publisher_ == nullptr && muxers_.empty()); }
+Stream::~Stream() {
+    WEIR_CHECK(publisher_ == nullptr && muxers_.empty());
+}
 
 Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTime now) {
-  if (publisher_) {
-    if (policy == PublishConflict::kRefuse) {
-      const auto held_s = std::chrono::duration_cast<Seconds>(now - live_since_).count();
-      return make_error(ErrorCode::kBusy, "{} is being published by {} for {} s; wait until it ends, or set "
-                        "publish_conflict takeover", key_.to_string(), publisher_->describe(), held_s);
+    if (publisher_) {
+        if (policy == PublishConflict::kRefuse) {
+            const auto held_s = std::chrono::duration_cast<Seconds>(now - live_since_).count();
+            return make_error(ErrorCode::kBusy,
+                              "{} is being published by {} for {} s; wait until it ends, or set "
+                              "publish_conflict takeover",
+                              key_.to_string(), publisher_->describe(), held_s);
+        }
+        Publisher* previous = publisher_;
+        publisher_ = nullptr;
+        previous->on_taken_over();
     }
-    Publisher* previous = publisher_;
-    publisher_ = nullptr;
-    previous->on_taken_over();
-  }
-  publisher_ = &publisher;
-  live_since_ = now;
-  timeline_.rebase();
-  forget_gop();
-  previous_configs_ = std::move(configs_);
-  configs_.clear();
-  awaiting_key_ = true;
-  first_video_track_ = -1;
-  video_present_ = audio_present_ = false;
-  description_ = {};
-  video_ = {};
-  audio_ = {};
-  bytes_received_ = 0;
-  dropped_configs_ = 0;
-  return {};
+    publisher_ = &publisher;
+    live_since_ = now;
+    timeline_.rebase();
+    forget_gop();
+    previous_configs_ = std::move(configs_);
+    configs_.clear();
+    awaiting_key_ = true;
+    first_video_track_ = -1;
+    video_present_ = audio_present_ = false;
+    description_ = {};
+    video_ = {};
+    audio_ = {};
+    bytes_received_ = 0;
+    dropped_configs_ = 0;
+    return {};
 }
 
 void Stream::end_publish(const Publisher& publisher, MonoTime now) {
-  if (publisher_ != &publisher) {
-    return;
-  }
-  publisher_ = nullptr;
-  absent_since_ = now;
-  forget_gop();
+    if (publisher_ != &publisher) {
+        return;
+    }
+    publisher_ = nullptr;
+    absent_since_ = now;
+    forget_gop();
 }
 
 void Stream::describe(const Publisher& publisher, media::Description description) {
-  if (publisher_ == &publisher) {
-    description_ = std::move(description);
-  }
+    if (publisher_ == &publisher) {
+        description_ = std::move(description);
+    }
 }
 
 bool Stream::has_video() const {
-  return video_present_ || config(TrackKind::kVideo) != nullptr || description_.names_video;
+    return video_present_ || config(TrackKind::kVideo) != nullptr || description_.names_video;
 }
 
 bool Stream::has_audio() const {
-  return audio_present_ || config(TrackKind::kAudio) != nullptr || description_.names_audio;
+    return audio_present_ || config(TrackKind::kAudio) != nullptr || description_.names_audio;
 }
 
 void Stream::forget_gop() {
-  gop_.clear();
-  gop_configs_.clear();
-  gop_bytes_ = 0;
-  for (Muxer* muxer : muxers_) {
-    muxer->log().forget_start();
-  }
+    gop_.clear();
+    gop_configs_.clear();
+    gop_bytes_ = 0;
+    for (Muxer* muxer : muxers_) {
+        muxer->log().forget_start();
+    }
 }
 
-// A codec configuration says that a track is there before its first frame comes: players wait for the key frame of a video
-// that was announced, and their headers name the track.
+// A codec configuration says that a track is there before its first frame comes: players wait for
+// the key frame of a video that was announced, and their headers name the track.
 void Stream::announce(const PacketInfo& info, MonoTime now) {
-  if (!info.config) {
-    return;
-  }
-  if (info.kind == TrackKind::kAudio) {
-    audio_present_ = true;
-  } else if (info.kind == TrackKind::kVideo && !video_present_) {
-    video_present_ = true;
-    awaiting_key_ = true;
-    last_video_ = now;
-    forget_gop();
-  }
+    if (!info.config) {
+        return;
+    }
+    if (info.kind == TrackKind::kAudio) {
+        audio_present_ = true;
+    } else if (info.kind == TrackKind::kVideo && !video_present_) {
+        video_present_ = true;
+        awaiting_key_ = true;
+        last_video_ = now;
+        forget_gop();
+    }
 }
 
 bool Stream::config_fits(const media::MediaPacket& packet) const {
-  size_t total = packet.body().size();
-  if (total > kMaxConfigBytes) {
-    return false;
-  }
-  for (const PacketRef& held : configs_) {
-    total += same_slot(held->info(), packet.info()) ? 0 : held->body().size();
-  }
-  return total <= kMaxConfigTotal;
+    size_t total = packet.body().size();
+    if (total > kMaxConfigBytes) {
+        return false;
+    }
+    for (const PacketRef& held : configs_) {
+        total += same_slot(held->info(), packet.info()) ? 0 : held->body().size();
+    }
+    return total <= kMaxConfigTotal;
 }
 
 // Gives false when the same configuration is already in force: nothing to send.
 bool Stream::take_config(const PacketRef& packet, MonoTime now) {
-  const auto describes_same = [&](const PacketRef& held) { return same_slot(held->info(), packet->info()); };
-  auto slot = std::ranges::find_if(configs_, describes_same);
-  if (slot == configs_.end()) {
-    announce(packet->info(), now);
-    if (configs_.size() < kMaxConfigs) {
-      configs_.push_back(packet);
+    const auto describes_same = [&](const PacketRef& held) {
+        return same_slot(held->info(), packet->info());
+    };
+    auto slot = std::ranges::find_if(configs_, describes_same);
+    if (slot == configs_.end()) {
+        announce(packet->info(), now);
+        if (configs_.size() < kMaxConfigs) {
+            configs_.push_back(packet);
+        }
+        auto before = std::ranges::find_if(previous_configs_, describes_same);
+        return before == previous_configs_.end() ||
+               !std::ranges::equal((*before)->body(), packet->body());
     }
-    auto before = std::ranges::find_if(previous_configs_, describes_same);
-    return before == previous_configs_.end() || !std::ranges::equal((*before)->body(), packet->body());
-  }
-  if (std::ranges::equal((*slot)->body(), packet->body())) {
-    return false;
-  }
-  *slot = packet;
-  // Nobody may start before a changed video configuration and decode with the new one.
-  if (packet->info().kind == TrackKind::kVideo && packet->info().config) {
-    forget_gop();
-  }
-  return true;
+    if (std::ranges::equal((*slot)->body(), packet->body())) {
+        return false;
+    }
+    *slot = packet;
+    // Nobody may start before a changed video configuration and decode with the new one.
+    if (packet->info().kind == TrackKind::kVideo && packet->info().config) {
+        forget_gop();
+    }
+    return true;
 }
 
-// Video decides where a player can start. False: the frame cannot be decoded by anybody, since no key frame came yet.
+// Video decides where a player can start. False: the frame cannot be decoded by anybody, since no
+// key frame came yet.
 bool Stream::keep_video(const PacketInfo& info, MonoTime now) {
-  last_video_ = now;
-  if (first_video_track_ < 0) {
-    first_video_track_ = info.track_id;
-  }
-  if (!video_present_) {
-    video_present_ = true;
-    awaiting_key_ = true;
-    forget_gop();
-  }
-  if (info.key && info.track_id == first_video_track_) {
-    awaiting_key_ = false;
-  }
-  return !awaiting_key_;
+    last_video_ = now;
+    if (first_video_track_ < 0) {
+        first_video_track_ = info.track_id;
+    }
+    if (!video_present_) {
+        video_present_ = true;
+        awaiting_key_ = true;
+        forget_gop();
+    }
+    if (info.key && info.track_id == first_video_track_) {
+        awaiting_key_ = false;
+    }
+    return !awaiting_key_;
 }
 
 void Stream::remember(const PacketRef& packet, bool start) {
-  if (start) {
-    gop_.clear();
-    gop_bytes_ = 0;
-    gop_configs_ = configs_;
-  } else if (gop_.empty()) {
-    return;
-  }
-  gop_.push_back(packet);
-  gop_bytes_ += packet->body().size();
-  if (gop_bytes_ + gop_.size() * kFrameCost > options_.gop_cap_bytes) {
-    forget_gop();
-  }
+    if (start) {
+        gop_.clear();
+        gop_bytes_ = 0;
+        gop_configs_ = configs_;
+    } else if (gop_.empty()) {
+        return;
+    }
+    gop_.push_back(packet);
+    gop_bytes_ += packet->body().size();
+    if (gop_bytes_ + gop_.size() * kFrameCost > options_.gop_cap_bytes) {
+        forget_gop();
+    }
 }
 
 void Stream::hand_out(const PacketRef& packet, bool start) {
-  for (Muxer* muxer : muxers_) {
-    muxer->on_packet(packet, start ? &gop_configs_ : nullptr);
-  }
+    for (Muxer* muxer : muxers_) {
+        muxer->on_packet(packet, start ? &gop_configs_ : nullptr);
+    }
 }
 
 void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now) {
-  if (publisher_ != &publisher) {
-    return;
-  }
-  const PacketInfo& info = packet->info();
-  const bool video = info.kind == TrackKind::kVideo;
-  const bool audio = info.kind == TrackKind::kAudio;
-  bytes_received_ += packet->body().size();
-  bool start = false;
-  if (is_state(info)) {
-    if (!config_fits(*packet)) {
-      dropped_configs_++;
-      return;
+    if (publisher_ != &publisher) {
+        return;
     }
-    packet->set_time_ms(timeline_.latest());
-    if (!take_config(packet, now)) {
-      return;
+    const PacketInfo& info = packet->info();
+    const bool video = info.kind == TrackKind::kVideo;
+    const bool audio = info.kind == TrackKind::kAudio;
+    bytes_received_ += packet->body().size();
+    bool start = false;
+    if (is_state(info)) {
+        if (!config_fits(*packet)) {
+            dropped_configs_++;
+            return;
+        }
+        packet->set_time_ms(timeline_.latest());
+        if (!take_config(packet, now)) {
+            return;
+        }
+    } else if (video) {
+        if (!keep_video(info, now)) {
+            dropped_before_key_++;
+            return;
+        }
+        start = info.key && info.track_id == first_video_track_;
+    } else if (audio) {
+        audio_present_ = true;
+        if (video_present_ && now - last_video_ > kVideoGone) {
+            video_present_ = false;
+            awaiting_key_ = true;
+        }
+        start = !video_present_;
     }
-  } else if (video) {
-    if (!keep_video(info, now)) {
-      dropped_before_key_++;
-      return;
+    if (audio || video) {
+        TrackStats& track = video ? video_ : audio_;
+        track.codec = info.codec;
+        track.bytes += packet->body().size();
+        if (!is_state(info)) {
+            track.frames++;
+            packet->set_time_ms(
+                timeline_.map(info.kind, static_cast<uint32_t>(packet->time_ms()), now));
+        }
+    } else {
+        packet->set_time_ms(timeline_.latest());
     }
-    start = info.key && info.track_id == first_video_track_;
-  } else if (audio) {
-    audio_present_ = true;
-    if (video_present_ && now - last_video_ > kVideoGone) {
-      video_present_ = false;
-      awaiting_key_ = true;
-    }
-    start = !video_present_;
-  }
-  if (audio || video) {
-    TrackStats& track = video ? video_ : audio_;
-    track.codec = info.codec;
-    track.bytes += packet->body().size();
-    if (!is_state(info)) {
-      track.frames++;
-      packet->set_time_ms(timeline_.map(info.kind, static_cast<uint32_t>(packet->time_ms()), now));
-    }
-  } else {
-    packet->set_time_ms(timeline_.latest());
-  }
-  const PacketRef frozen(packet);
-  remember(frozen, start);
-  hand_out(frozen, start && !gop_.empty());  // empty: the key frame alone is past the cap
+    const PacketRef frozen(packet);
+    remember(frozen, start);
+    hand_out(frozen, start && !gop_.empty());  // empty: the key frame alone is past the cap
 }
 
 void Stream::attach(Muxer& muxer) {
-  for (size_t i = 0; i < gop_.size(); i++) {
-    muxer.on_packet(gop_[i], i == 0 ? &gop_configs_ : nullptr);
-  }
-  muxers_.push_back(&muxer);
+    for (size_t i = 0; i < gop_.size(); i++) {
+        muxer.on_packet(gop_[i], i == 0 ? &gop_configs_ : nullptr);
+    }
+    muxers_.push_back(&muxer);
 }
 
-void Stream::detach(Muxer& muxer) { std::erase(muxers_, &muxer); }
+void Stream::detach(Muxer& muxer) {
+    std::erase(muxers_, &muxer);
+}
 
 const media::MediaPacket* Stream::config(TrackKind kind) const {
-  for (const PacketRef& held : configs_) {
-    if (held->info().kind == kind && (held->info().config || kind == TrackKind::kData)) {
-      return held.get();
+    for (const PacketRef& held : configs_) {
+        if (held->info().kind == kind && (held->info().config || kind == TrackKind::kData)) {
+            return held.get();
+        }
     }
-  }
-  return nullptr;
+    return nullptr;
 }
 
 }  // namespace weir::stream

@@ -1,8 +1,9 @@
-// Stream: what one publisher sends and any number of players take. The core of the server; pure, never yields.
+// Stream: what one publisher sends and any number of players take. The core of the server; pure,
+// never yields.
 //
-// It maps the publisher's clock to the stream's timeline, keeps the frames of the current GOP (a muxer attached later is
-// filled from them) and the codec configurations in force, and hands every packet to the attached muxers. It outlives its
-// publisher while players wait for the next one.
+// It maps the publisher's clock to the stream's timeline, keeps the frames of the current GOP (a
+// muxer attached later is filled from them) and the codec configurations in force, and hands every
+// packet to the attached muxers. It outlives its publisher while players wait for the next one.
 #pragma once
 
 #include <compare>
@@ -22,156 +23,160 @@ namespace weir::stream {
 
 // Names a stream: vhost, app (may hold slashes) and stream name.
 struct StreamKey {
-  std::string vhost;
-  std::string app;
-  std::string name;
+    std::string vhost;
+    std::string app;
+    std::string name;
 
-  auto operator<=>(const StreamKey&) const = default;
+    auto operator<=>(const StreamKey&) const = default;
 
-  // "/app/name", with "vhost" in front where it is not the default one; for logs and the API.
-  std::string to_string() const;
+    // "/app/name", with "vhost" in front where it is not the default one; for logs and the API.
+    std::string to_string() const;
 };
 
 inline constexpr std::string_view kDefaultVhost = "__defaultVhost__";
 
 // The publishing session, as the stream sees it.
 class Publisher {
- public:
-  // "client abc12345 from 192.0.2.1", for the line that tells a second publisher who holds the name.
-  virtual std::string describe() const = 0;
-  virtual std::string_view client_id() const = 0;
+  public:
+    // "client abc12345 from 192.0.2.1", for the line that tells a second publisher who holds the
+    // name.
+    virtual std::string describe() const = 0;
+    virtual std::string_view client_id() const = 0;
 
-  // Another publisher took the name over. The stream no longer listens to this one.
-  virtual void on_taken_over() = 0;
+    // Another publisher took the name over. The stream no longer listens to this one.
+    virtual void on_taken_over() = 0;
 
- protected:
-  ~Publisher() = default;
+  protected:
+    ~Publisher() = default;
 };
 
 enum class PublishConflict : uint8_t { kRefuse, kTakeover };
 
 struct StreamOptions {
-  uint64_t gop_cap_bytes = 32u << 20;  // memory; past it no GOP is kept: new players wait for the next key frame
+    uint64_t gop_cap_bytes =
+        32u << 20;  // memory; past it no GOP is kept: new players wait for the next key frame
 };
 
 // Per publisher; cleared when a new one starts.
 struct TrackStats {
-  media::Codec codec = media::Codec::kUnknown;
-  uint64_t frames = 0;
-  uint64_t bytes = 0;
+    media::Codec codec = media::Codec::kUnknown;
+    uint64_t frames = 0;
+    uint64_t bytes = 0;
 };
 
 class Stream {
- public:
-  static constexpr size_t kMaxConfigs = 32;      // codec configurations and metadata in force at once
-  // Every player's start carries a copy of those in force: one larger than this is dropped, and one that would take all of
-  // them over the total.
-  static constexpr size_t kMaxConfigBytes = 64 * 1024;
-  static constexpr size_t kMaxConfigTotal = 256 * 1024;
-  // What a frame costs besides its body: the packet, its place in the list, the allocator's headers.
-  static constexpr uint64_t kFrameCost = sizeof(media::MediaPacket) + 64;
-  static constexpr Millis kVideoGone{10'000};    // audio goes on alone: joiners no longer wait for a key frame
+  public:
+    static constexpr size_t kMaxConfigs = 32;  // codec configurations and metadata in force at once
+    // Every player's start carries a copy of those in force: one larger than this is dropped, and
+    // one that would take all of them over the total.
+    static constexpr size_t kMaxConfigBytes = 64 * 1024;
+    static constexpr size_t kMaxConfigTotal = 256 * 1024;
+    // What a frame costs besides its body: the packet, its place in the list, the allocator's
+    // headers.
+    static constexpr uint64_t kFrameCost = sizeof(media::MediaPacket) + 64;
+    static constexpr Millis kVideoGone{
+        10'000};  // audio goes on alone: joiners no longer wait for a key frame
 
-  Stream(StreamKey key, const StreamOptions& options, MonoTime now);
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+    Stream(StreamKey key, const StreamOptions& options, MonoTime now);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
 
-  const StreamKey& key() const { return key_; }
+    const StreamKey& key() const { return key_; }
 
-  // ---- publishing ----
+    // ---- publishing ----
 
-  // kBusy names the holder. With kTakeover the holder is told and replaced.
-  Error start_publish(Publisher& publisher, PublishConflict policy, MonoTime now);
+    // kBusy names the holder. With kTakeover the holder is told and replaced.
+    Error start_publish(Publisher& publisher, PublishConflict policy, MonoTime now);
 
-  // Takes the packet (time: the publisher's clock) and gives it to all muxers. Ignored unless `publisher` is the current
-  // one. `now`: arrival.
-  void publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
+    // Takes the packet (time: the publisher's clock) and gives it to all muxers. Ignored unless
+    // `publisher` is the current one. `now`: arrival.
+    void publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
-  // What the current publisher says of its stream; ignored from anybody else.
-  void describe(const Publisher& publisher, media::Description description);
+    // What the current publisher says of its stream; ignored from anybody else.
+    void describe(const Publisher& publisher, media::Description description);
 
-  // Does nothing unless `publisher` is the current one.
-  void end_publish(const Publisher& publisher, MonoTime now);
+    // Does nothing unless `publisher` is the current one.
+    void end_publish(const Publisher& publisher, MonoTime now);
 
-  bool live() const { return publisher_ != nullptr; }
+    bool live() const { return publisher_ != nullptr; }
 
-  const Publisher* publisher() const { return publisher_; }
+    const Publisher* publisher() const { return publisher_; }
 
-  MonoTime live_since() const { return live_since_; }
+    MonoTime live_since() const { return live_since_; }
 
-  // Since when nobody publishes; meaningful while !live().
-  MonoTime absent_since() const { return absent_since_; }
+    // Since when nobody publishes; meaningful while !live().
+    MonoTime absent_since() const { return absent_since_; }
 
-  // ---- playing ----
+    // ---- playing ----
 
-  // Fills the muxer from the current GOP and keeps it informed until detach.
-  void attach(Muxer& muxer);
-  void detach(Muxer& muxer);
+    // Fills the muxer from the current GOP and keeps it informed until detach.
+    void attach(Muxer& muxer);
+    void detach(Muxer& muxer);
 
-  bool has_muxers() const { return !muxers_.empty(); }
+    bool has_muxers() const { return !muxers_.empty(); }
 
-  // ---- what the API shows ----
+    // ---- what the API shows ----
 
-  const TrackStats& video() const { return video_; }
+    const TrackStats& video() const { return video_; }
 
-  const TrackStats& audio() const { return audio_; }
+    const TrackStats& audio() const { return audio_; }
 
-  // Frames or a codec configuration of it came, and not too long ago.
-  bool has_video() const;
-  bool has_audio() const;
+    // Frames or a codec configuration of it came, and not too long ago.
+    bool has_video() const;
+    bool has_audio() const;
 
-  const media::Description& description() const { return description_; }
+    const media::Description& description() const { return description_; }
 
-  uint64_t bytes_received() const { return bytes_received_; }
+    uint64_t bytes_received() const { return bytes_received_; }
 
-  uint64_t gop_bytes() const { return gop_bytes_; }
+    uint64_t gop_bytes() const { return gop_bytes_; }
 
-  uint64_t frames_before_key_dropped() const { return dropped_before_key_; }
+    uint64_t frames_before_key_dropped() const { return dropped_before_key_; }
 
-  // Configurations and metadata of the current publisher that were over the limits.
-  uint64_t configs_dropped() const { return dropped_configs_; }
+    // Configurations and metadata of the current publisher that were over the limits.
+    uint64_t configs_dropped() const { return dropped_configs_; }
 
-  const media::Timeline& timeline() const { return timeline_; }
+    const media::Timeline& timeline() const { return timeline_; }
 
-  // Configurations in force, first video and first audio; null when unknown.
-  const media::MediaPacket* config(media::TrackKind kind) const;
+    // Configurations in force, first video and first audio; null when unknown.
+    const media::MediaPacket* config(media::TrackKind kind) const;
 
- private:
-  void announce(const media::PacketInfo& info, MonoTime now);
-  bool take_config(const media::PacketRef& packet, MonoTime now);
-  bool config_fits(const media::MediaPacket& packet) const;
-  bool keep_video(const media::PacketInfo& info, MonoTime now);
-  void remember(const media::PacketRef& packet, bool start);
-  void forget_gop();
-  void hand_out(const media::PacketRef& packet, bool start);
+  private:
+    void announce(const media::PacketInfo& info, MonoTime now);
+    bool take_config(const media::PacketRef& packet, MonoTime now);
+    bool config_fits(const media::MediaPacket& packet) const;
+    bool keep_video(const media::PacketInfo& info, MonoTime now);
+    void remember(const media::PacketRef& packet, bool start);
+    void forget_gop();
+    void hand_out(const media::PacketRef& packet, bool start);
 
-  StreamKey key_;
-  StreamOptions options_;
-  Publisher* publisher_ = nullptr;
-  MonoTime live_since_;
-  MonoTime absent_since_;
-  media::Timeline timeline_;
+    StreamKey key_;
+    StreamOptions options_;
+    Publisher* publisher_ = nullptr;
+    MonoTime live_since_;
+    MonoTime absent_since_;
+    media::Timeline timeline_;
 
-  Configs configs_;                            // in force now
-  Configs previous_configs_;                   // of the publisher before: players need no second copy
-  Configs gop_configs_;                        // in force where the GOP starts
-  std::vector<media::PacketRef> gop_;          // from the start entry on; empty: nowhere to start
-  uint64_t gop_bytes_ = 0;
+    Configs configs_;                    // in force now
+    Configs previous_configs_;           // of the publisher before: players need no second copy
+    Configs gop_configs_;                // in force where the GOP starts
+    std::vector<media::PacketRef> gop_;  // from the start entry on; empty: nowhere to start
+    uint64_t gop_bytes_ = 0;
 
-  bool video_present_ = false;
-  bool audio_present_ = false;
-  bool awaiting_key_ = true;
-  int first_video_track_ = -1;
-  MonoTime last_video_{};
+    bool video_present_ = false;
+    bool audio_present_ = false;
+    bool awaiting_key_ = true;
+    int first_video_track_ = -1;
+    MonoTime last_video_{};
 
-  std::vector<Muxer*> muxers_;
-  media::Description description_;
-  TrackStats video_;
-  TrackStats audio_;
-  uint64_t bytes_received_ = 0;
-  uint64_t dropped_before_key_ = 0;
-  uint64_t dropped_configs_ = 0;
+    std::vector<Muxer*> muxers_;
+    media::Description description_;
+    TrackStats video_;
+    TrackStats audio_;
+    uint64_t bytes_received_ = 0;
+    uint64_t dropped_before_key_ = 0;
+    uint64_t dropped_configs_ = 0;
 };
 
 }  // namespace weir::stream

@@ -11,179 +11,189 @@ namespace weir::stream {
 namespace {
 
 struct BlockCount {
-  uint64_t blocks = 0;
-  uint64_t bytes = 0;
+    uint64_t blocks = 0;
+    uint64_t bytes = 0;
 };
 
 BlockCount& block_count() {
-  static BlockCount count;
-  return count;
+    static BlockCount count;
+    return count;
 }
 
 // A cursor at the end of a full block stands at the begin of the next.
 void step_over_ends(Cursor& cursor) {
-  while (cursor.offset == cursor.block->size && cursor.block->next) {
-    Ref<LogBlock> next = cursor.block->next;
-    cursor.block = std::move(next);
-    cursor.offset = 0;
-  }
+    while (cursor.offset == cursor.block->size && cursor.block->next) {
+        Ref<LogBlock> next = cursor.block->next;
+        cursor.block = std::move(next);
+        cursor.offset = 0;
+    }
 }
 
 }  // namespace
 
 Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity) {
-  void* memory = std::malloc(sizeof(LogBlock) + capacity);
-  WEIR_CHECK(memory != nullptr);
-  auto* block = new (memory) LogBlock;
-  block->start = start;
-  block->capacity = capacity;
-  block_count().blocks++;
-  block_count().bytes += capacity;
-  return Ref<LogBlock>(block);
+    void* memory = std::malloc(sizeof(LogBlock) + capacity);
+    WEIR_CHECK(memory != nullptr);
+    auto* block = new (memory) LogBlock;
+    block->start = start;
+    block->capacity = capacity;
+    block_count().blocks++;
+    block_count().bytes += capacity;
+    return Ref<LogBlock>(block);
 }
 
 void LogBlock::destroy(LogBlock* block) {
-  Ref<LogBlock> next = std::move(block->next);
-  block_count().blocks--;
-  block_count().bytes -= block->capacity;
-  block->~LogBlock();
-  std::free(block);
-  // A block is cut from its chain before its last handle goes: no recursion, however long the chain.
-  while (next && next->ref_count() == 1) {
-    Ref<LogBlock> behind = std::move(next->next);
-    next = std::move(behind);
-  }
+    Ref<LogBlock> next = std::move(block->next);
+    block_count().blocks--;
+    block_count().bytes -= block->capacity;
+    block->~LogBlock();
+    std::free(block);
+    // A block is cut from its chain before its last handle goes: no recursion, however long the
+    // chain.
+    while (next && next->ref_count() == 1) {
+        Ref<LogBlock> behind = std::move(next->next);
+        next = std::move(behind);
+    }
 }
 
-uint64_t LogBlock::live_blocks() { return block_count().blocks; }
+uint64_t LogBlock::live_blocks() {
+    return block_count().blocks;
+}
 
-uint64_t LogBlock::live_bytes() { return block_count().bytes; }
+uint64_t LogBlock::live_bytes() {
+    return block_count().bytes;
+}
 
 WireLog::WireLog() {
-  start_.block = LogBlock::create(0, kMinBlockBytes);
-  tail_ = start_.block.get();
+    start_.block = LogBlock::create(0, kMinBlockBytes);
+    tail_ = start_.block.get();
 }
 
 void WireLog::grow() {
-  uint64_t wanted = kMinBlockBytes;
-  const uint64_t span = std::max(bytes_per_start_, head() - start_position_);
-  while (wanted < kMaxBlockBytes && wanted < span / 8) {
-    wanted *= 2;
-  }
-  tail_->next = LogBlock::create(head(), static_cast<uint32_t>(wanted));
-  tail_ = tail_->next.get();
+    uint64_t wanted = kMinBlockBytes;
+    const uint64_t span = std::max(bytes_per_start_, head() - start_position_);
+    while (wanted < kMaxBlockBytes && wanted < span / 8) {
+        wanted *= 2;
+    }
+    tail_->next = LogBlock::create(head(), static_cast<uint32_t>(wanted));
+    tail_ = tail_->next.get();
 }
 
 void WireLog::begin_entry(int64_t time_ms, bool start) {
-  if (tail_->size == tail_->capacity) {
-    grow();
-  }
-  if (start) {
-    bytes_per_start_ = head() - start_position_;
-    start_position_ = head();
-    start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
-    has_start_ = true;
-    start_number_++;
-  } else if (!has_start_) {
-    start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
-  }
-  tail_->entries.push_back({tail_->size, time_ms});
-  head_time_ms_ = std::max(head_time_ms_, time_ms);
+    if (tail_->size == tail_->capacity) {
+        grow();
+    }
+    if (start) {
+        bytes_per_start_ = head() - start_position_;
+        start_position_ = head();
+        start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
+        has_start_ = true;
+        start_number_++;
+    } else if (!has_start_) {
+        start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
+    }
+    tail_->entries.push_back({tail_->size, time_ms});
+    head_time_ms_ = std::max(head_time_ms_, time_ms);
 }
 
 void WireLog::write(ByteSpan bytes) {
-  while (!bytes.empty()) {
-    if (tail_->size == tail_->capacity) {
-      grow();
+    while (!bytes.empty()) {
+        if (tail_->size == tail_->capacity) {
+            grow();
+        }
+        const size_t part = std::min<size_t>(bytes.size(), tail_->capacity - tail_->size);
+        std::memcpy(tail_->data() + tail_->size, bytes.data(), part);
+        tail_->size += static_cast<uint32_t>(part);
+        bytes = bytes.subspan(part);
     }
-    const size_t part = std::min<size_t>(bytes.size(), tail_->capacity - tail_->size);
-    std::memcpy(tail_->data() + tail_->size, bytes.data(), part);
-    tail_->size += static_cast<uint32_t>(part);
-    bytes = bytes.subspan(part);
-  }
 }
 
 void WireLog::end_entry() {
-  if (listener_) {
-    listener_->on_log_change();
-  }
+    if (listener_) {
+        listener_->on_log_change();
+    }
 }
 
 void WireLog::forget_start() {
-  has_start_ = false;
-  start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
-  if (listener_) {
-    listener_->on_log_change();
-  }
+    has_start_ = false;
+    start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
+    if (listener_) {
+        listener_->on_log_change();
+    }
 }
 
-size_t WireLog::gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const {
-  const LogBlock* block = cursor.block.get();
-  uint32_t offset = cursor.offset;
-  size_t total = 0;
-  count = 0;
-  while (block && total < limit) {
-    const size_t part = std::min<size_t>(block->size - offset, limit - total);
-    if (part > 0) {
-      if (count == parts.size()) {
-        break;
-      }
-      parts[count++] = {const_cast<uint8_t*>(block->data()) + offset, part};
-      total += part;
+size_t WireLog::gather(const Cursor& cursor,
+                       std::span<iovec> parts,
+                       size_t limit,
+                       size_t& count) const {
+    const LogBlock* block = cursor.block.get();
+    uint32_t offset = cursor.offset;
+    size_t total = 0;
+    count = 0;
+    while (block && total < limit) {
+        const size_t part = std::min<size_t>(block->size - offset, limit - total);
+        if (part > 0) {
+            if (count == parts.size()) {
+                break;
+            }
+            parts[count++] = {const_cast<uint8_t*>(block->data()) + offset, part};
+            total += part;
+        }
+        block = block->next.get();
+        offset = 0;
     }
-    block = block->next.get();
-    offset = 0;
-  }
-  return total;
+    return total;
 }
 
 void WireLog::advance(Cursor& cursor, size_t bytes) {
-  while (bytes > 0) {
-    const size_t part = std::min<size_t>(bytes, cursor.block->size - cursor.offset);
-    cursor.offset += static_cast<uint32_t>(part);
-    bytes -= part;
-    if (bytes > 0) {
-      step_over_ends(cursor);
+    while (bytes > 0) {
+        const size_t part = std::min<size_t>(bytes, cursor.block->size - cursor.offset);
+        cursor.offset += static_cast<uint32_t>(part);
+        bytes -= part;
+        if (bytes > 0) {
+            step_over_ends(cursor);
+        }
     }
-  }
-  step_over_ends(cursor);
+    step_over_ends(cursor);
 }
 
 uint64_t WireLog::next_boundary(const Cursor& cursor) const {
-  uint32_t offset = cursor.offset;
-  for (const LogBlock* block = cursor.block.get(); block; block = block->next.get()) {
-    auto at = std::lower_bound(block->entries.begin(), block->entries.end(), offset,
-                               [](const LogEntry& entry, uint32_t wanted) { return entry.offset < wanted; });
-    if (at != block->entries.end()) {
-      return block->start + at->offset;
+    uint32_t offset = cursor.offset;
+    for (const LogBlock* block = cursor.block.get(); block; block = block->next.get()) {
+        auto at = std::lower_bound(
+            block->entries.begin(), block->entries.end(), offset,
+            [](const LogEntry& entry, uint32_t wanted) { return entry.offset < wanted; });
+        if (at != block->entries.end()) {
+            return block->start + at->offset;
+        }
+        offset = 0;
     }
-    offset = 0;
-  }
-  return head();
+    return head();
 }
 
 int64_t WireLog::ms_behind(const Cursor& cursor) const {
-  uint32_t offset = cursor.offset;
-  for (const LogBlock* block = cursor.block.get(); block; block = block->next.get()) {
-    auto at = std::lower_bound(block->entries.begin(), block->entries.end(), offset,
-                               [](const LogEntry& entry, uint32_t wanted) { return entry.offset < wanted; });
-    if (at != block->entries.end()) {
-      return std::max<int64_t>(0, head_time_ms_ - at->time_ms);
+    uint32_t offset = cursor.offset;
+    for (const LogBlock* block = cursor.block.get(); block; block = block->next.get()) {
+        auto at = std::lower_bound(
+            block->entries.begin(), block->entries.end(), offset,
+            [](const LogEntry& entry, uint32_t wanted) { return entry.offset < wanted; });
+        if (at != block->entries.end()) {
+            return std::max<int64_t>(0, head_time_ms_ - at->time_ms);
+        }
+        offset = 0;
     }
-    offset = 0;
-  }
-  return 0;
+    return 0;
 }
 
 void WireLog::copy_until(const Cursor& cursor, uint64_t end, Bytes& out) const {
-  uint64_t left = end - cursor.position();
-  uint32_t offset = cursor.offset;
-  for (const LogBlock* block = cursor.block.get(); block && left > 0; block = block->next.get()) {
-    const size_t part = static_cast<size_t>(std::min<uint64_t>(left, block->size - offset));
-    out.insert(out.end(), block->data() + offset, block->data() + offset + part);
-    left -= part;
-    offset = 0;
-  }
+    uint64_t left = end - cursor.position();
+    uint32_t offset = cursor.offset;
+    for (const LogBlock* block = cursor.block.get(); block && left > 0; block = block->next.get()) {
+        const size_t part = static_cast<size_t>(std::min<uint64_t>(left, block->size - offset));
+        out.insert(out.end(), block->data() + offset, block->data() + offset + part);
+        left -= part;
+        offset = 0;
+    }
 }
 
 }  // namespace weir::stream

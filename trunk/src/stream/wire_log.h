@@ -1,15 +1,16 @@
 // WireLog: the bytes of one stream in one wire format, written once, read by any number of cursors.
 //
-// A chain of reference-counted blocks. The log holds the chain from its start (where a new cursor begins: the latest key
-// frame) on; a cursor holds the block it is in; a block that nobody holds is gone. Entries (whole messages of the format)
-// may span blocks. Nothing here yields, locks or knows a socket.
+// A chain of reference-counted blocks. The log holds the chain from its start (where a new cursor
+// begins: the latest key frame) on; a cursor holds the block it is in; a block that nobody holds is
+// gone. Entries (whole messages of the format) may span blocks. Nothing here yields, locks or knows
+// a socket.
 #pragma once
-
-#include <sys/uio.h>
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include <sys/uio.h>
 
 #include "base/bytes.h"
 #include "base/ref.h"
@@ -21,110 +22,112 @@ inline constexpr uint32_t kMaxBlockBytes = 64 * 1024;
 
 // One entry's place in its block and its time on the stream's timeline.
 struct LogEntry {
-  uint32_t offset = 0;
-  int64_t time_ms = 0;
+    uint32_t offset = 0;
+    int64_t time_ms = 0;
 };
 
 class LogBlock final : public RefCounted<LogBlock> {
- public:
-  static Ref<LogBlock> create(uint64_t start, uint32_t capacity);
+  public:
+    static Ref<LogBlock> create(uint64_t start, uint32_t capacity);
 
-  // Frees the block and, without recursion, those behind it that nobody else holds.
-  static void destroy(LogBlock* block);
+    // Frees the block and, without recursion, those behind it that nobody else holds.
+    static void destroy(LogBlock* block);
 
-  uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
+    uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
 
-  const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+    const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
 
-  uint64_t start = 0;             // offset of the first byte in the log
-  uint32_t size = 0;              // bytes written
-  uint32_t capacity = 0;
-  Ref<LogBlock> next;
-  std::vector<LogEntry> entries;  // those that begin in this block, by offset
+    uint64_t start = 0;  // offset of the first byte in the log
+    uint32_t size = 0;   // bytes written
+    uint32_t capacity = 0;
+    Ref<LogBlock> next;
+    std::vector<LogEntry> entries;  // those that begin in this block, by offset
 
-  // Live blocks of the process and their bytes, for /metrics and tests.
-  static uint64_t live_blocks();
-  static uint64_t live_bytes();
+    // Live blocks of the process and their bytes, for /metrics and tests.
+    static uint64_t live_blocks();
+    static uint64_t live_bytes();
 
- private:
-  LogBlock() = default;
+  private:
+    LogBlock() = default;
 };
 
 // A reader's place. Copyable; holds its block.
 struct Cursor {
-  Ref<LogBlock> block;
-  uint32_t offset = 0;
+    Ref<LogBlock> block;
+    uint32_t offset = 0;
 
-  uint64_t position() const { return block->start + offset; }
+    uint64_t position() const { return block->start + offset; }
 };
 
 // Told after each entry, and when the log lost its start. Must not yield.
 class LogListener {
- public:
-  virtual void on_log_change() = 0;
+  public:
+    virtual void on_log_change() = 0;
 
- protected:
-  ~LogListener() = default;
+  protected:
+    ~LogListener() = default;
 };
 
 class WireLog {
- public:
-  WireLog();
+  public:
+    WireLog();
 
-  void set_listener(LogListener* listener) { listener_ = listener; }
+    void set_listener(LogListener* listener) { listener_ = listener; }
 
-  // ---- writing: begin_entry, write (any number), end_entry ----
+    // ---- writing: begin_entry, write (any number), end_entry ----
 
-  // `start`: a new cursor may begin with this entry; it becomes the log's start and older blocks are let go.
-  void begin_entry(int64_t time_ms, bool start);
-  void write(ByteSpan bytes);
-  void end_entry();
+    // `start`: a new cursor may begin with this entry; it becomes the log's start and older blocks
+    // are let go.
+    void begin_entry(int64_t time_ms, bool start);
+    void write(ByteSpan bytes);
+    void end_entry();
 
-  // No place to begin until the next start entry (the GOP grew past its cap, the codec configuration changed).
-  void forget_start();
+    // No place to begin until the next start entry (the GOP grew past its cap, the codec
+    // configuration changed).
+    void forget_start();
 
-  // ---- reading ----
+    // ---- reading ----
 
-  bool has_start() const { return has_start_; }
+    bool has_start() const { return has_start_; }
 
-  // Changes with each new start.
-  uint64_t start_number() const { return start_number_; }
+    // Changes with each new start.
+    uint64_t start_number() const { return start_number_; }
 
-  const Cursor& start() const { return start_; }
+    const Cursor& start() const { return start_; }
 
-  uint64_t head() const { return tail_->start + tail_->size; }
+    uint64_t head() const { return tail_->start + tail_->size; }
 
-  int64_t head_time_ms() const { return head_time_ms_; }
+    int64_t head_time_ms() const { return head_time_ms_; }
 
-  // Points `parts` at the bytes from the cursor to the head, at most `limit` of them; gives the number of bytes and sets
-  // `count`. The pointers stay valid while the cursor does.
-  size_t gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const;
+    // Points `parts` at the bytes from the cursor to the head, at most `limit` of them; gives the
+    // number of bytes and sets `count`. The pointers stay valid while the cursor does.
+    size_t gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const;
 
-  // Moves the cursor on by bytes that gather() gave.
-  static void advance(Cursor& cursor, size_t bytes);
+    // Moves the cursor on by bytes that gather() gave.
+    static void advance(Cursor& cursor, size_t bytes);
 
-  uint64_t bytes_behind(const Cursor& cursor) const { return head() - cursor.position(); }
+    uint64_t bytes_behind(const Cursor& cursor) const { return head() - cursor.position(); }
 
-  // First entry boundary at or after the cursor.
-  uint64_t next_boundary(const Cursor& cursor) const;
+    // First entry boundary at or after the cursor.
+    uint64_t next_boundary(const Cursor& cursor) const;
 
-  // Stream time between the cursor and the head, in ms.
-  int64_t ms_behind(const Cursor& cursor) const;
+    // Stream time between the cursor and the head, in ms.
+    int64_t ms_behind(const Cursor& cursor) const;
 
-  // Appends the bytes from the cursor to the log offset `end` to `out`.
-  void copy_until(const Cursor& cursor, uint64_t end, Bytes& out) const;
+    // Appends the bytes from the cursor to the log offset `end` to `out`.
+    void copy_until(const Cursor& cursor, uint64_t end, Bytes& out) const;
 
- private:
-  void grow();
+  private:
+    void grow();
 
-  Cursor start_;
-  LogBlock* tail_ = nullptr;  // owned by the chain that start_ holds
-  LogListener* listener_ = nullptr;
-  bool has_start_ = false;
-  uint64_t start_number_ = 0;
-  uint64_t start_position_ = 0;
-  uint64_t bytes_per_start_ = 0;  // bytes between the last two starts: sizes the blocks
-  int64_t head_time_ms_ = 0;
+    Cursor start_;
+    LogBlock* tail_ = nullptr;  // owned by the chain that start_ holds
+    LogListener* listener_ = nullptr;
+    bool has_start_ = false;
+    uint64_t start_number_ = 0;
+    uint64_t start_position_ = 0;
+    uint64_t bytes_per_start_ = 0;  // bytes between the last two starts: sizes the blocks
+    int64_t head_time_ms_ = 0;
 };
 
 }  // namespace weir::stream

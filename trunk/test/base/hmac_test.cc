@@ -1,4 +1,5 @@
-// Vectors: RFC 4231 (HMAC-SHA256), FIPS 180-4 examples and RFC 6455 §1.3 (SHA-1), RFC 4648 §10 (base64).
+// Vectors: RFC 4231 (HMAC-SHA256), FIPS 180-4 examples and RFC 6455 §1.3 (SHA-1), RFC 4648 §10
+// (base64).
 #include "base/hmac.h"
 
 #include <string>
@@ -11,65 +12,70 @@ namespace {
 
 template <typename Container>
 std::string hex(const Container& bytes) {
-  std::string text;
-  for (uint8_t byte : bytes) {
-    text += fmt::format("{:02x}", byte);
-  }
-  return text;
+    std::string text;
+    for (uint8_t byte : bytes) {
+        text += fmt::format("{:02x}", byte);
+    }
+    return text;
 }
 
 TEST(HmacTest, MatchesThePublishedVectors) {
-  struct Vector {
-    Bytes key;
-    Bytes data;
-    const char* digest;
-  };
-  const std::string_view larger_key = "Test Using Larger Than Block-Size Key - Hash Key First";
-  const Vector vectors[] = {
-      {Bytes(20, 0x0b), {'H', 'i', ' ', 'T', 'h', 'e', 'r', 'e'},
-       "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
-      {{'J', 'e', 'f', 'e'}, Bytes(as_bytes("what do ya want for nothing?").begin(),
-                                   as_bytes("what do ya want for nothing?").end()),
-       "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
-      {Bytes(20, 0xaa), Bytes(50, 0xdd), "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
-      {Bytes(131, 0xaa), Bytes(as_bytes(larger_key).begin(), as_bytes(larger_key).end()),
-       "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
-  };
-  for (const Vector& vector : vectors) {
-    EXPECT_EQ(hex(hmac_sha256(vector.key, vector.data)), vector.digest);
-  }
+    struct Vector {
+        Bytes key;
+        Bytes data;
+        const char* digest;
+    };
+
+    const std::string_view larger_key = "Test Using Larger Than Block-Size Key - Hash Key First";
+    const Vector vectors[] = {
+        {Bytes(20, 0x0b),
+         {'H', 'i', ' ', 'T', 'h', 'e', 'r', 'e'},
+         "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+        {{'J', 'e', 'f', 'e'},
+         Bytes(as_bytes("what do ya want for nothing?").begin(),
+               as_bytes("what do ya want for nothing?").end()),
+         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+        {Bytes(20, 0xaa), Bytes(50, 0xdd),
+         "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
+        {Bytes(131, 0xaa), Bytes(as_bytes(larger_key).begin(), as_bytes(larger_key).end()),
+         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+    };
+    for (const Vector& vector : vectors) {
+        EXPECT_EQ(hex(hmac_sha256(vector.key, vector.data)), vector.digest);
+    }
 }
 
 TEST(HmacTest, DataSplitInTwoIsTheSame) {
-  const Bytes key(30, 7);
-  Bytes data(100);
-  for (size_t i = 0; i < data.size(); i++) {
-    data[i] = static_cast<uint8_t>(i);
-  }
-  const Sha256Digest whole = hmac_sha256(key, data);
-  for (size_t at = 0; at <= data.size(); at += 10) {
-    EXPECT_EQ(hmac_sha256(key, ByteSpan(data).first(at), ByteSpan(data).subspan(at)), whole);
-  }
+    const Bytes key(30, 7);
+    Bytes data(100);
+    for (size_t i = 0; i < data.size(); i++) {
+        data[i] = static_cast<uint8_t>(i);
+    }
+    const Sha256Digest whole = hmac_sha256(key, data);
+    for (size_t at = 0; at <= data.size(); at += 10) {
+        EXPECT_EQ(hmac_sha256(key, ByteSpan(data).first(at), ByteSpan(data).subspan(at)), whole);
+    }
 }
 
 TEST(HmacTest, TakesNoData) {
-  EXPECT_EQ(hex(hmac_sha256(as_bytes("k"), {})).size(), 64U);
-  EXPECT_NE(hmac_sha256(as_bytes("k"), {}), hmac_sha256(as_bytes("l"), {}));
+    EXPECT_EQ(hex(hmac_sha256(as_bytes("k"), {})).size(), 64U);
+    EXPECT_NE(hmac_sha256(as_bytes("k"), {}), hmac_sha256(as_bytes("l"), {}));
 }
 
 TEST(Sha1Test, MatchesThePublishedVectors) {
-  EXPECT_EQ(hex(sha1(as_bytes("abc"))), "a9993e364706816aba3e25717850c26c9cd0d89d");
-  EXPECT_EQ(hex(sha1(as_bytes(""))), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
-  EXPECT_EQ(base64(sha1(as_bytes("dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))),
-            "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    EXPECT_EQ(hex(sha1(as_bytes("abc"))), "a9993e364706816aba3e25717850c26c9cd0d89d");
+    EXPECT_EQ(hex(sha1(as_bytes(""))), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+    EXPECT_EQ(
+        base64(sha1(as_bytes("dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))),
+        "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
 TEST(Base64Test, MatchesThePublishedVectors) {
-  EXPECT_EQ(base64(as_bytes("")), "");
-  EXPECT_EQ(base64(as_bytes("f")), "Zg==");
-  EXPECT_EQ(base64(as_bytes("fo")), "Zm8=");
-  EXPECT_EQ(base64(as_bytes("foo")), "Zm9v");
-  EXPECT_EQ(base64(as_bytes("foobar")), "Zm9vYmFy");
+    EXPECT_EQ(base64(as_bytes("")), "");
+    EXPECT_EQ(base64(as_bytes("f")), "Zg==");
+    EXPECT_EQ(base64(as_bytes("fo")), "Zm8=");
+    EXPECT_EQ(base64(as_bytes("foo")), "Zm9v");
+    EXPECT_EQ(base64(as_bytes("foobar")), "Zm9vYmFy");
 }
 
 }  // namespace

@@ -13,89 +13,92 @@ using testing::EndsWith;
 using testing::MatchesRegex;
 
 std::vector<std::string>& lines() {
-  static std::vector<std::string> instance;
-  return instance;
+    static std::vector<std::string> instance;
+    return instance;
 }
 
 class LogTest : public testing::Test {
- protected:
-  LogTest() {
-    lines().clear();
-    set_sink([](Level, std::string_view line) { lines().emplace_back(line); });
-  }
+  protected:
+    LogTest() {
+        lines().clear();
+        set_sink([](Level, std::string_view line) { lines().emplace_back(line); });
+    }
 
-  ~LogTest() override {
-    set_sink(nullptr);
-    set_id_hook(nullptr);
-    set_level(Level::kInfo);
-  }
+    ~LogTest() override {
+        set_sink(nullptr);
+        set_id_hook(nullptr);
+        set_level(Level::kInfo);
+    }
 };
 
 TEST_F(LogTest, ALineHasTimeLevelIdAndMessage) {
-  set_id_hook([]() -> std::string_view { return "r1234567"; });
-  warn("port={} in use", 1935);
-  ASSERT_EQ(lines().size(), 1U);
-  EXPECT_THAT(lines()[0], MatchesRegex(
-      "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z warn  \\[r1234567\\] port=1935 in use"));
+    set_id_hook([]() -> std::string_view { return "r1234567"; });
+    warn("port={} in use", 1935);
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.["
+                                         "0-9]{3}Z warn  \\[r1234567\\] port=1935 in use"));
 }
 
 TEST_F(LogTest, WithoutAClientThereIsNoId) {
-  error("x");
-  ASSERT_EQ(lines().size(), 1U);
-  EXPECT_THAT(lines()[0], EndsWith("Z error x"));
+    error("x");
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], EndsWith("Z error x"));
 }
 
 TEST_F(LogTest, AnExplicitIdReplacesTheCoroutines) {
-  set_id_hook([]() -> std::string_view { return "coroutine"; });
-  info_as("player", "x");
-  ASSERT_EQ(lines().size(), 1U);
-  EXPECT_THAT(lines()[0], EndsWith("[player] x"));
+    set_id_hook([]() -> std::string_view { return "coroutine"; });
+    info_as("player", "x");
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], EndsWith("[player] x"));
 }
 
 TEST_F(LogTest, LinesBelowTheLevelAreNotWritten) {
-  debug("a");
-  EXPECT_TRUE(lines().empty());
-  set_level(Level::kError);
-  warn("b");
-  EXPECT_TRUE(lines().empty());
-  error("c");
-  EXPECT_EQ(lines().size(), 1U);
-  set_level(Level::kDebug);
-  debug("d");
-  EXPECT_EQ(lines().size(), 2U);
+    debug("a");
+    EXPECT_TRUE(lines().empty());
+    set_level(Level::kError);
+    warn("b");
+    EXPECT_TRUE(lines().empty());
+    error("c");
+    EXPECT_EQ(lines().size(), 1U);
+    set_level(Level::kDebug);
+    debug("d");
+    EXPECT_EQ(lines().size(), 2U);
 }
 
 TEST_F(LogTest, BracesInAPeersTextAreNoFormat) {
-  info("name={}", "{0}{}");
-  ASSERT_EQ(lines().size(), 1U);
-  EXPECT_THAT(lines()[0], EndsWith("name={0}{}"));
+    info("name={}", "{0}{}");
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], EndsWith("name={0}{}"));
 }
 
-TEST(LogEscapedTest, KeepsPlainText) { EXPECT_EQ(escaped("/live/stream-1?x=y z~"), "/live/stream-1?x=y z~"); }
+TEST(LogEscapedTest, KeepsPlainText) {
+    EXPECT_EQ(escaped("/live/stream-1?x=y z~"), "/live/stream-1?x=y z~");
+}
 
 TEST(LogEscapedTest, HidesControlCharactersAndQuotes) {
-  EXPECT_EQ(escaped("a\nb\r\x1b[31m\"\\"), "a\\x0ab\\x0d\\x1b[31m\\\"\\\\");
-  EXPECT_EQ(escaped(std::string_view("\0\x7f\xff", 3)), "\\x00\\x7f\\xff");
+    EXPECT_EQ(escaped("a\nb\r\x1b[31m\"\\"), "a\\x0ab\\x0d\\x1b[31m\\\"\\\\");
+    EXPECT_EQ(escaped(std::string_view("\0\x7f\xff", 3)), "\\x00\\x7f\\xff");
 }
 
 TEST(LogEscapedTest, CutsLongText) {
-  EXPECT_EQ(escaped("abcdef", 6), "abcdef");
-  EXPECT_EQ(escaped("abcdefg", 6), "abcdef...");
-  EXPECT_LE(escaped(std::string(10'000, '\n')).size(), 200U + 3 + 3) << "an escape may stick out, no more";
+    EXPECT_EQ(escaped("abcdef", 6), "abcdef");
+    EXPECT_EQ(escaped("abcdefg", 6), "abcdef...");
+    EXPECT_LE(escaped(std::string(10'000, '\n')).size(), 200U + 3 + 3)
+        << "an escape may stick out, no more";
 }
 
 TEST(ThrottleTest, LetsOneThroughPerPeriodAndCountsTheRest) {
-  Throttle throttle(Millis(1000));
-  MonoTime now{Seconds(100)};
-  EXPECT_TRUE(throttle.allow(now));
-  EXPECT_EQ(throttle.suppressed(), 0U);
-  for (int i = 0; i < 5; i++) {
-    EXPECT_FALSE(throttle.allow(now + Millis(i * 199)));
-  }
-  EXPECT_TRUE(throttle.allow(now + Millis(1000)));
-  EXPECT_EQ(throttle.suppressed(), 5U);
-  EXPECT_TRUE(throttle.allow(now + Millis(5000)));
-  EXPECT_EQ(throttle.suppressed(), 0U) << "each line reports its own period";
+    Throttle throttle(Millis(1000));
+    MonoTime now{Seconds(100)};
+    EXPECT_TRUE(throttle.allow(now));
+    EXPECT_EQ(throttle.suppressed(), 0U);
+    for (int i = 0; i < 5; i++) {
+        EXPECT_FALSE(throttle.allow(now + Millis(i * 199)));
+    }
+    EXPECT_TRUE(throttle.allow(now + Millis(1000)));
+    EXPECT_EQ(throttle.suppressed(), 5U);
+    EXPECT_TRUE(throttle.allow(now + Millis(5000)));
+    EXPECT_EQ(throttle.suppressed(), 0U) << "each line reports its own period";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "io/runtime.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "io/runtime.h"
 #include "io/tcp.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {
@@ -11,7 +12,8 @@ namespace {
 constexpr int kReads = 20;
 constexpr size_t kReadBytes = 1000;
 
-// Reads that never have to wait, each followed by as much work; how often somebody else ran meanwhile.
+// Reads that never have to wait, each followed by as much work; how often somebody else ran
+// meanwhile.
 int turns_of_others(Millis work) {
     LoopbackPair pair = loopback_pair();
     EXPECT_FALSE(pair.client->write_all(Bytes(kReads * kReadBytes), soon()));
@@ -38,9 +40,13 @@ int turns_of_others(Millis work) {
     return others;
 }
 
-TEST(IoSliceTest, ReadsWithMuchWorkBetweenThemLetOthersRun) { EXPECT_GE(turns_of_others(Millis(2)), kReads / 2); }
+TEST(IoSliceTest, ReadsWithMuchWorkBetweenThemLetOthersRun) {
+    EXPECT_GE(turns_of_others(Millis(2)), kReads / 2);
+}
 
-TEST(IoSliceTest, CheapReadsAreNotInterruptedEachTime) { EXPECT_LE(turns_of_others(Millis(0)), kReads / 2); }
+TEST(IoSliceTest, CheapReadsAreNotInterruptedEachTime) {
+    EXPECT_LE(turns_of_others(Millis(0)), kReads / 2);
+}
 
 }  // namespace
 }  // namespace weir::io

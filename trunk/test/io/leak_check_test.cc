@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "io/fiber.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {

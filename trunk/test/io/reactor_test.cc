@@ -4,11 +4,13 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
 #include "io/runtime.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {

@@ -12,12 +12,14 @@
 
 #include "io/fiber.h"
 #include "io/runtime.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {
 namespace {
 
-// Runs the body until it is content, at most ten times: a busy machine may spoil single measurements of time.
+// Runs the body until it is content, at most ten times: a busy machine may spoil single
+// measurements of time.
 template <typename Body>
 void best_of_ten(Body body) {
     std::string last;
@@ -118,7 +120,8 @@ TEST(TimerTest, HundredSleepersDoNotSpinInTheLastMillisecond) {
 }
 
 TEST(TimerTest, VeryLongWaitsAreNotCutShort) {
-    for (Micros delay : {Micros(std::chrono::hours(24 * 30)), Micros(std::chrono::hours(24 * 3650))}) {
+    for (Micros delay :
+         {Micros(std::chrono::hours(24 * 30)), Micros(std::chrono::hours(24 * 3650))}) {
         Signal signal;
         Coroutine waiter = go([&] { EXPECT_FALSE(signal.wait_until(Deadline::after(delay))); });
         EXPECT_FALSE(sleep_for(Millis(5)));
@@ -198,7 +201,9 @@ TEST(ExceptionTest, StayWithTheirCoroutineAcrossSwitches) {
 }
 
 TEST(ExceptionTest, EndsTheProcessWhenItLeavesTheCoroutine) {
-    EXPECT_DEATH({ go([] { throw std::runtime_error("nobody catches this"); }).join(); }, "nobody catches this");
+    EXPECT_DEATH(
+        { go([] { throw std::runtime_error("nobody catches this"); }).join(); },
+        "nobody catches this");
 }
 
 // ---- Stacks and their memory
@@ -246,7 +251,8 @@ TEST(StackMemoryTest, ReturnsToTheSystemAfterABurst) {
     settle();
     size_t grown_kib = resident_kib() - std::min(before_kib, resident_kib());
     RecordProperty("grown_kib", static_cast<int>(grown_kib));
-    // 5,000 stacks of 12 KiB are 60 MB. What stays is the heap's; the sanitizer adds its shadow and keeps freed blocks.
+    // 5,000 stacks of 12 KiB are 60 MB. What stays is the heap's; the sanitizer adds its shadow and
+    // keeps freed blocks.
     EXPECT_LT(grown_kib, WEIR_ASAN ? 70'000U : 4'000U);
 }
 
@@ -292,7 +298,9 @@ TEST(StackOverflowTest, NamesTheCoroutineThenCrashes) {
 
 // ---- Statistics
 
-TEST(RuntimeTest, CannotStartTwice) { EXPECT_EQ(init_runtime().code(), ErrorCode::kInternal); }
+TEST(RuntimeTest, CannotStartTwice) {
+    EXPECT_EQ(init_runtime().code(), ErrorCode::kInternal);
+}
 
 TEST(RuntimeTest, CountsLiveCoroutines) {
     uint64_t before = runtime_stats().coroutines_live;

@@ -1,8 +1,9 @@
 #include "io/signals.h"
 
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 #include "test/support/io/loopback.h"
 

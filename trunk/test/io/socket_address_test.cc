@@ -1,8 +1,9 @@
 #include <string>
 
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 #include <sys/un.h>
+
+#include <gtest/gtest.h>
 
 #include "io/tcp.h"
 
@@ -44,7 +45,8 @@ TEST_P(SocketAddressRefusalTest, IsMalformed) {
     auto address = SocketAddress::parse(GetParam());
     ASSERT_FALSE(address.ok()) << address->to_string();
     EXPECT_EQ(address.error().code(), ErrorCode::kMalformed);
-    EXPECT_NE(address.error().message().find("expected PORT, IPV4:PORT or [IPV6]:PORT"), std::string::npos);
+    EXPECT_NE(address.error().message().find("expected PORT, IPV4:PORT or [IPV6]:PORT"),
+              std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms,
@@ -70,10 +72,13 @@ INSTANTIATE_TEST_SUITE_P(Forms,
                                          "[::1]80",
                                          "99999999999999999999"));
 
-TEST(SocketAddressTest, TakesLittleRoom) { EXPECT_LE(sizeof(SocketAddress), 28U); }
+TEST(SocketAddressTest, TakesLittleRoom) {
+    EXPECT_LE(sizeof(SocketAddress), 28U);
+}
 
 TEST(SocketAddressTest, SaysThatBareIpv6NeedsBrackets) {
-    EXPECT_NE(SocketAddress::parse("fe80::1:1935").error().message().find("needs brackets"), std::string::npos);
+    EXPECT_NE(SocketAddress::parse("fe80::1:1935").error().message().find("needs brackets"),
+              std::string::npos);
 }
 
 TEST(SocketAddressTest, ShowsAnIpv4PeerOfADualStackSocketAsIpv4) {
@@ -87,7 +92,8 @@ TEST(SocketAddressTest, KnowsLoopback) {
     for (const char* text : {"127.0.0.1:1", "127.255.0.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"}) {
         EXPECT_TRUE(SocketAddress::parse(text)->is_loopback()) << text;
     }
-    for (const char* text : {"128.0.0.1:1", "0.0.0.0:1", "[::]:1", "[::2]:1", "[::ffff:10.0.0.1]:1"}) {
+    for (const char* text :
+         {"128.0.0.1:1", "0.0.0.0:1", "[::]:1", "[::2]:1", "[::ffff:10.0.0.1]:1"}) {
         EXPECT_FALSE(SocketAddress::parse(text)->is_loopback()) << text;
     }
     EXPECT_FALSE(SocketAddress().is_loopback());
@@ -114,10 +120,14 @@ TEST(SocketAddressTest, TakesOverARawAddress) {
 TEST(SocketAddressTest, OtherFamiliesAndShortOnesStayEmpty) {
     sockaddr_un unix_address{};
     unix_address.sun_family = AF_UNIX;
-    EXPECT_EQ(SocketAddress::from_raw(reinterpret_cast<sockaddr*>(&unix_address), sizeof unix_address).raw_size(), 0U);
+    EXPECT_EQ(
+        SocketAddress::from_raw(reinterpret_cast<sockaddr*>(&unix_address), sizeof unix_address)
+            .raw_size(),
+        0U);
     sockaddr_in short_address{};
     short_address.sin_family = AF_INET;
-    EXPECT_EQ(SocketAddress::from_raw(reinterpret_cast<sockaddr*>(&short_address), 4).raw_size(), 0U);
+    EXPECT_EQ(SocketAddress::from_raw(reinterpret_cast<sockaddr*>(&short_address), 4).raw_size(),
+              0U);
     EXPECT_EQ(SocketAddress().port(), 0);
     EXPECT_EQ(SocketAddress().host(), "");
 }

@@ -2,12 +2,14 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
 #include "base/log.h"
 #include "io/tcp.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {
@@ -111,7 +113,8 @@ TEST(TcpListenerTest, InterruptEndsAccept) {
 
 TEST(TcpListenerTest, CloseEndsAccept) {
     auto listener = listen_on("127.0.0.1:0");
-    Coroutine acceptor = go([&] { EXPECT_EQ(listener->accept(soon()).error().code(), ErrorCode::kClosed); });
+    Coroutine acceptor =
+        go([&] { EXPECT_EQ(listener->accept(soon()).error().code(), ErrorCode::kClosed); });
     yield();
     listener->close();
     acceptor.join();
@@ -124,8 +127,7 @@ TEST(TcpListenerTest, PortInUseSaysWhoHoldsIt) {
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code(), ErrorCode::kBusy);
     std::string expected = fmt::format("listen on {}: the port is in use, held by process {} (",
-                                       listener->local().to_string(),
-                                       getpid());
+                                       listener->local().to_string(), getpid());
     EXPECT_EQ(second.error().message().substr(0, expected.size()), expected);
 }
 

@@ -3,12 +3,14 @@
 #include <string>
 #include <thread>
 
-#include <gtest/gtest.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
 #include "io/runtime.h"
 #include "io/tcp.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {
@@ -62,7 +64,9 @@ bool eventually(Condition condition) {
 // As many bytes as loopback can possibly buffer, and more.
 constexpr size_t kMoreThanBuffers = 64 * 1024 * 1024;
 
-TEST(TcpStreamTest, FitsIntoTheMemoryBudgetOfAPlayer) { EXPECT_LE(sizeof(TcpStream), 128U); }
+TEST(TcpStreamTest, FitsIntoTheMemoryBudgetOfAPlayer) {
+    EXPECT_LE(sizeof(TcpStream), 128U);
+}
 
 TEST(TcpStreamTest, CarriesBytesBothWays) {
     auto [client, server] = loopback_pair();
@@ -352,8 +356,8 @@ TEST(TcpStreamTest, HandsOverToAHandler) {
     ASSERT_TRUE(eventually([&server = server] { return server->readable(); }));
     Handler handler(*server);
     server->set_handler(&handler);
-    EXPECT_EQ(handler.calls, 0);       // that edge is past ...
-    EXPECT_TRUE(server->readable());   // ... and has to be looked for
+    EXPECT_EQ(handler.calls, 0);      // that edge is past ...
+    EXPECT_TRUE(server->readable());  // ... and has to be looked for
     handler.on_ready(kReadable);
     EXPECT_FALSE(client->write_all(as_bytes("after"), soon()));
     EXPECT_TRUE(eventually([&] { return handler.text == "between after"; })) << handler.text;
@@ -412,7 +416,9 @@ TEST(TcpStreamTest, HandlerMayDestroyTheStream) {
 
 TEST(TcpStreamTest, AppliesItsOptions) {
     auto [client, server] = loopback_pair();
-    client->apply({.send_buffer_bytes = 20'000, .notsent_lowat_bytes = 16'384, .user_timeout = Millis(20'000)});
+    client->apply({.send_buffer_bytes = 20'000,
+                   .notsent_lowat_bytes = 16'384,
+                   .user_timeout = Millis(20'000)});
     auto option = [fd = client->fd()](int level, int name) {
         int value = 0;
         socklen_t size = sizeof value;
@@ -434,7 +440,8 @@ TEST(TcpStreamTest, ConnectToAClosedPortSaysWhereAndWhy) {
     auto stream = TcpStream::connect(address, soon());
     ASSERT_FALSE(stream.ok());
     EXPECT_EQ(stream.error().code(), ErrorCode::kSystem);
-    EXPECT_EQ(stream.error().message(), "connect to " + address.to_string() + ": Connection refused");
+    EXPECT_EQ(stream.error().message(),
+              "connect to " + address.to_string() + ": Connection refused");
 }
 
 TEST(TcpStreamTest, ConnectGivesUpAtItsDeadline) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {
@@ -122,7 +123,8 @@ TEST(WorkerPoolTest, UsesAllItsThreads) {
     Gate gate;
     TaskGroup group;
     for (int i = 0; i < 3; i++) {
-        ASSERT_FALSE(group.spawn("caller", StackSize::kNormal, [&] { EXPECT_FALSE(pool->run([&] { gate.pass(); })); }));
+        ASSERT_FALSE(group.spawn("caller", StackSize::kNormal,
+                                 [&] { EXPECT_FALSE(pool->run([&] { gate.pass(); })); }));
     }
     yield();
     gate.wait_for_entered(3);  // would hang if they worked one after the other

@@ -10,194 +10,196 @@ constexpr auto kVideo = TrackKind::kVideo;
 
 // Frames arrive when the publisher's clock says, unless a test moves `now`.
 class TimelineTest : public testing::Test {
- protected:
-  int64_t at(TrackKind track, uint32_t timestamp, int64_t passed_ms = 0) {
-    now_ += Millis(passed_ms);
-    return timeline_.map(track, timestamp, now_);
-  }
+  protected:
+    int64_t at(TrackKind track, uint32_t timestamp, int64_t passed_ms = 0) {
+        now_ += Millis(passed_ms);
+        return timeline_.map(track, timestamp, now_);
+    }
 
-  Timeline timeline_;
-  MonoTime now_{Seconds(1000)};
+    Timeline timeline_;
+    MonoTime now_{Seconds(1000)};
 };
 
 TEST_F(TimelineTest, StartsAtTheSamePlaceWhateverThePublishersClock) {
-  for (uint32_t first : {0U, 17'000'000U, 0x7fffffffU, 0xffffffffU}) {
-    Timeline timeline;
-    EXPECT_FALSE(timeline.started());
-    EXPECT_EQ(timeline.latest(), Timeline::kStart);
-    EXPECT_EQ(timeline.map(kVideo, first, now_), Timeline::kStart);
-    EXPECT_EQ(timeline.map(kVideo, first + 40, now_ + Millis(40)), Timeline::kStart + 40);
-    EXPECT_TRUE(timeline.started());
-    EXPECT_EQ(timeline.shifts(), 0U);
-    EXPECT_EQ(timeline.clamps(), 0U);
-  }
+    for (uint32_t first : {0U, 17'000'000U, 0x7fffffffU, 0xffffffffU}) {
+        Timeline timeline;
+        EXPECT_FALSE(timeline.started());
+        EXPECT_EQ(timeline.latest(), Timeline::kStart);
+        EXPECT_EQ(timeline.map(kVideo, first, now_), Timeline::kStart);
+        EXPECT_EQ(timeline.map(kVideo, first + 40, now_ + Millis(40)), Timeline::kStart + 40);
+        EXPECT_TRUE(timeline.started());
+        EXPECT_EQ(timeline.shifts(), 0U);
+        EXPECT_EQ(timeline.clamps(), 0U);
+    }
 }
 
 TEST_F(TimelineTest, KeepsTheDistanceOfTheTracks) {
-  EXPECT_EQ(at(kVideo, 5000), 10'000);
-  EXPECT_EQ(at(kAudio, 4990), 9'990);
-  EXPECT_EQ(at(kAudio, 5013, 20), 10'013);
-  EXPECT_EQ(at(kVideo, 5040, 20), 10'040);
-  EXPECT_EQ(at(kAudio, 5036), 10'036);
-  EXPECT_EQ(timeline_.latest(), 10'040);
-  EXPECT_EQ(timeline_.clamps(), 0U);
+    EXPECT_EQ(at(kVideo, 5000), 10'000);
+    EXPECT_EQ(at(kAudio, 4990), 9'990);
+    EXPECT_EQ(at(kAudio, 5013, 20), 10'013);
+    EXPECT_EQ(at(kVideo, 5040, 20), 10'040);
+    EXPECT_EQ(at(kAudio, 5036), 10'036);
+    EXPECT_EQ(timeline_.latest(), 10'040);
+    EXPECT_EQ(timeline_.clamps(), 0U);
 }
 
 TEST_F(TimelineTest, ATrackMayBeginUpToASecondBeforeTheFirst) {
-  at(kVideo, 5000);
-  EXPECT_EQ(at(kAudio, 4000), 9'000);
-  EXPECT_EQ(timeline_.clamps(), 0U);
+    at(kVideo, 5000);
+    EXPECT_EQ(at(kAudio, 4000), 9'000);
+    EXPECT_EQ(timeline_.clamps(), 0U);
 }
 
 TEST_F(TimelineTest, GoesOnWhenThePublishersClockWrapsInBothTracks) {
-  const uint32_t before = 0xffffffff - 100;
-  int64_t expected = Timeline::kStart;
-  EXPECT_EQ(at(kVideo, before), expected);
-  for (uint32_t i = 1; i < 20; i++) {
-    // The tracks cross the border at different frames, so the clock wraps back and forth between them.
-    EXPECT_EQ(at(kVideo, before + i * 20, 20), expected + i * 20);
-    EXPECT_EQ(at(kAudio, before + i * 20 - 15), expected + i * 20 - 15);
-  }
-  EXPECT_EQ(timeline_.shifts(), 0U);
-  EXPECT_EQ(timeline_.clamps(), 0U);
+    const uint32_t before = 0xffffffff - 100;
+    int64_t expected = Timeline::kStart;
+    EXPECT_EQ(at(kVideo, before), expected);
+    for (uint32_t i = 1; i < 20; i++) {
+        // The tracks cross the border at different frames, so the clock wraps back and forth
+        // between them.
+        EXPECT_EQ(at(kVideo, before + i * 20, 20), expected + i * 20);
+        EXPECT_EQ(at(kAudio, before + i * 20 - 15), expected + i * 20 - 15);
+    }
+    EXPECT_EQ(timeline_.shifts(), 0U);
+    EXPECT_EQ(timeline_.clamps(), 0U);
 }
 
 TEST_F(TimelineTest, GoesOnThroughManyWraps) {
-  uint32_t timestamp = 0;
-  int64_t expected = Timeline::kStart;
-  EXPECT_EQ(at(kVideo, timestamp), expected);
-  for (int i = 0; i < 500; i++) {  // a frame each 3 days, six times the 49 days of 32 bits
-    const uint32_t step = 50'000'000;
-    timestamp += step;
-    expected += step;
-    ASSERT_EQ(at(kVideo, timestamp, step), expected) << i;
-  }
-  EXPECT_EQ(timeline_.shifts(), 0U);
+    uint32_t timestamp = 0;
+    int64_t expected = Timeline::kStart;
+    EXPECT_EQ(at(kVideo, timestamp), expected);
+    for (int i = 0; i < 500; i++) {  // a frame each 3 days, six times the 49 days of 32 bits
+        const uint32_t step = 50'000'000;
+        timestamp += step;
+        expected += step;
+        ASSERT_EQ(at(kVideo, timestamp, step), expected) << i;
+    }
+    EXPECT_EQ(timeline_.shifts(), 0U);
 }
 
 TEST_F(TimelineTest, ClampsASmallStepBackWithinATrack) {
-  at(kVideo, 1000);
-  at(kVideo, 1040);
-  EXPECT_EQ(at(kVideo, 1000), 10'040);
-  EXPECT_EQ(at(kVideo, 1039), 10'040);
-  EXPECT_EQ(timeline_.clamps(), 2U);
-  EXPECT_EQ(at(kVideo, 1080), 10'080) << "the shift is untouched";
-  EXPECT_EQ(timeline_.shifts(), 0U);
+    at(kVideo, 1000);
+    at(kVideo, 1040);
+    EXPECT_EQ(at(kVideo, 1000), 10'040);
+    EXPECT_EQ(at(kVideo, 1039), 10'040);
+    EXPECT_EQ(timeline_.clamps(), 2U);
+    EXPECT_EQ(at(kVideo, 1080), 10'080) << "the shift is untouched";
+    EXPECT_EQ(timeline_.shifts(), 0U);
 }
 
 TEST_F(TimelineTest, ClampsAStepBackOfExactlyASecond) {
-  at(kVideo, 5000);
-  EXPECT_EQ(at(kVideo, 4000), 10'000);
-  EXPECT_EQ(timeline_.shifts(), 0U);
-  EXPECT_EQ(timeline_.clamps(), 1U);
+    at(kVideo, 5000);
+    EXPECT_EQ(at(kVideo, 4000), 10'000);
+    EXPECT_EQ(timeline_.shifts(), 0U);
+    EXPECT_EQ(timeline_.clamps(), 1U);
 }
 
 TEST_F(TimelineTest, ALargeStepBackIsARestartAndContinuesOneFrameAfterTheLast) {
-  at(kVideo, 50'000);
-  at(kVideo, 50'033, 33);
-  EXPECT_EQ(at(kVideo, 0, 33), 10'066);
-  EXPECT_EQ(timeline_.shifts(), 1U);
-  EXPECT_EQ(at(kVideo, 33, 33), 10'099);
-  EXPECT_EQ(at(kAudio, 20), 10'086) << "audio moves with video";
-  EXPECT_EQ(timeline_.shifts(), 1U);
-  EXPECT_EQ(timeline_.clamps(), 0U);
+    at(kVideo, 50'000);
+    at(kVideo, 50'033, 33);
+    EXPECT_EQ(at(kVideo, 0, 33), 10'066);
+    EXPECT_EQ(timeline_.shifts(), 1U);
+    EXPECT_EQ(at(kVideo, 33, 33), 10'099);
+    EXPECT_EQ(at(kAudio, 20), 10'086) << "audio moves with video";
+    EXPECT_EQ(timeline_.shifts(), 1U);
+    EXPECT_EQ(timeline_.clamps(), 0U);
 }
 
 TEST_F(TimelineTest, ARestartWithBothTracksMovesTheShiftOnce) {
-  at(kAudio, 60'000);
-  at(kVideo, 60'000);
-  at(kAudio, 60'020, 20);
-  at(kVideo, 60'040, 20);
-  EXPECT_EQ(at(kAudio, 0, 20), 10'080);
-  EXPECT_EQ(at(kVideo, 0), 10'080);
-  EXPECT_EQ(timeline_.shifts(), 1U);
+    at(kAudio, 60'000);
+    at(kVideo, 60'000);
+    at(kAudio, 60'020, 20);
+    at(kVideo, 60'040, 20);
+    EXPECT_EQ(at(kAudio, 0, 20), 10'080);
+    EXPECT_EQ(at(kVideo, 0), 10'080);
+    EXPECT_EQ(timeline_.shifts(), 1U);
 }
 
 TEST_F(TimelineTest, BelievesAJumpAheadThatTheWallClockExplains) {
-  at(kVideo, 0);
-  EXPECT_EQ(at(kVideo, 60'000, 60'000), 70'000) << "a publisher that was silent for a minute";
-  EXPECT_EQ(timeline_.shifts(), 0U);
+    at(kVideo, 0);
+    EXPECT_EQ(at(kVideo, 60'000, 60'000), 70'000) << "a publisher that was silent for a minute";
+    EXPECT_EQ(timeline_.shifts(), 0U);
 }
 
 TEST_F(TimelineTest, BelievesAJumpAheadThatIsSmall) {
-  at(kVideo, 0);
-  EXPECT_EQ(at(kVideo, 10'000), 20'000);
-  EXPECT_EQ(timeline_.shifts(), 0U);
+    at(kVideo, 0);
+    EXPECT_EQ(at(kVideo, 10'000), 20'000);
+    EXPECT_EQ(timeline_.shifts(), 0U);
 }
 
 TEST_F(TimelineTest, AJumpAheadThatNothingExplainsIsARestart) {
-  at(kVideo, 0);
-  at(kVideo, 40, 40);
-  EXPECT_EQ(at(kVideo, 3'600'000, 40), 10'080);
-  EXPECT_EQ(timeline_.shifts(), 1U);
-  EXPECT_EQ(at(kVideo, 3'600'040, 40), 10'120);
+    at(kVideo, 0);
+    at(kVideo, 40, 40);
+    EXPECT_EQ(at(kVideo, 3'600'000, 40), 10'080);
+    EXPECT_EQ(timeline_.shifts(), 1U);
+    EXPECT_EQ(at(kVideo, 3'600'040, 40), 10'120);
 }
 
 TEST_F(TimelineTest, AnUnexplainedJumpAfterSilenceContinuesByTheWallClock) {
-  at(kVideo, 0);
-  EXPECT_EQ(at(kVideo, 900'000, 5000), 15'000);
-  EXPECT_EQ(timeline_.shifts(), 1U);
+    at(kVideo, 0);
+    EXPECT_EQ(at(kVideo, 900'000, 5000), 15'000);
+    EXPECT_EQ(timeline_.shifts(), 1U);
 }
 
 TEST_F(TimelineTest, ASingleWildTimestampDoesNotMoveTheStreamAway) {
-  at(kVideo, 0);
-  at(kVideo, 40, 40);
-  at(kVideo, 0x70000000, 40);
-  const int64_t after = at(kVideo, 120, 40);
-  EXPECT_GT(after, 10'080);
-  EXPECT_LE(after, 10'200);
-  EXPECT_EQ(timeline_.shifts(), 2U);
+    at(kVideo, 0);
+    at(kVideo, 40, 40);
+    at(kVideo, 0x70000000, 40);
+    const int64_t after = at(kVideo, 120, 40);
+    EXPECT_GT(after, 10'080);
+    EXPECT_LE(after, 10'200);
+    EXPECT_EQ(timeline_.shifts(), 2U);
 }
 
 TEST_F(TimelineTest, ANewPublisherContinuesOneFrameAfterTheLast) {
-  at(kVideo, 1000);
-  at(kVideo, 1033, 33);
-  at(kAudio, 1040);
-  timeline_.rebase();
-  EXPECT_EQ(at(kVideo, 17'000'000, 20'000), 10'040 + 33) << "the silence between the publishers is no media time";
-  EXPECT_EQ(at(kAudio, 17'000'010), 10'083);
-  EXPECT_EQ(at(kVideo, 17'000'033, 33), 10'106);
-  EXPECT_EQ(timeline_.clamps(), 0U);
+    at(kVideo, 1000);
+    at(kVideo, 1033, 33);
+    at(kAudio, 1040);
+    timeline_.rebase();
+    EXPECT_EQ(at(kVideo, 17'000'000, 20'000), 10'040 + 33)
+        << "the silence between the publishers is no media time";
+    EXPECT_EQ(at(kAudio, 17'000'010), 10'083);
+    EXPECT_EQ(at(kVideo, 17'000'033, 33), 10'106);
+    EXPECT_EQ(timeline_.clamps(), 0U);
 }
 
 TEST_F(TimelineTest, ANewPublishersTrackThatBeginsEarlierDoesNotGoBack) {
-  at(kVideo, 1000);
-  at(kAudio, 1000);
-  timeline_.rebase();
-  EXPECT_EQ(at(kVideo, 500), 10'040);
-  EXPECT_GE(at(kAudio, 300), 10'000) << "never before what players have";
-  EXPECT_EQ(at(kAudio, 600, 100), 10'140) << "then in step with video";
+    at(kVideo, 1000);
+    at(kAudio, 1000);
+    timeline_.rebase();
+    EXPECT_EQ(at(kVideo, 500), 10'040);
+    EXPECT_GE(at(kAudio, 300), 10'000) << "never before what players have";
+    EXPECT_EQ(at(kAudio, 600, 100), 10'140) << "then in step with video";
 }
 
 TEST_F(TimelineTest, RebaseBeforeTheFirstFrameChangesNothing) {
-  timeline_.rebase();
-  EXPECT_EQ(at(kVideo, 77), Timeline::kStart);
-  EXPECT_EQ(timeline_.shifts(), 0U);
+    timeline_.rebase();
+    EXPECT_EQ(at(kVideo, 77), Timeline::kStart);
+    EXPECT_EQ(timeline_.shifts(), 0U);
 }
 
 TEST_F(TimelineTest, TheFrameGapFillsInWhereNoIntervalIsKnown) {
-  at(kAudio, 100);
-  timeline_.rebase();
-  EXPECT_EQ(at(kAudio, 0), Timeline::kStart + Timeline::kFrameGap);
+    at(kAudio, 100);
+    timeline_.rebase();
+    EXPECT_EQ(at(kAudio, 0), Timeline::kStart + Timeline::kFrameGap);
 }
 
 TEST_F(TimelineTest, NeverGoesBackWithinATrackWhateverThePublisherSends) {
-  uint32_t state = 12345;
-  int64_t last[2] = {0, 0};
-  for (int i = 0; i < 20'000; i++) {
-    state = state * 1664525 + 1013904223;
-    const TrackKind track = (state >> 9) % 2 == 0 ? kAudio : kVideo;
-    const uint32_t timestamp = i % 3 == 0 ? state : (state >> 20);
-    if (i % 1000 == 999) {
-      timeline_.rebase();
+    uint32_t state = 12345;
+    int64_t last[2] = {0, 0};
+    for (int i = 0; i < 20'000; i++) {
+        state = state * 1664525 + 1013904223;
+        const TrackKind track = (state >> 9) % 2 == 0 ? kAudio : kVideo;
+        const uint32_t timestamp = i % 3 == 0 ? state : (state >> 20);
+        if (i % 1000 == 999) {
+            timeline_.rebase();
+        }
+        const int64_t time = at(track, timestamp, (state >> 16) % 50);
+        int64_t& before = last[track == kVideo ? 1 : 0];
+        ASSERT_GE(time, before) << i;
+        before = time;
+        ASSERT_GE(timeline_.latest(), time);
     }
-    const int64_t time = at(track, timestamp, (state >> 16) % 50);
-    int64_t& before = last[track == kVideo ? 1 : 0];
-    ASSERT_GE(time, before) << i;
-    before = time;
-    ASSERT_GE(timeline_.latest(), time);
-  }
-  EXPECT_LT(timeline_.latest(), Timeline::kStart + int64_t{20'000} * 10'100);
+    EXPECT_LT(timeline_.latest(), Timeline::kStart + int64_t{20'000} * 10'100);
 }
 
 }  // namespace

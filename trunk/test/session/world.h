@@ -1,5 +1,5 @@
-// A server without its configuration: registry, fan-out, RTMP and HTTP on loopback, a policy that a test sets, and the lines
-// were logged.
+// A server without its configuration: registry, fan-out, RTMP and HTTP on loopback, a policy that a
+// test sets, and the lines were logged.
 #pragma once
 
 #include <algorithm>
@@ -15,120 +15,126 @@
 #include "net/services.h"
 #include "session/flv/flv_routes.h"
 #include "session/rtmp/rtmp_server.h"
+
 #include "test/session/rtmp_peer.h"
 #include "test/support/io/loopback.h"
 
 namespace weir::session {
 
 class FakePolicy final : public net::Policy {
- public:
-  stream::StreamKey key_of(std::string_view, std::string_view app, std::string_view name) const override {
-    return {std::string(stream::kDefaultVhost), std::string(app), std::string(name)};
-  }
-
-  Result<net::PublishRules> may_publish(const stream::StreamKey& key, const io::SocketAddress&) const override {
-    if (key.app == "closed") {
-      return make_error(ErrorCode::kDenied, "publishing is closed here");
+  public:
+    stream::StreamKey key_of(std::string_view,
+                             std::string_view app,
+                             std::string_view name) const override {
+        return {std::string(stream::kDefaultVhost), std::string(app), std::string(name)};
     }
-    return publish;
-  }
 
-  Result<net::PlayRules> may_play(const stream::StreamKey& key, const io::SocketAddress&) const override {
-    if (key.app == "closed") {
-      return make_error(ErrorCode::kDenied, "playing is closed here");
+    Result<net::PublishRules> may_publish(const stream::StreamKey& key,
+                                          const io::SocketAddress&) const override {
+        if (key.app == "closed") {
+            return make_error(ErrorCode::kDenied, "publishing is closed here");
+        }
+        return publish;
     }
-    return play;
-  }
 
-  net::PublishRules publish;
-  net::PlayRules play;
+    Result<net::PlayRules> may_play(const stream::StreamKey& key,
+                                    const io::SocketAddress&) const override {
+        if (key.app == "closed") {
+            return make_error(ErrorCode::kDenied, "playing is closed here");
+        }
+        return play;
+    }
+
+    net::PublishRules publish;
+    net::PlayRules play;
 };
 
 class World : public testing::Test {
- protected:
-  World() {
-    lines().clear();
-    log::set_sink([](log::Level, std::string_view line) { lines().emplace_back(line); });
-    policy_.play.pump.merge_window = Millis(0);
-  }
-
-  ~World() override {
-    stop();
-    EXPECT_EQ(clients_.size(), 0U);
-    EXPECT_EQ(registry_.size(), 0U);
-    EXPECT_EQ(connections_.used(), 0U);
-    log::set_sink(nullptr);
-  }
-
-  void stop() {
-    if (rtmp_) {
-      Error error = rtmp_->stop(io::soon());
-      EXPECT_FALSE(error) << error.to_string();
+  protected:
+    World() {
+        lines().clear();
+        log::set_sink([](log::Level, std::string_view line) { lines().emplace_back(line); });
+        policy_.play.pump.merge_window = Millis(0);
     }
-    if (http_) {
-      Error error = http_->stop(io::soon());
-      EXPECT_FALSE(error) << error.to_string();
+
+    ~World() override {
+        stop();
+        EXPECT_EQ(clients_.size(), 0U);
+        EXPECT_EQ(registry_.size(), 0U);
+        EXPECT_EQ(connections_.used(), 0U);
+        log::set_sink(nullptr);
     }
-    fanout_.stop(io::soon());
-    rtmp_.reset();
-    http_.reset();
-  }
 
-  void start_rtmp() {
-    rtmp_ = std::make_unique<RtmpServer>(services_, options_);
-    auto listener = io::TcpListener::listen(io::loopback());
-    ASSERT_TRUE(listener.ok());
-    rtmp_address_ = (*listener)->local();
-    Error error = rtmp_->serve(std::move(*listener));
-    ASSERT_FALSE(error) << error.to_string();
-  }
+    void stop() {
+        if (rtmp_) {
+            Error error = rtmp_->stop(io::soon());
+            EXPECT_FALSE(error) << error.to_string();
+        }
+        if (http_) {
+            Error error = http_->stop(io::soon());
+            EXPECT_FALSE(error) << error.to_string();
+        }
+        fanout_.stop(io::soon());
+        rtmp_.reset();
+        http_.reset();
+    }
 
-  void start_http() {
-    flv_.add_to(router_);
-    net::HttpServerOptions options;
-    options.admit = [this] { return connections_.take(); };
-    options.release = [this] { connections_.give_back(); };
-    http_ = net::HttpServer::create(router_, std::move(options));
-    auto listener = io::TcpListener::listen(io::loopback());
-    ASSERT_TRUE(listener.ok());
-    http_address_ = (*listener)->local();
-    Error error = http_->serve(std::move(*listener));
-    ASSERT_FALSE(error) << error.to_string();
-  }
+    void start_rtmp() {
+        rtmp_ = std::make_unique<RtmpServer>(services_, options_);
+        auto listener = io::TcpListener::listen(io::loopback());
+        ASSERT_TRUE(listener.ok());
+        rtmp_address_ = (*listener)->local();
+        Error error = rtmp_->serve(std::move(*listener));
+        ASSERT_FALSE(error) << error.to_string();
+    }
 
-  std::unique_ptr<RtmpPeer> peer() { return std::make_unique<RtmpPeer>(rtmp_address_); }
+    void start_http() {
+        flv_.add_to(router_);
+        net::HttpServerOptions options;
+        options.admit = [this] { return connections_.take(); };
+        options.release = [this] { connections_.give_back(); };
+        http_ = net::HttpServer::create(router_, std::move(options));
+        auto listener = io::TcpListener::listen(io::loopback());
+        ASSERT_TRUE(listener.ok());
+        http_address_ = (*listener)->local();
+        Error error = http_->serve(std::move(*listener));
+        ASSERT_FALSE(error) << error.to_string();
+    }
 
-  // Opened and publishing, with media.
-  std::unique_ptr<RtmpPeer> publisher(std::string_view name = "a") {
-    auto made = peer();
-    made->open();
-    EXPECT_TRUE(made->publish(name));
-    made->start_media();
-    return made;
-  }
+    std::unique_ptr<RtmpPeer> peer() { return std::make_unique<RtmpPeer>(rtmp_address_); }
 
-  static std::vector<std::string>& lines() {
-    static std::vector<std::string> instance;
-    return instance;
-  }
+    // Opened and publishing, with media.
+    std::unique_ptr<RtmpPeer> publisher(std::string_view name = "a") {
+        auto made = peer();
+        made->open();
+        EXPECT_TRUE(made->publish(name));
+        made->start_media();
+        return made;
+    }
 
-  static bool logged(std::string_view text) {
-    return std::ranges::any_of(lines(), [&](const std::string& line) { return line.find(text) != std::string::npos; });
-  }
+    static std::vector<std::string>& lines() {
+        static std::vector<std::string> instance;
+        return instance;
+    }
 
-  FakePolicy policy_;
-  stream::Registry registry_;
-  net::Fanout fanout_{registry_};
-  net::ClientTable clients_;
-  net::ConnectionBudget connections_{1000};
-  net::Services services_{registry_, fanout_, clients_, connections_, policy_};
-  RtmpServerOptions options_;
-  std::unique_ptr<RtmpServer> rtmp_;
-  FlvRoutes flv_{services_};
-  net::HttpRouter router_;
-  std::unique_ptr<net::HttpServer> http_;
-  io::SocketAddress rtmp_address_;
-  io::SocketAddress http_address_;
+    static bool logged(std::string_view text) {
+        return std::ranges::any_of(
+            lines(), [&](const std::string& line) { return line.find(text) != std::string::npos; });
+    }
+
+    FakePolicy policy_;
+    stream::Registry registry_;
+    net::Fanout fanout_{registry_};
+    net::ClientTable clients_;
+    net::ConnectionBudget connections_{1000};
+    net::Services services_{registry_, fanout_, clients_, connections_, policy_};
+    RtmpServerOptions options_;
+    std::unique_ptr<RtmpServer> rtmp_;
+    FlvRoutes flv_{services_};
+    net::HttpRouter router_;
+    std::unique_ptr<net::HttpServer> http_;
+    io::SocketAddress rtmp_address_;
+    io::SocketAddress http_address_;
 };
 
 }  // namespace weir::session

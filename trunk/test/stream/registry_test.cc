@@ -12,66 +12,66 @@ namespace {
 using testing::ElementsAre;
 
 struct SomePublisher final : Publisher {
-  std::string describe() const override { return "somebody"; }
+    std::string describe() const override { return "somebody"; }
 
-  std::string_view client_id() const override { return "x"; }
+    std::string_view client_id() const override { return "x"; }
 
-  void on_taken_over() override {}
+    void on_taken_over() override {}
 };
 
 struct SomeMuxer final : Muxer {
-  void on_packet(const media::PacketRef&, const Configs*) override {}
+    void on_packet(const media::PacketRef&, const Configs*) override {}
 };
 
 class RegistryTest : public testing::Test {
- protected:
-  Stream& get(const char* app, const char* name, const char* vhost = "v") {
-    return registry_.get_or_create({vhost, app, name}, {}, now_);
-  }
+  protected:
+    Stream& get(const char* app, const char* name, const char* vhost = "v") {
+        return registry_.get_or_create({vhost, app, name}, {}, now_);
+    }
 
-  MonoTime now_{Seconds(1)};
-  Registry registry_;
+    MonoTime now_{Seconds(1)};
+    Registry registry_;
 };
 
 TEST_F(RegistryTest, FindsWhatWasMade) {
-  EXPECT_EQ(registry_.find({"v", "live", "a"}), nullptr);
-  Stream& stream = get("live", "a");
-  EXPECT_EQ(registry_.find({"v", "live", "a"}), &stream);
-  EXPECT_EQ(&get("live", "a"), &stream);
-  EXPECT_EQ(registry_.find({"w", "live", "a"}), nullptr);
-  EXPECT_EQ(registry_.size(), 1U);
+    EXPECT_EQ(registry_.find({"v", "live", "a"}), nullptr);
+    Stream& stream = get("live", "a");
+    EXPECT_EQ(registry_.find({"v", "live", "a"}), &stream);
+    EXPECT_EQ(&get("live", "a"), &stream);
+    EXPECT_EQ(registry_.find({"w", "live", "a"}), nullptr);
+    EXPECT_EQ(registry_.size(), 1U);
 }
 
 TEST_F(RegistryTest, PartsOfAKeyDoNotRunTogether) {
-  EXPECT_NE(&get("live/a", "b"), &get("live", "a/b"));
-  EXPECT_EQ(registry_.size(), 2U);
+    EXPECT_NE(&get("live/a", "b"), &get("live", "a/b"));
+    EXPECT_EQ(registry_.size(), 2U);
 }
 
 TEST_F(RegistryTest, VisitsInOrderOfKey) {
-  get("live", "b");
-  get("live", "a");
-  get("apps", "z");
-  get("live", "0", "u");
-  std::vector<std::string> names;
-  registry_.for_each([&](const Stream& stream) { names.push_back(stream.key().to_string()); });
-  EXPECT_THAT(names, ElementsAre("u/live/0", "v/apps/z", "v/live/a", "v/live/b"));
+    get("live", "b");
+    get("live", "a");
+    get("apps", "z");
+    get("live", "0", "u");
+    std::vector<std::string> names;
+    registry_.for_each([&](const Stream& stream) { names.push_back(stream.key().to_string()); });
+    EXPECT_THAT(names, ElementsAre("u/live/0", "v/apps/z", "v/live/a", "v/live/b"));
 }
 
 TEST_F(RegistryTest, KeepsAStreamWhileSomebodyPublishesOrPlaysIt) {
-  Stream& stream = get("live", "a");
-  SomePublisher publisher;
-  SomeMuxer muxer;
-  ASSERT_FALSE(stream.start_publish(publisher, PublishConflict::kRefuse, now_));
-  registry_.release(stream);
-  EXPECT_EQ(registry_.size(), 1U);
-  stream.attach(muxer);
-  stream.end_publish(publisher, now_);
-  registry_.release(stream);
-  EXPECT_EQ(registry_.size(), 1U) << "players wait for the next publisher";
-  stream.detach(muxer);
-  registry_.release(stream);
-  EXPECT_EQ(registry_.size(), 0U);
-  EXPECT_EQ(registry_.find({"v", "live", "a"}), nullptr);
+    Stream& stream = get("live", "a");
+    SomePublisher publisher;
+    SomeMuxer muxer;
+    ASSERT_FALSE(stream.start_publish(publisher, PublishConflict::kRefuse, now_));
+    registry_.release(stream);
+    EXPECT_EQ(registry_.size(), 1U);
+    stream.attach(muxer);
+    stream.end_publish(publisher, now_);
+    registry_.release(stream);
+    EXPECT_EQ(registry_.size(), 1U) << "players wait for the next publisher";
+    stream.detach(muxer);
+    registry_.release(stream);
+    EXPECT_EQ(registry_.size(), 0U);
+    EXPECT_EQ(registry_.find({"v", "live", "a"}), nullptr);
 }
 
 }  // namespace

@@ -22,453 +22,467 @@ constexpr auto kVideo = TrackKind::kVideo;
 constexpr auto kData = TrackKind::kData;
 
 struct FakePublisher final : Publisher {
-  explicit FakePublisher(std::string name = "client p1234567 from 192.0.2.1") : name_(std::move(name)) {}
+    explicit FakePublisher(std::string name = "client p1234567 from 192.0.2.1")
+        : name_(std::move(name)) {}
 
-  std::string describe() const override { return name_; }
+    std::string describe() const override { return name_; }
 
-  std::string_view client_id() const override { return "p1234567"; }
+    std::string_view client_id() const override { return "p1234567"; }
 
-  void on_taken_over() override { taken_over++; }
+    void on_taken_over() override { taken_over++; }
 
-  int taken_over = 0;
+    int taken_over = 0;
 
- private:
-  std::string name_;
+  private:
+    std::string name_;
 };
 
-// Writes down what it gets: "K" key frame, "v" video, "a" audio, "V" and "A" configurations, "m" metadata, "d" data; an
-// entry where a cursor may start is followed by "(configurations)".
+// Writes down what it gets: "K" key frame, "v" video, "a" audio, "V" and "A" configurations, "m"
+// metadata, "d" data; an entry where a cursor may start is followed by "(configurations)".
 class FakeMuxer final : public Muxer {
- public:
-  static std::string letter(const media::PacketInfo& info) {
-    const bool video = info.kind == kVideo;
-    if (info.kind == kData) {
-      return info.metadata ? "m" : "d";
+  public:
+    static std::string letter(const media::PacketInfo& info) {
+        const bool video = info.kind == kVideo;
+        if (info.kind == kData) {
+            return info.metadata ? "m" : "d";
+        }
+        if (info.config) {
+            return video ? "V" : "A";
+        }
+        return info.key && video ? "K" : video ? "v" : "a";
     }
-    if (info.config) {
-      return video ? "V" : "A";
-    }
-    return info.key && video ? "K" : video ? "v" : "a";
-  }
 
-  void on_packet(const media::PacketRef& packet, const Configs* start) override {
-    std::string text = letter(packet->info());
-    if (start) {
-      text += "(";
-      for (const media::PacketRef& config : *start) {
-        text += letter(config->info());
-      }
-      text += ")";
+    void on_packet(const media::PacketRef& packet, const Configs* start) override {
+        std::string text = letter(packet->info());
+        if (start) {
+            text += "(";
+            for (const media::PacketRef& config : *start) {
+                text += letter(config->info());
+            }
+            text += ")";
+        }
+        seen.push_back(text);
+        times.push_back(packet->time_ms());
+        bodies.emplace_back(packet->body().begin(), packet->body().end());
+        if (start) {
+            configs = *start;
+        }
+        log().begin_entry(packet->time_ms(), start != nullptr);
+        log().write(packet->body());
+        log().end_entry();
     }
-    seen.push_back(text);
-    times.push_back(packet->time_ms());
-    bodies.emplace_back(packet->body().begin(), packet->body().end());
-    if (start) {
-      configs = *start;
-    }
-    log().begin_entry(packet->time_ms(), start != nullptr);
-    log().write(packet->body());
-    log().end_entry();
-  }
 
-  std::vector<std::string> take() { return std::exchange(seen, {}); }
+    std::vector<std::string> take() { return std::exchange(seen, {}); }
 
-  std::vector<std::string> seen;
-  std::vector<int64_t> times;
-  std::vector<Bytes> bodies;
-  Configs configs;
+    std::vector<std::string> seen;
+    std::vector<int64_t> times;
+    std::vector<Bytes> bodies;
+    Configs configs;
 };
 
 class StreamTest : public testing::Test {
- protected:
-  StreamTest() {
-    stream_.attach(muxer_);
-    begin(publisher_);
-  }
-
-  ~StreamTest() override {
-    stream_.detach(muxer_);
-    if (stream_.publisher()) {
-      stream_.end_publish(*stream_.publisher(), now_);
+  protected:
+    StreamTest() {
+        stream_.attach(muxer_);
+        begin(publisher_);
     }
-  }
 
-  void begin(FakePublisher& publisher, PublishConflict policy = PublishConflict::kRefuse) {
-    Error error = stream_.start_publish(publisher, policy, now_);
-    ASSERT_FALSE(error) << error.message();
-    current_ = &publisher;
-  }
+    ~StreamTest() override {
+        stream_.detach(muxer_);
+        if (stream_.publisher()) {
+            stream_.end_publish(*stream_.publisher(), now_);
+        }
+    }
 
-  // The publisher's clock is the wall clock, from 0 on.
-  uint32_t clock() const { return static_cast<uint32_t>(std::chrono::duration_cast<Millis>(now_ - began_).count()); }
+    void begin(FakePublisher& publisher, PublishConflict policy = PublishConflict::kRefuse) {
+        Error error = stream_.start_publish(publisher, policy, now_);
+        ASSERT_FALSE(error) << error.message();
+        current_ = &publisher;
+    }
 
-  void send(TrackKind kind, Bytes body) { stream_.publish(*current_, test::packet(kind, clock(), std::move(body)), now_); }
+    // The publisher's clock is the wall clock, from 0 on.
+    uint32_t clock() const {
+        return static_cast<uint32_t>(std::chrono::duration_cast<Millis>(now_ - began_).count());
+    }
 
-  void pass(int64_t ms) { now_ += Millis(ms); }
+    void send(TrackKind kind, Bytes body) {
+        stream_.publish(*current_, test::packet(kind, clock(), std::move(body)), now_);
+    }
 
-  void key() {
-    pass(40);
-    send(kVideo, test::avc_frame(true, ++marker_));
-  }
+    void pass(int64_t ms) { now_ += Millis(ms); }
 
-  void video(size_t size = 40) {
-    pass(40);
-    send(kVideo, test::avc_frame(false, ++marker_, size));
-  }
+    void key() {
+        pass(40);
+        send(kVideo, test::avc_frame(true, ++marker_));
+    }
 
-  void audio() {
-    pass(20);
-    send(kAudio, test::aac_frame(++marker_));
-  }
+    void video(size_t size = 40) {
+        pass(40);
+        send(kVideo, test::avc_frame(false, ++marker_, size));
+    }
 
-  // What a muxer gets that is attached now.
-  std::vector<std::string> joined() {
-    FakeMuxer late;
-    stream_.attach(late);
-    stream_.detach(late);
-    return late.seen;
-  }
+    void audio() {
+        pass(20);
+        send(kAudio, test::aac_frame(++marker_));
+    }
 
-  MonoTime began_{Seconds(500)};
-  MonoTime now_ = began_;
-  uint32_t marker_ = 0;
-  FakePublisher publisher_;
-  FakePublisher* current_ = nullptr;
-  Stream stream_{{std::string(kDefaultVhost), "live", "a"}, StreamOptions{10'000}, began_};
-  FakeMuxer muxer_;
+    // What a muxer gets that is attached now.
+    std::vector<std::string> joined() {
+        FakeMuxer late;
+        stream_.attach(late);
+        stream_.detach(late);
+        return late.seen;
+    }
+
+    MonoTime began_{Seconds(500)};
+    MonoTime now_ = began_;
+    uint32_t marker_ = 0;
+    FakePublisher publisher_;
+    FakePublisher* current_ = nullptr;
+    Stream stream_{{std::string(kDefaultVhost), "live", "a"}, StreamOptions{10'000}, began_};
+    FakeMuxer muxer_;
 };
 
 TEST_F(StreamTest, AKeyFrameIsWherePlayersStart) {
-  send(kData, test::metadata(1));
-  send(kVideo, test::avc_header());
-  send(kAudio, test::aac_header());
-  key();
-  audio();
-  video();
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("m", "V", "A", "K(mVA)", "a", "v", "K(mVA)"));
+    send(kData, test::metadata(1));
+    send(kVideo, test::avc_header());
+    send(kAudio, test::aac_header());
+    key();
+    audio();
+    video();
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("m", "V", "A", "K(mVA)", "a", "v", "K(mVA)"));
 }
 
 TEST_F(StreamTest, FramesBeforeTheFirstKeyFrameAreDropped) {
-  send(kVideo, test::avc_header());
-  video();
-  video();
-  EXPECT_EQ(stream_.frames_before_key_dropped(), 2U);
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)"));
+    send(kVideo, test::avc_header());
+    video();
+    video();
+    EXPECT_EQ(stream_.frames_before_key_dropped(), 2U);
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)"));
 }
 
 TEST_F(StreamTest, AudioWithoutVideoStartsAtEveryFrame) {
-  send(kAudio, test::aac_header());
-  audio();
-  audio();
-  EXPECT_THAT(muxer_.take(), ElementsAre("A", "a(A)", "a(A)"));
-  EXPECT_THAT(joined(), ElementsAre("a(A)")) << "the newest entry only";
+    send(kAudio, test::aac_header());
+    audio();
+    audio();
+    EXPECT_THAT(muxer_.take(), ElementsAre("A", "a(A)", "a(A)"));
+    EXPECT_THAT(joined(), ElementsAre("a(A)")) << "the newest entry only";
 }
 
 TEST_F(StreamTest, OnceVideoIsThereOnlyItsKeyFramesAreStarts) {
-  audio();
-  key();
-  audio();
-  EXPECT_THAT(muxer_.take(), ElementsAre("a()", "K()", "a"));
+    audio();
+    key();
+    audio();
+    EXPECT_THAT(muxer_.take(), ElementsAre("a()", "K()", "a"));
 }
 
 TEST_F(StreamTest, AnAnnouncedVideoIsWaitedFor) {
-  send(kVideo, test::avc_header());
-  send(kAudio, test::aac_header());
-  audio();
-  audio();
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "A", "a", "a")) << "a player starts at the key frame that is to come";
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("K(VA)"));
+    send(kVideo, test::avc_header());
+    send(kAudio, test::aac_header());
+    audio();
+    audio();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "A", "a", "a"))
+        << "a player starts at the key frame that is to come";
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("K(VA)"));
 }
 
 TEST_F(StreamTest, AnAnnouncedVideoThatNeverComesIsGivenUp) {
-  send(kVideo, test::avc_header());
-  audio();
-  for (int i = 0; i < 600; i++) {
+    send(kVideo, test::avc_header());
     audio();
-  }
-  EXPECT_EQ(muxer_.seen.back(), "a(V)");
+    for (int i = 0; i < 600; i++) {
+        audio();
+    }
+    EXPECT_EQ(muxer_.seen.back(), "a(V)");
 }
 
 TEST_F(StreamTest, AConfigurationTellsThatATrackIsThere) {
-  EXPECT_FALSE(stream_.has_audio());
-  EXPECT_FALSE(stream_.has_video());
-  send(kAudio, test::aac_header());
-  EXPECT_TRUE(stream_.has_audio()) << "a player that starts at a video frame hears of the audio in its header";
-  send(kVideo, test::avc_header());
-  EXPECT_TRUE(stream_.has_video());
+    EXPECT_FALSE(stream_.has_audio());
+    EXPECT_FALSE(stream_.has_video());
+    send(kAudio, test::aac_header());
+    EXPECT_TRUE(stream_.has_audio())
+        << "a player that starts at a video frame hears of the audio in its header";
+    send(kVideo, test::avc_header());
+    EXPECT_TRUE(stream_.has_video());
 }
 
 TEST_F(StreamTest, ANewPublisherHasOnlyItsOwnTracks) {
-  send(kAudio, test::aac_header());
-  audio();
-  send(kVideo, test::avc_header());
-  key();
-  EXPECT_TRUE(stream_.has_audio());
-  EXPECT_TRUE(stream_.has_video());
-  stream_.end_publish(publisher_, now_);
-  begin(publisher_);
-  EXPECT_FALSE(stream_.has_audio());
-  EXPECT_FALSE(stream_.has_video());
+    send(kAudio, test::aac_header());
+    audio();
+    send(kVideo, test::avc_header());
+    key();
+    EXPECT_TRUE(stream_.has_audio());
+    EXPECT_TRUE(stream_.has_video());
+    stream_.end_publish(publisher_, now_);
+    begin(publisher_);
+    EXPECT_FALSE(stream_.has_audio());
+    EXPECT_FALSE(stream_.has_video());
 }
 
 TEST_F(StreamTest, ALateAudioHeaderDoesNotForgetTheKeyFrame) {
-  send(kVideo, test::avc_header());
-  key();
-  video();
-  send(kAudio, test::aac_header());
-  audio();
-  EXPECT_THAT(joined(), ElementsAre("K(V)", "v", "A", "a"));
-  EXPECT_TRUE(muxer_.log().has_start());
+    send(kVideo, test::avc_header());
+    key();
+    video();
+    send(kAudio, test::aac_header());
+    audio();
+    EXPECT_THAT(joined(), ElementsAre("K(V)", "v", "A", "a"));
+    EXPECT_TRUE(muxer_.log().has_start());
 }
 
 TEST_F(StreamTest, AChangedVideoHeaderForgetsTheGop) {
-  send(kVideo, test::avc_header(1));
-  key();
-  video();
-  send(kVideo, test::avc_header(2));
-  EXPECT_THAT(joined(), IsEmpty());
-  EXPECT_FALSE(muxer_.log().has_start());
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)", "v", "V", "K(V)"));
-  EXPECT_EQ(muxer_.configs.at(0)->body()[8], 2) << "the new one is in force";
+    send(kVideo, test::avc_header(1));
+    key();
+    video();
+    send(kVideo, test::avc_header(2));
+    EXPECT_THAT(joined(), IsEmpty());
+    EXPECT_FALSE(muxer_.log().has_start());
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)", "v", "V", "K(V)"));
+    EXPECT_EQ(muxer_.configs.at(0)->body()[8], 2) << "the new one is in force";
 }
 
 TEST_F(StreamTest, AChangedAudioHeaderOrMetadataKeepsTheStart) {
-  send(kData, test::metadata(1));
-  send(kVideo, test::avc_header(1));
-  send(kAudio, test::aac_header(1));
-  key();
-  send(kAudio, test::aac_header(2));
-  send(kData, test::metadata(2));
-  audio();
-  EXPECT_THAT(joined(), ElementsAre("K(mVA)", "A", "m", "a")) << "with the old ones at the start, the new ones in their place";
-  EXPECT_TRUE(muxer_.log().has_start());
+    send(kData, test::metadata(1));
+    send(kVideo, test::avc_header(1));
+    send(kAudio, test::aac_header(1));
+    key();
+    send(kAudio, test::aac_header(2));
+    send(kData, test::metadata(2));
+    audio();
+    EXPECT_THAT(joined(), ElementsAre("K(mVA)", "A", "m", "a"))
+        << "with the old ones at the start, the new ones in their place";
+    EXPECT_TRUE(muxer_.log().has_start());
 }
 
 TEST_F(StreamTest, TheSameHeaderAgainIsNotSent) {
-  send(kVideo, test::avc_header(1));
-  key();
-  send(kVideo, test::avc_header(1));
-  send(kAudio, test::aac_header(1));
-  send(kAudio, test::aac_header(1));
-  video();
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)", "A", "v"));
-  EXPECT_TRUE(muxer_.log().has_start());
+    send(kVideo, test::avc_header(1));
+    key();
+    send(kVideo, test::avc_header(1));
+    send(kAudio, test::aac_header(1));
+    send(kAudio, test::aac_header(1));
+    video();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)", "A", "v"));
+    EXPECT_TRUE(muxer_.log().has_start());
 }
 
 TEST_F(StreamTest, TheSameHeaderOfTheNextPublisherIsNotSentAgain) {
-  send(kVideo, test::avc_header(1));
-  send(kAudio, test::aac_header(1));
-  key();
-  stream_.end_publish(publisher_, now_);
-  FakePublisher second;
-  begin(second);
-  send(kVideo, test::avc_header(1));
-  send(kAudio, test::aac_header(2));
-  muxer_.take();
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("K(VA)")) << "who joins now gets both";
-  EXPECT_EQ(muxer_.bodies.at(muxer_.bodies.size() - 2)[5], 2) << "players hear of the changed one";
-  EXPECT_EQ(muxer_.bodies.size(), 5U) << "V, A, K, changed A, K";
+    send(kVideo, test::avc_header(1));
+    send(kAudio, test::aac_header(1));
+    key();
+    stream_.end_publish(publisher_, now_);
+    FakePublisher second;
+    begin(second);
+    send(kVideo, test::avc_header(1));
+    send(kAudio, test::aac_header(2));
+    muxer_.take();
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("K(VA)")) << "who joins now gets both";
+    EXPECT_EQ(muxer_.bodies.at(muxer_.bodies.size() - 2)[5], 2)
+        << "players hear of the changed one";
+    EXPECT_EQ(muxer_.bodies.size(), 5U) << "V, A, K, changed A, K";
 }
 
 TEST_F(StreamTest, AHeaderThatComesBackAfterAnotherOneIsSent) {
-  send(kVideo, test::avc_header(1));
-  key();
-  send(kVideo, test::avc_header(2));
-  send(kVideo, test::avc_header(1));
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)", "V", "V", "K(V)"));
+    send(kVideo, test::avc_header(1));
+    key();
+    send(kVideo, test::avc_header(2));
+    send(kVideo, test::avc_header(1));
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)", "V", "V", "K(V)"));
 }
 
 TEST_F(StreamTest, AGopPastTheCapIsNotKept) {
-  key();
-  video(5000);
-  EXPECT_GT(stream_.gop_bytes(), 5000U);
-  EXPECT_TRUE(muxer_.log().has_start());
-  video(5000);
-  EXPECT_EQ(stream_.gop_bytes(), 0U);
-  EXPECT_FALSE(muxer_.log().has_start());
-  EXPECT_THAT(joined(), IsEmpty());
-  video();
-  EXPECT_EQ(stream_.gop_bytes(), 0U);
-  EXPECT_THAT(muxer_.take(), ElementsAre("K()", "v", "v", "v")) << "who plays already misses nothing";
-  key();
-  EXPECT_TRUE(muxer_.log().has_start());
-  EXPECT_THAT(joined(), ElementsAre("K()"));
+    key();
+    video(5000);
+    EXPECT_GT(stream_.gop_bytes(), 5000U);
+    EXPECT_TRUE(muxer_.log().has_start());
+    video(5000);
+    EXPECT_EQ(stream_.gop_bytes(), 0U);
+    EXPECT_FALSE(muxer_.log().has_start());
+    EXPECT_THAT(joined(), IsEmpty());
+    video();
+    EXPECT_EQ(stream_.gop_bytes(), 0U);
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()", "v", "v", "v"))
+        << "who plays already misses nothing";
+    key();
+    EXPECT_TRUE(muxer_.log().has_start());
+    EXPECT_THAT(joined(), ElementsAre("K()"));
 }
 
 TEST_F(StreamTest, AKeyFrameOverTheCapStartsNobodyWithoutConfigurations) {
-  send(kVideo, test::avc_header());
-  pass(40);
-  send(kVideo, test::avc_frame(true, 1, 20'000));
-  EXPECT_EQ(stream_.gop_bytes(), 0U);
-  EXPECT_THAT(joined(), IsEmpty());
-  EXPECT_FALSE(muxer_.log().has_start()) << "a log and the frames kept agree";
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "K"));
+    send(kVideo, test::avc_header());
+    pass(40);
+    send(kVideo, test::avc_frame(true, 1, 20'000));
+    EXPECT_EQ(stream_.gop_bytes(), 0U);
+    EXPECT_THAT(joined(), IsEmpty());
+    EXPECT_FALSE(muxer_.log().has_start()) << "a log and the frames kept agree";
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K"));
 }
 
 TEST_F(StreamTest, TheGopCountsAllTracks) {
-  key();
-  const uint64_t with_key = stream_.gop_bytes();
-  audio();
-  EXPECT_EQ(stream_.gop_bytes(), with_key + test::aac_frame(1).size());
+    key();
+    const uint64_t with_key = stream_.gop_bytes();
+    audio();
+    EXPECT_EQ(stream_.gop_bytes(), with_key + test::aac_frame(1).size());
 }
 
 TEST_F(StreamTest, AttachingFillsFromTheGop) {
-  send(kData, test::metadata(1));
-  send(kVideo, test::avc_header());
-  key();
-  video();
-  key();
-  video();
-  audio();
-  FakeMuxer late;
-  stream_.attach(late);
-  EXPECT_THAT(late.seen, ElementsAre("K(mV)", "v", "a"));
-  const std::vector<Bytes> tail(muxer_.bodies.end() - 3, muxer_.bodies.end());
-  EXPECT_EQ(late.bodies, tail);
-  EXPECT_EQ(late.times, std::vector<int64_t>(muxer_.times.end() - 3, muxer_.times.end()));
-  video();
-  EXPECT_EQ(late.seen.back(), "v") << "and keeps it informed";
-  stream_.detach(late);
-  video();
-  EXPECT_EQ(late.seen.size(), 4U);
+    send(kData, test::metadata(1));
+    send(kVideo, test::avc_header());
+    key();
+    video();
+    key();
+    video();
+    audio();
+    FakeMuxer late;
+    stream_.attach(late);
+    EXPECT_THAT(late.seen, ElementsAre("K(mV)", "v", "a"));
+    const std::vector<Bytes> tail(muxer_.bodies.end() - 3, muxer_.bodies.end());
+    EXPECT_EQ(late.bodies, tail);
+    EXPECT_EQ(late.times, std::vector<int64_t>(muxer_.times.end() - 3, muxer_.times.end()));
+    video();
+    EXPECT_EQ(late.seen.back(), "v") << "and keeps it informed";
+    stream_.detach(late);
+    video();
+    EXPECT_EQ(late.seen.size(), 4U);
 }
 
 TEST_F(StreamTest, ASecondPublisherIsRefusedAndToldWhoHoldsTheName) {
-  pass(7000);
-  FakePublisher second("client s from 198.51.100.7");
-  Error busy = stream_.start_publish(second, PublishConflict::kRefuse, now_);
-  ASSERT_TRUE(busy);
-  EXPECT_EQ(busy.code(), ErrorCode::kBusy);
-  EXPECT_THAT(std::string(busy.message()), HasSubstr("/live/a"));
-  EXPECT_THAT(std::string(busy.message()), HasSubstr("client p1234567 from 192.0.2.1"));
-  EXPECT_THAT(std::string(busy.message()), HasSubstr("7 s"));
-  EXPECT_EQ(publisher_.taken_over, 0);
-  stream_.publish(second, test::packet(kVideo, 0, test::avc_frame(true, 1)), now_);
-  EXPECT_THAT(muxer_.seen, IsEmpty()) << "what it sends all the same is ignored";
-  stream_.end_publish(second, now_);
-  EXPECT_TRUE(stream_.live());
+    pass(7000);
+    FakePublisher second("client s from 198.51.100.7");
+    Error busy = stream_.start_publish(second, PublishConflict::kRefuse, now_);
+    ASSERT_TRUE(busy);
+    EXPECT_EQ(busy.code(), ErrorCode::kBusy);
+    EXPECT_THAT(std::string(busy.message()), HasSubstr("/live/a"));
+    EXPECT_THAT(std::string(busy.message()), HasSubstr("client p1234567 from 192.0.2.1"));
+    EXPECT_THAT(std::string(busy.message()), HasSubstr("7 s"));
+    EXPECT_EQ(publisher_.taken_over, 0);
+    stream_.publish(second, test::packet(kVideo, 0, test::avc_frame(true, 1)), now_);
+    EXPECT_THAT(muxer_.seen, IsEmpty()) << "what it sends all the same is ignored";
+    stream_.end_publish(second, now_);
+    EXPECT_TRUE(stream_.live());
 }
 
 TEST_F(StreamTest, ATakeoverTellsTheHolderAndIgnoresItFromThenOn) {
-  key();
-  FakePublisher second;
-  begin(second, PublishConflict::kTakeover);
-  EXPECT_EQ(publisher_.taken_over, 1);
-  EXPECT_EQ(stream_.publisher(), &second);
-  stream_.publish(publisher_, test::packet(kVideo, clock(), test::avc_frame(true, 9)), now_);
-  stream_.end_publish(publisher_, now_);
-  EXPECT_TRUE(stream_.live());
-  video();
-  EXPECT_THAT(muxer_.take(), ElementsAre("K()")) << "the new one begins with a key frame";
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("K()"));
+    key();
+    FakePublisher second;
+    begin(second, PublishConflict::kTakeover);
+    EXPECT_EQ(publisher_.taken_over, 1);
+    EXPECT_EQ(stream_.publisher(), &second);
+    stream_.publish(publisher_, test::packet(kVideo, clock(), test::avc_frame(true, 9)), now_);
+    stream_.end_publish(publisher_, now_);
+    EXPECT_TRUE(stream_.live());
+    video();
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()")) << "the new one begins with a key frame";
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()"));
 }
 
 TEST_F(StreamTest, TheTimelineGoesOnWithTheNextPublisher) {
-  key();
-  video();
-  const int64_t last = muxer_.times.back();
-  stream_.end_publish(publisher_, now_);
-  pass(25'000);
-  begin(publisher_);
-  began_ = now_ - Millis(17'000'000);
-  key();
-  EXPECT_EQ(muxer_.times.back(), last + 40);
+    key();
+    video();
+    const int64_t last = muxer_.times.back();
+    stream_.end_publish(publisher_, now_);
+    pass(25'000);
+    begin(publisher_);
+    began_ = now_ - Millis(17'000'000);
+    key();
+    EXPECT_EQ(muxer_.times.back(), last + 40);
 }
 
 TEST_F(StreamTest, NobodyStartsOnceThePublisherHasLeft) {
-  key();
-  video();
-  stream_.end_publish(publisher_, now_);
-  EXPECT_FALSE(stream_.live());
-  EXPECT_EQ(stream_.absent_since(), now_);
-  EXPECT_FALSE(muxer_.log().has_start());
-  EXPECT_THAT(joined(), IsEmpty());
-  EXPECT_EQ(stream_.gop_bytes(), 0U);
+    key();
+    video();
+    stream_.end_publish(publisher_, now_);
+    EXPECT_FALSE(stream_.live());
+    EXPECT_EQ(stream_.absent_since(), now_);
+    EXPECT_FALSE(muxer_.log().has_start());
+    EXPECT_THAT(joined(), IsEmpty());
+    EXPECT_EQ(stream_.gop_bytes(), 0U);
 }
 
 TEST_F(StreamTest, VideoThatStopsGivesWayToAudio) {
-  key();
-  for (int i = 0; i < 499; i++) {
+    key();
+    for (int i = 0; i < 499; i++) {
+        audio();
+    }
+    EXPECT_EQ(muxer_.seen.back(), "a");
+    for (int i = 0; i < 5; i++) {
+        audio();
+    }
+    EXPECT_EQ(muxer_.seen.back(), "a()") << "who joins now hears the audio";
+    EXPECT_FALSE(stream_.has_video());
+    muxer_.take();
+    video();
     audio();
-  }
-  EXPECT_EQ(muxer_.seen.back(), "a");
-  for (int i = 0; i < 5; i++) {
-    audio();
-  }
-  EXPECT_EQ(muxer_.seen.back(), "a()") << "who joins now hears the audio";
-  EXPECT_FALSE(stream_.has_video());
-  muxer_.take();
-  video();
-  audio();
-  key();
-  EXPECT_THAT(muxer_.take(), ElementsAre("a", "K()")) << "video that comes back begins with a key frame";
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("a", "K()"))
+        << "video that comes back begins with a key frame";
 }
 
 TEST_F(StreamTest, OnlyTheFirstVideoTrackMakesTheGop) {
-  pass(40);
-  send(kVideo, test::hevc_multitrack(1, true, false, 1));
-  send(kVideo, test::hevc_multitrack(2, true, false, 1));
-  send(kVideo, test::hevc_multitrack(1, false, true, 2));
-  send(kVideo, test::hevc_multitrack(2, false, true, 3));
-  pass(40);
-  send(kVideo, test::hevc_multitrack(1, false, false, 4));
-  send(kVideo, test::hevc_multitrack(2, false, true, 5));
-  EXPECT_THAT(muxer_.take(), ElementsAre("V", "V", "K(VV)", "K", "v", "K"));
+    pass(40);
+    send(kVideo, test::hevc_multitrack(1, true, false, 1));
+    send(kVideo, test::hevc_multitrack(2, true, false, 1));
+    send(kVideo, test::hevc_multitrack(1, false, true, 2));
+    send(kVideo, test::hevc_multitrack(2, false, true, 3));
+    pass(40);
+    send(kVideo, test::hevc_multitrack(1, false, false, 4));
+    send(kVideo, test::hevc_multitrack(2, false, true, 5));
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "V", "K(VV)", "K", "v", "K"));
 }
 
 TEST_F(StreamTest, DataPassesThroughWithTheTimeOfTheFrameBeforeIt) {
-  key();
-  send(kData, test::cue_point(3));
-  EXPECT_THAT(muxer_.take(), ElementsAre("K()", "d"));
-  EXPECT_EQ(muxer_.times.at(1), muxer_.times.at(0));
-  EXPECT_THAT(joined(), ElementsAre("K()", "d"));
+    key();
+    send(kData, test::cue_point(3));
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()", "d"));
+    EXPECT_EQ(muxer_.times.at(1), muxer_.times.at(0));
+    EXPECT_THAT(joined(), ElementsAre("K()", "d"));
 }
 
 TEST_F(StreamTest, ManyConfigurationsAreBounded) {
-  for (int track = 0; track < 200; track++) {
-    send(kVideo, test::hevc_multitrack(static_cast<uint8_t>(track), true, false, 1));
-  }
-  key();
-  EXPECT_LE(muxer_.configs.size(), Stream::kMaxConfigs);
+    for (int track = 0; track < 200; track++) {
+        send(kVideo, test::hevc_multitrack(static_cast<uint8_t>(track), true, false, 1));
+    }
+    key();
+    EXPECT_LE(muxer_.configs.size(), Stream::kMaxConfigs);
 }
 
 TEST_F(StreamTest, CountsWhatThePublisherSent) {
-  send(kVideo, test::avc_header());
-  key();
-  video();
-  audio();
-  EXPECT_EQ(stream_.video().frames, 2U);
-  EXPECT_EQ(stream_.video().codec, media::Codec::kH264);
-  EXPECT_EQ(stream_.audio().frames, 1U);
-  EXPECT_EQ(stream_.audio().codec, media::Codec::kAac);
-  EXPECT_EQ(stream_.bytes_received(), test::avc_header().size() + 2 * test::avc_frame(true, 1).size() +
-                                          test::aac_frame(1).size());
-  stream_.end_publish(publisher_, now_);
-  begin(publisher_);
-  EXPECT_EQ(stream_.video().frames, 0U);
-  EXPECT_EQ(stream_.bytes_received(), 0U);
+    send(kVideo, test::avc_header());
+    key();
+    video();
+    audio();
+    EXPECT_EQ(stream_.video().frames, 2U);
+    EXPECT_EQ(stream_.video().codec, media::Codec::kH264);
+    EXPECT_EQ(stream_.audio().frames, 1U);
+    EXPECT_EQ(stream_.audio().codec, media::Codec::kAac);
+    EXPECT_EQ(stream_.bytes_received(), test::avc_header().size() +
+                                            2 * test::avc_frame(true, 1).size() +
+                                            test::aac_frame(1).size());
+    stream_.end_publish(publisher_, now_);
+    begin(publisher_);
+    EXPECT_EQ(stream_.video().frames, 0U);
+    EXPECT_EQ(stream_.bytes_received(), 0U);
 }
 
 TEST_F(StreamTest, GivesTheConfigurationsInForce) {
-  EXPECT_EQ(stream_.config(kVideo), nullptr);
-  send(kVideo, test::avc_header(3));
-  send(kData, test::metadata(1));
-  ASSERT_NE(stream_.config(kVideo), nullptr);
-  EXPECT_EQ(Bytes(stream_.config(kVideo)->body().begin(), stream_.config(kVideo)->body().end()), test::avc_header(3));
-  EXPECT_EQ(stream_.config(kAudio), nullptr);
-  EXPECT_NE(stream_.config(kData), nullptr);
+    EXPECT_EQ(stream_.config(kVideo), nullptr);
+    send(kVideo, test::avc_header(3));
+    send(kData, test::metadata(1));
+    ASSERT_NE(stream_.config(kVideo), nullptr);
+    EXPECT_EQ(Bytes(stream_.config(kVideo)->body().begin(), stream_.config(kVideo)->body().end()),
+              test::avc_header(3));
+    EXPECT_EQ(stream_.config(kAudio), nullptr);
+    EXPECT_NE(stream_.config(kData), nullptr);
 }
 
 TEST(StreamKeyTest, NamesTheVhostOnlyWhenItIsNotTheDefault) {
-  EXPECT_EQ((StreamKey{std::string(kDefaultVhost), "live/room", "a"}).to_string(), "/live/room/a");
-  EXPECT_EQ((StreamKey{"example.org", "live", "a"}).to_string(), "example.org/live/a");
+    EXPECT_EQ((StreamKey{std::string(kDefaultVhost), "live/room", "a"}).to_string(),
+              "/live/room/a");
+    EXPECT_EQ((StreamKey{"example.org", "live", "a"}).to_string(), "example.org/live/a");
 }
 
 }  // namespace

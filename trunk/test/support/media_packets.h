@@ -1,4 +1,5 @@
-// Tag bodies and packets of made-up media: right in their FLV headers, with a payload that tells frames apart.
+// Tag bodies and packets of made-up media: right in their FLV headers, with a payload that tells
+// frames apart.
 #pragma once
 
 #include <cstdint>
@@ -13,55 +14,76 @@
 namespace weir::test {
 
 inline Bytes filled(Bytes head, uint32_t marker, size_t payload) {
-  for (size_t i = 0; i < payload; i++) {
-    head.push_back(static_cast<uint8_t>(i < 4 ? marker >> (24 - 8 * i) : marker + i * 7));
-  }
-  return head;
+    for (size_t i = 0; i < payload; i++) {
+        head.push_back(static_cast<uint8_t>(i < 4 ? marker >> (24 - 8 * i) : marker + i * 7));
+    }
+    return head;
 }
 
 // ---- bodies ----
 
-inline Bytes avc_header(uint32_t marker = 1) { return filled({0x17, 0, 0, 0, 0}, marker, 12); }
-
-inline Bytes avc_frame(bool key, uint32_t marker, size_t payload = 40, int composition_ms = 0) {
-  Bytes head = {static_cast<uint8_t>(key ? 0x17 : 0x27), 1};
-  ByteWriter(head).u24(static_cast<uint32_t>(composition_ms));
-  return filled(std::move(head), marker, payload);
+inline Bytes avc_header(uint32_t marker = 1) {
+    return filled({0x17, 0, 0, 0, 0}, marker, 12);
 }
 
-inline Bytes aac_header(uint32_t marker = 1) { return filled({0xaf, 0}, marker, 4); }
+inline Bytes avc_frame(bool key, uint32_t marker, size_t payload = 40, int composition_ms = 0) {
+    Bytes head = {static_cast<uint8_t>(key ? 0x17 : 0x27), 1};
+    ByteWriter(head).u24(static_cast<uint32_t>(composition_ms));
+    return filled(std::move(head), marker, payload);
+}
 
-inline Bytes aac_frame(uint32_t marker, size_t payload = 20) { return filled({0xaf, 1}, marker, payload); }
+inline Bytes aac_header(uint32_t marker = 1) {
+    return filled({0xaf, 0}, marker, 4);
+}
+
+inline Bytes aac_frame(uint32_t marker, size_t payload = 20) {
+    return filled({0xaf, 1}, marker, payload);
+}
 
 // No configuration goes with it.
-inline Bytes mp3_frame(uint32_t marker, size_t payload = 20) { return filled({0x2f}, marker, payload); }
+inline Bytes mp3_frame(uint32_t marker, size_t payload = 20) {
+    return filled({0x2f}, marker, payload);
+}
 
-// Enhanced RTMP v2, one track of a multitrack message: HEVC, coded frames without composition time (X).
-inline Bytes hevc_multitrack(uint8_t track, bool config, bool key, uint32_t marker, size_t payload = 40) {
-  Bytes head = {static_cast<uint8_t>(0x80 | (key || config ? 0x10 : 0x20) | 6),  // ex header, frame type, multitrack
-                static_cast<uint8_t>(config ? 0 : 3)};                           // one track; sequence start or frames X
-  ByteWriter(head).text("hvc1").u8(track);
-  return filled(std::move(head), marker, payload);
+// Enhanced RTMP v2, one track of a multitrack message: HEVC, coded frames without composition time
+// (X).
+inline Bytes hevc_multitrack(
+    uint8_t track, bool config, bool key, uint32_t marker, size_t payload = 40) {
+    Bytes head = {static_cast<uint8_t>(0x80 | (key || config ? 0x10 : 0x20) |
+                                       6),                // ex header, frame type, multitrack
+                  static_cast<uint8_t>(config ? 0 : 3)};  // one track; sequence start or frames X
+    ByteWriter(head).text("hvc1").u8(track);
+    return filled(std::move(head), marker, payload);
 }
 
 inline Bytes metadata(uint8_t width) {
-  Bytes body = {0x02};
-  ByteWriter(body).u16(10).text("onMetaData").u8(0x08).u32(1).u16(5).text("width").u8(0).f64(width).u24(9);
-  return body;
+    Bytes body = {0x02};
+    ByteWriter(body)
+        .u16(10)
+        .text("onMetaData")
+        .u8(0x08)
+        .u32(1)
+        .u16(5)
+        .text("width")
+        .u8(0)
+        .f64(width)
+        .u24(9);
+    return body;
 }
 
 inline Bytes cue_point(uint8_t value) {
-  Bytes body = {0x02};
-  ByteWriter(body).u16(10).text("onCuePoint").u8(0).f64(value);
-  return body;
+    Bytes body = {0x02};
+    ByteWriter(body).u16(10).text("onCuePoint").u8(0).f64(value);
+    return body;
 }
 
 // ---- packets ----
 
 inline Ref<media::MediaPacket> packet(media::TrackKind kind, uint32_t time_ms, Bytes body) {
-  const auto info = flv::parse_tag_body(kind, body);
-  EXPECT_TRUE(info.has_value()) << "the test makes bodies that are none";
-  return make_ref<media::MediaPacket>(info.value_or(media::PacketInfo{}), time_ms, std::move(body));
+    const auto info = flv::parse_tag_body(kind, body);
+    EXPECT_TRUE(info.has_value()) << "the test makes bodies that are none";
+    return make_ref<media::MediaPacket>(info.value_or(media::PacketInfo{}), time_ms,
+                                        std::move(body));
 }
 
 }  // namespace weir::test

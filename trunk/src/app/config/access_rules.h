@@ -1,6 +1,8 @@
-// Who may publish and play, by address: the rules of `security { allow|deny publish|play ADDRESS|CIDR|all; }`.
+// Who may publish and play, by address: the rules of `security { allow|deny publish|play
+// ADDRESS|CIDR|all; }`.
 //
-// Pure: no sockets, no names to resolve. IPv4 is kept mapped into IPv6, so that a peer of a dual-stack socket
+// Pure: no sockets, no names to resolve. IPv4 is kept mapped into IPv6, so that a peer of a
+// dual-stack socket
 // (::ffff:192.0.2.1) and one of an IPv4 socket match the same rules.
 #pragma once
 
@@ -19,65 +21,67 @@ enum class Action : uint8_t { kPublish, kPlay };
 std::string_view to_string(Action action);
 
 struct IpAddress {
-  std::array<uint8_t, 16> bytes{};  // network order; IPv4 as ::ffff:a.b.c.d
+    std::array<uint8_t, 16> bytes{};  // network order; IPv4 as ::ffff:a.b.c.d
 
-  // "192.0.2.1", "2001:db8::1", "[2001:db8::1]", "::ffff:192.0.2.1", "fe80::1%eth0" (the zone is dropped). No port.
-  static std::optional<IpAddress> parse(std::string_view text);
+    // "192.0.2.1", "2001:db8::1", "[2001:db8::1]", "::ffff:192.0.2.1", "fe80::1%eth0" (the zone is
+    // dropped). No port.
+    static std::optional<IpAddress> parse(std::string_view text);
 
-  bool is_ipv4() const;      // mapped
-  bool is_loopback() const;  // 127.0.0.0/8 or ::1
+    bool is_ipv4() const;      // mapped
+    bool is_loopback() const;  // 127.0.0.0/8 or ::1
 
-  // Without brackets; IPv4 as a dotted quad.
-  std::string to_string() const;
+    // Without brackets; IPv4 as a dotted quad.
+    std::string to_string() const;
 
-  bool operator==(const IpAddress&) const = default;
+    bool operator==(const IpAddress&) const = default;
 };
 
 // An address with the number of leading bits that count. Host bits are zero.
 struct IpNetwork {
-  IpAddress address;
-  uint8_t bits = 0;  // 0..128, of the mapped form: 10.0.0.0/8 has 104
+    IpAddress address;
+    uint8_t bits = 0;  // 0..128, of the mapped form: 10.0.0.0/8 has 104
 
-  // "10.0.0.0/8", "2001:db8::/32", or a single address. Host bits in `text` are cleared.
-  static std::optional<IpNetwork> parse(std::string_view text);
+    // "10.0.0.0/8", "2001:db8::/32", or a single address. Host bits in `text` are cleared.
+    static std::optional<IpNetwork> parse(std::string_view text);
 
-  bool contains(const IpAddress& peer) const;
+    bool contains(const IpAddress& peer) const;
 
-  // As one writes it: the prefix length of IPv4 is 0..32, and absent for a single address.
-  std::string to_string() const;
+    // As one writes it: the prefix length of IPv4 is 0..32, and absent for a single address.
+    std::string to_string() const;
 
-  bool operator==(const IpNetwork&) const = default;
+    bool operator==(const IpNetwork&) const = default;
 };
 
 struct AccessRule {
-  bool allow = false;
-  Action action = Action::kPublish;
-  std::optional<IpNetwork> network;  // none: all
+    bool allow = false;
+    Action action = Action::kPublish;
+    std::optional<IpNetwork> network;  // none: all
 
-  bool operator==(const AccessRule&) const = default;
+    bool operator==(const AccessRule&) const = default;
 };
 
-// The first rule for the action that matches the peer decides. When none does: publishing from loopback only, playing
-// from everywhere.
+// The first rule for the action that matches the peer decides. When none does: publishing from
+// loopback only, playing from everywhere.
 class AccessRules {
- public:
-  void add(const AccessRule& rule) { rules_.push_back(rule); }
+  public:
+    void add(const AccessRule& rule) { rules_.push_back(rule); }
 
-  const std::vector<AccessRule>& rules() const { return rules_; }
+    const std::vector<AccessRule>& rules() const { return rules_; }
 
-  bool allows(Action action, const IpAddress& peer) const;
+    bool allows(Action action, const IpAddress& peer) const;
 
-  // `peer` as in IpAddress::parse; what is no address is refused.
-  bool allows(Action action, std::string_view peer) const;
+    // `peer` as in IpAddress::parse; what is no address is refused.
+    bool allows(Action action, std::string_view peer) const;
 
-  bool operator==(const AccessRules&) const = default;
+    bool operator==(const AccessRules&) const = default;
 
- private:
-  std::vector<AccessRule> rules_;
+  private:
+    std::vector<AccessRule> rules_;
 };
 
 // One sentence for the log and the status to the peer, which names the line that would let it in:
-// publishing from 203.0.113.9 is not allowed; add "security { allow publish 203.0.113.9; }" to vhost __defaultVhost__
+// publishing from 203.0.113.9 is not allowed; add "security { allow publish 203.0.113.9; }" to
+// vhost __defaultVhost__
 std::string refusal_text(Action action, std::string_view peer, std::string_view vhost);
 
 }  // namespace weir::app

@@ -1,8 +1,9 @@
 // The configuration as plain values: read once, checked as a whole, then never changed.
 //
-// parse_config() and load_config() are the only makers: every default comes from the table of directives
-// (directives.h), so a Config that was not made by them holds zeros. Only app/ knows this type; what a lower layer
-// needs is copied into that layer's own options. Two configurations can be compared member by member (for a reload).
+// parse_config() and load_config() are the only makers: every default comes from the table of
+// directives (directives.h), so a Config that was not made by them holds zeros. Only app/ knows
+// this type; what a lower layer needs is copied into that layer's own options. Two configurations
+// can be compared member by member (for a reload).
 #pragma once
 
 #include <cstdint>
@@ -22,91 +23,93 @@ namespace weir::app {
 inline constexpr std::string_view kDefaultVhost = "__defaultVhost__";
 
 struct ListenAddress {
-  // "[::]:1935", "127.0.0.1:1985": the host is always there and numeric, for io::SocketAddress::parse. "[::]" takes
-  // IPv4 too.
-  std::string address;
-  // For messages: "listen in conf/weir.conf:3", "listen (default)", "http_api listen (default)".
-  std::string origin;
+    // "[::]:1935", "127.0.0.1:1985": the host is always there and numeric, for
+    // io::SocketAddress::parse. "[::]" takes IPv4 too.
+    std::string address;
+    // For messages: "listen in conf/weir.conf:3", "listen (default)", "http_api listen (default)".
+    std::string origin;
 
-  // By address only: where a line stands is no difference.
-  bool operator==(const ListenAddress& other) const { return address == other.address; }
+    // By address only: where a line stands is no difference.
+    bool operator==(const ListenAddress& other) const { return address == other.address; }
 };
 
 struct HttpServerConfig {
-  bool enabled = false;
-  std::vector<ListenAddress> listen;
-  std::string dir;  // static files; relative paths are already resolved against the configuration file's folder
+    bool enabled = false;
+    std::vector<ListenAddress> listen;
+    std::string dir;  // static files; relative paths are already resolved against the configuration
+                      // file's folder
 
-  bool operator==(const HttpServerConfig&) const = default;
+    bool operator==(const HttpServerConfig&) const = default;
 };
 
 struct HttpApiConfig {
-  bool enabled = false;
-  std::vector<ListenAddress> listen;
+    bool enabled = false;
+    std::vector<ListenAddress> listen;
 
-  bool operator==(const HttpApiConfig&) const = default;
+    bool operator==(const HttpApiConfig&) const = default;
 };
 
 enum class PublishConflict : uint8_t { kRefuse, kTakeover };
 
 struct PlayConfig {
-  std::optional<Millis> mw_latency;     // merge window of writes; none means auto
-  uint64_t gop_cache_max_size = 0;      // bytes kept from the latest key frame on, per stream
-  Millis queue_length{0};               // a player further behind than this is moved to the newest key frame
-  uint64_t queue_size = 0;              // the same in bytes
-  Millis wait_publisher{0};             // how long a player waits for a stream that is not live; 0: not at all
+    std::optional<Millis> mw_latency;  // merge window of writes; none means auto
+    uint64_t gop_cache_max_size = 0;   // bytes kept from the latest key frame on, per stream
+    Millis queue_length{0};   // a player further behind than this is moved to the newest key frame
+    uint64_t queue_size = 0;  // the same in bytes
+    Millis wait_publisher{
+        0};  // how long a player waits for a stream that is not live; 0: not at all
 
-  bool operator==(const PlayConfig&) const = default;
+    bool operator==(const PlayConfig&) const = default;
 };
 
 struct PublishConfig {
-  Millis firstpkt_timeout{0};  // from the publish command to the first media message
-  Millis normal_timeout{0};    // silence after that
+    Millis firstpkt_timeout{0};  // from the publish command to the first media message
+    Millis normal_timeout{0};    // silence after that
 
-  bool operator==(const PublishConfig&) const = default;
+    bool operator==(const PublishConfig&) const = default;
 };
 
 struct VhostConfig {
-  std::string name;  // lower case, but for __defaultVhost__
-  bool enabled = false;
-  PublishConflict publish_conflict = PublishConflict::kRefuse;
-  AccessRules security;
-  PlayConfig play;
-  PublishConfig publish;
-  Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
-  uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
+    std::string name;  // lower case, but for __defaultVhost__
+    bool enabled = false;
+    PublishConflict publish_conflict = PublishConflict::kRefuse;
+    AccessRules security;
+    PlayConfig play;
+    PublishConfig publish;
+    Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
+    uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
 
-  bool operator==(const VhostConfig&) const = default;
+    bool operator==(const VhostConfig&) const = default;
 };
 
 struct Config {
-  std::string file;    // as given; empty for a text without a file
-  std::string folder;  // that relative paths refer to; "." for a text without a file
+    std::string file;    // as given; empty for a text without a file
+    std::string folder;  // that relative paths refer to; "." for a text without a file
 
-  std::vector<ListenAddress> listen;  // RTMP; at least one
-  uint32_t max_connections = 0;
-  uint32_t chunk_size = 0;  // of what is sent, bytes
-  uint32_t worker_threads = 0;
-  log::Level log_level = log::Level::kInfo;
-  std::string pid;  // file for the process id; empty: none
-  Millis handshake_timeout{0};
-  HttpServerConfig http_server;
-  HttpApiConfig http_api;
-  std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
+    std::vector<ListenAddress> listen;  // RTMP; at least one
+    uint32_t max_connections = 0;
+    uint32_t chunk_size = 0;  // of what is sent, bytes
+    uint32_t worker_threads = 0;
+    log::Level log_level = log::Level::kInfo;
+    std::string pid;  // file for the process id; empty: none
+    Millis handshake_timeout{0};
+    HttpServerConfig http_server;
+    HttpApiConfig http_api;
+    std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
 
-  // The vhost for a name as the peer gave it (any case, empty allowed): its own section or else the default one.
-  // nullptr when that section says `enabled off`.
-  const VhostConfig* find_vhost(std::string_view name) const;
+    // The vhost for a name as the peer gave it (any case, empty allowed): its own section or else
+    // the default one. nullptr when that section says `enabled off`.
+    const VhostConfig* find_vhost(std::string_view name) const;
 
-  bool operator==(const Config&) const = default;
+    bool operator==(const Config&) const = default;
 };
 
 // Either a whole configuration or all that is wrong with it.
 struct ParseOutcome {
-  std::optional<Config> config;    // set exactly when there are no errors
-  std::vector<Diagnostic> errors;  // in the order of the file, at most kMaxDiagnostics
+    std::optional<Config> config;    // set exactly when there are no errors
+    std::vector<Diagnostic> errors;  // in the order of the file, at most kMaxDiagnostics
 
-  bool ok() const { return config.has_value(); }
+    bool ok() const { return config.has_value(); }
 };
 
 // More errors than this are counted but not listed.

@@ -50,138 +50,146 @@ guessed at.
 )";
 
 struct Section {
-  Context context;
-  std::string_view title;
-  std::string_view note;
+    Context context;
+    std::string_view title;
+    std::string_view note;
 };
 
 constexpr Section kSections[] = {
     {kGlobalContext, "Top level", ""},
     {kHttpServerContext, "http_server { }", ""},
     {kHttpApiContext, "http_api { }", ""},
-    {kVhostContext,
-     "vhost NAME { }",
-     "All but `enabled` may also stand at the top level, where it is the default of every vhost.\n"},
+    {kVhostContext, "vhost NAME { }",
+     "All but `enabled` may also stand at the top level, where it is the default of every "
+     "vhost.\n"},
     {kSecurityContext, "security { }", kMarkdownAccess},
     {kPlayContext, "play { }", ""},
     {kPublishContext, "publish { }", ""},
 };
 
 std::string value_shape(const Directive& directive) {
-  switch (directive.type) {
-    case ValueType::kBlock: return "{ ... }";
-    case ValueType::kVhost: return "NAME { ... }";
-    case ValueType::kFlag: return "on, off";
-    case ValueType::kCount: return "number";
-    case ValueType::kSize: return "size";
-    case ValueType::kDuration: return directive.unit == 1 ? "duration (ms)" : "duration (s)";
-    case ValueType::kChoice: {
-      std::string shape;
-      for (std::string_view choice : split(directive.choices, '|')) {
-        shape += shape.empty() ? "" : ", ";
-        shape += choice;
-      }
-      return shape;
+    switch (directive.type) {
+        case ValueType::kBlock: return "{ ... }";
+        case ValueType::kVhost: return "NAME { ... }";
+        case ValueType::kFlag: return "on, off";
+        case ValueType::kCount: return "number";
+        case ValueType::kSize: return "size";
+        case ValueType::kDuration: return directive.unit == 1 ? "duration (ms)" : "duration (s)";
+        case ValueType::kChoice: {
+            std::string shape;
+            for (std::string_view choice : split(directive.choices, '|')) {
+                shape += shape.empty() ? "" : ", ";
+                shape += choice;
+            }
+            return shape;
+        }
+        case ValueType::kPath: return "path";
+        case ValueType::kListen: return "address ...";
+        case ValueType::kAccess: return "publish or play, then address, address/bits or all";
     }
-    case ValueType::kPath: return "path";
-    case ValueType::kListen: return "address ...";
-    case ValueType::kAccess: return "publish or play, then address, address/bits or all";
-  }
-  return {};
+    return {};
 }
 
 std::string range_text(const Directive& directive) {
-  std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
-  switch (directive.type) {
-    case ValueType::kCount: return fmt::format("{}{} to {}", special, directive.min, directive.max);
-    case ValueType::kSize:
-      return fmt::format("{}{} to {}", special, size_text(directive.min), size_text(directive.max));
-    case ValueType::kDuration:
-      return fmt::format("{}{} to {}", special, duration_text(directive.min), duration_text(directive.max));
-    default: return {};
-  }
+    std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
+    switch (directive.type) {
+        case ValueType::kCount:
+            return fmt::format("{}{} to {}", special, directive.min, directive.max);
+        case ValueType::kSize:
+            return fmt::format("{}{} to {}", special, size_text(directive.min),
+                               size_text(directive.max));
+        case ValueType::kDuration:
+            return fmt::format("{}{} to {}", special, duration_text(directive.min),
+                               duration_text(directive.max));
+        default: return {};
+    }
 }
 
 bool is_block(const Directive& directive) {
-  return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
 }
 
 std::string wrapped_comment(std::string_view text, std::string_view indent) {
-  std::string out;
-  std::string line;
-  for (std::string_view word : split(text, ' ')) {
-    if (!line.empty() && indent.size() + 2 + line.size() + 1 + word.size() > kCommentWidth) {
-      out += fmt::format("{}# {}\n", indent, line);
-      line.clear();
+    std::string out;
+    std::string line;
+    for (std::string_view word : split(text, ' ')) {
+        if (!line.empty() && indent.size() + 2 + line.size() + 1 + word.size() > kCommentWidth) {
+            out += fmt::format("{}# {}\n", indent, line);
+            line.clear();
+        }
+        line += line.empty() ? "" : " ";
+        line += word;
     }
-    line += line.empty() ? "" : " ";
-    line += word;
-  }
-  return out + fmt::format("{}# {}\n", indent, line);
+    return out + fmt::format("{}# {}\n", indent, line);
 }
 
 // The explanation and what may be written, over a directive of full.conf.
 std::string comment_of(const Directive& directive, std::string_view indent) {
-  std::string text(directive.doc);
-  if (!is_block(directive)) {
-    text += fmt::format(" Takes {}.", expectation(directive));
-  }
-  return wrapped_comment(text, indent);
+    std::string text(directive.doc);
+    if (!is_block(directive)) {
+        text += fmt::format(" Takes {}.", expectation(directive));
+    }
+    return wrapped_comment(text, indent);
 }
 
 void append_block(std::string& out, Context context, size_t depth) {
-  std::string indent(4 * depth, ' ');
-  bool first = true;
-  for (const Directive& directive : directives()) {
-    // What may stand in both is shown where it is mostly wanted: in the vhost.
-    bool elsewhere = context == kGlobalContext && (directive.contexts & kVhostContext) != 0;
-    if ((directive.contexts & context) == 0 || elsewhere) {
-      continue;
+    std::string indent(4 * depth, ' ');
+    bool first = true;
+    for (const Directive& directive : directives()) {
+        // What may stand in both is shown where it is mostly wanted: in the vhost.
+        bool elsewhere = context == kGlobalContext && (directive.contexts & kVhostContext) != 0;
+        if ((directive.contexts & context) == 0 || elsewhere) {
+            continue;
+        }
+        out += first ? "" : "\n";
+        first = false;
+        out += comment_of(directive, indent);
+        if (is_block(directive)) {
+            out += fmt::format(
+                "{}{}{} {{\n", indent, directive.name,
+                directive.type == ValueType::kVhost ? fmt::format(" {}", kDefaultVhost) : "");
+            append_block(out, directive.opens, depth + 1);
+            out += fmt::format("{}}}\n", indent);
+        } else if (directive.default_text.empty()) {
+            out += fmt::format("{}# {} {};\n", indent, directive.name, directive.example);
+        } else {
+            out += fmt::format("{}{} {};\n", indent, directive.name, directive.default_text);
+        }
     }
-    out += first ? "" : "\n";
-    first = false;
-    out += comment_of(directive, indent);
-    if (is_block(directive)) {
-      out += fmt::format("{}{}{} {{\n", indent, directive.name,
-                         directive.type == ValueType::kVhost ? fmt::format(" {}", kDefaultVhost) : "");
-      append_block(out, directive.opens, depth + 1);
-      out += fmt::format("{}}}\n", indent);
-    } else if (directive.default_text.empty()) {
-      out += fmt::format("{}# {} {};\n", indent, directive.name, directive.example);
-    } else {
-      out += fmt::format("{}{} {};\n", indent, directive.name, directive.default_text);
-    }
-  }
 }
 
 }  // namespace
 
 std::string config_markdown() {
-  std::string out(kMarkdownHead);
-  for (const Section& section : kSections) {
-    out += fmt::format("\n## {}\n", section.title);
-    if (!section.note.empty()) {
-      out += section.note.starts_with('\n') ? "" : "\n";
-      out += section.note;
+    std::string out(kMarkdownHead);
+    for (const Section& section : kSections) {
+        out += fmt::format("\n## {}\n", section.title);
+        if (!section.note.empty()) {
+            out += section.note.starts_with('\n') ? "" : "\n";
+            out += section.note;
+        }
+        out += "\n| directive | value | default | range | meaning |\n|---|---|---|---|---|\n";
+        for (const Directive& directive : directives()) {
+            if ((directive.contexts & section.context) != 0) {
+                std::string initial = directive.default_text.empty()
+                                          ? ""
+                                          : fmt::format("`{}`", directive.default_text);
+                out += fmt::format("| `{}` | {} | {} | {} | {} |\n", directive.name,
+                                   value_shape(directive), initial, range_text(directive),
+                                   directive.doc);
+            }
+        }
     }
-    out += "\n| directive | value | default | range | meaning |\n|---|---|---|---|---|\n";
-    for (const Directive& directive : directives()) {
-      if ((directive.contexts & section.context) != 0) {
-        std::string initial = directive.default_text.empty() ? "" : fmt::format("`{}`", directive.default_text);
-        out += fmt::format("| `{}` | {} | {} | {} | {} |\n", directive.name, value_shape(directive), initial,
-                           range_text(directive), directive.doc);
-      }
-    }
-  }
-  return out;
+    return out;
 }
 
 std::string annotated_config() {
-  std::string out =
-      "# Every directive of Weir with its default; those without a default stand in comments, as examples.\n"
-      "# The same as tables: doc/configuration.md. Check a file with `weir -t -c FILE`.\n\n";
-  append_block(out, kGlobalContext, 0);
-  return out;
+    std::string out =
+        "# Every directive of Weir with its default; those without a default stand in comments, as "
+        "examples.\n"
+        "# The same as tables: doc/configuration.md. Check a file with `weir -t -c FILE`.\n\n";
+    append_block(out, kGlobalContext, 0);
+    return out;
 }
 
 }  // namespace weir::app

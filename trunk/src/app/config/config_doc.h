@@ -1,4 +1,5 @@
-// Documentation made from the table of directives: what doc/configuration.md and conf/full.conf hold.
+// Documentation made from the table of directives: what doc/configuration.md and conf/full.conf
+// hold.
 #pragma once
 
 #include <string>

@@ -18,14 +18,14 @@ constexpr uint64_t kMinute = 60 * kSecond;
 constexpr uint64_t kHour = 60 * kMinute;
 
 Millis millis(const Value& value) {
-  return Millis(static_cast<Millis::rep>(value.number));
+    return Millis(static_cast<Millis::rep>(value.number));
 }
 
 void add_listeners(std::vector<ListenAddress>& list, const Target& target, const Value& value) {
-  if (target.first) {
-    list.clear();
-  }
-  list.insert(list.end(), value.addresses.begin(), value.addresses.end());
+    if (target.first) {
+        list.clear();
+    }
+    list.insert(list.end(), value.addresses.begin(), value.addresses.end());
 }
 
 const Directive kDirectives[] = {
@@ -40,31 +40,38 @@ const Directive kDirectives[] = {
      .default_text = "10000",
      .min = 1,
      .max = 1000000,
-     .doc = "Connections at the same time, of all kinds; one more is closed at once and counted. The limit of file "
+     .doc = "Connections at the same time, of all kinds; one more is closed at once and counted. "
+            "The limit of file "
             "descriptors is raised to fit.",
-     .apply = [](const Target& t, const Value& v) { t.config.max_connections = static_cast<uint32_t>(v.number); }},
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.max_connections = static_cast<uint32_t>(v.number); }},
     {.name = "chunk_size",
      .type = ValueType::kCount,
      .default_text = "60000",
      .min = 128,
      .max = 16777215,
-     .doc = "Bytes per RTMP chunk that the server sends. Large chunks cost less; the peer chooses its own for what "
+     .doc = "Bytes per RTMP chunk that the server sends. Large chunks cost less; the peer chooses "
+            "its own for what "
             "it sends.",
-     .apply = [](const Target& t, const Value& v) { t.config.chunk_size = static_cast<uint32_t>(v.number); }},
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.chunk_size = static_cast<uint32_t>(v.number); }},
     {.name = "worker_threads",
      .type = ValueType::kCount,
      .default_text = "2",
      .min = 1,
      .max = 64,
      .reloadable = false,
-     .doc = "Threads for work that may block (disk, names); media needs one thread of its own besides.",
-     .apply = [](const Target& t, const Value& v) { t.config.worker_threads = static_cast<uint32_t>(v.number); }},
+     .doc = "Threads for work that may block (disk, names); media needs one thread of its own "
+            "besides.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.worker_threads = static_cast<uint32_t>(v.number); }},
     {.name = "log_level",
      .type = ValueType::kChoice,
      .default_text = "info",
      .choices = "debug|info|warn|error",
      .doc = "Lines below this level are not written.",
-     .apply = [](const Target& t, const Value& v) { t.config.log_level = static_cast<log::Level>(v.number); }},
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.log_level = static_cast<log::Level>(v.number); }},
     {.name = "pid",
      .type = ValueType::kPath,
      .reloadable = false,
@@ -77,7 +84,8 @@ const Directive kDirectives[] = {
      .min = kSecond,
      .max = 5 * kMinute,
      .unit = kSecond,
-     .doc = "Time from accepting a connection to the end of its handshake; for HTTP, to the end of the request's "
+     .doc = "Time from accepting a connection to the end of its handshake; for HTTP, to the end of "
+            "the request's "
             "header.",
      .apply = [](const Target& t, const Value& v) { t.config.handshake_timeout = millis(v); }},
 
@@ -89,14 +97,16 @@ const Directive kDirectives[] = {
      .type = ValueType::kFlag,
      .default_text = "on",
      .doc = "Whether there is an HTTP server for media and pages.",
-     .apply = [](const Target& t, const Value& v) { t.config.http_server.enabled = v.number != 0; }},
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.http_server.enabled = v.number != 0; }},
     {.name = "listen",
      .contexts = kHttpServerContext,
      .type = ValueType::kListen,
      .default_text = "8080",
      .repeatable = true,
      .doc = "Addresses for media and pages.",
-     .apply = [](const Target& t, const Value& v) { add_listeners(t.config.http_server.listen, t, v); }},
+     .apply = [](const Target& t,
+                 const Value& v) { add_listeners(t.config.http_server.listen, t, v); }},
     {.name = "dir",
      .contexts = kHttpServerContext,
      .type = ValueType::kPath,
@@ -106,7 +116,8 @@ const Directive kDirectives[] = {
 
     {.name = "http_api",
      .opens = kHttpApiContext,
-     .doc = "HTTP API and /metrics. Whoever reaches it can end any stream, so it listens on loopback."},
+     .doc = "HTTP API and /metrics. Whoever reaches it can end any stream, so it listens on "
+            "loopback."},
     {.name = "enabled",
      .contexts = kHttpApiContext,
      .type = ValueType::kFlag,
@@ -119,29 +130,33 @@ const Directive kDirectives[] = {
      .default_text = "127.0.0.1:1985",
      .repeatable = true,
      .doc = "Addresses for the API and /metrics.",
-     .apply = [](const Target& t, const Value& v) { add_listeners(t.config.http_api.listen, t, v); }},
+     .apply = [](const Target& t,
+                 const Value& v) { add_listeners(t.config.http_api.listen, t, v); }},
 
     {.name = "vhost",
      .type = ValueType::kVhost,
      .opens = kVhostContext,
      .repeatable = true,
-     .doc = "Settings of one virtual host: the name a client asks for, as host or as ?vhost=NAME. __defaultVhost__ "
+     .doc = "Settings of one virtual host: the name a client asks for, as host or as ?vhost=NAME. "
+            "__defaultVhost__ "
             "serves every name without a section of its own."},
     {.name = "enabled",
      .contexts = kVhostContext,
      .type = ValueType::kFlag,
      .default_text = "on",
-     .doc = "off refuses every client of this vhost; for __defaultVhost__ that means every name without a section.",
+     .doc = "off refuses every client of this vhost; for __defaultVhost__ that means every name "
+            "without a section.",
      .apply = [](const Target& t, const Value& v) { t.vhost.enabled = v.number != 0; }},
     {.name = "publish_conflict",
      .contexts = kGlobalContext | kVhostContext,
      .type = ValueType::kChoice,
      .default_text = "refuse",
      .choices = "refuse|takeover",
-     .doc = "A second publisher of a live name is refused, or takes over and the first one is closed.",
+     .doc =
+         "A second publisher of a live name is refused, or takes over and the first one is closed.",
      .apply =
          [](const Target& t, const Value& v) {
-           t.vhost.publish_conflict = static_cast<PublishConflict>(v.number);
+             t.vhost.publish_conflict = static_cast<PublishConflict>(v.number);
          }},
     {.name = "write_stall_timeout",
      .contexts = kGlobalContext | kVhostContext,
@@ -159,17 +174,22 @@ const Directive kDirectives[] = {
      .min = 16 * kKilo,
      .max = 64 * kMega,
      .special = "0",
-     .doc = "Bytes that the kernel may hold for one client (SO_SNDBUF). A stalled player then costs at most twice "
-            "this, which is how the kernel counts, and not the 4 MB and more that it grows to otherwise; 512k "
-            "carries 20 Mbit/s over a path of 200 ms. net.core.wmem_max (208k unless raised) is the upper bound. 0 "
+     .doc = "Bytes that the kernel may hold for one client (SO_SNDBUF). A stalled player then "
+            "costs at most twice "
+            "this, which is how the kernel counts, and not the 4 MB and more that it grows to "
+            "otherwise; 512k "
+            "carries 20 Mbit/s over a path of 200 ms. net.core.wmem_max (208k unless raised) is "
+            "the upper bound. 0 "
             "leaves the size to the kernel.",
      .apply = [](const Target& t, const Value& v) { t.vhost.send_buffer = v.number; }},
 
     {.name = "security",
      .contexts = kGlobalContext | kVhostContext,
      .opens = kSecurityContext,
-     .doc = "Who may publish and play. The first rule that matches decides; when none does, publishing is allowed "
-            "from loopback only and playing from everywhere. In a vhost it replaces the one of the top level.",
+     .doc = "Who may publish and play. The first rule that matches decides; when none does, "
+            "publishing is allowed "
+            "from loopback only and playing from everywhere. In a vhost it replaces the one of the "
+            "top level.",
      .apply = [](const Target& t, const Value&) { t.vhost.security = {}; }},
     {.name = "allow",
      .contexts = kSecurityContext,
@@ -198,12 +218,14 @@ const Directive kDirectives[] = {
      .max = 5 * kSecond,
      .unit = 1,
      .special = "auto",
-     .doc = "Merge window of writes: a player is written to when this has passed since its last write. A longer one "
-            "costs less processor time and adds as much latency. auto is 0 on an idle machine and grows to 100ms as "
+     .doc = "Merge window of writes: a player is written to when this has passed since its last "
+            "write. A longer one "
+            "costs less processor time and adds as much latency. auto is 0 on an idle machine and "
+            "grows to 100ms as "
             "it fills.",
      .apply =
          [](const Target& t, const Value& v) {
-           t.vhost.play.mw_latency = v.special ? std::nullopt : std::optional(millis(v));
+             t.vhost.play.mw_latency = v.special ? std::nullopt : std::optional(millis(v));
          }},
     {.name = "gop_cache_max_size",
      .contexts = kPlayContext,
@@ -211,7 +233,8 @@ const Directive kDirectives[] = {
      .default_text = "32m",
      .min = 64 * kKilo,
      .max = kGiga,
-     .doc = "Bytes kept from the latest key frame on, per stream, so that a new player starts at once. Beyond that, "
+     .doc = "Bytes kept from the latest key frame on, per stream, so that a new player starts at "
+            "once. Beyond that, "
             "new players wait for the next key frame.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.gop_cache_max_size = v.number; }},
     {.name = "queue_length",
@@ -238,7 +261,8 @@ const Directive kDirectives[] = {
      .min = 0,
      .max = kHour,
      .unit = kSecond,
-     .doc = "How long a player waits for a stream that is not live, or for the next publisher of one that ended. 0: "
+     .doc = "How long a player waits for a stream that is not live, or for the next publisher of "
+            "one that ended. 0: "
             "not at all.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.wait_publisher = millis(v); }},
 
@@ -254,7 +278,8 @@ const Directive kDirectives[] = {
      .max = 10 * kMinute,
      .unit = 1,
      .doc = "A publisher that sends no media for this long after its publish command is closed.",
-     .apply = [](const Target& t, const Value& v) { t.vhost.publish.firstpkt_timeout = millis(v); }},
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.publish.firstpkt_timeout = millis(v); }},
     {.name = "normal_timeout",
      .contexts = kPublishContext,
      .type = ValueType::kDuration,
@@ -267,98 +292,100 @@ const Directive kDirectives[] = {
 };
 
 struct UnitName {
-  uint64_t factor;
-  std::string_view name;
+    uint64_t factor;
+    std::string_view name;
 };
 
 // The largest unit that divides the number.
 std::string with_unit(uint64_t number, std::span<const UnitName> units) {
-  for (const UnitName& unit : units) {
-    if (number != 0 && number % unit.factor == 0) {
-      return fmt::format("{}{}", number / unit.factor, unit.name);
+    for (const UnitName& unit : units) {
+        if (number != 0 && number % unit.factor == 0) {
+            return fmt::format("{}{}", number / unit.factor, unit.name);
+        }
     }
-  }
-  return fmt::format("{}", number);
+    return fmt::format("{}", number);
 }
 
 // "a, b or c".
 std::string either(std::string_view choices) {
-  std::vector<std::string_view> names = split(choices, '|');
-  std::string text;
-  for (size_t i = 0; i < names.size(); i++) {
-    text += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
-    text += names[i];
-  }
-  return text;
+    std::vector<std::string_view> names = split(choices, '|');
+    std::string text;
+    for (size_t i = 0; i < names.size(); i++) {
+        text += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+        text += names[i];
+    }
+    return text;
 }
 
 }  // namespace
 
 std::string_view to_string(Context context) {
-  switch (context) {
-    case kGlobalContext: return "the top level";
-    case kHttpServerContext: return "http_server";
-    case kHttpApiContext: return "http_api";
-    case kVhostContext: return "vhost";
-    case kSecurityContext: return "security";
-    case kPlayContext: return "play";
-    case kPublishContext: return "publish";
-  }
-  return {};
+    switch (context) {
+        case kGlobalContext: return "the top level";
+        case kHttpServerContext: return "http_server";
+        case kHttpApiContext: return "http_api";
+        case kVhostContext: return "vhost";
+        case kSecurityContext: return "security";
+        case kPlayContext: return "play";
+        case kPublishContext: return "publish";
+    }
+    return {};
 }
 
 std::span<const Directive> directives() {
-  return kDirectives;
+    return kDirectives;
 }
 
 const Directive* find_directive(std::string_view name, Context context) {
-  for (const Directive& directive : kDirectives) {
-    if (directive.name == name && (directive.contexts & context) != 0) {
-      return &directive;
+    for (const Directive& directive : kDirectives) {
+        if (directive.name == name && (directive.contexts & context) != 0) {
+            return &directive;
+        }
     }
-  }
-  return nullptr;
+    return nullptr;
 }
 
 bool is_directive_name(std::string_view name) {
-  for (const Directive& directive : kDirectives) {
-    if (directive.name == name) {
-      return true;
+    for (const Directive& directive : kDirectives) {
+        if (directive.name == name) {
+            return true;
+        }
     }
-  }
-  return false;
+    return false;
 }
 
 std::string size_text(uint64_t bytes) {
-  static constexpr UnitName kUnits[] = {{kGiga, "g"}, {kMega, "m"}, {kKilo, "k"}};
-  return with_unit(bytes, kUnits);
+    static constexpr UnitName kUnits[] = {{kGiga, "g"}, {kMega, "m"}, {kKilo, "k"}};
+    return with_unit(bytes, kUnits);
 }
 
 std::string duration_text(uint64_t milliseconds) {
-  static constexpr UnitName kUnits[] = {{kHour, "h"}, {kMinute, "m"}, {kSecond, "s"}, {1, "ms"}};
-  return with_unit(milliseconds, kUnits);
+    static constexpr UnitName kUnits[] = {{kHour, "h"}, {kMinute, "m"}, {kSecond, "s"}, {1, "ms"}};
+    return with_unit(milliseconds, kUnits);
 }
 
 std::string expectation(const Directive& directive) {
-  std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
-  switch (directive.type) {
-    case ValueType::kBlock: return "'{'";
-    case ValueType::kVhost: return "the name of one virtual host";
-    case ValueType::kFlag: return "on or off";
-    case ValueType::kCount: return fmt::format("{}a number from {} to {}", special, directive.min, directive.max);
-    case ValueType::kSize:
-      return fmt::format("{}a size from {} to {} (bytes, or with k, m or g)", special, size_text(directive.min),
-                         size_text(directive.max));
-    case ValueType::kDuration:
-      return fmt::format("{}a duration from {} to {} (with ms, s, m or h; a bare number counts {})", special,
-                         duration_text(directive.min), duration_text(directive.max),
-                         directive.unit == 1 ? "milliseconds" : "seconds");
-    case ValueType::kChoice: return either(directive.choices);
-    case ValueType::kPath: return "a path";
-    case ValueType::kListen: return "PORT, ADDRESS:PORT or [IPV6-ADDRESS]:PORT";
-    case ValueType::kAccess: return "publish or play, and an address, ADDRESS/BITS or all";
-  }
-  return {};
+    std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
+    switch (directive.type) {
+        case ValueType::kBlock: return "'{'";
+        case ValueType::kVhost: return "the name of one virtual host";
+        case ValueType::kFlag: return "on or off";
+        case ValueType::kCount:
+            return fmt::format("{}a number from {} to {}", special, directive.min, directive.max);
+        case ValueType::kSize:
+            return fmt::format("{}a size from {} to {} (bytes, or with k, m or g)", special,
+                               size_text(directive.min), size_text(directive.max));
+        case ValueType::kDuration:
+            return fmt::format(
+                "{}a duration from {} to {} (with ms, s, m or h; a bare number counts {})", special,
+                duration_text(directive.min), duration_text(directive.max),
+                directive.unit == 1 ? "milliseconds" : "seconds");
+        case ValueType::kChoice: return either(directive.choices);
+        case ValueType::kPath: return "a path";
+        case ValueType::kListen: return "PORT, ADDRESS:PORT or [IPV6-ADDRESS]:PORT";
+        case ValueType::kAccess: return "publish or play, and an address, ADDRESS/BITS or all";
+    }
+    return {};
 }
 
 }  // namespace weir::app

@@ -15,195 +15,204 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kShownTextLimit = 40;
 
 bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 bool is_control(char c) {
-  auto byte = static_cast<unsigned char>(c);
-  return (byte < 0x20 && !is_blank(c)) || byte == 0x7f;
+    auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && !is_blank(c)) || byte == 0x7f;
 }
 
 bool ends_word(char c) {
-  return is_blank(c) || c == ';' || c == '{' || c == '}';
+    return is_blank(c) || c == ';' || c == '{' || c == '}';
 }
 
 bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // RFC 3629 §3: 10xxxxxx
+    return (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // RFC 3629 §3: 10xxxxxx
 }
 
 }  // namespace
 
 std::string Diagnostic::to_string() const {
-  if (line == 0) {
-    return file.empty() ? message : fmt::format("{}: {}", file, message);
-  }
-  return fmt::format("{}:{}:{}: {}", file.empty() ? "(text)" : file, line, column, message);
+    if (line == 0) {
+        return file.empty() ? message : fmt::format("{}: {}", file, message);
+    }
+    return fmt::format("{}:{}:{}: {}", file.empty() ? "(text)" : file, line, column, message);
 }
 
 std::string to_string(const std::vector<Diagnostic>& diagnostics) {
-  std::string text;
-  for (const Diagnostic& diagnostic : diagnostics) {
-    text += diagnostic.to_string();
-    text += '\n';
-  }
-  return text;
+    std::string text;
+    for (const Diagnostic& diagnostic : diagnostics) {
+        text += diagnostic.to_string();
+        text += '\n';
+    }
+    return text;
 }
 
 void DiagnosticSink::report(Position at, std::string message) {
-  if (diagnostics_.size() >= kMaxDiagnostics - 1) {
-    left_out_++;
-    return;
-  }
-  diagnostics_.push_back({file_, at.line, at.column, std::move(message)});
+    if (diagnostics_.size() >= kMaxDiagnostics - 1) {
+        left_out_++;
+        return;
+    }
+    diagnostics_.push_back({file_, at.line, at.column, std::move(message)});
 }
 
 std::vector<Diagnostic> DiagnosticSink::take() {
-  std::stable_sort(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return a.line != b.line ? a.line < b.line : a.column < b.column;
-  });
-  if (left_out_ > 0) {
-    diagnostics_.push_back({file_, 0, 0, fmt::format("{} more errors are not listed", left_out_)});
-  }
-  return std::move(diagnostics_);
+    std::stable_sort(diagnostics_.begin(), diagnostics_.end(),
+                     [](const Diagnostic& a, const Diagnostic& b) {
+                         return a.line != b.line ? a.line < b.line : a.column < b.column;
+                     });
+    if (left_out_ > 0) {
+        diagnostics_.push_back(
+            {file_, 0, 0, fmt::format("{} more errors are not listed", left_out_)});
+    }
+    return std::move(diagnostics_);
 }
 
 std::string Token::shown() const {
-  switch (kind) {
-    case TokenKind::kWord: return fmt::format("'{}'", log::escaped(text, kShownTextLimit));
-    case TokenKind::kOpen: return "'{'";
-    case TokenKind::kClose: return "'}'";
-    case TokenKind::kSemicolon: return "';'";
-    case TokenKind::kEnd: return "the end of the file";
-  }
-  return {};
+    switch (kind) {
+        case TokenKind::kWord: return fmt::format("'{}'", log::escaped(text, kShownTextLimit));
+        case TokenKind::kOpen: return "'{'";
+        case TokenKind::kClose: return "'}'";
+        case TokenKind::kSemicolon: return "';'";
+        case TokenKind::kEnd: return "the end of the file";
+    }
+    return {};
 }
 
 LexerView::LexerView(std::string_view text, DiagnosticSink& sink) : text_(text), sink_(sink) {
-  if (text_.starts_with(kByteOrderMark)) {
-    text_.remove_prefix(kByteOrderMark.size());
-  }
+    if (text_.starts_with(kByteOrderMark)) {
+        text_.remove_prefix(kByteOrderMark.size());
+    }
 }
 
 char LexerView::take() {
-  char c = text_[at_++];
-  if (c == '\n') {
-    position_.line++;
-    position_.column = 1;
-  } else if (at_ >= text_.size() || !continues_character(text_[at_])) {
-    position_.column++;
-  }
-  return c;
+    char c = text_[at_++];
+    if (c == '\n') {
+        position_.line++;
+        position_.column = 1;
+    } else if (at_ >= text_.size() || !continues_character(text_[at_])) {
+        position_.column++;
+    }
+    return c;
 }
 
 void LexerView::skip_blanks() {
-  while (!at_end()) {
-    if (is_blank(peek())) {
-      take();
-    } else if (peek() == '#') {
-      while (!at_end() && peek() != '\n') {
-        take();
-      }
-    } else {
-      return;
+    while (!at_end()) {
+        if (is_blank(peek())) {
+            take();
+        } else if (peek() == '#') {
+            while (!at_end() && peek() != '\n') {
+                take();
+            }
+        } else {
+            return;
+        }
     }
-  }
 }
 
 void LexerView::append(Token& token, char c) {
-  if (token.text.size() <= kMaxConfigToken) {
-    token.text.push_back(c);  // one byte more than allowed tells that it was too long
-  }
+    if (token.text.size() <= kMaxConfigToken) {
+        token.text.push_back(c);  // one byte more than allowed tells that it was too long
+    }
 }
 
 void LexerView::read_quoted(Token& token) {
-  token.quoted = true;
-  char quote = take();
-  size_t mark = 0;  // the first ';' inside
-  Position mark_position;
-  size_t mark_size = 0;
-  while (!at_end() && peek() != '\n') {
-    Position at = position_;
-    if (peek() == ';' && mark == 0) {
-      mark = at_;
-      mark_position = position_;
-      mark_size = token.text.size();
+    token.quoted = true;
+    char quote = take();
+    size_t mark = 0;  // the first ';' inside
+    Position mark_position;
+    size_t mark_size = 0;
+    while (!at_end() && peek() != '\n') {
+        Position at = position_;
+        if (peek() == ';' && mark == 0) {
+            mark = at_;
+            mark_position = position_;
+            mark_size = token.text.size();
+        }
+        char c = take();
+        if (c == quote) {
+            if (!at_end() && !ends_word(peek())) {
+                sink_.report(
+                    position_,
+                    fmt::format("found '{}' right behind a closing quote, expected a space or ';'",
+                                log::escaped(text_.substr(at_, 1))));
+            }
+            return;
+        }
+        if (c == '\\' && !at_end() && peek() != '\n') {
+            char escape = take();
+            switch (escape) {
+                case 'n': c = '\n'; break;
+                case 't': c = '\t'; break;
+                case 'r': c = '\r'; break;
+                case '\\':
+                case '"':
+                case '\'': c = escape; break;
+                default:
+                    sink_.report(
+                        at,
+                        fmt::format(
+                            "found the escape '\\{}', expected one of \\n \\t \\r \\\\ \\\" \\'",
+                            is_control(escape) || is_blank(escape) ? ' ' : escape));
+                    break;
+            }
+        } else if (is_control(c)) {
+            sink_.report(at, fmt::format("found control character 0x{:02x} in a quoted text",
+                                         static_cast<unsigned>(c)));
+        }
+        append(token, c);
     }
-    char c = take();
-    if (c == quote) {
-      if (!at_end() && !ends_word(peek())) {
-        sink_.report(position_, fmt::format("found '{}' right behind a closing quote, expected a space or ';'",
-                                            log::escaped(text_.substr(at_, 1))));
-      }
-      return;
+    sink_.report(token.at, fmt::format("found no closing {} before the end of the line", quote));
+    token.broken = true;
+    if (mark != 0) {  // most likely the end of the statement: read on from there
+        at_ = mark;
+        position_ = mark_position;
+        token.text.resize(mark_size);
     }
-    if (c == '\\' && !at_end() && peek() != '\n') {
-      char escape = take();
-      switch (escape) {
-        case 'n': c = '\n'; break;
-        case 't': c = '\t'; break;
-        case 'r': c = '\r'; break;
-        case '\\':
-        case '"':
-        case '\'': c = escape; break;
-        default:
-          sink_.report(at, fmt::format("found the escape '\\{}', expected one of \\n \\t \\r \\\\ \\\" \\'",
-                                       is_control(escape) || is_blank(escape) ? ' ' : escape));
-          break;
-      }
-    } else if (is_control(c)) {
-      sink_.report(at, fmt::format("found control character 0x{:02x} in a quoted text", static_cast<unsigned>(c)));
-    }
-    append(token, c);
-  }
-  sink_.report(token.at, fmt::format("found no closing {} before the end of the line", quote));
-  token.broken = true;
-  if (mark != 0) {  // most likely the end of the statement: read on from there
-    at_ = mark;
-    position_ = mark_position;
-    token.text.resize(mark_size);
-  }
 }
 
 void LexerView::read_word(Token& token) {
-  while (!at_end() && !ends_word(peek())) {
-    Position at = position_;
-    char c = take();
-    if (is_control(c)) {
-      sink_.report(at, fmt::format("found control character 0x{:02x}, expected text", static_cast<unsigned>(c)));
-    } else if (c == '"' || c == '\'') {
-      sink_.report(at, fmt::format("found {} inside a word; quote the whole value", c));
+    while (!at_end() && !ends_word(peek())) {
+        Position at = position_;
+        char c = take();
+        if (is_control(c)) {
+            sink_.report(at, fmt::format("found control character 0x{:02x}, expected text",
+                                         static_cast<unsigned>(c)));
+        } else if (c == '"' || c == '\'') {
+            sink_.report(at, fmt::format("found {} inside a word; quote the whole value", c));
+        }
+        append(token, c);
     }
-    append(token, c);
-  }
 }
 
 Token LexerView::next() {
-  skip_blanks();
-  Token token;
-  token.at = position_;
-  token.end = position_;
-  if (at_end()) {
+    skip_blanks();
+    Token token;
+    token.at = position_;
+    token.end = position_;
+    if (at_end()) {
+        return token;
+    }
+    switch (peek()) {
+        case '{': token.kind = TokenKind::kOpen; break;
+        case '}': token.kind = TokenKind::kClose; break;
+        case ';': token.kind = TokenKind::kSemicolon; break;
+        default: token.kind = TokenKind::kWord; break;
+    }
+    if (token.kind != TokenKind::kWord) {
+        take();
+    } else if (peek() == '"' || peek() == '\'') {
+        read_quoted(token);
+    } else {
+        read_word(token);
+    }
+    token.end = position_;
+    if (token.text.size() > kMaxConfigToken) {
+        sink_.report(token.at, fmt::format("found a text of more than {} bytes", kMaxConfigToken));
+        token.text.resize(kMaxConfigToken);
+    }
     return token;
-  }
-  switch (peek()) {
-    case '{': token.kind = TokenKind::kOpen; break;
-    case '}': token.kind = TokenKind::kClose; break;
-    case ';': token.kind = TokenKind::kSemicolon; break;
-    default: token.kind = TokenKind::kWord; break;
-  }
-  if (token.kind != TokenKind::kWord) {
-    take();
-  } else if (peek() == '"' || peek() == '\'') {
-    read_quoted(token);
-  } else {
-    read_word(token);
-  }
-  token.end = position_;
-  if (token.text.size() > kMaxConfigToken) {
-    sink_.report(token.at, fmt::format("found a text of more than {} bytes", kMaxConfigToken));
-    token.text.resize(kMaxConfigToken);
-  }
-  return token;
 }
 
 }  // namespace weir::app

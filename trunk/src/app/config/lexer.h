@@ -1,8 +1,10 @@
 // Words of a configuration: names and values, quoted or not, and the three marks { } ;
 //
-// '#' starts a comment at the beginning of a word only, so a value may hold one. Quotes are "..." or '...'; inside them
-// \" \' \\ \n \t \r are escapes, and they end on the line where they began: a forgotten quote then costs one value, not
-// the rest of the file. Mistakes become diagnostics and the lexer goes on behind them.
+// '#' starts a comment at the beginning of a word only, so a value may hold one. Quotes are "..."
+// or '...'; inside them
+// \" \' \\ \n \t \r are escapes, and they end on the line where they began: a forgotten quote then
+// costs one value, not the rest of the file. Mistakes become diagnostics and the lexer goes on
+// behind them.
 #pragma once
 
 #include <cstdint>
@@ -17,67 +19,67 @@ namespace weir::app {
 inline constexpr size_t kMaxConfigToken = 4096;
 
 struct Position {
-  uint32_t line = 1;
-  uint32_t column = 1;  // in characters
+    uint32_t line = 1;
+    uint32_t column = 1;  // in characters
 
-  bool operator==(const Position&) const = default;
+    bool operator==(const Position&) const = default;
 };
 
 enum class TokenKind : uint8_t { kWord, kOpen, kClose, kSemicolon, kEnd };
 
 struct Token {
-  TokenKind kind = TokenKind::kEnd;
-  bool quoted = false;
-  bool broken = false;  // its closing quote is missing; that is reported
-  Position at;   // of its first character
-  Position end;  // behind its last character
-  std::string text;
+    TokenKind kind = TokenKind::kEnd;
+    bool quoted = false;
+    bool broken = false;  // its closing quote is missing; that is reported
+    Position at;          // of its first character
+    Position end;         // behind its last character
+    std::string text;
 
-  // For messages: 'chunk_size', "a b", '}' or the end of the file.
-  std::string shown() const;
+    // For messages: 'chunk_size', "a b", '}' or the end of the file.
+    std::string shown() const;
 };
 
 // Collects diagnostics of one file, up to kMaxDiagnostics.
 class DiagnosticSink {
- public:
-  explicit DiagnosticSink(std::string_view file) : file_(file) {}
+  public:
+    explicit DiagnosticSink(std::string_view file) : file_(file) {}
 
-  void report(Position at, std::string message);
+    void report(Position at, std::string message);
 
-  // In the order of the file, with a last line that counts what was left out.
-  std::vector<Diagnostic> take();
+    // In the order of the file, with a last line that counts what was left out.
+    std::vector<Diagnostic> take();
 
-  bool empty() const { return diagnostics_.empty(); }
+    bool empty() const { return diagnostics_.empty(); }
 
- private:
-  std::string file_;
-  std::vector<Diagnostic> diagnostics_;
-  size_t left_out_ = 0;
+  private:
+    std::string file_;
+    std::vector<Diagnostic> diagnostics_;
+    size_t left_out_ = 0;
 };
 
 class LexerView {
- public:
-  // The text and the sink must outlive the lexer.
-  LexerView(std::string_view text, DiagnosticSink& sink);
+  public:
+    // The text and the sink must outlive the lexer.
+    LexerView(std::string_view text, DiagnosticSink& sink);
 
-  // kEnd at the end, again and again.
-  Token next();
+    // kEnd at the end, again and again.
+    Token next();
 
- private:
-  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  private:
+    char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
-  bool at_end() const { return at_ >= text_.size(); }
+    bool at_end() const { return at_ >= text_.size(); }
 
-  char take();
-  void skip_blanks();
-  void read_quoted(Token& token);
-  void read_word(Token& token);
-  void append(Token& token, char c);
+    char take();
+    void skip_blanks();
+    void read_quoted(Token& token);
+    void read_word(Token& token);
+    void append(Token& token, char c);
 
-  std::string_view text_;
-  DiagnosticSink& sink_;
-  size_t at_ = 0;
-  Position position_;
+    std::string_view text_;
+    DiagnosticSink& sink_;
+    size_t at_ = 0;
+    Position position_;
 };
 
 }  // namespace weir::app

@@ -3,7 +3,8 @@
 //   file      = { statement }
 //   statement = name { value } ( ";" | "{" { statement } "}" )
 //
-// A mistake is reported and parsing goes on at the next statement, so that one reading shows them all.
+// A mistake is reported and parsing goes on at the next statement, so that one reading shows them
+// all.
 #pragma once
 
 #include <string>
@@ -20,18 +21,23 @@ inline constexpr size_t kMaxConfigStatements = 10000;  // in the whole file
 inline constexpr size_t kMaxConfigArguments = 64;      // of one statement
 
 struct Statement {
-  Token name;
-  std::vector<Token> arguments;
-  bool has_block = false;
-  bool broken = false;  // something about it was reported already: what it holds may be incomplete
-  std::vector<Statement> block;
-  Position end;  // of its ';' or '{', or where one was missing
+    Token name;
+    std::vector<Token> arguments;
+    bool has_block = false;
+    bool broken =
+        false;  // something about it was reported already: what it holds may be incomplete
+    std::vector<Statement> block;
+    Position end;  // of its ';' or '{', or where one was missing
 };
 
-// Tells names of directives from values; it is how a forgotten ';' at the end of a line is recognised.
+// Tells names of directives from values; it is how a forgotten ';' at the end of a line is
+// recognised.
 using IsDirectiveName = bool (*)(std::string_view name);
 
-// At most kMaxConfigBytes of text (the caller reports more). Never nests deeper than kMaxConfigDepth.
-std::vector<Statement> parse_statements(std::string_view text, IsDirectiveName is_name, DiagnosticSink& sink);
+// At most kMaxConfigBytes of text (the caller reports more). Never nests deeper than
+// kMaxConfigDepth.
+std::vector<Statement> parse_statements(std::string_view text,
+                                        IsDirectiveName is_name,
+                                        DiagnosticSink& sink);
 
 }  // namespace weir::app

@@ -12,8 +12,8 @@ namespace weir::app {
 
 // What the values of one file have in common.
 struct ValueScope {
-  std::string file;    // for ListenAddress::origin
-  std::string folder;  // for relative paths
+    std::string file;    // for ListenAddress::origin
+    std::string folder;  // for relative paths
 };
 
 // None after a mistake, which is then reported.
@@ -22,14 +22,16 @@ std::optional<Value> parse_value(const Directive& directive,
                                  const ValueScope& scope,
                                  DiagnosticSink& sink);
 
-// The default of a directive that has one; `origin` says so. Defaults are right by test, not by luck.
+// The default of a directive that has one; `origin` says so. Defaults are right by test, not by
+// luck.
 Value default_value(const Directive& directive, const ValueScope& scope);
 
-// "1935", ":1935", "*:1935", "127.0.0.1:1935", "localhost:1935", "[::1]:1935" in the form of ListenAddress::address.
+// "1935", ":1935", "*:1935", "127.0.0.1:1935", "localhost:1935", "[::1]:1935" in the form of
+// ListenAddress::address.
 std::optional<std::string> parse_listen(std::string_view text);
 
-// True when both cannot be listened on at once: the same port, and the same address or one that includes the other.
-// Both in the form of ListenAddress::address. Port 0 overlaps with nothing.
+// True when both cannot be listened on at once: the same port, and the same address or one that
+// includes the other. Both in the form of ListenAddress::address. Port 0 overlaps with nothing.
 bool listen_overlaps(std::string_view a, std::string_view b);
 
 }  // namespace weir::app

@@ -1,4 +1,5 @@
-// onMetaData (Adobe FLV 10.1 annex E.5): what a publisher says of its stream. Hints only: nothing is decoded by them.
+// onMetaData (Adobe FLV 10.1 annex E.5): what a publisher says of its stream. Hints only: nothing
+// is decoded by them.
 //
 // Peers: amf
 #pragma once
@@ -8,8 +9,8 @@
 
 namespace weir::flv {
 
-// `body` is that of a script tag or data message. What is missing or no number stays as it was made; a broken body gives
-// an empty description.
+// `body` is that of a script tag or data message. What is missing or no number stays as it was
+// made; a broken body gives an empty description.
 media::Description parse_metadata(ByteSpan body);
 
 }  // namespace weir::flv

@@ -38,251 +38,262 @@ constexpr uint8_t kSoundExHeader = 9;
 constexpr uint8_t kSoundAac = 10;
 
 constexpr uint32_t fourcc(std::string_view text) {
-  return static_cast<uint32_t>(static_cast<uint8_t>(text[0])) << 24 |
-         static_cast<uint32_t>(static_cast<uint8_t>(text[1])) << 16 |
-         static_cast<uint32_t>(static_cast<uint8_t>(text[2])) << 8 | static_cast<uint8_t>(text[3]);
+    return static_cast<uint32_t>(static_cast<uint8_t>(text[0])) << 24 |
+           static_cast<uint32_t>(static_cast<uint8_t>(text[1])) << 16 |
+           static_cast<uint32_t>(static_cast<uint8_t>(text[2])) << 8 |
+           static_cast<uint8_t>(text[3]);
 }
 
 Codec codec_of_fourcc(TrackKind kind, uint32_t code) {
-  struct Entry {
-    uint32_t code;
-    TrackKind kind;
-    Codec codec;
-  };
+    struct Entry {
+        uint32_t code;
+        TrackKind kind;
+        Codec codec;
+    };
 
-  static constexpr Entry kTable[] = {
-      {fourcc("avc1"), TrackKind::kVideo, Codec::kH264}, {fourcc("hvc1"), TrackKind::kVideo, Codec::kHevc},
-      {fourcc("av01"), TrackKind::kVideo, Codec::kAv1},  {fourcc("vp09"), TrackKind::kVideo, Codec::kVp9},
-      {fourcc("vp08"), TrackKind::kVideo, Codec::kVp8},  {fourcc("mp4a"), TrackKind::kAudio, Codec::kAac},
-      {fourcc("Opus"), TrackKind::kAudio, Codec::kOpus}, {fourcc("fLaC"), TrackKind::kAudio, Codec::kFlac},
-      {fourcc("ac-3"), TrackKind::kAudio, Codec::kAc3},  {fourcc("ec-3"), TrackKind::kAudio, Codec::kEac3},
-      {fourcc(".mp3"), TrackKind::kAudio, Codec::kMp3},
-  };
-  for (const Entry& entry : kTable) {
-    if (entry.code == code && entry.kind == kind) {
-      return entry.codec;
+    static constexpr Entry kTable[] = {
+        {fourcc("avc1"), TrackKind::kVideo, Codec::kH264},
+        {fourcc("hvc1"), TrackKind::kVideo, Codec::kHevc},
+        {fourcc("av01"), TrackKind::kVideo, Codec::kAv1},
+        {fourcc("vp09"), TrackKind::kVideo, Codec::kVp9},
+        {fourcc("vp08"), TrackKind::kVideo, Codec::kVp8},
+        {fourcc("mp4a"), TrackKind::kAudio, Codec::kAac},
+        {fourcc("Opus"), TrackKind::kAudio, Codec::kOpus},
+        {fourcc("fLaC"), TrackKind::kAudio, Codec::kFlac},
+        {fourcc("ac-3"), TrackKind::kAudio, Codec::kAc3},
+        {fourcc("ec-3"), TrackKind::kAudio, Codec::kEac3},
+        {fourcc(".mp3"), TrackKind::kAudio, Codec::kMp3},
+    };
+    for (const Entry& entry : kTable) {
+        if (entry.code == code && entry.kind == kind) {
+            return entry.codec;
+        }
     }
-  }
-  return kind == TrackKind::kVideo ? Codec::kOtherVideo : Codec::kOtherAudio;
+    return kind == TrackKind::kVideo ? Codec::kOtherVideo : Codec::kOtherAudio;
 }
 
 int32_t s24(ByteReader& reader) {
-  return static_cast<int32_t>(reader.u24() << 8) >> 8;
+    return static_cast<int32_t>(reader.u24() << 8) >> 8;
 }
 
 // Skips ModEx packets and gives the packet type behind them.
 uint8_t skip_mod_ex(ByteReader& reader, uint8_t packet_type) {
-  for (int i = 0; packet_type == kModEx && reader.ok(); i++) {
-    if (i == kMaxModEx) {
-      reader.fail();
-      break;
+    for (int i = 0; packet_type == kModEx && reader.ok(); i++) {
+        if (i == kMaxModEx) {
+            reader.fail();
+            break;
+        }
+        size_t size = size_t{reader.u8()} + 1;
+        if (size == 256) {
+            size = size_t{reader.u16()} + 1;
+        }
+        reader.skip(size);
+        packet_type = reader.u8() & 0x0F;  // the upper half is the kind of ModEx
     }
-    size_t size = size_t{reader.u8()} + 1;
-    if (size == 256) {
-      size = size_t{reader.u16()} + 1;
-    }
-    reader.skip(size);
-    packet_type = reader.u8() & 0x0F;  // the upper half is the kind of ModEx
-  }
-  return packet_type;
+    return packet_type;
 }
 
-// What follows the packet type: multitrack type, four-character code, track id and size. Gives the packet type of the
-// tracks.
+// What follows the packet type: multitrack type, four-character code, track id and size. Gives the
+// packet type of the tracks.
 uint8_t read_tracks(ByteReader& reader, uint8_t packet_type, bool multitrack, PacketInfo& info) {
-  if (!multitrack) {
-    info.codec = codec_of_fourcc(info.kind, reader.u32());
-    return packet_type;
-  }
-  info.multitrack = true;
-  const uint8_t both = reader.u8();
-  const uint8_t layout = both >> 4;
-  info.codec = codec_of_fourcc(info.kind, reader.u32());  // of all tracks, or (many codecs) of the first
-  info.track_id = reader.u8();
-  if (layout != kOneTrack) {
-    reader.skip(3);  // size of the first track
-  }
-  if (layout > kManyTracksManyCodecs) {
-    reader.fail();
-  }
-  return both & 0x0F;
+    if (!multitrack) {
+        info.codec = codec_of_fourcc(info.kind, reader.u32());
+        return packet_type;
+    }
+    info.multitrack = true;
+    const uint8_t both = reader.u8();
+    const uint8_t layout = both >> 4;
+    info.codec =
+        codec_of_fourcc(info.kind, reader.u32());  // of all tracks, or (many codecs) of the first
+    info.track_id = reader.u8();
+    if (layout != kOneTrack) {
+        reader.skip(3);  // size of the first track
+    }
+    if (layout > kManyTracksManyCodecs) {
+        reader.fail();
+    }
+    return both & 0x0F;
 }
 
 std::optional<PacketInfo> finish(ByteReader& reader, PacketInfo& info) {
-  if (!reader.ok() || reader.position() > UINT16_MAX) {
-    return std::nullopt;
-  }
-  info.payload_offset = static_cast<uint16_t>(reader.position());
-  return info;
+    if (!reader.ok() || reader.position() > UINT16_MAX) {
+        return std::nullopt;
+    }
+    info.payload_offset = static_cast<uint16_t>(reader.position());
+    return info;
 }
 
-std::optional<PacketInfo> parse_enhanced_video(ByteReader& reader, uint8_t frame_type, uint8_t packet_type) {
-  PacketInfo info;
-  info.kind = TrackKind::kVideo;
-  packet_type = skip_mod_ex(reader, packet_type);
-  if (frame_type == kCommandFrame && packet_type != kVideoMetadata) {
-    // One byte: start or end of seeking. No four-character code follows.
-    info.codec = Codec::kUnknown;
-    reader.u8();
+std::optional<PacketInfo> parse_enhanced_video(ByteReader& reader,
+                                               uint8_t frame_type,
+                                               uint8_t packet_type) {
+    PacketInfo info;
+    info.kind = TrackKind::kVideo;
+    packet_type = skip_mod_ex(reader, packet_type);
+    if (frame_type == kCommandFrame && packet_type != kVideoMetadata) {
+        // One byte: start or end of seeking. No four-character code follows.
+        info.codec = Codec::kUnknown;
+        reader.u8();
+        return finish(reader, info);
+    }
+    packet_type = read_tracks(reader, packet_type, packet_type == kVideoMultitrack, info);
+    info.config = packet_type == kSequenceStart || packet_type == kMpeg2TsSequenceStart;
+    info.end = packet_type == kSequenceEnd;
+    info.metadata = packet_type == kVideoMetadata;
+    const bool frames = !info.config && !info.end && !info.metadata;
+    info.key = frames && (frame_type == kKeyFrame || frame_type == kGeneratedKeyFrame);
+    if (packet_type == kCodedFrames && (info.codec == Codec::kH264 || info.codec == Codec::kHevc)) {
+        info.composition_ms = s24(reader);
+    }
     return finish(reader, info);
-  }
-  packet_type = read_tracks(reader, packet_type, packet_type == kVideoMultitrack, info);
-  info.config = packet_type == kSequenceStart || packet_type == kMpeg2TsSequenceStart;
-  info.end = packet_type == kSequenceEnd;
-  info.metadata = packet_type == kVideoMetadata;
-  const bool frames = !info.config && !info.end && !info.metadata;
-  info.key = frames && (frame_type == kKeyFrame || frame_type == kGeneratedKeyFrame);
-  if (packet_type == kCodedFrames && (info.codec == Codec::kH264 || info.codec == Codec::kHevc)) {
-    info.composition_ms = s24(reader);
-  }
-  return finish(reader, info);
 }
 
 Codec legacy_video_codec(uint8_t id) {
-  switch (id) {
-    case 7: return Codec::kH264;
-    // Deviation: not in the FLV specification, but what encoders before Enhanced RTMP agreed on.
-    case 12: return Codec::kHevc;
-    default: return Codec::kOtherVideo;
-  }
+    switch (id) {
+        case 7: return Codec::kH264;
+        // Deviation: not in the FLV specification, but what encoders before Enhanced RTMP agreed
+        // on.
+        case 12: return Codec::kHevc;
+        default: return Codec::kOtherVideo;
+    }
 }
 
 std::optional<PacketInfo> parse_video(ByteSpan body) {
-  ByteReader reader(body);
-  const uint8_t first = reader.u8();
-  const uint8_t frame_type = first >> 4 & 0x07;
-  if (first & 0x80) {
-    return parse_enhanced_video(reader, frame_type, first & 0x0F);
-  }
-  PacketInfo info;
-  info.kind = TrackKind::kVideo;
-  info.codec = legacy_video_codec(first & 0x0F);
-  const bool key = frame_type == kKeyFrame || frame_type == kGeneratedKeyFrame;
-  if (frame_type == kCommandFrame) {
-    info.codec = Codec::kUnknown;
-    reader.u8();
+    ByteReader reader(body);
+    const uint8_t first = reader.u8();
+    const uint8_t frame_type = first >> 4 & 0x07;
+    if (first & 0x80) {
+        return parse_enhanced_video(reader, frame_type, first & 0x0F);
+    }
+    PacketInfo info;
+    info.kind = TrackKind::kVideo;
+    info.codec = legacy_video_codec(first & 0x0F);
+    const bool key = frame_type == kKeyFrame || frame_type == kGeneratedKeyFrame;
+    if (frame_type == kCommandFrame) {
+        info.codec = Codec::kUnknown;
+        reader.u8();
+        return finish(reader, info);
+    }
+    if (info.codec == Codec::kOtherVideo) {
+        info.key = key;
+        return finish(reader, info);
+    }
+    const uint8_t packet_type = reader.u8();
+    info.config = packet_type == 0;
+    info.end = packet_type == 2;
+    info.key = key && packet_type == 1;
+    if (info.end && reader.remaining() < 3) {
+        // Some encoders leave the composition time of an end of sequence out.
+        reader.rest();
+    } else {
+        info.composition_ms = s24(reader);
+    }
+    if (info.config) {
+        info.composition_ms = 0;
+    }
     return finish(reader, info);
-  }
-  if (info.codec == Codec::kOtherVideo) {
-    info.key = key;
-    return finish(reader, info);
-  }
-  const uint8_t packet_type = reader.u8();
-  info.config = packet_type == 0;
-  info.end = packet_type == 2;
-  info.key = key && packet_type == 1;
-  if (info.end && reader.remaining() < 3) {
-    // Some encoders leave the composition time of an end of sequence out.
-    reader.rest();
-  } else {
-    info.composition_ms = s24(reader);
-  }
-  if (info.config) {
-    info.composition_ms = 0;
-  }
-  return finish(reader, info);
 }
 
 std::optional<PacketInfo> parse_enhanced_audio(ByteReader& reader, uint8_t packet_type) {
-  PacketInfo info;
-  info.kind = TrackKind::kAudio;
-  packet_type = skip_mod_ex(reader, packet_type);
-  packet_type = read_tracks(reader, packet_type, packet_type == kAudioMultitrack, info);
-  info.config = packet_type == kSequenceStart;
-  info.end = packet_type == kSequenceEnd;
-  info.metadata = packet_type == kAudioMultichannelConfig;
-  return finish(reader, info);
+    PacketInfo info;
+    info.kind = TrackKind::kAudio;
+    packet_type = skip_mod_ex(reader, packet_type);
+    packet_type = read_tracks(reader, packet_type, packet_type == kAudioMultitrack, info);
+    info.config = packet_type == kSequenceStart;
+    info.end = packet_type == kSequenceEnd;
+    info.metadata = packet_type == kAudioMultichannelConfig;
+    return finish(reader, info);
 }
 
 Codec legacy_audio_codec(uint8_t format) {
-  switch (format) {
-    case 0:
-    case 3: return Codec::kPcm;
-    case 2:
-    case 14: return Codec::kMp3;
-    case 7: return Codec::kG711A;
-    case 8: return Codec::kG711U;
-    case kSoundAac: return Codec::kAac;
-    case 11: return Codec::kSpeex;
-    default: return Codec::kOtherAudio;
-  }
+    switch (format) {
+        case 0:
+        case 3: return Codec::kPcm;
+        case 2:
+        case 14: return Codec::kMp3;
+        case 7: return Codec::kG711A;
+        case 8: return Codec::kG711U;
+        case kSoundAac: return Codec::kAac;
+        case 11: return Codec::kSpeex;
+        default: return Codec::kOtherAudio;
+    }
 }
 
 std::optional<PacketInfo> parse_audio(ByteSpan body) {
-  ByteReader reader(body);
-  const uint8_t first = reader.u8();
-  const uint8_t format = first >> 4;
-  if (format == kSoundExHeader) {
-    return parse_enhanced_audio(reader, first & 0x0F);
-  }
-  PacketInfo info;
-  info.kind = TrackKind::kAudio;
-  info.codec = legacy_audio_codec(format);
-  if (format == kSoundAac) {
-    info.config = reader.u8() == 0;
-  }
-  return finish(reader, info);
+    ByteReader reader(body);
+    const uint8_t first = reader.u8();
+    const uint8_t format = first >> 4;
+    if (format == kSoundExHeader) {
+        return parse_enhanced_audio(reader, first & 0x0F);
+    }
+    PacketInfo info;
+    info.kind = TrackKind::kAudio;
+    info.codec = legacy_audio_codec(format);
+    if (format == kSoundAac) {
+        info.config = reader.u8() == 0;
+    }
+    return finish(reader, info);
 }
 
 PacketInfo parse_data(ByteSpan body) {
-  static constexpr std::string_view kOnMetaData("\x02\x00\x0AonMetaData", 13);
-  PacketInfo info;
-  info.kind = TrackKind::kData;
-  info.metadata = as_text(body).starts_with(kOnMetaData);
-  return info;
+    static constexpr std::string_view kOnMetaData("\x02\x00\x0AonMetaData", 13);
+    PacketInfo info;
+    info.kind = TrackKind::kData;
+    info.metadata = as_text(body).starts_with(kOnMetaData);
+    return info;
 }
 
 }  // namespace
 
 uint8_t tag_type(TrackKind kind) {
-  switch (kind) {
-    case TrackKind::kAudio: return kAudioTag;
-    case TrackKind::kVideo: return kVideoTag;
-    case TrackKind::kData: break;
-  }
-  return kScriptTag;
+    switch (kind) {
+        case TrackKind::kAudio: return kAudioTag;
+        case TrackKind::kVideo: return kVideoTag;
+        case TrackKind::kData: break;
+    }
+    return kScriptTag;
 }
 
 std::optional<TrackKind> track_kind(uint8_t type) {
-  switch (type) {
-    case kAudioTag: return TrackKind::kAudio;
-    case kVideoTag: return TrackKind::kVideo;
-    case kScriptTag: return TrackKind::kData;
-    default: return std::nullopt;
-  }
+    switch (type) {
+        case kAudioTag: return TrackKind::kAudio;
+        case kVideoTag: return TrackKind::kVideo;
+        case kScriptTag: return TrackKind::kData;
+        default: return std::nullopt;
+    }
 }
 
 size_t write_file_header(bool has_audio, bool has_video, uint8_t* out) {
-  static constexpr uint8_t kTemplate[kFileHeaderSize] = {'F', 'L', 'V', 1, 0, 0, 0, 0, 9, 0, 0, 0, 0};
-  std::copy(std::begin(kTemplate), std::end(kTemplate), out);
-  out[4] = static_cast<uint8_t>((has_audio ? 4 : 0) | (has_video ? 1 : 0));
-  return kFileHeaderSize;
+    static constexpr uint8_t kTemplate[kFileHeaderSize] = {'F', 'L', 'V', 1, 0, 0, 0,
+                                                           0,   9,   0,   0, 0, 0};
+    std::copy(std::begin(kTemplate), std::end(kTemplate), out);
+    out[4] = static_cast<uint8_t>((has_audio ? 4 : 0) | (has_video ? 1 : 0));
+    return kFileHeaderSize;
 }
 
 size_t write_tag_header(uint8_t type, uint32_t timestamp, uint32_t body_size, uint8_t* out) {
-  out[0] = type;
-  store_u24(out + 1, body_size);
-  store_u24(out + 4, timestamp & 0xFFFFFF);
-  out[7] = static_cast<uint8_t>(timestamp >> 24);
-  store_u24(out + 8, 0);  // stream id, always 0
-  return kTagHeaderSize;
+    out[0] = type;
+    store_u24(out + 1, body_size);
+    store_u24(out + 4, timestamp & 0xFFFFFF);
+    out[7] = static_cast<uint8_t>(timestamp >> 24);
+    store_u24(out + 8, 0);  // stream id, always 0
+    return kTagHeaderSize;
 }
 
 size_t write_tag_trailer(uint32_t body_size, uint8_t* out) {
-  store_u32(out, body_size + static_cast<uint32_t>(kTagHeaderSize));
-  return kTagTrailerSize;
+    store_u32(out, body_size + static_cast<uint32_t>(kTagHeaderSize));
+    return kTagTrailerSize;
 }
 
 std::optional<PacketInfo> parse_tag_body(TrackKind kind, ByteSpan body) {
-  if (body.empty()) {
-    return std::nullopt;
-  }
-  switch (kind) {
-    case TrackKind::kAudio: return parse_audio(body);
-    case TrackKind::kVideo: return parse_video(body);
-    case TrackKind::kData: break;
-  }
-  return parse_data(body);
+    if (body.empty()) {
+        return std::nullopt;
+    }
+    switch (kind) {
+        case TrackKind::kAudio: return parse_audio(body);
+        case TrackKind::kVideo: return parse_video(body);
+        case TrackKind::kData: break;
+    }
+    return parse_data(body);
 }
 
 }  // namespace weir::flv

@@ -1,9 +1,12 @@
-// FLV (Adobe FLV 10.1 annex E): file header, tag headers, and what the first bytes of a tag body say.
+// FLV (Adobe FLV 10.1 annex E): file header, tag headers, and what the first bytes of a tag body
+// say.
 //
 //   file     "FLV" 1 | flags 1 | 9 (4 bytes) | previous tag size 0 (4 bytes)
-//   tag      type 1 | body size 3 | timestamp 3 | timestamp bits 24..31 1 | stream id 3 | body | previous tag size 4
+//   tag      type 1 | body size 3 | timestamp 3 | timestamp bits 24..31 1 | stream id 3 | body |
+//   previous tag size 4
 //
-// The writers allocate nothing. Tag bodies are those of RTMP audio, video and data messages, Enhanced RTMP v1 and v2 included.
+// The writers allocate nothing. Tag bodies are those of RTMP audio, video and data messages,
+// Enhanced RTMP v1 and v2 included.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +39,16 @@ size_t write_tag_header(uint8_t tag_type, uint32_t timestamp, uint32_t body_size
 size_t write_tag_trailer(uint32_t body_size, uint8_t* out);
 
 // Bytes of a whole tag with its trailer.
-constexpr size_t tag_size(size_t body_size) { return kTagHeaderSize + body_size + kTagTrailerSize; }
+constexpr size_t tag_size(size_t body_size) {
+    return kTagHeaderSize + body_size + kTagTrailerSize;
+}
 
-// What a body is. Nothing when it is empty (in audio a "silence" message) or too short for its own header; such bodies
-// are to be dropped. Unknown codecs are no failure: they are passed through as kOtherVideo, kOtherAudio.
-// `key` is false for configuration, metadata and end of sequence whatever the frame type bits say.
-// Multitrack: track id, codec and payload of the first track. Audio MultichannelConfig is `metadata`, not `config`:
-// it stands beside the sequence header instead of replacing it.
+// What a body is. Nothing when it is empty (in audio a "silence" message) or too short for its own
+// header; such bodies are to be dropped. Unknown codecs are no failure: they are passed through as
+// kOtherVideo, kOtherAudio. `key` is false for configuration, metadata and end of sequence whatever
+// the frame type bits say. Multitrack: track id, codec and payload of the first track. Audio
+// MultichannelConfig is `metadata`, not `config`: it stands beside the sequence header instead of
+// replacing it.
 std::optional<media::PacketInfo> parse_tag_body(media::TrackKind kind, ByteSpan body);
 
 }  // namespace weir::flv

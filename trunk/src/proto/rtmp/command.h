@@ -17,13 +17,13 @@ namespace weir::rtmp {
 inline constexpr size_t kMaxCommandNameSize = 128;
 
 struct Command {
-  std::string name;
-  double transaction = 0;
-  amf::Value object;             // command object, mostly null
-  std::vector<amf::Value> args;  // what follows
+    std::string name;
+    double transaction = 0;
+    amf::Value object;             // command object, mostly null
+    std::vector<amf::Value> args;  // what follows
 
-  // The argument, or a null value when there are fewer.
-  const amf::Value& arg(size_t index) const;
+    // The argument, or a null value when there are fewer.
+    const amf::Value& arg(size_t index) const;
 };
 
 // `type` is kCommandAmf0 or kCommandAmf3 (a zero byte, then AMF0). kMalformed, kLimit.
@@ -58,23 +58,25 @@ inline constexpr std::string_view kSeekFailed = "NetStream.Seek.Failed";
 }  // namespace status
 
 struct Status {
-  std::string_view level;  // "status", "warning" or "error": clients give up on "error"
-  std::string_view code;
-  std::string_view description;  // for people
-  std::string_view details = {};  // stream name; left out when empty
+    std::string_view level;  // "status", "warning" or "error": clients give up on "error"
+    std::string_view code;
+    std::string_view description;   // for people
+    std::string_view details = {};  // stream name; left out when empty
 };
 
 struct ConnectAnswer {
-  double transaction = 1;
-  double object_encoding = 0;  // what the client asked for
-  bool enhanced = false;       // the client speaks Enhanced RTMP: say what we forward
+    double transaction = 1;
+    double object_encoding = 0;  // what the client asked for
+    bool enhanced = false;       // the client speaks Enhanced RTMP: say what we forward
 };
 
 // Bodies of AMF0 commands, appended to `out`.
 void write_connect_result(const ConnectAnswer& answer, Bytes& out);
 void write_connect_error(double transaction, const Status& status, Bytes& out);
-void write_on_status(const Status& status, Bytes& out);                            // onStatus, transaction 0
-void write_named_status(std::string_view command, const Status& status, Bytes& out);  // onFCPublish and friends
+void write_on_status(const Status& status, Bytes& out);  // onStatus, transaction 0
+void write_named_status(std::string_view command,
+                        const Status& status,
+                        Bytes& out);  // onFCPublish and friends
 void write_create_stream_result(double transaction, uint32_t stream_id, Bytes& out);
 void write_number_result(double transaction, double value, Bytes& out);
 void write_empty_result(double transaction, Bytes& out);  // _result, null, undefined

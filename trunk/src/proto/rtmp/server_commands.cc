@@ -13,52 +13,52 @@ constexpr size_t kMaxCodecList = 256;
 constexpr size_t kMaxShownName = 64;
 
 std::string cut(std::string_view text, size_t size) {
-  return std::string(text.substr(0, std::min(text.size(), size)));
+    return std::string(text.substr(0, std::min(text.size(), size)));
 }
 
 void append_codec(std::string_view codec, std::string& list) {
-  if (codec.empty() || codec.size() > 4 || list.size() + codec.size() + 1 > kMaxCodecList ||
-      list.find(codec) != std::string::npos) {
-    return;
-  }
-  if (!list.empty()) {
-    list += ',';
-  }
-  list += codec;
+    if (codec.empty() || codec.size() > 4 || list.size() + codec.size() + 1 > kMaxCodecList ||
+        list.find(codec) != std::string::npos) {
+        return;
+    }
+    if (!list.empty()) {
+        list += ',';
+    }
+    list += codec;
 }
 
 EnhancedCaps parse_enhanced(const amf::Value& object) {
-  EnhancedCaps caps;
-  if (const amf::Value* list = object.find("fourCcList")) {
-    caps.present = true;
-    for (const amf::Member& element : list->members()) {
-      append_codec(element.value.as_string(), caps.codecs);
+    EnhancedCaps caps;
+    if (const amf::Value* list = object.find("fourCcList")) {
+        caps.present = true;
+        for (const amf::Member& element : list->members()) {
+            append_codec(element.value.as_string(), caps.codecs);
+        }
     }
-  }
-  for (const std::string_view map : {"videoFourCcInfoMap", "audioFourCcInfoMap"}) {
-    if (const amf::Value* codecs = object.find(map)) {
-      caps.present = true;
-      for (const amf::Member& codec : codecs->members()) {
-        append_codec(codec.name, caps.codecs);
-      }
+    for (const std::string_view map : {"videoFourCcInfoMap", "audioFourCcInfoMap"}) {
+        if (const amf::Value* codecs = object.find(map)) {
+            caps.present = true;
+            for (const amf::Member& codec : codecs->members()) {
+                append_codec(codec.name, caps.codecs);
+            }
+        }
     }
-  }
-  if (const amf::Value* flags = object.find("capsEx")) {
-    caps.present = true;
-    const double value = flags->as_number();
-    caps.caps_ex = value >= 0 && value <= 255 ? static_cast<uint32_t>(value) : 0;
-  }
-  return caps;
+    if (const amf::Value* flags = object.find("capsEx")) {
+        caps.present = true;
+        const double value = flags->as_number();
+        caps.caps_ex = value >= 0 && value <= 255 ? static_cast<uint32_t>(value) : 0;
+    }
+    return caps;
 }
 
 // An id out of an AMF number; 0 (never a stream) for everything that is none.
 uint32_t stream_id_of(const amf::Value& value) {
-  const double number = value.as_number();
-  return number >= 1 && number <= 4294967295.0 ? static_cast<uint32_t>(number) : 0;
+    const double number = value.as_number();
+    return number >= 1 && number <= 4294967295.0 ? static_cast<uint32_t>(number) : 0;
 }
 
 bool is_false(const amf::Value& value) {
-  return value.type() == amf::Type::kBoolean && !value.as_boolean();
+    return value.type() == amf::Type::kBoolean && !value.as_boolean();
 }
 
 }  // namespace
@@ -91,301 +91,321 @@ const ServerSession::CommandEntry ServerSession::kCommands[] = {
 };
 
 bool ServerSession::handle_command(Message& message, Event& event) {
-  if (message.body.size() > kMaxCommandSize) {
-    return fail(make_error(ErrorCode::kLimit, "a command of {} bytes is over {}", message.body.size(), kMaxCommandSize));
-  }
-  Result<Command> parsed = parse_command(message.type, message.body);
-  if (!parsed.ok()) {
-    return fail(parsed.take_error().with_context("command"));
-  }
-  Command& command = *parsed;
-  if (state_ == State::kClosed) {
-    return false;
-  }
-  if (state_ != State::kConnected && command.name != "connect") {
-    return fail(make_error(ErrorCode::kMalformed, "command '{}' before connect", cut(command.name, kMaxShownName)));
-  }
-  for (const CommandEntry& entry : kCommands) {
-    if (entry.name == command.name) {
-      return (this->*entry.handler)(message, command, event);
+    if (message.body.size() > kMaxCommandSize) {
+        return fail(make_error(ErrorCode::kLimit, "a command of {} bytes is over {}",
+                               message.body.size(), kMaxCommandSize));
     }
-  }
-  if (command.transaction != 0) {
-    Bytes body;
-    write_call_failed(command.transaction, "Method not found (" + cut(command.name, kMaxShownName) + ").", body);
-    send_command(body);
-  }
-  return false;
+    Result<Command> parsed = parse_command(message.type, message.body);
+    if (!parsed.ok()) {
+        return fail(parsed.take_error().with_context("command"));
+    }
+    Command& command = *parsed;
+    if (state_ == State::kClosed) {
+        return false;
+    }
+    if (state_ != State::kConnected && command.name != "connect") {
+        return fail(make_error(ErrorCode::kMalformed, "command '{}' before connect",
+                               cut(command.name, kMaxShownName)));
+    }
+    for (const CommandEntry& entry : kCommands) {
+        if (entry.name == command.name) {
+            return (this->*entry.handler)(message, command, event);
+        }
+    }
+    if (command.transaction != 0) {
+        Bytes body;
+        write_call_failed(command.transaction,
+                          "Method not found (" + cut(command.name, kMaxShownName) + ").", body);
+        send_command(body);
+    }
+    return false;
 }
 
 bool ServerSession::on_connect(const Message&, const Command& command, Event& event) {
-  if (state_ != State::kNew) {
-    return fail(make_error(ErrorCode::kMalformed, "a second connect"));
-  }
-  pending_connect_ = std::make_unique<ConnectAnswer>();
-  pending_connect_->transaction = command.transaction;
-  state_ = State::kConnectAsked;
-  ConnectRequest request;
-  if (Error error = parse_connect(command.object, request)) {
-    reject_connect(status::kConnectInvalidApp, error.message());
-    return fail(std::move(error));
-  }
-  pending_connect_->object_encoding = request.object_encoding;
-  pending_connect_->enhanced = request.enhanced.present;
-  names_ = request.app + request.vhost + request.query;
-  app_size_ = static_cast<uint16_t>(request.app.size());
-  vhost_size_ = static_cast<uint16_t>(request.vhost.size());
-  event.kind = EventKind::kConnect;
-  event.stream_id = 0;
-  event.data = std::move(request);
-  return true;
+    if (state_ != State::kNew) {
+        return fail(make_error(ErrorCode::kMalformed, "a second connect"));
+    }
+    pending_connect_ = std::make_unique<ConnectAnswer>();
+    pending_connect_->transaction = command.transaction;
+    state_ = State::kConnectAsked;
+    ConnectRequest request;
+    if (Error error = parse_connect(command.object, request)) {
+        reject_connect(status::kConnectInvalidApp, error.message());
+        return fail(std::move(error));
+    }
+    pending_connect_->object_encoding = request.object_encoding;
+    pending_connect_->enhanced = request.enhanced.present;
+    names_ = request.app + request.vhost + request.query;
+    app_size_ = static_cast<uint16_t>(request.app.size());
+    vhost_size_ = static_cast<uint16_t>(request.vhost.size());
+    event.kind = EventKind::kConnect;
+    event.stream_id = 0;
+    event.data = std::move(request);
+    return true;
 }
 
 Error ServerSession::parse_connect(const amf::Value& object, ConnectRequest& request) {
-  const std::string_view tc_url = object.text_of("tcUrl");
-  const auto [app, app_query] = split_query(object.text_of("app"));
-  if (app.size() > kMaxAppSize) {
-    return make_error(ErrorCode::kLimit, "application name of {} bytes: at most {} are allowed", app.size(), kMaxAppSize);
-  }
-  if (tc_url.size() > kMaxUrlSize || app_query.size() > kMaxUrlSize) {
-    return make_error(ErrorCode::kLimit, "tcUrl or query of more than {} bytes", kMaxUrlSize);
-  }
-  const std::string_view query = app_query.empty() ? split_query(tc_url).second : app_query;
-  std::string_view vhost = query_value(query, "vhost");
-  if (vhost.empty()) {
-    vhost = url_host(tc_url);
-  }
-  request.app = normal_app(app);
-  request.tc_url = tc_url;
-  request.vhost = vhost;
-  request.query = query;
-  request.flash_version = cut(object.text_of("flashVer"), kMaxReportedText);
-  request.page_url = cut(object.text_of("pageUrl"), kMaxReportedText);
-  request.swf_url = cut(object.text_of("swfUrl"), kMaxReportedText);
-  request.object_encoding = object.number_of("objectEncoding") == 3 ? 3 : 0;
-  request.enhanced = parse_enhanced(object);
-  return {};
+    const std::string_view tc_url = object.text_of("tcUrl");
+    const auto [app, app_query] = split_query(object.text_of("app"));
+    if (app.size() > kMaxAppSize) {
+        return make_error(ErrorCode::kLimit, "application name of {} bytes: at most {} are allowed",
+                          app.size(), kMaxAppSize);
+    }
+    if (tc_url.size() > kMaxUrlSize || app_query.size() > kMaxUrlSize) {
+        return make_error(ErrorCode::kLimit, "tcUrl or query of more than {} bytes", kMaxUrlSize);
+    }
+    const std::string_view query = app_query.empty() ? split_query(tc_url).second : app_query;
+    std::string_view vhost = query_value(query, "vhost");
+    if (vhost.empty()) {
+        vhost = url_host(tc_url);
+    }
+    request.app = normal_app(app);
+    request.tc_url = tc_url;
+    request.vhost = vhost;
+    request.query = query;
+    request.flash_version = cut(object.text_of("flashVer"), kMaxReportedText);
+    request.page_url = cut(object.text_of("pageUrl"), kMaxReportedText);
+    request.swf_url = cut(object.text_of("swfUrl"), kMaxReportedText);
+    request.object_encoding = object.number_of("objectEncoding") == 3 ? 3 : 0;
+    request.enhanced = parse_enhanced(object);
+    return {};
 }
 
 Result<StreamName> ServerSession::parse_name(std::string_view text) const {
-  const std::string_view names(names_);
-  const std::string_view connect_query = names.substr(size_t{app_size_} + vhost_size_);
-  const auto [name, query] = split_query(text);
-  if (query.size() > kMaxUrlSize) {
-    return make_error(ErrorCode::kLimit, "query of {} bytes: at most {} are allowed", query.size(), kMaxUrlSize);
-  }
-  StreamName out;
-  WEIR_TRY(parse_path(names.substr(0, app_size_), name, out));
-  const std::string_view vhost = query_value(query, "vhost");
-  out.vhost = vhost.empty() ? names.substr(app_size_, vhost_size_) : vhost;
-  out.query = query;
-  if (!connect_query.empty()) {
-    out.query += out.query.empty() ? "" : "&";
-    out.query += connect_query;
-  }
-  return out;
+    const std::string_view names(names_);
+    const std::string_view connect_query = names.substr(size_t{app_size_} + vhost_size_);
+    const auto [name, query] = split_query(text);
+    if (query.size() > kMaxUrlSize) {
+        return make_error(ErrorCode::kLimit, "query of {} bytes: at most {} are allowed",
+                          query.size(), kMaxUrlSize);
+    }
+    StreamName out;
+    WEIR_TRY(parse_path(names.substr(0, app_size_), name, out));
+    const std::string_view vhost = query_value(query, "vhost");
+    out.vhost = vhost.empty() ? names.substr(app_size_, vhost_size_) : vhost;
+    out.query = query;
+    if (!connect_query.empty()) {
+        out.query += out.query.empty() ? "" : "&";
+        out.query += connect_query;
+    }
+    return out;
 }
 
 bool ServerSession::on_create_stream(const Message&, const Command& command, Event&) {
-  Bytes body;
-  if (streams_.size() == kMaxStreams) {
-    write_call_failed(command.transaction, "Too many streams on one connection.", body);
-  } else {
-    streams_.emplace_back().id = next_stream_id_;
-    write_create_stream_result(command.transaction, next_stream_id_, body);
-    next_stream_id_++;
-  }
-  send_command(body);
-  return false;
+    Bytes body;
+    if (streams_.size() == kMaxStreams) {
+        write_call_failed(command.transaction, "Too many streams on one connection.", body);
+    } else {
+        streams_.emplace_back().id = next_stream_id_;
+        write_create_stream_result(command.transaction, next_stream_id_, body);
+        next_stream_id_++;
+    }
+    send_command(body);
+    return false;
 }
 
 // Commands that clients wait for, with nothing to do here.
 bool ServerSession::on_acknowledged(const Message&, const Command& command, Event&) {
-  if (command.transaction != 0) {
-    Bytes body;
-    write_empty_result(command.transaction, body);
-    send_command(body);
-  }
-  return false;
+    if (command.transaction != 0) {
+        Bytes body;
+        write_empty_result(command.transaction, body);
+        send_command(body);
+    }
+    return false;
 }
 
 bool ServerSession::on_ignored(const Message&, const Command&, Event&) {
-  return false;
+    return false;
 }
 
 bool ServerSession::on_get_stream_length(const Message&, const Command& command, Event&) {
-  Bytes body;
-  write_number_result(command.transaction, 0, body);  // live: no length
-  send_command(body);
-  return false;
+    Bytes body;
+    write_number_result(command.transaction, 0, body);  // live: no length
+    send_command(body);
+    return false;
 }
 
 // Answers the call, then calls back with a status, as Flash Media Server does.
-void ServerSession::answer_named(const Command& command, std::string_view callback, const Status& info) {
-  if (command.transaction != 0) {
+void ServerSession::answer_named(const Command& command,
+                                 std::string_view callback,
+                                 const Status& info) {
+    if (command.transaction != 0) {
+        Bytes body;
+        write_empty_result(command.transaction, body);
+        send_command(body);
+    }
     Bytes body;
-    write_empty_result(command.transaction, body);
+    write_named_status(callback, info, body);
     send_command(body);
-  }
-  Bytes body;
-  write_named_status(callback, info, body);
-  send_command(body);
 }
 
 bool ServerSession::on_fc_publish(const Message&, const Command& command, Event&) {
-  answer_named(command, "onFCPublish", {"status", status::kPublishStart, cut(command.arg(0).as_string(), kMaxStreamNameSize)});
-  return false;
+    answer_named(
+        command, "onFCPublish",
+        {"status", status::kPublishStart, cut(command.arg(0).as_string(), kMaxStreamNameSize)});
+    return false;
 }
 
 bool ServerSession::on_fc_subscribe(const Message&, const Command& command, Event&) {
-  answer_named(command, "onFCSubscribe", {"status", status::kPlayStart, cut(command.arg(0).as_string(), kMaxStreamNameSize)});
-  return false;
+    answer_named(
+        command, "onFCSubscribe",
+        {"status", status::kPlayStart, cut(command.arg(0).as_string(), kMaxStreamNameSize)});
+    return false;
 }
 
 bool ServerSession::on_fc_unpublish(const Message& message, const Command& command, Event& event) {
-  const std::string_view text = command.arg(0).as_string();
-  answer_named(command, "onFCUnpublish", {"status", status::kUnpublishSuccess, cut(text, kMaxStreamNameSize)});
-  // The command comes on message stream 0 and names the stream; a publisher of one stream can only mean that.
-  StreamSlot* only = nullptr;
-  size_t publishers = 0;
-  const Result<StreamName> name = parse_name(text);
-  for (StreamSlot& slot : streams_) {
-    if (slot.state != StreamState::kPublishing && slot.state != StreamState::kPublishAsked) {
-      continue;
+    const std::string_view text = command.arg(0).as_string();
+    answer_named(command, "onFCUnpublish",
+                 {"status", status::kUnpublishSuccess, cut(text, kMaxStreamNameSize)});
+    // The command comes on message stream 0 and names the stream; a publisher of one stream can
+    // only mean that.
+    StreamSlot* only = nullptr;
+    size_t publishers = 0;
+    const Result<StreamName> name = parse_name(text);
+    for (StreamSlot& slot : streams_) {
+        if (slot.state != StreamState::kPublishing && slot.state != StreamState::kPublishAsked) {
+            continue;
+        }
+        if (slot.id == message.stream_id || (name.ok() && slot.name == name->path())) {
+            return end_stream(slot, true, event);
+        }
+        only = &slot;
+        publishers++;
     }
-    if (slot.id == message.stream_id || (name.ok() && slot.name == name->path())) {
-      return end_stream(slot, true, event);
-    }
-    only = &slot;
-    publishers++;
-  }
-  return publishers == 1 && end_stream(*only, true, event);
+    return publishers == 1 && end_stream(*only, true, event);
 }
 
 bool ServerSession::on_publish(const Message& message, const Command& command, Event& event) {
-  const uint32_t id = message.stream_id;
-  StreamSlot* slot = find_stream(id);
-  if (slot && is_false(command.arg(0))) {
-    return end_stream(*slot, true, event);  // publish(false) is an old way to say closeStream
-  }
-  if (!slot || slot->state != StreamState::kIdle) {
-    send_status(id, {"error", status::kPublishBadName,
+    const uint32_t id = message.stream_id;
+    StreamSlot* slot = find_stream(id);
+    if (slot && is_false(command.arg(0))) {
+        return end_stream(*slot, true, event);  // publish(false) is an old way to say closeStream
+    }
+    if (!slot || slot->state != StreamState::kIdle) {
+        send_status(id,
+                    {"error", status::kPublishBadName,
                      slot ? "This message stream is in use." : "publish without createStream."});
-    return false;
-  }
-  Result<StreamName> name = parse_name(command.arg(0).as_string());
-  if (!name.ok()) {
-    send_status(id, {"error", status::kPublishBadName, name.error().message()});
-    return false;
-  }
-  slot->state = StreamState::kPublishAsked;
-  slot->name = name->path();
-  PublishRequest request;
-  request.name = std::move(*name);
-  const std::string_view type = command.arg(1).as_string();
-  request.type = type == "record" ? PublishType::kRecord : type == "append" ? PublishType::kAppend : PublishType::kLive;
-  event.kind = EventKind::kPublish;
-  event.stream_id = id;
-  event.data = std::move(request);
-  return true;
+        return false;
+    }
+    Result<StreamName> name = parse_name(command.arg(0).as_string());
+    if (!name.ok()) {
+        send_status(id, {"error", status::kPublishBadName, name.error().message()});
+        return false;
+    }
+    slot->state = StreamState::kPublishAsked;
+    slot->name = name->path();
+    PublishRequest request;
+    request.name = std::move(*name);
+    const std::string_view type = command.arg(1).as_string();
+    request.type = type == "record"   ? PublishType::kRecord
+                   : type == "append" ? PublishType::kAppend
+                                      : PublishType::kLive;
+    event.kind = EventKind::kPublish;
+    event.stream_id = id;
+    event.data = std::move(request);
+    return true;
 }
 
 bool ServerSession::on_play(const Message& message, const Command& command, Event& event) {
-  const uint32_t id = message.stream_id;
-  StreamSlot* slot = find_stream(id);
-  if (slot && is_false(command.arg(0))) {
-    return end_stream(*slot, true, event);
-  }
-  const bool playing = std::ranges::any_of(streams_, [](const StreamSlot& other) {
-    return other.state == StreamState::kPlaying || other.state == StreamState::kPlayAsked;
-  });
-  if (!slot || playing || slot->state != StreamState::kIdle) {
-    send_status(id, {"error", status::kPlayFailed,
+    const uint32_t id = message.stream_id;
+    StreamSlot* slot = find_stream(id);
+    if (slot && is_false(command.arg(0))) {
+        return end_stream(*slot, true, event);
+    }
+    const bool playing = std::ranges::any_of(streams_, [](const StreamSlot& other) {
+        return other.state == StreamState::kPlaying || other.state == StreamState::kPlayAsked;
+    });
+    if (!slot || playing || slot->state != StreamState::kIdle) {
+        send_status(id,
+                    {"error", status::kPlayFailed,
                      !slot     ? "play without createStream."
                      : playing ? "Only one stream can be played on a connection; open another one."
                                : "This message stream is in use."});
-    return false;
-  }
-  Result<StreamName> name = parse_name(command.arg(0).as_string());
-  if (!name.ok()) {
-    send_status(id, {"error", status::kPlayFailed, name.error().message()});
-    return false;
-  }
-  PlayRequest request;
-  request.name = std::move(*name);
-  request.start_s = command.arg(1).as_number(-2);
-  request.duration_s = command.arg(2).as_number(-1);
-  request.reset = command.arg(3).as_boolean(true);
-  slot->state = StreamState::kPlayAsked;
-  slot->name = request.name.path();
-  slot->reset = request.reset;
-  event.kind = EventKind::kPlay;
-  event.stream_id = id;
-  event.data = std::move(request);
-  return true;
+        return false;
+    }
+    Result<StreamName> name = parse_name(command.arg(0).as_string());
+    if (!name.ok()) {
+        send_status(id, {"error", status::kPlayFailed, name.error().message()});
+        return false;
+    }
+    PlayRequest request;
+    request.name = std::move(*name);
+    request.start_s = command.arg(1).as_number(-2);
+    request.duration_s = command.arg(2).as_number(-1);
+    request.reset = command.arg(3).as_boolean(true);
+    slot->state = StreamState::kPlayAsked;
+    slot->name = request.name.path();
+    slot->reset = request.reset;
+    event.kind = EventKind::kPlay;
+    event.stream_id = id;
+    event.data = std::move(request);
+    return true;
 }
 
 bool ServerSession::on_pause(const Message& message, const Command& command, Event& event) {
-  if (!find_stream(message.stream_id, StreamState::kPlaying)) {
-    return false;
-  }
-  event.kind = EventKind::kPause;
-  event.stream_id = message.stream_id;
-  event.data = PauseRequest{command.arg(0).as_boolean(), command.arg(1).as_number()};
-  return true;
+    if (!find_stream(message.stream_id, StreamState::kPlaying)) {
+        return false;
+    }
+    event.kind = EventKind::kPause;
+    event.stream_id = message.stream_id;
+    event.data = PauseRequest{command.arg(0).as_boolean(), command.arg(1).as_number()};
+    return true;
 }
 
 bool ServerSession::on_seek(const Message& message, const Command&, Event& event) {
-  if (!find_stream(message.stream_id, StreamState::kPlaying)) {
-    return false;
-  }
-  // Deviation: level "status", where the book says "error": players take an error for the end of the stream.
-  send_status(message.stream_id, {"status", status::kSeekFailed, "A live stream cannot be sought; playing goes on."});
-  event.kind = EventKind::kSeek;
-  event.stream_id = message.stream_id;
-  event.data = std::monostate();
-  return true;
+    if (!find_stream(message.stream_id, StreamState::kPlaying)) {
+        return false;
+    }
+    // Deviation: level "status", where the book says "error": players take an error for the end of
+    // the stream.
+    send_status(message.stream_id, {"status", status::kSeekFailed,
+                                    "A live stream cannot be sought; playing goes on."});
+    event.kind = EventKind::kSeek;
+    event.stream_id = message.stream_id;
+    event.data = std::monostate();
+    return true;
 }
 
 bool ServerSession::on_delete_stream(const Message&, const Command& command, Event& event) {
-  const uint32_t id = stream_id_of(command.arg(0));
-  StreamSlot* slot = find_stream(id);
-  if (!slot) {
-    return false;
-  }
-  const bool ended = end_stream(*slot, false, event);
-  std::erase_if(streams_, [id](const StreamSlot& other) { return other.id == id; });
-  return ended;
+    const uint32_t id = stream_id_of(command.arg(0));
+    StreamSlot* slot = find_stream(id);
+    if (!slot) {
+        return false;
+    }
+    const bool ended = end_stream(*slot, false, event);
+    std::erase_if(streams_, [id](const StreamSlot& other) { return other.id == id; });
+    return ended;
 }
 
 bool ServerSession::on_close_stream(const Message& message, const Command&, Event& event) {
-  StreamSlot* slot = find_stream(message.stream_id);
-  return slot && end_stream(*slot, true, event);
+    StreamSlot* slot = find_stream(message.stream_id);
+    return slot && end_stream(*slot, true, event);
 }
 
 bool ServerSession::on_close(const Message&, const Command&, Event& event) {
-  state_ = State::kClosed;
-  event.kind = EventKind::kClosed;
-  event.stream_id = 0;
-  event.data = std::monostate();
-  return true;
+    state_ = State::kClosed;
+    event.kind = EventKind::kClosed;
+    event.stream_id = 0;
+    event.data = std::monostate();
+    return true;
 }
 
 // The slot becomes idle; `tell`: a publisher hears of it.
 bool ServerSession::end_stream(StreamSlot& slot, bool tell, Event& event) {
-  const StreamState state = std::exchange(slot.state, StreamState::kIdle);
-  const std::string name = std::exchange(slot.name, std::string());
-  if (state == StreamState::kIdle) {
-    return false;
-  }
-  const bool publisher = state == StreamState::kPublishing || state == StreamState::kPublishAsked;
-  if (publisher && tell) {
-    send_status(slot.id, {"status", status::kUnpublishSuccess, name + " is not published any more.", name});
-  }
-  event.kind = publisher ? EventKind::kUnpublish : EventKind::kStop;
-  event.stream_id = slot.id;
-  event.data = std::monostate();
-  return true;
+    const StreamState state = std::exchange(slot.state, StreamState::kIdle);
+    const std::string name = std::exchange(slot.name, std::string());
+    if (state == StreamState::kIdle) {
+        return false;
+    }
+    const bool publisher = state == StreamState::kPublishing || state == StreamState::kPublishAsked;
+    if (publisher && tell) {
+        send_status(slot.id, {"status", status::kUnpublishSuccess,
+                              name + " is not published any more.", name});
+    }
+    event.kind = publisher ? EventKind::kUnpublish : EventKind::kStop;
+    event.stream_id = slot.id;
+    event.data = std::monostate();
+    return true;
 }
 
 }  // namespace weir::rtmp

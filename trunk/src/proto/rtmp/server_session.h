@@ -1,4 +1,5 @@
-// The server's side of an RTMP connection behind the handshake, as a state machine without I/O, clock or log.
+// The server's side of an RTMP connection behind the handshake, as a state machine without I/O,
+// clock or log.
 //
 //   while (!bytes.empty()) {
 //     bytes = bytes.subspan(session.feed(bytes));
@@ -7,12 +8,12 @@
 //   }
 //   send(session.take_output());
 //
-// Each feed() consumes at most one message, and none while next_event() has not been asked until it said false: so nothing
-// is queued here. kConnect, kPublish and kPlay must be answered before more bytes are fed; the answer may come later.
-// Output past kMaxOutput is an error (kLimit): a peer that asks and never reads costs no memory. Messages over
-// kMaxCommandSize are refused until a publish was accepted.
-// A playing client keeps its session: about 500 bytes with everything, after shrink().
-// Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
+// Each feed() consumes at most one message, and none while next_event() has not been asked until it
+// said false: so nothing is queued here. kConnect, kPublish and kPlay must be answered before more
+// bytes are fed; the answer may come later. Output past kMaxOutput is an error (kLimit): a peer
+// that asks and never reads costs no memory. Messages over kMaxCommandSize are refused until a
+// publish was accepted. A playing client keeps its session: about 500 bytes with everything, after
+// shrink(). Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
 //
 // Peers: amf
 #pragma once
@@ -35,230 +36,241 @@
 namespace weir::rtmp {
 
 struct SessionOptions {
-  uint32_t chunk_size = 60000;            // of what we send
-  uint32_t window_ack_size = 2'500'000;   // how often the peer shall acknowledge; also when we do if it names no window
-  ChunkLimits limits;
+    uint32_t chunk_size = 60000;  // of what we send
+    uint32_t window_ack_size =
+        2'500'000;  // how often the peer shall acknowledge; also when we do if it names no window
+    ChunkLimits limits;
 };
 
 // Enhanced RTMP v1 and v2 properties of connect.
 struct EnhancedCaps {
-  bool present = false;
-  uint32_t caps_ex = 0;  // 1 reconnect, 2 multitrack, 4 ModEx, 8 nanosecond offset
-  std::string codecs;    // four-character codes with commas between, "*" for any
+    bool present = false;
+    uint32_t caps_ex = 0;  // 1 reconnect, 2 multitrack, 4 ModEx, 8 nanosecond offset
+    std::string codecs;    // four-character codes with commas between, "*" for any
 };
 
 struct ConnectRequest {
-  std::string app;      // no query, no slashes at the ends; may hold slashes inside
-  std::string tc_url;
-  std::string vhost;    // ?vhost= of app or tcUrl, else the host of tcUrl; may be empty
-  std::string query;    // of app or tcUrl, without '?'
-  std::string flash_version;
-  std::string page_url;
-  std::string swf_url;
-  double object_encoding = 0;
-  EnhancedCaps enhanced;
+    std::string app;  // no query, no slashes at the ends; may hold slashes inside
+    std::string tc_url;
+    std::string vhost;  // ?vhost= of app or tcUrl, else the host of tcUrl; may be empty
+    std::string query;  // of app or tcUrl, without '?'
+    std::string flash_version;
+    std::string page_url;
+    std::string swf_url;
+    double object_encoding = 0;
+    EnhancedCaps enhanced;
 };
 
 enum class PublishType : uint8_t { kLive, kRecord, kAppend };
 
 struct PublishRequest {
-  StreamName name;
-  PublishType type = PublishType::kLive;
+    StreamName name;
+    PublishType type = PublishType::kLive;
 };
 
 struct PlayRequest {
-  StreamName name;
-  double start_s = -2;     // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg sends milliseconds
-  double duration_s = -1;  // as sent; -1 to the end
-  bool reset = true;
+    StreamName name;
+    double start_s = -2;     // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
+                             // sends milliseconds
+    double duration_s = -1;  // as sent; -1 to the end
+    bool reset = true;
 };
 
 struct MediaMessage {
-  media::TrackKind kind = media::TrackKind::kData;
-  uint32_t timestamp = 0;  // milliseconds, wraps
-  Bytes body;              // FLV tag body; data: AMF0, without @setDataFrame
+    media::TrackKind kind = media::TrackKind::kData;
+    uint32_t timestamp = 0;  // milliseconds, wraps
+    Bytes body;              // FLV tag body; data: AMF0, without @setDataFrame
 };
 
 struct PauseRequest {
-  bool on = false;
-  double time_ms = 0;
+    bool on = false;
+    double time_ms = 0;
 };
 
 enum class EventKind : uint8_t {
-  kConnect,    // ConnectRequest; answer with accept_connect or reject_connect
-  kPublish,    // PublishRequest; accept_publish or reject
-  kPlay,       // PlayRequest; accept_play or reject
-  kMedia,      // MediaMessage of an accepted publish
-  kUnpublish,  // FCUnpublish, closeStream or deleteStream of a stream that publishes (or had asked to)
-  kStop,       // the same of one that plays
-  kPause,      // PauseRequest; answer_pause
-  kSeek,       // already answered: refused
-  kClosed,     // the peer says that it leaves
+    kConnect,    // ConnectRequest; answer with accept_connect or reject_connect
+    kPublish,    // PublishRequest; accept_publish or reject
+    kPlay,       // PlayRequest; accept_play or reject
+    kMedia,      // MediaMessage of an accepted publish
+    kUnpublish,  // FCUnpublish, closeStream or deleteStream of a stream that publishes (or had
+                 // asked to)
+    kStop,       // the same of one that plays
+    kPause,      // PauseRequest; answer_pause
+    kSeek,       // already answered: refused
+    kClosed,     // the peer says that it leaves
 };
 
 struct Event {
-  EventKind kind = EventKind::kClosed;
-  uint32_t stream_id = 0;
-  std::variant<std::monostate, ConnectRequest, PublishRequest, PlayRequest, MediaMessage, PauseRequest> data;
+    EventKind kind = EventKind::kClosed;
+    uint32_t stream_id = 0;
+    std::variant<std::monostate,
+                 ConnectRequest,
+                 PublishRequest,
+                 PlayRequest,
+                 MediaMessage,
+                 PauseRequest>
+        data;
 
-  // Only of the kind that carries it.
-  ConnectRequest& connect() { return std::get<ConnectRequest>(data); }
+    // Only of the kind that carries it.
+    ConnectRequest& connect() { return std::get<ConnectRequest>(data); }
 
-  PublishRequest& publish() { return std::get<PublishRequest>(data); }
+    PublishRequest& publish() { return std::get<PublishRequest>(data); }
 
-  PlayRequest& play() { return std::get<PlayRequest>(data); }
+    PlayRequest& play() { return std::get<PlayRequest>(data); }
 
-  MediaMessage& media() { return std::get<MediaMessage>(data); }
+    MediaMessage& media() { return std::get<MediaMessage>(data); }
 
-  PauseRequest& pause() { return std::get<PauseRequest>(data); }
+    PauseRequest& pause() { return std::get<PauseRequest>(data); }
 };
 
 class ServerSession {
- public:
-  static constexpr size_t kMaxStreams = 16;
-  static constexpr uint32_t kMaxCommandSize = 64 * 1024;
-  static constexpr uint32_t kMaxPartialBeforePublish = 128 * 1024;
-  static constexpr size_t kMaxOutput = 64 * 1024;
-  static constexpr uint32_t kMinAckWindow = 1024;  // smaller windows of a peer are taken as this
+  public:
+    static constexpr size_t kMaxStreams = 16;
+    static constexpr uint32_t kMaxCommandSize = 64 * 1024;
+    static constexpr uint32_t kMaxPartialBeforePublish = 128 * 1024;
+    static constexpr size_t kMaxOutput = 64 * 1024;
+    static constexpr uint32_t kMinAckWindow = 1024;  // smaller windows of a peer are taken as this
 
-  explicit ServerSession(const SessionOptions& options = {});
-  ServerSession(ServerSession&&) noexcept;
-  ServerSession& operator=(ServerSession&&) noexcept;
-  ~ServerSession();
+    explicit ServerSession(const SessionOptions& options = {});
+    ServerSession(ServerSession&&) noexcept;
+    ServerSession& operator=(ServerSession&&) noexcept;
+    ~ServerSession();
 
-  // Returns how many bytes were consumed; 0 while events wait and after an error.
-  size_t feed(ByteSpan bytes);
+    // Returns how many bytes were consumed; 0 while events wait and after an error.
+    size_t feed(ByteSpan bytes);
 
-  // Fills `event` and gives true, or false when more bytes are needed or failed().
-  bool next_event(Event& event);
+    // Fills `event` and gives true, or false when more bytes are needed or failed().
+    bool next_event(Event& event);
 
-  bool failed() const { return failed_; }
+    bool failed() const { return failed_; }
 
-  // kMalformed, kLimit or kUnsupported, with a message for the log. Once. The output may hold a refusal for the peer: send
-  // it before closing.
-  Error take_error();
+    // kMalformed, kLimit or kUnsupported, with a message for the log. Once. The output may hold a
+    // refusal for the peer: send it before closing.
+    Error take_error();
 
-  bool has_output() const { return !output_.empty(); }
+    bool has_output() const { return !output_.empty(); }
 
-  // Bytes to send now; the buffer is given away.
-  Bytes take_output();
+    // Bytes to send now; the buffer is given away.
+    Bytes take_output();
 
-  // The same, appended to `out`.
-  void append_output(Bytes& out);
+    // The same, appended to `out`.
+    void append_output(Bytes& out);
 
-  // Answers. Each is ignored when the stream is not in the state that it answers (the peer may have closed it meanwhile).
-  void accept_connect();
-  void reject_connect(std::string_view code, std::string_view description);
-  void accept_publish(uint32_t stream_id);
-  // StreamBegin, Play.Reset if asked for, Play.Start, |RtmpSampleAccess.
-  void accept_play(uint32_t stream_id);
-  // Refuses a publish or play, or ends one that had been accepted: an onStatus of level error.
-  void reject(uint32_t stream_id, std::string_view code, std::string_view description);
-  void answer_pause(uint32_t stream_id, bool on);
-  // The stream that the client plays has ended: Play.UnpublishNotify and StreamEOF.
-  void notify_unpublish(uint32_t stream_id);
-  // Any onStatus on a stream.
-  void send_status(uint32_t stream_id, const Status& status);
-  // A ping request; the peer sends `timestamp_ms` back.
-  void make_ping(uint32_t timestamp_ms);
+    // Answers. Each is ignored when the stream is not in the state that it answers (the peer may
+    // have closed it meanwhile).
+    void accept_connect();
+    void reject_connect(std::string_view code, std::string_view description);
+    void accept_publish(uint32_t stream_id);
+    // StreamBegin, Play.Reset if asked for, Play.Start, |RtmpSampleAccess.
+    void accept_play(uint32_t stream_id);
+    // Refuses a publish or play, or ends one that had been accepted: an onStatus of level error.
+    void reject(uint32_t stream_id, std::string_view code, std::string_view description);
+    void answer_pause(uint32_t stream_id, bool on);
+    // The stream that the client plays has ended: Play.UnpublishNotify and StreamEOF.
+    void notify_unpublish(uint32_t stream_id);
+    // Any onStatus on a stream.
+    void send_status(uint32_t stream_id, const Status& status);
+    // A ping request; the peer sends `timestamp_ms` back.
+    void make_ping(uint32_t timestamp_ms);
 
-  // Timestamp of the last ping response, and how many came.
-  uint32_t last_pong_ms() const { return last_pong_ms_; }
+    // Timestamp of the last ping response, and how many came.
+    uint32_t last_pong_ms() const { return last_pong_ms_; }
 
-  uint32_t pongs() const { return pongs_; }
+    uint32_t pongs() const { return pongs_; }
 
-  // Bytes that were fed, and the last sequence number that the peer acknowledged (wraps).
-  uint64_t bytes_received() const { return bytes_received_; }
+    // Bytes that were fed, and the last sequence number that the peer acknowledged (wraps).
+    uint64_t bytes_received() const { return bytes_received_; }
 
-  uint32_t peer_acknowledged() const { return peer_acknowledged_; }
+    uint32_t peer_acknowledged() const { return peer_acknowledged_; }
 
-  // Chunk size of everything that goes to the peer once the connect is answered.
-  uint32_t chunk_size() const { return options_.chunk_size; }
+    // Chunk size of everything that goes to the peer once the connect is answered.
+    uint32_t chunk_size() const { return options_.chunk_size; }
 
-  // Gives spare memory back; call when a client begins to play.
-  void shrink();
+    // Gives spare memory back; call when a client begins to play.
+    void shrink();
 
- private:
-  enum class StreamState : uint8_t { kIdle, kPublishAsked, kPublishing, kPlayAsked, kPlaying };
+  private:
+    enum class StreamState : uint8_t { kIdle, kPublishAsked, kPublishing, kPlayAsked, kPlaying };
 
-  struct StreamSlot {
-    uint32_t id = 0;
-    StreamState state = StreamState::kIdle;
-    bool reset = false;
-    std::string name;  // "app/stream" while it publishes or plays
-  };
+    struct StreamSlot {
+        uint32_t id = 0;
+        StreamState state = StreamState::kIdle;
+        bool reset = false;
+        std::string name;  // "app/stream" while it publishes or plays
+    };
 
-  enum class State : uint8_t { kNew, kConnectAsked, kConnected, kClosed };
+    enum class State : uint8_t { kNew, kConnectAsked, kConnected, kClosed };
 
-  struct Aggregate;
+    struct Aggregate;
 
-  using Handler = bool (ServerSession::*)(const Message&, const Command&, Event&);
+    using Handler = bool (ServerSession::*)(const Message&, const Command&, Event&);
 
-  struct CommandEntry {
-    std::string_view name;
-    Handler handler;
-  };
+    struct CommandEntry {
+        std::string_view name;
+        Handler handler;
+    };
 
-  static const CommandEntry kCommands[];
+    static const CommandEntry kCommands[];
 
-  // Each gives true when `event` was filled.
-  bool handle_message(Message& message, Event& event);
-  bool handle_command(Message& message, Event& event);
-  bool media_event(uint8_t type, uint32_t timestamp, uint32_t stream_id, Bytes body, Event& event);
-  bool next_part(Event& event);
-  void handle_control(const Message& message);
-  void handle_user_control(const Message& message);
+    // Each gives true when `event` was filled.
+    bool handle_message(Message& message, Event& event);
+    bool handle_command(Message& message, Event& event);
+    bool media_event(
+        uint8_t type, uint32_t timestamp, uint32_t stream_id, Bytes body, Event& event);
+    bool next_part(Event& event);
+    void handle_control(const Message& message);
+    void handle_user_control(const Message& message);
 
-  bool on_connect(const Message& message, const Command& command, Event& event);
-  bool on_create_stream(const Message& message, const Command& command, Event& event);
-  bool on_fc_publish(const Message& message, const Command& command, Event& event);
-  bool on_fc_unpublish(const Message& message, const Command& command, Event& event);
-  bool on_fc_subscribe(const Message& message, const Command& command, Event& event);
-  bool on_publish(const Message& message, const Command& command, Event& event);
-  bool on_play(const Message& message, const Command& command, Event& event);
-  bool on_pause(const Message& message, const Command& command, Event& event);
-  bool on_seek(const Message& message, const Command& command, Event& event);
-  bool on_delete_stream(const Message& message, const Command& command, Event& event);
-  bool on_close_stream(const Message& message, const Command& command, Event& event);
-  bool on_close(const Message& message, const Command& command, Event& event);
-  bool on_get_stream_length(const Message& message, const Command& command, Event& event);
-  bool on_acknowledged(const Message& message, const Command& command, Event& event);
-  bool on_ignored(const Message& message, const Command& command, Event& event);
+    bool on_connect(const Message& message, const Command& command, Event& event);
+    bool on_create_stream(const Message& message, const Command& command, Event& event);
+    bool on_fc_publish(const Message& message, const Command& command, Event& event);
+    bool on_fc_unpublish(const Message& message, const Command& command, Event& event);
+    bool on_fc_subscribe(const Message& message, const Command& command, Event& event);
+    bool on_publish(const Message& message, const Command& command, Event& event);
+    bool on_play(const Message& message, const Command& command, Event& event);
+    bool on_pause(const Message& message, const Command& command, Event& event);
+    bool on_seek(const Message& message, const Command& command, Event& event);
+    bool on_delete_stream(const Message& message, const Command& command, Event& event);
+    bool on_close_stream(const Message& message, const Command& command, Event& event);
+    bool on_close(const Message& message, const Command& command, Event& event);
+    bool on_get_stream_length(const Message& message, const Command& command, Event& event);
+    bool on_acknowledged(const Message& message, const Command& command, Event& event);
+    bool on_ignored(const Message& message, const Command& command, Event& event);
 
-  void answer_named(const Command& command, std::string_view callback, const Status& info);
-  bool end_stream(StreamSlot& slot, bool tell, Event& event);
-  static Error parse_connect(const amf::Value& object, ConnectRequest& request);
-  Result<StreamName> parse_name(std::string_view text) const;
-  StreamSlot* find_stream(uint32_t id);
-  StreamSlot* find_stream(uint32_t id, StreamState state);
-  bool is_publishing(uint32_t id);
+    void answer_named(const Command& command, std::string_view callback, const Status& info);
+    bool end_stream(StreamSlot& slot, bool tell, Event& event);
+    static Error parse_connect(const amf::Value& object, ConnectRequest& request);
+    Result<StreamName> parse_name(std::string_view text) const;
+    StreamSlot* find_stream(uint32_t id);
+    StreamSlot* find_stream(uint32_t id, StreamState state);
+    bool is_publishing(uint32_t id);
 
-  void send(uint32_t chunk_stream_id, uint8_t type, uint32_t stream_id, ByteSpan body);
-  void send_command(ByteSpan body);
-  void acknowledge();
-  void check_output();
-  bool fail(Error error);
+    void send(uint32_t chunk_stream_id, uint8_t type, uint32_t stream_id, ByteSpan body);
+    void send_command(ByteSpan body);
+    void acknowledge();
+    void check_output();
+    bool fail(Error error);
 
-  ChunkReader reader_;
-  SessionOptions options_;
-  std::unique_ptr<ConnectAnswer> pending_connect_;
-  std::string names_;  // app, vhost and query of the connect, one behind the other
-  std::unique_ptr<Aggregate> aggregate_;
-  std::vector<StreamSlot> streams_;
-  Bytes output_;
-  Error error_;
-  uint64_t bytes_received_ = 0;
-  uint64_t bytes_acknowledged_ = 0;  // to the peer
-  uint32_t peer_window_ = 0;         // 0: it named none
-  uint32_t peer_acknowledged_ = 0;
-  uint32_t last_pong_ms_ = 0;
-  uint32_t pongs_ = 0;
-  uint32_t next_stream_id_ = 1;
-  uint32_t send_chunk_size_ = kDefaultChunkSize;
-  uint16_t app_size_ = 0;
-  uint16_t vhost_size_ = 0;
-  State state_ = State::kNew;
-  bool failed_ = false;
+    ChunkReader reader_;
+    SessionOptions options_;
+    std::unique_ptr<ConnectAnswer> pending_connect_;
+    std::string names_;  // app, vhost and query of the connect, one behind the other
+    std::unique_ptr<Aggregate> aggregate_;
+    std::vector<StreamSlot> streams_;
+    Bytes output_;
+    Error error_;
+    uint64_t bytes_received_ = 0;
+    uint64_t bytes_acknowledged_ = 0;  // to the peer
+    uint32_t peer_window_ = 0;         // 0: it named none
+    uint32_t peer_acknowledged_ = 0;
+    uint32_t last_pong_ms_ = 0;
+    uint32_t pongs_ = 0;
+    uint32_t next_stream_id_ = 1;
+    uint32_t send_chunk_size_ = kDefaultChunkSize;
+    uint16_t app_size_ = 0;
+    uint16_t vhost_size_ = 0;
+    State state_ = State::kNew;
+    bool failed_ = false;
 };
 
 }  // namespace weir::rtmp

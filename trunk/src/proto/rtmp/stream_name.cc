@@ -7,106 +7,109 @@ namespace {
 
 // Appends the parts of `path` to `out` with single slashes between.
 void append_parts(std::string_view path, std::string& out) {
-  while (!path.empty()) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    if (slash > 0) {
-      if (!out.empty()) {
-        out += '/';
-      }
-      out += path.substr(0, slash);
+    while (!path.empty()) {
+        const size_t slash = std::min(path.find('/'), path.size());
+        if (slash > 0) {
+            if (!out.empty()) {
+                out += '/';
+            }
+            out += path.substr(0, slash);
+        }
+        path.remove_prefix(std::min(slash + 1, path.size()));
     }
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
 }
 
 bool has_dot_part(std::string_view path) {
-  while (!path.empty()) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view part = path.substr(0, slash);
-    if (part == "." || part == "..") {
-      return true;
+    while (!path.empty()) {
+        const size_t slash = std::min(path.find('/'), path.size());
+        const std::string_view part = path.substr(0, slash);
+        if (part == "." || part == "..") {
+            return true;
+        }
+        path.remove_prefix(std::min(slash + 1, path.size()));
     }
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
-  return false;
+    return false;
 }
 
 bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7F;
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7F;
 }
 
 }  // namespace
 
 std::pair<std::string_view, std::string_view> split_query(std::string_view text) {
-  const size_t mark = text.find('?');
-  if (mark == std::string_view::npos) {
-    return {text, {}};
-  }
-  return {text.substr(0, mark), text.substr(mark + 1)};
+    const size_t mark = text.find('?');
+    if (mark == std::string_view::npos) {
+        return {text, {}};
+    }
+    return {text.substr(0, mark), text.substr(mark + 1)};
 }
 
 std::string_view url_host(std::string_view url) {
-  const size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) {
-    return {};
-  }
-  url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find_first_of("/?"));
-  if (const size_t user = url.rfind('@'); user != std::string_view::npos) {
-    url.remove_prefix(user + 1);
-  }
-  if (url.starts_with('[')) {
-    const size_t end = url.find(']');
-    return end == std::string_view::npos ? std::string_view() : url.substr(1, end - 1);
-  }
-  return url.substr(0, url.find(':'));
+    const size_t scheme = url.find("://");
+    if (scheme == std::string_view::npos) {
+        return {};
+    }
+    url.remove_prefix(scheme + 3);
+    url = url.substr(0, url.find_first_of("/?"));
+    if (const size_t user = url.rfind('@'); user != std::string_view::npos) {
+        url.remove_prefix(user + 1);
+    }
+    if (url.starts_with('[')) {
+        const size_t end = url.find(']');
+        return end == std::string_view::npos ? std::string_view() : url.substr(1, end - 1);
+    }
+    return url.substr(0, url.find(':'));
 }
 
 std::string_view query_value(std::string_view query, std::string_view key) {
-  while (!query.empty()) {
-    const size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    if (pair.size() > key.size() && pair.starts_with(key) && pair[key.size()] == '=') {
-      return pair.substr(key.size() + 1);
+    while (!query.empty()) {
+        const size_t end = std::min(query.find('&'), query.size());
+        const std::string_view pair = query.substr(0, end);
+        if (pair.size() > key.size() && pair.starts_with(key) && pair[key.size()] == '=') {
+            return pair.substr(key.size() + 1);
+        }
+        query.remove_prefix(std::min(end + 1, query.size()));
     }
-    query.remove_prefix(std::min(end + 1, query.size()));
-  }
-  return {};
+    return {};
 }
 
 std::string normal_app(std::string_view app) {
-  std::string out;
-  append_parts(split_query(app).first, out);
-  return out;
+    std::string out;
+    append_parts(split_query(app).first, out);
+    return out;
 }
 
 Error parse_path(std::string_view app, std::string_view name, StreamName& out) {
-  if (app.size() > kMaxAppSize || name.size() > kMaxStreamNameSize) {
-    return make_error(ErrorCode::kLimit, "stream name of {} bytes: at most {} are allowed", app.size() + name.size(),
-                      kMaxStreamNameSize);
-  }
-  if (std::ranges::any_of(app, is_control) || std::ranges::any_of(name, is_control)) {
-    return make_error(ErrorCode::kMalformed, "stream name with control characters");
-  }
-  std::string path;
-  append_parts(name, path);
-  if (path.empty()) {
-    return make_error(ErrorCode::kMalformed, "empty stream name: the address has the form rtmp://host/app/stream");
-  }
-  path.clear();
-  append_parts(app, path);
-  append_parts(name, path);
-  if (has_dot_part(path)) {
-    return make_error(ErrorCode::kMalformed, "stream name with '.' or '..' as a part");
-  }
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) {
-    return make_error(ErrorCode::kMalformed, "empty application name: the address has the form rtmp://host/app/stream");
-  }
-  out.app = path.substr(0, slash);
-  out.stream = path.substr(slash + 1);
-  return {};
+    if (app.size() > kMaxAppSize || name.size() > kMaxStreamNameSize) {
+        return make_error(ErrorCode::kLimit, "stream name of {} bytes: at most {} are allowed",
+                          app.size() + name.size(), kMaxStreamNameSize);
+    }
+    if (std::ranges::any_of(app, is_control) || std::ranges::any_of(name, is_control)) {
+        return make_error(ErrorCode::kMalformed, "stream name with control characters");
+    }
+    std::string path;
+    append_parts(name, path);
+    if (path.empty()) {
+        return make_error(ErrorCode::kMalformed,
+                          "empty stream name: the address has the form rtmp://host/app/stream");
+    }
+    path.clear();
+    append_parts(app, path);
+    append_parts(name, path);
+    if (has_dot_part(path)) {
+        return make_error(ErrorCode::kMalformed, "stream name with '.' or '..' as a part");
+    }
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) {
+        return make_error(
+            ErrorCode::kMalformed,
+            "empty application name: the address has the form rtmp://host/app/stream");
+    }
+    out.app = path.substr(0, slash);
+    out.stream = path.substr(slash + 1);
+    return {};
 }
 
 }  // namespace weir::rtmp

@@ -8,42 +8,43 @@
 namespace weir::session {
 
 uint32_t FlvMuxer::tag_time(int64_t time_ms) const {
-  return static_cast<uint32_t>(std::max<int64_t>(0, time_ms - origin_ms_));
+    return static_cast<uint32_t>(std::max<int64_t>(0, time_ms - origin_ms_));
 }
 
 void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
-  const int64_t time_ms = packet->time_ms();
-  const ByteSpan body = packet->body();
-  if (!begun_) {
-    begun_ = true;
-    origin_ms_ = time_ms;
-  }
-  if (start) {
-    start_ms_ = time_ms;
-    start_configs_ = *start;
-  }
-  std::array<uint8_t, flv::kTagHeaderSize> header;
-  std::array<uint8_t, flv::kTagTrailerSize> trailer;
-  const auto size = static_cast<uint32_t>(body.size());
-  log().begin_entry(time_ms, start != nullptr);
-  log().write({header.data(), flv::write_tag_header(flv::tag_type(packet->info().kind), tag_time(time_ms), size,
-                                                    header.data())});
-  log().write(body);
-  log().write({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
-  log().end_entry();
+    const int64_t time_ms = packet->time_ms();
+    const ByteSpan body = packet->body();
+    if (!begun_) {
+        begun_ = true;
+        origin_ms_ = time_ms;
+    }
+    if (start) {
+        start_ms_ = time_ms;
+        start_configs_ = *start;
+    }
+    std::array<uint8_t, flv::kTagHeaderSize> header;
+    std::array<uint8_t, flv::kTagTrailerSize> trailer;
+    const auto size = static_cast<uint32_t>(body.size());
+    log().begin_entry(time_ms, start != nullptr);
+    log().write({header.data(), flv::write_tag_header(flv::tag_type(packet->info().kind),
+                                                      tag_time(time_ms), size, header.data())});
+    log().write(body);
+    log().write({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
+    log().end_entry();
 }
 
 void FlvMuxer::front(Bytes& out) const {
-  std::array<uint8_t, flv::kTagHeaderSize> header;
-  std::array<uint8_t, flv::kTagTrailerSize> trailer;
-  ByteWriter writer(out);
-  for (const media::PacketRef& config : start_configs_) {
-    const auto size = static_cast<uint32_t>(config->body().size());
-    writer.bytes({header.data(), flv::write_tag_header(flv::tag_type(config->info().kind), tag_time(start_ms_), size,
-                                                       header.data())});
-    writer.bytes(config->body());
-    writer.bytes({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
-  }
+    std::array<uint8_t, flv::kTagHeaderSize> header;
+    std::array<uint8_t, flv::kTagTrailerSize> trailer;
+    ByteWriter writer(out);
+    for (const media::PacketRef& config : start_configs_) {
+        const auto size = static_cast<uint32_t>(config->body().size());
+        writer.bytes(
+            {header.data(), flv::write_tag_header(flv::tag_type(config->info().kind),
+                                                  tag_time(start_ms_), size, header.data())});
+        writer.bytes(config->body());
+        writer.bytes({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
+    }
 }
 
 }  // namespace weir::session

@@ -1,4 +1,5 @@
-// FLV as a wire format: tags with absolute times, the same for every player. The log's origin is its first packet.
+// FLV as a wire format: tags with absolute times, the same for every player. The log's origin is
+// its first packet.
 #pragma once
 
 #include "stream/muxer.h"
@@ -6,26 +7,28 @@
 namespace weir::session {
 
 class FlvMuxer final : public stream::Muxer {
- public:
-  void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
+  public:
+    void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
-  // Appends the tags of the metadata and codec configurations in force at the log's start.
-  void front(Bytes& out) const;
+    // Appends the tags of the metadata and codec configurations in force at the log's start.
+    void front(Bytes& out) const;
 
- private:
-  uint32_t tag_time(int64_t time_ms) const;
+  private:
+    uint32_t tag_time(int64_t time_ms) const;
 
-  bool begun_ = false;
-  int64_t origin_ms_ = 0;
-  int64_t start_ms_ = 0;
-  stream::Configs start_configs_;
+    bool begun_ = false;
+    int64_t origin_ms_ = 0;
+    int64_t start_ms_ = 0;
+    stream::Configs start_configs_;
 };
 
 class FlvFormat final : public stream::Format {
- public:
-  const char* name() const override { return "flv"; }
+  public:
+    const char* name() const override { return "flv"; }
 
-  std::unique_ptr<stream::Muxer> create_muxer() const override { return std::make_unique<FlvMuxer>(); }
+    std::unique_ptr<stream::Muxer> create_muxer() const override {
+        return std::make_unique<FlvMuxer>();
+    }
 };
 
 }  // namespace weir::session

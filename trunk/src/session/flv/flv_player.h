@@ -13,23 +13,29 @@
 namespace weir::session {
 
 class FlvPlayer final : public net::PlayerProtocol {
- public:
-  // `head`: the answer to send when playing starts (200 or 101). `route_fields` go into a 404.
-  FlvPlayer(std::string head, net::HttpFields route_fields, bool websocket, net::ConnectionPermit permit);
+  public:
+    // `head`: the answer to send when playing starts (200 or 101). `route_fields` go into a 404.
+    FlvPlayer(std::string head,
+              net::HttpFields route_fields,
+              bool websocket,
+              net::ConnectionPermit permit);
 
-  // What the peer sent behind its request; heard at the first on_data().
-  void take_unread(ByteSpan unread);
+    // What the peer sent behind its request; heard at the first on_data().
+    void take_unread(ByteSpan unread);
 
-  void on_start(const stream::Stream& stream, const stream::Muxer& muxer, bool first, Bytes& out) override;
-  net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
-  void on_end(net::EndReason reason, bool started, Bytes& out) override;
-  size_t frame_header(uint64_t payload, uint8_t* out) override;
+    void on_start(const stream::Stream& stream,
+                  const stream::Muxer& muxer,
+                  bool first,
+                  Bytes& out) override;
+    net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
+    void on_end(net::EndReason reason, bool started, Bytes& out) override;
+    size_t frame_header(uint64_t payload, uint8_t* out) override;
 
- private:
-  std::string head_;  // empty once sent
-  net::HttpFields route_fields_;
-  std::unique_ptr<ws::MessageReader> reader_;  // WebSocket only
-  net::ConnectionPermit permit_;
+  private:
+    std::string head_;  // empty once sent
+    net::HttpFields route_fields_;
+    std::unique_ptr<ws::MessageReader> reader_;  // WebSocket only
+    net::ConnectionPermit permit_;
 };
 
 }  // namespace weir::session

@@ -9,18 +9,18 @@
 namespace weir::session {
 
 class FlvRoutes {
- public:
-  explicit FlvRoutes(const net::Services& services) : services_(services) {}
+  public:
+    explicit FlvRoutes(const net::Services& services) : services_(services) {}
 
-  // This object must outlive the router's server.
-  void add_to(net::HttpRouter& router);
+    // This object must outlive the router's server.
+    void add_to(net::HttpRouter& router);
 
- private:
-  void handle(net::HttpExchange& exchange);
+  private:
+    void handle(net::HttpExchange& exchange);
 
-  net::Services services_;
-  FlvFormat format_;
-  log::Throttle refused_{Millis(1000)};  // a peer can ask again at once
+    net::Services services_;
+    FlvFormat format_;
+    log::Throttle refused_{Millis(1000)};  // a peer can ask again at once
 };
 
 }  // namespace weir::session

@@ -1,4 +1,5 @@
-// One RTMP connection as a conversation: handshake, commands, publishing. Runs in a coroutine of the server.
+// One RTMP connection as a conversation: handshake, commands, publishing. Runs in a coroutine of
+// the server.
 #pragma once
 
 #include <memory>
@@ -17,80 +18,87 @@ class RtmpConnection;
 
 // One stream that the connection publishes.
 class RtmpPublish final : public stream::Publisher {
- public:
-  RtmpPublish(RtmpConnection& connection, uint32_t stream_id, stream::Stream& stream, const net::PublishRules& rules)
-      : connection_(connection), stream_id_(stream_id), stream_(stream), rules_(rules) {}
+  public:
+    RtmpPublish(RtmpConnection& connection,
+                uint32_t stream_id,
+                stream::Stream& stream,
+                const net::PublishRules& rules)
+        : connection_(connection), stream_id_(stream_id), stream_(stream), rules_(rules) {}
 
-  std::string describe() const override;
-  std::string_view client_id() const override;
-  void on_taken_over() override;
+    std::string describe() const override;
+    std::string_view client_id() const override;
+    void on_taken_over() override;
 
-  uint32_t stream_id() const { return stream_id_; }
+    uint32_t stream_id() const { return stream_id_; }
 
-  stream::Stream& stream() { return stream_; }
+    stream::Stream& stream() { return stream_; }
 
-  const net::PublishRules& rules() const { return rules_; }
+    const net::PublishRules& rules() const { return rules_; }
 
-  // When the connection gives up waiting for media of this stream.
-  MonoTime deadline() const { return last_media_ + (seen_media_ ? rules_.silent : rules_.first_packet); }
+    // When the connection gives up waiting for media of this stream.
+    MonoTime deadline() const {
+        return last_media_ + (seen_media_ ? rules_.silent : rules_.first_packet);
+    }
 
-  void publish(rtmp::MediaMessage&& message, MonoTime now);
+    void publish(rtmp::MediaMessage&& message, MonoTime now);
 
-  void begin(MonoTime now) { last_media_ = now; }
+    void begin(MonoTime now) { last_media_ = now; }
 
-  bool seen_media() const { return seen_media_; }
+    bool seen_media() const { return seen_media_; }
 
- private:
-  RtmpConnection& connection_;
-  uint32_t stream_id_;
-  stream::Stream& stream_;
-  net::PublishRules rules_;
-  MonoTime last_media_{};
-  bool seen_media_ = false;
-  bool told_of_dropped_ = false;  // one line per publisher
+  private:
+    RtmpConnection& connection_;
+    uint32_t stream_id_;
+    stream::Stream& stream_;
+    net::PublishRules rules_;
+    MonoTime last_media_{};
+    bool seen_media_ = false;
+    bool told_of_dropped_ = false;  // one line per publisher
 };
 
 class RtmpConnection {
- public:
-  // Of a new connection.
-  RtmpConnection(RtmpServer& server, std::unique_ptr<io::TcpStream> stream, std::unique_ptr<net::Client> client);
-  ~RtmpConnection();
-  RtmpConnection(const RtmpConnection&) = delete;
-  RtmpConnection& operator=(const RtmpConnection&) = delete;
+  public:
+    // Of a new connection.
+    RtmpConnection(RtmpServer& server,
+                   std::unique_ptr<io::TcpStream> stream,
+                   std::unique_ptr<net::Client> client);
+    ~RtmpConnection();
+    RtmpConnection(const RtmpConnection&) = delete;
+    RtmpConnection& operator=(const RtmpConnection&) = delete;
 
-  // Yields. Until the connection has ended or was handed over to its pump.
-  void run();
+    // Yields. Until the connection has ended or was handed over to its pump.
+    void run();
 
-  // The same for one that stopped playing and talks on; `unread` came behind its last command.
-  void run_again(rtmp::ServerSession session, Bytes unread);
+    // The same for one that stopped playing and talks on; `unread` came behind its last command.
+    void run_again(rtmp::ServerSession session, Bytes unread);
 
- private:
-  friend class RtmpPublish;
+  private:
+    friend class RtmpPublish;
 
-  enum class Next : uint8_t { kGoOn, kHandedOver };
+    enum class Next : uint8_t { kGoOn, kHandedOver };
 
-  Result<Next> handshake(io::Deadline deadline);
-  Result<Next> converse();
-  Result<Next> take_in(ByteSpan bytes);
-  Result<Next> handle(rtmp::Event& event, ByteSpan rest);
-  void handle_publish(uint32_t stream_id, const rtmp::PublishRequest& request);
-  bool handle_play(uint32_t stream_id, const rtmp::PlayRequest& request, ByteSpan rest);
-  void hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest);
-  void end_publish(uint32_t stream_id);
-  Error flush();
-  MonoTime deadline() const;
-  Error explain_timeout() const;
-  void close(Error why);
-  void end_by(std::string reason);
+    Result<Next> handshake(io::Deadline deadline);
+    Result<Next> converse();
+    Result<Next> take_in(ByteSpan bytes);
+    Result<Next> handle(rtmp::Event& event, ByteSpan rest);
+    void handle_publish(uint32_t stream_id, const rtmp::PublishRequest& request);
+    bool handle_play(uint32_t stream_id, const rtmp::PlayRequest& request, ByteSpan rest);
+    void hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest);
+    void end_publish(uint32_t stream_id);
+    Error flush();
+    MonoTime deadline() const;
+    Error explain_timeout() const;
+    void close(Error why);
+    void end_by(std::string reason);
 
-  RtmpServer& server_;
-  std::unique_ptr<io::TcpStream> stream_;
-  std::unique_ptr<net::Client> client_;
-  rtmp::ServerSession session_;
-  std::vector<std::unique_ptr<RtmpPublish>> publishes_;
-  bool connected_ = false;
-  MonoTime phase_since_;
-  std::string ended_by_;  // kick, takeover: why the socket was shut down from outside
+    RtmpServer& server_;
+    std::unique_ptr<io::TcpStream> stream_;
+    std::unique_ptr<net::Client> client_;
+    rtmp::ServerSession session_;
+    std::vector<std::unique_ptr<RtmpPublish>> publishes_;
+    bool connected_ = false;
+    MonoTime phase_since_;
+    std::string ended_by_;  // kick, takeover: why the socket was shut down from outside
 };
 
 }  // namespace weir::session

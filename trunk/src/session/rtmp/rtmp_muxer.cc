@@ -11,129 +11,137 @@ namespace {
 
 using media::TrackKind;
 
-// A chunk stream whose clock lags by more than this at a start would pull the players' common origin away.
+// A chunk stream whose clock lags by more than this at a start would pull the players' common
+// origin away.
 constexpr int64_t kSilentMs = 500;
 // Room below the first message, for a track that begins earlier than it.
 constexpr int64_t kHeadroomMs = 300;
 
-constexpr std::array<uint32_t, 2> kChunkStreams = {rtmp::kAudioChunkStream, rtmp::kVideoChunkStream};
+constexpr std::array<uint32_t, 2> kChunkStreams = {rtmp::kAudioChunkStream,
+                                                   rtmp::kVideoChunkStream};
 constexpr std::array<uint8_t, 2> kMessageTypes = {rtmp::kAudio, rtmp::kVideo};
 constexpr size_t kAudioTrack = static_cast<size_t>(TrackKind::kAudio);
 constexpr size_t kVideoTrack = static_cast<size_t>(TrackKind::kVideo);
 
 // A harmless data message, for a chunk stream whose track has not begun.
 const Bytes& clock_message() {
-  static const Bytes body = [] {
-    Bytes out;
-    rtmp::write_sample_access(out);
-    return out;
-  }();
-  return body;
+    static const Bytes body = [] {
+        Bytes out;
+        rtmp::write_sample_access(out);
+        return out;
+    }();
+    return body;
 }
 
 }  // namespace
 
 void RtmpMuxer::write_message(size_t track, uint8_t type, int64_t time_ms, ByteSpan body) {
-  int64_t& clock = clocks_[track];
-  const int64_t time = std::max(time_ms, clock);
-  rtmp::ChunkHeader header;
-  header.format = rtmp::ChunkFormat::kDelta;
-  header.type = type;
-  header.chunk_stream_id = kChunkStreams[track];
-  header.timestamp = static_cast<uint32_t>(time - clock);
-  header.length = static_cast<uint32_t>(body.size());
-  clock = time;
-  std::array<uint8_t, rtmp::kMaxChunkHeaderSize> bytes;
-  log().write(ByteSpan(bytes.data(), rtmp::write_chunk_header(header, bytes.data())));
-  ByteSpan part = body.first(std::min<size_t>(body.size(), chunk_size_));
-  log().write(part);
-  while ((body = body.subspan(part.size())).size() > 0) {
-    log().write(ByteSpan(bytes.data(), rtmp::write_continuation(header, bytes.data())));
-    part = body.first(std::min<size_t>(body.size(), chunk_size_));
+    int64_t& clock = clocks_[track];
+    const int64_t time = std::max(time_ms, clock);
+    rtmp::ChunkHeader header;
+    header.format = rtmp::ChunkFormat::kDelta;
+    header.type = type;
+    header.chunk_stream_id = kChunkStreams[track];
+    header.timestamp = static_cast<uint32_t>(time - clock);
+    header.length = static_cast<uint32_t>(body.size());
+    clock = time;
+    std::array<uint8_t, rtmp::kMaxChunkHeaderSize> bytes;
+    log().write(ByteSpan(bytes.data(), rtmp::write_chunk_header(header, bytes.data())));
+    ByteSpan part = body.first(std::min<size_t>(body.size(), chunk_size_));
     log().write(part);
-  }
+    while ((body = body.subspan(part.size())).size() > 0) {
+        log().write(ByteSpan(bytes.data(), rtmp::write_continuation(header, bytes.data())));
+        part = body.first(std::min<size_t>(body.size(), chunk_size_));
+        log().write(part);
+    }
 }
 
-// Before a start: a chunk stream that stood still gets an empty message, which moves its clock, so that the fronts of all
-// later players have one common origin near the start. A track that plays keeps half a second for a late frame.
+// Before a start: a chunk stream that stood still gets an empty message, which moves its clock, so
+// that the fronts of all later players have one common origin near the start. A track that plays
+// keeps half a second for a late frame.
 void RtmpMuxer::catch_up_silent_track(int64_t time_ms) {
-  for (size_t track = 0; track < kTracks; track++) {
-    if (time_ms - clocks_[track] <= kSilentMs) {
-      continue;
+    for (size_t track = 0; track < kTracks; track++) {
+        if (time_ms - clocks_[track] <= kSilentMs) {
+            continue;
+        }
+        const size_t other = 1 - track;
+        const bool other_plays = track_begun_[other] && time_ms - clocks_[other] <= kSilentMs;
+        const int64_t target = track_begun_[track] ? time_ms - kSilentMs
+                               : other_plays       ? clocks_[other]
+                                                   : time_ms;
+        log().begin_entry(time_ms, false);
+        write_message(track, kMessageTypes[track], target, {});
+        log().end_entry();
     }
-    const size_t other = 1 - track;
-    const bool other_plays = track_begun_[other] && time_ms - clocks_[other] <= kSilentMs;
-    const int64_t target = track_begun_[track] ? time_ms - kSilentMs : other_plays ? clocks_[other] : time_ms;
-    log().begin_entry(time_ms, false);
-    write_message(track, kMessageTypes[track], target, {});
-    log().end_entry();
-  }
 }
 
 size_t RtmpMuxer::track_for_data() const {
-  const bool video_ahead = track_begun_[kVideoTrack] && clocks_[kVideoTrack] >= clocks_[kAudioTrack];
-  return video_ahead || !track_begun_[kAudioTrack] ? kVideoTrack : kAudioTrack;
+    const bool video_ahead =
+        track_begun_[kVideoTrack] && clocks_[kVideoTrack] >= clocks_[kAudioTrack];
+    return video_ahead || !track_begun_[kAudioTrack] ? kVideoTrack : kAudioTrack;
 }
 
 void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
-  const bool data = packet->info().kind == TrackKind::kData;
-  const size_t track = data ? track_for_data() : static_cast<size_t>(packet->info().kind);
-  const int64_t time_ms = packet->time_ms();
-  if (!begun_) {
-    begun_ = true;
-    clocks_.fill(time_ms - kHeadroomMs);
-    clocks_[track] = time_ms;
-  }
-  track_begun_[track] = track_begun_[track] || !data;
-  if (start) {
-    catch_up_silent_track(time_ms);
-    start_clocks_ = clocks_;
-    start_begun_ = track_begun_;
-    start_configs_ = *start;
-  }
-  log().begin_entry(time_ms, start != nullptr);
-  write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track], time_ms, packet->body());
-  log().end_entry();
+    const bool data = packet->info().kind == TrackKind::kData;
+    const size_t track = data ? track_for_data() : static_cast<size_t>(packet->info().kind);
+    const int64_t time_ms = packet->time_ms();
+    if (!begun_) {
+        begun_ = true;
+        clocks_.fill(time_ms - kHeadroomMs);
+        clocks_[track] = time_ms;
+    }
+    track_begun_[track] = track_begun_[track] || !data;
+    if (start) {
+        catch_up_silent_track(time_ms);
+        start_clocks_ = clocks_;
+        start_begun_ = track_begun_;
+        start_configs_ = *start;
+    }
+    log().begin_entry(time_ms, start != nullptr);
+    write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track], time_ms,
+                  packet->body());
+    log().end_entry();
 }
 
 void RtmpMuxer::front(uint32_t stream_id, Bytes& out) const {
-  rtmp::ChunkHeader header;
-  const auto begin = [&](uint32_t chunk_stream_id, int64_t time_ms) {
-    header.format = rtmp::ChunkFormat::kFull;
-    header.chunk_stream_id = chunk_stream_id;
-    header.timestamp = static_cast<uint32_t>(time_ms);
-    header.stream_id = stream_id;
-  };
-  const auto add = [&](uint8_t type, ByteSpan body) {
-    header.type = type;
-    rtmp::write_message(header, body, chunk_size_, out);
-    header.format = rtmp::ChunkFormat::kDelta;
-    header.timestamp = 0;
-  };
-  // Metadata of another time than 0 is taken for a subtitle by ffmpeg.
-  begin(rtmp::kDataChunkStream, 0);
-  for (const media::PacketRef& config : start_configs_) {
-    if (config->info().kind == TrackKind::kData) {
-      add(rtmp::kDataAmf0, config->body());
-    }
-  }
-  const int64_t origin = *std::ranges::min_element(start_clocks_);
-  for (size_t track : {kVideoTrack, kAudioTrack}) {
-    begin(kChunkStreams[track], start_clocks_[track] - origin);
+    rtmp::ChunkHeader header;
+    const auto begin = [&](uint32_t chunk_stream_id, int64_t time_ms) {
+        header.format = rtmp::ChunkFormat::kFull;
+        header.chunk_stream_id = chunk_stream_id;
+        header.timestamp = static_cast<uint32_t>(time_ms);
+        header.stream_id = stream_id;
+    };
+    const auto add = [&](uint8_t type, ByteSpan body) {
+        header.type = type;
+        rtmp::write_message(header, body, chunk_size_, out);
+        header.format = rtmp::ChunkFormat::kDelta;
+        header.timestamp = 0;
+    };
+    // Metadata of another time than 0 is taken for a subtitle by ffmpeg.
+    begin(rtmp::kDataChunkStream, 0);
     for (const media::PacketRef& config : start_configs_) {
-      if (static_cast<size_t>(config->info().kind) == track) {
-        add(kMessageTypes[track], config->body());
-      }
+        if (config->info().kind == TrackKind::kData) {
+            add(rtmp::kDataAmf0, config->body());
+        }
     }
-    if (header.format == rtmp::ChunkFormat::kFull) {
-      // No configuration carries the clock. An empty media message would announce a track that may never come.
-      if (start_begun_[track]) {
-        add(kMessageTypes[track], {});
-      } else {
-        add(rtmp::kDataAmf0, clock_message());
-      }
+    const int64_t origin = *std::ranges::min_element(start_clocks_);
+    for (size_t track : {kVideoTrack, kAudioTrack}) {
+        begin(kChunkStreams[track], start_clocks_[track] - origin);
+        for (const media::PacketRef& config : start_configs_) {
+            if (static_cast<size_t>(config->info().kind) == track) {
+                add(kMessageTypes[track], config->body());
+            }
+        }
+        if (header.format == rtmp::ChunkFormat::kFull) {
+            // No configuration carries the clock. An empty media message would announce a track
+            // that may never come.
+            if (start_begun_[track]) {
+                add(kMessageTypes[track], {});
+            } else {
+                add(rtmp::kDataAmf0, clock_message());
+            }
+        }
     }
-  }
 }
 
 }  // namespace weir::session

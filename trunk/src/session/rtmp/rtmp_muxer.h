@@ -1,8 +1,10 @@
-// RTMP as a wire format: the same chunks for every player (DESIGN §1, doc/protocols/rtmp.md "Sharing").
+// RTMP as a wire format: the same chunks for every player (DESIGN §1, doc/protocols/rtmp.md
+// "Sharing").
 //
-// Audio and video have a chunk stream each; data messages ride on the one that is ahead. Log entries carry delta timestamps
-// (chunk type 1) without a message stream id. What differs per player is its front: a type 0 header on each chunk stream,
-// with the configurations, and the metadata on a chunk stream that the log does not use.
+// Audio and video have a chunk stream each; data messages ride on the one that is ahead. Log
+// entries carry delta timestamps (chunk type 1) without a message stream id. What differs per
+// player is its front: a type 0 header on each chunk stream, with the configurations, and the
+// metadata on a chunk stream that the log does not use.
 #pragma once
 
 #include <array>
@@ -12,42 +14,45 @@
 namespace weir::session {
 
 class RtmpMuxer final : public stream::Muxer {
- public:
-  explicit RtmpMuxer(uint32_t chunk_size) : chunk_size_(chunk_size) {}
+  public:
+    explicit RtmpMuxer(uint32_t chunk_size) : chunk_size_(chunk_size) {}
 
-  void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
+    void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
-  // Appends what a player with that message stream id needs before the log's start: the clock of each chunk stream, set
-  // so that the player's time begins near 0, with metadata and codec configurations.
-  void front(uint32_t stream_id, Bytes& out) const;
+    // Appends what a player with that message stream id needs before the log's start: the clock of
+    // each chunk stream, set so that the player's time begins near 0, with metadata and codec
+    // configurations.
+    void front(uint32_t stream_id, Bytes& out) const;
 
- private:
-  static constexpr size_t kTracks = 2;  // audio, video: indexed by TrackKind
-  using Clocks = std::array<int64_t, kTracks>;
+  private:
+    static constexpr size_t kTracks = 2;  // audio, video: indexed by TrackKind
+    using Clocks = std::array<int64_t, kTracks>;
 
-  void catch_up_silent_track(int64_t time_ms);
-  void write_message(size_t track, uint8_t type, int64_t time_ms, ByteSpan body);
-  size_t track_for_data() const;
+    void catch_up_silent_track(int64_t time_ms);
+    void write_message(size_t track, uint8_t type, int64_t time_ms, ByteSpan body);
+    size_t track_for_data() const;
 
-  uint32_t chunk_size_;
-  bool begun_ = false;
-  Clocks clocks_{};           // log time of the last message of each chunk stream
-  std::array<bool, kTracks> track_begun_{};
-  Clocks start_clocks_{};     // the same just before the start entry
-  std::array<bool, kTracks> start_begun_{};
-  stream::Configs start_configs_;
+    uint32_t chunk_size_;
+    bool begun_ = false;
+    Clocks clocks_{};  // log time of the last message of each chunk stream
+    std::array<bool, kTracks> track_begun_{};
+    Clocks start_clocks_{};  // the same just before the start entry
+    std::array<bool, kTracks> start_begun_{};
+    stream::Configs start_configs_;
 };
 
 class RtmpFormat final : public stream::Format {
- public:
-  explicit RtmpFormat(uint32_t chunk_size) : chunk_size_(chunk_size) {}
+  public:
+    explicit RtmpFormat(uint32_t chunk_size) : chunk_size_(chunk_size) {}
 
-  const char* name() const override { return "rtmp"; }
+    const char* name() const override { return "rtmp"; }
 
-  std::unique_ptr<stream::Muxer> create_muxer() const override { return std::make_unique<RtmpMuxer>(chunk_size_); }
+    std::unique_ptr<stream::Muxer> create_muxer() const override {
+        return std::make_unique<RtmpMuxer>(chunk_size_);
+    }
 
- private:
-  uint32_t chunk_size_;
+  private:
+    uint32_t chunk_size_;
 };
 
 }  // namespace weir::session

@@ -1,4 +1,5 @@
-// The RTMP side of a playing connection: its protocol state behind net::PlayerProtocol. No coroutine.
+// The RTMP side of a playing connection: its protocol state behind net::PlayerProtocol. No
+// coroutine.
 #pragma once
 
 #include <functional>
@@ -8,36 +9,44 @@
 
 namespace weir::session {
 
-// What becomes of a connection that stops playing and talks on; the server makes a coroutine for it.
+// What becomes of a connection that stops playing and talks on; the server makes a coroutine for
+// it.
 using RtmpResume = std::function<void(rtmp::ServerSession session,
                                       Bytes unread,
                                       std::unique_ptr<io::TcpStream> stream,
                                       std::unique_ptr<net::Client> client)>;
 
 class RtmpPlayer final : public net::PlayerProtocol {
- public:
-  // Bytes that a client may send before its play is answered.
-  static constexpr size_t kMaxUnread = 16 * 1024;
+  public:
+    // Bytes that a client may send before its play is answered.
+    static constexpr size_t kMaxUnread = 16 * 1024;
 
-  // `session` has given its kPlay event for `stream_id`, unanswered; `unread` follows it. `resume` must outlive this.
-  RtmpPlayer(rtmp::ServerSession session, uint32_t stream_id, Bytes unread, const RtmpResume& resume);
+    // `session` has given its kPlay event for `stream_id`, unanswered; `unread` follows it.
+    // `resume` must outlive this.
+    RtmpPlayer(rtmp::ServerSession session,
+               uint32_t stream_id,
+               Bytes unread,
+               const RtmpResume& resume);
 
-  void on_start(const stream::Stream& stream, const stream::Muxer& muxer, bool first, Bytes& out) override;
-  net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
-  void on_end(net::EndReason reason, bool started, Bytes& out) override;
-  void on_released(std::unique_ptr<PlayerProtocol> self,
-                   std::unique_ptr<io::TcpStream> stream,
-                   std::unique_ptr<net::Client> client) override;
+    void on_start(const stream::Stream& stream,
+                  const stream::Muxer& muxer,
+                  bool first,
+                  Bytes& out) override;
+    net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
+    void on_end(net::EndReason reason, bool started, Bytes& out) override;
+    void on_released(std::unique_ptr<PlayerProtocol> self,
+                     std::unique_ptr<io::TcpStream> stream,
+                     std::unique_ptr<net::Client> client) override;
 
- private:
-  net::PlayerVerdict hear(ByteSpan data, Bytes& out);
-  net::PlayerVerdict handle(rtmp::Event& event);
+  private:
+    net::PlayerVerdict hear(ByteSpan data, Bytes& out);
+    net::PlayerVerdict handle(rtmp::Event& event);
 
-  rtmp::ServerSession session_;
-  uint32_t stream_id_;
-  bool answered_ = false;
-  Bytes unread_;  // until the play is answered
-  const RtmpResume& resume_;
+    rtmp::ServerSession session_;
+    uint32_t stream_id_;
+    bool answered_ = false;
+    Bytes unread_;  // until the play is answered
+    const RtmpResume& resume_;
 };
 
 }  // namespace weir::session

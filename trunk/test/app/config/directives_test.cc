@@ -11,75 +11,82 @@ namespace weir::app {
 namespace {
 
 bool is_block(const Directive& directive) {
-  return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
 }
 
 TEST(DirectivesTest, EachNameStandsOnceInAContext) {
-  std::set<std::pair<std::string_view, unsigned>> seen;
-  for (const Directive& directive : directives()) {
-    for (unsigned bit = kGlobalContext; bit <= kPublishContext; bit <<= 1) {
-      if ((directive.contexts & bit) != 0) {
-        EXPECT_TRUE(seen.insert({directive.name, bit}).second) << directive.name;
-      }
+    std::set<std::pair<std::string_view, unsigned>> seen;
+    for (const Directive& directive : directives()) {
+        for (unsigned bit = kGlobalContext; bit <= kPublishContext; bit <<= 1) {
+            if ((directive.contexts & bit) != 0) {
+                EXPECT_TRUE(seen.insert({directive.name, bit}).second) << directive.name;
+            }
+        }
     }
-  }
 }
 
 TEST(DirectivesTest, EachOneIsComplete) {
-  for (const Directive& directive : directives()) {
-    EXPECT_FALSE(directive.doc.empty()) << directive.name;
-    EXPECT_TRUE(directive.doc.ends_with('.')) << directive.name;
-    EXPECT_EQ(directive.doc.find_first_of("|\n"), std::string_view::npos) << directive.name << " breaks the tables";
-    EXPECT_TRUE(is_block(directive) || directive.apply != nullptr) << directive.name;
-    EXPECT_TRUE(is_block(directive) || !directive.default_text.empty() || !directive.example.empty())
-        << directive.name << " has neither a default nor an example";
-    EXPECT_EQ(is_block(directive), directive.opens != kGlobalContext) << directive.name;
-    EXPECT_LE(directive.min, directive.max) << directive.name;
-    EXPECT_EQ(directive.type == ValueType::kChoice, !directive.choices.empty()) << directive.name;
-  }
+    for (const Directive& directive : directives()) {
+        EXPECT_FALSE(directive.doc.empty()) << directive.name;
+        EXPECT_TRUE(directive.doc.ends_with('.')) << directive.name;
+        EXPECT_EQ(directive.doc.find_first_of("|\n"), std::string_view::npos)
+            << directive.name << " breaks the tables";
+        EXPECT_TRUE(is_block(directive) || directive.apply != nullptr) << directive.name;
+        EXPECT_TRUE(is_block(directive) || !directive.default_text.empty() ||
+                    !directive.example.empty())
+            << directive.name << " has neither a default nor an example";
+        EXPECT_EQ(is_block(directive), directive.opens != kGlobalContext) << directive.name;
+        EXPECT_LE(directive.min, directive.max) << directive.name;
+        EXPECT_EQ(directive.type == ValueType::kChoice, !directive.choices.empty())
+            << directive.name;
+    }
 }
 
 TEST(DirectivesTest, DefaultsAndExamplesPassTheirOwnChecks) {
-  for (const Directive& directive : directives()) {
-    std::string_view given = directive.default_text.empty() ? directive.example : directive.default_text;
-    if (is_block(directive)) {
-      continue;
+    for (const Directive& directive : directives()) {
+        std::string_view given =
+            directive.default_text.empty() ? directive.example : directive.default_text;
+        if (is_block(directive)) {
+            continue;
+        }
+        DiagnosticSink sink("");
+        std::string text = std::string(directive.name) + " " + std::string(given) + ";";
+        std::vector<Statement> statements = parse_statements(text, is_directive_name, sink);
+        EXPECT_TRUE(parse_value(directive, statements.at(0), {}, sink))
+            << text << to_string(sink.take());
     }
-    DiagnosticSink sink("");
-    std::string text = std::string(directive.name) + " " + std::string(given) + ";";
-    std::vector<Statement> statements = parse_statements(text, is_directive_name, sink);
-    EXPECT_TRUE(parse_value(directive, statements.at(0), {}, sink)) << text << to_string(sink.take());
-  }
 }
 
 TEST(DirectivesTest, FindsByNameAndContext) {
-  EXPECT_EQ(find_directive("dir", kHttpServerContext)->default_text, "../objs/www");
-  EXPECT_EQ(find_directive("dir", kVhostContext), nullptr);
-  EXPECT_NE(find_directive("listen", kGlobalContext), find_directive("listen", kHttpApiContext));
-  EXPECT_EQ(find_directive("play", kGlobalContext), find_directive("play", kVhostContext));
-  EXPECT_TRUE(is_directive_name("dir"));
-  EXPECT_FALSE(is_directive_name("directory"));
+    EXPECT_EQ(find_directive("dir", kHttpServerContext)->default_text, "../objs/www");
+    EXPECT_EQ(find_directive("dir", kVhostContext), nullptr);
+    EXPECT_NE(find_directive("listen", kGlobalContext), find_directive("listen", kHttpApiContext));
+    EXPECT_EQ(find_directive("play", kGlobalContext), find_directive("play", kVhostContext));
+    EXPECT_TRUE(is_directive_name("dir"));
+    EXPECT_FALSE(is_directive_name("directory"));
 }
 
 TEST(DirectivesTest, WritesSizesAndDurationsWithTheirLargestUnit) {
-  EXPECT_EQ(size_text(0), "0");
-  EXPECT_EQ(size_text(500), "500");
-  EXPECT_EQ(size_text(512 * 1024), "512k");
-  EXPECT_EQ(size_text(16u << 20), "16m");
-  EXPECT_EQ(size_text(1u << 30), "1g");
-  EXPECT_EQ(duration_text(0), "0");
-  EXPECT_EQ(duration_text(350), "350ms");
-  EXPECT_EQ(duration_text(10'000), "10s");
-  EXPECT_EQ(duration_text(90'000), "90s");
-  EXPECT_EQ(duration_text(120'000), "2m");
-  EXPECT_EQ(duration_text(3'600'000), "1h");
+    EXPECT_EQ(size_text(0), "0");
+    EXPECT_EQ(size_text(500), "500");
+    EXPECT_EQ(size_text(512 * 1024), "512k");
+    EXPECT_EQ(size_text(16u << 20), "16m");
+    EXPECT_EQ(size_text(1u << 30), "1g");
+    EXPECT_EQ(duration_text(0), "0");
+    EXPECT_EQ(duration_text(350), "350ms");
+    EXPECT_EQ(duration_text(10'000), "10s");
+    EXPECT_EQ(duration_text(90'000), "90s");
+    EXPECT_EQ(duration_text(120'000), "2m");
+    EXPECT_EQ(duration_text(3'600'000), "1h");
 }
 
 TEST(DirectivesTest, SaysWhatIsExpected) {
-  EXPECT_EQ(expectation(*find_directive("log_level", kGlobalContext)), "debug, info, warn or error");
-  EXPECT_EQ(expectation(*find_directive("max_connections", kGlobalContext)), "a number from 1 to 1000000");
-  EXPECT_EQ(expectation(*find_directive("queue_size", kPlayContext)),
-            "a size from 256k to 1g (bytes, or with k, m or g)");
+    EXPECT_EQ(expectation(*find_directive("log_level", kGlobalContext)),
+              "debug, info, warn or error");
+    EXPECT_EQ(expectation(*find_directive("max_connections", kGlobalContext)),
+              "a number from 1 to 1000000");
+    EXPECT_EQ(expectation(*find_directive("queue_size", kPlayContext)),
+              "a size from 256k to 1g (bytes, or with k, m or g)");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/flv/reader.h"
+
 #include "test/session/muxer_fixture.h"
 
 namespace weir::session {
@@ -15,137 +16,138 @@ namespace {
 using media::TrackKind;
 
 class FlvMuxerTest : public MuxerFixture {
- protected:
-  FlvMuxerTest() { stream_.attach(muxer_); }
+  protected:
+    FlvMuxerTest() { stream_.attach(muxer_); }
 
-  ~FlvMuxerTest() override { stream_.detach(muxer_); }
+    ~FlvMuxerTest() override { stream_.detach(muxer_); }
 
-  // The tags of a front, or of the log from its start on.
-  static std::vector<flv::Tag> parse(Bytes bytes) {
-    Bytes file(flv::kFileHeaderSize);
-    flv::write_file_header(true, true, file.data());
-    file.insert(file.end(), bytes.begin(), bytes.end());
-    flv::TagReader reader;
-    std::vector<flv::Tag> tags;
-    ByteSpan rest(file);
-    while (!rest.empty()) {
-      rest = rest.subspan(reader.feed(rest));
-      flv::Tag tag;
-      flv::TagReader::Status status = flv::TagReader::Status::kNeedMore;
-      while ((status = reader.next(tag)) == flv::TagReader::Status::kTag) {
-        tags.push_back(std::move(tag));
-      }
-      if (status == flv::TagReader::Status::kError) {
-        ADD_FAILURE() << reader.take_error().message();
-        break;
-      }
+    // The tags of a front, or of the log from its start on.
+    static std::vector<flv::Tag> parse(Bytes bytes) {
+        Bytes file(flv::kFileHeaderSize);
+        flv::write_file_header(true, true, file.data());
+        file.insert(file.end(), bytes.begin(), bytes.end());
+        flv::TagReader reader;
+        std::vector<flv::Tag> tags;
+        ByteSpan rest(file);
+        while (!rest.empty()) {
+            rest = rest.subspan(reader.feed(rest));
+            flv::Tag tag;
+            flv::TagReader::Status status = flv::TagReader::Status::kNeedMore;
+            while ((status = reader.next(tag)) == flv::TagReader::Status::kTag) {
+                tags.push_back(std::move(tag));
+            }
+            if (status == flv::TagReader::Status::kError) {
+                ADD_FAILURE() << reader.take_error().message();
+                break;
+            }
+        }
+        return tags;
     }
-    return tags;
-  }
 
-  std::vector<flv::Tag> front() const {
-    Bytes out;
-    muxer_.front(out);
-    return parse(out);
-  }
-
-  std::vector<flv::Tag> log_from_start() const {
-    Bytes out;
-    muxer_.log().copy_until(muxer_.log().start(), muxer_.log().head(), out);
-    return parse(out);
-  }
-
-  void expect_log_is_the_source(int64_t origin_ms) const {
-    const std::vector<flv::Tag> tags = log_from_start();
-    ASSERT_EQ(tags.size(), recorder_.packets.size() - recorder_.start_index);
-    for (size_t i = 0; i < tags.size(); i++) {
-      const media::MediaPacket& sent = *recorder_.packets[recorder_.start_index + i];
-      ASSERT_EQ(tags[i].type, flv::tag_type(sent.info().kind));
-      ASSERT_EQ(tags[i].timestamp, static_cast<uint32_t>(sent.time_ms() - origin_ms)) << i;
-      ASSERT_EQ(tags[i].body, Bytes(sent.body().begin(), sent.body().end()));
+    std::vector<flv::Tag> front() const {
+        Bytes out;
+        muxer_.front(out);
+        return parse(out);
     }
-  }
 
-  FlvMuxer muxer_;
+    std::vector<flv::Tag> log_from_start() const {
+        Bytes out;
+        muxer_.log().copy_until(muxer_.log().start(), muxer_.log().head(), out);
+        return parse(out);
+    }
+
+    void expect_log_is_the_source(int64_t origin_ms) const {
+        const std::vector<flv::Tag> tags = log_from_start();
+        ASSERT_EQ(tags.size(), recorder_.packets.size() - recorder_.start_index);
+        for (size_t i = 0; i < tags.size(); i++) {
+            const media::MediaPacket& sent = *recorder_.packets[recorder_.start_index + i];
+            ASSERT_EQ(tags[i].type, flv::tag_type(sent.info().kind));
+            ASSERT_EQ(tags[i].timestamp, static_cast<uint32_t>(sent.time_ms() - origin_ms)) << i;
+            ASSERT_EQ(tags[i].body, Bytes(sent.body().begin(), sent.body().end()));
+        }
+    }
+
+    FlvMuxer muxer_;
 };
 
 TEST_F(FlvMuxerTest, TagsCarryTheStreamsTimeFromTheLogsFirstPacketOn) {
-  publish_again(17'000'000);
-  headers();
-  const int64_t origin = stream_.timeline().latest();
-  gop();
-  expect_log_is_the_source(origin);
-  EXPECT_EQ(log_from_start().at(0).timestamp, 0U);
-  gop();
-  expect_log_is_the_source(origin);
-  EXPECT_EQ(log_from_start().at(0).timestamp, 1000U);
+    publish_again(17'000'000);
+    headers();
+    const int64_t origin = stream_.timeline().latest();
+    gop();
+    expect_log_is_the_source(origin);
+    EXPECT_EQ(log_from_start().at(0).timestamp, 0U);
+    gop();
+    expect_log_is_the_source(origin);
+    EXPECT_EQ(log_from_start().at(0).timestamp, 1000U);
 }
 
 TEST_F(FlvMuxerTest, TheFrontHasTheTimeOfTheStart) {
-  headers();
-  gop();
-  gop();
-  const std::vector<flv::Tag> tags = front();
-  ASSERT_EQ(tags.size(), 3U);
-  EXPECT_EQ(tags[0].type, flv::kScriptTag);
-  EXPECT_EQ(tags[1].body, test::avc_header(1));
-  EXPECT_EQ(tags[2].body, test::aac_header(1));
-  for (const flv::Tag& tag : tags) {
-    EXPECT_EQ(tag.timestamp, log_from_start().at(0).timestamp);
-  }
+    headers();
+    gop();
+    gop();
+    const std::vector<flv::Tag> tags = front();
+    ASSERT_EQ(tags.size(), 3U);
+    EXPECT_EQ(tags[0].type, flv::kScriptTag);
+    EXPECT_EQ(tags[1].body, test::avc_header(1));
+    EXPECT_EQ(tags[2].body, test::aac_header(1));
+    for (const flv::Tag& tag : tags) {
+        EXPECT_EQ(tag.timestamp, log_from_start().at(0).timestamp);
+    }
 }
 
 TEST_F(FlvMuxerTest, TheFrontTellsTheConfigurationAtTheStartNotTheNewest) {
-  headers(1);
-  gop(5);
-  send(TrackKind::kAudio, clock_, test::aac_header(2));
-  audio();
-  EXPECT_EQ(front().at(2).body, test::aac_header(1));
-  const auto tags = log_from_start();
-  EXPECT_EQ(tags.at(tags.size() - 2).body, test::aac_header(2)) << "the new one stands in its place in the log";
+    headers(1);
+    gop(5);
+    send(TrackKind::kAudio, clock_, test::aac_header(2));
+    audio();
+    EXPECT_EQ(front().at(2).body, test::aac_header(1));
+    const auto tags = log_from_start();
+    EXPECT_EQ(tags.at(tags.size() - 2).body, test::aac_header(2))
+        << "the new one stands in its place in the log";
 }
 
 TEST_F(FlvMuxerTest, AStreamWithoutConfigurationsHasAnEmptyFront) {
-  send(TrackKind::kAudio, 0, test::mp3_frame(1));
-  EXPECT_TRUE(muxer_.log().has_start());
-  EXPECT_TRUE(front().empty());
+    send(TrackKind::kAudio, 0, test::mp3_frame(1));
+    EXPECT_TRUE(muxer_.log().has_start());
+    EXPECT_TRUE(front().empty());
 }
 
 TEST_F(FlvMuxerTest, ATrackThatBeginsBeforeTheFirstPacketIsAtZero) {
-  send(TrackKind::kVideo, 1000, test::avc_frame(true, 1));
-  send(TrackKind::kAudio, 400, test::aac_frame(2));
-  EXPECT_EQ(log_from_start().at(1).timestamp, 0U);
+    send(TrackKind::kVideo, 1000, test::avc_frame(true, 1));
+    send(TrackKind::kAudio, 400, test::aac_frame(2));
+    EXPECT_EQ(log_from_start().at(1).timestamp, 0U);
 }
 
 TEST_F(FlvMuxerTest, TimesGoOnThroughARepublish) {
-  headers();
-  const int64_t origin = stream_.timeline().latest();
-  gop();
-  publish_again(4'294'967'000U);
-  headers();
-  gop();
-  expect_log_is_the_source(origin);
+    headers();
+    const int64_t origin = stream_.timeline().latest();
+    gop();
+    publish_again(4'294'967'000U);
+    headers();
+    gop();
+    expect_log_is_the_source(origin);
 }
 
 TEST_F(FlvMuxerTest, TimesOverTwentyFourBitsUseTheExtensionByte) {
-  headers();
-  const int64_t origin = stream_.timeline().latest();
-  gop(2);
-  pass(0x1234567);
-  gop(2);
-  expect_log_is_the_source(origin);
-  EXPECT_GT(log_from_start().at(0).timestamp, 0xffffffU);
+    headers();
+    const int64_t origin = stream_.timeline().latest();
+    gop(2);
+    pass(0x1234567);
+    gop(2);
+    expect_log_is_the_source(origin);
+    EXPECT_GT(log_from_start().at(0).timestamp, 0xffffffU);
 }
 
 TEST_F(FlvMuxerTest, BigBodiesSpanBlocks) {
-  headers();
-  const int64_t origin = stream_.timeline().latest();
-  for (size_t size : {4081U, 4082U, 65'521U, 200'000U}) {
-    video(true, size);
-    video(false, size);
-    pass(40);
-    expect_log_is_the_source(origin);
-  }
+    headers();
+    const int64_t origin = stream_.timeline().latest();
+    for (size_t size : {4081U, 4082U, 65'521U, 200'000U}) {
+        video(true, size);
+        video(false, size);
+        pass(40);
+        expect_log_is_the_source(origin);
+    }
 }
 
 }  // namespace

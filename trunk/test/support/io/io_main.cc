@@ -1,4 +1,5 @@
-// main() of the component tests: the scheduler is up before the first test, and every test body runs in a coroutine.
+// main() of the component tests: the scheduler is up before the first test, and every test body
+// runs in a coroutine.
 #include <cstdio>
 
 #include <gtest/gtest.h>
@@ -8,8 +9,10 @@
 
 #if WEIR_ASAN
 extern "C" {
-// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): name given by the sanitizer
-__attribute__((no_sanitize("address", "undefined"), visibility("default"))) const char* __asan_default_options() {
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): name given by the
+// sanitizer
+__attribute__((no_sanitize("address", "undefined"), visibility("default"))) const char*
+__asan_default_options() {
     return "detect_leaks=1:leak_check_at_exit=1:halt_on_error=1:detect_stack_use_after_return=1:"
            "strict_string_checks=1:check_initialization_order=1";
 }
@@ -21,7 +24,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "cannot start the runtime: %s\n", error.to_string().c_str());
         return 1;
     }
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork would share the epoll instance; the command line may say otherwise
+    GTEST_FLAG_SET(
+        death_test_style,
+        "threadsafe");  // a fork would share the epoll instance; the command line may say otherwise
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

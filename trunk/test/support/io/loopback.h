@@ -12,7 +12,9 @@
 namespace weir::io {
 
 // Longer than anything in a test should take, also under the sanitizers on a busy machine.
-inline Deadline soon() { return Deadline::after(Seconds(10)); }
+inline Deadline soon() {
+    return Deadline::after(Seconds(10));
+}
 
 inline SocketAddress loopback(uint16_t port = 0) {
     return SocketAddress::parse("127.0.0.1:" + std::to_string(port)).value();
