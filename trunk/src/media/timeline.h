@@ -3,12 +3,13 @@
 //
 // One shift for all tracks. A new publisher, a step back of more than a second and a jump ahead
 // that real time does not explain move the shift, so that the stream goes on kFrameGap after its
-// last frame. Smaller steps back within a track are clamped: RTMP's chunk deltas cannot go back
-// (doc/protocols/rtmp.md).
+// last frame; a publisher that was only one stray frame away gets its shift back. Smaller steps
+// back within a track are clamped: RTMP's chunk deltas cannot go back (doc/protocols/rtmp.md).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "media/codec.h"
@@ -43,11 +44,13 @@ class Timeline {
 
   private:
     void shift_to(int64_t unwrapped, int64_t wanted);
+    bool returns_to_previous(int64_t unwrapped, int64_t elapsed_ms) const;
 
     bool started_ = false;
     bool rebase_ = false;
     int64_t unwrapped_ = 0;  // the publisher's last time, widened to 64 bits
     int64_t shift_ = 0;
+    std::optional<int64_t> previous_shift_;  // of the same publisher
     int64_t latest_ = kStart;
     int64_t interval_ = kFrameGap;  // last distance between video frames
     MonoTime last_arrival_{};

@@ -104,6 +104,24 @@ TEST_F(TimelineTest, ALargeStepBackIsARestartAndContinuesOneFrameAfterTheLast) {
     EXPECT_EQ(timeline_.clamps(), 0U);
 }
 
+TEST_F(TimelineTest, AStrayFrameInThePastLeavesNoGapBehind) {
+    at(kVideo, 50'000);
+    EXPECT_EQ(at(kVideo, 50'040, 40), 10'040);
+    EXPECT_EQ(at(kAudio, 50'030), 10'030);
+    EXPECT_EQ(at(kAudio, 50'050, 10), 10'050);
+    EXPECT_EQ(at(kAudio, 45'070, 20), 10'090) << "one frame after the latest";
+    EXPECT_EQ(at(kAudio, 50'090, 20), 10'090);
+    EXPECT_EQ(at(kVideo, 50'120, 40), 10'120);
+    EXPECT_EQ(at(kAudio, 50'113), 10'113);
+}
+
+TEST_F(TimelineTest, AStrayFrameInTheFutureLeavesNoGapBehind) {
+    at(kVideo, 50'000);
+    EXPECT_EQ(at(kVideo, 3'600'000, 40), 10'040);
+    EXPECT_EQ(at(kVideo, 50'080, 40), 10'080);
+    EXPECT_EQ(at(kVideo, 50'120, 40), 10'120);
+}
+
 TEST_F(TimelineTest, ARestartWithBothTracksMovesTheShiftOnce) {
     at(kAudio, 60'000);
     at(kVideo, 60'000);

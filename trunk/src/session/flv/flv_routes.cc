@@ -8,6 +8,7 @@ namespace weir::session {
 namespace {
 
 constexpr std::string_view kSuffix = ".flv";
+constexpr size_t kMaxNameSize = 1024;   // of app and of name, as in RTMP
 constexpr Millis kHeadTimeout{10'000};  // for a peer to take the answer to HEAD
 
 // "/live/room/stream.flv" to app "live/room" and name "stream". False when there is no app or no
@@ -20,7 +21,8 @@ bool split_path(std::string_view path, std::string_view& app, std::string_view& 
     }
     app = path.substr(1, slash - 1);
     name = path.substr(slash + 1);
-    return !app.empty() && !name.empty();
+    return !app.empty() && !name.empty() && app.size() <= kMaxNameSize &&
+           name.size() <= kMaxNameSize;
 }
 
 }  // namespace
