@@ -205,6 +205,9 @@ def test_connections_that_say_nothing_are_closed(new_weir, what, port, first):
                 player.play().wait_for(b"Play.Start")
             during.append(resident_kib(pid))
             wait_until(lambda: descriptors(pid) < 30, 30, "all are closed by the server")
+            if after and not SANITIZED:  # stacks are dropped and the heap is tidied some seconds later
+                wait_until(lambda: resident_kib(pid) < after[0] + MIB, 15, "the memory is that of the first crowd")
+            time.sleep(1)
             after.append(resident_kib(pid))
             if port == "http_port" and first:
                 assert held[0].recv(100).startswith(b"HTTP/1.1 408")
@@ -214,7 +217,7 @@ def test_connections_that_say_nothing_are_closed(new_weir, what, port, first):
            f"{after} after")
     if not SANITIZED:
         assert (during[0] - start) / count < 12
-        assert during[1] < during[0] + 2 * MIB and after[1] < after[0] + 2 * MIB
+        assert during[1] < during[0] + 2 * MIB
 
 
 @pytest.mark.timeout(300)
@@ -242,6 +245,7 @@ def test_handshakes_and_joins_without_end_leave_no_trace(weir):
     assert descriptors(pid) < 30
 
 
+@pytest.mark.smoke
 def test_publish_and_play_cycles_do_not_grow_the_heap(weir):
     pid, after = weir.process.pid, []
     for _ in range(3):

@@ -79,6 +79,7 @@ ODD = {
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("port", PORTS)
 def test_whatever_comes_gets_an_http_answer(survivor, port):
     wrong = []
@@ -165,6 +166,7 @@ WS_BAD = {
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", WS_BAD)
 def test_websocket_garbage_ends_that_player_only(survivor, name):
     with WsFlv(survivor.ws()) as player:

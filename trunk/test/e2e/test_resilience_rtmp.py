@@ -78,6 +78,7 @@ def big_metadata(entries, size, mark=b"x"):
         for number in range(entries)) + b"\0\0\x09"
 
 
+@pytest.mark.smoke
 def test_large_configurations_and_metadata_are_not_kept_for_players(survivor):
     """33 tracks with 8 MB of configuration each, and metadata of 12 MB: players that join cost no copy of them."""
     with Peer(survivor.rtmp_port).publish("large", configs=False) as peer:
@@ -197,6 +198,7 @@ AGGREGATES = [part(9, b"") * 900_000, part(22, part(9, b"") * 10) * 10_000, b"\x
               part(9, b"\x17") * 60_000]
 
 
+@pytest.mark.smoke
 def test_aggregates_of_anything(survivor):
     with Peer(survivor.rtmp_port).publish("aggregate").set_chunk_size(0xFFFFFF) as peer:
         for body in AGGREGATES:
@@ -207,6 +209,7 @@ def test_aggregates_of_anything(survivor):
 # ---- commands ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("body", [b"\x03\0\1a" * 3000, b"\x0a\0\0\0\1" * 13_000, b"\x08\0\0\0\1\0\1a" * 7000,
                                   b"\x0a\xff\xff\xff\xff", b"\x0c\xff\xff\xff\xff", b"\x05" * 65_000],
                          ids=["objects", "arrays", "ecma arrays", "long array", "long string", "many values"])
@@ -235,6 +238,7 @@ def test_commands_before_connect_close_the_connection(survivor, name):
         assert peer.closed_within(3)
 
 
+@pytest.mark.smoke
 def test_streams_of_nobody_and_publishing_twice(survivor):
     with Peer(survivor.rtmp_port) as peer:
         peer.publish("twice")
@@ -251,6 +255,7 @@ def test_streams_of_nobody_and_publishing_twice(survivor):
         assert {stream["name"] for stream in survivor.streams()} >= {"twice", "survivor"}
 
 
+@pytest.mark.smoke
 def test_commands_while_playing(survivor):
     with Peer(survivor.rtmp_port).play("survivor") as player:
         for number in range(200):
@@ -264,6 +269,7 @@ def test_commands_while_playing(survivor):
         assert len(player._recv(65536)) > 1000, "it still plays"
 
 
+@pytest.mark.smoke
 def test_pausing_without_reading_is_bounded(survivor):
     """Each resume owes the player a start with 60 KB of metadata."""
     with Peer(survivor.rtmp_port).publish("pause") as peer:
@@ -314,6 +320,7 @@ def test_publishing_and_leaving_in_a_loop(survivor, name):
 # ---- media ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_media_of_random_bytes(survivor):
     source = random.Random(7)
     with Peer(survivor.rtmp_port).publish("noise") as peer, Peer(survivor.rtmp_port).play("noise") as player:
@@ -335,6 +342,7 @@ def test_configuration_that_changes_with_every_frame(survivor):
                 assert peer.drain() and player.drain(), number
 
 
+@pytest.mark.smoke
 def test_tracks_without_end(survivor):
     with Peer(survivor.rtmp_port).publish("tracks") as peer, Peer(survivor.rtmp_port).play("tracks") as player:
         for track in range(256):

@@ -88,7 +88,9 @@ class Weir:
             lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([BINARY, "-c", self.config_path], stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL, cwd=self.folder, preexec_fn=limit)
+                                            stdin=subprocess.DEVNULL, cwd=self.folder, preexec_fn=limit,
+                                            # A clean end must have freed everything; the server's own default is not to ask.
+                                            env={"ASAN_OPTIONS": "leak_check_at_exit=1", **os.environ})
 
     def wait_ready(self):
         for port in (self.rtmp_port, self.http_port, self.api_port):
