@@ -193,7 +193,8 @@ void Pump::pass(MonoTime now) {
             return;
         }
         if (writes == 0) {
-            now = slice_begin;
+            wake();  // the sweep, the window and new players have their turn, then this goes on
+            return;
         }
     }
 }
