@@ -70,6 +70,7 @@ class Client {
     std::string page_url;
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
+    uint32_t turns = 0;          // how often it began to publish or play
     uint64_t resyncs = 0;        // moves of a slow player to a newer key frame
     uint64_t dropped_bytes = 0;  // what it missed by that
 

@@ -131,7 +131,10 @@ class WsFlv:
         self.socket.close()
 
     def _recv(self, _):
-        opcode, data = self.socket.recv_data()
+        try:
+            opcode, data = self.socket.recv_data()
+        except websocket.WebSocketConnectionClosedException:
+            return b""
         if opcode == websocket.ABNF.OPCODE_CLOSE:
             return b""
         assert opcode == websocket.ABNF.OPCODE_BINARY, f"opcode {opcode}"

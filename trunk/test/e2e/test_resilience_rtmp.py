@@ -301,18 +301,18 @@ def test_player_may_ask_while_its_start_is_on_the_way(survivor):
 
 def test_playing_and_leaving_in_a_loop(survivor):
     with Peer(survivor.rtmp_port) as peer:
-        for number in range(1, 1000 if FULL else 100):
-            peer.play("survivor", number).wait_for(b"Play.Start")
+        for number in range(1, 1000):
+            peer.play("survivor", number).wait_for(b"Play.Start")  # which is logged ten times, not each time
             peer.send(command("deleteStream", 4, None, number))
             peer.drain()
 
 
 @pytest.mark.parametrize("name", ["survivor", "free"])
 def test_publishing_and_leaving_in_a_loop(survivor, name):
-    """The name is taken, or free: a line of log at most for each that came through, and one a second for the refused."""
+    """The name is taken, or free: neither fills the log."""
     with Peer(survivor.rtmp_port) as peer:
         peer.send(command("createStream", 2, None))
-        for _ in range(400 if name == "survivor" else 150):
+        for _ in range(400):
             peer.send(command("publish", 3, None, name, "live", stream=1) + command("closeStream", 4, None, stream=1))
             assert peer.drain()
 

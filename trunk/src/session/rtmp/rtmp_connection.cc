@@ -17,6 +17,8 @@ namespace {
 
 constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
 constexpr size_t kReadBytes = 64 * 1024;
+constexpr uint32_t kToldTurns =
+    10;  // a client may publish and play in turns without end: so many are logged
 
 // Shared by all connections: what was read is consumed before the coroutine yields again.
 std::array<uint8_t, kReadBytes>& read_buffer() {
@@ -290,7 +292,9 @@ void RtmpConnection::handle_publish(uint32_t stream_id, const rtmp::PublishReque
     client_->role = net::ClientRole::kPublisher;
     client_->key = key;
     session_.accept_publish(stream_id);
-    log::info("publish stream={} ip={}", log::escaped(key.to_string()), client_->ip());
+    if (client_->turns++ < kToldTurns) {
+        log::info("publish stream={} ip={}", log::escaped(key.to_string()), client_->ip());
+    }
 }
 
 bool RtmpConnection::handle_play(uint32_t stream_id,
@@ -318,7 +322,9 @@ bool RtmpConnection::handle_play(uint32_t stream_id,
     }
     client_->role = net::ClientRole::kPlayer;
     client_->key = key;
-    log::info("play stream={} ip={}", log::escaped(key.to_string()), client_->ip());
+    if (client_->turns++ < kToldTurns) {
+        log::info("play stream={} ip={}", log::escaped(key.to_string()), client_->ip());
+    }
     hand_over(stream_id, *rules, rest);
     return true;
 }
@@ -339,7 +345,9 @@ void RtmpConnection::end_publish(uint32_t stream_id) {
         return;
     }
     stream::Stream& target = (*found)->stream();
-    log::info("unpublish stream={}", log::escaped(target.key().to_string()));
+    if (client_->turns <= kToldTurns) {
+        log::info("unpublish stream={}", log::escaped(target.key().to_string()));
+    }
     target.end_publish(**found, MonoClock::now());
     publishes_.erase(found);
     server_.services().registry.release(target);
