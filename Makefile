@@ -40,7 +40,8 @@ demo: ## install what is missing, build, run the server with a looping sample st
 test: ## install what is missing, build, run every test; ends with "N passed, N failed"
 	@scripts/test $(TEST)
 
-check: lint ## lint, and a build with warnings as errors
+check: lint ## lint, formatting, and a build with warnings as errors
+	@scripts/format --check
 	@./configure --werror=on --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
 
 lint: ## layers, headers, sizes, naming: the rules of doc/CONTRIBUTING.md that a script can check
