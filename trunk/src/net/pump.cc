@@ -70,9 +70,14 @@ void Pump::wake() {
 
 // While the first flowing player is known to be behind, the pump comes by itself when it is due.
 void Pump::on_log_change() {
-    if (!due_armed_ || !waiting_.empty()) {
+    if (!due_armed_ || !waiting_.empty() || outran_sweep()) {
         wake();
     }
+}
+
+// A stream so fast that the period of the sweep would let slow players hold far more than their queue.
+bool Pump::outran_sweep() const {
+    return !blocked_.empty() && muxer_->log().head() - swept_head_ > options_.queue_bytes / 4;
 }
 
 void Pump::add(std::unique_ptr<io::TcpStream> stream,
@@ -116,7 +121,7 @@ void Pump::run() {
         start_waiting(now);
         pass(now);
         now = MonoClock::now();
-        if (now >= next_sweep_) {
+        if (now >= next_sweep_ || outran_sweep()) {
             sweep(now);
         }
         if (woken_ || !ended_.empty()) {
@@ -248,6 +253,7 @@ void Pump::resume(Player& player) {
 
 void Pump::sweep(MonoTime now) {
     next_sweep_ = now + kSweepPeriod;
+    swept_head_ = log().head();
     sweep_blocked(now);
     if (!stream_.live()) {
         sweep_waiting(now);

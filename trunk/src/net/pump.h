@@ -92,6 +92,7 @@ class Pump final : private stream::LogListener {
     void start_waiting(MonoTime now);
     void begin(Player& player, MonoTime now);
     bool first_is_behind() const;
+    bool outran_sweep() const;
     Micros until_next_due(MonoTime now) const;
     void write_to(Player& player, MonoTime now);
     void enter(Player& player, Player::State state, MonoTime now);
@@ -117,6 +118,7 @@ class Pump final : private stream::LogListener {
     bool woken_ = false;
     bool due_armed_ = false;
     MonoTime next_sweep_{};
+    uint64_t swept_head_ = 0;  // the log's head at the last sweep
 };
 
 }  // namespace weir::net

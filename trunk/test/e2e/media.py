@@ -130,7 +130,7 @@ def play_curl(url, folder, seconds=3, name="curl", **options):
                   **options)
 
 
-def play_vlc(url, folder, seconds=4):
+def play_vlc(url, folder, seconds=7):
     """VLC without a window. It refuses to be root, so it becomes nobody, and writes to our descriptor."""
     out = Path(folder) / "vlc.ts"
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []

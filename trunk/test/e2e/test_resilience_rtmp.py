@@ -314,6 +314,7 @@ def test_publishing_and_leaving_in_a_loop(survivor, name):
         peer.send(command("createStream", 2, None))
         for _ in range(400):
             peer.send(command("publish", 3, None, name, "live", stream=1) + command("closeStream", 4, None, stream=1))
+            peer.wait_for(b"NetStream.Publish.")  # a peer that asks on without reading is ended: another test
             assert peer.drain()
 
 
