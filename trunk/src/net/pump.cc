@@ -75,7 +75,8 @@ void Pump::on_log_change() {
     }
 }
 
-// A stream so fast that the period of the sweep would let slow players hold far more than their queue.
+// A stream so fast that the period of the sweep would let slow players hold far more than their
+// queue.
 bool Pump::outran_sweep() const {
     return !blocked_.empty() && muxer_->log().head() - swept_head_ > options_.queue_bytes / 4;
 }
