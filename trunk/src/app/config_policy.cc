@@ -36,9 +36,7 @@ Result<net::PublishRules> ConfigPolicy::may_publish(const stream::StreamKey& key
                                                     const io::SocketAddress& peer) const {
     WEIR_TRY_ASSIGN(const VhostConfig* vhost, vhost_for(Action::kPublish, key, peer));
     net::PublishRules rules;
-    rules.conflict = vhost->publish_conflict == PublishConflict::kTakeover
-                         ? stream::PublishConflict::kTakeover
-                         : stream::PublishConflict::kRefuse;
+    rules.conflict = vhost->publish_conflict;
     rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
     rules.first_packet = vhost->publish.firstpkt_timeout;
     rules.silent = vhost->publish.normal_timeout;

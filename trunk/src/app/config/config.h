@@ -16,11 +16,12 @@
 #include "app/config/diagnostic.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "stream/stream.h"
 
 namespace weir::app {
 
 // The vhost that serves every name which has no section of its own.
-inline constexpr std::string_view kDefaultVhost = "__defaultVhost__";
+inline constexpr std::string_view kDefaultVhost = stream::kDefaultVhost;
 
 struct ListenAddress {
     // "[::]:1935", "127.0.0.1:1985": the host is always there and numeric, for
@@ -49,7 +50,7 @@ struct HttpApiConfig {
     bool operator==(const HttpApiConfig&) const = default;
 };
 
-enum class PublishConflict : uint8_t { kRefuse, kTakeover };
+using PublishConflict = stream::PublishConflict;
 
 struct PlayConfig {
     std::optional<Millis> mw_latency;  // merge window of writes; none means auto
