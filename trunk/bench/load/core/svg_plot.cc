@@ -23,6 +23,18 @@ constexpr size_t kMarkLetters = 28;
 constexpr size_t kHoverAreas = 300;
 constexpr double kLogFactor = 100;
 
+// Cut between letters, not within the bytes of one.
+std::string short_name(const std::string& name) {
+    if (name.size() <= kMarkLetters) {
+        return name;
+    }
+    size_t cut = kMarkLetters - 3;
+    while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80) {
+        cut--;
+    }
+    return name.substr(0, cut) + "...";
+}
+
 class Drawing {
   public:
     Drawing(const Plot& plot, std::span<const PlotMoment> moments, std::span<const PhaseMark> marks)
@@ -137,9 +149,7 @@ class Drawing {
                 continue;
             }
             double at = x(mark.time_s);
-            std::string name = mark.name.size() <= kMarkLetters
-                                   ? mark.name
-                                   : mark.name.substr(0, kMarkLetters - 3) + "...";
+            std::string name = short_name(mark.name);
             double width = kMarkLetter * static_cast<double>(name.size());
             bool to_left = at + width > kWidth;
             double begin = to_left ? at - width - 4 : at + 4;
@@ -160,7 +170,7 @@ class Drawing {
         }
     }
 
-    // At most kHoverAreas; each shows the values of the moment that it ends with.
+    // At most kHoverAreas; each shows the highest values of the moments that it covers.
     void add_hover(std::string& out) const {
         size_t step = (moments_.size() + kHoverAreas - 1) / kHoverAreas;
         double from = x(moments_[0].time_s - moments_[0].span_s);
@@ -169,9 +179,14 @@ class Drawing {
             double to = x(moments_[i].time_s);
             std::string text = time_text(moments_[i].time_s);
             for (const PlotLine& line : plot_.lines) {
-                text += fmt::format(
-                    "\n{}: {}", line.name,
-                    line.values[i] ? plot_value(plot_.unit, *line.values[i]) : std::string("none"));
+                std::optional<double> highest;
+                for (size_t j = first; j <= i; j++) {
+                    if (line.values[j]) {
+                        highest = std::max(highest.value_or(0), *line.values[j]);
+                    }
+                }
+                text += fmt::format("\n{}: {}", line.name,
+                                    highest ? plot_value(plot_.unit, *highest) : "none");
             }
             out += fmt::format(
                 "<rect class=\"hover\" x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" "
