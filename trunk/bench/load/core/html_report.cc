@@ -49,12 +49,13 @@ svg { display: block; width: 100%; height: auto; } .legend svg { display: inline
 svg text { font-size: 11.5px; fill: var(--soft); font-variant-numeric: tabular-nums; }
 .end { text-anchor: end; } .middle { text-anchor: middle; } .unit { font-weight: 600; }
 .grid { stroke: var(--grid); fill: none; } .axis { stroke: var(--grey); fill: none; }
-.line { fill: none; stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; } .area { stroke: none; }
+.line { fill: none; stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; }
 .blue { stroke: var(--blue); } .orange { stroke: var(--orange); } .green { stroke: var(--green); }
 .violet { stroke: var(--violet); } .grey { stroke: var(--grey); } .red { stroke: var(--bad); }
 .dashed { stroke: var(--grey); stroke-dasharray: 5 4; }
-.area { fill: var(--blue); fill-opacity: .13; } .area.red { fill: var(--bad); } .area.grey { fill: var(--grey); }
-.mark path { stroke: var(--mark); stroke-dasharray: 2 3; fill: none; } .mark text { fill: var(--mark); }
+.area { fill: var(--blue); fill-opacity: .13; stroke: none; } .area.red { fill: var(--bad); } .area.grey { fill: var(--grey); }
+.mark path { stroke: var(--mark); stroke-dasharray: 2 3; fill: none; } .mark text { fill: var(--mark);
+  paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
 .hover { fill: transparent; } .hover:hover { fill: var(--soft); fill-opacity: .16; }
 .card { padding: 12px 14px; overflow-x: auto; }
 .cards { columns: 2 440px; column-gap: 12px; } .cards .card { break-inside: avoid; margin-bottom: 12px; }

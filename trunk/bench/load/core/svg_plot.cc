@@ -108,30 +108,30 @@ class Drawing {
         }
     }
 
+    // An unbroken run of values after another; a single one becomes as wide as what it covers.
     void add_line(std::string& out, const PlotLine& line) const {
         std::string path;
         std::string area;
-        double last_x = 0;
-        bool open = false;
-        for (size_t i = 0; i <= moments_.size(); i++) {
-            if (i == moments_.size() || !line.values[i]) {
-                if (open) {
-                    path += "h0";  // a round dot where the line is a single point
-                    area += fmt::format("L{:.1f} {:.0f}Z", last_x, bottom_);
-                }
-                open = false;
+        for (size_t first = 0; first < moments_.size(); first++) {
+            if (!line.values[first]) {
                 continue;
             }
-            last_x = x(moments_[i].time_s);
-            std::string point = fmt::format("{:.1f} {:.1f}", last_x, y(*line.values[i]));
-            if (!open) {
-                area += fmt::format("M{:.1f} {:.0f}L{}", last_x, bottom_, point);
-                path += "M" + point;
-            } else {
-                area += "L" + point;
-                path += "L" + point;
+            size_t end = first + 1;
+            while (end < moments_.size() && line.values[end]) {
+                end++;
             }
-            open = true;
+            std::string run = fmt::format("{:.1f}", y(*line.values[first]));
+            double begin_x = x(moments_[first].time_s);
+            if (end - first == 1) {
+                begin_x = x(moments_[first].time_s - moments_[first].span_s);
+                run += fmt::format("H{:.1f}", x(moments_[first].time_s));
+            }
+            for (size_t i = first + 1; i < end; i++) {
+                run += fmt::format("L{:.1f} {:.1f}", x(moments_[i].time_s), y(*line.values[i]));
+            }
+            path += fmt::format("M{:.1f} {}", begin_x, run);
+            area += fmt::format("M{:.1f} {}V{:.0f}H{:.1f}Z", begin_x, run, bottom_, begin_x);
+            first = end;
         }
         std::string style = html_escape(line.style);
         if (line.filled) {
@@ -141,33 +141,35 @@ class Drawing {
     }
 
     // A name goes to the upper row, to the lower when that is taken there, else only the hover
-    // title has it.
+    // title has it. Names come after all lines, so that no line crosses them.
     void add_marks(std::string& out) const {
         std::array<double, 2> taken = {0, 0};
+        std::string names;
+        out += "<g class=\"mark\">\n";
         for (const PhaseMark& mark : marks_) {
             if (mark.time_s < 0 || mark.time_s > time_.high) {
                 continue;
             }
             double at = x(mark.time_s);
+            out +=
+                fmt::format("<path d=\"M{:.1f} {:.0f}V{:.0f}\"><title>{}: {}</title></path>\n", at,
+                            kTop - 6, bottom_, time_text(mark.time_s), html_escape(mark.name));
             std::string name = short_name(mark.name);
             double width = kMarkLetter * static_cast<double>(name.size());
             bool to_left = at + width > kWidth;
             double begin = to_left ? at - width - 4 : at + 4;
-            out += fmt::format(
-                "<g class=\"mark\"><title>{}: {}</title><path d=\"M{:.1f} {:.0f}V{:.0f}\"/>",
-                time_text(mark.time_s), html_escape(mark.name), at, kTop - 6, bottom_);
-            for (size_t row = 0; row < taken.size(); row++) {
-                if (taken[row] <= begin) {
-                    out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.0f}\">{}</text>",
-                                       to_left ? "end" : "begin", to_left ? at - 4 : at + 4,
-                                       kTop + 4 + kMarkRow * static_cast<double>(row),
-                                       html_escape(name));
-                    taken[row] = begin + width + 8;
-                    break;
-                }
+            auto* row = std::find_if(taken.begin(), taken.end(),
+                                     [&](double each) { return each <= begin; });
+            if (row == taken.end()) {
+                continue;
             }
-            out += "</g>\n";
+            names += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.0f}\">{}</text>\n",
+                                 to_left ? "end" : "begin", to_left ? at - 4 : at + 4,
+                                 kTop + 4 + kMarkRow * static_cast<double>(row - taken.begin()),
+                                 html_escape(name));
+            *row = begin + width + 8;
         }
+        out += names + "</g>\n";
     }
 
     // At most kHoverAreas; each shows the highest values of the moments that it covers.
