@@ -32,7 +32,7 @@ void PlayOptions::add_to(OptionTable& table) {
     table.count("--streams", "streams that the players are spread over, numbers from 0",
                 stream.streams, 1, 100'000);
     table.duration("--ramp", "time over which the players are started", ramp);
-    stream.add_to(table, "--publish");
+    stream.add_to(table, "--publish", "--publish-file");
     table.flag("--no-verify", "play any stream; frames are counted, not checked", verify, false);
     table.duration("--stall", "a gap between frames that counts as a stall", stall);
     table.duration("--behind", "growth of a player's mean delay that counts as falling behind",
@@ -119,7 +119,7 @@ int PlayRun::run(const io::SocketAddress& address, const std::string& publish_ur
 Error PlayRun::prepare(const std::string& publish_url) {
     WEIR_TRY(ensure_descriptors(uint64_t{options_.clients} + options_.stream.streams));
     WEIR_TRY_ASSIGN(control_, RunControl::create(options_.run));
-    if (options_.stream.shape.bits_per_second > 0) {
+    if (options_.stream.wanted()) {
         WEIR_TRY(start_publishing(publish_url).with_context("publisher"));
     }
     WEIR_TRY_ASSIGN(usage_, UsageProbe::create(options_.run.server_pid));
@@ -134,6 +134,8 @@ Error PlayRun::prepare(const std::string& publish_url) {
 
 Error PlayRun::start_publishing(const std::string& url) {
     WEIR_TRY_ASSIGN(publishers_, PublisherGroup::create(url, options_.stream));
+    totals_.stamped = {publishers_->is_stamped(media::TrackKind::kVideo),
+                       publishers_->is_stamped(media::TrackKind::kAudio)};
     WEIR_TRY(publishers_->start(Millis(0), options_.run.connect_timeout));
     WEIR_TRY(publishers_->wait_started(io::Deadline::after(options_.run.connect_timeout)));
     Millis gop(1000 * uint64_t{options_.stream.shape.gop} / options_.stream.shape.fps);
