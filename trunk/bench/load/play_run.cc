@@ -21,7 +21,7 @@ void PlayOptions::add_to(OptionTable& table) {
     table.duration("--ramp", "time over which the players are started", ramp);
     table.duration("--stay", "a player leaves so long after it has connected; 0: stays",
                    group.stay);
-    stream.add_to(table, "--publish");
+    stream.add_to(table, "--publish", "--publish-file");
     table.text("--publish-url", "URL",
                "rtmp:// address to publish to; default: the same stream, port 1935 unless the URL "
                "to play is rtmp://",
@@ -53,10 +53,12 @@ Error PlayRun::start() {
     // Before anything is started, for the whole run.
     WEIR_TRY(ensure_descriptors(uint64_t{options_.clients} + options_.stream.streams));
     WEIR_TRY_ASSIGN(run_, LoadRun::create(options_.run, command_, target_.url));
-    if (options_.stream.shape.bits_per_second > 0) {
+    if (options_.stream.wanted()) {
         WEIR_TRY(publish().with_context("publisher"));
     }
     GroupOptions group = options_.group;
+    group.stamped = stamped_;
+    group.bits_per_second = stream_bits_per_second_;
     group.name = command_;
     group.streams = options_.stream.streams;
     group.connect_timeout = options_.run.connect_timeout;
@@ -69,6 +71,9 @@ Error PlayRun::publish() {
     const std::string& url =
         options_.publish_url.empty() ? target_.publish_url : options_.publish_url;
     WEIR_TRY_ASSIGN(auto publishers, PublisherGroup::create(url, options_.stream));
+    stamped_ = {publishers->is_stamped(media::TrackKind::kVideo),
+                publishers->is_stamped(media::TrackKind::kAudio)};
+    stream_bits_per_second_ = publishers->bits_per_second();
     WEIR_TRY(run_->add_publishers(std::move(publishers), Millis(0)));
     Millis gop(1000 * uint64_t{options_.stream.shape.gop} / options_.stream.shape.fps);
     run_->wait_for(std::min(gop, kWarmUp));

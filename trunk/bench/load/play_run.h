@@ -1,6 +1,7 @@
 // The playing subcommands: one group of players, with or without the publishers of its streams.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ class PlayRun {
     PlayTarget target_;
     std::unique_ptr<LoadRun> run_;
     PlayerGroup* players_ = nullptr;
+    std::array<bool, 2> stamped_ = {true, true};
+    double stream_bits_per_second_ = 0;
 };
 
 // Yields. A whole subcommand: arguments, target, run. Gives the exit code.

@@ -28,6 +28,7 @@ PlayerGroup::PlayerGroup(GroupOptions options, PlayTarget target)
       sources_(target_.address),
       buffer_(kReceiveBuffer) {
     totals_.verify = options_.verify;
+    totals_.stamped = options_.stamped;
     totals_.stall_ns = static_cast<uint64_t>(options_.stall.count()) * 1'000'000;
 }
 

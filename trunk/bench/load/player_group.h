@@ -5,6 +5,7 @@
 // Driven by LoadRun (load_run.h): grow(), waiting, stop().
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -28,7 +29,9 @@ struct GroupOptions {
     Millis stall{1'000};            // a gap between frames that counts as a stall
     // How much the mean delay of a player may grow from the first to the last quarter of a window.
     Millis behind{500};
-    bool verify = true;  // the streams are synthetic
+    bool verify = true;  // the streams carry stamps
+    std::array<bool, 2> stamped = {true, true};  // of these: video and audio do
+    double bits_per_second = 0;  // of each stream; 0: not known
 };
 
 struct GroupCounts {

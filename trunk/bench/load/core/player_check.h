@@ -20,6 +20,8 @@ namespace weir::load {
 // Shared by all players of a run.
 struct RunTotals {
     bool verify = true;                 // the stream is synthetic, anything else is a fault
+    // Video, audio: false for a track of a file that cannot carry stamps; it is only counted.
+    std::array<bool, 2> stamped = {true, true};
     uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
     int quarter = 0;                    // 1 to 4 within the measured window, 0 outside
     // Microseconds.
@@ -103,6 +105,7 @@ class PlayerCheck {
         SequenceWindow order;
         uint32_t last_timestamp = 0;
         bool has_timestamp = false;
+        bool has_stamps = false;
         bool open = false;
     };
 
@@ -112,6 +115,10 @@ class PlayerCheck {
     };
 
     Track* track_of(const ScannedMessage& message);
+    bool is_stamped(const Track& track) const {
+        return totals_.stamped[&track == &tracks_[0] ? 0 : 1];
+    }
+
     void take_frame(Track& track, const FrameResult& frame);
     void take_stamp(Track& track, const Stamp& stamp);
     void take_latency(uint64_t send_ns);
