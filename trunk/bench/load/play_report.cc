@@ -73,6 +73,7 @@ void add_latency(Report& report, const PlayResult& result) {
     }
     ReportSection& section =
         report.section("latency", "end-to-end delay of frames sent after the join");
+    section.count("timed_players", "measured by players", result.media.timed);
     section.distribution("all_ms", "whole window", result.totals.latency);
     section.distribution("first_quarter_ms", "first quarter", result.totals.latency_first);
     section.distribution("last_quarter_ms", "last quarter", result.totals.latency_last);

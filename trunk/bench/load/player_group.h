@@ -17,21 +17,22 @@
 #include "bench/load/core/play_sum.h"
 #include "bench/load/play_target.h"
 #include "bench/load/player.h"
+#include "bench/load/read_turns.h"
 #include "bench/load/run_control.h"
 
 namespace weir::load {
 
 struct GroupOptions {
-    std::string name = "players";   // in reports
-    uint32_t streams = 1;           // that the players are spread over, numbers from 0
+    std::string name = "players";    // in reports
+    uint32_t streams = 1;            // that the players are spread over, numbers from 0
     Millis connect_timeout{10'000};  // for a connection
-    Millis stay{0};                 // a player leaves so long after it has connected; 0: stays
-    Millis stall{1'000};            // a gap between frames that counts as a stall
+    Millis stay{0};                  // a player leaves so long after it has connected; 0: stays
+    Millis stall{1'000};             // a gap between frames that counts as a stall
     // How much the mean delay of a player may grow from the first to the last quarter of a window.
     Millis behind{500};
-    bool verify = true;  // the streams carry stamps
+    bool verify = true;                          // the streams carry stamps
     std::array<bool, 2> stamped = {true, true};  // of these: video and audio do
-    double bits_per_second = 0;  // of each stream; 0: not known
+    double bits_per_second = 0;                  // of each stream; 0: not known
 };
 
 struct GroupCounts {
@@ -157,6 +158,7 @@ class PlayerGroup final : private PlayerListener {
     std::deque<Leaving> leaving_;
     std::vector<Player*> unread_;  // stopped reading by budget
     io::Signal unread_signal_;
+    ReadTurns turns_;
     io::Signal leaving_signal_;
     io::TaskGroup connectors_;
     io::Coroutine resumer_;

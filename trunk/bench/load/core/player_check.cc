@@ -146,17 +146,25 @@ void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
 
 void PlayerCheck::take_latency(uint64_t send_ns) {
     uint64_t us = (now_ns_ - send_ns) / 1000;
-    totals_.recent.add(us);
+    if (timed_) {
+        totals_.recent.add(us);
+    }
     if (totals_.quarter == 0) {
         return;
     }
-    totals_.latency.add(us);
+    if (timed_) {
+        totals_.latency.add(us);
+    }
     if (totals_.quarter == kFirstQuarter) {
-        totals_.latency_first.add(us);
+        if (timed_) {
+            totals_.latency_first.add(us);
+        }
         first_quarter_.sum_us += us;
         first_quarter_.frames++;
     } else if (totals_.quarter == kLastQuarter) {
-        totals_.latency_last.add(us);
+        if (timed_) {
+            totals_.latency_last.add(us);
+        }
         last_quarter_.sum_us += us;
         last_quarter_.frames++;
     }

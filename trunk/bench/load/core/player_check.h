@@ -19,7 +19,7 @@ namespace weir::load {
 
 // Shared by all players of a run.
 struct RunTotals {
-    bool verify = true;                 // the stream is synthetic, anything else is a fault
+    bool verify = true;  // the stream is synthetic, anything else is a fault
     // Video, audio: false for a track of a file that cannot carry stamps; it is only counted.
     std::array<bool, 2> stamped = {true, true};
     uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
@@ -56,6 +56,14 @@ class PlayerCheck {
     // The play request is on its way. Nanoseconds of CLOCK_MONOTONIC, here and below.
     void joined(uint64_t now_ns) { joined_ns_ = now_ns; }
 
+    // Whether this player's delays count in the totals: not while it looks at its socket only now
+    // and then. The growth of its own mean delay is measured either way.
+    void set_timed(bool timed) { timed_ = timed; }
+
+    bool timed() const { return timed_; }
+
+    uint64_t joined_ns() const { return joined_ns_; }
+
     // Bytes came from the socket; before they are fed.
     void received(size_t bytes, uint64_t now_ns);
 
@@ -86,9 +94,9 @@ class PlayerCheck {
         return tracks_[0].order.reordered() + tracks_[1].order.reordered();
     }
 
-    bool has_media() const { return first_media_ns_ != 0; }
-
     bool has_key() const { return has_key_; }
+
+    bool has_media() const { return first_media_ns_ != 0; }
 
     // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have
     // frames.
@@ -115,6 +123,7 @@ class PlayerCheck {
     };
 
     Track* track_of(const ScannedMessage& message);
+
     bool is_stamped(const Track& track) const {
         return totals_.stamped[&track == &tracks_[0] ? 0 : 1];
     }
@@ -129,6 +138,7 @@ class PlayerCheck {
     uint32_t epoch_ = 0;
     bool has_epoch_ = false;
     bool has_key_ = false;
+    bool timed_ = true;
     uint64_t joined_ns_ = 0;
     uint64_t now_ns_ = 0;
     uint64_t first_media_ns_ = 0;
