@@ -132,6 +132,6 @@ def seconds_of(group, window):
     """About how long one run of a group takes; corrected by experience while it goes on."""
     case = group.case
     if case.kind == "silent":
-        return 6 + 2 * (case.ramp() + window / 2 + 4)
-    own = 5.2 + case.ramp() + (case.window_s or window) + case.players / 4000
+        return 4 + 2 * (case.ramp() + window / 2 + 3.5)
+    own = 2.9 + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000
     return own + (case.idle / 2000 + 4) / 2 if case.idle else own

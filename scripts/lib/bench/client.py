@@ -12,6 +12,15 @@ WARM_UP_S = 2.0  # weir-bench publishes that long before its players start
 BEHIND = "250ms"  # growth of a player's mean delay within a run that counts as falling behind
 
 
+SETTLE_S = 2.1  # between everybody's first frame and the window: a GOP, so that all have picture and sound
+
+
+def settles(tools):
+    """Whether this weir-bench can wait between the first frames and the window."""
+    done = subprocess.run([tools.client, "rtmp-play", "--help"], text=True, capture_output=True, timeout=10)
+    return "--settle" in done.stdout
+
+
 def milliseconds(seconds):
     return f"{int(seconds * 1000)}ms"
 
@@ -23,10 +32,17 @@ def play_command(tools, server, case, window_s, json_path):
               "--publish", case.bitrate, "--gop", case.gop, "--duration", milliseconds(window_s),
               "--connect-timeout", f"{CONNECT_TIMEOUT_S}s", "--behind", BEHIND, "--server-pid", server.pid,
               "--json", json_path, "--quiet"]
+    if settles(tools):
+        common += ["--settle", milliseconds(SETTLE_S)]
     if case.protocol == "flv":
         return [tools.client, "flv-play", "--url", server.flv_url(stream), "--publish-url", server.rtmp_url(stream),
                 *common]
     return [tools.client, "rtmp-play", "--url", server.rtmp_url(stream), *common]
+
+
+def limit_s(case, window_s):
+    """What a run may take before it is given up."""
+    return WARM_UP_S + case.ramp() + SETTLE_S + window_s + 3 * CONNECT_TIMEOUT_S
 
 
 def wait_for(process, limit_s, idle, log):

@@ -162,7 +162,9 @@ def run(args, processes):
              "versions": tools.versions(servers), "notes": notes}
     if interrupted:
         args.no_write, args.write = True, False  # half a run is no page of the documentation
-    if rows:
+    if not rows:
+        print("bench: interrupted before the first run was done", file=sys.stderr)
+    else:
         publish(args, Results(rows), about, notes)
     shutil.rmtree(args.out / "run", ignore_errors=True)
     if interrupted:
@@ -190,4 +192,6 @@ def main(arguments=None):
         print("bench: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     finally:
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not leave programs behind; this is bounded
+            signal.signal(number, signal.SIG_IGN)
         processes.end_all()

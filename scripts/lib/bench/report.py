@@ -45,11 +45,13 @@ def table_rows(results):
                 return spread_text(results.spread(case, policy, who, figure), decimals)
 
             peers = ("weir",) if server == "weir+idle" else PEERS.get(policy, ("floor",))
+            # Players of one stream share its log; with a stream each, it is the streams that cost.
+            memory = results.median(case, policy, server, "kib_per_player") if CASES[case].streams == 1 else None
             ratio = results.ratio(case, policy, server, peers, "cpu_per_gbit") if server.startswith("weir") else None
             start, end = (results.median(case, policy, server, f"{which}_p50_ms") for which in ("start", "end"))
             yield [case, policy_text(policy if server != "nginx" else "0"), server, get("cpu_percent", 1),
-                   get("cpu_per_gbit", 3), spread_text(ratio, 2), number(results.median(
-                       case, policy, server, "kib_per_player"), 2), get("p50_ms", 1), get("p99_ms", 1),
+                   get("cpu_per_gbit", 3), spread_text(ratio, 2), number(memory, 2), get("p50_ms", 1),
+                   get("p99_ms", 1),
                    f"{number(start, 0)}>{number(end, 0)}", number(total(rows, "behind"), 0),
                    number(total(rows, "lost"), 0), number(total(rows, "wrong"), 0), number(total(rows, "broken"), 0),
                    number(results.median(case, policy, server, "syscalls_per_player"), 1),

@@ -57,7 +57,7 @@ class Runs:
         began = time.monotonic()
         load = self.processes.start(client.play_command(self.tools, server, case, window_s, report), self.cores[1],
                                     log)
-        sample_at = began + client.WARM_UP_S + case.ramp() + 0.6 * window_s
+        sample_at = began + client.WARM_UP_S + case.ramp() + client.SETTLE_S + 0.4 * window_s
         syscalls = None
 
         def meanwhile():
@@ -67,8 +67,7 @@ class Runs:
                 count_syscalls = False
                 syscalls = self.counter.per_second(server.pid)
 
-        limit_s = client.WARM_UP_S + case.ramp() + window_s + 3 * client.CONNECT_TIMEOUT_S
-        client.wait_for(load, limit_s, meanwhile, log)
+        client.wait_for(load, client.limit_s(case, window_s), meanwhile, log)
         row = client.figures(report)
         if syscalls is not None and row["connected"] > row["broken"]:
             row["syscalls_per_player"] = syscalls / (row["connected"] - row["broken"])
@@ -143,7 +142,7 @@ class Runs:
             idle()
             most = max(most, private_kib(server.pid)) if load.poll() is None else most
 
-        client.wait_for(load, client.WARM_UP_S + case.ramp() + window_s + 3 * client.CONNECT_TIMEOUT_S, meanwhile, log)
+        client.wait_for(load, client.limit_s(case, window_s), meanwhile, log)
         return {
             **client.figures(report),
             "gop_kib": bits_of(case.bitrate) / 8 * case.gop / 30 / 1024,

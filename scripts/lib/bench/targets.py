@@ -2,6 +2,8 @@
 
 from typing import NamedTuple, Optional
 
+from bench.figures import spread
+
 MERGED_LIMIT = 1.15        # x floor, CPU per delivered Gbit, at the same merge window
 EVERY_MESSAGE_LIMIT = 1.05  # x the lower of floor and nginx
 LARGE_LIMIT = 1.15         # x floor with 10,000 players; also its p99
@@ -19,11 +21,11 @@ class Target(NamedTuple):
     what: str
     limit: str
     found: str
-    met: Optional[bool]  # None: not measured in this form
+    met: Optional[bool]  # None: no verdict, everybody was overloaded
 
     @property
     def verdict(self):
-        return {True: "met", False: "NOT MET", None: "not measured"}[self.met]
+        return {True: "met", False: "NOT MET", None: "-"}[self.met]
 
 
 def ratio_text(found):
@@ -164,11 +166,11 @@ def per_player(results):
     for row in results.of("rtmp-5000", "100", "weir"):
         if small.get(row["round"]):
             ratios.append(row["cpu_percent"] / 5000 / small[row["round"]])
-    if not ratios:
+    ratio = spread(ratios)
+    if not ratio:
         return []
-    middle = sorted(ratios)[len(ratios) // 2]
-    return [Target("CPU per player at 100 ms, 5,000 players by 500", f"<= {PER_PLAYER_LIMIT}",
-                   f"{middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f})", middle <= PER_PLAYER_LIMIT)]
+    return [Target("CPU per player at 100 ms, 5,000 players by 500", f"<= {PER_PLAYER_LIMIT}", ratio_text(ratio),
+                   ratio.median <= PER_PLAYER_LIMIT)]
 
 
 def beside_idle(results):
