@@ -63,14 +63,13 @@ Error run(const PublishOptions& options, int& exit_code) {
 int rtmp_publish(std::span<const char* const> arguments) {
     PublishOptions options;
     OptionTable table("rtmp-publish [OPTIONS]",
-                      "Publishes synthetic streams (H.264 and AAC) at an exact bit rate; every "
-                      "frame can be verified by "
-                      "the play subcommands.");
+                      "Publishes synthetic streams (H.264 and AAC) at an exact bit rate, or a file "
+                      "in a loop; every frame can be verified by the play subcommands.");
     table.text("--url", "URL", "where to publish; %d in it is the number of the stream",
                options.url);
     table.count("--streams", "streams, numbers from 0", options.stream.streams, 1, 100'000);
     table.duration("--ramp", "time over which they are started", options.ramp);
-    options.stream.add_to(table, "--bitrate");
+    options.stream.add_to(table, "--bitrate", "--file");
     options.run.add_to(table);
     Error error = table.parse(arguments);
     if (!error && table.help_wanted()) {

@@ -109,8 +109,11 @@ void PlayerCheck::take_frame(Track& track, const FrameResult& frame) {
             track.order.see_illegible();
             break;
         case FrameType::kForeign:
-            // Once the stream has shown its stamps, a frame without one is a damaged one.
-            if (has_epoch_) {
+            if (!is_stamped(track)) {
+                break;
+            }
+            // Once the track has shown its stamps, a frame without one is a damaged one.
+            if (track.has_stamps) {
                 counts_.corrupted++;
                 track.order.see_illegible();
             } else {
@@ -122,6 +125,7 @@ void PlayerCheck::take_frame(Track& track, const FrameResult& frame) {
 }
 
 void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
+    track.has_stamps = true;
     if (stamp.stream != stream_) {
         counts_.corrupted++;  // somebody else's frame
         return;

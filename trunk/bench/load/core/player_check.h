@@ -20,6 +20,8 @@ namespace weir::load {
 // Shared by all players of a run.
 struct RunTotals {
     bool verify = true;                 // the stream is synthetic, anything else is a fault
+    // Video, audio: false for a track of a file that cannot carry stamps; it is only counted.
+    std::array<bool, 2> stamped = {true, true};
     uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
     int quarter = 0;                    // 1 to 4 within the measured window, 0 outside
     // Microseconds.
@@ -56,6 +58,12 @@ class PlayerCheck {
 
     // Bytes came from the socket; before they are fed.
     void received(size_t bytes, uint64_t now_ns);
+
+    // A measured window begins: forgets what was counted for the last one.
+    void begin_window() {
+        counts_.window_bytes = 0;
+        first_quarter_ = last_quarter_ = Latencies();
+    }
 
     // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the
     // two types may interleave.
@@ -97,6 +105,7 @@ class PlayerCheck {
         SequenceWindow order;
         uint32_t last_timestamp = 0;
         bool has_timestamp = false;
+        bool has_stamps = false;
         bool open = false;
     };
 
@@ -106,6 +115,10 @@ class PlayerCheck {
     };
 
     Track* track_of(const ScannedMessage& message);
+    bool is_stamped(const Track& track) const {
+        return totals_.stamped[&track == &tracks_[0] ? 0 : 1];
+    }
+
     void take_frame(Track& track, const FrameResult& frame);
     void take_stamp(Track& track, const Stamp& stamp);
     void take_latency(uint64_t send_ns);
