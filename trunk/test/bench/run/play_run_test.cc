@@ -91,6 +91,15 @@ TEST_F(PlayRunTest, AGoodServerPasses) {
     EXPECT_GT(value("bits_per_second_per_player"), 200'000);
 }
 
+TEST_F(PlayRunTest, TheWindowBeginsWhenPlayersHaveSettled) {
+    RelayServer server(Fault::kNone);
+    options_.settle = Millis(1'500);
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_GE(MonoClock::now() - begin, Millis(1'500 + 1'200));
+    EXPECT_LT(value("window_s"), 2.0);
+}
+
 TEST_F(PlayRunTest, LostFramesFail) {
     RelayServer server(Fault::kDrop);
     EXPECT_EQ(play(server), kExitFailed);
