@@ -7,6 +7,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import time
 from datetime import date
 
 from bench.problem import Problem
@@ -95,6 +96,18 @@ def describe(cores):
     }
 
 
-def load_of_others():
-    """Runnable work on the machine as a number of cores (one minute), to warn of neighbours."""
-    return os.getloadavg()[0]
+def busy_percent(cores, seconds=1.0):
+    """What others use of these cores right now, in % of one, over all of them."""
+    def used():
+        total = 0
+        with open("/proc/stat") as stat:
+            for line in stat:
+                name, *ticks = line.split()
+                if name in {f"cpu{core}" for core in cores}:
+                    user, nice, system, _idle, _wait, interrupt, soft = map(int, ticks[:7])
+                    total += user + nice + system + interrupt + soft
+        return total / os.sysconf("SC_CLK_TCK")
+
+    began, before = time.monotonic(), used()
+    time.sleep(seconds)
+    return 100 * (used() - before) / (time.monotonic() - began)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import sys
@@ -20,6 +21,7 @@ from bench.syscalls import SyscallCounter
 
 TOP = Path(__file__).resolve().parents[3]
 OBJS = TOP / "objs" / "bench"
+BUSY_PERCENT = 10  # of a core, used by others, from which figures are doubtful
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -82,9 +84,9 @@ def measure(args, chosen, tools, cores, processes):
     """The rows of all runs, and notes; as far as it got when it is interrupted."""
     counter = SyscallCounter(cores[1])
     notes = [counter.why_not] if counter.why_not else []
-    load = machine.load_of_others()
-    if load > 0.7:
-        notes.append(f"the machine was busy before the first run (load {load:.1f}): figures are noise until it is quiet")
+    busy = machine.busy_percent(cores)
+    if busy > BUSY_PERCENT:
+        notes.append(f"others used {busy:.0f} % of a core before the first run: figures are noise until it is quiet")
     runs = Runs(tools, processes, machine.Ports(*args.ports), cores, args.out / "run", counter, args.window)
     plan = plan_of(chosen, args.rounds)
     progress = Progress([seconds_of(group, args.window) for _, group, _ in plan])
@@ -128,10 +130,14 @@ def publish(args, results, about, notes):
         name = f"{about['form']}-{time.strftime('%Y%m%d-%H%M%S')}.json"
         (args.out / name).write_text(report.to_json(results, about))
         print(f"bench: raw figures in {shown(args.out / name)}")
-    page = TOP / "doc" / "benchmarks.md" if args.write or (args.full and not args.no_write and not args.cases) \
-        else args.out / "benchmarks.md"
-    page.write_text(report.page(results, about, notes))
-    print(f"bench: page in {shown(page)}")
+    documented = args.write or (args.full and not args.no_write and not args.cases)
+    folder, images = (TOP / "doc", TOP / "doc" / "img") if documented else (args.out, args.out)
+    picture = report.picture_of(results)
+    if picture:
+        (images / "mw-latency-auto.svg").write_text(picture)
+    where = (images / "mw-latency-auto.svg").relative_to(folder) if picture else ""
+    (folder / "benchmarks.md").write_text(report.page(results, about, notes, where))
+    print(f"bench: page in {shown(folder / 'benchmarks.md')}")
 
 
 def shown(path):
@@ -153,6 +159,7 @@ def run(args, processes):
     cores = machine.choose_cores(args.cores)
     tools = Tools(TOP, args.weir, args.client, args.floor)
     tools.missing(servers)
+    os.sched_setaffinity(0, {cores[1]})  # out of the server's way
     machine.ensure_descriptors(max(group.case.players + group.case.idle + 2 * group.case.streams for group in chosen))
     args.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()

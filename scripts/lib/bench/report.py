@@ -2,6 +2,7 @@
 
 import json
 
+from bench import plot
 from bench.cases import CASES
 from bench.targets import judge
 
@@ -86,11 +87,17 @@ CURVE_COLUMNS = ["players", "Weir auto: CPU %", "p99 ms", "Weir at once: CPU %",
 CURVE = [("auto", "weir"), ("0", "weir"), ("0", "floor"), ("0", "nginx"), ("100", "weir")]
 
 
+CURVE_CASES = [case for name, case in CASES.items() if name.startswith("rtmp-") and case.bitrate == "500k"]
+
+
+def picture_of(results):
+    return plot.curve(results, CURVE_CASES)
+
+
 def curve_rows(results):
     """CPU and p99 against players: what auto does, beside those who send at once."""
-    for name, case in CASES.items():
-        if not name.startswith("rtmp-") or case.bitrate != "500k":
-            continue
+    for case in CURVE_CASES:
+        name = case.name
         if results.of(name, "auto", "weir"):
             texts = [f"{case.players:,}"]
             for policy, server in CURVE:
@@ -142,8 +149,8 @@ def to_json(results, about):
     return json.dumps({**about, "runs": results.rows}, indent=1) + "\n"
 
 
-def page(results, about, notes):
-    """doc/benchmarks.md."""
+def page(results, about, notes, picture):
+    """doc/benchmarks.md; `picture`: where it finds the plot of the curve, empty when there is none."""
     machine, versions = about["machine"], about["versions"]
     cases = {case for case, _ in results.groups()}
     listed = "\n".join(f"- `{name}`: {case.title}" for name, case in CASES.items() if name in cases)
@@ -198,6 +205,8 @@ Again: `make bench` (the cases that decide), `make bench-full` (all), `make benc
 {markdown(COLUMNS, table_rows(results))}
 
 ## mw_latency auto against the number of players
+
+{f"![CPU and p99 delay against players]({picture})" if picture else ""}
 
 {markdown(CURVE_COLUMNS, curve_rows(results))}
 

@@ -5,9 +5,10 @@ import signal
 import time
 
 from bench import client
-from bench.processes import cpu_seconds, descriptors, private_kib, wait_until
-from bench.servers import KINDS
 from bench.cases import policy_of
+from bench.problem import Problem
+from bench.processes import cpu_seconds, descriptors, private_kib, tail, wait_until
+from bench.servers import KINDS
 
 SILENT = "silent"          # the stream whose publisher says nothing more
 SILENT_RATE = "100k"
@@ -45,6 +46,8 @@ class Runs:
                 self.publish_silent(server, idle)
                 self.connect_idle(server, case.idle, case.idle / 2000, "idle", idle)
             return self.play(server, case, count_syscalls, idle)
+        except (FileNotFoundError, ProcessLookupError):  # its folder in /proc
+            raise Problem(f"{server.name} ended during the run: {tail(server.log, 2)}") from None
         finally:
             for process in reversed(self.processes.running[before:]):
                 self.processes.end(process)
