@@ -3,7 +3,7 @@
 from math import log10
 
 WIDTH, HEIGHT = 380, 260            # of one plot
-LEFT, RIGHT, TOP, BOTTOM = 48, 12, 34, 40
+LEFT, RIGHT, TOP, BOTTOM = 52, 24, 34, 40
 CURVES = [  # policy, server, label, colour, dashes
     ("auto", "weir", "Weir, auto", "#c0392b", ""),
     ("0", "weir", "Weir, every message", "#e59866", "5 3"),
@@ -31,7 +31,7 @@ def plot(results, cases, figure, title, ticks, left):
     parts = [f'<text x="{left + LEFT}" y="{TOP - 14}" class="title">{title}</text>']
     for tick in ticks:
         parts.append(f'<path d="M{left + LEFT} {y(tick):.1f}H{left + WIDTH - RIGHT}" class="grid"/>'
-                     f'<text x="{left + LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
+                     f'<text x="{left + LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:,}</text>')
     for count in players:
         parts.append(f'<text x="{x(count):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{count:,}</text>')
     for policy, server, label, colour, dashes in CURVES:
