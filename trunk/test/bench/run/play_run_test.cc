@@ -129,6 +129,15 @@ TEST_F(PlayRunTest, PlayersOfAFastStreamReadAtOnce) {
     EXPECT_EQ(value("timed_players"), 200) << "all of them soon after the window began";
 }
 
+TEST_F(PlayRunTest, TheWindowBeginsWhenPlayersHaveSettled) {
+    RelayServer server(Fault::kNone);
+    options_.settle = Millis(1'500);
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_GE(MonoClock::now() - begin, Millis(1'500 + 1'200));
+    EXPECT_LT(value("window_s"), 2.0);
+}
+
 TEST_F(PlayRunTest, LostFramesFail) {
     RelayServer server(Fault::kDrop);
     EXPECT_EQ(play(server), kExitFailed);
