@@ -3,12 +3,13 @@ SHELL := /bin/bash
 -include objs/config.mk
 VARIANT ?= release
 BUILD := objs/$(VARIANT)
-# TARGETS: what to build, everything when empty. DEMO, TEST: arguments of the scripts.
+# TARGETS: what to build, everything when empty. DEMO, TEST, MICRO: arguments of what is run.
 TARGETS ?=
 DEMO ?=
 TEST ?=
+MICRO ?=
 
-.PHONY: all help demo test check lint format fuzz clean
+.PHONY: all help demo test micro check lint format fuzz clean
 
 all: build
 
@@ -39,6 +40,10 @@ demo: ## install what is missing, build, run the server with a looping sample st
 
 test: ## install what is missing, build, run every test; ends with "N passed, N failed"
 	@scripts/test $(TEST)
+
+micro: ## build and run the micro-benchmarks; MICRO='--benchmark_filter=WireLog' chooses
+	@$(MAKE) --no-print-directory build TARGETS=weir-micro
+	@$(BUILD)/weir-micro $(MICRO)
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check
