@@ -3,18 +3,19 @@ SHELL := /bin/bash
 -include objs/config.mk
 VARIANT ?= release
 BUILD := objs/$(VARIANT)
-# TARGETS: what to build, everything when empty. DEMO, TEST, BENCH: arguments of the scripts.
+# TARGETS: what to build, everything when empty. DEMO, TEST, BENCH, MICRO: arguments of what is run.
 TARGETS ?=
 DEMO ?=
 TEST ?=
 BENCH ?=
+MICRO ?=
 # make bench CASES='rtmp-1000 rtmp-500@100' SERVERS=weir,floor ROUNDS=1 WINDOW=8; scripts/bench --list
 CASES ?=
 SERVERS ?=
 ROUNDS ?=
 WINDOW ?=
 
-.PHONY: all help demo test bench bench-full check lint format fuzz clean
+.PHONY: all help demo test bench bench-full micro check lint format fuzz clean
 
 all: build
 
@@ -66,6 +67,10 @@ bench-tools: objs/bench/floor
 objs/bench/floor: trunk/bench/floor/floor.c trunk/bench/floor/common.h trunk/bench/floor/rtmp.h
 	@mkdir -p $(@D)
 	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
+
+micro: ## build and run the micro-benchmarks; MICRO='--benchmark_filter=WireLog' chooses
+	@$(MAKE) --no-print-directory build TARGETS=weir-micro
+	@$(BUILD)/weir-micro $(MICRO)
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check
