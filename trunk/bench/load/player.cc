@@ -86,7 +86,7 @@ bool Player::flush() {
 void Player::fail(const std::string& why) {
     std::string reason = why;  // it may belong to what is destroyed here
     close();
-    listener_.player_broke(reason);
+    listener_.player_broke(*this, reason);
 }
 
 void Player::close() {

@@ -16,7 +16,7 @@ namespace weir::load {
 // What players tell their run. Called from event handlers: must not yield.
 class PlayerListener {
   public:
-    virtual void player_broke(const std::string& why) = 0;
+    virtual void player_broke(class Player& player, const std::string& why) = 0;
     virtual void player_got_media() = 0;
 
     // Stopped reading by budget though there is more: call read() again from a coroutine.
@@ -43,6 +43,11 @@ class Player final : private io::EventHandler {
 
     bool started() const { return started_; }
 
+    // Of the owner's choice: which one this is.
+    void set_number(uint32_t number) { number_ = number; }
+
+    uint32_t number() const { return number_; }
+
     PlayerCheck& check() { return check_; }
 
     const PlayerCheck& check() const { return check_; }
@@ -57,6 +62,7 @@ class Player final : private io::EventHandler {
     std::unique_ptr<io::TcpStream> stream_;
     std::unique_ptr<PlayClient> client_;
     PlayerCheck check_;
+    uint32_t number_ = 0;
     bool started_ = false;
     bool has_media_ = false;
 };

@@ -161,6 +161,10 @@ UsageProbe::Moment UsageProbe::look() const {
     return moment;
 }
 
+void UsageProbe::before_players() {
+    before_ = look();
+}
+
 void UsageProbe::window_begins() {
     begin_ = end_ = look();
 }

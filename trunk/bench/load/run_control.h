@@ -86,6 +86,9 @@ class UsageProbe {
     // `server_pid` 0: this process only. Fails when the process cannot be looked at.
     static Result<UsageProbe> create(uint32_t server_pid);
 
+    // The server as it is now is the one that memory per player is counted from.
+    void before_players();
+
     void window_begins();
     void window_ends();
 

@@ -6,8 +6,8 @@
 
 #include "app/metrics.h"
 #include "app/stream_json.h"
-#include "app/version.h"
 #include "base/strings.h"
+#include "base/version.h"
 
 namespace weir::app {
 namespace {

@@ -14,8 +14,8 @@
 #include "app/config/config.h"
 #include "app/config/config_doc.h"
 #include "app/server.h"
-#include "app/version.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "io/runtime.h"
 #include "io/signals.h"
 

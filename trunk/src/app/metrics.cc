@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/process_stats.h"
-#include "app/version.h"
+#include "base/version.h"
 #include "io/runtime.h"
 #include "stream/wire_log.h"
 

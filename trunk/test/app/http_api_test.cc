@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/metrics.h"
-#include "app/version.h"
+#include "base/version.h"
 
 #include "test/net/http/test_client.h"
 #include "test/session/world.h"

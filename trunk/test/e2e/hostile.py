@@ -219,6 +219,19 @@ def resident_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def settled_kib(round_of_load, look, least_rounds=2, most_rounds=6, limit=128):
+    """Plays rounds of the same load until two in a row end with the same memory, and gives what each ended with (KiB).
+
+    How far the first ones get depends on how many connections happened to be open at once; a leak never settles.
+    """
+    after = []
+    while len(after) < least_rounds or after[-1] > after[-2] + limit:
+        assert len(after) < most_rounds, f"memory grows with every round: {after} KiB"
+        round_of_load(len(after))
+        after.append(look())
+    return after
+
+
 def voluntary_switches(pid):
     """Of all threads: how often the process went to sleep."""
     return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M)[1])

@@ -13,13 +13,14 @@ import pytest
 
 from flv import HttpFlv, WsFlv, write_flv
 from hostile import (FULL, ApiProbe, Feed, Peak, Peer, bench, bench_beside, descriptors, resident_kib,
-                     voluntary_switches)
+                     settled_kib, voluntary_switches)
 from media import Recording, publisher
 from rtmp import RtmpPlayer
 from test_publish import TagCollector, check_tag_times
 from weir import SANITIZED, wait_until
 
 MIB = 1024  # KiB
+SETTLED_KIB = 16 * MIB if SANITIZED else 128  # the sanitizer keeps what was freed for a while
 
 
 def full(large, small):
@@ -159,20 +160,21 @@ def test_players_stay_through_many_kills_of_the_publisher(weir, folder):
 
 @pytest.mark.timeout(600)
 def test_random_bytes_from_many_connections_leave_no_trace(weir, folder):
-    """Twice on every port: the second round ends with the memory of the first; publishing works during and after."""
-    pid, count, after = weir.process.pid, full(10_000, 1000), []
+    """On every port, again and again: the memory settles; publishing works during and after."""
+    pid, count = weir.process.pid, full(10_000, 1000)
+
+    def everywhere(number):
+        for port in (weir.rtmp_port, weir.http_port, weir.api_port):
+            result = bench("garbage", "--port", port, "--connections", count, "--seed", number + 1, "--duration", "90s",
+                           folder=folder, seconds=150)
+            assert result["exit_code"] == 0, result["text"]
+        wait_until(lambda: descriptors(pid) < 30, 10, "all have gone")
+
     with Feed(weir.rtmp_port):
-        for number in range(2):
-            for port in (weir.rtmp_port, weir.http_port, weir.api_port):
-                result = bench("garbage", "--port", port, "--connections", count, "--seed", number + 1, "--duration", "90s",
-                               folder=folder, seconds=150)
-                assert result["exit_code"] == 0, result["text"]
-            time.sleep(1)
-            after.append(resident_kib(pid))
+        after = settled_kib(everywhere, lambda: resident_kib(pid), limit=SETTLED_KIB)
         weir.wait_live()
-    figure(f"RSS after {count} connections on 3 ports: {after[0]} KiB, again: {after[1]} KiB")
-    if not SANITIZED:
-        assert after[1] <= after[0] + MIB // 2 and after[1] < 25 * MIB, after
+    figure(f"RSS after rounds of {count} connections on 3 ports: {after} KiB")
+    assert SANITIZED or after[-1] < 25 * MIB, after
     assert len(weir.log().splitlines()) < 400, "what is refused is logged once a second, not once a connection"
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
@@ -223,42 +225,40 @@ def test_connections_that_say_nothing_are_closed(new_weir, what, port, first):
 @pytest.mark.timeout(300)
 def test_handshakes_and_joins_without_end_leave_no_trace(weir):
     """Peers that complete the handshake and leave, players that come and go, publishers that flap."""
-    pid, count, after = weir.process.pid, full(10_000, 500), []
+    pid, count = weir.process.pid, full(10_000, 500)
+
+    def come_and_go(_):
+        for number in range(count):
+            with Peer(weir.rtmp_port, connect=False):
+                pass
+            with Peer(weir.rtmp_port) as player:
+                player.play()
+                if number % 10 == 0:
+                    player.wait_for(b"Play.Start")
+            if number % 20 == 0:
+                with Peer(weir.rtmp_port).publish(f"flap{number % 7}") as flap:
+                    flap.video(0, True)
+        wait_until(lambda: len(weir.clients()) == 1 and len(weir.streams()) == 1, 10, "all have gone")
+
     with Feed(weir.rtmp_port):
         weir.wait_live()
-        for _ in range(2):
-            for number in range(count):
-                with Peer(weir.rtmp_port, connect=False):
-                    pass
-                with Peer(weir.rtmp_port) as player:
-                    player.play()
-                    if number % 10 == 0:
-                        player.wait_for(b"Play.Start")
-                if number % 20 == 0:
-                    with Peer(weir.rtmp_port).publish(f"flap{number % 7}") as flap:
-                        flap.video(0, True)
-            wait_until(lambda: len(weir.clients()) == 1 and len(weir.streams()) == 1, 10, "all have gone")
-            after.append(resident_kib(pid))
-    figure(f"RSS after {count} handshakes, {count} joins, {count // 20} publishes: {after[0]} KiB, again: {after[1]} KiB")
-    if not SANITIZED:
-        assert after[1] <= after[0] + MIB and after[1] < 25 * MIB, after
+        after = settled_kib(come_and_go, lambda: resident_kib(pid), limit=SETTLED_KIB)
+    figure(f"RSS after rounds of {count} handshakes, {count} joins, {count // 20} publishes: {after} KiB")
+    assert SANITIZED or after[-1] < 25 * MIB, after
     assert descriptors(pid) < 30
 
 
 @pytest.mark.smoke
 def test_publish_and_play_cycles_do_not_grow_the_heap(weir):
-    pid, after = weir.process.pid, []
-    for _ in range(3):
+    def cycles(_):
         for number in range(full(500, 60)):
             with Peer(weir.rtmp_port).publish() as source, Peer(weir.rtmp_port).play() as player:
                 for frame in range(10):
                     source.video(frame * 40, frame == 0, 5000)
                 player.wait_for(b"Play.Start")
         wait_until(lambda: not weir.clients() and not weir.streams(), 10, "all have gone")
-        after.append(weir.private_kib())
-    figure(f"private memory after each third: {after} KiB")
-    if not SANITIZED:
-        assert after[2] <= after[0] + MIB // 2, after
+
+    figure(f"private memory after each round: {settled_kib(cycles, weir.private_kib, limit=SETTLED_KIB)} KiB")
 
 
 def test_idle_server_sleeps(weir):

@@ -59,6 +59,12 @@ class PlayerCheck {
     // Bytes came from the socket; before they are fed.
     void received(size_t bytes, uint64_t now_ns);
 
+    // A measured window begins: forgets what was counted for the last one.
+    void begin_window() {
+        counts_.window_bytes = 0;
+        first_quarter_ = last_quarter_ = Latencies();
+    }
+
     // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the
     // two types may interleave.
     void begin(const ScannedMessage& message);

@@ -21,14 +21,6 @@ struct Overloaded : Ts... {
 template <typename... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
-std::string grouped(uint64_t value) {
-    std::string digits = std::to_string(value);
-    for (size_t at = digits.size(); at > 3; at -= 3) {
-        digits.insert(at - 3, ",");
-    }
-    return digits;
-}
-
 }  // namespace
 
 std::string json_string(std::string_view text) {
@@ -87,6 +79,24 @@ ReportSection& ReportSection::distribution(std::string_view key,
     return *this;
 }
 
+std::string ReportSection::shown(const Row& row) {
+    return std::visit(
+        Overloaded{[](uint64_t v) { return grouped(v); },
+                   [](const Number& v) {
+                       return v.shown.empty()
+                                  ? fmt::format("{:.{}f} {}", v.value, v.decimals, v.unit)
+                                  : v.shown;
+                   },
+                   [](const std::string& v) { return v; },
+                   [](const Distribution& v) {
+                       return v.count == 0
+                                  ? std::string("no sample")
+                                  : fmt::format("p50 {:.1f}  p95 {:.1f}  p99 {:.1f}  max {:.1f} ms",
+                                                v.p50, v.p95, v.p99, v.max);
+                   }},
+        row.value);
+}
+
 ReportSection& Report::section(std::string_view key, std::string_view title) {
     return sections_.emplace_back(std::string(key), std::string(title));
 }
@@ -103,25 +113,9 @@ bool Report::passed() const {
 std::string Report::to_table() const {
     std::string out = fmt::format("{} {}\n", command_, target_);
     for (const ReportSection& section : sections_) {
-        out += fmt::format("\n{}\n", section.title_);
-        for (const ReportSection::Row& row : section.rows_) {
-            std::string value = std::visit(
-                Overloaded{[](uint64_t v) { return grouped(v); },
-                           [](const ReportSection::Number& v) {
-                               return v.shown.empty()
-                                          ? fmt::format("{:.{}f} {}", v.value, v.decimals, v.unit)
-                                          : v.shown;
-                           },
-                           [](const std::string& v) { return v; },
-                           [](const ReportSection::Distribution& v) {
-                               return v.count == 0
-                                          ? std::string("no sample")
-                                          : fmt::format(
-                                                "p50 {:.1f}  p95 {:.1f}  p99 {:.1f}  max {:.1f} ms",
-                                                v.p50, v.p95, v.p99, v.max);
-                           }},
-                row.value);
-            out += fmt::format("  {:<28} {}\n", row.label, value);
+        out += fmt::format("\n{}\n", section.title());
+        for (const ReportSection::Row& row : section.rows()) {
+            out += fmt::format("  {:<28} {}\n", row.label, ReportSection::shown(row));
         }
     }
     out += '\n';
@@ -143,9 +137,9 @@ std::string Report::to_json() const {
         "{{\n  \"command\": {},\n  \"target\": {},\n  \"passed\": {},\n  \"ended_early\": {}",
         json_string(command_), json_string(target_), passed(), json_string(interrupted_));
     for (const ReportSection& section : sections_) {
-        out += fmt::format(",\n  {}: {{", json_string(section.key_));
+        out += fmt::format(",\n  {}: {{", json_string(section.key()));
         const char* separator = "\n    ";
-        for (const ReportSection::Row& row : section.rows_) {
+        for (const ReportSection::Row& row : section.rows()) {
             out += separator + json_string(row.key) + ": ";
             separator = ",\n    ";
             out += std::visit(

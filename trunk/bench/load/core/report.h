@@ -17,6 +17,24 @@ std::string json_string(std::string_view text);
 
 class ReportSection {
   public:
+    struct Number {
+        double value = 0;
+        std::string unit;
+        int decimals = 0;
+        std::string shown = {};  // in the table, instead of value and unit
+    };
+
+    struct Distribution {  // milliseconds
+        uint64_t count = 0;
+        double min = 0, mean = 0, p50 = 0, p95 = 0, p99 = 0, max = 0;
+    };
+
+    struct Row {
+        std::string key;
+        std::string label;
+        std::variant<uint64_t, Number, std::string, Distribution> value;
+    };
+
     ReportSection(std::string key, std::string title)
         : key_(std::move(key)), title_(std::move(title)) {}
 
@@ -37,27 +55,16 @@ class ReportSection {
                                 std::string_view label,
                                 const Histogram& microseconds);
 
+    const std::string& key() const { return key_; }
+
+    const std::string& title() const { return title_; }
+
+    const std::vector<Row>& rows() const { return rows_; }
+
+    // The row's value as the table shows it.
+    static std::string shown(const Row& row);
+
   private:
-    friend class Report;
-
-    struct Number {
-        double value = 0;
-        std::string unit;
-        int decimals = 0;
-        std::string shown = {};  // in the table, instead of value and unit
-    };
-
-    struct Distribution {
-        uint64_t count = 0;
-        double min = 0, mean = 0, p50 = 0, p95 = 0, p99 = 0, max = 0;
-    };
-
-    struct Row {
-        std::string key;
-        std::string label;
-        std::variant<uint64_t, Number, std::string, Distribution> value;
-    };
-
     std::string key_;
     std::string title_;
     std::vector<Row> rows_;
@@ -65,6 +72,13 @@ class ReportSection {
 
 class Report {
   public:
+    struct Condition {
+        std::string key;
+        std::string what;
+        std::string found;
+        bool met = false;
+    };
+
     // `command`: the subcommand; `target`: what was tested.
     Report(std::string command, std::string target)
         : command_(std::move(command)), target_(std::move(target)) {}
@@ -83,14 +97,19 @@ class Report {
     std::string to_table() const;
     std::string to_json() const;
 
-  private:
-    struct Condition {
-        std::string key;
-        std::string what;
-        std::string found;
-        bool met = false;
-    };
+    // What other forms of the report are made from.
+    const std::string& command() const { return command_; }
 
+    const std::string& target() const { return target_; }
+
+    // Why the run ended early; empty when it did not.
+    const std::string& why_interrupted() const { return interrupted_; }
+
+    const std::vector<ReportSection>& sections() const { return sections_; }
+
+    const std::vector<Condition>& conditions() const { return conditions_; }
+
+  private:
     std::string command_;
     std::string target_;
     std::string interrupted_;

@@ -108,6 +108,14 @@ Result<uint64_t> parse_bit_rate(std::string_view text) {
                       "'{}': expected a bit rate such as 500k or 4M, at most 1000M", text);
 }
 
+std::string grouped(uint64_t value) {
+    std::string digits = std::to_string(value);
+    for (size_t at = digits.size(); at > 3; at -= 3) {
+        digits.insert(at - 3, 1, ',');
+    }
+    return digits;
+}
+
 std::string bit_rate_text(double bits_per_second) {
     if (bits_per_second >= 1e9) {
         return fmt::format("{:.2f} Gbit/s", bits_per_second / 1e9);

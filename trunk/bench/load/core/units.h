@@ -19,7 +19,10 @@ Result<Millis> parse_duration(std::string_view text);
 // "500k", "4M", "2.5M", "800000" (bits per second, decimal multiples).
 Result<uint64_t> parse_bit_rate(std::string_view text);
 
-// "2,000", "1.5 s", "500 kbit/s": for people.
+// "2,000": for people.
+std::string grouped(uint64_t value);
+
+// "500.0 kbit/s": for people.
 std::string bit_rate_text(double bits_per_second);
 
 struct Url {

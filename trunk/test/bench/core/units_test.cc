@@ -84,6 +84,13 @@ TEST(UnitsTest, PatternsTakeANumber) {
     EXPECT_FALSE(has_number("ab"));
 }
 
+TEST(UnitsTest, LargeCountsAreGroupedByThousands) {
+    EXPECT_EQ(grouped(0), "0");
+    EXPECT_EQ(grouped(999), "999");
+    EXPECT_EQ(grouped(1'000), "1,000");
+    EXPECT_EQ(grouped(12'345'678), "12,345,678");
+}
+
 TEST(UnitsTest, RatesReadWell) {
     EXPECT_EQ(bit_rate_text(500'000), "500.0 kbit/s");
     EXPECT_EQ(bit_rate_text(4'000'000), "4.0 Mbit/s");

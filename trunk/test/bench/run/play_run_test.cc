@@ -30,7 +30,7 @@ class PlayRunTest : public testing::Test {
         options_.stream.shape = {300'000, 30, 10, 64'000};
         options_.run.duration = Millis(1'200);
         options_.run.connect_timeout = Millis(5'000);
-        options_.behind = Millis(700);
+        options_.group.behind = Millis(700);
         options_.run.quiet = true;
         options_.run.table_to = nullptr;
         options_.run.json = testing::TempDir() + fmt::format("weir-play-run-{}.json", own_pid());
@@ -42,11 +42,14 @@ class PlayRunTest : public testing::Test {
 
     int play(const io::SocketAddress& address, const std::string& url) {
         options_.url = url;
-        RtmpTarget target{"live", "rtmp://test/live", "x"};
-        PlayRun run(options_, "rtmp-play", [&](uint32_t, PlayerCheck& check) {
-            return std::make_unique<RtmpPlayClient>(target, check, system_random());
-        });
-        int exit_code = run.run(address, url);
+        PlayTarget target;
+        target.url = target.publish_url = url;
+        target.address = address;
+        target.make = [rtmp = RtmpTarget{"live", "rtmp://test/live", "x"}](uint32_t,
+                                                                           PlayerCheck& check) {
+            return std::make_unique<RtmpPlayClient>(rtmp, check, system_random());
+        };
+        int exit_code = PlayRun(options_, "rtmp-play", std::move(target)).run();
         std::stringstream text;
         text << std::ifstream(options_.run.json).rdbuf();
         json_ = text.str();

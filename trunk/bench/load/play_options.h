@@ -1,0 +1,26 @@
+// Options of the playing subcommands.
+#pragma once
+
+#include <string>
+
+#include "bench/load/player_group.h"
+#include "bench/load/publishers.h"
+#include "bench/load/run_control.h"
+
+namespace weir::load {
+
+struct PlayOptions {
+    RunOptions run;
+    std::string url;
+    std::string publish_url;  // empty: what the target says
+    uint32_t clients = 100;
+    Millis ramp{0};
+    GroupOptions group;    // but for streams and connect_timeout, which are those below
+    StreamOptions stream;  // bits_per_second 0: does not publish
+
+    PlayOptions() { stream.shape.bits_per_second = 0; }
+
+    void add_to(OptionTable& table);
+};
+
+}  // namespace weir::load
