@@ -38,8 +38,7 @@ Result<PlayTarget> flv_play_target(const std::string& url, uint32_t streams) {
     WEIR_TRY(check_numbered(url, streams));
     std::vector<FlvTarget> targets;
     for (uint32_t i = 0; i < streams; i++) {
-        targets.push_back(
-            {parsed.authority(), numbered(parsed.path, i), parsed.scheme == "ws"});
+        targets.push_back({parsed.authority(), numbered(parsed.path, i), parsed.scheme == "ws"});
     }
     PlayTarget target;
     target.url = url;

@@ -30,7 +30,7 @@ struct PlayTarget {
 };
 
 struct PlayProtocol {
-    std::string_view name;         // of the subcommand: "rtmp-play"
+    std::string_view name;  // of the subcommand: "rtmp-play"
     std::string_view default_url;
     std::string_view about;
     // Resolves the host (blocks for DNS). `streams`: numbers from 0, in place of the URL's %d.

@@ -41,8 +41,8 @@ Error PlayerGroup::grow(uint32_t clients, Millis ramp) {
     players_.reserve(players_.size() + clients);
     clients_.reserve(players_.size() + clients);
     for (uint32_t i = 0; i < clients; i++) {
-        players_.push_back(std::make_unique<Player>(listener, totals_, buffer_,
-                                                    (first + i) % options_.streams));
+        players_.push_back(
+            std::make_unique<Player>(listener, totals_, buffer_, (first + i) % options_.streams));
         players_.back()->set_number(first + i);
         Client client;
         client.player = players_.back().get();
@@ -91,8 +91,8 @@ bool PlayerGroup::take_next(uint32_t& number, MonoTime& due) {
     number = wave.next++;
     double share =
         static_cast<double>(number - wave.first) / static_cast<double>(wave.end - wave.first);
-    due = wave.begin + Micros(static_cast<int64_t>(share * 1000.0 *
-                                                   static_cast<double>(wave.ramp.count())));
+    due = wave.begin +
+          Micros(static_cast<int64_t>(share * 1000.0 * static_cast<double>(wave.ramp.count())));
     return true;
 }
 
@@ -250,8 +250,8 @@ GroupCounts PlayerGroup::counts() const {
     counts.broken = broken_;
     counts.left = left_;
     counts.had_media = had_media_;
-    counts.playing = static_cast<uint64_t>(
-        std::count_if(players_.begin(), players_.end(), [](const auto& each) {
+    counts.playing =
+        static_cast<uint64_t>(std::count_if(players_.begin(), players_.end(), [](const auto& each) {
             return each->connected() && each->check().has_media();
         }));
     return counts;

@@ -22,16 +22,16 @@
 namespace weir::load {
 
 struct GroupOptions {
-    std::string name = "players";   // in reports
-    uint32_t streams = 1;           // that the players are spread over, numbers from 0
+    std::string name = "players";    // in reports
+    uint32_t streams = 1;            // that the players are spread over, numbers from 0
     Millis connect_timeout{10'000};  // for a connection
-    Millis stay{0};                 // a player leaves so long after it has connected; 0: stays
-    Millis stall{1'000};            // a gap between frames that counts as a stall
+    Millis stay{0};                  // a player leaves so long after it has connected; 0: stays
+    Millis stall{1'000};             // a gap between frames that counts as a stall
     // How much the mean delay of a player may grow from the first to the last quarter of a window.
     Millis behind{500};
-    bool verify = true;  // the streams carry stamps
+    bool verify = true;                          // the streams carry stamps
     std::array<bool, 2> stamped = {true, true};  // of these: video and audio do
-    double bits_per_second = 0;  // of each stream; 0: not known
+    double bits_per_second = 0;                  // of each stream; 0: not known
 };
 
 struct GroupCounts {

@@ -46,7 +46,11 @@ class Publisher {
               uint32_t number,
               PublishTotals& totals,
               io::Signal& changed)
-        : source_(std::move(source)), url_(url), number_(number), totals_(totals), changed_(changed) {}
+        : source_(std::move(source)),
+          url_(url),
+          number_(number),
+          totals_(totals),
+          changed_(changed) {}
 
     State state() const { return state_; }
 
@@ -222,8 +226,8 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
     }
     for (uint32_t i = 0; i < options.streams; i++) {
         WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
-        group->publishers_.push_back(
-            std::make_unique<Publisher>(group->source_of(i), each, i, group->totals_, group->changed_));
+        group->publishers_.push_back(std::make_unique<Publisher>(group->source_of(i), each, i,
+                                                                 group->totals_, group->changed_));
     }
     return group;
 }

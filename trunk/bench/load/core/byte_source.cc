@@ -67,7 +67,9 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path, uint64_
     if (descriptor < 0) {
         return Error::from_errno(errno, fmt::format("opening '{}'", path));
     }
+
     struct stat status {};
+
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         ::close(descriptor);
         return make_error(ErrorCode::kMalformed, "'{}' is no regular file", path);

@@ -31,9 +31,8 @@ struct UnitSyntax {
     uint8_t type(uint8_t first) const { return static_cast<uint8_t>(first >> shift & mask); }
 
     bool comes_before_picture(uint8_t first) const {
-        return type(first) == delimiter ||
-               std::find(before_picture.begin(), before_picture.end(), type(first)) !=
-                   before_picture.end();
+        return type(first) == delimiter || std::find(before_picture.begin(), before_picture.end(),
+                                                     type(first)) != before_picture.end();
     }
 
     size_t unit_size() const { return sei.size() + kSeiMessageSize + 1; }
@@ -79,7 +78,8 @@ size_t delimiter_size(ByteSpan units, const UnitSyntax& syntax) {
     uint32_t size = reader.u32();
     uint8_t first = reader.peek();
     reader.skip(size);
-    bool is_delimiter = reader.ok() && size > 0 && size <= 8 && syntax.type(first) == syntax.delimiter;
+    bool is_delimiter =
+        reader.ok() && size > 0 && size <= 8 && syntax.type(first) == syntax.delimiter;
     return is_delimiter ? reader.position() : 0;
 }
 

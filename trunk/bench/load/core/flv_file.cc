@@ -76,11 +76,11 @@ Error FlvFileReader::take(flv::Tag& tag, uint64_t body_at) {
     }
     int64_t& last_ms = last_ms_[is_video ? 1 : 0];
     if (last_ms >= 0 && int64_t{tag.timestamp} < last_ms) {
-        return make_error(ErrorCode::kMalformed,
-                          "{} tag at byte {}: its time is {} ms, expected at least the {} ms of the "
-                          "one before",
-                          media::to_string(*kind), body_at - flv::kTagHeaderSize, tag.timestamp,
-                          last_ms);
+        return make_error(
+            ErrorCode::kMalformed,
+            "{} tag at byte {}: its time is {} ms, expected at least the {} ms of the "
+            "one before",
+            media::to_string(*kind), body_at - flv::kTagHeaderSize, tag.timestamp, last_ms);
     }
     last_ms = tag.timestamp;
     track.present = true;

@@ -124,8 +124,7 @@ void FrameChecker::parse_head(ByteSpan head) {
 
 // No synthetic frame; whatever codec it is, it may be a stamped frame of a file.
 void FrameChecker::parse_file_head(ByteSpan head) {
-    auto kind =
-        kind_ == FillerKind::kVideo ? media::TrackKind::kVideo : media::TrackKind::kAudio;
+    auto kind = kind_ == FillerKind::kVideo ? media::TrackKind::kVideo : media::TrackKind::kAudio;
     std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, head);
     if (!info) {
         return;

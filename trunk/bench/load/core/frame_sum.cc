@@ -29,8 +29,8 @@ void FrameSum::add(ByteSpan bytes) {
     for (; end - at >= 8; at += 8) {
         uint64_t word = 0;
         std::memcpy(&word, at, sizeof word);
-        state = step(state, std::endian::native == std::endian::little ? word
-                                                                       : __builtin_bswap64(word));
+        state = step(state,
+                     std::endian::native == std::endian::little ? word : __builtin_bswap64(word));
         size_ += 8;
     }
     state_ = state;

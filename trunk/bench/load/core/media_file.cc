@@ -29,8 +29,8 @@ Result<std::shared_ptr<const MediaFile>> MediaFile::open(const std::string& path
 Result<std::shared_ptr<const MediaFile>> MediaFile::parse(std::unique_ptr<ByteSource> source) {
     std::array<uint8_t, kProbeSize> head{};
     if (source->size() < kProbeSize) {
-        return make_error(ErrorCode::kMalformed,
-                          "{} bytes only: expected an FLV or MP4 file", source->size());
+        return make_error(ErrorCode::kMalformed, "{} bytes only: expected an FLV or MP4 file",
+                          source->size());
     }
     WEIR_TRY(source->read(0, head));
     std::shared_ptr<MediaFile> file(new MediaFile);  // lint: allow-new - private constructor

@@ -36,8 +36,8 @@ struct FileFrame {
 struct FileTrack {
     bool present = false;
     media::Codec codec = media::Codec::kUnknown;
-    Bytes config;        // body of the sequence header message; empty when the codec has none
-    Bytes frame_prefix;  // MP4: what stands in front of each frame's bytes, see MediaFile::read()
+    Bytes config;          // body of the sequence header message; empty when the codec has none
+    Bytes frame_prefix;    // MP4: what stands in front of each frame's bytes, see MediaFile::read()
     int64_t frame_ms = 0;  // duration of the last frame
     int64_t first_ms = 0;  // decoding, as in the file
     int64_t last_ms = 0;

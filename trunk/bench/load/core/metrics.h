@@ -14,13 +14,13 @@ namespace weir::load {
 
 // What a figure is measured in; in brackets the unit of its value.
 enum class Quantity : uint8_t {
-    kCount,       // (1)
-    kTime,        // (milliseconds)
-    kRate,        // (bits per second)
-    kRatio,       // (1)
-    kPercent,     // of one core (percent)
-    kMemory,      // (bytes)
-    kPerSecond,   // (1 per second)
+    kCount,      // (1)
+    kTime,       // (milliseconds)
+    kRate,       // (bits per second)
+    kRatio,      // (1)
+    kPercent,    // of one core (percent)
+    kMemory,     // (bytes)
+    kPerSecond,  // (1 per second)
 };
 
 struct MetricInfo {

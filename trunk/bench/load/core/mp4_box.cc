@@ -63,8 +63,10 @@ Result<Mp4Box> Mp4Box::child(std::string_view type, size_t skip) const {
             return box;
         }
     }
-    return make_error(ErrorCode::kNotFound, "box '{}' at byte {}: expected a box '{}' in it, "
-                      "found none", this->type(), at_, type);
+    return make_error(ErrorCode::kNotFound,
+                      "box '{}' at byte {}: expected a box '{}' in it, "
+                      "found none",
+                      this->type(), at_, type);
 }
 
 Error Mp4Box::wrong(std::string_view expected, std::string_view found) const {

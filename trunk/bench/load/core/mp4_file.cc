@@ -15,7 +15,7 @@ using media::TrackKind;
 constexpr uint64_t kMaxMovieSize = 256U << 20;
 constexpr size_t kVisualEntrySize = 78;  // ISO 14496-12 §12.1.3, from the reserved bytes on
 constexpr size_t kPictureSizeAt = 24;
-constexpr size_t kAudioEntrySize = 28;   // §12.2.3
+constexpr size_t kAudioEntrySize = 28;  // §12.2.3
 constexpr uint8_t kObjectTypeAac = 0x40;
 constexpr int kMaxDescriptorSizeBytes = 4;
 // Bounds of what is computed with: units of an edit, seconds of a track, ms of composition (FLV has
@@ -82,9 +82,8 @@ Error describe_video(const Mp4Box& entry, FileTrack& track) {
         {"hvc1", "hvcC", Codec::kHevc, "hvc1"}, {"hev1", "hvcC", Codec::kHevc, "hvc1"},
         {"av01", "av1C", Codec::kAv1, "av01"},
     };
-    const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& each) {
-        return each.entry == entry.type();
-    });
+    const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                    [&](const Kind& each) { return each.entry == entry.type(); });
     if (kind == std::end(kKinds)) {
         return make_error(ErrorCode::kUnsupported,
                           "video '{}' at byte {}: expected avc1, hvc1, hev1 or av01", entry.type(),
@@ -161,12 +160,12 @@ Result<int64_t> edit_shift_ms(const Mp4Box& track, uint32_t movie_scale, uint32_
     int64_t shift = 0;
     for (uint32_t i = 0; i < count; i++) {
         auto duration = static_cast<int64_t>(wide ? reader.u64() : reader.u32());
-        auto media_time = wide ? static_cast<int64_t>(reader.u64())
-                               : int64_t{static_cast<int32_t>(reader.u32())};
+        auto media_time =
+            wide ? static_cast<int64_t>(reader.u64()) : int64_t{static_cast<int32_t>(reader.u32())};
         reader.u32();
         if (duration < 0 || duration > kMaxTime || media_time < -1 || media_time > kMaxTime) {
-            return list.wrong("times of an edit that can be", fmt::format("{} from {}", duration,
-                                                                           media_time));
+            return list.wrong("times of an edit that can be",
+                              fmt::format("{} from {}", duration, media_time));
         }
         if (media_time >= 0) {
             return shift - to_ms(media_time, media_scale);
@@ -228,9 +227,8 @@ Error Mp4FileReader::read_movie(const Mp4Box& movie) {
     }
     WEIR_TRY_ASSIGN(Mp4Box header, movie.child("mvhd"));
     WEIR_TRY_ASSIGN(movie_scale_, time_scale(header));
-    return movie.each([this](const Mp4Box& box) {
-        return box.type() == "trak" ? read_track(box) : Error();
-    });
+    return movie.each(
+        [this](const Mp4Box& box) { return box.type() == "trak" ? read_track(box) : Error(); });
 }
 
 Error Mp4FileReader::read_track(const Mp4Box& box) {

@@ -157,9 +157,9 @@ Error place_chunk(const Mp4Box& box,
                   size_t& at) {
     for (; count > 0 && at < samples.size(); count--, at++) {
         if (offset > file_size || samples[at].size > file_size - offset) {
-            return box.wrong(fmt::format("samples within the file's {} bytes", file_size),
-                             fmt::format("{} bytes at byte {} for sample {}", samples[at].size,
-                                         offset, at + 1));
+            return box.wrong(
+                fmt::format("samples within the file's {} bytes", file_size),
+                fmt::format("{} bytes at byte {} for sample {}", samples[at].size, offset, at + 1));
         }
         samples[at].offset = offset;
         offset += samples[at].size;

@@ -19,7 +19,7 @@ namespace weir::load {
 
 // Shared by all players of a run.
 struct RunTotals {
-    bool verify = true;                 // the stream is synthetic, anything else is a fault
+    bool verify = true;  // the stream is synthetic, anything else is a fault
     // Video, audio: false for a track of a file that cannot carry stamps; it is only counted.
     std::array<bool, 2> stamped = {true, true};
     uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
@@ -115,6 +115,7 @@ class PlayerCheck {
     };
 
     Track* track_of(const ScannedMessage& message);
+
     bool is_stamped(const Track& track) const {
         return totals_.stamped[&track == &tracks_[0] ? 0 : 1];
     }
