@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/config/directives.h"
-#include "app/config/parser.h"
+#include "base/config_parser.h"
 #include "app/config/value.h"
 #include "base/strings.h"
 
