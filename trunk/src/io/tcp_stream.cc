@@ -181,6 +181,9 @@ IoResult TcpStream::try_write(ByteSpan data) {
 }
 
 IoResult TcpStream::try_writev(std::span<const iovec> parts) {
+    if (parts.size() == 1) {  // the usual case of a player, and send() is the cheaper call
+        return try_write({static_cast<const uint8_t*>(parts[0].iov_base), parts[0].iov_len});
+    }
     if (closed_) {
         return {IoStatus::kClosed};
     }

@@ -112,8 +112,7 @@ void MediaFile::measure_track(FileTrack& track, media::TrackKind kind) {
         track.present = false;
     } else if (track.frame_ms == 0) {
         // Rounded up, so that the first frame of the next turn never meets the last of this one.
-        track.frame_ms =
-            count < 2 ? kDefaultFrameMs : (span_ms + count - 2) / (count - 1);
+        track.frame_ms = count < 2 ? kDefaultFrameMs : (span_ms + count - 2) / (count - 1);
         track.frame_ms = std::max<int64_t>(track.frame_ms, 1);
     }
     if (kind == media::TrackKind::kVideo && count > 1 && description_.frame_rate == 0) {

@@ -68,8 +68,8 @@ class MediaFile {
     // What the file says of its picture; the frame rate is counted when it does not say it.
     const media::Description& description() const { return description_; }
 
-    // The distance at which the file repeats: the length of the picture (of the sound, without one).
-    // Sound that is longer is cut, so that no track has a jump where the file repeats.
+    // The distance at which the file repeats: the length of the picture (of the sound, without
+    // one). Sound that is longer is cut, so that no track has a jump where the file repeats.
     int64_t period_ms() const { return period_ms_; }
 
     // Mean bit rate of the messages.

@@ -62,7 +62,7 @@ class PlayerCheck {
     // A measured window begins: forgets what was counted for the last one.
     void begin_window() {
         counts_.window_bytes = 0;
-        first_quarter_ = last_quarter_ = Latencies();
+        window_ = first_quarter_ = last_quarter_ = Latencies();
     }
 
     // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the
@@ -89,6 +89,22 @@ class PlayerCheck {
     bool has_media() const { return first_media_ns_ != 0; }
 
     bool has_key() const { return has_key_; }
+
+    // Nanoseconds from the play request; 0 without media, without a whole key frame.
+    uint64_t first_media_after_ns() const {
+        return first_media_ns_ == 0 ? 0 : first_media_ns_ - joined_ns_;
+    }
+
+    uint64_t first_key_after_ns() const { return has_key_ ? first_key_ns_ - joined_ns_ : 0; }
+
+    // Mean delay of the frames of the window, microseconds; 0 without any.
+    uint64_t mean_latency_us() const {
+        return window_.frames == 0 ? 0 : window_.sum_us / window_.frames;
+    }
+
+    // How much the delay varies from frame to frame, microseconds: RFC 3550 section 6.4.1 with the
+    // moment of sending in the stamp for the timestamp, over all frames of the player as they come.
+    uint64_t jitter_us() const { return jitter_16th_us_ / 16; }
 
     // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have
     // frames.
@@ -130,10 +146,15 @@ class PlayerCheck {
     uint32_t epoch_ = 0;
     bool has_epoch_ = false;
     bool has_key_ = false;
+    bool has_delay_ = false;
+    uint32_t jitter_16th_us_ = 0;
+    uint64_t last_delay_us_ = 0;
+    uint64_t first_key_ns_ = 0;
     uint64_t joined_ns_ = 0;
     uint64_t now_ns_ = 0;
     uint64_t first_media_ns_ = 0;
     uint64_t last_media_ns_ = 0;
+    Latencies window_;
     Latencies first_quarter_;
     Latencies last_quarter_;
     PlayerCounts counts_;

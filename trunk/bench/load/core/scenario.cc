@@ -293,8 +293,7 @@ class Checker {
                     const Statement& statement,
                     const std::string& name,
                     ScenarioTarget target) {
-        Position at =
-            statement.arguments.empty() ? statement.name.at : statement.arguments[0].at;
+        Position at = statement.arguments.empty() ? statement.name.at : statement.arguments[0].at;
         if (directive.type == Type::kNamed) {
             report_second(directive, name, at);
         }
@@ -348,9 +347,9 @@ class Checker {
         std::vector<std::string_view> names = names_in(context);
         std::string homes = homes_of(name);
         if (!homes.empty()) {
-            sink_.report(statement.name.at, fmt::format("found {} in {}, but it belongs in {}",
-                                                        statement.name.shown(), to_string(context),
-                                                        homes));
+            sink_.report(statement.name.at,
+                         fmt::format("found {} in {}, but it belongs in {}", statement.name.shown(),
+                                     to_string(context), homes));
             return nullptr;
         }
         std::string hint = did_you_mean(name, names);
@@ -380,10 +379,7 @@ class Checker {
 
     // ---- what only the whole file shows ----
 
-    void check_url(const std::string& url,
-                   Position at,
-                   std::string_view scheme,
-                   uint32_t streams) {
+    void check_url(const std::string& url, Position at, std::string_view scheme, uint32_t streams) {
         if (url.empty()) {
             return;  // missing or wrong, which is reported
         }
@@ -392,8 +388,8 @@ class Checker {
             sink_.report(at, fmt::format("{}; expected {}://HOST[:PORT]/APP/STREAM",
                                          parsed.error().message(), scheme));
         } else if (parsed->scheme != scheme) {
-            sink_.report(at, fmt::format("found a URL with {}://, expected {}://", parsed->scheme,
-                                         scheme));
+            sink_.report(
+                at, fmt::format("found a URL with {}://, expected {}://", parsed->scheme, scheme));
         } else if (streams > 1 && !has_number(url)) {
             sink_.report(at, fmt::format("found one name for {} streams, expected a URL with %d "
                                          "for the number of the stream",
@@ -407,9 +403,8 @@ class Checker {
             check_url(each.url, publisher_urls_[i], "rtmp", each.streams);
             if (each.file.empty()) {
                 if (auto plan = BitratePlan::create(each.shape); !plan.ok()) {
-                    sink_.report(publisher_urls_[i],
-                                 fmt::format("publishers '{}': {}", each.name,
-                                             plan.error().message()));
+                    sink_.report(publisher_urls_[i], fmt::format("publishers '{}': {}", each.name,
+                                                                 plan.error().message()));
                 }
             }
         }
@@ -424,10 +419,10 @@ class Checker {
                 each.publishers = names[0];
             } else if (!each.publishers.empty() &&
                        scenario_.find_publishers(each.publishers) == nullptr) {
-                sink_.report(references_[i], fmt::format("found '{}', expected the name of a block "
-                                                         "of publishers{}",
-                                                         each.publishers,
-                                                         choice_of(each.publishers, names)));
+                sink_.report(references_[i],
+                             fmt::format("found '{}', expected the name of a block "
+                                         "of publishers{}",
+                                         each.publishers, choice_of(each.publishers, names)));
             }
             check_url(each.url, player_urls_[i], kSchemes[static_cast<size_t>(each.protocol)],
                       scenario_.streams_of(each));
@@ -480,13 +475,12 @@ class Checker {
     void check_times(const ScenarioPhase& phase, const ScenarioStep& step, Position at) {
         if (phase.duration.count() > 0 && step.after + step.ramp > phase.duration) {
             sink_.report(
-                at, fmt::format("found {} until {} after the beginning, expected it to be over "
-                                "within the {} of phase '{}'",
-                                step.join ? "a join" : "a leave",
-                                duration_text(static_cast<uint64_t>(
-                                    (step.after + step.ramp).count())),
-                                duration_text(static_cast<uint64_t>(phase.duration.count())),
-                                phase.name));
+                at, fmt::format(
+                        "found {} until {} after the beginning, expected it to be over "
+                        "within the {} of phase '{}'",
+                        step.join ? "a join" : "a leave",
+                        duration_text(static_cast<uint64_t>((step.after + step.ramp).count())),
+                        duration_text(static_cast<uint64_t>(phase.duration.count())), phase.name));
         }
     }
 

@@ -32,9 +32,9 @@ struct ScenarioPlayers {
     std::string name;
     ScenarioProtocol protocol = ScenarioProtocol::kRtmp;
     std::string url;
-    std::string publishers;    // whose streams they play; empty: unknown
-    uint32_t streams = 0;      // 0: as many as the publishers have, or one
-    Millis stay{0};            // 0: to the end
+    std::string publishers;  // whose streams they play; empty: unknown
+    uint32_t streams = 0;    // 0: as many as the publishers have, or one
+    Millis stay{0};          // 0: to the end
     Millis stall{0};
     Millis behind{0};
     bool verify = true;

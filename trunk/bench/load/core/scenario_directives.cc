@@ -55,9 +55,7 @@ const ScenarioDirective kDirectives[] = {
              list.push_back(*v.condition);
          }},
 
-    {.name = "server",
-     .opens = kScenarioServer,
-     .doc = "Where figures of the server come from."},
+    {.name = "server", .opens = kScenarioServer, .doc = "Where figures of the server come from."},
     {.name = "pid",
      .contexts = kScenarioServer,
      .type = Type::kCount,
@@ -399,8 +397,9 @@ std::string expectation(const ScenarioDirective& directive) {
 std::string scenario_markdown() {
     std::string out(kMarkdownHead);
     for (const Section& section : kSections) {
-        out += fmt::format("\n## {}\n\n| directive | value | default | meaning |\n|---|---|---|---|\n",
-                           section.title);
+        out +=
+            fmt::format("\n## {}\n\n| directive | value | default | meaning |\n|---|---|---|---|\n",
+                        section.title);
         for (const ScenarioDirective& each : kDirectives) {
             if ((each.contexts & section.context) == 0) {
                 continue;

@@ -34,11 +34,11 @@ enum class ScenarioType : uint8_t {
     kReference,  // the name of publishers
     kFlag,       // on|off
     kCount,
-    kDuration,   // ms, s, m, h; a bare number counts seconds
-    kBitRate,    // k, M; 1000 and its powers
+    kDuration,  // ms, s, m, h; a bare number counts seconds
+    kBitRate,   // k, M; 1000 and its powers
     kChoice,
     kText,
-    kPath,       // relative to the folder of the file
+    kPath,  // relative to the folder of the file
     kUrl,
     kCondition,
 };

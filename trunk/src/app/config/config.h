@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "app/config/access_rules.h"
-#include "base/config_diagnostic.h"
 #include "base/clock.h"
+#include "base/config_diagnostic.h"
 #include "base/log.h"
 #include "stream/stream.h"
 

@@ -103,7 +103,8 @@ class ValueParser {
             case ValueType::kChoice: return parse_choice(value, directive_.choices);
             case ValueType::kCount: return parse_number(value, {}, 1);
             case ValueType::kSize: return parse_number(value, config_size_units(), 1);
-            case ValueType::kDuration: return parse_number(value, config_duration_units(), directive_.unit);
+            case ValueType::kDuration:
+                return parse_number(value, config_duration_units(), directive_.unit);
             case ValueType::kPath: return parse_path(value);
             case ValueType::kListen: return parse_listeners(value);
             case ValueType::kAccess: return parse_rule(value);

@@ -109,7 +109,8 @@ TEST(MediaFileTest, SoundAloneIsAFile) {
 }
 
 TEST(MediaFileTest, SaysWhatIsWrongAndWhere) {
-    EXPECT_THAT(error_of(Bytes(100, 'x')), HasSubstr("at byte 0: expected 'FLV' or the box 'ftyp'"));
+    EXPECT_THAT(error_of(Bytes(100, 'x')),
+                HasSubstr("at byte 0: expected 'FLV' or the box 'ftyp'"));
     EXPECT_THAT(error_of(Bytes(3, 'x')), HasSubstr("3 bytes only"));
     EXPECT_THAT(error_of(flv({})), HasSubstr("no frame"));
     EXPECT_THAT(error_of(flv({{9, 0, kInter}})), HasSubstr("no key frame among 1 frames"));

@@ -37,9 +37,9 @@ struct Mp4Track {
     Bytes times = words({0, 1, 4, 1000});  // version, entries, { count, delta }
     Bytes compositions = words({0, 1, 4, 2000});
     Bytes keys = words({0, 1, 1});
-    Bytes edits;                                  // of 'elst'; empty: none
-    Bytes chunk_runs = words({0, 1, 1, 2, 1});    // two samples in each chunk
-    std::vector<uint32_t> chunks = {0, 0};        // offsets from the beginning of the media data
+    Bytes edits;                                // of 'elst'; empty: none
+    Bytes chunk_runs = words({0, 1, 1, 2, 1});  // two samples in each chunk
+    std::vector<uint32_t> chunks = {0, 0};      // offsets from the beginning of the media data
 
     Bytes description() const {
         Bytes out(video ? 78 : 28);
@@ -76,8 +76,7 @@ struct Mp4Track {
             parts.push_back(box("edts", {box("elst", {edits})}));
         }
         parts.push_back(box("mdia", {box("mdhd", {words({0, 0, 0, scale, 0, 0})}),
-                                     box("hdlr", {handler}),
-                                     box("minf", {box("stbl", tables)})}));
+                                     box("hdlr", {handler}), box("minf", {box("stbl", tables)})}));
         return box("trak", parts);
     }
 };

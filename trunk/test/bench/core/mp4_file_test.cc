@@ -65,8 +65,7 @@ TEST(Mp4FileTest, FramesAreBodiesOfMessages) {
     EXPECT_EQ(audio[0], (Bytes{0xAF, 1, 66, 67, 68, 69, 70, 71, 72}));
     EXPECT_EQ(audio[2][2], 66 + 7 + 8);
     EXPECT_EQ((*parsed)->audio().config, (Bytes{0xAF, 0, 0x12, 0x10}));
-    EXPECT_EQ((*parsed)->video().config,
-              (Bytes{0x17, 0, 0, 0, 0, 1, 66, 0xC0, 40, 0xFF, 0xE0, 0}));
+    EXPECT_EQ((*parsed)->video().config, (Bytes{0x17, 0, 0, 0, 0, 1, 66, 0xC0, 40, 0xFF, 0xE0, 0}));
 }
 
 TEST(Mp4FileTest, HevcAndAv1GoByEnhancedRtmp) {
@@ -123,7 +122,8 @@ TEST(Mp4FileTest, WideChunkOffsetsAndLargeBoxesAreRead) {
     Bytes file = mp4_file({video_track()});
     Bytes wide = file;
     // The movie with a 64-bit size: the last box of the file.
-    auto movie_at = std::search(wide.begin(), wide.end(), std::begin("moov"), std::begin("moov") + 4);
+    auto movie_at =
+        std::search(wide.begin(), wide.end(), std::begin("moov"), std::begin("moov") + 4);
     auto at = static_cast<size_t>(movie_at - wide.begin()) - 4;
     Bytes size;
     ByteWriter(size).u64(wide.size() - at + 8);
