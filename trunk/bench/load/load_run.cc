@@ -8,21 +8,38 @@ namespace weir::load {
 namespace {
 
 constexpr Millis kTick{200};
-constexpr uint64_t kProgressEveryNs = 1'000'000'000;
+constexpr uint64_t kSampleEveryNs = 1'000'000'000;
 constexpr int kQuarters = 4;
 
 double seconds(uint64_t ns) {
     return static_cast<double>(ns) / 1e9;
 }
 
-double ms(uint64_t us) {
-    return static_cast<double>(us) / 1e3;
-}
-
 }  // namespace
 
+Result<Expression> parse_condition(std::string_view text,
+                                   const RunOptions& options,
+                                   std::string_view option) {
+    auto parsed = Expression::parse(text);
+    if (!parsed.ok()) {
+        return parsed.take_error().with_context(option);
+    }
+    if (parsed->needs_server() && !options.has_server()) {
+        return make_error(ErrorCode::kUnsupported,
+                          "{}: '{}' needs {}: name the server with --server-pid PID, or "
+                          "--server-api http://HOST:1985",
+                          option, text, parsed->first_of_server());
+    }
+    return parsed;
+}
+
 LoadRun::LoadRun(const RunOptions& options, std::string command, std::string target)
-    : options_(options), report_(std::move(command), std::move(target)) {}
+    : options_(options),
+      report_(std::move(command), std::move(target)),
+      facts_(gather_facts(options.command_line)),
+      default_conditions_(options.default_conditions),
+      began_ns_(now_ns()),
+      sampled_ns_(began_ns_) {}
 
 LoadRun::~LoadRun() = default;
 
@@ -32,7 +49,11 @@ Result<std::unique_ptr<LoadRun>> LoadRun::create(const RunOptions& options,
     // lint: allow-new - private constructor
     std::unique_ptr<LoadRun> run(new LoadRun(options, std::move(command), std::move(target)));
     WEIR_TRY_ASSIGN(run->control_, RunControl::create(options));
-    WEIR_TRY_ASSIGN(run->usage_, UsageProbe::create(options.server_pid));
+    for (const std::string& text : options.expect) {
+        WEIR_TRY_ASSIGN(Expression condition, parse_condition(text, options, "--expect"));
+        run->conditions_.push_back(std::move(condition));
+    }
+    WEIR_TRY_ASSIGN(run->usage_, UsageProbe::create(options.server_pid, options.server_api));
     return run;
 }
 
@@ -65,6 +86,17 @@ Error LoadRun::grow(PlayerGroup& group, uint32_t clients, Millis ramp) {
 
 void LoadRun::phase(std::string_view name) {
     phase_ = name;
+    series_.mark(since_start(now_ns()), name);
+}
+
+double LoadRun::since_start(uint64_t now) const {
+    return seconds(now - began_ns_);
+}
+
+void LoadRun::forget_joins() {
+    for (auto& each : players_) {
+        each->forget_joins();
+    }
 }
 
 bool LoadRun::wait_until(io::Deadline deadline) {
@@ -102,8 +134,10 @@ bool LoadRun::wait_settled(io::Deadline deadline) {
 }
 
 void LoadRun::begin_window() {
+    at_window_begin_ = PlaySum();
     for (auto& each : players_) {
         each->begin_window();
+        at_window_begin_.add(each->sum());
     }
     for (auto& each : publishers_) {
         each->reset_totals();
@@ -115,15 +149,76 @@ void LoadRun::begin_window() {
 
 void LoadRun::end_window() {
     usage_.window_ends();
-    result_ = PlayResult();
-    result_.window_s = seconds(now_ns() - window_begin_ns_);
+    PlayResult result;
+    result.window_s = last_window_s_ = seconds(now_ns() - window_begin_ns_);
     for (auto& each : players_) {
         each->set_quarter(0);
         bool judge_gaps =
-            !cut_short_ && Millis(static_cast<int64_t>(result_.window_s * 1000)) / kQuarters >=
+            !cut_short_ && Millis(static_cast<int64_t>(result.window_s * 1000)) / kQuarters >=
                                each->options().stall;
-        result_.add(*each, judge_gaps);
+        result.add(*each, judge_gaps);
     }
+    result.expected_bps = expected_rate();
+    window_.result = std::move(result);
+    window_.metrics = metrics();
+    window_.usage = usage_;
+    measured_ = true;
+}
+
+double LoadRun::expected_rate() const {
+    double sum = 0;
+    for (const auto& each : players_) {
+        uint64_t playing = each->counts().playing;
+        if (playing > 0 && each->options().bits_per_second <= 0) {
+            return 0;
+        }
+        sum += static_cast<double>(playing) * each->options().bits_per_second;
+    }
+    return sum;
+}
+
+MetricValues LoadRun::metrics() const {
+    const PlayResult& result = window_.result;
+    const GroupCounts& clients = result.clients;
+    MetricValues values;
+    auto count = [&](std::string_view name, uint64_t value) {
+        values.set(name, static_cast<double>(value));
+    };
+    count("clients.wanted", clients.wanted);
+    count("clients.connected", clients.connected);
+    count("clients.refused", clients.refused);
+    count("clients.broken", clients.broken);
+    count("clients.left", clients.left);
+    count("clients.playing", clients.playing);
+    uint64_t failed = 0;
+    for (const auto& each : publishers_) {
+        failed += each->failed();
+    }
+    count("publishers.failed", failed);
+    const PlaySum& before = at_window_begin_;
+    count("stalls", result.media.counts.stalls - before.counts.stalls);
+    values.set("gap.max", static_cast<double>(result.media.counts.longest_gap_ns) / 1e6);
+    if (result.verify) {
+        count("loss", result.media.lost - std::min(before.lost, result.media.lost));
+        count("duplicated", result.media.duplicated - before.duplicated);
+        count("reordered", result.media.reordered - before.reordered);
+        count("corrupted", result.media.counts.corrupted - before.counts.corrupted);
+        count("behind", result.behind.players);
+        values.set("drift", static_cast<double>(result.behind.worst_us) / 1e3);
+        values.set("jitter.mean", result.jitter_mean_us() / 1e3);
+        values.set("jitter.max", static_cast<double>(result.jitter_max_us) / 1e3);
+    }
+    values.set_times("latency", result.totals.latency);
+    values.set_times("connect", result.totals.connect);
+    values.set_times("first_byte", result.totals.first_byte);
+    values.set_times("first_key", result.totals.first_key);
+    values.set("rate", result.bits_per_second());
+    if (result.expected_bps > 0) {
+        values.set("rate.expected", result.expected_bps);
+        values.set("rate.ratio", result.bits_per_second() / result.expected_bps);
+    }
+    usage_.add_to(values);
+    return values;
 }
 
 void LoadRun::measure(Millis duration, bool until_empty) {
@@ -164,12 +259,12 @@ void LoadRun::stop_when_empty() {
 
 void LoadRun::tick() {
     uint64_t now = now_ns();
-    if (now - progress_ns_ >= kProgressEveryNs) {
-        show_progress(now);
+    if (now - sampled_ns_ >= kSampleEveryNs) {
+        sample(now);
     }
 }
 
-void LoadRun::show_progress(uint64_t now) {
+void LoadRun::sample(uint64_t now) {
     GroupCounts clients;
     PlaySum sum;
     Histogram recent;
@@ -179,27 +274,49 @@ void LoadRun::show_progress(uint64_t now) {
         recent.merge(each->totals().recent);
         each->totals().recent.clear();
     }
-    uint64_t bytes = sum.counts.bytes;
-    double rate = progress_ns_ == 0 ? 0
-                                    : static_cast<double>(bytes - progress_bytes_) * 8 /
-                                          seconds(now - progress_ns_);
-    std::string text = fmt::format("{}: {} playing, {} refused, {} broken, {}, lost {}, wrong {}",
-                                   phase_, clients.playing, clients.refused, clients.broken,
-                                   bit_rate_text(rate), sum.lost, sum.wrong());
-    if (recent.count() > 0) {
-        text += fmt::format(", delay p50 {:.1f} p99 {:.1f} ms", ms(recent.quantile(0.5)),
-                            ms(recent.quantile(0.99)));
+    TimeSample sample;
+    sample.time_s = since_start(now);
+    sample.span_s = seconds(now - sampled_ns_);
+    sample.connected = clients.open();
+    sample.playing = clients.playing;
+    sample.received_bps =
+        static_cast<double>(sum.counts.bytes - sampled_.counts.bytes) * 8 / sample.span_s;
+    sample.expected_bps = expected_rate();
+    sample.latency = LatencySample::of(recent);
+    // What seemed lost may have come late.
+    sample.lost = sum.lost - std::min(sum.lost, sampled_.lost);
+    sample.stalls = sum.counts.stalls - sampled_.counts.stalls;
+    UsageNow usage = usage_.now();
+    sample.server_cpu_percent = usage.server_cpu_percent;
+    sample.server_memory_bytes = usage.server_memory_bytes;
+    sample.client_cpu_percent = usage.client_cpu_percent;
+    sample.client_memory_bytes = usage.client_memory_bytes;
+    series_.add(sample);
+    sampled_ns_ = now;
+    sampled_ = sum;
+    show_progress(sample, clients, sum);
+}
+
+void LoadRun::show_progress(const TimeSample& sample,
+                            const GroupCounts& clients,
+                            const PlaySum& sum) {
+    std::string text =
+        fmt::format("{:.0f} s {}: {} playing, {} refused, {} broken, {}, lost {}, wrong {}",
+                    sample.time_s, phase_, clients.playing, clients.refused, clients.broken,
+                    bit_rate_text(sample.received_bps), sum.lost, sum.wrong());
+    if (sample.latency.count > 0) {
+        text += fmt::format(", delay p50 {:.1f} p99 {:.1f} ms", sample.latency.p50_ms,
+                            sample.latency.p99_ms);
     }
-    if (auto cpu = usage_.recent_server_cpu()) {
-        text += fmt::format(", server CPU {:.0f} %", *cpu * 100);
+    if (sample.server_cpu_percent) {
+        text += fmt::format(", server CPU {:.0f} %", *sample.server_cpu_percent);
     }
-    progress_bytes_ = bytes;
-    progress_ns_ = now;
     control_->progress(text);
 }
 
-PlayResult LoadRun::result() const {
-    return result_;
+void LoadRun::expect(const Expression& condition, std::string_view key) {
+    auto holds = condition.holds(window_.metrics);
+    report_.expect(key, holds.value_or(false), condition.text(), condition.found(window_.metrics));
 }
 
 void LoadRun::stop() {
@@ -207,6 +324,10 @@ void LoadRun::stop() {
         return;
     }
     ended_ = true;
+    if (!measured_) {  // ended before it came to that
+        begin_window();
+        end_window();
+    }
     for (auto& each : players_) {
         each->stop();
     }
@@ -217,18 +338,62 @@ void LoadRun::stop() {
 }
 
 void LoadRun::make_report() {
-    add_rows(report_, result_);
-    add_default_conditions(report_, result_);
-    for (auto& each : publishers_) {
-        each->add_to(report_, result_.window_s);
+    add_rows(report_, window_.result);
+    if (default_conditions_) {
+        add_default_conditions(report_, window_.result);
     }
-    usage_.add_to(report_, result_.clients.open(),
-                  static_cast<double>(result_.media.counts.window_bytes) * 8);
+    for (const Expression& each : conditions_) {
+        expect(each);
+    }
+    for (auto& each : publishers_) {
+        each->add_to(report_, last_window_s_);
+    }
+    window_.usage.add_to(report_, window_.result.clients.open(),
+                         static_cast<double>(window_.result.media.counts.window_bytes) * 8);
+    report_.attach("metrics", window_.metrics.to_json("  "));
+    report_.attach("series", series_.to_json("  "));
+    if (options_.per_client) {
+        report_.attach("per_client", clients_json());
+    }
+}
+
+std::string LoadRun::clients_json() const {
+    std::string out = "[";
+    std::string_view separator = "\n    ";
+    auto number = [](bool known, double value) {
+        return known ? fmt::format("{:.3f}", value) : std::string("null");
+    };
+    for (const auto& group : players_) {
+        for (const PlayerGroup::Client& each : group->clients()) {
+            const PlayerCheck& check = each.player->check();
+            const PlayerCounts& counts = check.counts();
+            out += fmt::format(
+                "{}{{\"group\": {}, \"client\": {}, \"stream\": {}, \"connect_ms\": {}, "
+                "\"first_media_ms\": {}, \"first_key_ms\": {}, \"video_frames\": {}, "
+                "\"audio_frames\": {}, \"bytes\": {}, \"lost\": {}, \"duplicated\": {}, "
+                "\"reordered\": {}, \"corrupted\": {}, \"stalls\": {}, \"longest_gap_ms\": {:.3f}, "
+                "\"mean_latency_ms\": {}, \"jitter_ms\": {:.3f}, \"left\": {}, \"failure\": {}}}",
+                separator, json_string(group->options().name), each.number,
+                each.number % group->options().streams,
+                number(each.tried && each.connect_us > 0,
+                       static_cast<double>(each.connect_us) / 1e3),
+                number(check.has_media(), static_cast<double>(check.first_media_after_ns()) / 1e6),
+                number(check.has_key(), static_cast<double>(check.first_key_after_ns()) / 1e6),
+                counts.video_frames, counts.audio_frames, counts.bytes, check.lost(),
+                check.duplicated(), check.reordered(), counts.corrupted, counts.stalls,
+                static_cast<double>(counts.longest_gap_ns) / 1e6,
+                number(check.mean_latency_us() > 0,
+                       static_cast<double>(check.mean_latency_us()) / 1e3),
+                static_cast<double>(check.jitter_us()) / 1e3, each.left, json_string(each.failure));
+            separator = ",\n    ";
+        }
+    }
+    return out + "\n  ]";
 }
 
 int LoadRun::finish() {
     stop();
-    return control_->finish(report_);
+    return control_->finish(report_, [this] { return html_report(report_, series_, facts_); });
 }
 
 }  // namespace weir::load

@@ -9,17 +9,28 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/load/core/condition.h"
+#include "bench/load/core/html_report.h"
+#include "bench/load/core/time_series.h"
 #include "bench/load/play_report.h"
 #include "bench/load/player_group.h"
 #include "bench/load/publishers.h"
 #include "bench/load/run_control.h"
+#include "bench/load/usage_probe.h"
 
 namespace weir::load {
 
+// The condition; kMalformed, or kUnsupported when it needs the server's figures and the options
+// name no server. `option`: where it came from, for the message.
+Result<Expression> parse_condition(std::string_view text,
+                                   const RunOptions& options,
+                                   std::string_view option);
+
 class LoadRun {
   public:
-    // `options` must outlive it. `command` and `target`: for the report. Fails when the server's
-    // process cannot be looked at.
+    // Yields. `options` must outlive it. `command` and `target`: for the report. Fails when the
+    // server's process cannot be looked at, or a condition of the options is wrong or needs figures
+    // of a server that is not named.
     static Result<std::unique_ptr<LoadRun>> create(const RunOptions& options,
                                                    std::string command,
                                                    std::string target);
@@ -63,8 +74,29 @@ class LoadRun {
     // Ends early when the run is stopped, and, if `until_empty`, when nobody is connected any more.
     void measure(Millis duration, bool until_empty = true);
 
-    // What has been measured in the last window.
-    PlayResult result() const;
+    // What was measured: for the report, for conditions. A copy may be kept and given back.
+    struct Window {
+        PlayResult result;
+        MetricValues metrics;
+        UsageProbe usage;
+    };
+
+    // The last one.
+    const Window& window() const { return window_; }
+
+    // The report is about this one instead.
+    void report_about(Window window) { window_ = std::move(window); }
+
+    // The times of connecting and of first frames are those of players that come from now on.
+    void forget_joins();
+
+    // Adds a condition to the report, judged by the last window. What is not known is not met.
+    void expect(const Expression& condition, std::string_view key = "expect");
+
+    // The conditions that hold by default count, as the options say, unless this is called.
+    void drop_default_conditions() { default_conditions_ = false; }
+
+    const TimeSeries& series() const { return series_; }
 
     // Yields. Ends all players and publishers; the report keeps what was seen.
     void stop();
@@ -80,10 +112,14 @@ class LoadRun {
     void begin_window();
     void end_window();
     void tick();
-    void show_progress(uint64_t now);
+    void sample(uint64_t now);
+    void show_progress(const TimeSample& sample, const GroupCounts& clients, const PlaySum& sum);
     void make_report();
-    uint64_t open_players() const;
     void stop_when_empty();
+    MetricValues metrics() const;
+    double expected_rate() const;
+    std::string clients_json() const;
+    double since_start(uint64_t now) const;
 
     const RunOptions& options_;
     Report report_;
@@ -91,13 +127,21 @@ class LoadRun {
     UsageProbe usage_;
     std::vector<std::unique_ptr<PlayerGroup>> players_;
     std::vector<std::unique_ptr<PublisherGroup>> publishers_;
-    PlayResult result_;
+    std::vector<Expression> conditions_;
+    RunFacts facts_;
+    TimeSeries series_;
+    Window window_;
+    PlaySum at_window_begin_;
     std::string phase_ = "starting";
-    bool started_ = false;  // a player was asked for
+    bool default_conditions_ = true;
+    bool started_ = false;   // a player was asked for
+    bool measured_ = false;  // a window
     bool ended_ = false;
     bool cut_short_ = false;  // the window
-    uint64_t progress_bytes_ = 0;
-    uint64_t progress_ns_ = 0;
+    double last_window_s_ = 0;
+    uint64_t began_ns_ = 0;
+    uint64_t sampled_ns_ = 0;
+    PlaySum sampled_;  // what the last sample saw
     uint64_t window_begin_ns_ = 0;
 };
 

@@ -46,6 +46,10 @@ void add_media(Report& report, const PlayResult& result) {
     double rate = result.bits_per_second();
     section.rate("bits_per_second", "rate", rate);
     uint64_t players = result.clients.open();
+    if (result.expected_bps > 0) {
+        section.rate("expected_bits_per_second", "rate expected", result.expected_bps);
+        section.number("rate_ratio", "of it received", rate / result.expected_bps, "", 3);
+    }
     section.rate("bits_per_second_per_player", "rate per player",
                  players > 0 ? rate / static_cast<double>(players) : 0);
     section.count("bytes", "bytes, from the first", sum.counts.bytes);
@@ -80,6 +84,10 @@ void add_latency(Report& report, const PlayResult& result) {
     section.number("worst_drift_ms", "worst growth of a player",
                    static_cast<double>(result.behind.worst_us) / 1e3, "ms", 1);
     section.count("behind", "players falling behind", result.behind.players);
+    section.number("jitter_mean_ms", "jitter, mean of players", result.jitter_mean_us() / 1e3, "ms",
+                   2);
+    section.number("jitter_max_ms", "jitter, greatest of a player",
+                   static_cast<double>(result.jitter_max_us) / 1e3, "ms", 2);
 }
 
 }  // namespace
@@ -91,6 +99,14 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     for (const auto& [why, count] : group.failures()) {
         failures[why] += count;
     }
+    for (const PlayerGroup::Client& each : group.clients()) {
+        const PlayerCheck& check = each.player->check();
+        if (check.has_media() && check.timed()) {
+            jitter_sum_us += static_cast<double>(check.jitter_us());
+            jitter_max_us = std::max(jitter_max_us, check.jitter_us());
+            jitter_players++;
+        }
+    }
     verify = verify && group.options().verify;
     if (group.options().verify) {
         PlayerGroup::Behind its = group.behind(judge_gaps);
@@ -98,6 +114,10 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
         behind.worst_us = std::max(behind.worst_us, its.worst_us);
         behind_limit = group.options().behind;
     }
+}
+
+double PlayResult::jitter_mean_us() const {
+    return jitter_players == 0 ? 0 : jitter_sum_us / static_cast<double>(jitter_players);
 }
 
 double PlayResult::bits_per_second() const {

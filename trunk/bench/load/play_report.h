@@ -17,6 +17,10 @@ struct PlayResult {
     PlayerGroup::Behind behind;
     std::map<std::string, uint64_t> failures;
     double window_s = 0;
+    double expected_bps = 0;   // 0: not known
+    double jitter_sum_us = 0;  // over the players that had media
+    uint64_t jitter_max_us = 0;
+    uint64_t jitter_players = 0;
     bool verify = true;
     Millis behind_limit{500};
 
@@ -24,6 +28,8 @@ struct PlayResult {
     void add(const PlayerGroup& group, bool judge_gaps);
 
     double bits_per_second() const;
+
+    double jitter_mean_us() const;
 };
 
 // Sections "clients", "media" and "latency".

@@ -32,7 +32,11 @@ void PlayOptions::add_to(OptionTable& table) {
     table.duration("--stall", "a gap between frames that counts as a stall", group.stall);
     table.duration("--behind", "growth of a player's mean delay that counts as falling behind",
                    group.behind);
+    table.bit_rate("--expected-rate", "bit rate of each stream, when somebody else publishes it",
+                   expected_rate);
+    limit.add_to(table);
     run.add_to(table);
+    run.add_checks_to(table);
 }
 
 PlayRun::PlayRun(const PlayOptions& options, std::string command, PlayTarget target)
@@ -52,14 +56,19 @@ int PlayRun::run() {
 
 Error PlayRun::start() {
     // Before anything is started, for the whole run.
-    WEIR_TRY(ensure_descriptors(uint64_t{options_.clients} + options_.stream.streams));
+    uint64_t most = options_.limit.wanted() ? options_.limit.max_clients : options_.clients;
+    WEIR_TRY(ensure_descriptors(most + (options_.stream.wanted() ? options_.stream.streams : 0)));
+    if (options_.limit.wanted()) {
+        WEIR_TRY_ASSIGN(search_, LimitSearch::create(options_.limit, options_.run));
+    }
     WEIR_TRY_ASSIGN(run_, LoadRun::create(options_.run, command_, target_.url));
     if (options_.stream.wanted()) {
         WEIR_TRY(publish().with_context("publisher"));
     }
     GroupOptions group = options_.group;
     group.stamped = stamped_;
-    group.bits_per_second = stream_bits_per_second_;
+    group.bits_per_second = options_.stream.wanted() ? stream_bits_per_second_
+                                                     : static_cast<double>(options_.expected_rate);
     group.name = command_;
     group.streams = options_.stream.streams;
     group.connect_timeout = options_.run.connect_timeout;
@@ -82,6 +91,11 @@ Error PlayRun::publish() {
 }
 
 void PlayRun::play() {
+    if (search_) {
+        search_->search(*run_, *players_, options_.clients, options_.ramp,
+                        options_.run.connect_timeout);
+        return;
+    }
     run_->phase("connecting");
     if (Error error = run_->grow(*players_, options_.clients, options_.ramp)) {
         complain(error.message());
@@ -116,6 +130,9 @@ int play_command(const PlayProtocol& protocol, std::span<const char* const> argu
                                   "rtmp-publish', or give --no-verify.",
                                   protocol.about));
     options.add_to(table);
+    options.run.command_line = {"weir-bench", protocol.name.data()};
+    options.run.command_line.insert(options.run.command_line.end(), arguments.begin(),
+                                    arguments.end());
     Error error = table.parse(arguments);
     if (!error && table.help_wanted()) {
         fmt::print("{}", table.help());

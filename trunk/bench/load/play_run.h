@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,7 @@ class PlayRun {
     PlayTarget target_;
     std::unique_ptr<LoadRun> run_;
     PlayerGroup* players_ = nullptr;
+    std::optional<LimitSearch> search_;
     std::array<bool, 2> stamped_ = {true, true};
     double stream_bits_per_second_ = 0;
 };

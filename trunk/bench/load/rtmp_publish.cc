@@ -4,6 +4,7 @@
 #include "bench/load/publishers.h"
 #include "bench/load/run_control.h"
 #include "bench/load/subcommand.h"
+#include "bench/load/usage_probe.h"
 
 namespace weir::load {
 namespace {
@@ -20,7 +21,8 @@ struct PublishOptions {
 Error run(const PublishOptions& options, int& exit_code) {
     WEIR_TRY(ensure_descriptors(options.stream.streams));
     WEIR_TRY_ASSIGN(auto control, RunControl::create(options.run));
-    WEIR_TRY_ASSIGN(UsageProbe usage, UsageProbe::create(options.run.server_pid));
+    WEIR_TRY_ASSIGN(UsageProbe usage,
+                    UsageProbe::create(options.run.server_pid, options.run.server_api));
     WEIR_TRY_ASSIGN(auto group, PublisherGroup::create(options.url, options.stream));
     WEIR_TRY(group->start(options.ramp, options.run.connect_timeout));
     io::Deadline connected = io::Deadline::after(options.ramp + 2 * options.run.connect_timeout);

@@ -117,10 +117,16 @@ class FileLoop final : public FrameSource {
   public:
     FileLoop(std::shared_ptr<const MediaFile> file, uint32_t number, uint32_t epoch)
         : file_(std::move(file)),
-          video_{can_stamp(file_->video(), TrackKind::kVideo)},
-          audio_{can_stamp(file_->audio(), TrackKind::kAudio)},
+          video_(TrackKind::kVideo),
+          audio_(TrackKind::kAudio),
           number_(number),
-          epoch_(epoch) {}
+          epoch_(epoch) {
+        for (TrackState* track : {&video_, &audio_}) {
+            track->present = file_->track(track->kind).present;
+            track->stamped = can_stamp(file_->track(track->kind), track->kind);
+            find_frame(*track);
+        }
+    }
 
     std::vector<SourceMessage> opening() const override {
         std::vector<SourceMessage> messages;
@@ -134,16 +140,16 @@ class FileLoop final : public FrameSource {
         return messages;
     }
 
-    uint64_t next_due_us() const override { return static_cast<uint64_t>(time_ms()) * 1000; }
+    uint64_t next_due_us() const override {
+        return static_cast<uint64_t>(audio_is_next() ? time_ms(audio_) : time_ms(video_)) * 1000;
+    }
 
     Error next(uint64_t now_ns, SourceMessage& out) override {
-        const FileFrame& frame = file_->frames()[at_];
-        out.kind = frame.kind;
-        out.time_ms = static_cast<uint32_t>(time_ms());  // 32 bits that wrap, as in RTMP
-        TrackState& track = frame.kind == TrackKind::kVideo ? video_ : audio_;
-        if (frame.key) {
-            track.place = 0;
-        }
+        TrackState& track = audio_is_next() ? audio_ : video_;
+        const FileFrame& frame = file_->frames()[track.at];
+        out.kind = track.kind;
+        out.time_ms = static_cast<uint32_t>(time_ms(track));  // 32 bits that wrap, as in RTMP
+        track.place = frame.key ? 0 : track.place;
         if (!track.stamped) {
             WEIR_TRY(file_->read(frame, out.body));
         } else {
@@ -154,34 +160,55 @@ class FileLoop final : public FrameSource {
             stamp.sequence = track.sequence;
             stamp.send_ns = now_ns;
             stamp.place = track.place;
-            add_file_stamp(bare_, frame.kind, stamp, out.body);
+            add_file_stamp(bare_, track.kind, stamp, out.body);
         }
         track.sequence++;
         track.place = static_cast<uint16_t>(std::min(track.place + 1, UINT16_MAX));
-        at_++;
-        if (at_ == file_->frames().size()) {
-            at_ = 0;
-            turn_ms_ += file_->period_ms();
-        }
+        track.at++;
+        find_frame(track);
         return {};
     }
 
   private:
+    // Each track goes its own turns: near the seam one may be ahead of the other.
     struct TrackState {
+        explicit TrackState(TrackKind k) : kind(k) {}
+
+        TrackKind kind;
+        bool present = false;
         bool stamped = false;
-        uint32_t sequence = 0;
         uint16_t place = 0;
+        uint32_t sequence = 0;
+        size_t at = 0;        // its next frame among those of the file
+        int64_t turn_ms = 0;  // where the turn begins
     };
 
-    int64_t time_ms() const { return turn_ms_ + file_->frames()[at_].time_ms; }
+    void find_frame(TrackState& track) const {
+        const std::vector<FileFrame>& frames = file_->frames();
+        for (; track.present; track.at++) {
+            if (track.at == frames.size()) {
+                track.at = 0;
+                track.turn_ms += file_->period_ms();
+            }
+            if (frames[track.at].kind == track.kind) {
+                return;
+            }
+        }
+    }
+
+    bool audio_is_next() const {
+        return audio_.present && (!video_.present || time_ms(audio_) < time_ms(video_));
+    }
+
+    int64_t time_ms(const TrackState& track) const {
+        return track.turn_ms + file_->frames()[track.at].time_ms;
+    }
 
     std::shared_ptr<const MediaFile> file_;
     TrackState video_;
     TrackState audio_;
     uint32_t number_;
     uint32_t epoch_;
-    size_t at_ = 0;
-    int64_t turn_ms_ = 0;
     Bytes bare_;
 };
 

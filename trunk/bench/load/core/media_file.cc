@@ -94,27 +94,30 @@ Error MediaFile::drop_before_first_key() {
 }
 
 void MediaFile::measure_track(FileTrack& track, media::TrackKind kind) {
-    int64_t first_ms = 0;
-    int64_t last_ms = 0;
-    int64_t count = 0;
     for (const FileFrame& frame : frames_) {
         if (frame.kind == kind) {
-            first_ms = count == 0 ? frame.time_ms : first_ms;
-            last_ms = frame.time_ms;
-            count++;
+            track.first_ms = track.frames == 0 ? frame.time_ms : track.first_ms;
+            track.last_ms = frame.time_ms;
+            int64_t shown_ms = frame.time_ms + frame.composition_ms;
+            track.first_shown_ms =
+                track.frames == 0 ? shown_ms : std::min(track.first_shown_ms, shown_ms);
+            track.last_shown_ms =
+                track.frames == 0 ? shown_ms : std::max(track.last_shown_ms, shown_ms);
+            track.frames++;
         }
     }
+    int64_t count = track.frames;
+    int64_t span_ms = track.last_ms - track.first_ms;
     if (count == 0) {
         track.present = false;
     } else if (track.frame_ms == 0) {
         // Rounded up, so that the first frame of the next turn never meets the last of this one.
-        track.frame_ms =
-            count < 2 ? kDefaultFrameMs : (last_ms - first_ms + count - 2) / (count - 1);
+        track.frame_ms = count < 2 ? kDefaultFrameMs : (span_ms + count - 2) / (count - 1);
         track.frame_ms = std::max<int64_t>(track.frame_ms, 1);
     }
     if (kind == media::TrackKind::kVideo && count > 1 && description_.frame_rate == 0) {
         description_.frame_rate = static_cast<double>(count - 1) * 1000 /
-                                  static_cast<double>(std::max<int64_t>(last_ms - first_ms, 1));
+                                  static_cast<double>(std::max<int64_t>(span_ms, 1));
     }
 }
 
@@ -131,8 +134,16 @@ Error MediaFile::finish() {
     int64_t begin_ms = frames_.front().time_ms;
     for (FileFrame& frame : frames_) {
         frame.time_ms -= begin_ms;
-        period_ms_ = std::max(period_ms_, frame.time_ms + track(frame.kind).frame_ms);
     }
+    const FileTrack& leading = video_.frames > 1 ? video_ : audio_.present ? audio_ : video_;
+    // A file that was cut may end with a picture that is shown after others that are missing.
+    period_ms_ = std::max(leading.last_ms - leading.first_ms,
+                          leading.last_shown_ms - leading.first_shown_ms) +
+                 leading.frame_ms;
+    // What the other track has beyond would meet its own next turn.
+    std::erase_if(frames_, [this, begin_ms](const FileFrame& frame) {
+        return frame.time_ms >= track(frame.kind).first_ms - begin_ms + period_ms_;
+    });
     return {};
 }
 

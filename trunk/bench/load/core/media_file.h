@@ -39,6 +39,11 @@ struct FileTrack {
     Bytes config;          // body of the sequence header message; empty when the codec has none
     Bytes frame_prefix;    // MP4: what stands in front of each frame's bytes, see MediaFile::read()
     int64_t frame_ms = 0;  // duration of the last frame
+    int64_t first_ms = 0;  // decoding, as in the file
+    int64_t last_ms = 0;
+    int64_t first_shown_ms = 0;  // presentation
+    int64_t last_shown_ms = 0;
+    int64_t frames = 0;
 };
 
 class MediaFile {
@@ -63,8 +68,8 @@ class MediaFile {
     // What the file says of its picture; the frame rate is counted when it does not say it.
     const media::Description& description() const { return description_; }
 
-    // From the first frame to the end of the last one, over all tracks: the distance at which the
-    // file repeats.
+    // The distance at which the file repeats: the length of the picture (of the sound, without
+    // one). Sound that is longer is cut, so that no track has a jump where the file repeats.
     int64_t period_ms() const { return period_ms_; }
 
     // Mean bit rate of the messages.

@@ -70,7 +70,7 @@ class PlayerCheck {
     // A measured window begins: forgets what was counted for the last one.
     void begin_window() {
         counts_.window_bytes = 0;
-        first_quarter_ = last_quarter_ = Latencies();
+        window_ = first_quarter_ = last_quarter_ = Latencies();
     }
 
     // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the
@@ -98,6 +98,23 @@ class PlayerCheck {
 
     bool has_media() const { return first_media_ns_ != 0; }
 
+    // Nanoseconds from the play request; 0 without media, without a whole key frame.
+    uint64_t first_media_after_ns() const {
+        return first_media_ns_ == 0 ? 0 : first_media_ns_ - joined_ns_;
+    }
+
+    uint64_t first_key_after_ns() const { return has_key_ ? first_key_ns_ - joined_ns_ : 0; }
+
+    // Mean delay of the frames of the window, microseconds; 0 without any, or while not timed.
+    uint64_t mean_latency_us() const {
+        return window_.frames == 0 ? 0 : window_.sum_us / window_.frames;
+    }
+
+    // How much the delay varies from frame to frame, microseconds: RFC 3550 section 6.4.1 with the
+    // moment of sending in the stamp for the timestamp, over all frames of the player as they come,
+    // while it is timed.
+    uint64_t jitter_us() const { return jitter_16th_us_ / 16; }
+
     // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have
     // frames.
     int64_t drift_us() const;
@@ -120,6 +137,11 @@ class PlayerCheck {
     struct Latencies {
         uint64_t sum_us = 0;
         uint64_t frames = 0;
+
+        void add(uint64_t us) {
+            sum_us += us;
+            frames++;
+        }
     };
 
     Track* track_of(const ScannedMessage& message);
@@ -131,6 +153,7 @@ class PlayerCheck {
     void take_frame(Track& track, const FrameResult& frame);
     void take_stamp(Track& track, const Stamp& stamp);
     void take_latency(uint64_t send_ns);
+    void take_jitter(uint64_t us);
     void take_key_state(bool is_key);
 
     RunTotals& totals_;
@@ -139,10 +162,15 @@ class PlayerCheck {
     bool has_epoch_ = false;
     bool has_key_ = false;
     bool timed_ = true;
+    bool has_delay_ = false;
+    uint32_t jitter_16th_us_ = 0;
+    uint64_t last_delay_us_ = 0;
+    uint64_t first_key_ns_ = 0;
     uint64_t joined_ns_ = 0;
     uint64_t now_ns_ = 0;
     uint64_t first_media_ns_ = 0;
     uint64_t last_media_ns_ = 0;
+    Latencies window_;
     Latencies first_quarter_;
     Latencies last_quarter_;
     PlayerCounts counts_;

@@ -100,6 +100,16 @@ Result<uint64_t> field_of(std::string_view text, std::string_view name) {
     return make_error(ErrorCode::kMalformed, "no number behind '{}:'", name);
 }
 
+Result<QuickSample> sample_quickly(pid_t pid) {
+    QuickSample sample;
+    WEIR_TRY_ASSIGN(std::string stat, read_file(fmt::format("/proc/{}/stat", pid)));
+    WEIR_TRY_ASSIGN(uint64_t ticks, cpu_ticks(stat));
+    sample.cpu_us = ticks * 1'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+    WEIR_TRY_ASSIGN(std::string status, read_file(fmt::format("/proc/{}/status", pid)));
+    WEIR_TRY_ASSIGN(sample.resident_kib, field_of(status, "VmRSS"));
+    return sample;
+}
+
 Result<ProcessSample> sample_process(pid_t pid) {
     std::string folder = fmt::format("/proc/{}", pid);
     ProcessSample sample;
