@@ -1,10 +1,15 @@
 // weir-bench flv-play.
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/random.h"
 
 #include "bench/load/core/flv_play_client.h"
+#include "bench/load/core/units.h"
 #include "bench/load/play_run.h"
+#include "bench/load/play_target.h"
+#include "bench/load/run_control.h"
 #include "bench/load/subcommand.h"
 
 namespace weir::load {
@@ -23,60 +28,31 @@ std::string publish_url_of(const Url& url) {
     return fmt::format("rtmp://{}{}", rtmp.authority(), path);
 }
 
-Error run(PlayOptions& options, std::string publish_url, int& exit_code) {
-    WEIR_TRY_ASSIGN(Url url, parse_url(options.url));
-    if (url.scheme == "rtmp") {
-        return make_error(ErrorCode::kUnsupported, "'{}': expected an http:// or ws:// URL",
-                          options.url);
-    }
-    if (options.stream.streams > 1 && !has_number(options.url)) {
-        return make_error(ErrorCode::kMalformed,
-                          "{} streams need a URL with %d for their number, found '{}'",
-                          options.stream.streams, options.url);
-    }
-    std::vector<FlvTarget> targets;
-    for (uint32_t i = 0; i < options.stream.streams; i++) {
-        targets.push_back({url.authority(), numbered(url.path, i), url.scheme == "ws"});
-    }
-    WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(url.host, url.port));
-    if (publish_url.empty()) {
-        publish_url = publish_url_of(url);
-    }
-    PlayRun run(options, "flv-play", [&](uint32_t number, PlayerCheck& check) {
-        return std::make_unique<FlvPlayClient>(targets[number % targets.size()], check,
-                                               system_random(), now_ns());
-    });
-    exit_code = run.run(address, publish_url);
-    return {};
-}
-
 }  // namespace
 
+Result<PlayTarget> flv_play_target(const std::string& url, uint32_t streams) {
+    WEIR_TRY_ASSIGN(Url parsed, parse_url(url));
+    if (parsed.scheme == "rtmp") {
+        return make_error(ErrorCode::kUnsupported, "'{}': expected an http:// or ws:// URL", url);
+    }
+    WEIR_TRY(check_numbered(url, streams));
+    std::vector<FlvTarget> targets;
+    for (uint32_t i = 0; i < streams; i++) {
+        targets.push_back({parsed.authority(), numbered(parsed.path, i), parsed.scheme == "ws"});
+    }
+    PlayTarget target;
+    target.url = url;
+    target.publish_url = publish_url_of(parsed);
+    target.transport = parsed.scheme == "ws" ? "ws-flv" : "http-flv";
+    WEIR_TRY_ASSIGN(target.address, resolve(parsed.host, parsed.port));
+    target.make = [targets = std::move(targets)](uint32_t stream, PlayerCheck& check) {
+        return std::make_unique<FlvPlayClient>(targets[stream], check, system_random(), now_ns());
+    };
+    return target;
+}
+
 int flv_play(std::span<const char* const> arguments) {
-    PlayOptions options;
-    options.url = "http://127.0.0.1:8080/live/livestream.flv";
-    std::string publish_url;
-    OptionTable table("flv-play [OPTIONS]",
-                      "Plays a stream over HTTP-FLV (http://) or WebSocket-FLV (ws://) with many "
-                      "clients and checks every "
-                      "frame. Without --publish, the stream must come from 'weir-bench "
-                      "rtmp-publish', or give --no-verify.");
-    options.add_to(table);
-    table.text("--publish-url", "URL",
-               "rtmp:// address to publish to; default: port 1935 of the same host", publish_url);
-    Error error = table.parse(arguments);
-    if (!error && table.help_wanted()) {
-        fmt::print("{}", table.help());
-        return kExitPassed;
-    }
-    int exit_code = kExitUsage;
-    if (!error) {
-        error = run(options, publish_url, exit_code);
-    }
-    if (error) {
-        complain(error.message());
-    }
-    return exit_code;
+    return play_command(*find_play_protocol("flv-play"), arguments);
 }
 
 }  // namespace weir::load

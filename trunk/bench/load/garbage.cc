@@ -7,6 +7,7 @@
 #include "bench/load/core/units.h"
 #include "bench/load/run_control.h"
 #include "bench/load/subcommand.h"
+#include "bench/load/usage_probe.h"
 
 namespace weir::load {
 namespace {
@@ -144,7 +145,8 @@ void GarbageRun::one(uint32_t number) {
 Error GarbageRun::run(int& exit_code) {
     WEIR_TRY(ensure_descriptors(options_.concurrency));
     WEIR_TRY_ASSIGN(auto control, RunControl::create(options_.run));
-    WEIR_TRY_ASSIGN(UsageProbe usage, UsageProbe::create(options_.run.server_pid));
+    WEIR_TRY_ASSIGN(UsageProbe usage,
+                    UsageProbe::create(options_.run.server_pid, options_.run.server_api));
     usage.window_begins();
     uint64_t begin = now_ns();
     io::TaskGroup workers;

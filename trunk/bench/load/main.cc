@@ -9,6 +9,7 @@
 
 #include "io/runtime.h"
 
+#include "bench/load/core/metrics.h"
 #include "bench/load/subcommand.h"
 
 namespace weir::load {
@@ -26,6 +27,7 @@ std::string usage() {
     for (const Subcommand& each : kSubcommands) {
         out += fmt::format("  {:<14} {}\n", each.name, each.about);
     }
+    out += fmt::format("  {:<14} {}\n", "metrics", "lists the figures that conditions may use");
     return out +
            "\n'weir-bench SUBCOMMAND --help' lists its options. Exit code: 0 passed, 1 failed, 2 "
            "could not start.\n";
@@ -37,6 +39,10 @@ int run(std::span<const char* const> arguments) {
         return kExitUsage;
     }
     std::string_view name = arguments[0];
+    if (name == "metrics") {
+        fmt::print("Figures for --expect and --until, and their units:\n\n{}", metrics_help());
+        return kExitPassed;
+    }
     if (name == "--help" || name == "-h") {
         fmt::print("{}", usage());
         return kExitPassed;

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "proto/amf/amf0.h"
 #include "proto/rtmp/client_session.h"
 #include "proto/rtmp/handshake.h"
 
-#include "bench/load/core/synthetic.h"
+#include "bench/load/core/file_stamp.h"
 #include "bench/load/run_control.h"
 
 namespace weir::load {
@@ -20,25 +19,6 @@ constexpr size_t kReadSize = 4096;
 // along.
 constexpr uint64_t kEarlyUs = 500;
 
-Bytes metadata(const StreamShape& shape) {
-    Bytes out;
-    amf::Writer writer(out);
-    writer.string("onMetaData").begin_ecma_array(shape.audio_bits_per_second > 0 ? 8 : 5);
-    writer.key("width").number(kPictureWidth);
-    writer.key("height").number(kPictureHeight);
-    writer.key("framerate").number(shape.fps);
-    writer.key("videocodecid").number(7);
-    writer.key("videodatarate")
-        .number(static_cast<double>(shape.bits_per_second - shape.audio_bits_per_second) / 1000);
-    if (shape.audio_bits_per_second > 0) {
-        writer.key("audiocodecid").number(10);
-        writer.key("audiosamplerate").number(kAudioRate);
-        writer.key("audiodatarate").number(static_cast<double>(shape.audio_bits_per_second) / 1000);
-    }
-    writer.end_object();
-    return out;
-}
-
 uint32_t random_epoch() {
     std::array<uint8_t, 4> bytes{};
     system_random().fill(bytes);
@@ -47,7 +27,10 @@ uint32_t random_epoch() {
 
 }  // namespace
 
-void StreamOptions::add_to(OptionTable& table, std::string_view rate_name) {
+void StreamOptions::add_to(OptionTable& table,
+                           std::string_view rate_name,
+                           std::string_view file_name) {
+    table.text(file_name, "FILE", "FLV or MP4 file to publish in a loop instead", file);
     table.bit_rate(rate_name, "bit rate of each stream, audio included", shape.bits_per_second);
     table.bit_rate("--audio", "of it audio; 0 for none", shape.audio_bits_per_second);
     table.count("--fps", "frames per second", shape.fps, 1, 240);
@@ -58,12 +41,16 @@ class Publisher {
   public:
     enum class State : uint8_t { kWaiting, kPublishing, kFailed, kStopped };
 
-    Publisher(const BitratePlan& plan,
+    Publisher(std::unique_ptr<FrameSource> source,
               const Url& url,
               uint32_t number,
               PublishTotals& totals,
               io::Signal& changed)
-        : plan_(plan), url_(url), number_(number), totals_(totals), changed_(changed) {}
+        : source_(std::move(source)),
+          url_(url),
+          number_(number),
+          totals_(totals),
+          changed_(changed) {}
 
     State state() const { return state_; }
 
@@ -179,71 +166,40 @@ class Publisher {
     }
 
     Error send_frames() {
-        epoch_ = random_epoch();
-        session_->send_media(media::TrackKind::kData, 0, metadata(plan_.shape()));
-        session_->send_media(media::TrackKind::kVideo, 0, video_config());
-        if (plan_.has_audio()) {
-            session_->send_media(media::TrackKind::kAudio, 0, audio_config());
+        for (const SourceMessage& each : source_->opening()) {
+            session_->send_media(each.kind, each.time_ms, each.body);
         }
         uint64_t origin_us = now_ns() / 1000;
         while (!stop_) {
             uint64_t passed = now_ns() / 1000 - origin_us;
-            while (next_due_us() <= passed + kEarlyUs) {
-                totals_.lag.add(passed - std::min(passed, next_due_us()));
-                send_next();
+            while (source_->next_due_us() <= passed + kEarlyUs) {
+                totals_.lag.add(passed - std::min(passed, source_->next_due_us()));
+                WEIR_TRY(send_next());
             }
             WEIR_TRY(flush(io::Deadline::after(kWriteTimeout)));
-            uint64_t due = origin_us + next_due_us();
+            uint64_t due = origin_us + source_->next_due_us();
             WEIR_TRY(
                 io::sleep_until(io::Deadline::at(MonoTime(Micros(static_cast<int64_t>(due))))));
         }
         return {};
     }
 
-    bool audio_is_next() const {
-        return plan_.has_audio() &&
-               plan_.audio_due_us(audio_sequence_) < plan_.video_due_us(video_sequence_);
-    }
-
-    uint64_t next_due_us() const {
-        return audio_is_next() ? plan_.audio_due_us(audio_sequence_)
-                               : plan_.video_due_us(video_sequence_);
-    }
-
-    void send_next() {
-        Stamp stamp;
-        stamp.stream = number_;
-        stamp.epoch = epoch_;
-        stamp.send_ns = now_ns();
-        if (audio_is_next()) {
-            stamp.sequence = audio_sequence_;
-            build_audio(frame_, plan_.audio_size(audio_sequence_), stamp);
-            session_->send_media(media::TrackKind::kAudio, plan_.audio_time_ms(audio_sequence_),
-                                 frame_);
-            audio_sequence_++;
-        } else {
-            stamp.sequence = video_sequence_;
-            stamp.place = static_cast<uint16_t>(video_sequence_ % plan_.shape().gop);
-            build_video(frame_, plan_.video_size(video_sequence_), stamp);
-            session_->send_media(media::TrackKind::kVideo, plan_.video_time_ms(video_sequence_),
-                                 frame_);
-            video_sequence_++;
-        }
+    Error send_next() {
+        WEIR_TRY(source_->next(now_ns(), frame_));
+        session_->send_media(frame_.kind, frame_.time_ms, frame_.body);
         totals_.frames++;
-        totals_.bytes += frame_.size();
+        totals_.bytes += frame_.body.size();
+        return {};
     }
 
-    const BitratePlan& plan_;
+    std::unique_ptr<FrameSource> source_;
     Url url_;
     uint32_t number_;
-    uint32_t epoch_ = 0;
-    uint32_t video_sequence_ = 0;
-    uint32_t audio_sequence_ = 0;
     PublishTotals& totals_;
     io::Signal& changed_;
     std::unique_ptr<io::TcpStream> stream_;
     std::unique_ptr<rtmp::ClientSession> session_;
-    Bytes frame_;
+    SourceMessage frame_;
     std::string failure_;
     State state_ = State::kWaiting;
     bool stop_ = false;
@@ -256,26 +212,42 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
                           "{} streams need a URL with %d for their number, found '{}'",
                           options.streams, url);
     }
-    WEIR_TRY_ASSIGN(BitratePlan plan, BitratePlan::create(options.shape));
     WEIR_TRY_ASSIGN(Url first, parse_url(numbered(url, 0)));
     if (first.scheme != "rtmp") {
         return make_error(ErrorCode::kUnsupported, "'{}': publishing needs an rtmp:// URL", url);
     }
     WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
     // lint: allow-new - private constructor
-    std::unique_ptr<PublisherGroup> group(new PublisherGroup(plan, address));
+    std::unique_ptr<PublisherGroup> group(new PublisherGroup(address));
+    if (options.file.empty()) {
+        WEIR_TRY_ASSIGN(group->plan_, BitratePlan::create(options.shape));
+    } else {
+        WEIR_TRY_ASSIGN(group->file_, MediaFile::open(options.file));
+    }
     for (uint32_t i = 0; i < options.streams; i++) {
         WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
-        group->publishers_.push_back(
-            std::make_unique<Publisher>(group->plan_, each, i, group->totals_, group->changed_));
+        group->publishers_.push_back(std::make_unique<Publisher>(group->source_of(i), each, i,
+                                                                 group->totals_, group->changed_));
     }
     return group;
 }
 
-PublisherGroup::PublisherGroup(const BitratePlan& plan, const io::SocketAddress& address)
-    : plan_(plan), address_(address) {}
+PublisherGroup::PublisherGroup(const io::SocketAddress& address) : address_(address) {}
 
 PublisherGroup::~PublisherGroup() = default;
+
+std::unique_ptr<FrameSource> PublisherGroup::source_of(uint32_t number) const {
+    return file_ ? file_source(file_, number, random_epoch())
+                 : synthetic_source(*plan_, number, random_epoch());
+}
+
+double PublisherGroup::bits_per_second() const {
+    return file_ ? file_->bits_per_second() : static_cast<double>(plan_->shape().bits_per_second);
+}
+
+bool PublisherGroup::is_stamped(media::TrackKind kind) const {
+    return !file_ || can_stamp(file_->track(kind), kind);
+}
 
 Error PublisherGroup::start(Millis ramp, Millis connect_timeout) {
     MonoTime now = MonoClock::now();

@@ -1,8 +1,10 @@
-// Synthetic RTMP publishers: any number in this process, each at its own pace, two coroutines each.
+// RTMP publishers, synthetic or of a file in a loop: any number in this process, each at its own
+// pace, two coroutines each.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,9 @@
 #include "io/tcp.h"
 
 #include "bench/load/core/bitrate_plan.h"
+#include "bench/load/core/frame_source.h"
 #include "bench/load/core/histogram.h"
+#include "bench/load/core/media_file.h"
 #include "bench/load/core/options.h"
 #include "bench/load/core/report.h"
 #include "bench/load/core/units.h"
@@ -20,10 +24,13 @@ namespace weir::load {
 // Options about the stream itself.
 struct StreamOptions {
     StreamShape shape;
+    std::string file;  // what to publish instead of synthetic frames; empty: none
     uint32_t streams = 1;
 
-    // `rate_name`: what the option of the bit rate is called.
-    void add_to(OptionTable& table, std::string_view rate_name);
+    // `rate_name`, `file_name`: what the options of bit rate and file are called.
+    void add_to(OptionTable& table, std::string_view rate_name, std::string_view file_name);
+
+    bool wanted() const { return shape.bits_per_second > 0 || !file.empty(); }
 };
 
 struct PublishTotals {
@@ -37,7 +44,7 @@ class Publisher;
 class PublisherGroup {
   public:
     // Publishes `streams` streams to the URL, whose "%d" is the number of the stream. kMalformed:
-    // no "%d" though there are several.
+    // no "%d" though there are several, or the file is broken.
     static Result<std::unique_ptr<PublisherGroup>> create(const std::string& url,
                                                           const StreamOptions& options);
     ~PublisherGroup();  // stop() must have been called if start() was
@@ -69,10 +76,19 @@ class PublisherGroup {
 
     void add_to(Report& report, double window_seconds) const;
 
-  private:
-    PublisherGroup(const BitratePlan& plan, const io::SocketAddress& address);
+    // Mean bit rate of each stream's messages.
+    double bits_per_second() const;
 
-    BitratePlan plan_;
+    // Whether the frames of the track carry stamps, so that players can verify them.
+    bool is_stamped(media::TrackKind kind) const;
+
+  private:
+    explicit PublisherGroup(const io::SocketAddress& address);
+
+    std::unique_ptr<FrameSource> source_of(uint32_t number) const;
+
+    std::optional<BitratePlan> plan_;        // one of the two
+    std::shared_ptr<const MediaFile> file_;  // for all of them
     io::SocketAddress address_;
     PublishTotals totals_;
     std::vector<std::unique_ptr<Publisher>> publishers_;

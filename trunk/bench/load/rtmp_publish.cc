@@ -4,6 +4,7 @@
 #include "bench/load/publishers.h"
 #include "bench/load/run_control.h"
 #include "bench/load/subcommand.h"
+#include "bench/load/usage_probe.h"
 
 namespace weir::load {
 namespace {
@@ -20,7 +21,8 @@ struct PublishOptions {
 Error run(const PublishOptions& options, int& exit_code) {
     WEIR_TRY(ensure_descriptors(options.stream.streams));
     WEIR_TRY_ASSIGN(auto control, RunControl::create(options.run));
-    WEIR_TRY_ASSIGN(UsageProbe usage, UsageProbe::create(options.run.server_pid));
+    WEIR_TRY_ASSIGN(UsageProbe usage,
+                    UsageProbe::create(options.run.server_pid, options.run.server_api));
     WEIR_TRY_ASSIGN(auto group, PublisherGroup::create(options.url, options.stream));
     WEIR_TRY(group->start(options.ramp, options.run.connect_timeout));
     io::Deadline connected = io::Deadline::after(options.ramp + 2 * options.run.connect_timeout);
@@ -63,14 +65,13 @@ Error run(const PublishOptions& options, int& exit_code) {
 int rtmp_publish(std::span<const char* const> arguments) {
     PublishOptions options;
     OptionTable table("rtmp-publish [OPTIONS]",
-                      "Publishes synthetic streams (H.264 and AAC) at an exact bit rate; every "
-                      "frame can be verified by "
-                      "the play subcommands.");
+                      "Publishes synthetic streams (H.264 and AAC) at an exact bit rate, or a file "
+                      "in a loop; every frame can be verified by the play subcommands.");
     table.text("--url", "URL", "where to publish; %d in it is the number of the stream",
                options.url);
     table.count("--streams", "streams, numbers from 0", options.stream.streams, 1, 100'000);
     table.duration("--ramp", "time over which they are started", options.ramp);
-    options.stream.add_to(table, "--bitrate");
+    options.stream.add_to(table, "--bitrate", "--file");
     options.run.add_to(table);
     Error error = table.parse(arguments);
     if (!error && table.help_wanted()) {

@@ -28,10 +28,6 @@ Error write_file(const std::string& path, const std::string& text) {
     return written ? Error() : Error::from_errno(errno, "write " + path);
 }
 
-double seconds(uint64_t ns) {
-    return static_cast<double>(ns) / 1e9;
-}
-
 }  // namespace
 
 uint64_t now_ns() {
@@ -50,8 +46,21 @@ void RunOptions::add_to(OptionTable& table) {
                    connect_timeout);
     table.count("--server-pid", "also measure CPU, switches and memory of this process", server_pid,
                 1, 1U << 30);
+    table.text("--server-api", "URL",
+               "the same by the HTTP API of a server, such as http://127.0.0.1:1985", server_api);
     table.text("--json", "FILE", "write the report as JSON", json);
     table.flag("--quiet", "no progress line", quiet);
+}
+
+void RunOptions::add_checks_to(OptionTable& table) {
+    table.list("--expect", "CONDITION",
+               "what must hold at the end, such as 'loss==0 and latency.p99<2s'; may be repeated; "
+               "'weir-bench metrics' lists the figures",
+               expect);
+    table.flag("--only-expect", "only these conditions, not those that hold by default",
+               default_conditions, false);
+    table.text("--report", "FILE", "write the report as a page (HTML)", html);
+    table.flag("--per-client", "an entry for each client in the JSON file", per_client);
 }
 
 Result<std::unique_ptr<RunControl>> RunControl::create(const RunOptions& options) {
@@ -116,7 +125,7 @@ void RunControl::progress(const std::string& text) {
     }
 }
 
-int RunControl::finish(Report& report) {
+int RunControl::finish(Report& report, const std::function<std::string()>& page) {
     if (line_open_) {
         fmt::print(stderr, "\r\033[K");
     }
@@ -133,99 +142,13 @@ int RunControl::finish(Report& report) {
             return kExitUsage;
         }
     }
+    if (!options_.html.empty() && page) {
+        if (Error error = write_file(options_.html, page())) {
+            complain(error.message());
+            return kExitUsage;
+        }
+    }
     return report.passed() ? kExitPassed : kExitFailed;
-}
-
-Result<UsageProbe> UsageProbe::create(uint32_t server_pid) {
-    UsageProbe probe;
-    probe.server_ = static_cast<pid_t>(server_pid);
-    if (server_pid != 0) {
-        WEIR_TRY_ASSIGN(probe.before_.server, sample_process(probe.server_));
-    }
-    probe.before_ = probe.look();
-    probe.begin_ = probe.end_ = probe.recent_ = probe.before_;
-    return probe;
-}
-
-UsageProbe::Moment UsageProbe::look() const {
-    Moment moment;
-    moment.at_ns = now_ns();
-    if (server_ != 0) {
-        if (auto sample = sample_process(server_); sample.ok()) {
-            moment.server = *sample;
-        }
-    }
-    if (auto sample = sample_process(getpid()); sample.ok()) {
-        moment.self = *sample;
-    }
-    return moment;
-}
-
-void UsageProbe::window_begins() {
-    begin_ = end_ = look();
-}
-
-void UsageProbe::window_ends() {
-    Moment now = look();
-    if (server_ != 0 && now.server.cpu_us == 0) {
-        now.server = end_.server;  // it has gone: keep what was seen last
-    }
-    end_ = now;
-}
-
-std::optional<double> UsageProbe::recent_server_cpu() {
-    if (server_ == 0) {
-        return std::nullopt;
-    }
-    Moment now;
-    now.at_ns = now_ns();
-    auto sample = sample_process(server_);
-    if (!sample.ok() || now.at_ns == recent_.at_ns) {
-        return std::nullopt;
-    }
-    now.server = *sample;
-    double used = static_cast<double>(now.server.cpu_us - recent_.server.cpu_us) * 1000;
-    double share = used / static_cast<double>(now.at_ns - recent_.at_ns);
-    recent_ = now;
-    return share;
-}
-
-void UsageProbe::add_to(Report& report, uint64_t players, double delivered_bits) const {
-    double window = seconds(end_.at_ns - begin_.at_ns);
-    auto add = [&](std::string_view key, std::string_view title, const ProcessSample& begin,
-                   const ProcessSample& end) -> ReportSection& {
-        double cpu = static_cast<double>(end.cpu_us - begin.cpu_us) / 1e6;
-        ReportSection& section = report.section(key, title);
-        section.number("cpu_s", "CPU time", cpu, "s", 2);
-        section.number("cpu_percent", "CPU", window > 0 ? 100 * cpu / window : 0, "% of a core", 1);
-        if (delivered_bits > 0) {
-            section.number("cpu_s_per_gbit", "CPU per delivered Gbit", cpu / (delivered_bits / 1e9),
-                           "s", 3);
-        }
-        double switches =
-            static_cast<double>(end.voluntary_switches + end.involuntary_switches -
-                                begin.voluntary_switches - begin.involuntary_switches);
-        section.number("switches_per_s", "context switches", window > 0 ? switches / window : 0,
-                       "per second", 0);
-        section.number("resident_mib", "resident", static_cast<double>(end.resident_kib) / 1024,
-                       "MiB", 1);
-        return section;
-    };
-    if (server_ != 0) {
-        ReportSection& section =
-            add("server", fmt::format("server (process {})", server_), begin_.server, end_.server);
-        section.count("private_kib_before", "user memory before, KiB",
-                      before_.server.private_dirty_kib);
-        section.count("private_kib", "user memory at the end, KiB", end_.server.private_dirty_kib);
-        section.count("anonymous_kib", "of it anonymous, KiB", end_.server.anonymous_kib);
-        if (players > 0) {
-            double grown = static_cast<double>(end_.server.private_dirty_kib) -
-                           static_cast<double>(before_.server.private_dirty_kib);
-            section.number("private_kib_per_player", "user memory per player",
-                           grown / static_cast<double>(players), "KiB", 2);
-        }
-    }
-    add("client", "this process", begin_.self, end_.self);
 }
 
 Error ensure_descriptors(uint64_t count) {

@@ -4,19 +4,16 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "io/coroutine.h"
 #include "io/signals.h"
 #include "io/tcp.h"
 
 #include "bench/load/core/options.h"
-#include "bench/load/core/process_stats.h"
 #include "bench/load/core/report.h"
 
 namespace weir::load {
@@ -30,10 +27,22 @@ struct RunOptions {
     Millis connect_timeout{10'000};
     std::string json;
     uint32_t server_pid = 0;
+    std::string server_api;  // http://HOST:PORT; empty: none
     bool quiet = false;
     std::FILE* table_to = stdout;  // where the report's table goes; nullptr: nowhere
 
+    // Of runs with players:
+    std::string html;                 // file of the report as a page; empty: none
+    std::vector<std::string> expect;  // conditions, see core/condition.h
+    bool default_conditions = true;
+    bool per_client = false;
+    std::vector<const char*> command_line;  // for the page
+
+    // A server was named whose figures can be taken.
+    bool has_server() const { return server_pid != 0 || !server_api.empty(); }
+
     void add_to(OptionTable& table);
+    void add_checks_to(OptionTable& table);
 };
 
 class RunControl {
@@ -61,8 +70,9 @@ class RunControl {
     // five seconds.
     void progress(const std::string& text);
 
-    // Prints the report, writes the JSON file, and gives the exit code.
-    int finish(Report& report);
+    // Prints the report, writes the JSON file and the page, and gives the exit code. `page` makes
+    // the page's text; it is called if there is to be one.
+    int finish(Report& report, const std::function<std::string()>& page = {});
 
   private:
     explicit RunControl(const RunOptions& options) : options_(options) {}
@@ -77,38 +87,6 @@ class RunControl {
     bool stopped_ = false;
     bool line_open_ = false;
     uint64_t next_line_ns_ = 0;
-};
-
-// Figures of the server by its process id, and of this process: before the clients, and around the
-// measured window.
-class UsageProbe {
-  public:
-    // `server_pid` 0: this process only. Fails when the process cannot be looked at.
-    static Result<UsageProbe> create(uint32_t server_pid);
-
-    void window_begins();
-    void window_ends();
-
-    // CPU share since the last call, 0.0 to 1.0 and more; nullopt without a server.
-    std::optional<double> recent_server_cpu();
-
-    // `players` connected at the end of the window; `delivered_bits` within it.
-    void add_to(Report& report, uint64_t players, double delivered_bits) const;
-
-  private:
-    struct Moment {
-        uint64_t at_ns = 0;
-        ProcessSample server;
-        ProcessSample self;
-    };
-
-    Moment look() const;
-
-    pid_t server_ = 0;
-    Moment before_;
-    Moment begin_;
-    Moment end_;
-    Moment recent_;
 };
 
 // Makes sure that `count` descriptors can be open; kLimit says how many are needed and how to get

@@ -119,6 +119,13 @@ Result<std::unique_ptr<TcpStream>> TcpStream::adopt(int fd, const SocketAddress&
     return stream;
 }
 
+Error TcpStream::watch() {
+    if (!closed_ && !registration_.active()) {
+        WEIR_TRY_ASSIGN(registration_, Registration::add(fd_, *this));
+    }
+    return {};
+}
+
 void TcpStream::apply(const StreamOptions& options) {
     if (options.send_buffer_bytes > 0) {
         set_option(fd_, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes);
@@ -181,6 +188,9 @@ IoResult TcpStream::try_write(ByteSpan data) {
 }
 
 IoResult TcpStream::try_writev(std::span<const iovec> parts) {
+    if (parts.size() == 1) {  // the usual case of a player, and send() is the cheaper call
+        return try_write({static_cast<const uint8_t*>(parts[0].iov_base), parts[0].iov_len});
+    }
     if (closed_) {
         return {IoStatus::kClosed};
     }

@@ -9,7 +9,10 @@
 namespace weir::net {
 namespace {
 
-constexpr Millis kTimerSlack{5};      // flowing players of different phases share a wake-up
+// A merge window has this many slots: fewer mean fewer wake-ups and longer bursts
+// (doc/adr/0005-fan-out.md).
+constexpr int kSlotsPerWindow = 8;
+constexpr Micros kShortestSlot{5'000};
 constexpr Millis kIdleSweep{1000};    // while players only wait for a publisher
 constexpr int kMaxWritesInARow = 64;  // of one player: 16 MiB
 
@@ -37,6 +40,15 @@ Pump::~Pump() {
 
 Millis Pump::window() const {
     return options_.merge_window.value_or(fanout_.automatic_window().window());
+}
+
+// The begin of the slot that the time is in; the time itself when nothing is held back.
+MonoTime Pump::slot_of(MonoTime time) const {
+    return window() == Millis::zero() ? time : time - time.time_since_epoch() % slot();
+}
+
+Micros Pump::slot() const {
+    return std::max<Micros>(kShortestSlot, Micros(window()) / kSlotsPerWindow);
 }
 
 PumpStats& Pump::stats() {
@@ -153,7 +165,8 @@ bool Pump::first_is_behind() const {
 Micros Pump::until_next_due(MonoTime now) const {
     Micros wait = std::chrono::hours(1);
     if (first_is_behind()) {
-        wait = std::max<Micros>(kTimerSlack, flowing_.first()->since_ + window() - now);
+        const MonoTime due = flowing_.first()->since_ + window();
+        wait = std::max(slot_of(due + slot() - Micros(1)) - now, Micros::zero());
     }
     if (!blocked_.empty()) {
         wait = std::min<Micros>(wait, kSweepPeriod);
@@ -223,7 +236,8 @@ void Pump::write_to(Player& player, MonoTime now) {
     if (blocked && player.state_ == Player::State::kBlocked && !progress) {
         return;
     }
-    enter(player, blocked ? Player::State::kBlocked : Player::State::kFlowing, now);
+    enter(player, blocked ? Player::State::kBlocked : Player::State::kFlowing,
+          blocked ? now : slot_of(now));
     if (flush == Player::Flush::kMore || (blocked && blocked_.size() == 1)) {
         wake();  // it has had its share and no edge will come; or the sweep has somebody to look
                  // after from now on

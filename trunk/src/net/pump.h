@@ -2,9 +2,10 @@
 // doc/adr/0005).
 //
 // A flowing player is written to when the merge window has passed since its last write; the list of
-// flowing players is ordered by that time, so a pass costs what it writes. A blocked one waits for
-// its socket. Joining, leaving and answers of the peers happen in the reactor's event handlers; the
-// pump's own passes yield by budget.
+// flowing players is ordered by that time, so a pass costs what it writes. These times are rounded
+// down to slots, so that players who joined at different moments share wake-ups. A blocked one
+// waits for its socket. Joining, leaving and answers of the peers happen in the reactor's event
+// handlers; the pump's own passes yield by budget.
 #pragma once
 
 #include <memory>
@@ -82,6 +83,8 @@ class Pump final : private stream::LogListener {
     PumpStats& stats();
     void on_log_change() override;
     Millis window() const;
+    Micros slot() const;
+    MonoTime slot_of(MonoTime time) const;
     // Counts a write. Yields when the slice that began at `slice_begin` is used up, and begins the
     // next. False: interrupted.
     bool spend_slice(size_t& writes, MonoTime& slice_begin);

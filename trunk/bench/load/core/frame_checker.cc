@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "proto/flv/tag.h"
+
+#include "bench/load/core/file_stamp.h"
 #include "bench/load/core/synthetic.h"
 
 namespace weir::load {
@@ -62,7 +65,7 @@ void FrameChecker::feed(ByteSpan part) {
         uint32_t wanted = std::min(length_, kHeadSize);
         if (head_have_ == 0 && part.size() >= wanted) {
             parse_head(part.first(wanted));
-            part = part.subspan(state_ == State::kBody ? body_at_ : 0);
+            part = part.subspan(state_ != State::kDone ? body_at_ : 0);
         } else {
             size_t size = std::min<size_t>(part.size(), wanted - head_have_);
             std::memcpy(head_.data() + head_have_, part.data(), size);
@@ -73,18 +76,24 @@ void FrameChecker::feed(ByteSpan part) {
                 parse_head(head);
                 if (state_ == State::kBody) {
                     compare(head.subspan(body_at_));
+                } else if (state_ == State::kSum) {
+                    sum_.add(head.subspan(body_at_));
                 }
             }
         }
     }
     if (state_ == State::kBody) {
         compare(part);
+    } else if (state_ == State::kSum) {
+        sum_.add(part);
     }
 }
 
 FrameResult FrameChecker::end() {
     if (state_ == State::kBody) {
         finish(FrameType::kIntact);
+    } else if (state_ == State::kSum) {
+        finish(sum_.value() == result_.stamp.filler ? FrameType::kIntact : FrameType::kDamaged);
     }
     return result_;
 }
@@ -96,18 +105,52 @@ void FrameChecker::parse_head(ByteSpan head) {
     }
     bool is_video = kind_ == FillerKind::kVideo;
     bool our_codec = is_video ? (head[0] & 0x8F) == 0x07 : (head[0] & 0xF0) == 0xA0;
-    if (!our_codec) {
+    if (our_codec) {
+        result_.key = is_video && head[0] >> 4 == 1;
+        if (head[1] != 1) {
+            finish(FrameType::kConfig);
+        } else if (is_video) {
+            parse_video_head(head);
+        } else {
+            parse_audio_head(head);
+        }
+    } else {
         finish(FrameType::kForeign);
+    }
+    if (state_ == State::kDone && result_.type == FrameType::kForeign) {
+        parse_file_head(head);
+    }
+}
+
+// No synthetic frame; whatever codec it is, it may be a stamped frame of a file.
+void FrameChecker::parse_file_head(ByteSpan head) {
+    auto kind = kind_ == FillerKind::kVideo ? media::TrackKind::kVideo : media::TrackKind::kAudio;
+    std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, head);
+    if (!info) {
         return;
     }
-    result_.key = is_video && head[0] >> 4 == 1;
-    if (head[1] != 1) {
+    result_.key = info->key;
+    if (info->config || info->metadata || info->end) {
         finish(FrameType::kConfig);
-    } else if (is_video) {
-        parse_video_head(head);
-    } else {
-        parse_audio_head(head);
+        return;
     }
+    std::optional<FileStampPlace> place = find_file_stamp(head, *info);
+    if (!place) {
+        return;
+    }
+    if (!place->stamp) {
+        finish(FrameType::kIllegible);
+        return;
+    }
+    result_.stamp = *place->stamp;
+    if (!place->as_sent) {
+        finish(FrameType::kDamaged);
+        return;
+    }
+    sum_ = FrameSum();
+    sum_.add(head.first(place->header_size));
+    body_at_ = place->rest_at;
+    state_ = State::kSum;
 }
 
 void FrameChecker::parse_video_head(ByteSpan head) {

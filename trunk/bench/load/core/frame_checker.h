@@ -1,6 +1,6 @@
 // Compares one synthetic frame with what must have been sent, in place, while its bytes stream by:
 // nothing is assembled, only the head (at most kHeadSize bytes) is copied when a read ends inside
-// it.
+// it. Frames of a file (file_stamp.h) are compared with the checksum in their stamp.
 //
 // Driven by begin(), feed() with the parts in order, end(). One per track of a player.
 #pragma once
@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 
+#include "bench/load/core/frame_sum.h"
 #include "bench/load/core/stamp.h"
 
 namespace weir::load {
@@ -19,7 +20,7 @@ enum class FrameType : uint8_t {
     kIntact,     // every byte is as sent
     kDamaged,    // the stamp is readable, something else differs
     kIllegible,  // our mark is there, the stamp is not readable
-    kForeign,    // not a frame of a synthetic stream
+    kForeign,    // not a frame of a stamped stream
 };
 
 struct FrameResult {
@@ -43,7 +44,7 @@ class FrameChecker {
     static constexpr uint32_t kHeadSize =
         224;  // parameter sets and delimiter that a server put in front, and the stamp
 
-    enum class State : uint8_t { kHead, kBody, kDone };
+    enum class State : uint8_t { kHead, kBody, kSum, kDone };
 
     // A run of expected bytes: literal, or `data` null for filler.
     struct Segment {
@@ -54,6 +55,7 @@ class FrameChecker {
     void parse_head(ByteSpan head);
     void parse_video_head(ByteSpan head);
     void parse_audio_head(ByteSpan head);
+    void parse_file_head(ByteSpan head);
     void take_stamp(ByteSpan at_stamp, uint32_t body_at);
     Segment segment(unsigned index) const;
     void compare(ByteSpan part);
@@ -68,6 +70,7 @@ class FrameChecker {
     uint32_t head_have_ = 0;
     uint32_t body_at_ = 0;  // where comparing starts
     FrameResult result_;
+    FrameSum sum_;  // kSum
     std::array<uint8_t, kHeadSize> head_;
 };
 

@@ -77,6 +77,16 @@ void OptionTable::bit_rate(std::string_view name, std::string_view help, uint64_
          [&target](std::string_view given) { return store(parse_bit_rate(given), target); }});
 }
 
+void OptionTable::list(std::string_view name,
+                       std::string_view value,
+                       std::string_view help,
+                       std::vector<std::string>& target) {
+    options_.push_back({name, value, help, "", [&target](std::string_view given) {
+                            target.emplace_back(given);
+                            return Error();
+                        }});
+}
+
 void OptionTable::flag(std::string_view name, std::string_view help, bool& target, bool value) {
     options_.push_back({name, "", help, "", [&target, value](std::string_view) {
                             target = value;

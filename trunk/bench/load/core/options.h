@@ -32,6 +32,12 @@ class OptionTable {
     void duration(std::string_view name, std::string_view help, Millis& target);
     void bit_rate(std::string_view name, std::string_view help, uint64_t& target);
 
+    // May be given several times; `target` gets each in turn.
+    void list(std::string_view name,
+              std::string_view value,
+              std::string_view help,
+              std::vector<std::string>& target);
+
     // A switch without a value; `value` is what it sets.
     void flag(std::string_view name, std::string_view help, bool& target, bool value = true);
 

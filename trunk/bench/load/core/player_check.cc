@@ -91,6 +91,7 @@ void PlayerCheck::take_key_state(bool is_key) {
     }
     if (is_key) {
         has_key_ = true;
+        first_key_ns_ = now_ns_;
         totals_.first_key.add((now_ns_ - joined_ns_) / 1000);
     } else {
         counts_.began_without_key = true;
@@ -109,8 +110,11 @@ void PlayerCheck::take_frame(Track& track, const FrameResult& frame) {
             track.order.see_illegible();
             break;
         case FrameType::kForeign:
-            // Once the stream has shown its stamps, a frame without one is a damaged one.
-            if (has_epoch_) {
+            if (!is_stamped(track)) {
+                break;
+            }
+            // Once the track has shown its stamps, a frame without one is a damaged one.
+            if (track.has_stamps) {
                 counts_.corrupted++;
                 track.order.see_illegible();
             } else {
@@ -122,6 +126,7 @@ void PlayerCheck::take_frame(Track& track, const FrameResult& frame) {
 }
 
 void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
+    track.has_stamps = true;
     if (stamp.stream != stream_) {
         counts_.corrupted++;  // somebody else's frame
         return;
@@ -141,21 +146,37 @@ void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
 }
 
 void PlayerCheck::take_latency(uint64_t send_ns) {
-    uint64_t us = (now_ns_ - send_ns) / 1000;
-    totals_.recent.add(us);
+    const uint64_t us = (now_ns_ - send_ns) / 1000;
+    if (timed_) {
+        take_jitter(us);
+        totals_.recent.add(us);
+    }
     if (totals_.quarter == 0) {
         return;
     }
-    totals_.latency.add(us);
-    if (totals_.quarter == kFirstQuarter) {
-        totals_.latency_first.add(us);
-        first_quarter_.sum_us += us;
-        first_quarter_.frames++;
-    } else if (totals_.quarter == kLastQuarter) {
-        totals_.latency_last.add(us);
-        last_quarter_.sum_us += us;
-        last_quarter_.frames++;
+    if (timed_) {
+        window_.add(us);
+        totals_.latency.add(us);
     }
+    if (totals_.quarter == kFirstQuarter) {
+        first_quarter_.add(us);
+    } else if (totals_.quarter == kLastQuarter) {
+        last_quarter_.add(us);
+    }
+    if (timed_ && totals_.quarter == kFirstQuarter) {
+        totals_.latency_first.add(us);
+    } else if (timed_ && totals_.quarter == kLastQuarter) {
+        totals_.latency_last.add(us);
+    }
+}
+
+void PlayerCheck::take_jitter(uint64_t us) {
+    const uint64_t change = us > last_delay_us_ ? us - last_delay_us_ : last_delay_us_ - us;
+    if (has_delay_) {
+        jitter_16th_us_ += static_cast<uint32_t>(change) - (jitter_16th_us_ + 8) / 16;
+    }
+    has_delay_ = true;
+    last_delay_us_ = us;
 }
 
 void PlayerCheck::finish(uint64_t now_ns) {

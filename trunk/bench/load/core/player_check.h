@@ -19,7 +19,9 @@ namespace weir::load {
 
 // Shared by all players of a run.
 struct RunTotals {
-    bool verify = true;                 // the stream is synthetic, anything else is a fault
+    bool verify = true;  // the stream is synthetic, anything else is a fault
+    // Video, audio: false for a track of a file that cannot carry stamps; it is only counted.
+    std::array<bool, 2> stamped = {true, true};
     uint64_t stall_ns = 1'000'000'000;  // a longer gap between messages is a stall
     int quarter = 0;                    // 1 to 4 within the measured window, 0 outside
     // Microseconds.
@@ -54,8 +56,22 @@ class PlayerCheck {
     // The play request is on its way. Nanoseconds of CLOCK_MONOTONIC, here and below.
     void joined(uint64_t now_ns) { joined_ns_ = now_ns; }
 
+    // Whether this player's delays count in the totals: not while it looks at its socket only now
+    // and then. The growth of its own mean delay is measured either way.
+    void set_timed(bool timed) { timed_ = timed; }
+
+    bool timed() const { return timed_; }
+
+    uint64_t joined_ns() const { return joined_ns_; }
+
     // Bytes came from the socket; before they are fed.
     void received(size_t bytes, uint64_t now_ns);
+
+    // A measured window begins: forgets what was counted for the last one.
+    void begin_window() {
+        counts_.window_bytes = 0;
+        window_ = first_quarter_ = last_quarter_ = Latencies();
+    }
 
     // One message (types of RTMP and FLV); others than audio and video are ignored. Messages of the
     // two types may interleave.
@@ -78,9 +94,26 @@ class PlayerCheck {
         return tracks_[0].order.reordered() + tracks_[1].order.reordered();
     }
 
+    bool has_key() const { return has_key_; }
+
     bool has_media() const { return first_media_ns_ != 0; }
 
-    bool has_key() const { return has_key_; }
+    // Nanoseconds from the play request; 0 without media, without a whole key frame.
+    uint64_t first_media_after_ns() const {
+        return first_media_ns_ == 0 ? 0 : first_media_ns_ - joined_ns_;
+    }
+
+    uint64_t first_key_after_ns() const { return has_key_ ? first_key_ns_ - joined_ns_ : 0; }
+
+    // Mean delay of the frames of the window, microseconds; 0 without any, or while not timed.
+    uint64_t mean_latency_us() const {
+        return window_.frames == 0 ? 0 : window_.sum_us / window_.frames;
+    }
+
+    // How much the delay varies from frame to frame, microseconds: RFC 3550 section 6.4.1 with the
+    // moment of sending in the stamp for the timestamp, over all frames of the player as they come,
+    // while it is timed.
+    uint64_t jitter_us() const { return jitter_16th_us_ / 16; }
 
     // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have
     // frames.
@@ -97,18 +130,30 @@ class PlayerCheck {
         SequenceWindow order;
         uint32_t last_timestamp = 0;
         bool has_timestamp = false;
+        bool has_stamps = false;
         bool open = false;
     };
 
     struct Latencies {
         uint64_t sum_us = 0;
         uint64_t frames = 0;
+
+        void add(uint64_t us) {
+            sum_us += us;
+            frames++;
+        }
     };
 
     Track* track_of(const ScannedMessage& message);
+
+    bool is_stamped(const Track& track) const {
+        return totals_.stamped[&track == &tracks_[0] ? 0 : 1];
+    }
+
     void take_frame(Track& track, const FrameResult& frame);
     void take_stamp(Track& track, const Stamp& stamp);
     void take_latency(uint64_t send_ns);
+    void take_jitter(uint64_t us);
     void take_key_state(bool is_key);
 
     RunTotals& totals_;
@@ -116,10 +161,16 @@ class PlayerCheck {
     uint32_t epoch_ = 0;
     bool has_epoch_ = false;
     bool has_key_ = false;
+    bool timed_ = true;
+    bool has_delay_ = false;
+    uint32_t jitter_16th_us_ = 0;
+    uint64_t last_delay_us_ = 0;
+    uint64_t first_key_ns_ = 0;
     uint64_t joined_ns_ = 0;
     uint64_t now_ns_ = 0;
     uint64_t first_media_ns_ = 0;
     uint64_t last_media_ns_ = 0;
+    Latencies window_;
     Latencies first_quarter_;
     Latencies last_quarter_;
     PlayerCounts counts_;

@@ -23,6 +23,15 @@ struct ProcessSample {
 // kNotFound: no such process (any more); kDenied: smaps_rollup may not be read.
 Result<ProcessSample> sample_process(pid_t pid);
 
+struct QuickSample {
+    uint64_t cpu_us = 0;  // user and system time of all threads
+    uint64_t resident_kib = 0;
+};
+
+// What is cheap enough to be looked at every second: does not walk page tables or threads.
+// kNotFound.
+Result<QuickSample> sample_quickly(pid_t pid);
+
 // The parts, for tests: clock ticks of /proc/PID/stat (whose command name may hold spaces and
 // parentheses), and the number behind "Name:" in status and smaps_rollup. kMalformed when it is not
 // there.

@@ -167,7 +167,11 @@ std::string Report::to_json() const {
                            json_string(condition.what), json_string(condition.found));
         separator = ",\n    ";
     }
-    out += "\n  ]\n}\n";
+    out += "\n  ]";
+    for (const auto& [key, value] : attached_) {
+        out += fmt::format(",\n  {}: {}", json_string(key), value);
+    }
+    out += "\n}\n";
     return out;
 }
 

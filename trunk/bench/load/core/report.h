@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -89,6 +90,11 @@ class Report {
     // A condition of passing. `what` says what must hold, `found` what was seen.
     void expect(std::string_view key, bool met, std::string_view what, std::string found);
 
+    // More of the JSON form: `value` is JSON itself, its lines but the first indented by two.
+    void attach(std::string_view key, std::string value) {
+        attached_.emplace_back(key, std::move(value));
+    }
+
     // The run ended early; shown, no failure by itself.
     void interrupted(std::string why) { interrupted_ = std::move(why); }
 
@@ -114,6 +120,7 @@ class Report {
     std::string target_;
     std::string interrupted_;
     std::vector<ReportSection> sections_;
+    std::vector<std::pair<std::string, std::string>> attached_;
     std::vector<Condition> conditions_;
 };
 

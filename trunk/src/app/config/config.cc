@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "app/config/directives.h"
-#include "app/config/parser.h"
 #include "app/config/value.h"
+#include "base/config_parser.h"
 #include "base/strings.h"
 
 namespace weir::app {

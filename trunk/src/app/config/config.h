@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "app/config/access_rules.h"
-#include "app/config/diagnostic.h"
 #include "base/clock.h"
+#include "base/config_diagnostic.h"
 #include "base/log.h"
 #include "stream/stream.h"
 
@@ -112,9 +112,6 @@ struct ParseOutcome {
 
     bool ok() const { return config.has_value(); }
 };
-
-// More errors than this are counted but not listed.
-inline constexpr size_t kMaxDiagnostics = 100;
 
 // Pure. `file_name` is for messages, and its folder is what relative paths refer to.
 ParseOutcome parse_config(std::string_view text, std::string_view file_name);

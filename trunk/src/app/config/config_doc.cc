@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/config/directives.h"
+#include "base/config_number.h"
 #include "base/strings.h"
 
 namespace weir::app {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
+#include "base/config_number.h"
 
 namespace weir::app {
 
@@ -291,32 +291,6 @@ const Directive kDirectives[] = {
      .apply = [](const Target& t, const Value& v) { t.vhost.publish.normal_timeout = millis(v); }},
 };
 
-struct UnitName {
-    uint64_t factor;
-    std::string_view name;
-};
-
-// The largest unit that divides the number.
-std::string with_unit(uint64_t number, std::span<const UnitName> units) {
-    for (const UnitName& unit : units) {
-        if (number != 0 && number % unit.factor == 0) {
-            return fmt::format("{}{}", number / unit.factor, unit.name);
-        }
-    }
-    return fmt::format("{}", number);
-}
-
-// "a, b or c".
-std::string either(std::string_view choices) {
-    std::vector<std::string_view> names = split(choices, '|');
-    std::string text;
-    for (size_t i = 0; i < names.size(); i++) {
-        text += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
-        text += names[i];
-    }
-    return text;
-}
-
 }  // namespace
 
 std::string_view to_string(Context context) {
@@ -354,16 +328,6 @@ bool is_directive_name(std::string_view name) {
     return false;
 }
 
-std::string size_text(uint64_t bytes) {
-    static constexpr UnitName kUnits[] = {{kGiga, "g"}, {kMega, "m"}, {kKilo, "k"}};
-    return with_unit(bytes, kUnits);
-}
-
-std::string duration_text(uint64_t milliseconds) {
-    static constexpr UnitName kUnits[] = {{kHour, "h"}, {kMinute, "m"}, {kSecond, "s"}, {1, "ms"}};
-    return with_unit(milliseconds, kUnits);
-}
-
 std::string expectation(const Directive& directive) {
     std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
     switch (directive.type) {
@@ -380,7 +344,7 @@ std::string expectation(const Directive& directive) {
                 "{}a duration from {} to {} (with ms, s, m or h; a bare number counts {})", special,
                 duration_text(directive.min), duration_text(directive.max),
                 directive.unit == 1 ? "milliseconds" : "seconds");
-        case ValueType::kChoice: return either(directive.choices);
+        case ValueType::kChoice: return either_of(directive.choices);
         case ValueType::kPath: return "a path";
         case ValueType::kListen: return "PORT, ADDRESS:PORT or [IPV6-ADDRESS]:PORT";
         case ValueType::kAccess: return "publish or play, and an address, ADDRESS/BITS or all";

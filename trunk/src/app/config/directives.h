@@ -88,10 +88,4 @@ bool is_directive_name(std::string_view name);
 // "a duration from 1s to 10m", "on or off", "refuse or takeover": completes "expected ...".
 std::string expectation(const Directive& directive);
 
-// 16777216 -> "16m", 500 -> "500".
-std::string size_text(uint64_t bytes);
-
-// 10000 -> "10s", 350 -> "350ms".
-std::string duration_text(uint64_t milliseconds);
-
 }  // namespace weir::app

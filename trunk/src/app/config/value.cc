@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/config_number.h"
 #include "base/strings.h"
 
 namespace weir::app {
@@ -14,47 +15,9 @@ namespace {
 
 constexpr size_t kMaxVhostName = 255;
 
-struct UnitFactor {
-    std::string_view name;
-    uint64_t factor;
-};
-
-constexpr UnitFactor kSizeUnits[] = {{"k", 1024}, {"m", 1024 * 1024}, {"g", 1024 * 1024 * 1024}};
-constexpr UnitFactor kDurationUnits[] = {
-    {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
-
-// Digits and a unit. A number that does not fit is the largest there is, so that it is out of every
-// range.
-std::optional<uint64_t> parse_with_unit(std::string_view text,
-                                        std::span<const UnitFactor> units,
-                                        uint64_t bare) {
-    size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-    if (digits == 0) {
-        return std::nullopt;
-    }
-    uint64_t factor = bare;
-    if (digits < text.size()) {
-        auto unit = std::find_if(units.begin(), units.end(), [&](const UnitFactor& u) {
-            return equals_ignore_case(u.name, text.substr(digits));
-        });
-        if (unit == units.end()) {
-            return std::nullopt;
-        }
-        factor = unit->factor;
-    }
-    return parse_uint(text.substr(0, digits), 0, UINT64_MAX / factor)
-               .value_or(UINT64_MAX / factor) *
-           factor;
-}
-
 std::optional<size_t> index_of(std::string_view word, std::span<const std::string_view> choices) {
     auto found = std::find(choices.begin(), choices.end(), word);
     return found == choices.end() ? std::nullopt : std::optional<size_t>(found - choices.begin());
-}
-
-std::string did_you_mean(std::string_view word, std::span<const std::string_view> choices) {
-    std::string_view nearest = nearest_name(word, choices);
-    return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
 bool is_vhost_name(std::string_view name) {
@@ -139,8 +102,9 @@ class ValueParser {
             case ValueType::kFlag: return parse_choice(value, "off|on");
             case ValueType::kChoice: return parse_choice(value, directive_.choices);
             case ValueType::kCount: return parse_number(value, {}, 1);
-            case ValueType::kSize: return parse_number(value, kSizeUnits, 1);
-            case ValueType::kDuration: return parse_number(value, kDurationUnits, directive_.unit);
+            case ValueType::kSize: return parse_number(value, config_size_units(), 1);
+            case ValueType::kDuration:
+                return parse_number(value, config_duration_units(), directive_.unit);
             case ValueType::kPath: return parse_path(value);
             case ValueType::kListen: return parse_listeners(value);
             case ValueType::kAccess: return parse_rule(value);
@@ -166,8 +130,8 @@ class ValueParser {
         return true;
     }
 
-    bool parse_number(Value& value, std::span<const UnitFactor> units, uint64_t bare) {
-        std::optional<uint64_t> number = parse_with_unit(word().text, units, bare);
+    bool parse_number(Value& value, std::span<const ConfigUnit> units, uint64_t bare) {
+        std::optional<uint64_t> number = parse_config_number(word().text, units, bare);
         if (!directive_.special.empty() && word().text == directive_.special) {
             value.special = true;
             value.number = number.value_or(0);

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "app/config/directives.h"
-#include "app/config/parser.h"
+#include "base/config_parser.h"
 
 namespace weir::app {
 

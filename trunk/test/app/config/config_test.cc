@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/config/parser.h"
+#include "base/config_parser.h"
 
 namespace weir::app {
 namespace {

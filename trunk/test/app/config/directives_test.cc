@@ -66,20 +66,6 @@ TEST(DirectivesTest, FindsByNameAndContext) {
     EXPECT_FALSE(is_directive_name("directory"));
 }
 
-TEST(DirectivesTest, WritesSizesAndDurationsWithTheirLargestUnit) {
-    EXPECT_EQ(size_text(0), "0");
-    EXPECT_EQ(size_text(500), "500");
-    EXPECT_EQ(size_text(512 * 1024), "512k");
-    EXPECT_EQ(size_text(16u << 20), "16m");
-    EXPECT_EQ(size_text(1u << 30), "1g");
-    EXPECT_EQ(duration_text(0), "0");
-    EXPECT_EQ(duration_text(350), "350ms");
-    EXPECT_EQ(duration_text(10'000), "10s");
-    EXPECT_EQ(duration_text(90'000), "90s");
-    EXPECT_EQ(duration_text(120'000), "2m");
-    EXPECT_EQ(duration_text(3'600'000), "1h");
-}
-
 TEST(DirectivesTest, SaysWhatIsExpected) {
     EXPECT_EQ(expectation(*find_directive("log_level", kGlobalContext)),
               "debug, info, warn or error");

@@ -139,7 +139,7 @@ TEST(FrameCheckerTest, OtherMediaIsForeign) {
     long_frame[0] = 0x27;
     long_frame[1] = 1;
     EXPECT_EQ(check(FillerKind::kVideo, long_frame, 100).type, FrameType::kForeign);
-    Bytes enhanced(300, 0x90);
+    Bytes enhanced(300, 0x91);  // coded frames
     EXPECT_EQ(check(FillerKind::kVideo, enhanced, 100).type, FrameType::kForeign);
     Bytes mp3(300, 0x2F);
     EXPECT_EQ(check(FillerKind::kAudio, mp3, 100).type, FrameType::kForeign);

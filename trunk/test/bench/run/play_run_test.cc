@@ -30,7 +30,7 @@ class PlayRunTest : public testing::Test {
         options_.stream.shape = {300'000, 30, 10, 64'000};
         options_.run.duration = Millis(1'200);
         options_.run.connect_timeout = Millis(5'000);
-        options_.behind = Millis(700);
+        options_.group.behind = Millis(700);
         options_.run.quiet = true;
         options_.run.table_to = nullptr;
         options_.run.json = testing::TempDir() + fmt::format("weir-play-run-{}.json", own_pid());
@@ -42,11 +42,14 @@ class PlayRunTest : public testing::Test {
 
     int play(const io::SocketAddress& address, const std::string& url) {
         options_.url = url;
-        RtmpTarget target{"live", "rtmp://test/live", "x"};
-        PlayRun run(options_, "rtmp-play", [&](uint32_t, PlayerCheck& check) {
-            return std::make_unique<RtmpPlayClient>(target, check, system_random());
-        });
-        int exit_code = run.run(address, url);
+        PlayTarget target;
+        target.url = target.publish_url = url;
+        target.address = address;
+        target.make = [rtmp = RtmpTarget{"live", "rtmp://test/live", "x"}](uint32_t,
+                                                                           PlayerCheck& check) {
+            return std::make_unique<RtmpPlayClient>(rtmp, check, system_random());
+        };
+        int exit_code = PlayRun(options_, "rtmp-play", std::move(target)).run();
         std::stringstream text;
         text << std::ifstream(options_.run.json).rdbuf();
         json_ = text.str();
@@ -86,6 +89,53 @@ TEST_F(PlayRunTest, AGoodServerPasses) {
     EXPECT_EQ(value("playing"), 5);
     EXPECT_GT(value("video_frames"), 5 * 25);
     EXPECT_GT(value("bits_per_second_per_player"), 200'000);
+}
+
+// Most players of a large group read by the clock (ReadTurns).
+TEST_F(PlayRunTest, PlayersThatRestReceiveAsMuchAsOthers) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 250;
+    options_.run.duration = Millis(2'500);
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(value("playing"), 250);
+    EXPECT_EQ(value("timed_players"), 125);
+    EXPECT_GT(value("video_frames"), 250 * 65);
+}
+
+TEST_F(PlayRunTest, PlayersThatRestFindLostFrames) {
+    RelayServer server(Fault::kDrop);
+    options_.clients = 250;
+    options_.run.duration = Millis(2'500);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "lost ");
+    EXPECT_GE(value("lost"), 250 * 3);
+    EXPECT_EQ(static_cast<int>(value("lost")) % 250, 0) << "the same for each player";
+}
+
+TEST_F(PlayRunTest, PlayersThatRestSeeTheServerClose) {
+    RelayServer server(Fault::kClosePlayers);
+    options_.clients = 250;
+    options_.run.duration = Millis(3'000);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(value("broken"), 250);
+}
+
+TEST_F(PlayRunTest, PlayersOfAFastStreamReadAtOnce) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 200;
+    options_.stream.shape.bits_per_second = 5'000'000;
+    options_.run.duration = Millis(2'000);
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(value("timed_players"), 200) << "all of them soon after the window began";
+}
+
+TEST_F(PlayRunTest, TheWindowBeginsWhenPlayersHaveSettled) {
+    RelayServer server(Fault::kNone);
+    options_.settle = Millis(1'500);
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_GE(MonoClock::now() - begin, Millis(1'500 + 1'200));
+    EXPECT_LT(value("window_s"), 2.0);
 }
 
 TEST_F(PlayRunTest, LostFramesFail) {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/lexer.h"
+#include "base/config_lexer.h"
 
-namespace weir::app {
+namespace weir {
 
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 inline constexpr size_t kMaxConfigDepth = 16;          // blocks inside blocks
@@ -40,4 +40,4 @@ std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink);
 
-}  // namespace weir::app
+}  // namespace weir

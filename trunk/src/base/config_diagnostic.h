@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
-namespace weir::app {
+namespace weir {
+
+// More than this of one file are counted, not listed.
+inline constexpr size_t kMaxDiagnostics = 100;
 
 struct Diagnostic {
-    std::string file;     // as it was given to load_config; empty when there is no file
+    std::string file;     // as it was given; empty when there is no file
     uint32_t line = 0;    // 1-based; 0 when the whole file is meant (it cannot be read)
     uint32_t column = 0;  // 1-based, in characters (not bytes); a tab is one
     std::string message;  // what was found, what was expected, the nearest known name
@@ -20,4 +23,4 @@ struct Diagnostic {
 // All of them, one a line, in the order of the file.
 std::string to_string(const std::vector<Diagnostic>& diagnostics);
 
-}  // namespace weir::app
+}  // namespace weir

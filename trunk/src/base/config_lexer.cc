@@ -1,13 +1,12 @@
-#include "app/config/lexer.h"
+#include "base/config_lexer.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "app/config/config.h"
 #include "base/log.h"
 
-namespace weir::app {
+namespace weir {
 
 namespace {
 
@@ -215,4 +214,4 @@ Token LexerView::next() {
     return token;
 }
 
-}  // namespace weir::app
+}  // namespace weir

@@ -1,10 +1,8 @@
-#include "app/config/lexer.h"
+#include "base/config_lexer.h"
 
 #include <gtest/gtest.h>
 
-#include "app/config/config.h"
-
-namespace weir::app {
+namespace weir {
 namespace {
 
 struct Lexed {
@@ -126,4 +124,4 @@ TEST(DiagnosticSinkTest, SortsByPlaceAndBoundsTheList) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir

@@ -1,10 +1,8 @@
-#include "app/config/parser.h"
+#include "base/config_parser.h"
 
 #include <gtest/gtest.h>
 
-#include "app/config/config.h"
-
-namespace weir::app {
+namespace weir {
 namespace {
 
 bool is_name(std::string_view name) {
@@ -156,4 +154,4 @@ TEST(ParserTest, TakesAnyPrefixOfAFileWithoutHarm) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir

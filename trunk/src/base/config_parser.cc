@@ -1,8 +1,8 @@
-#include "app/config/parser.h"
+#include "base/config_parser.h"
 
 #include <fmt/format.h>
 
-namespace weir::app {
+namespace weir {
 
 namespace {
 
@@ -159,4 +159,4 @@ std::vector<Statement> parse_statements(std::string_view text,
     return Parser(text, is_name, sink).parse_file();
 }
 
-}  // namespace weir::app
+}  // namespace weir

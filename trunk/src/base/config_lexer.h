@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "app/config/diagnostic.h"
+#include "base/config_diagnostic.h"
 
-namespace weir::app {
+namespace weir {
 
 // Bytes of one word.
 inline constexpr size_t kMaxConfigToken = 4096;
@@ -82,4 +82,4 @@ class LexerView {
     Position position_;
 };
 
-}  // namespace weir::app
+}  // namespace weir

@@ -1,0 +1,165 @@
+#include "bench/load/play_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace weir::load {
+namespace {
+
+constexpr size_t kFailuresShown = 5;
+
+void merge(RunTotals& sum, const RunTotals& other) {
+    sum.connect.merge(other.connect);
+    sum.first_byte.merge(other.first_byte);
+    sum.first_key.merge(other.first_key);
+    sum.latency.merge(other.latency);
+    sum.latency_first.merge(other.latency_first);
+    sum.latency_last.merge(other.latency_last);
+}
+
+void add_clients(Report& report, const PlayResult& result) {
+    const GroupCounts& clients = result.clients;
+    ReportSection& section = report.section("clients", "clients");
+    section.count("asked", "asked for", clients.wanted);
+    section.count("connected", "connected", clients.connected);
+    section.count("refused", "refused", clients.refused);
+    section.count("broken", "broken", clients.broken);
+    section.count("left", "left after their stay", clients.left);
+    section.count("playing", "received media", clients.had_media);
+    size_t shown = 0;
+    for (const auto& [why, count] : result.failures) {
+        if (++shown > kFailuresShown) {
+            break;
+        }
+        section.text(fmt::format("failure_{}", shown), fmt::format("  {} x", count), why);
+    }
+    section.distribution("connect_ms", "connected after", result.totals.connect);
+    section.distribution("first_byte_ms", "first media after", result.totals.first_byte);
+    section.distribution("first_key_ms", "first key frame after", result.totals.first_key);
+}
+
+void add_media(Report& report, const PlayResult& result) {
+    const PlaySum& sum = result.media;
+    ReportSection& section = report.section("media", "received");
+    section.number("window_s", "measured", result.window_s, "s", 1);
+    double rate = result.bits_per_second();
+    section.rate("bits_per_second", "rate", rate);
+    uint64_t players = result.clients.open();
+    if (result.expected_bps > 0) {
+        section.rate("expected_bits_per_second", "rate expected", result.expected_bps);
+        section.number("rate_ratio", "of it received", rate / result.expected_bps, "", 3);
+    }
+    section.rate("bits_per_second_per_player", "rate per player",
+                 players > 0 ? rate / static_cast<double>(players) : 0);
+    section.count("bytes", "bytes, from the first", sum.counts.bytes);
+    section.count("video_frames", "video frames", sum.counts.video_frames);
+    section.count("audio_frames", "audio frames", sum.counts.audio_frames);
+    section.count("stalls", "stalls", sum.counts.stalls);
+    section.number("longest_gap_ms", "longest gap",
+                   static_cast<double>(sum.counts.longest_gap_ns) / 1e6, "ms", 1);
+    section.count("time_steps_back", "timestamps that went back", sum.counts.time_steps_back);
+    if (!result.verify) {
+        return;
+    }
+    section.count("lost", "frames lost", sum.lost);
+    section.count("duplicated", "frames duplicated", sum.duplicated);
+    section.count("reordered", "frames reordered", sum.reordered);
+    section.count("corrupted", "frames corrupted", sum.counts.corrupted);
+    section.count("unstamped", "frames not synthetic", sum.counts.unstamped);
+    section.count("began_without_key", "began without a key frame", sum.without_key);
+    section.count("republished", "publisher changed", sum.republished);
+}
+
+void add_latency(Report& report, const PlayResult& result) {
+    if (!result.verify) {
+        return;
+    }
+    ReportSection& section =
+        report.section("latency", "end-to-end delay of frames sent after the join");
+    section.count("timed_players", "measured by players", result.media.timed);
+    section.distribution("all_ms", "whole window", result.totals.latency);
+    section.distribution("first_quarter_ms", "first quarter", result.totals.latency_first);
+    section.distribution("last_quarter_ms", "last quarter", result.totals.latency_last);
+    section.number("worst_drift_ms", "worst growth of a player",
+                   static_cast<double>(result.behind.worst_us) / 1e3, "ms", 1);
+    section.count("behind", "players falling behind", result.behind.players);
+    section.number("jitter_mean_ms", "jitter, mean of players", result.jitter_mean_us() / 1e3, "ms",
+                   2);
+    section.number("jitter_max_ms", "jitter, greatest of a player",
+                   static_cast<double>(result.jitter_max_us) / 1e3, "ms", 2);
+}
+
+}  // namespace
+
+void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
+    clients.add(group.counts());
+    media.add(group.sum());
+    merge(totals, group.totals());
+    for (const auto& [why, count] : group.failures()) {
+        failures[why] += count;
+    }
+    for (const PlayerGroup::Client& each : group.clients()) {
+        const PlayerCheck& check = each.player->check();
+        if (check.has_media() && check.timed()) {
+            jitter_sum_us += static_cast<double>(check.jitter_us());
+            jitter_max_us = std::max(jitter_max_us, check.jitter_us());
+            jitter_players++;
+        }
+    }
+    verify = verify && group.options().verify;
+    if (group.options().verify) {
+        PlayerGroup::Behind its = group.behind(judge_gaps);
+        behind.players += its.players;
+        behind.worst_us = std::max(behind.worst_us, its.worst_us);
+        behind_limit = group.options().behind;
+    }
+}
+
+double PlayResult::jitter_mean_us() const {
+    return jitter_players == 0 ? 0 : jitter_sum_us / static_cast<double>(jitter_players);
+}
+
+double PlayResult::bits_per_second() const {
+    return window_s > 0 ? static_cast<double>(media.counts.window_bytes) * 8 / window_s : 0;
+}
+
+void add_rows(Report& report, const PlayResult& result) {
+    add_clients(report, result);
+    add_media(report, result);
+    add_latency(report, result);
+}
+
+void add_default_conditions(Report& report, const PlayResult& result) {
+    const GroupCounts& clients = result.clients;
+    const PlaySum& sum = result.media;
+    report.expect("connected", clients.connected == clients.wanted, "all clients connect",
+                  fmt::format("{} of {}", clients.connected, clients.wanted));
+    report.expect("playing", clients.had_media == clients.wanted, "all clients receive media",
+                  fmt::format("{} of {}", clients.had_media, clients.wanted));
+    report.expect("unbroken", clients.broken == 0, "no connection breaks",
+                  fmt::format("{} broke", clients.broken));
+    report.expect("time", sum.counts.time_steps_back == 0, "timestamps never go back",
+                  fmt::format("{} did", sum.counts.time_steps_back));
+    if (!result.verify) {
+        return;
+    }
+    report.expect("synthetic", sum.counts.unstamped == 0,
+                  "the stream is one of weir-bench (else use --no-verify)",
+                  fmt::format("{} frames without a stamp", sum.counts.unstamped));
+    report.expect("lost", sum.lost == 0, "no frame is lost", fmt::format("{} were", sum.lost));
+    report.expect("duplicated", sum.duplicated == 0, "no frame comes twice",
+                  fmt::format("{} did", sum.duplicated));
+    report.expect("reordered", sum.reordered == 0, "no frame comes late",
+                  fmt::format("{} did", sum.reordered));
+    report.expect("corrupted", sum.counts.corrupted == 0, "every byte is as sent",
+                  fmt::format("{} frames differ", sum.counts.corrupted));
+    report.expect("key_first", sum.without_key == 0, "players begin with a key frame",
+                  fmt::format("{} did not", sum.without_key));
+    report.expect("behind", result.behind.players == 0,
+                  fmt::format("no player's delay grows by {} ms", result.behind_limit.count()),
+                  fmt::format("{} players, worst by {:.0f} ms", result.behind.players,
+                              static_cast<double>(result.behind.worst_us) / 1e3));
+}
+
+}  // namespace weir::load

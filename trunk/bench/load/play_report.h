@@ -1,0 +1,41 @@
+// What the players of a run, or of one of its groups, add to the report: rows and the conditions
+// that hold by default.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "bench/load/core/report.h"
+#include "bench/load/player_group.h"
+
+namespace weir::load {
+
+struct PlayResult {
+    GroupCounts clients;
+    PlaySum media;     // from the first frame on, but for window_bytes
+    RunTotals totals;  // delays: of the window
+    PlayerGroup::Behind behind;
+    std::map<std::string, uint64_t> failures;
+    double window_s = 0;
+    double expected_bps = 0;   // 0: not known
+    double jitter_sum_us = 0;  // over the players that had media
+    uint64_t jitter_max_us = 0;
+    uint64_t jitter_players = 0;
+    bool verify = true;
+    Millis behind_limit{500};
+
+    // Merges what a group has seen. `judge_gaps`: see PlayerGroup::behind().
+    void add(const PlayerGroup& group, bool judge_gaps);
+
+    double bits_per_second() const;
+
+    double jitter_mean_us() const;
+};
+
+// Sections "clients", "media" and "latency".
+void add_rows(Report& report, const PlayResult& result);
+
+// The conditions that hold unless the user drops them.
+void add_default_conditions(Report& report, const PlayResult& result);
+
+}  // namespace weir::load

@@ -1,0 +1,43 @@
+#include "bench/load/play_target.h"
+
+#include <array>
+
+#include "bench/load/core/units.h"
+
+namespace weir::load {
+namespace {
+
+constexpr std::array<PlayProtocol, 2> kProtocols = {{
+    {"rtmp-play", "rtmp://127.0.0.1:1935/live/livestream",
+     "Plays a stream with many clients and checks every frame.", &rtmp_play_target},
+    {"flv-play", "http://127.0.0.1:8080/live/livestream.flv",
+     "Plays a stream over HTTP-FLV (http://) or WebSocket-FLV (ws://) with many clients and checks "
+     "every frame.",
+     &flv_play_target},
+}};
+
+}  // namespace
+
+std::span<const PlayProtocol> play_protocols() {
+    return kProtocols;
+}
+
+const PlayProtocol* find_play_protocol(std::string_view name) {
+    for (const PlayProtocol& each : kProtocols) {
+        if (each.name == name) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+Error check_numbered(const std::string& url, uint32_t streams) {
+    if (streams > 1 && !has_number(url)) {
+        return make_error(ErrorCode::kMalformed,
+                          "{} streams need a URL with %d for their number, found '{}'", streams,
+                          url);
+    }
+    return {};
+}
+
+}  // namespace weir::load

@@ -1,0 +1,52 @@
+// What a group of players plays: made from a URL by the protocol's maker. A new playing protocol is
+// a PlayClient, a maker and a line in the table of play_target.cc; groups, runs, metrics and
+// scenarios know no protocol.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "io/tcp.h"
+
+#include "bench/load/core/play_client.h"
+#include "bench/load/core/player_check.h"
+
+namespace weir::load {
+
+// Makes the client of one connection to the stream of the given number, feeding the check. Lives
+// longer than the clients it made, so they may refer to what it holds.
+using ClientFactory =
+    std::function<std::unique_ptr<PlayClient>(uint32_t stream, PlayerCheck& check)>;
+
+struct PlayTarget {
+    std::string url;             // as given, with its %d
+    std::string publish_url;     // where the same streams are published by default; may be empty
+    io::SocketAddress address;   // every connection goes there
+    std::string transport = {};  // "rtmp", "http-flv", "ws-flv": for reports
+    ClientFactory make;
+};
+
+struct PlayProtocol {
+    std::string_view name;  // of the subcommand: "rtmp-play"
+    std::string_view default_url;
+    std::string_view about;
+    // Resolves the host (blocks for DNS). `streams`: numbers from 0, in place of the URL's %d.
+    // kMalformed, kUnsupported (not this protocol's scheme), kNotFound.
+    Result<PlayTarget> (*make)(const std::string& url, uint32_t streams);
+};
+
+Result<PlayTarget> rtmp_play_target(const std::string& url, uint32_t streams);
+Result<PlayTarget> flv_play_target(const std::string& url, uint32_t streams);
+
+std::span<const PlayProtocol> play_protocols();
+
+// nullptr when there is none of that name.
+const PlayProtocol* find_play_protocol(std::string_view name);
+
+// kMalformed: several streams and no "%d" in the URL.
+Error check_numbered(const std::string& url, uint32_t streams);
+
+}  // namespace weir::load
