@@ -9,15 +9,6 @@ namespace {
 
 constexpr size_t kFailuresShown = 5;
 
-void merge(RunTotals& sum, const RunTotals& other) {
-    sum.connect.merge(other.connect);
-    sum.first_byte.merge(other.first_byte);
-    sum.first_key.merge(other.first_key);
-    sum.latency.merge(other.latency);
-    sum.latency_first.merge(other.latency_first);
-    sum.latency_last.merge(other.latency_last);
-}
-
 void add_clients(Report& report, const PlayResult& result) {
     const GroupCounts& clients = result.clients;
     ReportSection& section = report.section("clients", "clients");
@@ -46,12 +37,10 @@ void add_media(Report& report, const PlayResult& result) {
     double rate = result.bits_per_second();
     section.rate("bits_per_second", "rate", rate);
     uint64_t players = result.clients.open();
-    if (result.expected_bps > 0) {
-        section.rate("expected_bits_per_second", "rate expected", result.expected_bps);
-        section.number("rate_ratio", "of it received", rate / result.expected_bps, "", 3);
+    if (result.clients.left == 0) {  // of changing players it says nothing
+        section.rate("bits_per_second_per_player", "rate per player",
+                     players > 0 ? rate / static_cast<double>(players) : 0);
     }
-    section.rate("bits_per_second_per_player", "rate per player",
-                 players > 0 ? rate / static_cast<double>(players) : 0);
     section.count("bytes", "bytes, from the first", sum.counts.bytes);
     section.count("video_frames", "video frames", sum.counts.video_frames);
     section.count("audio_frames", "audio frames", sum.counts.audio_frames);
@@ -90,6 +79,15 @@ void add_latency(Report& report, const PlayResult& result) {
 }
 
 }  // namespace
+
+void merge(RunTotals& sum, const RunTotals& other) {
+    sum.connect.merge(other.connect);
+    sum.first_byte.merge(other.first_byte);
+    sum.first_key.merge(other.first_key);
+    sum.latency.merge(other.latency);
+    sum.latency_first.merge(other.latency_first);
+    sum.latency_last.merge(other.latency_last);
+}
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     clients.add(group.counts());
