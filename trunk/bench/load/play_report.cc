@@ -37,6 +37,10 @@ void add_media(Report& report, const PlayResult& result) {
     double rate = result.bits_per_second();
     section.rate("bits_per_second", "rate", rate);
     uint64_t players = result.clients.open();
+    if (result.expected_bps > 0) {
+        section.rate("expected_bits_per_second", "rate expected", result.expected_bps);
+        section.number("rate_ratio", "of it received", rate / result.expected_bps, "", 3);
+    }
     if (result.clients.left == 0) {  // of changing players it says nothing
         section.rate("bits_per_second_per_player", "rate per player",
                      players > 0 ? rate / static_cast<double>(players) : 0);

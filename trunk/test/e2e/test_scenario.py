@@ -24,7 +24,7 @@ def shortened(text, times=10, clients=10):
     """The same test with shorter times and fewer clients and streams; conditions on numbers of clients follow."""
     def less(match, by):
         return f"{match[1]}{max(1, round(int(match[2]) / by))}"
-    text = re.sub(r"((?:duration|ramp|after) )(\d+)(?=s;)",
+    text = re.sub(r"((?:duration|ramp|after|stay) )(\d+)(?=s;)",
                   lambda match: f"{match[1]}{round(int(match[2]) * 1000 / times)}m", text)
     return re.sub(r"((?:clients|streams|clients\.playing ==) )(\d+)(?=[; ])", lambda match: less(match, clients), text)
 
@@ -44,7 +44,7 @@ def run_scenario(folder, text, *options, seconds=60):
 
 
 def condition(report, text):
-    return next(each for each in report["conditions"] if text in each["what"])
+    return next(each for each in report["conditions"] if text in each["expected"])
 
 
 @pytest.mark.parametrize("name", ["smoke", "evening", "reconnect", "many-publishers"])
