@@ -70,6 +70,7 @@ void add_latency(Report& report, const PlayResult& result) {
     }
     ReportSection& section =
         report.section("latency", "end-to-end delay of frames sent after the join");
+    section.count("timed_players", "measured by players", result.media.timed);
     section.distribution("all_ms", "whole window", result.totals.latency);
     section.distribution("first_quarter_ms", "first quarter", result.totals.latency_first);
     section.distribution("last_quarter_ms", "last quarter", result.totals.latency_last);
@@ -102,7 +103,7 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     }
     for (const PlayerGroup::Client& each : group.clients()) {
         const PlayerCheck& check = each.player->check();
-        if (check.has_media()) {
+        if (check.has_media() && check.timed()) {
             jitter_sum_us += static_cast<double>(check.jitter_us());
             jitter_max_us = std::max(jitter_max_us, check.jitter_us());
             jitter_players++;

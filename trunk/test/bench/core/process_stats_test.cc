@@ -1,5 +1,7 @@
 #include "bench/load/core/process_stats.h"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 namespace weir::load {
@@ -37,6 +39,23 @@ TEST(ProcessStatsTest, AMissingProcessIsNotFound) {
     auto sample = sample_process(0x7FFFFFF0);
     ASSERT_FALSE(sample.ok());
     EXPECT_EQ(sample.error().code(), ErrorCode::kNotFound);
+}
+
+TEST(ProcessStatsTest, ProcessorTimeIsFinerThanAClockTick) {
+    constexpr uint64_t kTickUs = 10'000;
+    auto before = sample_process(getpid());
+    ASSERT_TRUE(before.ok()) << before.error().to_string();
+    uint64_t last_us = before->cpu_us;
+    bool between_ticks = false;
+    for (int i = 0; i < 100'000 && last_us - before->cpu_us < 5 * kTickUs; i++) {
+        auto now = sample_process(getpid());
+        ASSERT_TRUE(now.ok());
+        ASSERT_GE(now->cpu_us, last_us);
+        last_us = now->cpu_us;
+        between_ticks = between_ticks || last_us % kTickUs != 0;
+    }
+    EXPECT_GE(last_us - before->cpu_us, 5 * kTickUs);
+    EXPECT_TRUE(between_ticks);
 }
 
 }  // namespace

@@ -53,9 +53,10 @@ std::vector<std::string> errors_of(std::string_view text) {
 
 // A scenario around one block that a test gets wrong.
 std::string with(std::string_view players, std::string_view phase) {
-    return fmt::format("publishers main {{ url rtmp://127.0.0.1/live/a; }}\nplayers viewers {{ {} }}\n"
-                       "phase one {{ {} }}\n",
-                       players, phase);
+    return fmt::format(
+        "publishers main {{ url rtmp://127.0.0.1/live/a; }}\nplayers viewers {{ {} }}\n"
+        "phase one {{ {} }}\n",
+        players, phase);
 }
 
 constexpr std::string_view kGoodPlayers = "url rtmp://127.0.0.1/live/a;";
@@ -136,8 +137,9 @@ TEST(ScenarioTest, ATypoIsReportedWithItsPlaceAndTheNearestName) {
     EXPECT_THAT(errors_of(with("url rtmp://127.0.0.1/live/a; protocol rtnp;", kGoodPhase)),
                 ElementsAre(AllOf(HasSubstr("expected rtmp, flv or ws-flv"),
                                   HasSubstr("did you mean 'rtmp'?"))));
-    EXPECT_THAT(errors_of(with(kGoodPlayers, "duration 5s; join viewers { clients 3; } "
-                                             "expect latecy.p99 < 1s;")),
+    EXPECT_THAT(errors_of(with(kGoodPlayers,
+                               "duration 5s; join viewers { clients 3; } "
+                               "expect latecy.p99 < 1s;")),
                 ElementsAre(AllOf(HasSubstr("s.conf:3:61"), HasSubstr("latency.p99"))));
     EXPECT_THAT(errors_of(with("plays man; url rtmp://127.0.0.1/live/a;", kGoodPhase)),
                 ElementsAre(HasSubstr("found 'man', expected the name of a block of publishers; "
@@ -172,8 +174,9 @@ TEST(ScenarioTest, WhatOnlyTheWholeFileShowsIsChecked) {
     EXPECT_THAT(errors_of(with(kGoodPlayers, "duration 5s;")),
                 ElementsAre(HasSubstr("no phase has 'join viewers'")));
     EXPECT_THAT(errors_of(""), ElementsAre(HasSubstr("found no 'phase' in the top level")));
-    EXPECT_THAT(errors_of("publishers a { url rtmp://h/a/b; bitrate 2k; }\nphase p { duration 1s; }"),
-                ElementsAre(HasSubstr("publishers 'a': ")));
+    EXPECT_THAT(
+        errors_of("publishers a { url rtmp://h/a/b; bitrate 2k; }\nphase p { duration 1s; }"),
+        ElementsAre(HasSubstr("publishers 'a': ")));
 }
 
 TEST(ScenarioTest, BlocksAndValuesAreToldApart) {
