@@ -1,5 +1,7 @@
 #include "bench/load/core/process_stats.h"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 namespace weir::load {
@@ -37,6 +39,13 @@ TEST(ProcessStatsTest, AMissingProcessIsNotFound) {
     auto sample = sample_process(0x7FFFFFF0);
     ASSERT_FALSE(sample.ok());
     EXPECT_EQ(sample.error().code(), ErrorCode::kNotFound);
+}
+
+TEST(ProcessStatsTest, AQuickSampleSeesThisProcess) {
+    auto sample = sample_quickly(getpid());
+    ASSERT_TRUE(sample.ok()) << sample.error().message();
+    EXPECT_GT(sample->resident_kib, 100U);
+    EXPECT_EQ(sample_quickly(1 << 29).error().code(), ErrorCode::kNotFound);
 }
 
 }  // namespace
