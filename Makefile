@@ -3,12 +3,19 @@ SHELL := /bin/bash
 -include objs/config.mk
 VARIANT ?= release
 BUILD := objs/$(VARIANT)
-# TARGETS: what to build, everything when empty. DEMO, TEST: arguments of the scripts.
+# TARGETS: what to build, everything when empty. DEMO, TEST, BENCH, MICRO: arguments of what is run.
 TARGETS ?=
 DEMO ?=
 TEST ?=
+BENCH ?=
+MICRO ?=
+# make bench CASES='rtmp-1000 rtmp-500@100' SERVERS=weir,floor ROUNDS=1 WINDOW=8; scripts/bench --list
+CASES ?=
+SERVERS ?=
+ROUNDS ?=
+WINDOW ?=
 
-.PHONY: all help demo test check lint format fuzz clean
+.PHONY: all help demo test bench bench-full micro check lint format fuzz clean
 
 all: build
 
@@ -39,6 +46,31 @@ demo: ## install what is missing, build, run the server with a looping sample st
 
 test: ## install what is missing, build, run every test; ends with "N passed, N failed"
 	@scripts/test $(TEST)
+
+BENCH_ARGS = $(if $(CASES),--cases '$(CASES)') $(if $(SERVERS),--servers '$(SERVERS)') \
+  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(WINDOW),--window $(WINDOW)) $(BENCH)
+
+bench: bench-tools ## Weir beside nginx-rtmp and the floor, the cases that decide: about 20 minutes
+	@scripts/bench $(BENCH_ARGS)
+
+bench-full: bench-tools ## all cases and policies, writes doc/benchmarks.md: about an hour
+	@scripts/bench --full $(BENCH_ARGS)
+
+.PHONY: bench-tools
+bench-tools: objs/bench/floor
+	@[ "$(VARIANT)" = release ] || { echo "make: a $(VARIANT) build is configured, and its figures mean nothing;" \
+	  "./configure && make bench"; exit 1; }
+	@scripts/install-deps.sh --bench
+	@$(MAKE) --no-print-directory build TARGETS="weir weir-bench"
+
+# The reference program of the benchmark.
+objs/bench/floor: trunk/bench/floor/floor.c trunk/bench/floor/common.h trunk/bench/floor/rtmp.h
+	@mkdir -p $(@D)
+	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
+
+micro: ## build and run the micro-benchmarks; MICRO='--benchmark_filter=WireLog' chooses
+	@$(MAKE) --no-print-directory build TARGETS=weir-micro
+	@$(BUILD)/weir-micro $(MICRO)
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check

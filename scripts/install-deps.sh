@@ -36,15 +36,19 @@ tests|vlc-plugin-base|
 tests|chromium|
 tests|python3-venv|
 tests|procps|ps
+bench|libpcre2-8-0|
+bench|linux-perf|perf
+bench|util-linux|taskset
 '
 
 usage() {
   cat <<END
-usage: scripts/install-deps.sh [--check] [--demo] [--tests]
+usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench]
 
 Installs what is missing to build Weir, and with
   --demo   what scripts/demo needs too: ffmpeg and the libraries of the pages
   --tests  what scripts/test needs too: players, a browser, Python tools
+  --bench  what scripts/bench compares with and counts by: nginx with its RTMP module, perf
   --check  only lists what is missing; exit code 1 when that is anything
 END
 }
@@ -55,6 +59,7 @@ for arg in "$@"; do
     --check) check=yes ;;
     --demo) groups+="demo " ;;
     --tests) groups+="demo tests " ;;
+    --bench) groups+="bench " ;;
     -h | --help) usage; exit 0 ;;
     *) echo "install-deps.sh: unknown argument '$arg'" >&2; usage >&2; exit 2 ;;
   esac
@@ -165,6 +170,32 @@ install_pages() {
   digest "$pages/package.json" "$pages/package-lock.json" >"$vendor/.stamp"
 }
 
+# ---- nginx: unpacked, not installed, so that no web server starts now or with the machine --------------------------
+
+nginx=$top/objs/tools/nginx
+nginx_module=usr/lib/nginx/modules/ngx_rtmp_module.so
+
+nginx_missing() {
+  wanted bench && ! { command -v nginx >/dev/null && [ -f "/$nginx_module" ]; } && ! [ -f "$nginx/$nginx_module" ]
+}
+
+install_nginx() {
+  local package work=$top/objs/tools/nginx-packages
+  say "unpacking Debian's nginx and libnginx-mod-rtmp into objs/tools/nginx"
+  command -v apt-get >/dev/null || fail "there is no apt-get here; install nginx with its RTMP module by the means of your system"
+  rm -rf "$work" "$nginx"
+  mkdir -p "$work" "$nginx"
+  fetch_nginx "$work" || {
+    as_root apt-get -qq update || say "apt-get update failed; going on with the lists that are there"
+    fetch_nginx "$work" || fail "apt-get could not download: nginx libnginx-mod-rtmp"
+  }
+  for package in "$work"/*.deb; do dpkg-deb -x "$package" "$nginx"; done
+  rm -rf "$work"
+}
+
+# As the caller: apt's own user may not write here.
+fetch_nginx() { (cd "$1" && apt-get -qq -o APT::Sandbox::User=root download nginx libnginx-mod-rtmp >/dev/null 2>&1); }
+
 # ---- main ----------------------------------------------------------------------------------------------------------
 
 mapfile -t missing < <(missing_packages)
@@ -174,6 +205,7 @@ if [ -n "$check" ]; then
   for package in "${missing[@]}"; do echo "missing: Debian package $package"; count=$((count + 1)); done
   if venv_missing; then echo "missing: Python tools in objs/tools/venv"; count=$((count + 1)); fi
   if pages_missing; then echo "missing: page libraries in objs/www/vendor"; count=$((count + 1)); fi
+  if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
   exit 1
 fi
@@ -181,4 +213,5 @@ fi
 if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
 if venv_missing; then install_venv; fi
 if pages_missing; then install_pages; fi
+if nginx_missing; then install_nginx; fi
 say "everything is there"

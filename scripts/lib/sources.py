@@ -8,6 +8,7 @@ TOP = Path(__file__).resolve().parents[2]
 TRUNK = TOP / "trunk"
 SUFFIXES = {".cc", ".h"}
 FOLDERS = ["src", "test", "fuzz", "bench", "tools"]
+OTHER = TRUNK / "bench" / "floor"  # the reference program: C, and on purpose not a part of ours
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
@@ -16,7 +17,8 @@ def sources(*folders):
     """Every .cc and .h below folders of trunk/ (all of them by default), sorted."""
     found = []
     for folder in folders or FOLDERS:
-        found += [path for path in (TRUNK / folder).rglob("*") if path.suffix in SUFFIXES and path.is_file()]
+        found += [path for path in (TRUNK / folder).rglob("*")
+                  if path.suffix in SUFFIXES and path.is_file() and not path.is_relative_to(OTHER)]
     return sorted(found)
 
 

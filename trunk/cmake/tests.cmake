@@ -43,10 +43,10 @@ foreach(source ${fuzzers})
   target_link_libraries(${target} PRIVATE weir_app)
 endforeach()
 
-# Micro-benchmarks.
+# Micro-benchmarks, by `make micro` only.
 find_package(benchmark QUIET)
 file(GLOB_RECURSE micro CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/micro/*.cc)
-if(benchmark_FOUND AND micro)
-  add_executable(weir-micro-bench ${micro})
-  target_link_libraries(weir-micro-bench PRIVATE weir_app benchmark::benchmark_main)
+if(benchmark_FOUND)
+  add_executable(weir-micro EXCLUDE_FROM_ALL ${micro})
+  target_link_libraries(weir-micro PRIVATE weir_app weir_load_core benchmark::benchmark_main)
 endif()

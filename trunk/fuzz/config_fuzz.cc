@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string_view text = weir::as_text({data, size});
     weir::app::ParseOutcome outcome = weir::app::parse_config(text, "conf/fuzz.conf");
     WEIR_CHECK(outcome.ok() == outcome.errors.empty());
-    WEIR_CHECK(outcome.errors.size() <= weir::app::kMaxDiagnostics);
-    for (const weir::app::Diagnostic& error : outcome.errors) {
+    WEIR_CHECK(outcome.errors.size() <= weir::kMaxDiagnostics);
+    for (const weir::Diagnostic& error : outcome.errors) {
         WEIR_CHECK(!error.to_string().empty());
     }
     if (outcome.ok()) {

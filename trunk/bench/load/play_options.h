@@ -16,6 +16,7 @@ struct PlayOptions {
     std::string publish_url;  // empty: what the target says
     uint32_t clients = 100;
     Millis ramp{0};
+    Millis settle{0};    // between everybody's first frame and the measured window
     GroupOptions group;  // but for streams and connect_timeout, which are those below
     LimitOptions limit;
     uint64_t expected_rate = 0;  // of each stream, when somebody else publishes; 0: not known

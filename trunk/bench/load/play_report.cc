@@ -77,6 +77,7 @@ void add_latency(Report& report, const PlayResult& result) {
     }
     ReportSection& section =
         report.section("latency", "end-to-end delay of frames sent after the join");
+    section.count("timed_players", "measured by players", result.media.timed);
     section.distribution("all_ms", "whole window", result.totals.latency);
     section.distribution("first_quarter_ms", "first quarter", result.totals.latency_first);
     section.distribution("last_quarter_ms", "last quarter", result.totals.latency_last);
@@ -112,7 +113,7 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     }
     for (const PlayerGroup::Client& each : group.clients()) {
         const PlayerCheck& check = each.player->check();
-        if (check.has_media()) {
+        if (check.has_media() && check.timed()) {
             jitter_sum_us += static_cast<double>(check.jitter_us());
             jitter_max_us = std::max(jitter_max_us, check.jitter_us());
             jitter_players++;
@@ -182,8 +183,7 @@ void append_clients(std::string& list, const PlayerGroup& group) {
             "{}\n    {{\"group\": {}, \"client\": {}, \"stream\": {}, \"connect_ms\": {}, "
             "\"first_media_ms\": {}, \"first_key_ms\": {}, ",
             list.empty() ? "" : ",", json_string(options.name), each.number,
-            each.number % options.streams,
-            number(each.connect_us > 0, ms_of_us(each.connect_us)),
+            each.number % options.streams, number(each.connect_us > 0, ms_of_us(each.connect_us)),
             number(check.has_media(), ms_of_ns(check.first_media_after_ns())),
             number(check.has_key(), ms_of_ns(check.first_key_after_ns())));
         list += fmt::format(

@@ -19,6 +19,7 @@ void PlayOptions::add_to(OptionTable& table) {
     table.count("--streams", "streams that the players are spread over, numbers from 0",
                 stream.streams, 1, 100'000);
     table.duration("--ramp", "time over which the players are started", ramp);
+    table.duration("--settle", "time between everybody's first frame and the measurement", settle);
     table.duration("--stay", "a player leaves so long after it has connected; 0: stays",
                    group.stay);
     stream.add_to(table, "--publish", "--publish-file");
@@ -102,6 +103,10 @@ void PlayRun::play() {
     run_->wait_connected();
     run_->phase("waiting for first frames");
     run_->wait_settled(io::Deadline::after(options_.run.connect_timeout));
+    if (options_.settle.count() > 0) {
+        run_->phase("settling");
+        run_->wait_for(options_.settle);
+    }
     run_->phase("measuring");
     run_->measure(options_.run.duration);
 }

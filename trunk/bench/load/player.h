@@ -37,6 +37,16 @@ class Player final : private io::EventHandler {
     // Reads what is there, within a budget.
     void read();
 
+    // It has begun to play and may look at its socket by the clock from now on (read_turns.h).
+    bool may_rest(uint64_t now_ns) const;
+
+    // The reactor forgets its socket, and its delays no longer count in the totals.
+    void rest();
+
+    // Of a resting player: reads what is there. False: it is closed, or the stream is so fast that
+    // it reads at once again.
+    bool read_turn();
+
     void close();
 
     bool connected() const { return stream_ != nullptr; }
@@ -54,6 +64,7 @@ class Player final : private io::EventHandler {
 
   private:
     void on_ready(uint8_t ready) override;
+    bool read_once(size_t& bytes);
     bool flush();
     void fail(const std::string& why);
 
@@ -65,6 +76,7 @@ class Player final : private io::EventHandler {
     uint32_t number_ = 0;
     bool started_ = false;
     bool has_media_ = false;
+    bool restless_ = false;
 };
 
 }  // namespace weir::load

@@ -135,6 +135,9 @@ bool PlayerGroup::connect_one(uint32_t number) {
     Player& player = *players_[number];
     player.attach(std::move(stream).value(),
                   target_.make(number % options_.streams, player.check()));
+    if (!ReadTurns::is_timed(number, players_.size())) {
+        turns_.add(player);
+    }
     return true;
 }
 
@@ -218,6 +221,7 @@ void PlayerGroup::stop() {
     if (Error error = connectors_.join_all(io::Deadline::forever())) {  // interrupted: they end
         complain(error.message());
     }
+    turns_.stop();
     for (io::Coroutine* each : {&resumer_, &leaver_}) {
         each->interrupt();
         each->join();

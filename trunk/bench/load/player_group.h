@@ -17,6 +17,7 @@
 #include "bench/load/core/play_sum.h"
 #include "bench/load/play_target.h"
 #include "bench/load/player.h"
+#include "bench/load/read_turns.h"
 #include "bench/load/run_control.h"
 
 namespace weir::load {
@@ -157,6 +158,7 @@ class PlayerGroup final : private PlayerListener {
     std::deque<Leaving> leaving_;
     std::vector<Player*> unread_;  // stopped reading by budget
     io::Signal unread_signal_;
+    ReadTurns turns_;
     io::Signal leaving_signal_;
     io::TaskGroup connectors_;
     io::Coroutine resumer_;

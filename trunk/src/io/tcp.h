@@ -136,6 +136,12 @@ class TcpStream final : private EventHandler {
     // look at readable(), writable() and hangup() once after setting it: those edges are past.
     void set_handler(EventHandler* handler) { handler_ = handler; }
 
+    // The reactor forgets the socket, for an owner that looks at it by a clock of its own with the
+    // try_ calls; watch() makes it known again, and every edge comes anew. kSystem.
+    void unwatch() { registration_.remove(); }
+
+    Error watch();
+
     // Ends both directions now; waiting coroutines get kClosed. close() also frees the descriptor
     // (idempotent).
     void shutdown();

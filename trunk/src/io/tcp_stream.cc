@@ -119,6 +119,13 @@ Result<std::unique_ptr<TcpStream>> TcpStream::adopt(int fd, const SocketAddress&
     return stream;
 }
 
+Error TcpStream::watch() {
+    if (!closed_ && !registration_.active()) {
+        WEIR_TRY_ASSIGN(registration_, Registration::add(fd_, *this));
+    }
+    return {};
+}
+
 void TcpStream::apply(const StreamOptions& options) {
     if (options.send_buffer_bytes > 0) {
         set_option(fd_, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes);

@@ -29,6 +29,7 @@ void PlaySum::add(const PlayerCheck& check) {
     reordered += check.reordered();
     without_key += its.began_without_key ? 1 : 0;
     republished += its.sessions > 1 ? its.sessions - 1 : 0;
+    timed += check.timed() ? 1U : 0U;
 }
 
 void PlaySum::add(const PlaySum& other) {
@@ -38,6 +39,7 @@ void PlaySum::add(const PlaySum& other) {
     reordered += other.reordered;
     without_key += other.without_key;
     republished += other.republished;
+    timed += other.timed;
 }
 
 }  // namespace weir::load

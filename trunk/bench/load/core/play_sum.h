@@ -14,6 +14,7 @@ struct PlaySum {
     uint64_t reordered = 0;
     uint64_t without_key = 0;  // players that did not begin with a key frame
     uint64_t republished = 0;  // changes of the publishing session
+    uint64_t timed = 0;        // players whose delays count
 
     void add(const PlayerCheck& check);
     void add(const PlaySum& other);

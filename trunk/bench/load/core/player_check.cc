@@ -146,29 +146,37 @@ void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
 }
 
 void PlayerCheck::take_latency(uint64_t send_ns) {
-    uint64_t us = (now_ns_ - send_ns) / 1000;
-    totals_.recent.add(us);
-    uint64_t change = us > last_delay_us_ ? us - last_delay_us_ : last_delay_us_ - us;
+    const uint64_t us = (now_ns_ - send_ns) / 1000;
+    if (timed_) {
+        take_jitter(us);
+        totals_.recent.add(us);
+    }
+    if (totals_.quarter == 0) {
+        return;
+    }
+    if (timed_) {
+        window_.add(us);
+        totals_.latency.add(us);
+    }
+    if (totals_.quarter == kFirstQuarter) {
+        first_quarter_.add(us);
+    } else if (totals_.quarter == kLastQuarter) {
+        last_quarter_.add(us);
+    }
+    if (timed_ && totals_.quarter == kFirstQuarter) {
+        totals_.latency_first.add(us);
+    } else if (timed_ && totals_.quarter == kLastQuarter) {
+        totals_.latency_last.add(us);
+    }
+}
+
+void PlayerCheck::take_jitter(uint64_t us) {
+    const uint64_t change = us > last_delay_us_ ? us - last_delay_us_ : last_delay_us_ - us;
     if (has_delay_) {
         jitter_16th_us_ += static_cast<uint32_t>(change) - (jitter_16th_us_ + 8) / 16;
     }
     has_delay_ = true;
     last_delay_us_ = us;
-    if (totals_.quarter == 0) {
-        return;
-    }
-    window_.sum_us += us;
-    window_.frames++;
-    totals_.latency.add(us);
-    if (totals_.quarter == kFirstQuarter) {
-        totals_.latency_first.add(us);
-        first_quarter_.sum_us += us;
-        first_quarter_.frames++;
-    } else if (totals_.quarter == kLastQuarter) {
-        totals_.latency_last.add(us);
-        last_quarter_.sum_us += us;
-        last_quarter_.frames++;
-    }
 }
 
 void PlayerCheck::finish(uint64_t now_ns) {

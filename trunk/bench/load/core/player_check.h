@@ -56,6 +56,14 @@ class PlayerCheck {
     // The play request is on its way. Nanoseconds of CLOCK_MONOTONIC, here and below.
     void joined(uint64_t now_ns) { joined_ns_ = now_ns; }
 
+    // Whether this player's delays count in the totals: not while it looks at its socket only now
+    // and then. The growth of its own mean delay is measured either way.
+    void set_timed(bool timed) { timed_ = timed; }
+
+    bool timed() const { return timed_; }
+
+    uint64_t joined_ns() const { return joined_ns_; }
+
     // Bytes came from the socket; before they are fed.
     void received(size_t bytes, uint64_t now_ns);
 
@@ -86,9 +94,9 @@ class PlayerCheck {
         return tracks_[0].order.reordered() + tracks_[1].order.reordered();
     }
 
-    bool has_media() const { return first_media_ns_ != 0; }
-
     bool has_key() const { return has_key_; }
+
+    bool has_media() const { return first_media_ns_ != 0; }
 
     // Nanoseconds from the play request; 0 without media, without a whole key frame.
     uint64_t first_media_after_ns() const {
@@ -97,13 +105,14 @@ class PlayerCheck {
 
     uint64_t first_key_after_ns() const { return has_key_ ? first_key_ns_ - joined_ns_ : 0; }
 
-    // Mean delay of the frames of the window, microseconds; 0 without any.
+    // Mean delay of the frames of the window, microseconds; 0 without any, or while not timed.
     uint64_t mean_latency_us() const {
         return window_.frames == 0 ? 0 : window_.sum_us / window_.frames;
     }
 
     // How much the delay varies from frame to frame, microseconds: RFC 3550 section 6.4.1 with the
-    // moment of sending in the stamp for the timestamp, over all frames of the player as they come.
+    // moment of sending in the stamp for the timestamp, over all frames of the player as they come,
+    // while it is timed.
     uint64_t jitter_us() const { return jitter_16th_us_ / 16; }
 
     // Mean latency of the last quarter minus that of the first, microseconds. 0 unless both have
@@ -128,6 +137,11 @@ class PlayerCheck {
     struct Latencies {
         uint64_t sum_us = 0;
         uint64_t frames = 0;
+
+        void add(uint64_t us) {
+            sum_us += us;
+            frames++;
+        }
     };
 
     Track* track_of(const ScannedMessage& message);
@@ -139,6 +153,7 @@ class PlayerCheck {
     void take_frame(Track& track, const FrameResult& frame);
     void take_stamp(Track& track, const Stamp& stamp);
     void take_latency(uint64_t send_ns);
+    void take_jitter(uint64_t us);
     void take_key_state(bool is_key);
 
     RunTotals& totals_;
@@ -146,6 +161,7 @@ class PlayerCheck {
     uint32_t epoch_ = 0;
     bool has_epoch_ = false;
     bool has_key_ = false;
+    bool timed_ = true;
     bool has_delay_ = false;
     uint32_t jitter_16th_us_ = 0;
     uint64_t last_delay_us_ = 0;

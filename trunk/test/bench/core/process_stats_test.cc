@@ -48,5 +48,22 @@ TEST(ProcessStatsTest, AQuickSampleSeesThisProcess) {
     EXPECT_EQ(sample_quickly(1 << 29).error().code(), ErrorCode::kNotFound);
 }
 
+TEST(ProcessStatsTest, ProcessorTimeIsFinerThanAClockTick) {
+    constexpr uint64_t kTickUs = 10'000;
+    auto before = sample_process(getpid());
+    ASSERT_TRUE(before.ok()) << before.error().to_string();
+    uint64_t last_us = before->cpu_us;
+    bool between_ticks = false;
+    for (int i = 0; i < 100'000 && last_us - before->cpu_us < 5 * kTickUs; i++) {
+        auto now = sample_process(getpid());
+        ASSERT_TRUE(now.ok());
+        ASSERT_GE(now->cpu_us, last_us);
+        last_us = now->cpu_us;
+        between_ticks = between_ticks || last_us % kTickUs != 0;
+    }
+    EXPECT_GE(last_us - before->cpu_us, 5 * kTickUs);
+    EXPECT_TRUE(between_ticks);
+}
+
 }  // namespace
 }  // namespace weir::load

@@ -92,6 +92,53 @@ TEST_F(PlayRunTest, AGoodServerPasses) {
     EXPECT_GT(value("bits_per_second_per_player"), 200'000);
 }
 
+// Most players of a large group read by the clock (ReadTurns).
+TEST_F(PlayRunTest, PlayersThatRestReceiveAsMuchAsOthers) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 250;
+    options_.run.duration = Millis(2'500);
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(value("playing"), 250);
+    EXPECT_EQ(value("timed_players"), 125);
+    EXPECT_GT(value("video_frames"), 250 * 65);
+}
+
+TEST_F(PlayRunTest, PlayersThatRestFindLostFrames) {
+    RelayServer server(Fault::kDrop);
+    options_.clients = 250;
+    options_.run.duration = Millis(2'500);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "lost ");
+    EXPECT_GE(value("lost"), 250 * 3);
+    EXPECT_EQ(static_cast<int>(value("lost")) % 250, 0) << "the same for each player";
+}
+
+TEST_F(PlayRunTest, PlayersThatRestSeeTheServerClose) {
+    RelayServer server(Fault::kClosePlayers);
+    options_.clients = 250;
+    options_.run.duration = Millis(3'000);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(value("broken"), 250);
+}
+
+TEST_F(PlayRunTest, PlayersOfAFastStreamReadAtOnce) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 200;
+    options_.stream.shape.bits_per_second = 5'000'000;
+    options_.run.duration = Millis(2'000);
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(value("timed_players"), 200) << "all of them soon after the window began";
+}
+
+TEST_F(PlayRunTest, TheWindowBeginsWhenPlayersHaveSettled) {
+    RelayServer server(Fault::kNone);
+    options_.settle = Millis(1'500);
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_GE(MonoClock::now() - begin, Millis(1'500 + 1'200));
+    EXPECT_LT(value("window_s"), 2.0);
+}
+
 TEST_F(PlayRunTest, LostFramesFail) {
     RelayServer server(Fault::kDrop);
     EXPECT_EQ(play(server), kExitFailed);

@@ -1,0 +1,137 @@
+"""The cases, and which of them the short and the full form run.
+
+A *group* is what is compared: one case, one policy, several servers; its runs follow each other within a round.
+"""
+
+import fnmatch
+from dataclasses import dataclass, replace
+
+from bench.problem import Problem
+
+ALL = ("weir", "floor", "nginx")
+PEERS = ("weir", "floor")
+WEIR = ("weir",)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    title: str
+    kind: str = "play"  # play, silent, stream: see runs.py
+    players: int = 0
+    streams: int = 1
+    bitrate: str = "500k"
+    protocol: str = "rtmp"
+    idle: int = 0           # players of a silent stream, connected besides ("weir+idle" only)
+    ramp_s: float = 0       # 0: by the number of players
+    window_s: float = 0     # 0: that of the whole benchmark
+    rounds: int = 0         # 0: those of the whole benchmark
+    gop: int = 60           # frames, at 30 a second
+
+    def ramp(self):
+        return self.ramp_s or max(1.0, self.players / 2000)
+
+
+CASES = {case.name: case for case in (
+    Case("rtmp-100", "1 stream of 500 kbit/s to 100 players", players=100),
+    Case("rtmp-500", "1 stream of 500 kbit/s to 500 players", players=500),
+    Case("rtmp-1000", "1 stream of 500 kbit/s to 1,000 players", players=1000),
+    Case("rtmp-2500", "1 stream of 500 kbit/s to 2,500 players", players=2500),
+    Case("rtmp-5000", "1 stream of 500 kbit/s to 5,000 players", players=5000),
+    Case("rtmp-10000", "1 stream of 500 kbit/s to 10,000 players", players=10000),
+    Case("rtmp-4m", "1 stream of 4 Mbit/s to 200 players", players=200, bitrate="4M"),
+    Case("publishers", "500 publishers of 500 kbit/s with a player each", players=500, streams=500, ramp_s=2),
+    Case("flv-1000", "HTTP-FLV, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="flv"),
+    Case("join", "200 players that join one after another, 25 a second", players=200, ramp_s=8, window_s=2, rounds=1),
+    Case("beside-idle", "1,000 players, alone and beside 5,000 idle ones", players=1000, idle=5000),
+    Case("silent-5000", "5,000 players of a stream that fell silent", kind="silent", players=5000, rounds=1),
+    Case("stream-500k", "100 streams of 500 kbit/s with a player each, key frame every 2 s", kind="stream",
+         players=100, streams=100, rounds=1),
+    Case("stream-4m", "10 streams of 4 Mbit/s with a player each, key frame every 2 s", kind="stream",
+         players=10, streams=10, bitrate="4M", rounds=1),
+)}
+
+# (case, policy, servers)
+SHORT = [
+    ("rtmp-1000", "0", ALL), ("rtmp-1000", "30", PEERS), ("rtmp-1000", "100", PEERS), ("rtmp-1000", "350", PEERS),
+    ("rtmp-500", "0", ALL), ("rtmp-500", "100", WEIR), ("rtmp-5000", "100", PEERS),
+    ("rtmp-4m", "0", ALL), ("publishers", "0", ALL), ("flv-1000", "0", PEERS),
+    ("rtmp-100", "auto", WEIR), ("rtmp-1000", "auto", WEIR), ("rtmp-5000", "auto", WEIR),
+    ("beside-idle", "100", ("weir", "weir+idle")),
+    ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
+]
+
+FULL = [
+    ("rtmp-100", "0", ALL), ("rtmp-100", "auto", WEIR),
+    ("rtmp-500", "0", ALL), ("rtmp-500", "100", PEERS), ("rtmp-500", "auto", WEIR),
+    ("rtmp-1000", "0", ALL), ("rtmp-1000", "30", PEERS), ("rtmp-1000", "100", PEERS), ("rtmp-1000", "350", PEERS),
+    ("rtmp-1000", "auto", WEIR),
+    ("rtmp-2500", "0", ALL), ("rtmp-2500", "30", PEERS), ("rtmp-2500", "100", PEERS), ("rtmp-2500", "350", PEERS),
+    ("rtmp-2500", "auto", WEIR),
+    ("rtmp-5000", "0", ALL), ("rtmp-5000", "30", PEERS), ("rtmp-5000", "100", PEERS), ("rtmp-5000", "350", PEERS),
+    ("rtmp-5000", "auto", WEIR),
+    ("rtmp-10000", "100", PEERS), ("rtmp-10000", "350", PEERS), ("rtmp-10000", "auto", WEIR),
+    ("rtmp-4m", "0", ALL), ("rtmp-4m", "100", PEERS), ("publishers", "0", ALL), ("publishers", "100", PEERS),
+    ("flv-1000", "0", PEERS), ("flv-1000", "100", PEERS), ("flv-1000", "350", PEERS),
+    ("beside-idle", "100", ("weir", "weir+idle")),
+    ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
+]
+
+
+@dataclass(frozen=True)
+class Group:
+    case: Case
+    policy: str
+    servers: tuple
+
+    @property
+    def name(self):
+        return f"{self.case.name}@{self.policy}"
+
+
+def policy_of(server, policy):
+    """What a server is set to in a group: nginx has no choice, and only Weir decides by itself."""
+    if server == "nginx" or (server == "floor" and policy == "auto"):
+        return "0"
+    return policy
+
+
+def groups(full, patterns=(), servers=(), players=0):
+    """The groups of a form, or those that match: "rtmp-1000", "rtmp-*@100", also such as no form has ("rtmp-100@350").
+
+    `servers`: only these. `players`: so many instead of the case's own (for trying out).
+    """
+    chosen = [Group(CASES[case], policy, who) for case, policy, who in (FULL if full else SHORT)]
+    if patterns:
+        everything = [Group(CASES[case], policy, who) for case, policy, who in FULL]
+        picked = []
+        for pattern in patterns:
+            wanted = [group for group in (chosen if "@" not in pattern else everything)
+                      if fnmatch.fnmatch(group.name if "@" in pattern else group.case.name, pattern)]
+            if not wanted:
+                wanted = [group for group in everything if fnmatch.fnmatch(group.case.name, pattern)]
+            name, _, policy = pattern.partition("@")
+            if not wanted and name in CASES and (policy == "auto" or policy.isdigit()):
+                wanted = [Group(CASES[name], policy, ALL if policy == "0" else PEERS if policy != "auto" else WEIR)]
+            if not wanted:
+                raise Problem(f"no case is called '{pattern}'; there are {', '.join(CASES)}, each also as NAME@POLICY "
+                              f"with a merge window in ms or auto")
+            picked += [group for group in wanted if group not in picked]
+        chosen = picked
+    if servers:
+        kept = [replace(group, servers=tuple(each for each in group.servers if each.split("+")[0] in servers))
+                for group in chosen]
+        chosen = [group for group in kept if group.servers]
+    if players:
+        chosen = [replace(group, case=replace(group.case, players=players, streams=min(group.case.streams, players),
+                                              idle=min(group.case.idle, players))) for group in chosen]
+    return chosen
+
+
+def seconds_of(group, window):
+    """About how long one run of a group takes; corrected by experience while it goes on."""
+    case = group.case
+    if case.kind == "silent":
+        return 4 + 2 * (case.ramp() + window / 2 + 3.5)
+    own = 2.9 + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000
+    return own + (case.idle / 2000 + 4) / 2 if case.idle else own

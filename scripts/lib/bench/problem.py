@@ -1,0 +1,5 @@
+"""What ends a benchmark with a sentence for the user instead of a trace."""
+
+
+class Problem(Exception):
+    pass

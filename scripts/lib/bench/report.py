@@ -1,0 +1,225 @@
+"""The table for the terminal, the page doc/benchmarks.md, and the raw figures."""
+
+import json
+
+from bench import plot
+from bench.cases import CASES
+from bench.targets import judge
+
+PEERS = {"0": ("floor", "nginx")}  # whom Weir is compared with; floor alone for every other policy
+
+
+def policy_text(policy):
+    return {"0": "every message", "auto": "auto"}.get(policy, f"{policy} ms")
+
+
+def number(value, decimals=1):
+    return "" if value is None else f"{value:,.{decimals}f}"
+
+
+def spread_text(found, decimals):
+    if not found:
+        return ""
+    middle = number(found.median, decimals)
+    if found.count == 1:
+        return middle
+    return f"{middle} ({number(found.low, decimals)}-{number(found.high, decimals)})"
+
+
+def total(rows, figure):
+    return sum(row.get(figure) or 0 for row in rows)
+
+
+COLUMNS = ["case", "flush", "server", "CPU %", "CPU s/Gbit", "x peer", "KiB/player", "p50 ms", "p99 ms",
+           "p50 start>end", "behind", "lost", "wrong", "broken", "syscalls/player/s", "client CPU %"]
+
+
+def table_rows(results):
+    """One list of texts for each server of each group that has players of a live stream."""
+    for (case, policy), servers in results.groups().items():
+        for server in servers:
+            rows = results.of(case, policy, server)
+            if not rows or "p50_ms" not in rows[0] or CASES[case].kind != "play":
+                continue
+
+            def get(figure, decimals, who=server):
+                return spread_text(results.spread(case, policy, who, figure), decimals)
+
+            peers = ("weir",) if server == "weir+idle" else PEERS.get(policy, ("floor",))
+            # Players of one stream share its log; with a stream each, it is the streams that cost.
+            memory = results.median(case, policy, server, "kib_per_player") if CASES[case].streams == 1 else None
+            ratio = results.ratio(case, policy, server, peers, "cpu_per_gbit") if server.startswith("weir") else None
+            start, end = (results.median(case, policy, server, f"{which}_p50_ms") for which in ("start", "end"))
+            yield [case, policy_text(policy if server != "nginx" else "0"), server, get("cpu_percent", 1),
+                   get("cpu_per_gbit", 3), spread_text(ratio, 2), number(memory, 2), get("p50_ms", 1),
+                   get("p99_ms", 1),
+                   f"{number(start, 0)}>{number(end, 0)}", number(total(rows, "behind"), 0),
+                   number(total(rows, "lost"), 0), number(total(rows, "wrong"), 0), number(total(rows, "broken"), 0),
+                   number(results.median(case, policy, server, "syscalls_per_player"), 1),
+                   number(results.median(case, policy, server, "client_cpu_percent"), 0)]
+
+
+SILENT_COLUMNS = ["server", "idle process, KiB", "first 5,000, KiB", "after them", "second 5,000", "after them",
+                  "KiB/player", "CPU % of the idle 5,000"]
+
+
+def silent_rows(results):
+    for (case, policy), servers in results.groups().items():
+        for server in servers if CASES[case].kind == "silent" else []:
+            rows = results.of(case, policy, server)
+            if rows:
+                keys = ("idle_process_kib", "round_1_kib", "left_1_kib", "round_2_kib", "left_2_kib")
+                yield [server, *(number(rows[-1][key], 0) for key in keys), number(rows[-1]["kib_per_player"], 2),
+                       number(rows[-1]["idle_cpu_percent"], 2)]
+
+
+JOIN_COLUMNS = ["server", "first key frame p50, ms", "p99", "longest"]
+
+
+def join_rows(results):
+    for server in results.groups().get(("join", "auto"), []):
+        for row in results.of("join", "auto", server)[-1:]:
+            yield [server, *(number(row[f"key_{which}_ms"], 1) for which in ("p50", "p99", "max"))]
+
+
+CURVE_COLUMNS = ["players", "Weir auto: CPU %", "p99 ms", "Weir at once: CPU %", "p99 ms", "floor at once: CPU %",
+                 "p99 ms", "nginx at once: CPU %", "p99 ms", "Weir 100 ms: CPU %", "p99 ms"]
+CURVE = [("auto", "weir"), ("0", "weir"), ("0", "floor"), ("0", "nginx"), ("100", "weir")]
+
+
+CURVE_CASES = [case for name, case in CASES.items() if name.startswith("rtmp-") and case.bitrate == "500k"]
+
+
+def picture_of(results):
+    return plot.curve(results, CURVE_CASES)
+
+
+def curve_rows(results):
+    """CPU and p99 against players: what auto does, beside those who send at once."""
+    for case in CURVE_CASES:
+        name = case.name
+        if results.of(name, "auto", "weir"):
+            texts = [f"{case.players:,}"]
+            for policy, server in CURVE:
+                texts += [number(results.median(name, policy, server, figure), 1) for figure in
+                          ("cpu_percent", "p99_ms")]
+            yield texts
+
+
+TARGET_COLUMNS = ["target", "limit", "measured", ""]
+
+
+def target_rows(results):
+    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results)]
+
+
+def plain(columns, rows):
+    rows = [list(map(str, row)) for row in rows]
+    if not rows:
+        return ""
+    used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    widths = {index: max(len(line[index]) for line in [columns, *rows]) for index in used}
+    return "\n".join("  ".join(line[index].ljust(widths[index]) for index in used).rstrip()
+                     for line in [columns, *rows])
+
+
+def markdown(columns, rows):
+    rows = [list(map(str, row)) for row in rows]
+    if not rows:
+        return "Not measured in this run."
+    used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    lines = [[columns[index] for index in used], ["---"] * len(used)]
+    lines += [[row[index].replace("|", "/") for index in used] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def terminal(results, notes):
+    parts = [("", COLUMNS, table_rows(results)), ("A silent stream", SILENT_COLUMNS, silent_rows(results)),
+             ("Joining", JOIN_COLUMNS, join_rows(results)),
+             ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
+             ("Targets", TARGET_COLUMNS, target_rows(results))]
+    texts = [f"{title}\n{text}".strip() for title, columns, rows in parts if (text := plain(columns, rows))]
+    texts += [f"note: {note}" for note in notes]
+    texts += [f"failed: {row['case']}@{row['policy']} {row['server']}, round {row['round']}: {row['problem']}"
+              for row in results.problems()]
+    return "\n\n".join(texts)
+
+
+def to_json(results, about):
+    return json.dumps({**about, "runs": results.rows}, indent=1) + "\n"
+
+
+def page(results, about, notes, picture):
+    """doc/benchmarks.md; `picture`: where it finds the plot of the curve, empty when there is none."""
+    machine, versions = about["machine"], about["versions"]
+    cases = {case for case, _ in results.groups()}
+    listed = "\n".join(f"- `{name}`: {case.title}" for name, case in CASES.items() if name in cases)
+    problems = "\n".join(f"- {row['case']}, {policy_text(row['policy'])}, {row['server']}, round {row['round']}: "
+                         f"{row['problem'].splitlines()[0]}" for row in results.problems())
+    return f"""# Benchmarks
+
+Written by `make {about['form']}` on {machine['date']}; every figure below is of that one run, which took \
+{about['minutes']:.0f} minutes.
+
+| | |
+|---|---|
+| machine | {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['kernel']} |
+| Weir | {versions.get('weir', '')} |
+| nginx | {versions.get('nginx', 'left out')} |
+| floor | {versions.get('floor', 'left out')} |
+
+## Method
+
+Three servers, one after the other, each as a fresh process pinned to core {machine['server_core']}; the load, \
+`objs/weir-bench`, runs on core {machine['client_core']} and is publisher and players in one. Each case is measured \
+{about['rounds']} times; within a round the servers of a case follow each other directly, and their order changes from \
+round to round. A table cell is the median of the rounds with the lowest and highest value behind it. Only ratios count, \
+between servers of the same round: absolute figures of one machine differ by up to a factor of two from hour to hour.
+
+The window of a run is {about['window_s']:.0f} s, after all players have had their first frame. The stream is synthetic \
+H.264 and AAC, 30 frames and 54 audio packets a second, a key frame every 2 s; every byte of every frame is compared, \
+and each frame carries the time of its making ([load-client.md](load-client.md)).
+
+- *floor* (`trunk/bench/floor/`) is the least that a fan-out can do: it parses nothing but the handshake and the commands, \
+and sends the same bytes to everybody, one write per player and flush.
+- *nginx* is Debian's nginx with `libnginx-mod-rtmp`, one process, `chunk_size 4096`; it sends every message at once and \
+has no HTTP-FLV.
+- *flush*: how long a server merges messages into one write for a player (`mw_latency`, floor's `-w`). With `auto`, the \
+default, Weir decides by the load of its core.
+- *x peer*: CPU per delivered Gbit by floor's at the same flush policy; with every message, by the lower of floor's and \
+nginx's. (For `weir+idle`: by Weir's without the idle players.)
+- *behind*: players whose mean delay grew by more than 250 ms from the first to the last quarter of the window, in all \
+rounds; *wrong*: frames duplicated, out of order, corrupted or with a time that went back; *broken*: players lost.
+- *KiB/player*: growth of the server's private memory from before the players to the end, by the players.
+
+Again: `make bench` (the cases that decide), `make bench-full` (all), `make bench CASES='rtmp-1000@100 rtmp-500' ROUNDS=1`.
+
+## Targets
+
+{markdown(TARGET_COLUMNS, target_rows(results))}
+
+## Cases
+
+{listed}
+
+{markdown(COLUMNS, table_rows(results))}
+
+## mw_latency auto against the number of players
+
+{f"![CPU and p99 delay against players]({picture})" if picture else ""}
+
+{markdown(CURVE_COLUMNS, curve_rows(results))}
+
+## 5,000 players of a silent stream
+
+The publisher stays connected and sends nothing. The players connect, leave, and connect a second time.
+
+{markdown(SILENT_COLUMNS, silent_rows(results))}
+
+## Joining
+
+200 players, 25 a second, at any place of a GOP of 2 s: time from the play request to the first key frame.
+
+{markdown(JOIN_COLUMNS, join_rows(results))}
+""" + ("\n## Notes\n\n" + "\n".join(f"- {note}" for note in notes) + "\n" if notes else "") + (
+        f"\n## Runs that failed\n\n{problems}\n" if problems else "")

@@ -1,0 +1,141 @@
+"""The servers side by side: how each is configured for a policy, started and ended.
+
+A policy is the merge window of writes in milliseconds as text, "0" for every message, or "auto" (Weir only).
+"""
+
+import socket
+from pathlib import Path
+
+from bench.machine import first_line, package_version
+from bench.problem import Problem
+from bench.processes import wait_until
+
+START_SECONDS = 10
+MAX_PLAYERS = 12000
+NGINX_MODULE = "usr/lib/nginx/modules/ngx_rtmp_module.so"
+
+
+class Server:
+    """One process. start() returns when it accepts connections."""
+
+    name = ""
+
+    def __init__(self, tools, folder, ports, policy, flv=False):
+        self.tools, self.folder, self.policy, self.flv = tools, Path(folder), policy, flv
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.rtmp_port, self.http_port = ports.take(), ports.take()
+        self.log = self.folder / f"{self.name}.log"
+        self.process = None
+
+    def command(self):
+        raise NotImplementedError
+
+    def start(self, processes, core):
+        self.process = processes.start(self.command(), core, self.log, self.folder)
+        wait_until(self.accepts, START_SECONDS, f"{self.name} starts", self.process, self.log)
+        return self
+
+    def accepts(self):
+        try:
+            for port in [self.rtmp_port] + ([self.http_port] if self.flv else []):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def rtmp_url(self, stream):
+        return f"rtmp://127.0.0.1:{self.rtmp_port}/live/{stream}"
+
+    def flv_url(self, stream):
+        return f"http://127.0.0.1:{self.http_port}/live/{stream}.flv"
+
+
+class Weir(Server):
+    name = "weir"
+
+    def command(self):
+        config = self.folder / "weir.conf"
+        window = self.policy if self.policy == "auto" else f"{self.policy}ms"
+        config.write_text(
+            f"listen 127.0.0.1:{self.rtmp_port};\n"
+            f"max_connections {MAX_PLAYERS};\n"
+            f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{self.folder}"; }}\n'
+            f"http_api {{ enabled off; }}\n"
+            f"vhost __defaultVhost__ {{\n"
+            f"    play {{ mw_latency {window}; }}\n"
+            f"    publish {{ normal_timeout 10m; }}\n"  # for the cases with a silent publisher
+            f"}}\n")
+        return [self.tools.weir, "-c", config]
+
+
+class Nginx(Server):
+    """nginx-rtmp: one process, every message is written at once, no HTTP-FLV."""
+
+    name = "nginx"
+
+    def command(self):
+        config = self.folder / "nginx.conf"
+        config.write_text(
+            f"load_module {self.tools.nginx_module};\n"
+            f"daemon off;\nmaster_process off;\nworker_processes 1;\n"
+            f"worker_rlimit_nofile {MAX_PLAYERS + 256};\n"
+            f"pid {self.folder}/nginx.pid;\nerror_log {self.log} warn;\n"
+            f"events {{ worker_connections {MAX_PLAYERS + 128}; }}\n"
+            f"rtmp {{\n    access_log off;\n"
+            f"    server {{\n        listen 127.0.0.1:{self.rtmp_port};\n        chunk_size 4096;\n"
+            f"        application live {{ live on; }}\n    }}\n}}\n")
+        # -p and -e: not a file of the system's nginx is read or written.
+        return [self.tools.nginx, "-p", self.folder, "-e", self.log, "-c", config]
+
+
+class Floor(Server):
+    """The reference program of trunk/bench/floor."""
+
+    name = "floor"
+
+    fault = None  # that it commits on every 20th video message, to see it found
+
+    def command(self):
+        return [self.tools.floor, "-p", self.rtmp_port, "-w", self.policy, *(["-H", self.http_port] if self.flv else []),
+                *(["-F", self.fault, "-E", "20"] if self.fault else [])]
+
+
+KINDS = {kind.name: kind for kind in (Weir, Nginx, Floor)}
+
+
+class Tools:
+    """Where the programs are."""
+
+    def __init__(self, top, weir=None, client=None, floor=None):
+        self.weir = Path(weir or top / "objs/weir").resolve()
+        self.client = Path(client or top / "objs/weir-bench").resolve()
+        self.floor = Path(floor or top / "objs/bench/floor").resolve()
+        # Debian's as it is installed, or else as scripts/install-deps.sh --bench unpacks it.
+        self.nginx, self.nginx_module = next(
+            ((root / "usr/sbin/nginx", root / NGINX_MODULE) for root in (Path("/"), top / "objs/tools/nginx")
+             if (root / "usr/sbin/nginx").exists() and (root / NGINX_MODULE).exists()), (None, None))
+
+    def missing(self, servers):
+        """Raises a Problem for the first program that is needed and not there."""
+        for what, path in (("weir", self.weir), ("weir-bench", self.client), ("floor", self.floor)):
+            if (what in servers or what == "weir-bench") and not path.exists():
+                raise Problem(f"{what} is not built ({path.name} is looked for in {path.parent.name}/); `make bench` "
+                              f"builds it")
+        if "nginx" in servers:
+            if self.nginx is None or not first_line([self.nginx, "-v"]):
+                raise Problem("nginx with its RTMP module is not there; scripts/install-deps.sh --bench installs it, "
+                              "or leave it out with SERVERS=weir,floor")
+
+    def versions(self, servers):
+        found = {"weir": first_line([self.weir, "-v"])}
+        if "nginx" in servers:
+            module = package_version("libnginx-mod-rtmp")
+            found["nginx"] = first_line([self.nginx, "-v"]).split(":")[-1].strip() + (
+                f" with libnginx-mod-rtmp {module}" if module else " with nginx-rtmp")
+        if "floor" in servers:
+            found["floor"] = f"trunk/bench/floor, {first_line(['cc', '--version'])}, -O2"
+        return found

@@ -1,0 +1,184 @@
+"""What the server must reach, and whether it does: each target with the figure measured."""
+
+from typing import NamedTuple, Optional
+
+from bench.figures import spread
+
+MERGED_LIMIT = 1.15        # x floor, CPU per delivered Gbit, at the same merge window
+EVERY_MESSAGE_LIMIT = 1.05  # x the lower of floor and nginx
+LARGE_LIMIT = 1.15         # x floor with 10,000 players; also its p99
+PER_PLAYER_LIMIT = 1.10    # CPU per player with 5,000 against 500 players
+BESIDE_IDLE_LIMIT = 1.05   # "nothing measurable", unless the spread of the rounds is larger
+MEMORY_LIMIT_KIB = 2.0     # per player
+AGAIN_LIMIT = 1.05         # memory of the second 5,000 by that of the first
+STREAM_FACTOR, STREAM_EXTRA_KIB = 2.5, 64
+KEY_LIMIT_MS = 50
+P99_LIMIT_MS = 20
+FULL_CORE_PERCENT = 95     # a server that needs this much of its core is overloaded
+
+
+class Target(NamedTuple):
+    what: str
+    limit: str
+    found: str
+    met: Optional[bool]  # None: no verdict, everybody was overloaded
+
+    @property
+    def verdict(self):
+        return {True: "met", False: "NOT MET", None: "-"}[self.met]
+
+
+def ratio_text(found):
+    return f"{found.median:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def judge(results):
+    """All targets, in the order of the report."""
+    found = []
+    for case, policy in results.groups():
+        if policy in ("30", "100", "350") and case != "beside-idle":
+            limit = LARGE_LIMIT if case == "rtmp-10000" else MERGED_LIMIT
+            found += cpu_target(results, case, policy, ("floor",), limit, f"{policy} ms", "floor")
+    for case, policy in results.groups():
+        if policy == "0":
+            found += cpu_target(results, case, policy, ("floor", "nginx"), EVERY_MESSAGE_LIMIT, "every message",
+                                "the lower of floor and nginx")
+    for check in (large_p99, whole, on_time, player_memory, silent_memory, again, stream_memory, first_key, low_latency,
+                  per_player, beside_idle):
+        found += check(results)
+    return found
+
+
+def cpu_target(results, case, policy, peers, limit, shown, against):
+    ratio = results.ratio(case, policy, "weir", peers, "cpu_per_gbit")
+    if not ratio:
+        return []
+    what = f"CPU per delivered Gbit, {case}, {shown}, by {against}"
+    busy = [results.median(case, policy, who, "cpu_percent") for who in ("weir", *peers)]
+    if min(value for value in busy if value is not None) >= FULL_CORE_PERCENT:
+        return [Target(what, f"<= {limit}", ratio_text(ratio) + "; all of them overloaded", None)]
+    return [Target(what, f"<= {limit}", ratio_text(ratio), ratio.median <= limit)]
+
+
+def large_p99(results):
+    found = []
+    for policy in ("100", "350"):
+        ratio = results.ratio("rtmp-10000", policy, "weir", ("floor",), "p99_ms")
+        if ratio:
+            found.append(Target(f"p99 delay, 10,000 players, {policy} ms, by floor", f"<= {LARGE_LIMIT}",
+                                ratio_text(ratio), ratio.median <= LARGE_LIMIT))
+    return found
+
+
+def of_weir(results):
+    return [row for row in results.rows if row["server"].startswith("weir") and "problem" not in row and "lost" in row]
+
+
+def whole(results):
+    rows = of_weir(results)
+    if not rows:
+        return []
+    lost, wrong = sum(row["lost"] for row in rows), sum(row["wrong"] for row in rows)
+    broken = sum(row["broken"] for row in rows)
+    return [Target("Frames lost; duplicated, reordered or corrupted; players lost", "0; 0; 0",
+                   f"{lost}; {wrong}; {broken} in {len(rows)} runs", lost + wrong + broken == 0)]
+
+
+def on_time(results):
+    """Where the floor program keeps up, so must Weir; what no one can send is no target."""
+    rows = [row for row in of_weir(results) if not overloaded_floor(results, row)]
+    if not rows:
+        return []
+    behind = sorted({f"{row['case']}@{row['policy']}" for row in rows if row["behind"]})
+    return [Target("Players falling behind (delay at the end against the start)", "0",
+                   f"in {len(behind)} cases: {', '.join(behind)}" if behind else f"none in {len(rows)} runs",
+                   not behind)]
+
+
+def overloaded_floor(results, row):
+    busy = results.median(row["case"], row["policy"], "floor", "cpu_percent")
+    return busy is not None and busy >= FULL_CORE_PERCENT
+
+
+def player_memory(results):
+    found = []
+    for case, policy in results.groups():
+        if case in ("rtmp-1000", "rtmp-5000", "rtmp-10000") and policy in ("100", "350"):
+            memory = results.spread(case, policy, "weir", "kib_per_player")
+            if memory:
+                found.append(Target(f"User memory per player, {case}, {policy} ms", f"< {MEMORY_LIMIT_KIB:.0f} KiB",
+                                    f"{memory.median:.2f} KiB", memory.median < MEMORY_LIMIT_KIB))
+    return found
+
+
+def silent_memory(results):
+    memory = results.median("silent-5000", "auto", "weir", "kib_per_player")
+    busy = results.median("silent-5000", "auto", "weir", "idle_cpu_percent")
+    if memory is None:
+        return []
+    return [Target("User memory per player of a silent stream, 5,000 players", f"< {MEMORY_LIMIT_KIB:.0f} KiB",
+                   f"{memory:.2f} KiB, {busy:.1f} % of a core", memory < MEMORY_LIMIT_KIB)]
+
+
+def again(results):
+    first = results.median("silent-5000", "auto", "weir", "round_1_kib")
+    second = results.median("silent-5000", "auto", "weir", "round_2_kib")
+    if not first:
+        return []
+    return [Target("Memory with a second 5,000 players by that with the first", f"<= {AGAIN_LIMIT}",
+                   f"{second / first:.2f} ({first / 1024:.1f} MiB, then {second / 1024:.1f})",
+                   second <= AGAIN_LIMIT * first)]
+
+
+def stream_memory(results):
+    found = []
+    for case in ("stream-500k", "stream-4m"):
+        cost = results.median(case, "auto", "weir", "kib_per_stream")
+        if cost is not None:
+            gop = results.median(case, "auto", "weir", "gop_kib")
+            limit = STREAM_FACTOR * gop + STREAM_EXTRA_KIB
+            found.append(Target(f"Memory of a stream, {case}: GOP of {gop:.0f} KiB",
+                                f"<= {STREAM_FACTOR} x GOP + {STREAM_EXTRA_KIB} = {limit:.0f} KiB",
+                                f"{cost:.0f} KiB, {cost / gop:.2f} x GOP", cost <= limit))
+    return found
+
+
+def first_key(results):
+    worst = results.spread("join", "auto", "weir", "key_max_ms")
+    if not worst:
+        return []
+    usual = results.median("join", "auto", "weir", "key_p50_ms")
+    return [Target("First key frame after the play request, at any place of the GOP", f"< {KEY_LIMIT_MS} ms",
+                   f"median {usual:.1f} ms, longest of 200 {worst.high:.1f} ms", worst.high < KEY_LIMIT_MS)]
+
+
+def low_latency(results):
+    delay = results.spread("rtmp-500", "0", "weir", "p99_ms")
+    if not delay:
+        return []
+    return [Target("p99 delay with mw_latency 0, 500 players", f"< {P99_LIMIT_MS} ms",
+                   f"{delay.median:.1f} ms ({delay.low:.1f} to {delay.high:.1f})", delay.median < P99_LIMIT_MS)]
+
+
+def per_player(results):
+    ratios = []
+    small = {row["round"]: row["cpu_percent"] / 500 for row in results.of("rtmp-500", "100", "weir")}
+    for row in results.of("rtmp-5000", "100", "weir"):
+        if small.get(row["round"]):
+            ratios.append(row["cpu_percent"] / 5000 / small[row["round"]])
+    ratio = spread(ratios)
+    if not ratio:
+        return []
+    return [Target("CPU per player at 100 ms, 5,000 players by 500", f"<= {PER_PLAYER_LIMIT}", ratio_text(ratio),
+                   ratio.median <= PER_PLAYER_LIMIT)]
+
+
+def beside_idle(results):
+    ratio = results.ratio("beside-idle", "100", "weir+idle", ("weir",), "cpu_percent")
+    alone = results.spread("beside-idle", "100", "weir", "cpu_percent")
+    if not ratio or not alone:
+        return []
+    limit = max(BESIDE_IDLE_LIMIT, alone.high / alone.median)
+    return [Target("CPU of 1,000 players beside 5,000 idle ones by that without",
+                   f"<= {limit:.2f} ({BESIDE_IDLE_LIMIT}, or the spread of the rounds)",
+                   ratio_text(ratio), ratio.median <= limit)]

@@ -1,0 +1,223 @@
+"""The benchmark harness (scripts/bench): a tiny run of it, its ends, and its arithmetic. And the load client against the
+floor program, which commits each fault on request: none may go unseen."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from weir import BINARY, TOP, accepts, free_port, wait_until
+
+sys.path.insert(0, str(TOP / "scripts" / "lib"))
+from bench.cases import CASES, FULL, SHORT, Group, groups, policy_of, seconds_of  # noqa: E402
+from bench.figures import Results  # noqa: E402
+from bench.main import plan_of  # noqa: E402
+from bench.problem import Problem  # noqa: E402
+from bench.targets import judge  # noqa: E402
+from bench import report  # noqa: E402
+
+CLIENT = BINARY.parent / "weir-bench"
+BENCH = TOP / "scripts" / "bench"
+
+
+@pytest.fixture(scope="module")
+def floor():
+    done = subprocess.run(["make", "--no-print-directory", "objs/bench/floor"], cwd=TOP, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return TOP / "objs" / "bench" / "floor"
+
+
+def bench(folder, floor, *options):
+    return [BENCH, "--weir", BINARY, "--client", CLIENT, "--floor", floor, "--out", folder, *map(str, options)]
+
+
+def processes_of(folder):
+    """Running programs whose command line names something in the folder."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as text:
+                    command = text.read().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if str(folder) in command:
+                found.append(f"{entry}: {command}")
+    return found
+
+
+# ---- the harness -----------------------------------------------------------------------------------------------------
+
+
+def test_a_tiny_benchmark_compares_weir_with_the_floor(folder, floor):
+    done = subprocess.run(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,floor", "--players", 10,
+                                "--rounds", 1, "--window", 2), text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    raw = json.loads(next(folder.glob("bench-*.json")).read_text())
+    runs = {run["server"]: run for run in raw["runs"]}
+    assert set(runs) == {"weir", "floor"}
+    for run in runs.values():
+        assert (run["connected"], run["lost"], run["wrong"], run["broken"]) == (10, 0, 0, 0)
+        assert 10 < run["p50_ms"] < 250  # writes were merged for 100 ms
+        assert run["bits_per_second"] > 10 * 400_000
+    assert "rtmp-100" in done.stdout and "Frames lost" in done.stdout
+
+    page = (folder / "benchmarks.md").read_text()
+    assert "| rtmp-100 | 100 ms | weir |" in page and "| rtmp-100 | 100 ms | floor |" in page
+    assert str(TOP) not in page and socket.gethostname() not in page
+    assert not processes_of(folder)
+
+
+def test_ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind(folder, floor):
+    started = subprocess.Popen(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,floor", "--players", 5,
+                                     "--rounds", 2, "--window", 2), text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    try:
+        wait_until((folder / "run" / "floor.log").exists, 60, "the second run starts")
+        started.send_signal(signal.SIGINT)
+        out, _ = started.communicate(timeout=20)
+    finally:
+        started.kill()
+    assert started.returncode == 130, out
+    assert "interrupted after 1 of 4 runs" in out and "rtmp-100" in out
+    wait_until(lambda: not processes_of(folder), 5, "every program has ended")
+
+
+def test_it_refuses_a_single_core(folder, floor):
+    core = min(os.sched_getaffinity(0))
+    done = subprocess.run(["taskset", "-c", str(core), *bench(folder, floor, "--cases", "rtmp-100@100")], text=True,
+                          capture_output=True, timeout=30)
+    assert done.returncode == 2
+    assert "a core of its own" in done.stderr
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--cases", "rtmp-101"], "no case is called 'rtmp-101'"),
+    (["--cases", "rtmp-100@sometimes"], "no case is called"),
+    (["--servers", "apache"], "'apache' is none of"),
+    (["--weir", "/nowhere/weir"], "weir is not built"),
+    (["--cores", "0,0"], "two different ones"),
+    (["--ports", "7"], "expected FIRST-LAST"),
+    (["--rounds", "0"], "at least 1"),
+])
+def test_what_cannot_be_run_is_said(folder, floor, options, said):
+    done = subprocess.run(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir", *options), text=True,
+                          capture_output=True, timeout=30)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ---- the load client against faults ----------------------------------------------------------------------------------
+
+FAULTS = {"drop": "lost", "corrupt": "corrupted", "dup": "duplicated", "swap": "reordered", "tsback": "time_steps_back"}
+
+
+def play_floor(folder, floor, *options):
+    """(exit code, figures of the media) of five players of a floor program with these options."""
+    port = free_port()
+    with open(folder / "floor.log", "wb") as log:
+        server = subprocess.Popen([floor, "-p", str(port), *options], stdout=log, stderr=log)
+    try:
+        wait_until(lambda: accepts(port), 5, "floor listens")
+        done = subprocess.run([CLIENT, "rtmp-play", "--url", f"rtmp://127.0.0.1:{port}/live/x", "--clients", "5",
+                               "--publish", "500k", "--duration", "2s", "--json", folder / "report.json", "--quiet"],
+                              text=True, capture_output=True, timeout=60)
+        return done.returncode, json.loads((folder / "report.json").read_text())["media"]
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_load_client_finds_a_fault(folder, floor, fault):
+    code, media = play_floor(folder, floor, "-F", fault, "-E", "20")
+    assert code == 1
+    assert media[FAULTS[fault]] > 0, media
+
+
+def test_the_load_client_finds_nothing_where_nothing_is(folder, floor):
+    code, media = play_floor(folder, floor)
+    assert code == 0
+    assert {media[name] for name in FAULTS.values()} == {0}
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def row(case, policy, server, number, **figures):
+    good = {"lost": 0, "wrong": 0, "broken": 0, "behind": 0, "cpu_percent": 10.0, "cpu_per_gbit": 1.0, "p50_ms": 1.0,
+            "p99_ms": 2.0, "start_p50_ms": 1.0, "end_p50_ms": 1.0, "kib_per_player": 1.0, "client_cpu_percent": 5.0}
+    return {"case": case, "policy": policy, "server": server, "round": number, **good, **figures}
+
+
+def test_a_ratio_is_taken_within_a_round():
+    costs = {"weir": (1.1, 2.2, 4.4), "floor": (1.0, 2.0, 4.0)}  # the machine grows slower
+    results = Results([row("rtmp-1000", "100", server, number, cpu_per_gbit=cost)
+                       for server, each in costs.items() for number, cost in enumerate(each, 1)])
+    ratio = results.ratio("rtmp-1000", "100", "weir", ("floor",), "cpu_per_gbit")
+    assert ratio.median == pytest.approx(1.1) and ratio.low == pytest.approx(1.1) and ratio.high == pytest.approx(1.1)
+
+
+def test_with_every_message_the_lower_peer_of_the_round_counts():
+    results = Results([row("rtmp-1000", "0", "weir", 1), row("rtmp-1000", "0", "floor", 1, cpu_per_gbit=2.0),
+                       row("rtmp-1000", "0", "nginx", 1, cpu_per_gbit=0.8)])
+    found = next(each for each in judge(results) if "every message" in each.what)
+    assert found.met is False and found.found.startswith("1.25")
+
+
+def verdict(rows, what):
+    return next(each for each in judge(Results(rows)) if what in each.what).met
+
+
+def test_a_lost_frame_in_any_run_fails_the_target():
+    rows = [row("rtmp-100", "auto", "weir", number) for number in (1, 2, 3)]
+    assert verdict(rows, "Frames lost") is True
+    assert verdict([*rows[:2], {**rows[2], "lost": 1}], "Frames lost") is False
+
+
+def test_whoever_falls_behind_is_named_unless_the_floor_is_overloaded_too():
+    late = row("rtmp-5000", "0", "weir", 1, behind=7)
+    assert verdict([late, row("rtmp-5000", "0", "floor", 1)], "falling behind") is False
+    assert verdict([late, row("rtmp-5000", "0", "floor", 1, cpu_percent=99.0), row("rtmp-100", "0", "weir", 1)],
+                   "falling behind") is True
+
+
+def test_a_failed_run_counts_in_no_median():
+    results = Results([row("rtmp-100", "0", "weir", 1, cpu_per_gbit=3.0),
+                       {"case": "rtmp-100", "policy": "0", "server": "weir", "round": 2, "problem": "died"}])
+    assert results.spread("rtmp-100", "0", "weir", "cpu_per_gbit").count == 1
+    assert "failed: rtmp-100@0 weir, round 2: died" in report.terminal(results, [])
+
+
+def test_the_order_of_servers_turns_with_the_round():
+    group = Group(CASES["rtmp-1000"], "0", ("weir", "floor", "nginx"))
+    first = [[server for number, _, server in plan_of([group], 3) if number == each][0] for each in (1, 2, 3)]
+    assert first == ["weir", "floor", "nginx"]
+
+
+def test_cases_are_picked_by_name_pattern_and_policy():
+    assert [group.name for group in groups(False, ["rtmp-1000@100"])] == ["rtmp-1000@100"]
+    assert {group.case.name for group in groups(True, ["stream-*"])} == {"stream-500k", "stream-4m"}
+    assert groups(False, ["rtmp-100@350"])[0].servers == ("weir", "floor")
+    with pytest.raises(Problem):
+        groups(False, ["nothing-*"])
+
+
+def test_a_server_without_a_choice_sends_every_message():
+    assert policy_of("nginx", "100") == "0"
+    assert policy_of("floor", "auto") == "0"
+    assert policy_of("weir", "auto") == "auto"
+
+
+def test_the_forms_stay_within_their_time():
+    def minutes(full):
+        return sum(seconds_of(group, 8) for _, group, _ in plan_of(groups(full), 3)) / 60
+    assert minutes(full=False) < 25
+    assert minutes(full=True) < 62
+    assert all(case in CASES for case, _, _ in SHORT + FULL)
