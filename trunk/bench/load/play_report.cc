@@ -9,15 +9,6 @@ namespace {
 
 constexpr size_t kFailuresShown = 5;
 
-void merge(RunTotals& sum, const RunTotals& other) {
-    sum.connect.merge(other.connect);
-    sum.first_byte.merge(other.first_byte);
-    sum.first_key.merge(other.first_key);
-    sum.latency.merge(other.latency);
-    sum.latency_first.merge(other.latency_first);
-    sum.latency_last.merge(other.latency_last);
-}
-
 void add_clients(Report& report, const PlayResult& result) {
     const GroupCounts& clients = result.clients;
     ReportSection& section = report.section("clients", "clients");
@@ -50,8 +41,10 @@ void add_media(Report& report, const PlayResult& result) {
         section.rate("expected_bits_per_second", "rate expected", result.expected_bps);
         section.number("rate_ratio", "of it received", rate / result.expected_bps, "", 3);
     }
-    section.rate("bits_per_second_per_player", "rate per player",
-                 players > 0 ? rate / static_cast<double>(players) : 0);
+    if (result.clients.left == 0) {  // of changing players it says nothing
+        section.rate("bits_per_second_per_player", "rate per player",
+                     players > 0 ? rate / static_cast<double>(players) : 0);
+    }
     section.count("bytes", "bytes, from the first", sum.counts.bytes);
     section.count("video_frames", "video frames", sum.counts.video_frames);
     section.count("audio_frames", "audio frames", sum.counts.audio_frames);
@@ -103,6 +96,15 @@ double ms_of_us(uint64_t us) {
 }
 
 }  // namespace
+
+void merge(RunTotals& sum, const RunTotals& other) {
+    sum.connect.merge(other.connect);
+    sum.first_byte.merge(other.first_byte);
+    sum.first_key.merge(other.first_key);
+    sum.latency.merge(other.latency);
+    sum.latency_first.merge(other.latency_first);
+    sum.latency_last.merge(other.latency_last);
+}
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     clients.add(group.counts());

@@ -32,6 +32,9 @@ struct PlayResult {
     double jitter_mean_us() const;
 };
 
+// Adds up the distributions.
+void merge(RunTotals& sum, const RunTotals& other);
+
 // Sections "clients", "media" and "latency".
 void add_rows(Report& report, const PlayResult& result);
 
