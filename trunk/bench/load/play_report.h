@@ -41,4 +41,7 @@ void add_rows(Report& report, const PlayResult& result);
 // The conditions that hold unless the user drops them.
 void add_default_conditions(Report& report, const PlayResult& result);
 
+// A JSON object for each player of the group, on a line of its own, behind what `list` has.
+void append_clients(std::string& list, const PlayerGroup& group);
+
 }  // namespace weir::load

@@ -28,6 +28,7 @@ class Browser:
         self.process = self.page = None
         self.id = 0
         self.console = []  # what the page said
+        self.events = []  # of the domains that a test enabled
 
     def __enter__(self):
         self.profile.mkdir(parents=True)
@@ -72,6 +73,8 @@ class Browser:
                                              for part in message["params"]["args"]))
             elif message.get("method") == "Runtime.exceptionThrown":
                 self.console.append("exception: " + json.dumps(message["params"]["exceptionDetails"])[:600])
+            elif "method" in message:
+                self.events.append(message)
             if message.get("id") == self.id:
                 assert "error" not in message, f"{method}: {message['error']}"
                 return message["result"]
