@@ -14,7 +14,7 @@ struct LimitOptions {
     std::string step = "10%";  // players more in each step: a number, or a share of those there are
     Millis hold{5'000};        // how long each step is measured
     Millis settle{1'000};      // after its last player has media, before it is measured
-    uint32_t max_clients = 20'000;
+    uint32_t max_clients = 10'000;
 
     void add_to(OptionTable& table);
 

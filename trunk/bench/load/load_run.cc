@@ -8,6 +8,7 @@ namespace weir::load {
 namespace {
 
 constexpr Millis kTick{200};
+constexpr Millis kPoll{20};
 constexpr uint64_t kSampleEveryNs = 1'000'000'000;
 constexpr int kQuarters = 4;
 
@@ -60,7 +61,11 @@ Result<std::unique_ptr<LoadRun>> LoadRun::create(const RunOptions& options,
 Error LoadRun::add_publishers(std::unique_ptr<PublisherGroup> group, Millis ramp) {
     PublisherGroup& added = *publishers_.emplace_back(std::move(group));
     WEIR_TRY(added.start(ramp, options_.connect_timeout));
-    return added.wait_started(io::Deadline::after(ramp + options_.connect_timeout));
+    io::Deadline deadline = io::Deadline::after(ramp + options_.connect_timeout);
+    while (running() && !deadline.passed() && added.started() + added.failed() < added.size()) {
+        wait_for(kPoll);
+    }
+    return running() ? added.wait_started(deadline) : Error();
 }
 
 PlayerGroup& LoadRun::add_players(GroupOptions options, PlayTarget target) {
@@ -114,7 +119,7 @@ bool LoadRun::wait_connected() {
                            [](const auto& each) { return each->growing(); });
     };
     while (running() && growing()) {
-        wait_for(Millis(20));
+        wait_for(kPoll);
     }
     return running();
 }
@@ -128,7 +133,7 @@ bool LoadRun::wait_settled(io::Deadline deadline) {
         if (settled()) {
             return true;
         }
-        wait_for(Millis(20));
+        wait_for(kPoll);
     }
     return settled();
 }
@@ -348,47 +353,19 @@ void LoadRun::make_report() {
     for (auto& each : publishers_) {
         each->add_to(report_, last_window_s_);
     }
-    window_.usage.add_to(report_, window_.result.clients.open(),
+    const GroupCounts& clients = window_.result.clients;
+    // Memory per player says nothing when some have left.
+    window_.usage.add_to(report_, clients.left == 0 ? clients.open() : 0,
                          static_cast<double>(window_.result.media.counts.window_bytes) * 8);
     report_.attach("metrics", window_.metrics.to_json("  "));
     report_.attach("series", series_.to_json("  "));
     if (options_.per_client) {
-        report_.attach("per_client", clients_json());
-    }
-}
-
-std::string LoadRun::clients_json() const {
-    std::string out = "[";
-    std::string_view separator = "\n    ";
-    auto number = [](bool known, double value) {
-        return known ? fmt::format("{:.3f}", value) : std::string("null");
-    };
-    for (const auto& group : players_) {
-        for (const PlayerGroup::Client& each : group->clients()) {
-            const PlayerCheck& check = each.player->check();
-            const PlayerCounts& counts = check.counts();
-            out += fmt::format(
-                "{}{{\"group\": {}, \"client\": {}, \"stream\": {}, \"connect_ms\": {}, "
-                "\"first_media_ms\": {}, \"first_key_ms\": {}, \"video_frames\": {}, "
-                "\"audio_frames\": {}, \"bytes\": {}, \"lost\": {}, \"duplicated\": {}, "
-                "\"reordered\": {}, \"corrupted\": {}, \"stalls\": {}, \"longest_gap_ms\": {:.3f}, "
-                "\"mean_latency_ms\": {}, \"jitter_ms\": {:.3f}, \"left\": {}, \"failure\": {}}}",
-                separator, json_string(group->options().name), each.number,
-                each.number % group->options().streams,
-                number(each.tried && each.connect_us > 0,
-                       static_cast<double>(each.connect_us) / 1e3),
-                number(check.has_media(), static_cast<double>(check.first_media_after_ns()) / 1e6),
-                number(check.has_key(), static_cast<double>(check.first_key_after_ns()) / 1e6),
-                counts.video_frames, counts.audio_frames, counts.bytes, check.lost(),
-                check.duplicated(), check.reordered(), counts.corrupted, counts.stalls,
-                static_cast<double>(counts.longest_gap_ns) / 1e6,
-                number(check.mean_latency_us() > 0,
-                       static_cast<double>(check.mean_latency_us()) / 1e3),
-                static_cast<double>(check.jitter_us()) / 1e3, each.left, json_string(each.failure));
-            separator = ",\n    ";
+        std::string list;
+        for (const auto& each : players_) {
+            append_clients(list, *each);
         }
+        report_.attach("per_client", "[" + list + "\n  ]");
     }
-    return out + "\n  ]";
 }
 
 int LoadRun::finish() {

@@ -45,7 +45,8 @@ class LoadRun {
 
     // Yields. Starts the publishers over `ramp` and waits until all publish. The group is stopped
     // with the run, or earlier by its owner's call. An error: one was refused, or none of them came
-    // through in time (the options' connect_timeout behind the ramp).
+    // through in time (the options' connect_timeout behind the ramp). No error when the run was
+    // stopped meanwhile: look at running().
     Error add_publishers(std::unique_ptr<PublisherGroup> group, Millis ramp);
 
     // A group without players yet. Valid as long as the run.
@@ -118,7 +119,6 @@ class LoadRun {
     void stop_when_empty();
     MetricValues metrics() const;
     double expected_rate() const;
-    std::string clients_json() const;
     double since_start(uint64_t now) const;
 
     const RunOptions& options_;

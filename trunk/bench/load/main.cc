@@ -15,10 +15,11 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<Subcommand, 4> kSubcommands = {{
+constexpr std::array<Subcommand, 5> kSubcommands = {{
     {"rtmp-play", "players of an RTMP stream, with or without its publisher", &rtmp_play},
-    {"rtmp-publish", "publishers of synthetic RTMP streams", &rtmp_publish},
+    {"rtmp-publish", "publishers of RTMP streams, synthetic or from a file", &rtmp_publish},
     {"flv-play", "players of an HTTP-FLV or WebSocket-FLV stream", &flv_play},
+    {"scenario", "a whole test that a file describes", &scenario},
     {"garbage", "connections that send random bytes and leave", &garbage},
 }};
 

@@ -9,15 +9,6 @@ namespace {
 
 constexpr size_t kFailuresShown = 5;
 
-void merge(RunTotals& sum, const RunTotals& other) {
-    sum.connect.merge(other.connect);
-    sum.first_byte.merge(other.first_byte);
-    sum.first_key.merge(other.first_key);
-    sum.latency.merge(other.latency);
-    sum.latency_first.merge(other.latency_first);
-    sum.latency_last.merge(other.latency_last);
-}
-
 void add_clients(Report& report, const PlayResult& result) {
     const GroupCounts& clients = result.clients;
     ReportSection& section = report.section("clients", "clients");
@@ -50,8 +41,10 @@ void add_media(Report& report, const PlayResult& result) {
         section.rate("expected_bits_per_second", "rate expected", result.expected_bps);
         section.number("rate_ratio", "of it received", rate / result.expected_bps, "", 3);
     }
-    section.rate("bits_per_second_per_player", "rate per player",
-                 players > 0 ? rate / static_cast<double>(players) : 0);
+    if (result.clients.left == 0) {  // of changing players it says nothing
+        section.rate("bits_per_second_per_player", "rate per player",
+                     players > 0 ? rate / static_cast<double>(players) : 0);
+    }
     section.count("bytes", "bytes, from the first", sum.counts.bytes);
     section.count("video_frames", "video frames", sum.counts.video_frames);
     section.count("audio_frames", "audio frames", sum.counts.audio_frames);
@@ -90,7 +83,28 @@ void add_latency(Report& report, const PlayResult& result) {
                    static_cast<double>(result.jitter_max_us) / 1e3, "ms", 2);
 }
 
+std::string number(bool known, double value) {
+    return known ? fmt::format("{:.3f}", value) : std::string("null");
+}
+
+double ms_of_ns(uint64_t ns) {
+    return static_cast<double>(ns) / 1e6;
+}
+
+double ms_of_us(uint64_t us) {
+    return static_cast<double>(us) / 1e3;
+}
+
 }  // namespace
+
+void merge(RunTotals& sum, const RunTotals& other) {
+    sum.connect.merge(other.connect);
+    sum.first_byte.merge(other.first_byte);
+    sum.first_key.merge(other.first_key);
+    sum.latency.merge(other.latency);
+    sum.latency_first.merge(other.latency_first);
+    sum.latency_last.merge(other.latency_last);
+}
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     clients.add(group.counts());
@@ -160,6 +174,32 @@ void add_default_conditions(Report& report, const PlayResult& result) {
                   fmt::format("no player's delay grows by {} ms", result.behind_limit.count()),
                   fmt::format("{} players, worst by {:.0f} ms", result.behind.players,
                               static_cast<double>(result.behind.worst_us) / 1e3));
+}
+
+void append_clients(std::string& list, const PlayerGroup& group) {
+    const GroupOptions& options = group.options();
+    for (const PlayerGroup::Client& each : group.clients()) {
+        const PlayerCheck& check = each.player->check();
+        const PlayerCounts& counts = check.counts();
+        list += fmt::format(
+            "{}\n    {{\"group\": {}, \"client\": {}, \"stream\": {}, \"connect_ms\": {}, "
+            "\"first_media_ms\": {}, \"first_key_ms\": {}, ",
+            list.empty() ? "" : ",", json_string(options.name), each.number,
+            each.number % options.streams, number(each.connect_us > 0, ms_of_us(each.connect_us)),
+            number(check.has_media(), ms_of_ns(check.first_media_after_ns())),
+            number(check.has_key(), ms_of_ns(check.first_key_after_ns())));
+        list += fmt::format(
+            "\"video_frames\": {}, \"audio_frames\": {}, \"bytes\": {}, \"lost\": {}, "
+            "\"duplicated\": {}, \"reordered\": {}, \"corrupted\": {}, ",
+            counts.video_frames, counts.audio_frames, counts.bytes, check.lost(),
+            check.duplicated(), check.reordered(), counts.corrupted);
+        list += fmt::format(
+            "\"stalls\": {}, \"longest_gap_ms\": {:.3f}, \"mean_latency_ms\": {}, "
+            "\"jitter_ms\": {:.3f}, \"left\": {}, \"failure\": {}}}",
+            counts.stalls, ms_of_ns(counts.longest_gap_ns),
+            number(check.mean_latency_us() > 0, ms_of_us(check.mean_latency_us())),
+            ms_of_us(check.jitter_us()), each.left, json_string(each.failure));
+    }
 }
 
 }  // namespace weir::load

@@ -32,10 +32,16 @@ struct PlayResult {
     double jitter_mean_us() const;
 };
 
+// Adds up the distributions.
+void merge(RunTotals& sum, const RunTotals& other);
+
 // Sections "clients", "media" and "latency".
 void add_rows(Report& report, const PlayResult& result);
 
 // The conditions that hold unless the user drops them.
 void add_default_conditions(Report& report, const PlayResult& result);
+
+// A JSON object for each player of the group, on a line of its own, behind what `list` has.
+void append_clients(std::string& list, const PlayerGroup& group);
 
 }  // namespace weir::load

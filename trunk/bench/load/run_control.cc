@@ -44,6 +44,10 @@ void RunOptions::add_to(OptionTable& table) {
     table.duration("--duration", "how long to measure, once all clients were started", duration);
     table.duration("--connect-timeout", "for a connection, and again for its first frame",
                    connect_timeout);
+    add_common_to(table);
+}
+
+void RunOptions::add_common_to(OptionTable& table) {
     table.count("--server-pid", "also measure CPU, switches and memory of this process", server_pid,
                 1, 1U << 30);
     table.text("--server-api", "URL",

@@ -42,6 +42,7 @@ struct RunOptions {
     bool has_server() const { return server_pid != 0 || !server_api.empty(); }
 
     void add_to(OptionTable& table);
+    void add_common_to(OptionTable& table);  // of them, all but the times
     void add_checks_to(OptionTable& table);
 };
 

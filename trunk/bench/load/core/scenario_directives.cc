@@ -287,11 +287,14 @@ nearest known name; then the exit code is 2 and nothing is started. Durations ar
 number counts seconds; bit rates are `500k`, `4M`, where k is 1000. A directive is given once per block, but for
 `publishers`, `players`, `phase`, `join`, `leave` and `expect`. Names are words of their own; a name is given once.
 
-Publishers start first, and all must be let in. Then the phases follow. Each is a window of its own: rates, delays, CPU
-and falling behind are those of the phase, while lost, duplicated, reordered and corrupted frames, stalls and clients
-count from the beginning. Conditions at the top level are looked at in the end: rates, delays and times there are over
-all phases. What a condition may say is in [load-client.md](load-client.md). The conditions that every run has (nothing
-lost or corrupted, everybody connects ...) hold as well.
+Publishers start first, and all must be let in. Then the phases follow, each a window of its own: the figures in its
+conditions are those of the phase, but for `clients.*`, which count from the beginning. Conditions at the top level are
+judged in the end, by the figures of all phases together (`rate.expected` and `rate.ratio` are known of a phase only).
+What a condition may say: `weir-bench metrics`, [load-client.md](load-client.md). The conditions that every run has
+(nothing lost or corrupted, everybody connects ...) hold as well, unless `--only-expect` drops them.
+
+When the last publisher fails or every player has ended, the run ends early. The report has a section for each phase;
+the JSON file has all figures of each under `phases`.
 )";
 
 struct Section {

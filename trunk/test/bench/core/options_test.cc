@@ -1,5 +1,7 @@
 #include "bench/load/core/options.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 namespace weir::load {
@@ -80,6 +82,15 @@ TEST_F(OptionTableTest, HelpListsEveryOptionWithItsDefault) {
                              "--clients N", "[100]", "[30s]", "--publish RATE", "--no-verify"}) {
         EXPECT_NE(help.find(part), std::string::npos) << part;
     }
+}
+
+TEST(OptionTableListTest, AnOptionThatMayBeRepeatedKeepsEach) {
+    std::vector<std::string> found = {};
+    OptionTable table("x", "y");
+    table.list("--expect", "CONDITION", "what must hold", found);
+    std::array<const char*, 3> arguments = {"--expect", "loss==0", "--expect=stalls==0"};
+    EXPECT_FALSE(bool(table.parse(arguments)));
+    EXPECT_EQ(found, (std::vector<std::string>{"loss==0", "stalls==0"}));
 }
 
 }  // namespace

@@ -226,5 +226,42 @@ TEST_F(PlayerCheckTest, BytesOfTheWindowAreCountedApart) {
     EXPECT_EQ(check_.counts().window_bytes, check_.counts().bytes - before);
 }
 
+TEST_F(PlayerCheckTest, JitterFollowsTheVariationOfTheDelayNotTheDelay) {
+    delay_ = 800 * kMs;
+    now_ += delay_;
+    for (uint32_t i = 0; i < 200; i++) {
+        play_video(i);
+    }
+    EXPECT_EQ(check_.jitter_us(), 0U) << "late, but evenly";
+    for (uint32_t i = 200; i < 600; i++) {
+        delay_ = (i % 2 == 0 ? 5 : 25) * kMs;
+        play_video(i);
+    }
+    EXPECT_NEAR(static_cast<double>(check_.jitter_us()), 20'000, 200);
+}
+
+TEST_F(PlayerCheckTest, AWindowStartsItsDelaysAnew) {
+    totals_.quarter = 1;
+    play_video(0);
+    play_video(1);
+    EXPECT_EQ(check_.mean_latency_us(), 5'000U);
+    EXPECT_GT(check_.counts().window_bytes, 0U);
+    check_.begin_window();
+    EXPECT_EQ(check_.mean_latency_us(), 0U);
+    EXPECT_EQ(check_.counts().window_bytes, 0U);
+    EXPECT_EQ(check_.counts().video_frames, 2U) << "what the player has seen stays";
+    delay_ = 9 * kMs;
+    play_video(2);
+    EXPECT_EQ(check_.mean_latency_us(), 9'000U);
+}
+
+TEST_F(PlayerCheckTest, TellsWhenTheFirstMediaAndKeyFrameCame) {
+    EXPECT_EQ(check_.first_media_after_ns(), 0U);
+    play_video(1);
+    play_video(10);
+    EXPECT_EQ(check_.first_media_after_ns(), 33 * kMs);
+    EXPECT_EQ(check_.first_key_after_ns(), 66 * kMs);
+}
+
 }  // namespace
 }  // namespace weir::load

@@ -41,6 +41,13 @@ TEST(ProcessStatsTest, AMissingProcessIsNotFound) {
     EXPECT_EQ(sample.error().code(), ErrorCode::kNotFound);
 }
 
+TEST(ProcessStatsTest, AQuickSampleSeesThisProcess) {
+    auto sample = sample_quickly(getpid());
+    ASSERT_TRUE(sample.ok()) << sample.error().message();
+    EXPECT_GT(sample->resident_kib, 100U);
+    EXPECT_EQ(sample_quickly(1 << 29).error().code(), ErrorCode::kNotFound);
+}
+
 TEST(ProcessStatsTest, ProcessorTimeIsFinerThanAClockTick) {
     constexpr uint64_t kTickUs = 10'000;
     auto before = sample_process(getpid());

@@ -71,5 +71,13 @@ TEST(ReportTest, AnEarlyEndIsShownAndIsNoFailure) {
     EXPECT_NE(report.to_table().find("ended early: interrupted (Ctrl+C)"), std::string::npos);
 }
 
+TEST(ReportTest, AttachedJsonStandsBehindTheConditions) {
+    Report report("rtmp-play", "rtmp://h/a/b");
+    report.attach("metrics", "{\"loss\": 0}");
+    std::string json = report.to_json();
+    EXPECT_TRUE(json.ends_with("\"conditions\": [\n  ],\n  \"metrics\": {\"loss\": 0}\n}\n"))
+        << json;
+}
+
 }  // namespace
 }  // namespace weir::load

@@ -1,5 +1,6 @@
 #include "bench/load/play_run.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -265,6 +266,189 @@ TEST(SourceAddressesTest, SpreadsOverLoopbackOnly) {
     EXPECT_EQ(spread.of(0)->host(), spread.of(64)->host());
     SourceAddresses none(*io::SocketAddress::parse("192.0.2.1:1935"));
     EXPECT_EQ(none.of(0), nullptr);
+}
+
+TEST_F(PlayRunTest, PlayersLeaveAfterTheirStayAndAreNotBroken) {
+    RelayServer server(Fault::kNone);
+    options_.group.stay = Millis(700);
+    options_.run.duration = Millis(60'000);
+    MonoTime begin = MonoClock::now();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_LT(MonoClock::now() - begin, Seconds(20)) << "nobody is left to be measured";
+    EXPECT_EQ(value("left"), 5);
+    EXPECT_EQ(value("broken"), 0);
+    EXPECT_EQ(value("clients.left"), 5);
+    EXPECT_EQ(value("clients.playing"), 0);
+    EXPECT_NE(json_.find("every player has left or ended"), std::string::npos);
+}
+
+TEST_F(PlayRunTest, OwnConditionsAreJudgedByTheFiguresOfTheWindow) {
+    RelayServer server(Fault::kNone);
+    options_.run.expect = {"loss==0 and clients.playing==5", "latency.p99<1us or stalls>0"};
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "expect ");
+    EXPECT_NE(json_.find("latency.p99<1us or stalls>0\", \"found\": \"latency.p99 "),
+              std::string::npos)
+        << json_;
+    EXPECT_GT(value("rate.ratio"), 0.5);
+    EXPECT_GT(value("jitter.max"), 0);
+}
+
+TEST_F(PlayRunTest, OnlyOwnConditionsMayCount) {
+    RelayServer server(Fault::kDrop);
+    options_.run.default_conditions = false;
+    options_.run.expect = {"loss > 0 and corrupted == 0"};
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+}
+
+TEST_F(PlayRunTest, AConditionThatIsWrongOrLacksAServerStartsNothing) {
+    RelayServer server(Fault::kNone);
+    MonoTime begin = MonoClock::now();
+    options_.run.expect = {"loss = 0"};
+    EXPECT_EQ(play(server), kExitUsage);
+    options_.run.expect = {"server.cpu<95%"};
+    EXPECT_EQ(play(server), kExitUsage);
+    EXPECT_LT(MonoClock::now() - begin, Seconds(1));
+    options_.run.server_pid = own_pid();
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+}
+
+TEST_F(PlayRunTest, EachClientHasItsEntryWhenAskedFor) {
+    RelayServer server(Fault::kNone);
+    options_.run.per_client = true;
+    EXPECT_EQ(play(server), kExitPassed);
+    for (int i = 0; i < 5; i++) {
+        EXPECT_NE(json_.find(fmt::format("\"client\": {}, \"stream\": 0", i)), std::string::npos);
+    }
+    EXPECT_EQ(json_.find("\"client\": 5"), std::string::npos);
+    EXPECT_GT(value("mean_latency_ms"), 0);
+}
+
+TEST_F(PlayRunTest, TheReasonStandsWithTheClientItEnded) {
+    RelayServer server(Fault::kClosePlayers);
+    options_.run.per_client = true;
+    options_.run.duration = Millis(60'000);
+    EXPECT_EQ(play(server), kExitFailed);
+    size_t entry = json_.find("\"client\": 4");
+    ASSERT_NE(entry, std::string::npos);
+    EXPECT_NE(json_.find("\"failure\": \"closed by the server\"", entry), std::string::npos);
+}
+
+TEST_F(PlayRunTest, ThePageIsWritten) {
+    RelayServer server(Fault::kNone);
+    options_.run.html = options_.run.json + ".html";
+    EXPECT_EQ(play(server), kExitPassed);
+    std::stringstream text;
+    text << std::ifstream(options_.run.html).rdbuf();
+    std::remove(options_.run.html.c_str());
+    EXPECT_NE(text.str().find("<svg"), std::string::npos);
+    EXPECT_NE(text.str().find("measuring"), std::string::npos) << "the phases are marked";
+}
+
+TEST_F(PlayRunTest, APageThatCannotBeWrittenIsNoPass) {
+    RelayServer server(Fault::kNone);
+    options_.run.html = "/no/such/folder/report.html";
+    EXPECT_EQ(play(server), kExitUsage);
+}
+
+TEST_F(PlayRunTest, TheSeriesHasASampleASecond) {
+    RelayServer server(Fault::kNone);
+    options_.run.duration = Millis(2'500);
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    size_t samples = json_.find("\"samples\": [");
+    ASSERT_NE(samples, std::string::npos);
+    auto rows = std::count(json_.begin() + static_cast<std::ptrdiff_t>(samples), json_.end(), '[');
+    EXPECT_GE(rows, 1 + 2) << json_.substr(samples);
+}
+
+TEST_F(PlayRunTest, TheLimitIsTheLargestStepHeld) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 2;
+    options_.ramp = Millis(50);
+    options_.limit = {"clients.playing >= 8", "3", Millis(600), Millis(100), 100};
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    size_t limit = json_.find("\"limit\": {");
+    ASSERT_NE(limit, std::string::npos);
+    EXPECT_NE(json_.find("\"clients\": 5", limit), std::string::npos) << json_;
+    EXPECT_NE(json_.find("{\"clients\": 8, \"held\": false, \"why\": \"clients.playing >= 8"),
+              std::string::npos)
+        << json_;
+    EXPECT_EQ(value("asked"), 5) << "the report is about the step that was held";
+    EXPECT_EQ(value("connected"), 5);
+}
+
+TEST_F(PlayRunTest, ASearchEndsAtTheMostClients) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 2;
+    options_.ramp = Millis(50);
+    options_.limit = {"loss > 0", "100%", Millis(500), Millis(100), 4};
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_NE(json_.find("--max-clients reached"), std::string::npos);
+    EXPECT_EQ(value("asked"), 4);
+}
+
+TEST_F(PlayRunTest, ALimitBelowTheFirstStepFails) {
+    RelayServer server(Fault::kClosePlayers);
+    options_.clients = 2;
+    options_.limit = {"latency.p99 > 9s", "1", Millis(8'000), Millis(100), 100};
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "limit ");
+    EXPECT_NE(json_.find("\"why\": \"2 broken\""), std::string::npos) << json_;
+}
+
+TEST_F(PlayRunTest, ASearchThatIsInterruptedKeepsWhatWasHeld) {
+    RelayServer server(Fault::kNone);
+    options_.clients = 1;
+    options_.ramp = Millis(50);
+    options_.limit = {"loss > 0", "1", Millis(600), Millis(100), 100};
+    io::Coroutine user = io::go([] {
+        if (!io::sleep_for(Millis(3'000))) {
+            std::raise(SIGINT);
+        }
+    });
+    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_NE(json_.find("\"ended_by\": \"interrupted (Ctrl+C)\""), std::string::npos) << json_;
+    user.join();
+}
+
+// Ctrl+C while it connects, and while the publisher is not let in.
+TEST_F(PlayRunTest, CtrlCEndsEveryPhaseAtOnce) {
+    struct Phase {
+        Fault fault;
+        bool publishes;
+        Millis ramp;
+    };
+
+    for (const Phase& phase :
+         {Phase{Fault::kSilent, true, Millis(0)}, Phase{Fault::kNone, true, Millis(60'000)},
+          Phase{Fault::kSilent, false, Millis(0)}}) {
+        RelayServer server(phase.fault);
+        options_.ramp = phase.ramp;
+        options_.stream.shape.bits_per_second = phase.publishes ? 300'000 : 0;
+        options_.run.connect_timeout = Millis(30'000);
+        io::Coroutine user = io::go([] {
+            if (!io::sleep_for(Millis(1'000))) {
+                std::raise(SIGINT);
+            }
+        });
+        MonoTime begin = MonoClock::now();
+        EXPECT_EQ(play(server), kExitFailed);
+        EXPECT_LT(MonoClock::now() - begin, Seconds(8));
+        EXPECT_NE(json_.find("interrupted (Ctrl+C)"), std::string::npos);
+        EXPECT_EQ(value("asked"), 5);
+        EXPECT_EQ(value("playing"), phase.ramp.count() > 0 ? 1 : 0) << "the first of a slow ramp";
+        user.join();
+    }
+}
+
+TEST(LimitStepTest, IsANumberOrAGrowth) {
+    EXPECT_EQ(LimitStep::parse("100")->next(50), 150U);
+    EXPECT_EQ(LimitStep::parse("10%")->next(500), 550U);
+    EXPECT_EQ(LimitStep::parse("1%")->next(10), 11U) << "at least one more";
+    EXPECT_EQ(LimitStep::parse("1000%")->next(4'000'000'000U), UINT32_MAX);
+    for (const char* text : {"", "%", "0", "0%", "x", "5 %", "-1", "1001%"}) {
+        EXPECT_FALSE(LimitStep::parse(text).ok()) << text;
+    }
 }
 
 }  // namespace
