@@ -14,6 +14,7 @@ namespace {
 constexpr int kSlotsPerWindow = 8;
 constexpr Micros kShortestSlot{5'000};
 constexpr Millis kIdleSweep{1000};    // while players only wait for a publisher
+constexpr size_t kWritesPerLook = 8;  // the clock is read after so many
 constexpr int kMaxWritesInARow = 64;  // of one player: 16 MiB
 
 }  // namespace
@@ -184,7 +185,8 @@ Micros Pump::until_next_due(MonoTime now) const {
 }
 
 bool Pump::spend_slice(size_t& writes, MonoTime& slice_begin) {
-    if (++writes < kWritesPerSlice && MonoClock::now() - slice_begin < kSlice) {
+    if (++writes % kWritesPerLook != 0 ||
+        (writes < kWritesPerSlice && MonoClock::now() - slice_begin < kSlice)) {
         return true;
     }
     io::yield();
@@ -208,9 +210,10 @@ void Pump::pass(MonoTime now) {
     stats().passes++;
     size_t writes = 0;
     MonoTime slice_begin = now;
+    const MonoTime written_before = now - window();
     while (Player* player = flowing_.first()) {
         if ((!player->outbox_ && log().bytes_behind(player->cursor_) == 0) ||
-            now - player->since_ < window()) {
+            player->since_ > written_before) {
             return;
         }
         write_to(*player, now);

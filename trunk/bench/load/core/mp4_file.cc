@@ -326,8 +326,8 @@ Error Mp4FileReader::add_frames(const Track& track) {
         frame.offset = sample.offset;
         frame.size = sample.size;
         frame.time_ms = track.shift_ms + to_ms(sample.time, track.scale);
-        int64_t composition_ms = to_ms(sample.time + sample.composition, track.scale) -
-                                 to_ms(sample.time, track.scale);
+        int64_t composition_ms =
+            to_ms(sample.time + sample.composition, track.scale) - to_ms(sample.time, track.scale);
         if (std::abs(composition_ms) > kMaxCompositionMs) {
             return make_error(ErrorCode::kMalformed,
                               "sample at byte {}: expected a composition offset of at most {} ms, "

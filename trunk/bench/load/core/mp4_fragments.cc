@@ -53,9 +53,8 @@ class TrackFragment {
         } else if (time.error().code() != ErrorCode::kNotFound) {
             return time.take_error();
         }
-        return traf.each([this](const Mp4Box& box) {
-            return box.type() == "trun" ? read_run(box) : Error();
-        });
+        return traf.each(
+            [this](const Mp4Box& box) { return box.type() == "trun" ? read_run(box) : Error(); });
     }
 
   private:
@@ -187,9 +186,8 @@ Error read_fragment(const Mp4Box& moof,
                     std::span<Mp4FragmentedTrack* const> tracks) {
     uint64_t data_end = 0;
     return moof.each([&](const Mp4Box& box) {
-        return box.type() == "traf"
-                   ? TrackFragment(moof_at, file_size, data_end).read(box, tracks)
-                   : Error();
+        return box.type() == "traf" ? TrackFragment(moof_at, file_size, data_end).read(box, tracks)
+                                    : Error();
     });
 }
 

@@ -138,9 +138,8 @@ TEST(Mp4FileTest, WideChunkOffsetsAndLargeBoxesAreRead) {
 // nothing, and the media data behind. `time`: of the video.
 std::vector<Bytes> fragment(uint32_t time) {
     auto build = [&](uint32_t data_offset) {
-        Bytes video_run =
-            words({0x01000F05, 3, data_offset, 0, 1000, 10, 0, 2000, 1000, 6, 0x10000, 0xFFFFFC18,
-                   1000, 4, 0x10000, 0});
+        Bytes video_run = words({0x01000F05, 3, data_offset, 0, 1000, 10, 0, 2000, 1000, 6, 0x10000,
+                                 0xFFFFFC18, 1000, 4, 0x10000, 0});
         return box("moof",
                    {box("mfhd", {words({0, 1})}),
                     box("traf", {box("tfhd", {words({0x020000, 1})}),
@@ -193,8 +192,7 @@ TEST(Mp4FileTest, BrokenFragmentsAreExplained) {
     for (const Bytes& each : fragment(0)) {
         back.push_back(each);
     }
-    EXPECT_THAT(error_of(fragmented_file({video_track()}, back)),
-                HasSubstr("box 'tfdt' at byte"));
+    EXPECT_THAT(error_of(fragmented_file({video_track()}, back)), HasSubstr("box 'tfdt' at byte"));
     EXPECT_THAT(error_of(fragmented_file({video_track()}, {fragment(0)[0]})),
                 HasSubstr("within the file's"));
     EXPECT_THAT(error_of(fragmented_file({video_track()}, {})), HasSubstr("no frame"));
