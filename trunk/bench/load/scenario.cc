@@ -1,10 +1,11 @@
 // weir-bench scenario.
+#include "bench/load/core/scenario.h"
+
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "bench/load/core/scenario.h"
 #include "bench/load/core/scenario_directives.h"
 #include "bench/load/scenario_run.h"
 #include "bench/load/subcommand.h"
@@ -51,8 +52,7 @@ int scenario(std::span<const char* const> arguments) {
     given.run.add_common_to(table);
     given.run.add_checks_to(table);
     given.run.command_line = {"weir-bench", "scenario"};
-    given.run.command_line.insert(given.run.command_line.end(), arguments.begin(),
-                                  arguments.end());
+    given.run.command_line.insert(given.run.command_line.end(), arguments.begin(), arguments.end());
     std::vector<const char*> options = take_file(arguments, given.file);
     if (Error error = table.parse(options)) {
         complain(error.message());

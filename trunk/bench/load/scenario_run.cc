@@ -79,9 +79,9 @@ int ScenarioRun::run() {
 Error ScenarioRun::start() {
     WEIR_TRY(check_server_conditions());
     WEIR_TRY(ensure_descriptors(descriptors()));
-    WEIR_TRY_ASSIGN(
-        run_, LoadRun::create(options_, "scenario",
-                              scenario_.title.empty() ? scenario_.file : scenario_.title));
+    WEIR_TRY_ASSIGN(run_,
+                    LoadRun::create(options_, "scenario",
+                                    scenario_.title.empty() ? scenario_.file : scenario_.title));
     WEIR_TRY_ASSIGN(usage_, UsageProbe::create(options_.server_pid, options_.server_api));
     WEIR_TRY(start_publishers());
     return make_groups();
@@ -94,10 +94,11 @@ Error ScenarioRun::check_server_conditions() const {
     auto check = [](const std::vector<Expression>& conditions) -> Error {
         for (const Expression& each : conditions) {
             if (each.needs_server()) {
-                return make_error(ErrorCode::kUnsupported,
-                                  "'expect {}' needs {}: name the server by 'server {{ pid ...; }}' "
-                                  "or 'server {{ api ...; }}', --server-pid or --server-api",
-                                  each.text(), each.first_of_server());
+                return make_error(
+                    ErrorCode::kUnsupported,
+                    "'expect {}' needs {}: name the server by 'server {{ pid ...; }}' "
+                    "or 'server {{ api ...; }}', --server-pid or --server-api",
+                    each.text(), each.first_of_server());
             }
         }
         return {};
@@ -162,7 +163,8 @@ Error ScenarioRun::make_groups() {
                 options.bits_per_second = publishers_[i]->bits_per_second();
             }
         }
-        auto target = find_play_protocol(command_of(each.protocol))->make(each.url, options.streams);
+        auto target =
+            find_play_protocol(command_of(each.protocol))->make(each.url, options.streams);
         if (!target.ok()) {
             return target.take_error().with_context(fmt::format("players '{}'", each.name));
         }
@@ -243,8 +245,8 @@ void ScenarioRun::stop_when_hopeless() {
 void ScenarioRun::report_phase(const ScenarioPhase& phase) {
     const LoadRun::Window& window = run_->window();
     const PlayResult& result = window.result;
-    ReportSection& section =
-        run_->report().section(fmt::format("phase_{}", phase.name), fmt::format("phase {}", phase.name));
+    ReportSection& section = run_->report().section(fmt::format("phase_{}", phase.name),
+                                                    fmt::format("phase {}", phase.name));
     section.number("window_s", "measured", result.window_s, "s", 1);
     section.count("playing", "playing at its end", result.clients.playing);
     section.rate("bits_per_second", "rate", result.bits_per_second());
@@ -282,9 +284,9 @@ void ScenarioRun::add_to_whole(const LoadRun::Window& window) {
     }
     merged.expected_bps = 0;  // it changes while players come and go
     whole_.result = std::move(merged);
-    for (std::string_view name : {"clients.wanted", "clients.connected", "clients.refused",
-                                  "clients.broken", "clients.left", "clients.playing",
-                                  "publishers.failed", "jitter.mean", "jitter.max"}) {
+    for (std::string_view name :
+         {"clients.wanted", "clients.connected", "clients.refused", "clients.broken",
+          "clients.left", "clients.playing", "publishers.failed", "jitter.mean", "jitter.max"}) {
         set_last(whole_.metrics, window.metrics, name);
     }
     for (std::string_view name :

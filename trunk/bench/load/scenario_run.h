@@ -37,7 +37,7 @@ class ScenarioRun {
     const Scenario& scenario_;
     RunOptions options_;
     std::unique_ptr<LoadRun> run_;
-    UsageProbe usage_;  // of the whole
+    UsageProbe usage_;                               // of the whole
     std::vector<const PublisherGroup*> publishers_;  // in order of the scenario; the run's
     std::vector<PlayerGroup*> groups_;
     LoadRun::Window whole_;
