@@ -353,7 +353,9 @@ void LoadRun::make_report() {
     for (auto& each : publishers_) {
         each->add_to(report_, last_window_s_);
     }
-    window_.usage.add_to(report_, window_.result.clients.open(),
+    const GroupCounts& clients = window_.result.clients;
+    // Memory per player says nothing when some have left.
+    window_.usage.add_to(report_, clients.left == 0 ? clients.open() : 0,
                          static_cast<double>(window_.result.media.counts.window_bytes) * 8);
     report_.attach("metrics", window_.metrics.to_json("  "));
     report_.attach("series", series_.to_json("  "));

@@ -1,5 +1,7 @@
 #include "net/fanout.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/log.h"
 
@@ -60,12 +62,69 @@ size_t Fanout::players(const stream::Stream& stream) const {
     return count;
 }
 
+void Fanout::write_soon(Pump& pump) {
+    if (!writing_) {
+        auto spawned = io::Coroutine::spawn("small pumps", io::StackSize::kNormal,
+                                            [this] { write_small_pumps(); });
+        if (!spawned.ok()) {
+            pump.wake();
+            return;
+        }
+        writer_ = std::move(spawned).value();
+        writing_ = true;
+    }
+    if (due_.empty()) {
+        due_signal_.notify_one();
+    }
+    due_.push_back(&pump);
+    pump.queued_ = true;
+}
+
+void Fanout::forget(Pump& pump) {
+    if (pump.queued_) {
+        std::ranges::replace(due_, &pump, nullptr);
+        std::ranges::replace(batch_, &pump, nullptr);
+    }
+}
+
+void Fanout::write_small_pumps() {
+    while (!io::interrupted()) {
+        if (!due_.empty()) {
+            write_batch();
+        } else if (Error ended = due_signal_.wait_until(io::Deadline::forever())) {  // by stop()
+            return;
+        }
+    }
+}
+
+void Fanout::write_batch() {
+    batch_.swap(due_);
+    MonoTime now = MonoClock::now();
+    for (Pump*& each : batch_) {
+        Pump* pump = std::exchange(each, nullptr);
+        if (!pump) {
+            continue;
+        }
+        pump->queued_ = false;
+        pump->write_now(now);
+        const MonoTime after = MonoClock::now();
+        if (after - now > Pump::kSlice) {
+            io::yield();
+            now = MonoClock::now();
+        }
+    }
+    batch_.clear();
+}
+
 void Fanout::stop(io::Deadline deadline) {
     stopping_ = true;
     tasks_.interrupt_all();
     if (Error late = tasks_.join_all(deadline)) {
         log::error("stopping the players: {}", late.message());
     }
+    writer_.interrupt();
+    writer_.join();
+    writing_ = false;
 }
 
 }  // namespace weir::net

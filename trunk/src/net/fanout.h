@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "io/coroutine.h"
 #include "net/merge_window.h"
@@ -46,6 +47,14 @@ class Fanout {
 
     const PumpStats& stats() const { return stats_; }
 
+    // The pump has a few players and something for them at once: they are written to when the
+    // coroutines that are ready now have run. Thousands of small streams share one coroutine for
+    // that; waking a pump of its own for each message costs more than the write.
+    void write_soon(Pump& pump);
+
+    // It is going.
+    void forget(Pump& pump);
+
     // Yields. Ends all players with kServerStopping.
     void stop(io::Deadline deadline);
 
@@ -54,11 +63,18 @@ class Fanout {
     Pump* pump_for(const stream::StreamKey& key,
                    const stream::Format& format,
                    const PlayRules& rules);
+    void write_small_pumps();
+    void write_batch();
 
     stream::Registry& registry_;
     MergeWindow window_;
     PumpStats stats_;
     std::map<std::pair<const stream::Stream*, const stream::Format*>, std::unique_ptr<Pump>> pumps_;
+    std::vector<Pump*> due_;    // for write_small_pumps()
+    std::vector<Pump*> batch_;  // those it is at; nullptr: gone since
+    io::Signal due_signal_;
+    io::Coroutine writer_;
+    bool writing_ = false;  // writer_ runs
     io::TaskGroup tasks_;
     bool stopping_ = false;
 };

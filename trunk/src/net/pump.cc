@@ -34,6 +34,7 @@ Pump::Pump(Fanout& fanout,
 Pump::~Pump() {
     bury();
     WEIR_CHECK(players() == 0);
+    fanout_.forget(*this);
     muxer_->log().set_listener(nullptr);
     stream_.detach(*muxer_);
 }
@@ -82,7 +83,12 @@ void Pump::wake() {
 
 // While the first flowing player is known to be behind, the pump comes by itself when it is due.
 void Pump::on_log_change() {
-    if (!due_armed_ || !waiting_.empty() || outran_sweep()) {
+    if (stream_.live() && window() == Millis::zero() && waiting_.empty() &&
+        flowing_.size() <= kSmall && !woken_ && !outran_sweep()) {
+        if (!queued_ && !flowing_.empty()) {
+            fanout_.write_soon(*this);
+        }
+    } else if (!due_armed_ || !waiting_.empty() || outran_sweep()) {
         wake();
     }
 }
@@ -215,6 +221,18 @@ void Pump::pass(MonoTime now) {
             wake();  // the sweep, the window and new players have their turn, then this goes on
             return;
         }
+    }
+}
+
+void Pump::write_now(MonoTime now) {
+    stats().passes++;
+    fanout_.automatic_window().update(now, &io::busy_share);
+    for (size_t i = flowing_.size(); i > 0; i--) {
+        Player* player = flowing_.first();
+        if (!player || (!player->outbox_ && log().bytes_behind(player->cursor_) == 0)) {
+            return;
+        }
+        write_to(*player, now);
     }
 }
 

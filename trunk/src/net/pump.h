@@ -45,6 +45,8 @@ class Pump final : private stream::LogListener {
     // Then the reactor runs: small writes are counted, of large ones a few take as long.
     static constexpr size_t kWritesPerSlice = 256;
     static constexpr Millis kSlice{2};
+    // Up to so many players are written to by the coroutine that all small pumps share.
+    static constexpr size_t kSmall = 8;
     static constexpr Millis kSweepPeriod{250};  // slow and waiting players are looked at this often
 
     Pump(Fanout& fanout,
@@ -79,6 +81,7 @@ class Pump final : private stream::LogListener {
 
   private:
     friend class Player;
+    friend class Fanout;
 
     PumpStats& stats();
     void on_log_change() override;
@@ -89,6 +92,8 @@ class Pump final : private stream::LogListener {
     // next. False: interrupted.
     bool spend_slice(size_t& writes, MonoTime& slice_begin);
     void pass(MonoTime now);
+    // Never yields. A pass over a few players who are not kept waiting.
+    void write_now(MonoTime now);
     void sweep(MonoTime now);
     void sweep_blocked(MonoTime now);
     void sweep_waiting(MonoTime now);
@@ -119,6 +124,7 @@ class Pump final : private stream::LogListener {
     PlayerList ended_;  // until the next pass: an event of this batch may still name them
     io::Signal signal_;
     bool woken_ = false;
+    bool queued_ = false;  // for Fanout::write_soon()
     bool due_armed_ = false;
     MonoTime next_sweep_{};
     uint64_t swept_head_ = 0;  // the log's head at the last sweep

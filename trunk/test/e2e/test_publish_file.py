@@ -39,9 +39,9 @@ def errors_of(recording, ffmpeg="ffmpeg"):
     return done.stderr + ("" if done.returncode == 0 else f"exit code {done.returncode}")
 
 
-@pytest.mark.parametrize("name", ["clip.flv", "clip.mp4"])
+@pytest.mark.parametrize("name", ["clip.flv", "clip.mp4", "fragmented.mp4"])
 def test_looped_file_decodes_without_an_error(weir, folder, name):
-    path = clip(folder, name)
+    path = clip(folder, name, "-c", "copy", *(["-movflags", "frag_keyframe+empty_moov"] if "frag" in name else []))
     with bench_publisher(weir.rtmp(), folder, path):
         weir.wait_live()
         rtmp = play_ffmpeg(weir.rtmp(), folder, seconds=3 * CLIP_SECONDS)

@@ -39,7 +39,7 @@ p { margin: 2px 0; } .soft { color: var(--soft); } .target { overflow-wrap: anyw
 .early { border: 1px solid var(--edge); background: var(--card); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 18px 0 0; }
 .tiles div, .card, figure { background: var(--card); border: 1px solid var(--edge); border-radius: 10px; }
-.tiles div { padding: 10px 14px; } .tiles b { display: block; font-size: 20px; line-height: 1.35; font-weight: 600;
+.tiles div { padding: 10px 14px; } .tiles b { display: block; font-size: 18px; line-height: 1.4; font-weight: 600; white-space: nowrap;
   font-variant-numeric: tabular-nums; } .tiles span { color: var(--soft); font-size: 12.5px; }
 figure { margin: 0 0 12px; padding: 12px 14px 6px; }
 figcaption { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; margin-bottom: 2px; }

@@ -198,37 +198,60 @@ void complete_video_prefix(std::span<uint8_t> body, const FileFrame& frame) {
 Error Mp4FileReader::read() {
     const ByteSource& source = *file_.source_;
     std::array<uint8_t, kMaxBoxHeader> head{};
-    for (uint64_t at = 0; at < source.size();) {
+    for (uint64_t at = 0; at < source.size() && (fragmented_ || !has_movie_);) {
         uint64_t room = source.size() - at;
         std::span<uint8_t> part = std::span(head).first(std::min<uint64_t>(room, head.size()));
         WEIR_TRY(source.read(at, part));
         WEIR_TRY_ASSIGN(Mp4BoxHeader header, parse_box_header(part, at, room, "the file"));
-        if (text_of(header.type) == "moov") {
-            if (header.size > kMaxMovieSize) {
-                return make_error(ErrorCode::kLimit,
-                                  "box 'moov' at byte {}: {} bytes, expected at most {}", at,
-                                  header.size, kMaxMovieSize);
-            }
-            Bytes content(header.size - header.header_size);
-            WEIR_TRY(source.read(at + header.header_size, content));
-            return read_movie(Mp4Box(header.type, at + header.header_size, content));
-        }
+        WEIR_TRY(read_top_box(text_of(header.type), at, header));
         at += header.size;
     }
-    return make_error(ErrorCode::kMalformed, "expected a box 'moov', found none in {} bytes",
-                      source.size());
+    if (!has_movie_) {
+        return make_error(ErrorCode::kMalformed, "expected a box 'moov', found none in {} bytes",
+                          source.size());
+    }
+    for (const Track& track : tracks_) {
+        WEIR_TRY(add_frames(track));
+    }
+    return {};
+}
+
+Error Mp4FileReader::read_top_box(std::string_view type, uint64_t at, const Mp4BoxHeader& header) {
+    bool is_movie = type == "moov" && !has_movie_;
+    if (!is_movie && !(type == "moof" && fragmented_)) {
+        return {};
+    }
+    if (header.size > kMaxMovieSize) {
+        return make_error(ErrorCode::kLimit, "box '{}' at byte {}: {} bytes, expected at most {}",
+                          type, at, header.size, kMaxMovieSize);
+    }
+    Bytes content(header.size - header.header_size);
+    WEIR_TRY(file_.source_->read(at + header.header_size, content));
+    Mp4Box box(header.type, at + header.header_size, content);
+    return is_movie ? read_movie(box)
+                    : read_fragment(box, at, file_.source_->size(), fragmented_tracks());
+}
+
+std::vector<Mp4FragmentedTrack*> Mp4FileReader::fragmented_tracks() {
+    std::vector<Mp4FragmentedTrack*> out;
+    for (Track& each : tracks_) {
+        out.push_back(&each.data);
+    }
+    return out;
 }
 
 Error Mp4FileReader::read_movie(const Mp4Box& movie) {
-    if (movie.child("mvex").ok()) {
-        return make_error(ErrorCode::kUnsupported,
-                          "a fragmented MP4 file (box 'mvex'): expected one with sample tables; "
-                          "'ffmpeg -i IN -c copy OUT.mp4' makes one");
-    }
+    has_movie_ = true;
     WEIR_TRY_ASSIGN(Mp4Box header, movie.child("mvhd"));
     WEIR_TRY_ASSIGN(movie_scale_, time_scale(header));
-    return movie.each(
-        [this](const Mp4Box& box) { return box.type() == "trak" ? read_track(box) : Error(); });
+    WEIR_TRY(movie.each(
+        [this](const Mp4Box& box) { return box.type() == "trak" ? read_track(box) : Error(); }));
+    auto extends = movie.child("mvex");
+    if (extends.ok()) {
+        fragmented_ = true;
+        return read_track_defaults(*extends, fragmented_tracks());
+    }
+    return extends.error().code() == ErrorCode::kNotFound ? Error() : extends.take_error();
 }
 
 Error Mp4FileReader::read_track(const Mp4Box& box) {
@@ -237,23 +260,42 @@ Error Mp4FileReader::read_track(const Mp4Box& box) {
     ByteReader reader(handler.content());
     reader.skip(8);
     std::string_view kind = as_text(reader.take(4));
-    bool is_video = kind == "vide";
-    FileTrack& track = is_video ? file_.video_ : file_.audio_;
-    if ((!is_video && kind != "soun") || track.present) {
+    Track track;
+    track.kind = kind == "vide" ? TrackKind::kVideo : TrackKind::kAudio;
+    bool have_one = std::any_of(tracks_.begin(), tracks_.end(),
+                                [&](const Track& each) { return each.kind == track.kind; });
+    if ((kind != "vide" && kind != "soun") || have_one) {
         return {};
     }
+    WEIR_TRY_ASSIGN(Mp4Box track_header, box.child("tkhd"));
+    ByteReader id(track_header.content());
+    id.skip(id.u32() >> 24 == 1 ? 16 : 8);  // two times
+    track.data.id = id.u32();
     WEIR_TRY_ASSIGN(Mp4Box media_header, media.child("mdhd"));
-    WEIR_TRY_ASSIGN(uint32_t scale, time_scale(media_header));
+    WEIR_TRY_ASSIGN(track.scale, time_scale(media_header));
     WEIR_TRY_ASSIGN(Mp4Box information, media.child("minf"));
     WEIR_TRY_ASSIGN(Mp4Box table, information.child("stbl"));
     WEIR_TRY_ASSIGN(Mp4Box descriptions, table.child("stsd"));
-    bool described = false;
-    auto describe = [&](const Mp4Box& entry) {
-        if (described) {
-            return Error();  // stsc says that only the first is used
+    WEIR_TRY(describe(descriptions, track.kind));
+    WEIR_TRY_ASSIGN(track.data.samples, read_samples(table, file_.source_->size()));
+    if (!track.data.samples.empty()) {
+        const Mp4Sample& last = track.data.samples.back();
+        track.data.next_time = last.time + last.duration;
+    }
+    WEIR_TRY_ASSIGN(track.shift_ms, edit_shift_ms(box, movie_scale_, track.scale));
+    tracks_.push_back(std::move(track));
+    return {};
+}
+
+Error Mp4FileReader::describe(const Mp4Box& descriptions, TrackKind kind) {
+    FileTrack& track = described(kind);
+    bool done = false;
+    auto take = [&](const Mp4Box& entry) {
+        if (done) {
+            return Error();  // only the first is used, which read_samples() checks
         }
-        described = true;
-        if (!is_video) {
+        done = true;
+        if (kind == TrackKind::kAudio) {
             return describe_audio(entry, track);
         }
         ByteReader size(entry.content());
@@ -262,15 +304,19 @@ Error Mp4FileReader::read_track(const Mp4Box& box) {
         file_.description_.height = size.u16();
         return describe_video(entry, track);
     };
-    WEIR_TRY(descriptions.each(describe, 8));
-    if (!described) {
-        return descriptions.wrong("a sample description", "none");
+    WEIR_TRY(descriptions.each(take, 8));
+    return done ? Error() : descriptions.wrong("a sample description", "none");
+}
+
+Error Mp4FileReader::add_frames(const Track& track) {
+    const std::vector<Mp4Sample>& samples = track.data.samples;
+    if (samples.empty()) {
+        return {};
     }
-    WEIR_TRY_ASSIGN(std::vector<Mp4Sample> samples, read_samples(table, file_.source_->size()));
-    WEIR_TRY_ASSIGN(int64_t shift_ms, edit_shift_ms(box, movie_scale_, scale));
-    if (!samples.empty() && samples.back().time / scale > kMaxSeconds) {
-        return table.wrong(fmt::format("a track of at most {} s", kMaxSeconds),
-                           fmt::format("{} s", samples.back().time / scale));
+    if (samples.back().time / track.scale > kMaxSeconds) {
+        return make_error(ErrorCode::kMalformed, "{}: expected a track of at most {} s, found {} s",
+                          media::to_string(track.kind), kMaxSeconds,
+                          samples.back().time / track.scale);
     }
     if (file_.frames_.size() + samples.size() > kMaxFileFrames) {
         return make_error(ErrorCode::kLimit, "more than {} frames", kMaxFileFrames);
@@ -279,23 +325,22 @@ Error Mp4FileReader::read_track(const Mp4Box& box) {
         FileFrame frame;
         frame.offset = sample.offset;
         frame.size = sample.size;
-        frame.time_ms = shift_ms + to_ms(sample.time, scale);
-        int64_t composition_ms =
-            to_ms(sample.time + sample.composition, scale) - to_ms(sample.time, scale);
+        frame.time_ms = track.shift_ms + to_ms(sample.time, track.scale);
+        int64_t composition_ms = to_ms(sample.time + sample.composition, track.scale) -
+                                 to_ms(sample.time, track.scale);
         if (std::abs(composition_ms) > kMaxCompositionMs) {
-            return table.wrong(
-                fmt::format("composition offsets of at most {} ms", kMaxCompositionMs),
-                fmt::format("{} ms", composition_ms));
+            return make_error(ErrorCode::kMalformed,
+                              "sample at byte {}: expected a composition offset of at most {} ms, "
+                              "found {} ms",
+                              sample.offset, kMaxCompositionMs, composition_ms);
         }
         frame.composition_ms = static_cast<int32_t>(composition_ms);
-        frame.kind = is_video ? TrackKind::kVideo : TrackKind::kAudio;
-        frame.key = is_video && sample.key;
+        frame.kind = track.kind;
+        frame.key = track.kind == TrackKind::kVideo && sample.key;
         file_.frames_.push_back(frame);
     }
-    track.present = !samples.empty();
-    if (track.present) {
-        track.frame_ms = to_ms(samples.back().duration, scale);
-    }
+    described(track.kind).present = true;
+    described(track.kind).frame_ms = to_ms(samples.back().duration, track.scale);
     return {};
 }
 

@@ -37,6 +37,7 @@ struct Mp4Track {
     Bytes times = words({0, 1, 4, 1000});  // version, entries, { count, delta }
     Bytes compositions = words({0, 1, 4, 2000});
     Bytes keys = words({0, 1, 1});
+    uint32_t id = 1;
     Bytes edits;                                // of 'elst'; empty: none
     Bytes chunk_runs = words({0, 1, 1, 2, 1});  // two samples in each chunk
     std::vector<uint32_t> chunks = {0, 0};      // offsets from the beginning of the media data
@@ -71,7 +72,7 @@ struct Mp4Track {
         }
         Bytes handler = words({0, 0});
         ByteWriter(handler).text(video ? "vide" : "soun").u32(0);
-        std::vector<Bytes> parts;
+        std::vector<Bytes> parts = {box("tkhd", {words({0, 0, 0, id, 0})})};
         if (!edits.empty()) {
             parts.push_back(box("edts", {box("elst", {edits})}));
         }
@@ -92,6 +93,7 @@ inline Bytes esds() {
 inline Mp4Track audio_track() {
     Mp4Track track;
     track.video = false;
+    track.id = 2;
     track.entry = "mp4a";
     track.config_box = "esds";
     track.config = esds();
@@ -121,6 +123,28 @@ inline Bytes mp4_file(const std::vector<Mp4Track>& tracks, const Bytes& more_in_
     }
     Bytes movie = box("moov", parts);
     file.insert(file.end(), movie.begin(), movie.end());
+    return file;
+}
+
+// A file whose movie has no samples: they are in the fragments (a list of boxes) that follow.
+inline Bytes fragmented_file(const std::vector<Mp4Track>& tracks, const std::vector<Bytes>& rest) {
+    std::vector<Bytes> parts = {box("mvhd", {words({0, 0, 0, 1000, 0})})};
+    std::vector<Bytes> defaults;
+    for (Mp4Track track : tracks) {
+        track.sizes = {};
+        track.times = track.chunk_runs = words({0, 0});
+        track.compositions = track.keys = {};
+        track.chunks = {};
+        parts.push_back(track.build(0));
+        defaults.push_back(box("trex", {words({0, track.id, 1, 1000, 5, 0x10000})}));
+    }
+    parts.push_back(box("mvex", defaults));
+    Bytes file = box("ftyp", {words({0x69736F6D, 0})});
+    Bytes movie = box("moov", parts);
+    file.insert(file.end(), movie.begin(), movie.end());
+    for (const Bytes& each : rest) {
+        file.insert(file.end(), each.begin(), each.end());
+    }
     return file;
 }
 
