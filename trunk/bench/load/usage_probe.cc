@@ -138,12 +138,17 @@ void UsageProbe::before_players() {
 
 void UsageProbe::window_begins() {
     begin_ = end_ = look();
+    last_seen_.reset();
 }
 
 void UsageProbe::window_ends() {
     Moment now = look();
     if (has_server() && now.server.cpu_us == 0) {
-        now.server = end_.server;  // it has gone: keep what was seen last
+        now.server = begin_.server;  // it has gone: keep what was seen last
+        if (last_seen_) {
+            now.server.cpu_us = last_seen_->cpu_us;
+            now.server.resident_kib = last_seen_->resident_kib;
+        }
     }
     end_ = now;
 }
@@ -153,6 +158,7 @@ UsageNow UsageProbe::now() {
     uint64_t passed = instant.at_ns - recent_.at_ns;
     UsageNow now;
     if (instant.server) {
+        last_seen_ = instant.server;
         now.server_memory_bytes = instant.server->resident_kib * 1024;
         if (recent_.server) {
             now.server_cpu_percent = percent(*recent_.server, *instant.server, passed);

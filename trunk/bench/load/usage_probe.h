@@ -74,6 +74,7 @@ class UsageProbe {
     Moment begin_;
     Moment end_;
     Instant recent_;
+    std::optional<QuickSample> last_seen_;  // of the server, within the window
 };
 
 }  // namespace weir::load
