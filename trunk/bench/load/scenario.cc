@@ -1,6 +1,7 @@
 // weir-bench scenario.
 #include "bench/load/core/scenario.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,11 @@ int scenario(std::span<const char* const> arguments) {
         fmt::print(stderr, "{}", to_string(outcome.errors));
         return kExitUsage;
     }
-    return given.check ? check_file(*outcome.scenario)
-                       : ScenarioRun(*outcome.scenario, given.run).run();
+    if (given.check) {
+        return check_file(*outcome.scenario);
+    }
+    // Too large for a stack.
+    return std::make_unique<ScenarioRun>(*outcome.scenario, given.run)->run();
 }
 
 }  // namespace weir::load
