@@ -29,6 +29,9 @@ void PlayOptions::add_to(OptionTable& table) {
                publish_url);
     table.flag("--no-verify", "play any stream; frames are counted, not checked", group.verify,
                false);
+    table.flag("--read-at-once",
+               "every player reads each message as it comes, not most by the clock",
+               group.read_at_once);
     table.duration("--stall", "a gap between frames that counts as a stall", group.stall);
     table.duration("--behind", "growth of a player's mean delay that counts as falling behind",
                    group.behind);

@@ -135,7 +135,7 @@ bool PlayerGroup::connect_one(uint32_t number) {
     Player& player = *players_[number];
     player.attach(std::move(stream).value(),
                   target_.make(number % options_.streams, player.check()));
-    if (!ReadTurns::is_timed(number, players_.size())) {
+    if (!options_.read_at_once && !ReadTurns::is_timed(number, players_.size())) {
         turns_.add(player);
     }
     return true;

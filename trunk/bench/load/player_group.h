@@ -30,6 +30,7 @@ struct GroupOptions {
     Millis stall{1'000};             // a gap between frames that counts as a stall
     // How much the mean delay of a player may grow from the first to the last quarter of a window.
     Millis behind{500};
+    bool read_at_once = false;                   // all of the players do (read_turns.h)
     bool verify = true;                          // the streams carry stamps
     std::array<bool, 2> stamped = {true, true};  // of these: video and audio do
     double bits_per_second = 0;                  // of each stream; 0: not known
