@@ -288,6 +288,22 @@ void Player::on_ready(uint8_t ready) {
     }
 }
 
+void PlayerList::prefetch_behind(const Player& player) {
+    constexpr size_t kLine = 64;
+    const Player* next = player.next_;
+    if (!next) {
+        return;
+    }
+    __builtin_prefetch(next->stream_.get());
+    __builtin_prefetch(next->client_.get());
+    if (next->next_) {
+        const auto* begin = reinterpret_cast<const uint8_t*>(next->next_);
+        for (size_t at = 0; at < sizeof(Player); at += kLine) {
+            __builtin_prefetch(begin + at);
+        }
+    }
+}
+
 void PlayerList::push_back(Player& player) {
     player.previous_ = last_;
     player.next_ = nullptr;

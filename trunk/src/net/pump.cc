@@ -216,6 +216,7 @@ void Pump::pass(MonoTime now) {
             player->since_ > written_before) {
             return;
         }
+        flowing_.prefetch_behind(*player);
         write_to(*player, now);
         if (!spend_slice(writes, slice_begin)) {
             return;
