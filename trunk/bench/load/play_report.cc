@@ -52,6 +52,9 @@ void add_media(Report& report, const PlayResult& result) {
     section.number("longest_gap_ms", "longest gap",
                    static_cast<double>(sum.counts.longest_gap_ns) / 1e6, "ms", 1);
     section.count("time_steps_back", "timestamps that went back", sum.counts.time_steps_back);
+    if (result.foreign) {
+        section.text("verified", "verified", "no: frames of another publisher carry no stamps");
+    }
     if (!result.verify) {
         return;
     }
@@ -121,8 +124,12 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
             jitter_players++;
         }
     }
-    verify = verify && group.options().verify;
-    if (group.options().verify) {
+    const PlayerCounts counts = group.sum().counts;
+    const bool is_foreign = group.options().verify && !group.options().published_here &&
+                            counts.unstamped > 0 && counts.sessions == 0;
+    foreign = foreign || is_foreign;
+    verify = verify && group.options().verify && !is_foreign;
+    if (group.options().verify && !is_foreign) {
         PlayerGroup::Behind its = group.behind(judge_gaps);
         behind.players += its.players;
         behind.worst_us = std::max(behind.worst_us, its.worst_us);
@@ -158,8 +165,7 @@ void add_default_conditions(Report& report, const PlayResult& result) {
     if (!result.verify) {
         return;
     }
-    report.expect("synthetic", sum.counts.unstamped == 0,
-                  "the stream is one of weir-bench (else use --no-verify)",
+    report.expect("synthetic", sum.counts.unstamped == 0, "every frame is one of weir-bench",
                   fmt::format("{} frames without a stamp", sum.counts.unstamped));
     report.expect("lost", sum.lost == 0, "no frame is lost", fmt::format("{} were", sum.lost));
     report.expect("duplicated", sum.duplicated == 0, "no frame comes twice",

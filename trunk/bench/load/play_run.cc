@@ -70,6 +70,7 @@ Error PlayRun::start() {
     }
     GroupOptions group = options_.group;
     group.stamped = stamped_;
+    group.published_here = options_.stream.wanted();
     group.bits_per_second = options_.stream.wanted() ? stream_bits_per_second_
                                                      : static_cast<double>(options_.expected_rate);
     group.name = command_;
@@ -129,8 +130,8 @@ int play_command(const PlayProtocol& protocol, std::span<const char* const> argu
     PlayOptions options;
     options.url = protocol.default_url;
     OptionTable table(fmt::format("{} [OPTIONS]", protocol.name),
-                      fmt::format("{} Without --publish, the stream must come from 'weir-bench "
-                                  "rtmp-publish', or give --no-verify.",
+                      fmt::format("{} A stream of --publish or of 'weir-bench rtmp-publish' is "
+                                  "verified byte for byte; of others, times, gaps and rates count.",
                                   protocol.about));
     options.add_to(table);
     options.run.command_line = {"weir-bench", protocol.name.data()};

@@ -33,7 +33,9 @@ struct GroupOptions {
     bool read_at_once = false;                   // all of the players do (read_turns.h)
     bool verify = true;                          // the streams carry stamps
     std::array<bool, 2> stamped = {true, true};  // of these: video and audio do
-    double bits_per_second = 0;                  // of each stream; 0: not known
+    bool published_here =
+        false;                   // so frames without stamps are a fault, not somebody else's stream
+    double bits_per_second = 0;  // of each stream; 0: not known
 };
 
 struct GroupCounts {

@@ -160,6 +160,7 @@ Error ScenarioRun::make_groups() {
             if (scenario_.publishers[i].name == each.publishers) {
                 options.stamped = {publishers_[i]->is_stamped(media::TrackKind::kVideo),
                                    publishers_[i]->is_stamped(media::TrackKind::kAudio)};
+                options.published_here = true;
                 options.bits_per_second = publishers_[i]->bits_per_second();
             }
         }

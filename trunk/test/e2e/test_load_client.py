@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from media import publisher
 from weir import TOP
 
 BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
@@ -48,6 +49,17 @@ def test_metrics_lists_what_conditions_may_use():
     text = subprocess.run([BENCH, "metrics"], capture_output=True, text=True, timeout=10, check=True).stdout
     for name in ("loss", "latency.p99", "rate.ratio", "server.cpu", "clients.playing", "jitter.max"):
         assert f"  {name} " in text
+
+
+def test_a_stream_of_another_publisher_is_played_and_counted(weir, folder):
+    with publisher(weir.rtmp(), folder):
+        weir.wait_live()
+        result = bench(folder, "--url", weir.rtmp(), "--clients", "20", "--duration", "2s")
+        unknown = bench(folder, "--url", weir.rtmp(), "--clients", "5", "--duration", "1s", "--expect", "loss == 0")
+    assert result.exit_code == 0, result.text
+    assert "no: frames of another publisher carry no stamps" in result.text
+    assert result.report["media"]["video_frames"] > 20 * 40 and "lost" not in result.report["media"]
+    assert unknown.exit_code == 1, "what cannot be known is not claimed"
 
 
 def test_conditions_decide_the_exit_code(weir, folder):
