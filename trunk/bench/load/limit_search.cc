@@ -11,9 +11,10 @@ namespace weir::load {
 namespace {
 
 constexpr Millis kRamp{1'000};
+constexpr Millis kShortestHold{500};
 
 std::string json_number(std::optional<double> value) {
-    return value ? fmt::format("{:.6g}", *value) : "null";
+    return value ? fmt::format("{:.10g}", *value) : "null";
 }
 
 }  // namespace
@@ -58,6 +59,10 @@ Result<LimitSearch> LimitSearch::create(const LimitOptions& options,
                                         const RunOptions& run_options) {
     WEIR_TRY_ASSIGN(Expression until, parse_condition(options.until, run_options, "--until"));
     WEIR_TRY_ASSIGN(LimitStep step, LimitStep::parse(options.step));
+    if (options.hold < kShortestHold) {
+        return make_error(ErrorCode::kMalformed, "--hold: found {} ms, expected {} ms or more",
+                          options.hold.count(), kShortestHold.count());
+    }
     return LimitSearch(options, std::move(until), step);
 }
 
@@ -71,6 +76,9 @@ void LimitSearch::search(
         if (!run.running() && step.broke.empty()) {
             end = run.control().stop_reason();  // the step was not measured to its end
             break;
+        }
+        if (step.broke.empty()) {
+            held_ = last_;
         }
         steps_.push_back(std::move(step));
         if (!steps_.back().broke.empty()) {
@@ -99,13 +107,22 @@ LimitSearch::Step LimitSearch::take_step(
         return step;
     }
     run.wait_connected();
-    bool is_settled = run.wait_settled(io::Deadline::after(settle_timeout));
+    const bool is_settled = run.wait_settled(io::Deadline::after(settle_timeout));
     if (is_settled) {
         run.wait_for(options_.settle);
     }
+    if (!run.running()) {
+        return step;
+    }
+    const GroupCounts settled = players.counts();
     run.measure(is_settled ? options_.hold : std::min(options_.hold, Millis(1'000)));
-    step.window = run.window();
-    step.broke = verdict(step.window, before);
+    last_ = run.window();
+    step.metrics = last_.metrics;
+    step.broke = verdict(last_, before);
+    if (step.broke.empty() && !is_settled) {
+        step.broke =
+            fmt::format("late start: {} without media", settled.wanted - settled.playing);
+    }
     return step;
 }
 
@@ -117,7 +134,8 @@ std::string LimitSearch::verdict(const LoadRun::Window& window, const GroupCount
     if (clients.broken > before.broken) {
         return fmt::format("{} broken", clients.broken - before.broken);
     }
-    if (until_.holds(window.metrics).value_or(false)) {
+    const std::optional<bool> reached = until_.holds(window.metrics);
+    if (reached.value_or(true)) {  // what is not known cannot be held
         return fmt::format("{} ({})", until_.text(), until_.found(window.metrics));
     }
     if (clients.playing < clients.open() || clients.connected < clients.wanted) {
@@ -142,14 +160,14 @@ void LimitSearch::add_to(LoadRun& run, const std::string& end) const {
     };
     section.count("clients", "clients", held != nullptr ? held->clients : 0);
     if (held != nullptr) {
-        section.rate("bits_per_second", "rate", held->window.result.bits_per_second());
+        section.rate("bits_per_second", "rate", held_.result.bits_per_second());
     }
     section.text("ended_by", "ended by", end);
     std::string json = "[";
     std::string_view separator = "\n    ";
     for (size_t i = 0; i < steps_.size(); i++) {
         const Step& each = steps_[i];
-        const MetricValues& metrics = each.window.metrics;
+        const MetricValues& metrics = each.metrics;
         section.text(fmt::format("step_{}", i + 1), fmt::format("  {} clients", each.clients),
                      fmt::format("{:>14}  server CPU {:>8}  p99 {:>10}  {}", shown(metrics, "rate"),
                                  shown(metrics, "server.cpu"), shown(metrics, "latency.p99"),
@@ -167,7 +185,7 @@ void LimitSearch::add_to(LoadRun& run, const std::string& end) const {
     run.report().expect("limit", held != nullptr, "the first step is held",
                         steps_.empty() ? end : steps_.front().broke);
     if (held != nullptr) {
-        run.report_about(held->window);
+        run.report_about(held_);
     }
 }
 

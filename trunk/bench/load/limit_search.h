@@ -46,7 +46,7 @@ class LimitSearch {
   private:
     struct Step {
         uint32_t clients = 0;
-        LoadRun::Window window;
+        MetricValues metrics;
         std::string broke;  // why it was not held; empty: it was
     };
 
@@ -62,6 +62,8 @@ class LimitSearch {
     Expression until_;
     LimitStep step_;
     std::vector<Step> steps_;
+    LoadRun::Window last_;  // of the last step
+    LoadRun::Window held_;  // of the last one that was held
 };
 
 }  // namespace weir::load

@@ -148,8 +148,10 @@ void LoadRun::begin_window() {
         each->reset_totals();
     }
     cut_short_ = false;
-    window_begin_ns_ = now_ns();
-    usage_.window_begins();
+    usage_.window_begins();  // may yield
+    window_begin_ns_ = expected_at_ns_ = now_ns();
+    expected_bits_ = 0;
+    expected_known_ = true;
 }
 
 void LoadRun::end_window() {
@@ -163,11 +165,26 @@ void LoadRun::end_window() {
                                each->options().stall;
         result.add(*each, judge_gaps);
     }
-    result.expected_bps = expected_rate();
+    expect_more(now_ns());
+    if (expected_known_ && result.window_s > 0) {
+        result.expected_bps = expected_bits_ / result.window_s;
+    }
     window_.result = std::move(result);
     window_.metrics = metrics();
     window_.usage = usage_;
     measured_ = true;
+}
+
+// Players come and go within a window: what is expected of them adds up.
+void LoadRun::expect_more(uint64_t now) {
+    const double rate = expected_rate();
+    uint64_t playing = 0;
+    for (const auto& each : players_) {
+        playing += each->counts().playing;
+    }
+    expected_known_ = expected_known_ && (rate > 0 || playing == 0);
+    expected_bits_ += rate * seconds(now - expected_at_ns_);
+    expected_at_ns_ = now;
 }
 
 double LoadRun::expected_rate() const {
@@ -196,20 +213,27 @@ MetricValues LoadRun::metrics() const {
     count("clients.left", clients.left);
     count("clients.playing", clients.playing);
     uint64_t failed = 0;
+    Histogram lag;
     for (const auto& each : publishers_) {
         failed += each->failed();
+        lag.merge(each->totals().lag);
     }
     count("publishers.failed", failed);
+    values.set_times("publishers.lag", lag);
     const PlaySum& before = at_window_begin_;
     count("stalls", result.media.counts.stalls - before.counts.stalls);
-    values.set("gap.max", static_cast<double>(result.media.counts.longest_gap_ns) / 1e6);
-    if (result.verify) {
+    if (clients.had_media > 0) {
+        values.set("gap.max", static_cast<double>(result.media.counts.longest_gap_ns) / 1e6);
+    }
+    if (result.verify && clients.had_media > 0) {
         count("loss", result.media.lost - std::min(before.lost, result.media.lost));
         count("duplicated", result.media.duplicated - before.duplicated);
         count("reordered", result.media.reordered - before.reordered);
         count("corrupted", result.media.counts.corrupted - before.counts.corrupted);
         count("behind", result.behind.players);
         values.set("drift", static_cast<double>(result.behind.worst_us) / 1e3);
+    }
+    if (result.verify && result.jitter_players > 0) {
         values.set("jitter.mean", result.jitter_mean_us() / 1e3);
         values.set("jitter.max", static_cast<double>(result.jitter_max_us) / 1e3);
     }
@@ -240,6 +264,7 @@ void LoadRun::measure(Millis duration, bool until_empty) {
             }
             io::Deadline next = io::Deadline::after(kTick);
             wait_until(next.time() < end.time() ? next : end);
+            expect_more(now_ns());
         }
     }
     cut_short_ = !running();

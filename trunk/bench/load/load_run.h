@@ -119,6 +119,7 @@ class LoadRun {
     void stop_when_empty();
     MetricValues metrics() const;
     double expected_rate() const;
+    void expect_more(uint64_t now);
     double since_start(uint64_t now) const;
 
     const RunOptions& options_;
@@ -143,6 +144,10 @@ class LoadRun {
     uint64_t sampled_ns_ = 0;
     PlaySum sampled_;  // what the last sample saw
     uint64_t window_begin_ns_ = 0;
+    // What the players of the window should have received, while they were there.
+    double expected_bits_ = 0;
+    uint64_t expected_at_ns_ = 0;
+    bool expected_known_ = true;
 };
 
 }  // namespace weir::load

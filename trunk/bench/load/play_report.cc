@@ -52,8 +52,8 @@ void add_media(Report& report, const PlayResult& result) {
     section.number("longest_gap_ms", "longest gap",
                    static_cast<double>(sum.counts.longest_gap_ns) / 1e6, "ms", 1);
     section.count("time_steps_back", "timestamps that went back", sum.counts.time_steps_back);
-    if (result.foreign) {
-        section.text("verified", "verified", "no: frames of another publisher carry no stamps");
+    if (!result.unverified.empty()) {
+        section.text("unverified", "not verified", result.unverified);
     }
     if (!result.verify) {
         return;
@@ -94,6 +94,22 @@ double ms_of_ns(uint64_t ns) {
     return static_cast<double>(ns) / 1e6;
 }
 
+// Why lost and changed frames of a group cannot be told, or not of all its tracks; empty: they can.
+std::string why_unverified(const PlayerGroup& group, const PlayerCounts& counts) {
+    const GroupOptions& options = group.options();
+    if (!options.verify) {
+        return "switched off";
+    }
+    if (!options.published_here && counts.unstamped > 0 && counts.sessions == 0) {
+        return "frames of another publisher carry no stamps";
+    }
+    if (!options.stamped[0]) {
+        return options.stamped[1] ? "video of this codec carries no stamps"
+                                  : "frames of these codecs carry no stamps";
+    }
+    return options.stamped[1] ? "" : "audio of this codec carries no stamps";
+}
+
 double ms_of_us(uint64_t us) {
     return static_cast<double>(us) / 1e3;
 }
@@ -111,7 +127,8 @@ void merge(RunTotals& sum, const RunTotals& other) {
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
     clients.add(group.counts());
-    media.add(group.sum());
+    const PlaySum media_of_group = group.sum();
+    media.add(media_of_group);
     merge(totals, group.totals());
     for (const auto& [why, count] : group.failures()) {
         failures[why] += count;
@@ -124,12 +141,18 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
             jitter_players++;
         }
     }
-    const PlayerCounts counts = group.sum().counts;
-    const bool is_foreign = group.options().verify && !group.options().published_here &&
-                            counts.unstamped > 0 && counts.sessions == 0;
-    foreign = foreign || is_foreign;
-    verify = verify && group.options().verify && !is_foreign;
-    if (group.options().verify && !is_foreign) {
+    const GroupOptions& options = group.options();
+    const std::string why = why_unverified(group, media_of_group.counts);
+    if (!why.empty()) {
+        unverified += fmt::format("{}{}: {}", unverified.empty() ? "" : "; ", options.name, why);
+    }
+    const bool is_verified = options.verify && (why.empty() || options.published_here) &&
+                             (options.stamped[0] || options.stamped[1]);
+    verify = verify || is_verified;
+    if (!is_verified) {
+        media.counts.unstamped -= media_of_group.counts.unstamped;
+    }
+    if (is_verified) {
         PlayerGroup::Behind its = group.behind(judge_gaps);
         behind.players += its.players;
         behind.worst_us = std::max(behind.worst_us, its.worst_us);

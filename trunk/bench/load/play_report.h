@@ -21,8 +21,8 @@ struct PlayResult {
     double jitter_sum_us = 0;  // over the players that had media
     uint64_t jitter_max_us = 0;
     uint64_t jitter_players = 0;
-    bool verify = true;    // lost, changed and late frames can be told
-    bool foreign = false;  // ... not, because none of the frames carries a stamp
+    bool verify = false;     // lost, changed and late frames can be told, of one group at least
+    std::string unverified;  // what cannot be verified, and why; empty: everything is
     Millis behind_limit{500};
 
     // Merges what a group has seen. `judge_gaps`: see PlayerGroup::behind().

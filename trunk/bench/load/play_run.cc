@@ -58,6 +58,13 @@ int PlayRun::run() {
 }
 
 Error PlayRun::start() {
+    if (options_.run.duration.count() == 0) {
+        return make_error(ErrorCode::kMalformed, "--duration: found 0, expected the time to measure");
+    }
+    if (options_.limit.wanted() && options_.group.stay.count() > 0) {
+        return make_error(ErrorCode::kUnsupported,
+                          "--until finds how many players can stay: give it without --stay");
+    }
     // Before anything is started, for the whole run.
     uint64_t most = options_.limit.wanted() ? options_.limit.max_clients : options_.clients;
     WEIR_TRY(ensure_descriptors(most + (options_.stream.wanted() ? options_.stream.streams : 0)));
@@ -102,7 +109,8 @@ void PlayRun::play() {
     }
     run_->phase("connecting");
     if (Error error = run_->grow(*players_, options_.clients, options_.ramp)) {
-        complain(error.message());
+        run_->control().stop(std::string(error.message()));
+        return;
     }
     run_->wait_connected();
     run_->phase("waiting for first frames");

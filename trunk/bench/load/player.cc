@@ -66,6 +66,10 @@ bool Player::read_once(size_t& bytes) {
         fail(client_->failure());
         return false;
     }
+    if (client_->stream_ended()) {  // the connection may well stay
+        fail("the server ended the stream");
+        return false;
+    }
     started_ = started_ || client_->started();
     if (!has_media_ && check_.has_media()) {
         has_media_ = true;

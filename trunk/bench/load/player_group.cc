@@ -7,8 +7,17 @@ namespace {
 
 constexpr size_t kReceiveBuffer = 256 * 1024;
 constexpr size_t kConnectors = 256;  // connections in the making at a time
+constexpr size_t kReasonBytes = 200;
 constexpr size_t kMaxReasons = 100;  // a server may word each refusal differently
 constexpr uint32_t kClosesPerTurn = 256;
+
+// At most kReasonBytes, in ASCII.
+std::string printable(const std::string& text) {
+    std::string out = text.substr(0, kReasonBytes);
+    std::ranges::replace_if(
+        out, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return out;
+}
 
 }  // namespace
 
@@ -146,7 +155,8 @@ void PlayerGroup::player_broke(Player& player, const std::string& why) {
     count_failure(player.number(), why);
 }
 
-void PlayerGroup::count_failure(uint32_t number, const std::string& why) {
+void PlayerGroup::count_failure(uint32_t number, const std::string& words) {
+    const std::string why = printable(words);  // they may be the server's
     clients_[number].failure = why;
     bool is_known = failures_.contains(why);
     failures_[is_known || failures_.size() < kMaxReasons ? why : "for other reasons"]++;
@@ -263,19 +273,21 @@ GroupCounts PlayerGroup::counts() const {
 
 PlaySum PlayerGroup::sum() const {
     PlaySum sum;
+    const uint64_t now = now_ns();
     for (const auto& each : players_) {
-        sum.add(each->check());
+        sum.add(each->check(), now);
     }
     return sum;
 }
 
 PlayerGroup::Behind PlayerGroup::behind(bool judge_gaps) const {
     Behind behind;
+    const uint64_t now = now_ns();
     for (const Client& each : clients_) {
         const PlayerCheck& check = each.player->check();
         behind.worst_us = std::max(behind.worst_us, check.drift_us());
         bool is_slow = check.drift_us() > Micros(options_.behind).count();
-        bool is_dry = judge_gaps && !each.left && check.dried_up();
+        bool is_dry = !each.left && ((judge_gaps && check.dried_up()) || check.silent(now));
         behind.players += is_slow || is_dry ? 1U : 0U;
     }
     return behind;

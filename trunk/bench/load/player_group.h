@@ -98,8 +98,9 @@ class PlayerGroup final : private PlayerListener {
         int64_t worst_us = 0;  // the greatest growth
     };
 
-    // Of the last window. `judge_gaps`: a player that received nothing in the last quarter counts;
-    // only for a window that was not cut short.
+    // Of the last window. A player counts that receives nothing now for longer than a stall, and,
+    // with `judge_gaps` (not for a window that was cut short), one that received nothing in the
+    // last quarter.
     Behind behind(bool judge_gaps) const;
 
     RunTotals& totals() { return totals_; }
@@ -145,7 +146,7 @@ class PlayerGroup final : private PlayerListener {
     bool take_next(uint32_t& number, MonoTime& due);
     void connect_some();
     bool connect_one(uint32_t number);
-    void count_failure(uint32_t number, const std::string& why);
+    void count_failure(uint32_t number, const std::string& words);
     void leave(uint32_t number);
     void resume_reading();
     void let_leave();

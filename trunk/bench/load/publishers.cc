@@ -18,6 +18,7 @@ constexpr size_t kReadSize = 4096;
 // Frames are due at moments; waiting is in whole milliseconds. What is due within this is sent
 // along.
 constexpr uint64_t kEarlyUs = 500;
+constexpr int kFramesPerFlush = 256;
 
 uint32_t random_epoch() {
     std::array<uint8_t, 4> bytes{};
@@ -172,11 +173,15 @@ class Publisher {
         uint64_t origin_us = now_ns() / 1000;
         while (!stop_) {
             uint64_t passed = now_ns() / 1000 - origin_us;
-            while (source_->next_due_us() <= passed + kEarlyUs) {
+            for (int i = 0; i < kFramesPerFlush && source_->next_due_us() <= passed + kEarlyUs; i++) {
                 totals_.lag.add(passed - std::min(passed, source_->next_due_us()));
                 WEIR_TRY(send_next());
             }
             WEIR_TRY(flush(io::Deadline::after(kWriteTimeout)));
+            if (source_->next_due_us() <= passed + kEarlyUs) {
+                io::yield();  // a file may ask for any number of frames at once
+                continue;
+            }
             uint64_t due = origin_us + source_->next_due_us();
             WEIR_TRY(
                 io::sleep_until(io::Deadline::at(MonoTime(Micros(static_cast<int64_t>(due))))));
@@ -246,7 +251,7 @@ double PublisherGroup::bits_per_second() const {
 }
 
 bool PublisherGroup::is_stamped(media::TrackKind kind) const {
-    return !file_ || can_stamp(file_->track(kind), kind);
+    return !file_ || !file_->track(kind).present || can_stamp(file_->track(kind), kind);
 }
 
 Error PublisherGroup::start(Millis ramp, Millis connect_timeout) {

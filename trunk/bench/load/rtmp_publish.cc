@@ -24,7 +24,10 @@ Error run(const PublishOptions& options, int& exit_code) {
     WEIR_TRY_ASSIGN(UsageProbe usage,
                     UsageProbe::create(options.run.server_pid, options.run.server_api));
     WEIR_TRY_ASSIGN(auto group, PublisherGroup::create(options.url, options.stream));
-    WEIR_TRY(group->start(options.ramp, options.run.connect_timeout));
+    if (Error error = group->start(options.ramp, options.run.connect_timeout)) {
+        group->stop();
+        return error;
+    }
     io::Deadline connected = io::Deadline::after(options.ramp + 2 * options.run.connect_timeout);
     while (group->started() + group->failed() < group->size() && !connected.passed() &&
            control->wait_for(Millis(50))) {

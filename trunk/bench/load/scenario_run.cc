@@ -313,11 +313,20 @@ void ScenarioRun::judge_whole() {
     if (!problem_.empty()) {
         report.expect("started", false, "every player can be started", problem_);
     }
+    for (size_t i = phases_played_; i < scenario_.phases.size(); i++) {
+        const ScenarioPhase& phase = scenario_.phases[i];
+        for (const Expression& each : phase.expects) {
+            report.expect(fmt::format("phase_{}", phase.name), false,
+                          fmt::format("phase {}: {}", phase.name, each.text()), "not reached");
+        }
+    }
     if (phases_played_ > 0) {
         run_->report_about(whole_);
         for (const Expression& each : scenario_.expects) {
             run_->expect(each, "whole");
         }
+    } else {
+        report.expect("played", false, "the scenario is played", "it ended before its first phase");
     }
 }
 

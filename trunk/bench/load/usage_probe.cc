@@ -182,10 +182,11 @@ void UsageProbe::add_to(MetricValues& values) const {
     if (window <= 0) {
         return;
     }
-    if (has_server()) {
+    const bool seen = begin_.server.cpu_us > 0 && end_.server.cpu_us > 0;
+    if (has_server() && seen) {
         values.set("server.cpu", 100 * cpu_seconds(begin_.server, end_.server) / window);
     }
-    if (server_ != 0) {
+    if (server_ != 0 && seen) {
         values.set("server.switches", switches(begin_.server, end_.server) / window);
     }
     values.set("client.cpu", 100 * cpu_seconds(begin_.self, end_.self) / window);

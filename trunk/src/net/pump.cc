@@ -15,7 +15,6 @@ constexpr int kSlotsPerWindow = 8;
 constexpr Micros kShortestSlot{5'000};
 constexpr Millis kIdleSweep{1000};    // while players only wait for a publisher
 constexpr size_t kWritesPerLook = 8;  // the clock is read after so many
-constexpr int kMaxWritesInARow = 64;  // of one player: 16 MiB
 
 }  // namespace
 
@@ -236,14 +235,14 @@ void Pump::write_now(MonoTime now) {
         if (!player || (!player->outbox_ && log().bytes_behind(player->cursor_) == 0)) {
             return;
         }
-        write_to(*player, now);
+        write_to(*player, now, kMaxWritesNow);
     }
 }
 
-void Pump::write_to(Player& player, MonoTime now) {
+void Pump::write_to(Player& player, MonoTime now, int most) {
     const uint64_t sent_before = player.client_->sent_bytes;
     Player::Flush flush = Player::Flush::kMore;
-    for (int i = 0; i < kMaxWritesInARow && flush == Player::Flush::kMore; i++) {
+    for (int i = 0; i < most && flush == Player::Flush::kMore; i++) {
         flush = player.flush(log());
     }
     if (flush == Player::Flush::kFailed) {

@@ -45,6 +45,9 @@ class Pump final : private stream::LogListener {
     // Then the reactor runs: small writes are counted, of large ones a few take as long.
     static constexpr size_t kWritesPerSlice = 256;
     static constexpr Millis kSlice{2};
+    // Of one player: 16 MiB; and where several have a turn without a yield.
+    static constexpr int kMaxWritesInARow = 64;
+    static constexpr int kMaxWritesNow = 4;
     // Up to so many players are written to by the coroutine that all small pumps share.
     static constexpr size_t kSmall = 8;
     static constexpr Millis kSweepPeriod{250};  // slow and waiting players are looked at this often
@@ -102,7 +105,7 @@ class Pump final : private stream::LogListener {
     bool first_is_behind() const;
     bool outran_sweep() const;
     Micros until_next_due(MonoTime now) const;
-    void write_to(Player& player, MonoTime now);
+    void write_to(Player& player, MonoTime now, int most = kMaxWritesInARow);
     void enter(Player& player, Player::State state, MonoTime now);
     void pause(Player& player);
     void resume(Player& player);

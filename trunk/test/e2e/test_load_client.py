@@ -56,10 +56,12 @@ def test_a_stream_of_another_publisher_is_played_and_counted(weir, folder):
         weir.wait_live()
         result = bench(folder, "--url", weir.rtmp(), "--clients", "20", "--duration", "2s")
         unknown = bench(folder, "--url", weir.rtmp(), "--clients", "5", "--duration", "1s", "--expect", "loss == 0")
+        endless = bench(folder, "--url", weir.rtmp(), "--clients", "5", "--until", "loss > 0", "--hold", "1s")
     assert result.exit_code == 0, result.text
-    assert "no: frames of another publisher carry no stamps" in result.text
+    assert "frames of another publisher carry no stamps" in result.text
     assert result.report["media"]["video_frames"] > 20 * 40 and "lost" not in result.report["media"]
     assert unknown.exit_code == 1, "what cannot be known is not claimed"
+    assert endless.exit_code == 1 and endless.report["limit"]["clients"] == 0, endless.text
 
 
 def test_conditions_decide_the_exit_code(weir, folder):

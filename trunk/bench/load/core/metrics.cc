@@ -22,6 +22,9 @@ constexpr auto kMetrics = std::to_array<MetricInfo>({
     {"clients.left", kCount, "players that left after their stay"},
     {"clients.playing", kCount, "players connected and with media at the end of the window"},
     {"publishers.failed", kCount, "publishers of this process that were refused or ended"},
+    {"publishers.lag.p50", kTime, "how late frames were made: this process, or the server's taking"},
+    {"publishers.lag.p99", kTime, "how late frames were made: this process, or the server's taking"},
+    {"publishers.lag.max", kTime, "how late frames were made: this process, or the server's taking"},
     {"loss", kCount, "frames that never came"},
     {"duplicated", kCount, "frames that came twice"},
     {"reordered", kCount, "frames that came after a later one"},
@@ -154,7 +157,7 @@ std::string MetricValues::to_json(std::string_view indent) const {
     std::string_view separator = "\n";
     for (size_t i = 0; i < kMetrics.size(); i++) {
         out += fmt::format("{}{}  \"{}\": {}", separator, indent, kMetrics[i].name,
-                           values_[i] ? fmt::format("{:.6g}", *values_[i]) : "null");
+                           values_[i] ? fmt::format("{:.10g}", *values_[i]) : "null");
         separator = ",\n";
     }
     return out + fmt::format("\n{}}}", indent);

@@ -21,8 +21,8 @@ void add_counts(PlayerCounts& sum, const PlayerCounts& counts) {
 
 }  // namespace
 
-void PlaySum::add(const PlayerCheck& check) {
-    const PlayerCounts& its = check.counts();
+void PlaySum::add(const PlayerCheck& check, uint64_t now_ns) {
+    const PlayerCounts its = check.counts_at(now_ns);
     add_counts(counts, its);
     lost += check.lost();
     duplicated += check.duplicated();

@@ -16,7 +16,8 @@ struct PlaySum {
     uint64_t republished = 0;  // changes of the publishing session
     uint64_t timed = 0;        // players whose delays count
 
-    void add(const PlayerCheck& check);
+    // With the gap that is open now.
+    void add(const PlayerCheck& check, uint64_t now_ns);
     void add(const PlaySum& other);
 
     // Frames or times that are not as they were sent, other than lost ones.

@@ -68,6 +68,7 @@ void PlayerCheck::end(const ScannedMessage& message) {
     if (frame.type == FrameType::kConfig) {
         return;
     }
+    has_frame_ = true;
     if (track->has_timestamp &&
         static_cast<int32_t>(message.timestamp - track->last_timestamp) < 0) {
         counts_.time_steps_back++;
@@ -179,14 +180,18 @@ void PlayerCheck::take_jitter(uint64_t us) {
     last_delay_us_ = us;
 }
 
-void PlayerCheck::finish(uint64_t now_ns) {
+PlayerCounts PlayerCheck::counts_at(uint64_t now_ns) const {
+    PlayerCounts counts = counts_;
     if (last_media_ns_ != 0 && now_ns > last_media_ns_) {
-        uint64_t gap = now_ns - last_media_ns_;
-        counts_.longest_gap_ns = std::max(counts_.longest_gap_ns, gap);
-        if (gap > totals_.stall_ns) {
-            counts_.stalls++;
-        }
+        counts.longest_gap_ns = std::max(counts.longest_gap_ns, now_ns - last_media_ns_);
     }
+    counts.stalls += silent(now_ns) ? 1U : 0U;
+    return counts;
+}
+
+void PlayerCheck::finish(uint64_t now_ns) {
+    counts_ = counts_at(now_ns);
+    last_media_ns_ = 0;
 }
 
 int64_t PlayerCheck::drift_us() const {

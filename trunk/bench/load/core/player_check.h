@@ -58,7 +58,10 @@ class PlayerCheck {
 
     // Whether this player's delays count in the totals: not while it looks at its socket only now
     // and then. The growth of its own mean delay is measured either way.
-    void set_timed(bool timed) { timed_ = timed; }
+    void set_timed(bool timed) {
+        timed_ = timed;
+        has_delay_ = false;
+    }
 
     bool timed() const { return timed_; }
 
@@ -84,6 +87,14 @@ class PlayerCheck {
 
     const PlayerCounts& counts() const { return counts_; }
 
+    // The same, with the gap that is open now. Of a finished player: as finish() left it.
+    PlayerCounts counts_at(uint64_t now_ns) const;
+
+    // Nothing came for longer than a stall, after it had begun.
+    bool silent(uint64_t now_ns) const {
+        return last_media_ns_ != 0 && now_ns > last_media_ns_ + totals_.stall_ns;
+    }
+
     uint64_t lost() const { return tracks_[0].order.lost() + tracks_[1].order.lost(); }
 
     uint64_t duplicated() const {
@@ -96,7 +107,8 @@ class PlayerCheck {
 
     bool has_key() const { return has_key_; }
 
-    bool has_media() const { return first_media_ns_ != 0; }
+    // A whole frame came; a codec configuration is none.
+    bool has_media() const { return has_frame_; }
 
     // Nanoseconds from the play request; 0 without media, without a whole key frame.
     uint64_t first_media_after_ns() const {
@@ -161,6 +173,7 @@ class PlayerCheck {
     uint32_t epoch_ = 0;
     bool has_epoch_ = false;
     bool has_key_ = false;
+    bool has_frame_ = false;
     bool timed_ = true;
     bool has_delay_ = false;
     uint32_t jitter_16th_us_ = 0;

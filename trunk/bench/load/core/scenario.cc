@@ -473,7 +473,8 @@ class Checker {
     }
 
     void check_times(const ScenarioPhase& phase, const ScenarioStep& step, Position at) {
-        if (phase.duration.count() > 0 && step.after + step.ramp > phase.duration) {
+        if (phase.duration.count() > 0 &&
+            (step.after >= phase.duration || step.after + step.ramp > phase.duration)) {
             sink_.report(
                 at, fmt::format(
                         "found {} until {} after the beginning, expected it to be over "

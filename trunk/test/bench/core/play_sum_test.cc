@@ -36,8 +36,8 @@ TEST(PlaySumTest, AddsUpWhatPlayersCounted) {
     play(one, {0, 1, 3, 4});
     play(other, {0, 2, 2, 5});
     PlaySum sum;
-    sum.add(one);
-    sum.add(other);
+    sum.add(one, 0);
+    sum.add(other, 0);
     EXPECT_EQ(sum.lost, 1U + 3U);
     EXPECT_EQ(sum.duplicated, 1U);
     EXPECT_EQ(sum.counts.video_frames, 8U);
@@ -54,10 +54,10 @@ TEST(PlaySumTest, PublishersThatChangeAreCountedOnceEach) {
     RunTotals totals;
     PlayerCheck check(totals, 0);
     PlaySum sum;
-    sum.add(check);
+    sum.add(check, 0);
     EXPECT_EQ(sum.republished, 0U) << "no media at all";
     play(check, {0, 1});
-    sum.add(check);
+    sum.add(check, 0);
     EXPECT_EQ(sum.republished, 0U);
     EXPECT_EQ(sum.without_key, 0U);
 }

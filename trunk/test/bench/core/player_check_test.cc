@@ -160,6 +160,7 @@ TEST_F(PlayerCheckTest, APlayerShouldBeginWithAKeyFrame) {
 TEST_F(PlayerCheckTest, FirstTimesCountFromThePlayRequest) {
     now_ += 7 * kMs;
     receive(rtmp::kVideo, video_config(), 0);
+    EXPECT_FALSE(check_.has_media()) << "a configuration is nothing to see";
     now_ += 3 * kMs;
     receive(rtmp::kVideo, video(0), 0);
     EXPECT_EQ(totals_.first_byte.max(), 7'000U);
@@ -206,6 +207,10 @@ TEST_F(PlayerCheckTest, AGapOfMoreThanASecondIsAStall) {
     play_video(2);
     EXPECT_EQ(check_.counts().stalls, 1U);
     EXPECT_EQ(check_.counts().longest_gap_ns, 1'033 * kMs);
+    EXPECT_FALSE(check_.silent(now_ + 999 * kMs));
+    EXPECT_TRUE(check_.silent(now_ + 1'001 * kMs));
+    EXPECT_EQ(check_.counts_at(now_ + 1'500 * kMs).stalls, 2U) << "the one that is open counts";
+    EXPECT_EQ(check_.counts().stalls, 1U);
     check_.finish(now_ + 1'500 * kMs);
     EXPECT_EQ(check_.counts().stalls, 2U) << "the gap at the end";
     EXPECT_EQ(check_.counts().longest_gap_ns, 1'500 * kMs);

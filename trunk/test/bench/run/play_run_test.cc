@@ -190,6 +190,32 @@ TEST_F(PlayRunTest, AServerThatClosesMidRunEndsItAndIsCounted) {
     EXPECT_NE(json_.find("every player has ended"), std::string::npos);
 }
 
+// No frame is lost then, nothing is late, and every connection stands.
+TEST_F(PlayRunTest, AServerThatFreezesFails) {
+    RelayServer server(Fault::kFreeze);
+    options_.stream.shape.audio_bits_per_second = 0;
+    options_.run.duration = Millis(4'000);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "behind ");
+    EXPECT_EQ(value("stalls"), 5) << "the gap that is still open counts";
+    EXPECT_GT(value("longest_gap_ms"), 1'000);
+}
+
+TEST_F(PlayRunTest, AServerThatFrozeBeforeTheWindowFails) {
+    RelayServer server(Fault::kFreezeEarly);
+    options_.settle = Millis(1'200);
+    options_.stream.shape.audio_bits_per_second = 0;
+    options_.run.duration = Millis(2'000);
+    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(failed(), "behind ");
+}
+
+TEST_F(PlayRunTest, NothingIsMeasuredInNoTime) {
+    RelayServer server(Fault::kNone);
+    options_.run.duration = Millis(0);
+    EXPECT_EQ(play(server), kExitUsage);
+}
+
 TEST_F(PlayRunTest, ARefusedPlayIsCountedWithTheServersWords) {
     RelayServer server(Fault::kRefusePlay);
     EXPECT_EQ(play(server), kExitFailed);

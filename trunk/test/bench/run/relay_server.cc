@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kFaultyFrame = 20;
 constexpr uint64_t kTurningFrame = 75;
+constexpr uint64_t kEarlyFrame = 40;
 constexpr Millis kLateBy{900};
 constexpr uint32_t kStepBackMs = 500;
 
@@ -161,6 +162,10 @@ void RelayServer::relay_frame(Stream& stream, rtmp::MediaMessage& message) {
         for (Connection* player : stream.players) {
             player->stream->shutdown();
         }
+        return;
+    }
+    if ((fault_ == Fault::kFreeze && stream.video_frames >= kTurningFrame) ||
+        (fault_ == Fault::kFreezeEarly && stream.video_frames >= kEarlyFrame)) {
         return;
     }
     bool faulty = stream.video_frames % kFaultyFrame == 15;
