@@ -78,7 +78,7 @@ void LimitSearch::search(
             break;
         }
         if (step.broke.empty()) {
-            held_ = last_;
+            held_ = std::move(last_);
         }
         steps_.push_back(std::move(step));
         if (!steps_.back().broke.empty()) {
@@ -116,12 +116,11 @@ LimitSearch::Step LimitSearch::take_step(
     }
     const GroupCounts settled = players.counts();
     run.measure(is_settled ? options_.hold : std::min(options_.hold, Millis(1'000)));
-    last_ = run.window();
-    step.metrics = last_.metrics;
-    step.broke = verdict(last_, before);
+    last_ = std::make_unique<LoadRun::Window>(run.window());
+    step.metrics = last_->metrics;
+    step.broke = verdict(*last_, before);
     if (step.broke.empty() && !is_settled) {
-        step.broke =
-            fmt::format("late start: {} without media", settled.wanted - settled.playing);
+        step.broke = fmt::format("late start: {} without media", settled.wanted - settled.playing);
     }
     return step;
 }
@@ -160,7 +159,7 @@ void LimitSearch::add_to(LoadRun& run, const std::string& end) const {
     };
     section.count("clients", "clients", held != nullptr ? held->clients : 0);
     if (held != nullptr) {
-        section.rate("bits_per_second", "rate", held_.result.bits_per_second());
+        section.rate("bits_per_second", "rate", held_->result.bits_per_second());
     }
     section.text("ended_by", "ended by", end);
     std::string json = "[";
@@ -185,7 +184,7 @@ void LimitSearch::add_to(LoadRun& run, const std::string& end) const {
     run.report().expect("limit", held != nullptr, "the first step is held",
                         steps_.empty() ? end : steps_.front().broke);
     if (held != nullptr) {
-        run.report_about(held_);
+        run.report_about(*held_);
     }
 }
 

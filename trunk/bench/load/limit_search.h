@@ -2,6 +2,7 @@
 // the largest load held is the result.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,8 @@ class LimitSearch {
     Expression until_;
     LimitStep step_;
     std::vector<Step> steps_;
-    LoadRun::Window last_;  // of the last step
-    LoadRun::Window held_;  // of the last one that was held
+    std::unique_ptr<LoadRun::Window> last_;  // of the last step
+    std::unique_ptr<LoadRun::Window> held_;  // of the last one that was held
 };
 
 }  // namespace weir::load

@@ -59,7 +59,8 @@ int PlayRun::run() {
 
 Error PlayRun::start() {
     if (options_.run.duration.count() == 0) {
-        return make_error(ErrorCode::kMalformed, "--duration: found 0, expected the time to measure");
+        return make_error(ErrorCode::kMalformed,
+                          "--duration: found 0, expected the time to measure");
     }
     if (options_.limit.wanted() && options_.group.stay.count() > 0) {
         return make_error(ErrorCode::kUnsupported,

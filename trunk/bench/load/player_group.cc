@@ -14,8 +14,7 @@ constexpr uint32_t kClosesPerTurn = 256;
 // At most kReasonBytes, in ASCII.
 std::string printable(const std::string& text) {
     std::string out = text.substr(0, kReasonBytes);
-    std::ranges::replace_if(
-        out, [](char c) { return c < ' ' || c > '~'; }, '?');
+    std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, '?');
     return out;
 }
 

@@ -173,7 +173,8 @@ class Publisher {
         uint64_t origin_us = now_ns() / 1000;
         while (!stop_) {
             uint64_t passed = now_ns() / 1000 - origin_us;
-            for (int i = 0; i < kFramesPerFlush && source_->next_due_us() <= passed + kEarlyUs; i++) {
+            for (int i = 0; i < kFramesPerFlush && source_->next_due_us() <= passed + kEarlyUs;
+                 i++) {
                 totals_.lag.add(passed - std::min(passed, source_->next_due_us()));
                 WEIR_TRY(send_next());
             }

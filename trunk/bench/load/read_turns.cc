@@ -16,8 +16,8 @@ ReadTurns::~ReadTurns() {
 }
 
 bool ReadTurns::is_timed(uint32_t number, size_t players) {
-    const auto stride = static_cast<uint32_t>(
-        std::clamp<size_t>(players / kTimedPlayers, 1, kMaxStride));
+    const auto stride =
+        static_cast<uint32_t>(std::clamp<size_t>(players / kTimedPlayers, 1, kMaxStride));
     // One of each `stride` in a row, another one each time: streams are dealt out in turn, too.
     const uint32_t scattered = (number / stride * 2'654'435'761U) >> 16;
     return number % stride == scattered % stride;

@@ -109,8 +109,10 @@ TEST_F(PlayRunTest, PlayersThatRestFindLostFrames) {
     options_.run.duration = Millis(2'500);
     EXPECT_EQ(play(server), kExitFailed);
     EXPECT_EQ(failed(), "lost ");
+    // Each player misses the same frames; whether one at the edge of the window is within it
+    // depends on the player's turn.
     EXPECT_GE(value("lost"), 250 * 3);
-    EXPECT_EQ(static_cast<int>(value("lost")) % 250, 0) << "the same for each player";
+    EXPECT_LE(value("lost"), 250 * 4);
 }
 
 TEST_F(PlayRunTest, PlayersThatRestSeeTheServerClose) {

@@ -24,8 +24,8 @@ enum class Fault : uint8_t {
     kTimeBack,
     // From the 75th video frame on:
     kClosePlayers,
-    kFreeze,  // players stay connected and get nothing more
-    kDelay,  // players get everything 900 ms late
+    kFreeze,       // players stay connected and get nothing more
+    kDelay,        // players get everything 900 ms late
     kFreezeEarly,  // the same from the 40th on
     // From the start:
     kRefusePlay,
