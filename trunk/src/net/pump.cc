@@ -9,9 +9,10 @@
 namespace weir::net {
 namespace {
 
-// A merge window has this many slots: fewer mean fewer wake-ups and longer bursts
-// (doc/adr/0005-fan-out.md).
-constexpr int kSlotsPerWindow = 8;
+// A merge window has up to this many slots, and one for so many players: fewer slots mean fewer
+// wake-ups, more of them shorter bursts (doc/adr/0005-fan-out.md).
+constexpr size_t kSlotsPerWindow = 8;
+constexpr size_t kPlayersPerSlot = 512;
 constexpr Micros kShortestSlot{5'000};
 constexpr Millis kIdleSweep{1000};    // while players only wait for a publisher
 constexpr size_t kWritesPerLook = 8;  // the clock is read after so many
@@ -49,7 +50,8 @@ MonoTime Pump::slot_of(MonoTime time) const {
 }
 
 Micros Pump::slot() const {
-    return std::max<Micros>(kShortestSlot, Micros(window()) / kSlotsPerWindow);
+    const auto slots = std::clamp<size_t>(flowing_.size() / kPlayersPerSlot, 1, kSlotsPerWindow);
+    return std::max<Micros>(kShortestSlot, Micros(window()) / static_cast<int>(slots));
 }
 
 PumpStats& Pump::stats() {

@@ -490,6 +490,29 @@ TEST_F(PumpTest, AWindowMergesFramesIntoOneWrite) {
     peer.expect_in_order();
 }
 
+TEST_F(PumpTest, PlayersThatJoinedAtDifferentMomentsAreWrittenToTogether) {
+    rules_.pump.merge_window = Millis(80);
+    publish();
+    gop(1);
+    for (int i = 0; i < 10; i++) {
+        join();
+        ASSERT_FALSE(io::sleep_for(Millis(8)));
+        frame(false);
+    }
+    const uint64_t before = fanout_.stats().passes;
+    const MonoTime began = MonoClock::now();
+    while (MonoClock::now() - began < Millis(800)) {
+        frame(false);
+        ASSERT_FALSE(io::sleep_for(Millis(4)));
+    }
+    const auto windows = static_cast<uint64_t>((MonoClock::now() - began) / Millis(80));
+    EXPECT_LE(fanout_.stats().passes - before, 3 * (windows + 1)) << "not ten times a window";
+    for (auto& peer : peers_) {
+        ASSERT_TRUE(peer->read_to(number_));
+        peer->expect_in_order();
+    }
+}
+
 TEST_F(PumpTest, PeersOfDifferentPhasesShareOneLog) {
     rules_.pump.merge_window = Millis(20);
     publish();
