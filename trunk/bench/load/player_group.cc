@@ -111,17 +111,22 @@ void PlayerGroup::connect_some() {
         if (Error error = io::sleep_until(io::Deadline::at(due))) {
             return;
         }
-        if (!connect_one(number)) {
+        if (!connect_one(number, due)) {
             return;
         }
     }
 }
 
-// False when interrupted.
-bool PlayerGroup::connect_one(uint32_t number) {
+// False when interrupted. The player's patience begins at its turn: one that the connections before
+// it kept waiting for too long does not try any more, so that the ramp ends in time.
+bool PlayerGroup::connect_one(uint32_t number, MonoTime due) {
     MonoTime start = MonoClock::now();
-    auto stream = io::TcpStream::connect(
-        target_.address, io::Deadline::after(options_.connect_timeout), sources_.of(number));
+    const auto deadline = io::Deadline::at(due + Micros(options_.connect_timeout));
+    Result<std::unique_ptr<io::TcpStream>> stream =
+        make_error(ErrorCode::kTimeout, "no turn to connect within --connect-timeout");
+    if (!deadline.passed()) {
+        stream = io::TcpStream::connect(target_.address, deadline, sources_.of(number));
+    }
     if (!stream.ok() && stream.error().code() == ErrorCode::kInterrupted) {
         return false;
     }

@@ -145,7 +145,7 @@ class PlayerGroup final : private PlayerListener {
     Error start_helpers();
     bool take_next(uint32_t& number, MonoTime& due);
     void connect_some();
-    bool connect_one(uint32_t number);
+    bool connect_one(uint32_t number, MonoTime due);
     void count_failure(uint32_t number, const std::string& words);
     void leave(uint32_t number);
     void resume_reading();

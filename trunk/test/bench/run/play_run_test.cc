@@ -7,6 +7,10 @@
 #include <fstream>
 #include <sstream>
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -237,6 +241,29 @@ TEST_F(PlayRunTest, ARefusedConnectionIsCounted) {
     EXPECT_EQ(value("refused"), 5);
     EXPECT_EQ(value("connected"), 0);
     EXPECT_NE(json_.find("Connection refused"), std::string::npos);
+}
+
+// Its queue of connections is full: more than can be tried at a time wait for an answer.
+TEST_F(PlayRunTest, AServerThatTakesNobodyIsGivenUpInTime) {
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(where);
+    auto* name = reinterpret_cast<sockaddr*>(&where);
+    ASSERT_EQ(bind(listener, name, size), 0);
+    ASSERT_EQ(listen(listener, 1), 0);
+    ASSERT_EQ(getsockname(listener, name, &size), 0);
+    options_.stream.shape.bits_per_second = 0;
+    options_.clients = 1'000;
+    options_.run.connect_timeout = Millis(600);
+    options_.run.duration = Millis(100);
+    const MonoTime began = MonoClock::now();
+    EXPECT_EQ(play(io::loopback(ntohs(where.sin_port)), "rtmp://test/live/x"), kExitFailed);
+    EXPECT_LT(MonoClock::now() - began, Millis(2'200)) << "four rounds of the timeout are 2.4 s";
+    EXPECT_GT(value("refused"), 950);
+    EXPECT_NE(json_.find("no turn to connect within --connect-timeout"), std::string::npos);
+    close(listener);
 }
 
 TEST_F(PlayRunTest, ASilentServerEndsInAReportNotInAHang) {
