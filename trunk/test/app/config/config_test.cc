@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include <unistd.h>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/config_parser.h"
@@ -300,7 +303,7 @@ TEST(ConfigTest, AnyPrefixOfAFileIsEitherGoodOrReported) {
 }
 
 TEST(LoadConfigTest, ReadsAFile) {
-    std::string path = testing::TempDir() + "weir_config_test.conf";
+    std::string path = testing::TempDir() + fmt::format("weir_config_test_{}.conf", getpid());
     std::ofstream(path) << "chunk_size 4096;";
     ParseOutcome outcome = load_config(path);
     std::remove(path.c_str());
