@@ -74,10 +74,15 @@ def test_a_tiny_benchmark_compares_weir_with_the_floor(folder, floor):
     assert not processes_of(folder)
 
 
+def listen_to_ctrl_c():
+    """In the child: a suite that was started in the background passes on that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind(folder, floor):
     started = subprocess.Popen(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,floor", "--players", 5,
                                      "--rounds", 2, "--window", 2), text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
+                               stderr=subprocess.STDOUT, preexec_fn=listen_to_ctrl_c)
     try:
         wait_until((folder / "run" / "floor.log").exists, 60, "the second run starts")
         started.send_signal(signal.SIGINT)
