@@ -15,7 +15,10 @@ SERVERS ?=
 ROUNDS ?=
 WINDOW ?=
 
-.PHONY: all help demo test bench bench-full micro check lint format fuzz clean
+# make leak-hunt HUNT='--tool valgrind --scenario rtmp'; everything that it does by itself when empty.
+HUNT ?=
+
+.PHONY: all help demo test bench bench-full micro coverage check lint format fuzz clean leak-hunt
 
 all: build
 
@@ -29,7 +32,7 @@ build: objs/config.mk
 # objs/weir and objs/weir-bench are those of the configured variant; objs/www/ is what the server serves.
 .PHONY: links
 links:
-	@for b in weir weir-bench; do if [ -x $(BUILD)/$$b ]; then ln -sfn $(VARIANT)/$$b objs/$$b; fi; done
+	@for b in weir weir-bench; do if [ -x $(BUILD)/$$b ]; then ln -sfn $(VARIANT)/$$b objs/$$b; elif [ -L objs/$$b ]; then rm objs/$$b; fi; done
 	@ln -sfn $(VARIANT)/compile_commands.json objs/compile_commands.json
 	@mkdir -p objs/www; for f in trunk/www/*; do case $$f in *'*' | */package*.json | */node_modules) ;; \
 	  *) cp -ru "$$f" objs/www/ ;; esac; done
@@ -72,6 +75,9 @@ micro: ## build and run the micro-benchmarks; MICRO='--benchmark_filter=WireLog'
 	@$(MAKE) --no-print-directory build TARGETS=weir-micro
 	@$(BUILD)/weir-micro $(MICRO)
 
+coverage: ## which lines the tests and a stream reach: a table, and objs/coverage-report/index.html
+	@scripts/coverage
+
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check
 	@./configure --werror=on --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
@@ -81,6 +87,9 @@ lint: ## layers, headers, sizes, naming: the rules of doc/CONTRIBUTING.md that a
 
 format: ## format the sources in place
 	@scripts/format
+
+leak-hunt: ## hunt for leaks in a loaded server: clean by each tool, red with each planted leak; HUNT='--tool valgrind' for one
+	@$(if $(HUNT),scripts/leak-hunt $(HUNT),scripts/leak-hunt --everything)
 
 fuzz: ## search for new crashing inputs with clang's libFuzzer, bounded by time
 	@scripts/fuzz

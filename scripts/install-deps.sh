@@ -36,19 +36,28 @@ tests|vlc-plugin-base|
 tests|chromium|
 tests|python3-venv|
 tests|procps|ps
+tests|gdb|gdb
 bench|libpcre2-8-0|
 bench|linux-perf|perf
 bench|util-linux|taskset
+tools|valgrind|
+tools|google-perftools|google-pprof
+tools|libgoogle-perftools-dev|
+tools|binutils|gprof
+tools|gcovr|gcovr
+tools|linux-perf|perf
+tools|strace|strace
 '
 
 usage() {
   cat <<END
-usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench]
+usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools]
 
 Installs what is missing to build Weir, and with
   --demo   what scripts/demo needs too: ffmpeg and the libraries of the pages
   --tests  what scripts/test needs too: players, a browser, Python tools
   --bench  what scripts/bench compares with and counts by: nginx with its RTMP module, perf
+  --tools  what the diagnosis flags of ./configure need, and scripts/e2e/: valgrind, gperftools, gprof, gcovr, perf, strace
   --check  only lists what is missing; exit code 1 when that is anything
 END
 }
@@ -60,6 +69,7 @@ for arg in "$@"; do
     --demo) groups+="demo " ;;
     --tests) groups+="demo tests " ;;
     --bench) groups+="bench " ;;
+    --tools) groups+="tools " ;;
     -h | --help) usage; exit 0 ;;
     *) echo "install-deps.sh: unknown argument '$arg'" >&2; usage >&2; exit 2 ;;
   esac

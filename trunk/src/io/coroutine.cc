@@ -104,7 +104,7 @@ Error sleep_until(Deadline deadline) {
         yield();
     }
     while (!self.interrupted()) {
-        if (park(deadline) == Wake::kTimeout) {
+        if (park(deadline, "the time") == Wake::kTimeout) {
             return self.interrupted() ? interrupted_error() : Error();
         }
     }
@@ -167,7 +167,7 @@ Error Signal::wait(Deadline deadline, bool interruptible) {
     last_ = &waiter;
     waiters_++;
     for (;;) {
-        Wake wake = park(deadline);
+        Wake wake = park(deadline, "a signal");
         // From here on the signal may be gone when it notified us: a notification is the last thing
         // some owners do.
         if (waiter.notified) {

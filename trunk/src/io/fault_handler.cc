@@ -7,7 +7,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/build.h"
 #include "io/stacks.h"
+
+#if WEIR_GMD
+#include <execinfo.h>
+#endif
 
 namespace weir::io {
 namespace {
@@ -22,10 +27,28 @@ void print(const char* text) {
     (void)!write(STDERR_FILENO, text, std::strlen(text));
 }
 
+#if WEIR_GMD
+
+// The allocator of --gmd=on finds a corruption and stops; this says where. The stack is that of the
+// fault: "FILE(+0xOFFSET)", which `addr2line -Cfie FILE 0xOFFSET` turns into names.
+void print_backtrace() {
+    constexpr int kFrames = 32;
+    static std::array<void*, kFrames> frames;
+    print("weir: stack of the corruption, for addr2line -Cfie FILE OFFSET:\n");
+    backtrace_symbols_fd(frames.data(), backtrace(frames.data(), kFrames), STDERR_FILENO);
+}
+
+#else
+
+void print_backtrace() {}
+
+#endif
+
 // Only async-signal-safe calls: the fault was in a coroutine, never while the stack registry
 // changes.
 void on_fault(int number, siginfo_t* info, void*) {
-    if (const Stack* stack = stack_guarded_at(info->si_addr)) {
+    const Stack* stack = number == SIGSEGV ? stack_guarded_at(info->si_addr) : nullptr;
+    if (stack != nullptr) {
         std::array<char, 24> size_text{};
         size_t at = size_text.size() - 1;
         for (size_t kib = stack->size / 1024; kib > 0 && at > 0; kib /= 10) {
@@ -37,6 +60,7 @@ void on_fault(int number, siginfo_t* info, void*) {
         print(&size_text[at]);
         print(" KiB)\n");
     }
+    print_backtrace();
     // The faulting instruction runs again and meets whatever was installed before us: a core file,
     // or a sanitizer.
     sigaction(number, &previous_action(), nullptr);
@@ -66,6 +90,13 @@ Error install_fault_handler() {
     if (sigaction(SIGSEGV, &action, &previous_action()) != 0) {
         return Error::from_errno(errno, "sigaction");
     }
+#if WEIR_GMD
+    std::array<void*, 1> loaded{};
+    (void)backtrace(loaded.data(), 1);  // the first call loads a library, which a handler must not
+    if (sigaction(SIGABRT, &action, nullptr) != 0) {
+        return Error::from_errno(errno, "sigaction");
+    }
+#endif
     return {};
 }
 

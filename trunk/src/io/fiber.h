@@ -7,16 +7,7 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WEIR_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WEIR_ASAN 1
-#endif
-#endif
-#ifndef WEIR_ASAN
-#define WEIR_ASAN 0
-#endif
+#include "base/build.h"
 
 #if WEIR_ASAN
 #include <sanitizer/asan_interface.h>

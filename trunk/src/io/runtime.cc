@@ -10,6 +10,7 @@
 #include "io/fault_handler.h"
 #include "io/leak_check.h"
 #include "io/reactor_core.h"
+#include "io/sanitizer_log.h"
 #include "io/scheduler.h"
 #include "io/stacks.h"
 
@@ -37,6 +38,7 @@ Error init_runtime() {
     log::set_id_hook(&log_id);
     WEIR_TRY(install_fault_handler());
     install_leak_check();
+    install_sanitizer_log();
     WEIR_TRY(start_reactor());
     reset_scheduler_counts();
     return {};

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/object_count.h"
 #include "io/fiber.h"
 #include "io/stacks.h"
 
@@ -40,6 +41,13 @@ constexpr int kStackBytes[] = {64 * 1024, 256 * 1024};
 constexpr int64_t kLongestSliceUs = int64_t{24} * 3600 * 1'000'000;
 constexpr int64_t kNoTimerUs = 365 * kLongestSliceUs;
 
+// NOLINTBEGIN: the stats registry, filled before main()
+// Those whose body has not returned; main and the reactor are among them.
+ObjectClass g_coroutines({"coroutine", "coroutines"});
+// Waits with an end: each is one timer of libst. They live on the stacks.
+ObjectClass g_timers({"timer", "coroutines"});
+// NOLINTEND
+
 thread_local bool t_media_thread = false;  // NOLINT: asked by the log hook on any thread
 
 st_utime_t rounded_clock() {
@@ -53,7 +61,8 @@ st_utime_t rounded_clock() {
 
 struct Worker {
     st_cond_t cond = nullptr;
-    Stack* stack = nullptr;  // nullptr: the stack of the media thread itself
+    st_thread_t thread = nullptr;  // for a debugger, which finds the saved registers there
+    Stack* stack = nullptr;        // nullptr: the stack of the media thread itself
     std::shared_ptr<CoroutineState> task;
     ExceptionGlobals exceptions;
     Fiber fiber;
@@ -68,9 +77,13 @@ class Scheduler {
     Error spawn(const std::shared_ptr<CoroutineState>& state);
     void worker_main(CoroutineState* first);
 
+    void enlist(CoroutineState& state);
+    void delist(CoroutineState& state);
+
     Worker* self() const { return static_cast<Worker*>(st_thread_getspecific(key_)); }
 
-    SchedulerCounts counts;
+    // When the runtime was up: what came before is its own.
+    SchedulerCounts at_reset;
     uint32_t no_yield_depth = 0;
 
   private:
@@ -83,6 +96,7 @@ class Scheduler {
     int key_ = -1;
     Worker main_;
     std::vector<Worker*> idle_[2];
+    CoroutineState* newest_ = nullptr;
     bool guard_warning_given_ = false;
 };
 
@@ -133,7 +147,8 @@ void Worker::run_task() {
     task->run();
     task->worker_ = nullptr;
     task->ended_ = true;
-    scheduler().counts.live--;
+    scheduler().delist(*task);
+    g_coroutines.ended(sizeof(CoroutineState));
     if (task->end_hook_) {
         task->end_hook_(*task);
         task->end_hook_ = nullptr;
@@ -151,7 +166,8 @@ void Scheduler::worker_main(CoroutineState* first) {
     Worker self;
     self.task = std::move(first->starting_);
     self.kind = self.task->stack();
-    self.stack = stack_of_thread(st_thread_self());
+    self.thread = st_thread_self();
+    self.stack = stack_of_thread(self.thread);
     self.fiber.bottom = self.stack->bottom;
     self.fiber.size = self.stack->size;
     st_thread_setspecific(key_, &self);
@@ -194,6 +210,12 @@ WEIR_NO_ASAN void Scheduler::switched_out() {
     self->exceptions = globals;
     globals = ExceptionGlobals{};
     fiber_leave(self->fiber);
+    if constexpr (WEIR_ASAN != 0) {
+        Stack& stack = self->stack != nullptr ? *self->stack : main_stack();
+        // The caller's frames are above; what libst has below is dead before anybody else runs.
+        stack.live = static_cast<char*>(__builtin_frame_address(0));
+        stack.fake = self->fiber.fake_stack;
+    }
 }
 
 WEIR_NO_ASAN void Scheduler::switched_in() {
@@ -202,6 +224,11 @@ WEIR_NO_ASAN void Scheduler::switched_in() {
         return;
     }
     fiber_enter(self->fiber);
+    if constexpr (WEIR_ASAN != 0) {
+        Stack& stack = self->stack != nullptr ? *self->stack : main_stack();
+        stack.live = nullptr;
+        stack.fake = nullptr;
+    }
     exception_globals() = self->exceptions;
     if (self->task) {
         self->task->io_calls_ = 0;
@@ -233,10 +260,15 @@ Error Scheduler::start() {
         pthread_attr_getstack(&attributes, &bottom, &main_.fiber.size);
         pthread_attr_destroy(&attributes);
         main_.fiber.bottom = bottom;
+        main_stack().bottom = static_cast<char*>(bottom);
+        main_stack().size = main_.fiber.size;
     }
     main_.cond = st_cond_new();
+    main_.thread = st_thread_self();
     main_.task = std::make_shared<CoroutineState>("main", StackSize::kLarge, nullptr);
     main_.task->worker_ = &main_;
+    enlist(*main_.task);
+    g_coroutines.made(sizeof(CoroutineState));
     st_thread_setspecific(key_, &main_);
     st_set_switch_out_cb(&switched_out);
     st_set_switch_in_cb(&switched_in);
@@ -267,13 +299,28 @@ Error Scheduler::spawn(const std::shared_ptr<CoroutineState>& state) {
         }
         Stack* stack = stack_of_thread(thread);
         WEIR_CHECK(stack != nullptr);
-        stack->in_use = true;
+        mark_in_use(*stack);
         stack->owner = state->name();
         report_guard_failures();
     }
-    counts.live++;
-    counts.created++;
+    enlist(*state);
+    g_coroutines.made(sizeof(CoroutineState));
     return {};
+}
+
+void Scheduler::enlist(CoroutineState& state) {
+    state.older_ = newest_;
+    if (newest_ != nullptr) {
+        newest_->newer_ = &state;
+    }
+    newest_ = &state;
+}
+
+void Scheduler::delist(CoroutineState& state) {
+    (state.newer_ != nullptr ? state.newer_->older_ : newest_) = state.older_;
+    if (state.older_ != nullptr) {
+        state.older_->newer_ = state.newer_;
+    }
 }
 
 void Scheduler::report_guard_failures() {
@@ -305,8 +352,9 @@ bool on_media_thread() {
     return t_media_thread;
 }
 
-Wake park(Deadline deadline) {
+Wake park(Deadline deadline, const char* what, int fd) {
     Worker* self = scheduler().self();
+    self->task->note_wait(what, fd, deadline);
     // libst counts from the clock of its last idle round. Aiming from there at a whole millisecond,
     // its timer fires neither early nor twice.
     int64_t due_us = (deadline.time().time_since_epoch().count() + 999) / 1000 * 1000;
@@ -318,7 +366,15 @@ Wake park(Deadline deadline) {
         st_utime_t timeout = wait_us > kNoTimerUs
                                  ? ST_UTIME_NO_TIMEOUT
                                  : static_cast<st_utime_t>(std::min(wait_us, kLongestSliceUs));
-        if (st_cond_timedwait(self->cond, timeout) == 0) {
+        const bool timed = timeout != ST_UTIME_NO_TIMEOUT;
+        if (timed) {
+            g_timers.entered();
+        }
+        const int outcome = st_cond_timedwait(self->cond, timeout);
+        if (timed) {
+            g_timers.left();
+        }
+        if (outcome == 0) {
             return Wake::kWoken;
         }
         if (deadline.passed()) {
@@ -338,6 +394,7 @@ Error interrupted_error() {
 }
 
 void yield() {
+    current().note_wait("its turn (yield)", -1, Deadline::at(MonoTime()));
     st_usleep(0);
 }
 
@@ -359,11 +416,12 @@ NoYield::~NoYield() {
 }
 
 SchedulerCounts scheduler_counts() {
-    return scheduler().counts;
+    const SchedulerCounts& before = scheduler().at_reset;
+    return {g_coroutines.live() - before.live, g_coroutines.made() - before.created};
 }
 
 void reset_scheduler_counts() {
-    scheduler().counts = {};
+    scheduler().at_reset = {g_coroutines.live(), g_coroutines.made()};
 }
 
 }  // namespace weir::io

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/object_count.h"
 #include "io/coroutine.h"
 
 namespace weir::io {
@@ -53,6 +54,14 @@ class CoroutineState {
     // done with the bytes between two calls counts too: a peer can make one read cost milliseconds.
     bool spend_io_budget();
 
+    // For a debugger (scripts/gdb/weir.py): what the next switch away waits for. `what` is a
+    // literal, `fd` a descriptor or -1. Part of every wait in every build: three stores.
+    void note_wait(const char* what, int fd, Deadline deadline) {
+        waits_for_ = what;
+        waits_fd_ = fd;
+        waits_until_ = deadline.time();
+    }
+
   private:
     friend struct Worker;
     friend class Scheduler;
@@ -70,6 +79,13 @@ class CoroutineState {
     uint32_t io_calls_ = 0;
     MonoTime slice_start_{};    // of the first counted call
     Worker* worker_ = nullptr;  // while it runs
+    // Of the last wait, also when that is over; and all coroutines that have not ended, newest
+    // first. Only scripts/gdb/weir.py reads these.
+    const char* waits_for_ = "";
+    int waits_fd_ = -1;
+    MonoTime waits_until_{};
+    CoroutineState* newer_ = nullptr;
+    CoroutineState* older_ = nullptr;
     char log_id_[kMaxLogId + 1] = "";
     std::function<void()> body_;
     std::function<void(CoroutineState&)> end_hook_;
@@ -93,8 +109,8 @@ enum class Wake : uint8_t { kWoken, kTimeout };
 
 // Yields. Until wake() or the deadline, rounded up to whole milliseconds. Wake-ups may be spurious:
 // wait in a loop. A passed deadline gives kTimeout without a switch. An interrupt wakes, too;
-// looking at interrupted() is the caller's part.
-Wake park(Deadline deadline);
+// looking at interrupted() is the caller's part. `what` and `fd`: see CoroutineState::note_wait().
+Wake park(Deadline deadline, const char* what, int fd = -1);
 
 Error interrupted_error();
 

@@ -1,11 +1,20 @@
 #include "io/stacks.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/build.h"
+#include "base/object_count.h"
+#include "io/fiber.h"
+
+#if WEIR_VALGRIND
+#include <valgrind/valgrind.h>
+#endif
 
 extern "C" {
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): names of the linker's
@@ -17,10 +26,19 @@ void* __wrap_mmap(void* address, size_t size, int protection, int flags, int fd,
 namespace weir::io {
 namespace {
 
+// NOLINTBEGIN: the stats registry, filled before main()
+// Address space without guard pages. A stack is one or the other; the idle thread's counts as kept.
+ObjectClass g_in_use({"stack", "coroutines"});
+ObjectClass g_kept({"stack_kept", "coroutines"});  // by libst, for reuse; its memory is given back
+
+// NOLINTEND
+
 struct Registry {
     std::map<uintptr_t, Stack> by_top;
+    Stack main;
     std::vector<Stack*> to_drop;
-    StackTotals totals;
+    uint64_t mapped = 0;
+    uint64_t dropped = 0;
     size_t guard_failures = 0;
     uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
 };
@@ -33,6 +51,33 @@ Registry& registry() {
 
 thread_local int t_mapping_depth =
     0;  // NOLINT: seen by the mmap wrapper, which has no other way to know
+
+#if WEIR_GMC
+
+// The heap check of gperftools looks for pointers in global data and not in mappings of our own:
+// stacks come out of global data, as long as it lasts (3,700 of the usual ones); later ones make
+// the check report what only they know.
+constexpr size_t kArenaBytes = size_t{256} << 20;
+constexpr size_t kLargestPage = size_t{64} << 10;  // that a kernel may have (arm64)
+
+void* take_from_arena(size_t size) {
+    alignas(kLargestPage) static char arena[kArenaBytes];
+    static size_t used = 0;
+    const size_t page = registry().page;
+    const size_t rounded = (size + page - 1) / page * page;
+    if (rounded > kArenaBytes - used) {
+        return nullptr;
+    }
+    return arena + std::exchange(used, used + rounded);
+}
+
+#else
+
+void* take_from_arena(size_t) {
+    return nullptr;
+}
+
+#endif
 
 // libst's mapping is one page of red zone, the stack, one page of red zone.
 void on_stack_mapped(char* mapping, size_t mapped) {
@@ -47,10 +92,13 @@ void on_stack_mapped(char* mapping, size_t mapped) {
     if (mprotect(mapping, r.page, PROT_NONE) != 0 || mprotect(top, r.page, PROT_NONE) != 0) {
         r.guard_failures++;
     }
-    // A valgrind build registers the stack here: VALGRIND_STACK_REGISTER(stack.bottom, top - 1),
-    // before its first use.
-    r.totals.count++;
-    r.totals.bytes += stack.size;
+#if WEIR_VALGRIND
+    // Before its first use, or valgrind takes the switch to it for a huge jump of one stack. Never
+    // taken back: libst keeps every stack.
+    (void)VALGRIND_STACK_REGISTER(stack.bottom, top - 1);
+#endif
+    r.mapped++;
+    g_kept.made(stack.size);
     r.by_top[reinterpret_cast<uintptr_t>(top)] = stack;
 }
 
@@ -92,8 +140,16 @@ const Stack* stack_guarded_at(const void* address) {
     return nullptr;
 }
 
+void mark_in_use(Stack& stack) {
+    stack.in_use = true;
+    g_kept.ended(stack.size);
+    g_in_use.made(stack.size);
+}
+
 void mark_for_drop(Stack& stack) {
     stack.in_use = false;
+    g_in_use.ended(stack.size);
+    g_kept.made(stack.size);
     if (!stack.awaits_drop) {
         stack.awaits_drop = true;
         registry().to_drop.push_back(&stack);
@@ -108,10 +164,34 @@ bool drop_ended_stacks(size_t limit) {
         stack->awaits_drop = false;
         if (!stack->in_use) {  // else it was handed out again in the meantime
             madvise(stack->bottom, stack->size, MADV_DONTNEED);
-            r.totals.dropped++;
+            r.dropped++;
         }
     }
     return !r.to_drop.empty();
+}
+
+WEIR_NO_ASAN void wipe_dead_parts() {
+    Registry& r = registry();
+    for (auto& [top, stack] : r.by_top) {
+        if (stack.live == nullptr) {
+            continue;
+        }
+        const auto live = reinterpret_cast<uintptr_t>(stack.live);
+        char* page = reinterpret_cast<char*>(live & ~(r.page - 1));
+        if (page > stack.bottom) {
+            madvise(stack.bottom, static_cast<size_t>(page - stack.bottom), MADV_DONTNEED);
+        }
+        // By volatile words, and not by memset: that one asks the sanitizer about dead frames.
+        for (auto* word = reinterpret_cast<volatile uintptr_t*>(page);
+             word < reinterpret_cast<volatile uintptr_t*>(live & ~(sizeof(uintptr_t) - 1));
+             word++) {
+            *word = 0;
+        }
+    }
+}
+
+Stack& main_stack() {
+    return registry().main;
 }
 
 size_t take_guard_failures() {
@@ -119,7 +199,8 @@ size_t take_guard_failures() {
 }
 
 StackTotals stack_totals() {
-    return registry().totals;
+    const Registry& r = registry();
+    return {r.mapped, g_in_use.bytes() + g_kept.bytes(), r.dropped};
 }
 
 std::vector<StackRange> merged_stack_ranges() {
@@ -137,13 +218,80 @@ std::vector<StackRange> merged_stack_ranges() {
     return ranges;
 }
 
+#if WEIR_ASAN
+
+namespace {
+
+// A call keeps the address of its fake frame on the real stack.
+WEIR_NO_ASAN void add_fake_frames(const Stack& stack, std::vector<StackRange>& frames) {
+    if (stack.live == nullptr || stack.fake == nullptr) {
+        return;
+    }
+    const auto live = reinterpret_cast<uintptr_t>(stack.live) & ~(sizeof(uintptr_t) - 1);
+    const auto top = reinterpret_cast<uintptr_t>(stack.bottom) + stack.size;
+    for (uintptr_t at = live; at < top; at += sizeof(uintptr_t)) {
+        void* begin = nullptr;
+        void* end = nullptr;
+        void* word = reinterpret_cast<void*>(*reinterpret_cast<const uintptr_t*>(at));
+        if (__asan_addr_is_in_fake_stack(stack.fake, word, &begin, &end) != nullptr) {
+            const auto* first = static_cast<const char*>(begin);
+            frames.push_back({first, static_cast<size_t>(static_cast<const char*>(end) - first)});
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<StackRange> fake_frames() {
+    std::vector<StackRange> frames;
+    const Registry& r = registry();
+    add_fake_frames(r.main, frames);
+    for (const auto& [top, stack] : r.by_top) {
+        add_fake_frames(stack, frames);
+    }
+    std::ranges::sort(frames, {}, &StackRange::begin);
+    const auto same = std::ranges::unique(frames, {}, &StackRange::begin);
+    frames.erase(same.begin(), same.end());
+    return frames;
+}
+
+#else
+
+std::vector<StackRange> fake_frames() {
+    return {};
+}
+
+#endif
+
+uint64_t resident_stack_bytes(const std::vector<StackRange>& ranges) {
+    constexpr size_t kPagesAtOnce = 4096;
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> resident(kPagesAtOnce);
+    uint64_t pages = 0;
+    for (const StackRange& range : ranges) {
+        for (size_t at = 0; at < range.size; at += kPagesAtOnce * page) {
+            const size_t part = std::min(range.size - at, kPagesAtOnce * page);
+            if (mincore(const_cast<char*>(range.begin) + at, part, resident.data()) == 0) {
+                pages += static_cast<uint64_t>(std::count_if(
+                    resident.begin(), resident.begin() + static_cast<std::ptrdiff_t>(part / page),
+                    [](unsigned char byte) { return (byte & 1) != 0; }));
+            }
+        }
+    }
+    return pages * page;
+}
+
 }  // namespace weir::io
 
 // The wrapper is in this file, which the scheduler needs anyway, so that the linker always finds
 // it.
 void* __wrap_mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
-    void* mapping = __real_mmap(address, size, protection, flags, fd, offset);
-    if (weir::io::t_mapping_depth > 0 && mapping != MAP_FAILED) {
+    const bool is_stack = weir::io::t_mapping_depth > 0;
+    void* mapping = is_stack ? weir::io::take_from_arena(size) : nullptr;
+    if (mapping == nullptr) {
+        mapping = __real_mmap(address, size, protection, flags, fd, offset);
+    }
+    if (is_stack && mapping != MAP_FAILED) {
         weir::io::on_stack_mapped(static_cast<char*>(mapping), size);
     }
     return mapping;

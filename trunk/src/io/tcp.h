@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
 
@@ -74,8 +75,10 @@ struct IoResult {
 };
 
 // One connection. Owned by its session. TCP_NODELAY and keep-alive are set.
-class TcpStream final : private EventHandler {
+class TcpStream final : private EventHandler, private Counted<TcpStream> {
   public:
+    static constexpr ObjectName kObjectName{"tcp_connection", "network"};
+
     ~TcpStream();  // closes; nobody may wait on it
     TcpStream(const TcpStream&) = delete;
     TcpStream& operator=(const TcpStream&) = delete;

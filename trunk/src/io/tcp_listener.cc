@@ -53,7 +53,9 @@ int open_listening(const SocketAddress& address, int backlog, int& why) {
 
 }  // namespace
 
-struct TcpListener::Impl final : EventHandler {
+struct TcpListener::Impl final : EventHandler, Counted<TcpListener::Impl> {
+    static constexpr ObjectName kObjectName{"listener", "network"};
+
     ~Impl() { close(); }
 
     void on_ready(uint8_t) override {
@@ -100,7 +102,7 @@ Error TcpListener::Impl::wait(Deadline deadline) {
     while (!readable && !closed && !error) {
         if (self.interrupted()) {
             error = interrupted_error();
-        } else if (park(deadline) == Wake::kTimeout && !readable && !closed) {
+        } else if (park(deadline, "a connection", fd) == Wake::kTimeout && !readable && !closed) {
             error = make_error(ErrorCode::kTimeout, "no connection in time");
         }
     }

@@ -14,19 +14,26 @@
 
 #include <pthread.h>
 
+#include "base/build.h"
 #include "base/check.h"
+#include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
 
 namespace weir::io {
 namespace {
 
+// NOLINTNEXTLINE: the stats registry, filled before main()
+ObjectClass g_jobs({"worker_job", "workers"});  // from submit() until its `done` has run
+
 struct Job {
     std::function<void()> work;
     std::function<void()> done;
 };
 
-// Signals are the media thread's; those of a crash must stay deliverable.
+// Signals are the media thread's. Those of a crash must stay deliverable, and the one of a
+// profiler: it comes to the thread whose CPU time was used, or, when that one blocks it, to
+// another, which is then charged for it.
 class SignalsBlocked {
   public:
     SignalsBlocked() {
@@ -34,6 +41,9 @@ class SignalsBlocked {
         sigfillset(&all);
         for (int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) {
             sigdelset(&all, fatal);
+        }
+        if (WEIR_CPU_PROFILER != 0 || WEIR_GPROF != 0) {
+            sigdelset(&all, SIGPROF);
         }
         pthread_sigmask(SIG_BLOCK, &all, &before_);
     }
@@ -77,6 +87,9 @@ WorkerPool::Impl::~Impl() {
     for (std::thread& thread : threads) {
         thread.join();
     }
+    for (size_t unfinished = queue.size() + finished.size(); unfinished > 0; unfinished--) {
+        g_jobs.ended(sizeof(Job));
+    }
     registration.remove();
     if (event_fd >= 0) {
         ::close(event_fd);
@@ -118,6 +131,7 @@ void WorkerPool::Impl::on_ready(uint8_t) {
         if (done) {
             done();
         }
+        g_jobs.ended(sizeof(Job));
     }
 }
 
@@ -154,6 +168,7 @@ Error WorkerPool::submit(std::function<void()> work, std::function<void()> done)
         }
         impl_->queue.push_back({std::move(work), std::move(done)});
     }
+    g_jobs.made(sizeof(Job));
     impl_->queue_changed.notify_one();
     return {};
 }

@@ -1,12 +1,25 @@
 #include "net/client_table.h"
 
+#include <array>
 #include <cstring>
+#include <memory>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/plant.h"
 #include "base/random.h"
 
 namespace weir::net {
+
+#if WEIR_PLANTS
+// A block per connection that nobody remembers: what a forgotten `delete` comes to.
+[[gnu::noinline]] static void lose_a_block_per_connection() {
+    constexpr size_t kLost = 1000;
+    auto block = std::make_unique<std::array<char, kLost>>();
+    block->fill('x');
+    asm volatile("" : : "r"(block.release()) : "memory");
+}
+#endif
 
 std::string_view to_string(ClientRole role) {
     switch (role) {
@@ -23,6 +36,7 @@ Client::Client(ClientTable& table, const char* transport, std::string ip)
     id_[0] = transport[0];
     std::memcpy(id_ + 1, random.c_str(), 8);
     table_.add(*this);
+    WEIR_PLANT("leak-block", lose_a_block_per_connection());
 }
 
 Client::~Client() {

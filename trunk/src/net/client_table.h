@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/object_count.h"
 #include "stream/stream.h"
 
 namespace weir::net {
@@ -43,8 +44,10 @@ class ConnectionBudget {
 
 class ClientTable;
 
-class Client {
+class Client : private Counted<Client> {
   public:
+    static constexpr ObjectName kObjectName{"client", "fan_out"};
+
     // `transport`: a literal, "rtmp", "flv", "ws-flv". The id is made here: its letter, then 7
     // random characters.
     Client(ClientTable& table, const char* transport, std::string ip);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/object_count.h"
 #include "io/tcp.h"
 #include "net/client_table.h"
 #include "stream/muxer.h"
@@ -82,8 +83,10 @@ class PlayerProtocol {
 
 class Pump;
 
-class Player final : private io::EventHandler {
+class Player final : private io::EventHandler, private Counted<Player> {
   public:
+    static constexpr ObjectName kObjectName{"player", "fan_out"};
+
     // Bytes of answers that a peer may make us hold.
     static constexpr size_t kMaxPrivateBytes = 64 * 1024;
     // Private bytes of all kinds with which a paused player may go on. More: it asks again and
@@ -109,7 +112,9 @@ class Player final : private io::EventHandler {
     friend class PlayerList;
 
     // Bytes for this player alone, due when its cursor reaches `at`.
-    struct Outbox {
+    struct Outbox : private Counted<Outbox> {
+        static constexpr ObjectName kObjectName{"player_outbox", "fan_out"};
+
         Bytes bytes;
         size_t sent = 0;
         uint64_t at = 0;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/object_count.h"
 #include "io/coroutine.h"
 #include "net/merge_window.h"
 #include "net/player.h"
@@ -40,8 +41,10 @@ struct PumpStats {
 
 class Fanout;
 
-class Pump final : private stream::LogListener {
+class Pump final : private stream::LogListener, private Counted<Pump> {
   public:
+    static constexpr ObjectName kObjectName{"pump", "fan_out"};
+
     // Then the reactor runs: small writes are counted, of large ones a few take as long.
     static constexpr size_t kWritesPerSlice = 256;
     static constexpr Millis kSlice{2};

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/object_count.h"
 #include "media/description.h"
 #include "media/packet.h"
 #include "media/timeline.h"
@@ -64,8 +65,9 @@ struct TrackStats {
     uint64_t bytes = 0;
 };
 
-class Stream {
+class Stream : private Counted<Stream> {
   public:
+    static constexpr ObjectName kObjectName{"stream", "streams"};
     static constexpr size_t kMaxConfigs = 32;  // codec configurations and metadata in force at once
     // Every player's start carries a copy of those in force: one larger than this is dropped, and
     // one that would take all of them over the total.

@@ -10,15 +10,8 @@
 namespace weir::stream {
 namespace {
 
-struct BlockCount {
-    uint64_t blocks = 0;
-    uint64_t bytes = 0;
-};
-
-BlockCount& block_count() {
-    static BlockCount count;
-    return count;
-}
+// NOLINTNEXTLINE: the stats registry, filled before main()
+ObjectClass g_blocks({"log_block", "streams"});  // with what they can hold
 
 // A cursor at the end of a full block stands at the begin of the next.
 void step_over_ends(Cursor& cursor) {
@@ -37,15 +30,14 @@ Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity) {
     auto* block = new (memory) LogBlock;
     block->start = start;
     block->capacity = capacity;
-    block_count().blocks++;
-    block_count().bytes += capacity;
+    g_blocks.made(sizeof(LogBlock) + capacity);
     return Ref<LogBlock>(block);
 }
 
 void LogBlock::destroy(LogBlock* block) {
     Ref<LogBlock> next = std::move(block->next);
-    block_count().blocks--;
-    block_count().bytes -= block->capacity;
+    g_blocks.ended(sizeof(LogBlock) + block->capacity +
+                   block->entries.capacity() * sizeof(LogEntry));
     block->~LogBlock();
     std::free(block);
     // A block is cut from its chain before its last handle goes: no recursion, however long the
@@ -56,12 +48,20 @@ void LogBlock::destroy(LogBlock* block) {
     }
 }
 
+void LogBlock::add_entry(int64_t time_ms) {
+    const size_t before = entries.capacity();
+    entries.push_back({size, time_ms});
+    if (entries.capacity() != before) {
+        g_blocks.add_bytes((entries.capacity() - before) * sizeof(LogEntry));
+    }
+}
+
 uint64_t LogBlock::live_blocks() {
-    return block_count().blocks;
+    return g_blocks.live();
 }
 
 uint64_t LogBlock::live_bytes() {
-    return block_count().bytes;
+    return g_blocks.bytes() - g_blocks.live() * sizeof(LogBlock);
 }
 
 WireLog::WireLog() {
@@ -92,7 +92,7 @@ void WireLog::begin_entry(int64_t time_ms, bool start) {
     } else if (!has_start_) {
         start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
     }
-    tail_->entries.push_back({tail_->size, time_ms});
+    tail_->add_entry(time_ms);
     head_time_ms_ = std::max(head_time_ms_, time_ms);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "base/object_count.h"
 #include "base/ref.h"
 
 namespace weir::stream {
@@ -33,6 +34,9 @@ class LogBlock final : public RefCounted<LogBlock> {
     // Frees the block and, without recursion, those behind it that nobody else holds.
     static void destroy(LogBlock* block);
 
+    // One that begins at the block's end as it is now.
+    void add_entry(int64_t time_ms);
+
     uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
 
     const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
@@ -43,7 +47,8 @@ class LogBlock final : public RefCounted<LogBlock> {
     Ref<LogBlock> next;
     std::vector<LogEntry> entries;  // those that begin in this block, by offset
 
-    // Live blocks of the process and their bytes, for /metrics and tests.
+    // Live blocks of the process and the bytes that they can hold, places of entries included, for
+    // /metrics and tests.
     static uint64_t live_blocks();
     static uint64_t live_bytes();
 
@@ -68,8 +73,10 @@ class LogListener {
     ~LogListener() = default;
 };
 
-class WireLog {
+class WireLog : private Counted<WireLog> {
   public:
+    static constexpr ObjectName kObjectName{"wire_log", "streams"};
+
     WireLog();
 
     void set_listener(LogListener* listener) { listener_ = listener; }

@@ -5,8 +5,11 @@
 #include <mutex>
 #include <thread>
 
+#include <signal.h>
+
 #include <gtest/gtest.h>
 
+#include "base/build.h"
 #include "io/coroutine.h"
 
 #include "test/support/io/loopback.h"
@@ -61,6 +64,16 @@ TEST(WorkerPoolTest, WorksOnAnotherThreadAndAnswersOnThisOne) {
     ASSERT_FALSE(done.wait_until(soon()));
     EXPECT_NE(worked, std::this_thread::get_id());
     EXPECT_EQ(answered, std::this_thread::get_id());
+}
+
+TEST(WorkerPoolTest, WorkersTakeNoSignalsButThoseOfACrashAndOfAProfiler) {
+    auto pool = pool_of(1, 10);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    ASSERT_FALSE(pool->run([&] { pthread_sigmask(SIG_BLOCK, nullptr, &blocked); }));
+    EXPECT_EQ(sigismember(&blocked, SIGTERM), 1);
+    EXPECT_EQ(sigismember(&blocked, SIGSEGV), 0);
+    EXPECT_EQ(sigismember(&blocked, SIGPROF), WEIR_CPU_PROFILER || WEIR_GPROF ? 0 : 1);
 }
 
 TEST(WorkerPoolTest, RunLetsOtherCoroutinesGoOn) {

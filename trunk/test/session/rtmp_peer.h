@@ -22,16 +22,7 @@
 
 namespace weir::session {
 
-template <typename Condition>
-bool eventually(Condition condition) {
-    for (io::Deadline deadline = io::soon(); !condition();) {
-        if (deadline.passed()) {
-            return false;
-        }
-        EXPECT_FALSE(io::sleep_for(Millis(1)));
-    }
-    return true;
-}
+using io::eventually;
 
 // One RTMP connection of a client. All calls that wait have the deadline of io::soon().
 class RtmpPeer {

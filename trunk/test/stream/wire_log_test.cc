@@ -166,6 +166,15 @@ TEST_F(WireLogTest, AStartEntryLetsTheGopBeforeItGo) {
     }
 }
 
+TEST_F(WireLogTest, CountsThePlacesOfEntriesToo) {
+    const uint64_t empty = LogBlock::live_bytes();
+    for (int i = 0; i < 1000; i++) {
+        add(1);
+    }
+    EXPECT_GE(LogBlock::live_bytes() - empty, 1000 * sizeof(LogEntry));
+    EXPECT_LE(LogBlock::live_bytes() - empty, 2048 * sizeof(LogEntry));
+}
+
 TEST_F(WireLogTest, AThinStreamHasSmallBlocks) {
     const uint64_t empty = LogBlock::live_bytes();
     for (int gop = 0; gop < 20; gop++) {

@@ -20,8 +20,10 @@ bool has_no_body(int status) {
 
 }  // namespace
 
-class HttpConnection::Exchange final : public HttpExchange {
+class HttpConnection::Exchange final : public HttpExchange, private Counted<Exchange> {
   public:
+    static constexpr ObjectName kObjectName{"http_exchange", "http"};
+
     Exchange(HttpConnection& connection, const HttpRequest& request, const HttpRouteOptions& route)
         : connection_(connection),
           request_(request),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/object_count.h"
 #include "net/http/exchange.h"
 #include "net/http/request_parser.h"
 #include "net/http/server.h"
@@ -16,8 +17,11 @@ inline constexpr size_t kHttpReadBytes = 4 * 1024;
 inline constexpr size_t kMaxLingerBytes =
     1024 * 1024;  // what is read and dropped after the last answer
 
-class HttpConnection {
+class HttpConnection : private Counted<HttpConnection> {
   public:
+    static constexpr ObjectName kObjectName{"http_connection", "http"};
+    static constexpr uint64_t kHeldBytes = kHttpReadBytes;
+
     // What all connections of a server share; outlives them.
     struct Shared {
         Shared(const HttpRouter& r, HttpServerOptions o) : router(r), options(std::move(o)) {}

@@ -68,6 +68,7 @@ std::string_view status_text(int status) {
         case 101: return "Switching Protocols";
         case 200: return "OK";
         case 201: return "Created";
+        case 202: return "Accepted";
         case 204: return "No Content";
         case 206: return "Partial Content";
         case 301: return "Moved Permanently";

@@ -2,12 +2,15 @@
 // its first packet.
 #pragma once
 
+#include "base/object_count.h"
 #include "stream/muxer.h"
 
 namespace weir::session {
 
-class FlvMuxer final : public stream::Muxer {
+class FlvMuxer final : public stream::Muxer, private Counted<FlvMuxer> {
   public:
+    static constexpr ObjectName kObjectName{"flv_muxer", "flv"};
+
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     // Appends the tags of the metadata and codec configurations in force at the log's start.

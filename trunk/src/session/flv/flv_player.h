@@ -6,14 +6,17 @@
 #include <memory>
 #include <string>
 
+#include "base/object_count.h"
 #include "net/http/exchange.h"
 #include "net/player.h"
 #include "proto/ws/message_reader.h"
 
 namespace weir::session {
 
-class FlvPlayer final : public net::PlayerProtocol {
+class FlvPlayer final : public net::PlayerProtocol, private Counted<FlvPlayer> {
   public:
+    static constexpr ObjectName kObjectName{"flv_player", "flv"};
+
     // `head`: the answer to send when playing starts (200 or 101). `route_fields` go into a 404.
     FlvPlayer(std::string head,
               net::HttpFields route_fields,

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "base/log.h"
+#include "base/plant.h"
 #include "base/random.h"
 #include "io/coroutine.h"
 #include "proto/flv/metadata.h"
@@ -26,6 +28,15 @@ std::array<uint8_t, kReadBytes>& read_buffer() {
     return buffer;
 }
 
+#if WEIR_PLANTS
+// A container that is never cleared: reachable, so no tool calls it lost.
+[[gnu::noinline]] void grow_a_container_per_frame(size_t frame_bytes) {
+    static std::vector<std::unique_ptr<std::array<size_t, 16>>> history;
+    history.push_back(std::make_unique<std::array<size_t, 16>>());
+    history.back()->fill(frame_bytes);
+}
+#endif
+
 }  // namespace
 
 std::string RtmpPublish::describe() const {
@@ -45,6 +56,7 @@ void RtmpPublish::on_taken_over() {
 void RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
     last_media_ = now;
     seen_media_ = true;
+    WEIR_PLANT("grow-container", grow_a_container_per_frame(message.body.size()));
     if (auto info = flv::parse_tag_body(message.kind, message.body)) {
         if (info->metadata && info->kind == media::TrackKind::kData) {
             stream_.describe(*this, flv::parse_metadata(message.body));
@@ -77,6 +89,15 @@ RtmpConnection::RtmpConnection(RtmpServer& server,
       phase_since_(MonoClock::now()) {
     client_->kick = [this] { end_by("kicked by the API"); };
 }
+
+#if WEIR_PLANTS
+// A callback that owns its owner. The client's entry goes, so that the server still ends in order.
+[[gnu::noinline]] void RtmpConnection::tie_session_into_a_cycle(
+    const std::shared_ptr<RtmpConnection>& self) {
+    self->client_.reset();
+    self->planted_callback_ = [self] { self->stream_.reset(); };
+}
+#endif
 
 RtmpConnection::~RtmpConnection() {
     while (!publishes_.empty()) {

@@ -2,11 +2,14 @@
 // the server.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/object_count.h"
+#include "base/plant.h"
 #include "io/tcp.h"
 #include "net/services.h"
 #include "proto/rtmp/server_session.h"
@@ -17,8 +20,10 @@ class RtmpServer;
 class RtmpConnection;
 
 // One stream that the connection publishes.
-class RtmpPublish final : public stream::Publisher {
+class RtmpPublish final : public stream::Publisher, private Counted<RtmpPublish> {
   public:
+    static constexpr ObjectName kObjectName{"rtmp_publish", "rtmp"};
+
     RtmpPublish(RtmpConnection& connection,
                 uint32_t stream_id,
                 stream::Stream& stream,
@@ -56,8 +61,11 @@ class RtmpPublish final : public stream::Publisher {
     bool told_of_dropped_ = false;  // one line per publisher
 };
 
-class RtmpConnection {
+class RtmpConnection : private Counted<RtmpConnection> {
   public:
+    // From the accept until it has ended or plays.
+    static constexpr ObjectName kObjectName{"rtmp_connection", "rtmp"};
+
     // Of a new connection.
     RtmpConnection(RtmpServer& server,
                    std::unique_ptr<io::TcpStream> stream,
@@ -71,6 +79,11 @@ class RtmpConnection {
 
     // The same for one that stopped playing and talks on; `unread` came behind its last command.
     void run_again(rtmp::ServerSession session, Bytes unread);
+
+#if WEIR_PLANTS
+    // Planted: the connection, which has ended, stays for ever.
+    static void tie_session_into_a_cycle(const std::shared_ptr<RtmpConnection>& self);
+#endif
 
   private:
     friend class RtmpPublish;
@@ -99,6 +112,9 @@ class RtmpConnection {
     bool connected_ = false;
     MonoTime phase_since_;
     std::string ended_by_;  // kick, takeover: why the socket was shut down from outside
+#if WEIR_PLANTS
+    std::function<void()> planted_callback_;
+#endif
 };
 
 }  // namespace weir::session

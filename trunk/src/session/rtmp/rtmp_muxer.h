@@ -9,12 +9,15 @@
 
 #include <array>
 
+#include "base/object_count.h"
 #include "stream/muxer.h"
 
 namespace weir::session {
 
-class RtmpMuxer final : public stream::Muxer {
+class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
   public:
+    static constexpr ObjectName kObjectName{"rtmp_muxer", "rtmp"};
+
     explicit RtmpMuxer(uint32_t chunk_size) : chunk_size_(chunk_size) {}
 
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/object_count.h"
 #include "net/player.h"
 #include "proto/rtmp/server_session.h"
 
@@ -16,8 +17,10 @@ using RtmpResume = std::function<void(rtmp::ServerSession session,
                                       std::unique_ptr<io::TcpStream> stream,
                                       std::unique_ptr<net::Client> client)>;
 
-class RtmpPlayer final : public net::PlayerProtocol {
+class RtmpPlayer final : public net::PlayerProtocol, private Counted<RtmpPlayer> {
   public:
+    static constexpr ObjectName kObjectName{"rtmp_player", "rtmp"};
+
     // Bytes that a client may send before its play is answered.
     static constexpr size_t kMaxUnread = 16 * 1024;
 

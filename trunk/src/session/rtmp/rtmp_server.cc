@@ -1,5 +1,6 @@
 #include "session/rtmp/rtmp_server.h"
 
+#include "base/plant.h"
 #include "session/rtmp/rtmp_connection.h"
 
 namespace weir::session {
@@ -64,6 +65,7 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream) {
     auto connection = std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
     Error spawned = connections_.spawn("rtmp", io::StackSize::kNormal, [connection]() mutable {
         connection->run();
+        WEIR_PLANT("session-cycle", RtmpConnection::tie_session_into_a_cycle(connection));
         connection.reset();
     });
     if (spawned && throttle_.allow(MonoClock::now())) {

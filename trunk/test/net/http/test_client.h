@@ -41,6 +41,13 @@ class TestClient {
 
     void close() { stream_->close(); }
 
+    // Ends the connection with a reset.
+    void reset() {
+        const linger now{1, 0};
+        setsockopt(stream_->fd(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        close();
+    }
+
     // Yields. The next answer; `head` when it answers a HEAD request.
     TestAnswer read_answer(bool head = false) {
         TestAnswer answer;

@@ -9,10 +9,10 @@
 
 #if WEIR_ASAN
 extern "C" {
-// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): name given by the
-// sanitizer
-__attribute__((no_sanitize("address", "undefined"), visibility("default"))) const char*
-__asan_default_options() {
+// What io/sanitizer_options.cc asks for.
+const char* weir_sanitizer_test_options();
+
+__attribute__((no_sanitize("address", "undefined"))) const char* weir_sanitizer_test_options() {
     return "detect_leaks=1:leak_check_at_exit=1:halt_on_error=1:detect_stack_use_after_return=1:"
            "strict_string_checks=1:check_initialization_order=1";
 }

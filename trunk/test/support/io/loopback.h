@@ -16,6 +16,18 @@ inline Deadline soon() {
     return Deadline::after(Seconds(10));
 }
 
+// Whether the condition comes true soon. Yields.
+template <typename Condition>
+bool eventually(Condition condition) {
+    for (Deadline deadline = soon(); !condition();) {
+        if (deadline.passed()) {
+            return false;
+        }
+        EXPECT_FALSE(sleep_for(Millis(1)));
+    }
+    return true;
+}
+
 inline SocketAddress loopback(uint16_t port = 0) {
     return SocketAddress::parse("127.0.0.1:" + std::to_string(port)).value();
 }
