@@ -2,8 +2,7 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
+#include "app/cpu_affinity.h"
 #include "app/metrics.h"
 #include "app/stream_json.h"
 #include "base/strings.h"
@@ -12,15 +11,8 @@
 namespace weir::app {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint64_t kDefaultPage = 10;
 constexpr uint64_t kMaxPage = 1000;
-
-void answer(net::HttpExchange& exchange, const Json& body) {
-    (void)exchange.respond(200, "application/json",
-                           body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
 
 struct Page {
     uint64_t start = 0;
@@ -71,13 +63,6 @@ void HttpApi::add_live_to(net::HttpRouter& router) {
     router.add_prefix("/live.json", options, [this](auto& exchange) { live(exchange); });
 }
 
-static Json envelope(const ServerIdentity& identity) {
-    return {{"code", 0},
-            {"server", identity.server},
-            {"service", identity.service},
-            {"pid", std::to_string(getpid())}};
-}
-
 void HttpApi::versions(net::HttpExchange& exchange) {
     Json body = envelope(identity_);
     body["data"] = {{"major", kVersionMajor},
@@ -101,6 +86,7 @@ void HttpApi::summaries(net::HttpExchange& exchange) {
                       {"cpu_percent_average", uptime > 0 ? process.cpu_seconds / uptime * 100 : 0},
                       {"srs_uptime", uptime},
                       {"uptime_s", uptime},
+                      {"cpu_affinity", core_list_text(current_cores())},
                       {"open_descriptors", process.open_descriptors},
                       {"max_descriptors", process.max_descriptors}}},
                     {"streams", services_.registry.size()},

@@ -5,21 +5,13 @@
 // that users of this field's servers know (DESIGN §6). Nothing here yields but the answers.
 #pragma once
 
-#include <string>
-
+#include "app/api_answer.h"
 #include "app/process_stats.h"
-#include "base/clock.h"
 #include "net/http/router.h"
 #include "net/http/server.h"
 #include "net/services.h"
 
 namespace weir::app {
-
-struct ServerIdentity {
-    std::string server;   // random, new at each start
-    std::string service;  // the same: this process
-    MonoTime started;
-};
 
 class HttpApi {
   public:

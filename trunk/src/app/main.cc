@@ -13,7 +13,10 @@
 
 #include "app/config/config.h"
 #include "app/config/config_doc.h"
+#include "app/cpu_affinity.h"
+#include "app/diagnosis/profilers.h"
 #include "app/server.h"
+#include "base/build.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "io/runtime.h"
@@ -33,6 +36,18 @@ constexpr std::string_view kUsage =
     "  --print-config-doc    the table of directives as doc/configuration.md\n"
     "  --print-full-config   the same as conf/full.conf\n";
 
+// "weir 0.1.0", and what makes this build another than the one for production.
+std::string version_text() {
+    std::string text = fmt::format("weir {}", kVersion);
+    if (*kBuildFlags != '\0') {
+        text += fmt::format(" (built with {})", kBuildFlags);
+    }
+    if (kHasPlants) {
+        text += ", WITH PLANTED DEFECTS: for tests only, never for production";
+    }
+    return text;
+}
+
 struct CommandLine {
     std::string config_file = "conf/weir.conf";
     bool test_only = false;
@@ -49,7 +64,7 @@ CommandLine parse_arguments(int count, char** arguments) {
         } else if (argument == "-t") {
             line.test_only = true;
         } else if (argument == "-v" || argument == "--version") {
-            line.text = fmt::format("weir {}\n", kVersion);
+            line.text = version_text() + "\n";
         } else if (argument == "-h" || argument == "--help") {
             line.text = kUsage;
         } else if (argument == "--print-config-doc") {
@@ -85,7 +100,11 @@ int serve(Config config) {
         return 1;
     }
     const std::string pid_file = config.pid;
-    log::info("weir {} pid={} configuration={}", kVersion, getpid(), config.file);
+    log::info("{} pid={} configuration={}", version_text(), getpid(), config.file);
+    if (kHasPlants) {
+        log::warn("this build has planted defects: it leaks and crashes on purpose");
+    }
+    start_whole_run_profiles();
     Result<std::unique_ptr<Server>> server = Server::start(std::move(config));
     if (!server.ok()) {
         log::error("cannot start: {}", server.error().message());
@@ -106,6 +125,7 @@ int serve(Config config) {
     if (!pid_file.empty()) {
         unlink(pid_file.c_str());
     }
+    end_whole_run_profiles();
     log::info("stopped");
     return 0;
 }
@@ -121,7 +141,10 @@ int run(int count, char** arguments) {
         return 0;
     }
     ParseOutcome outcome = load_config(line.config_file);
-    if (!outcome.ok()) {
+    if (outcome.ok()) {
+        outcome.errors = missing_cores(*outcome.config);
+    }
+    if (!outcome.errors.empty()) {
         fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(outcome.errors), line.config_file,
                    outcome.errors.size(), outcome.errors.size() == 1 ? "" : "s");
         return 1;
@@ -130,6 +153,7 @@ int run(int count, char** arguments) {
         fmt::print("weir: {}: configuration is good\n", line.config_file);
         return 0;
     }
+    enter_tool_settings(arguments);
     log::set_level(outcome.config->log_level);
     if (Error failed = io::init_runtime()) {
         log::error("cannot start: {}", failed.message());

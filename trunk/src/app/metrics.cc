@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/process_stats.h"
+#include "base/object_count.h"
 #include "base/version.h"
 #include "io/runtime.h"
 #include "stream/wire_log.h"
@@ -151,6 +152,36 @@ void streams_part(Exposition& text, const net::Services& services) {
     }
 }
 
+struct ObjectSeries {
+    std::string_view name;
+    std::string_view type;
+    std::string_view help;
+    uint64_t (ObjectClass::*value)() const;
+};
+
+constexpr ObjectSeries kObjectSeries[] = {
+    {"weir_objects_live", "gauge", "Live objects of the class.", &ObjectClass::live},
+    {"weir_objects_bytes", "gauge", "Bytes of the live objects of the class.", &ObjectClass::bytes},
+    {"weir_objects_high_water", "gauge", "The most objects of the class that ever lived at once.",
+     &ObjectClass::high_water},
+    {"weir_objects_high_water_bytes", "gauge", "The most bytes that the class ever had.",
+     &ObjectClass::high_water_bytes},
+    {"weir_objects_made_total", "counter", "Objects of the class since the start.",
+     &ObjectClass::made},
+};
+
+// The classes are those of the program: a bounded number, whatever clients do.
+void objects_part(Exposition& text) {
+    for (const ObjectSeries& series : kObjectSeries) {
+        text.head(series.name, series.type, series.help);
+        for_each_object_class([&](const ObjectClass& each) {
+            text.sample(
+                series.name, (each.*series.value)(),
+                fmt::format("{{class=\"{}\",subsystem=\"{}\"}}", each.name(), each.subsystem()));
+        });
+    }
+}
+
 }  // namespace
 
 std::string metrics_text(const net::Services& services, MonoTime started) {
@@ -158,6 +189,7 @@ std::string metrics_text(const net::Services& services, MonoTime started) {
     process_part(text, started);
     traffic_part(text, services);
     streams_part(text, services);
+    objects_part(text);
     return text.take();
 }
 

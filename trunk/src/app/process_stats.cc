@@ -1,6 +1,8 @@
 #include "app/process_stats.h"
 
+#include <cstdlib>
 #include <fstream>
+#include <string>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,18 +38,34 @@ ProcessStats process_stats() {
     stats.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
     stats.voluntary_switches = static_cast<uint64_t>(usage.ru_nvcsw);
     stats.involuntary_switches = static_cast<uint64_t>(usage.ru_nivcsw);
-    std::ifstream statm("/proc/self/statm");
-    uint64_t total_pages = 0;
-    uint64_t resident_pages = 0;
-    statm >> total_pages >> resident_pages;
-    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    stats.virtual_bytes = total_pages * page;
-    stats.resident_bytes = resident_pages * page;
+    const MemoryStats memory = memory_stats();
+    stats.virtual_bytes = memory.virtual_bytes;
+    stats.resident_bytes = memory.resident_bytes;
     stats.open_descriptors = count_descriptors();
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
     stats.max_descriptors = limit.rlim_cur;
     return stats;
+}
+
+MemoryStats memory_stats() {
+    std::ifstream statm("/proc/self/statm");
+    uint64_t total_pages = 0;
+    uint64_t resident_pages = 0;
+    statm >> total_pages >> resident_pages;
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return {resident_pages * page, total_pages * page};
+}
+
+uint64_t unique_bytes() {
+    std::ifstream rollup("/proc/self/smaps_rollup");
+    uint64_t total = 0;
+    for (std::string line; std::getline(rollup, line);) {
+        if (line.starts_with("Private_")) {  // "Private_Dirty:      1234 kB"
+            total += std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024;
+        }
+    }
+    return total;
 }
 
 }  // namespace weir::app

@@ -16,6 +16,19 @@ struct ProcessStats {
     uint64_t involuntary_switches = 0;
 };
 
+// Counts the open descriptors one by one: the more connections, the longer.
 ProcessStats process_stats();
+
+struct MemoryStats {
+    uint64_t resident_bytes = 0;
+    uint64_t virtual_bytes = 0;
+};
+
+// These alone. Any thread.
+MemoryStats memory_stats();
+
+// Resident bytes that no other process shares, 0 when the kernel does not say. Walks the page
+// tables: milliseconds with many stacks, so on a worker.
+uint64_t unique_bytes();
 
 }  // namespace weir::app

@@ -1,10 +1,19 @@
 #include "app/server.h"
 
+#include <optional>
+
 #include <unistd.h>
 
 #include "app/config_policy.h"
+#include "app/cpu_affinity.h"
+#include "app/diagnosis/leak_api.h"
+#include "app/diagnosis/memory_api.h"
+#include "app/diagnosis/objects_api.h"
+#include "app/diagnosis/profile_api.h"
+#include "app/diagnosis/profilers.h"
 #include "app/heap_keeper.h"
 #include "app/http_api.h"
+#include "app/plants.h"
 #include "app/process_stats.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -41,7 +50,10 @@ struct Server::Impl {
           services{registry, fanout, clients, connections, policy},
           rtmp(services, rtmp_options()),
           flv(services),
-          api(services, identity()) {}
+          who(identity()),
+          api(services, who),
+          objects(who),
+          leaks(clients, who) {}
 
     session::RtmpServerOptions rtmp_options() const {
         session::RtmpServerOptions options;
@@ -65,6 +77,8 @@ struct Server::Impl {
     Error open_api();
     std::unique_ptr<net::HttpServer> make_http(const net::HttpRouter& router);
     void warn_about_descriptors() const;
+    Error make_workers();
+    Error start_workers();
 
     Config config;
     ConfigPolicy policy;
@@ -75,8 +89,13 @@ struct Server::Impl {
     net::Services services;
     session::RtmpServer rtmp;
     session::FlvRoutes flv;
+    ServerIdentity who;
     HttpApi api;
+    ObjectsApi objects;
+    LeakApi leaks;
     std::unique_ptr<io::WorkerPool> workers;
+    std::optional<MemoryApi> memory;
+    std::optional<ProfileApi> profiles;
     std::unique_ptr<net::StaticFiles> files;
     net::HttpRouter public_router;
     net::HttpRouter api_router{[] {
@@ -150,6 +169,12 @@ Error Server::Impl::open_api() {
         return {};
     }
     api.add_to(api_router);
+    objects.add_to(api_router);
+    memory.emplace(who, registry, *workers).add_to(api_router);
+    WEIR_TRY(leaks.start(make_leak_tool(), [this] { return api_http->stats().open; }));
+    leaks.add_to(api_router);
+    profiles.emplace(who, *workers).add_to(api_router);
+    add_plants(api_router, who);
     api_http = make_http(api_router);
     return open(config.http_api.listen, "http", "/api/v1/summaries",
                 [this](std::unique_ptr<io::TcpListener> listener) {
@@ -169,6 +194,29 @@ void Server::Impl::warn_about_descriptors() const {
     }
 }
 
+Error Server::Impl::make_workers() {
+    WEIR_TRY_ASSIGN(workers, io::WorkerPool::create(config.worker_threads, kWorkerQueue));
+    return {};
+}
+
+// Threads take over the cores of the one that makes them: this thread is on the workers' cores
+// meanwhile, and on its own ones afterwards. Where nothing is configured nothing is touched.
+Error Server::Impl::start_workers() {
+    const CoreNumbers own = config.cpu_affinity.numbers();
+    const CoreNumbers of_workers = config.worker_cpu_affinity.numbers();
+    if (own.empty() && of_workers.empty()) {
+        return make_workers();
+    }
+    const CoreNumbers before = current_cores();
+    WEIR_TRY_ASSIGN(const cpu_set_t mask, core_mask());
+    WEIR_TRY(run_on_cores(of_workers));
+    WEIR_TRY(make_workers());
+    WEIR_TRY(own.empty() ? put_back(mask) : run_on_cores(own));
+    log::info("cores media={} workers={}", core_list_text(own.empty() ? before : own),
+              core_list_text(of_workers.empty() ? before : of_workers));
+    return {};
+}
+
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() = default;
@@ -177,7 +225,7 @@ Result<std::unique_ptr<Server>> Server::start(Config config) {
     auto server = std::unique_ptr<Server>(new Server(std::make_unique<Impl>(std::move(config))));
     Impl& impl = *server->impl_;
     impl.warn_about_descriptors();
-    WEIR_TRY_ASSIGN(impl.workers, io::WorkerPool::create(impl.config.worker_threads, kWorkerQueue));
+    WEIR_TRY(impl.start_workers());
     Error failed = impl.open_rtmp();
     if (!failed) {
         failed = impl.open_http();
@@ -190,6 +238,7 @@ Result<std::unique_ptr<Server>> Server::start(Config config) {
             while (!io::sleep_for(kSamplePeriod)) {
                 impl.clients.sample(MonoClock::now());
                 impl.heap.tidy();
+                limit_cpu_profile(MonoClock::now());
             }
         });
     }
@@ -214,6 +263,7 @@ void Server::stop() {
     if (impl_->api_http) {
         report(impl_->api_http->stop(deadline));
     }
+    impl_->leaks.stop();
     impl_->fanout.stop(deadline);
     impl_->tasks.interrupt_all();
     report(impl_->tasks.join_all(deadline));

@@ -1,13 +1,10 @@
 #include "app/stream_json.h"
 
-#include <nlohmann/json.hpp>
-
+#include "app/api_answer.h"
 #include "net/http/target.h"
 
 namespace weir::app {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 int64_t age_ms(MonoTime since, MonoTime now) {
     return std::chrono::duration_cast<Millis>(now - since).count();

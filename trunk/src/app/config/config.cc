@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -264,6 +265,16 @@ struct FileCloser {
 };
 
 }  // namespace
+
+std::vector<uint16_t> CoreSet::numbers() const {
+    std::set<uint16_t> unique;
+    for (const CoreRange& range : ranges) {
+        for (uint32_t core = range.first; core <= range.last; core++) {
+            unique.insert(static_cast<uint16_t>(core));
+        }
+    }
+    return {unique.begin(), unique.end()};
+}
 
 const VhostConfig* Config::find_vhost(std::string_view name) const {
     const VhostConfig* found = nullptr;

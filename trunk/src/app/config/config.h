@@ -34,6 +34,30 @@ struct ListenAddress {
     bool operator==(const ListenAddress& other) const { return address == other.address; }
 };
 
+// The highest core number that can be written.
+inline constexpr uint16_t kMaxCore = 1023;
+
+struct CoreRange {
+    uint16_t first = 0;
+    uint16_t last = 0;  // not below first
+    uint32_t line = 0;  // where it stands: whether the machine has these cores is looked at later
+    uint32_t column = 0;
+
+    // By cores only: where a line stands is no difference.
+    bool operator==(const CoreRange& other) const {
+        return first == other.first && last == other.last;
+    }
+};
+
+struct CoreSet {
+    std::vector<CoreRange> ranges;  // as written; empty: the directive was not given
+
+    // Ascending, each once.
+    std::vector<uint16_t> numbers() const;
+
+    bool operator==(const CoreSet&) const = default;
+};
+
 struct HttpServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;
@@ -91,6 +115,8 @@ struct Config {
     uint32_t max_connections = 0;
     uint32_t chunk_size = 0;  // of what is sent, bytes
     uint32_t worker_threads = 0;
+    CoreSet cpu_affinity;         // of the media thread
+    CoreSet worker_cpu_affinity;  // of the worker threads
     log::Level log_level = log::Level::kInfo;
     std::string pid;  // file for the process id; empty: none
     Millis handshake_timeout{0};

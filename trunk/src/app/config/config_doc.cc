@@ -86,6 +86,7 @@ std::string value_shape(const Directive& directive) {
         }
         case ValueType::kPath: return "path";
         case ValueType::kListen: return "address ...";
+        case ValueType::kCores: return "core or first-last ...";
         case ValueType::kAccess: return "publish or play, then address, address/bits or all";
     }
     return {};
@@ -102,6 +103,7 @@ std::string range_text(const Directive& directive) {
         case ValueType::kDuration:
             return fmt::format("{}{} to {}", special, duration_text(directive.min),
                                duration_text(directive.max));
+        case ValueType::kCores: return fmt::format("0 to {}", kMaxCore);
         default: return {};
     }
 }

@@ -65,6 +65,20 @@ const Directive kDirectives[] = {
             "besides.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.worker_threads = static_cast<uint32_t>(v.number); }},
+    {.name = "cpu_affinity",
+     .type = ValueType::kCores,
+     .reloadable = false,
+     .example = "1",
+     .doc =
+         "Cores that the media thread may use; choose one without interrupts of the network card "
+         "(doc/performance.md). Worker threads do not use this setting.",
+     .apply = [](const Target& t, const Value& v) { t.config.cpu_affinity = v.cores; }},
+    {.name = "worker_cpu_affinity",
+     .type = ValueType::kCores,
+     .reloadable = false,
+     .example = "0 2-3",
+     .doc = "Cores of the worker threads.",
+     .apply = [](const Target& t, const Value& v) { t.config.worker_cpu_affinity = v.cores; }},
     {.name = "log_level",
      .type = ValueType::kChoice,
      .default_text = "info",
@@ -347,6 +361,8 @@ std::string expectation(const Directive& directive) {
         case ValueType::kChoice: return either_of(directive.choices);
         case ValueType::kPath: return "a path";
         case ValueType::kListen: return "PORT, ADDRESS:PORT or [IPV6-ADDRESS]:PORT";
+        case ValueType::kCores:
+            return fmt::format("core numbers from 0 to {}, as in 1 or 0 2-3", kMaxCore);
         case ValueType::kAccess: return "publish or play, and an address, ADDRESS/BITS or all";
     }
     return {};

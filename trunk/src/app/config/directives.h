@@ -39,6 +39,7 @@ enum class ValueType : uint8_t {
     kChoice,    // one of `choices`
     kPath,      // relative to the folder of the configuration file
     kListen,    // one or more of PORT, ADDRESS:PORT, [ADDRESS]:PORT
+    kCores,     // one or more of N, N-M
     kAccess,    // publish|play ADDRESS|CIDR|all
 };
 
@@ -49,6 +50,7 @@ struct Value {
     std::string text;      // path, name of a vhost
     std::vector<ListenAddress> addresses;
     AccessRule rule;
+    CoreSet cores;
 };
 
 // Where a checked value goes. At the top level `vhost` holds what vhosts inherit.

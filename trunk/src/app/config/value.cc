@@ -73,7 +73,8 @@ class ValueParser {
         switch (directive_.type) {
             case ValueType::kBlock: least = most = 0; break;
             case ValueType::kAccess: least = most = 2; break;
-            case ValueType::kListen: most = kMaxConfigArguments; break;
+            case ValueType::kListen:
+            case ValueType::kCores: most = kMaxConfigArguments; break;
             default: break;
         }
         size_t count = statement_.arguments.size();
@@ -107,6 +108,7 @@ class ValueParser {
                 return parse_number(value, config_duration_units(), directive_.unit);
             case ValueType::kPath: return parse_path(value);
             case ValueType::kListen: return parse_listeners(value);
+            case ValueType::kCores: return parse_cores(value);
             case ValueType::kAccess: return parse_rule(value);
         }
         return false;
@@ -163,6 +165,25 @@ class ValueParser {
                 continue;
             }
             value.addresses.push_back({std::move(*address), origin()});
+        }
+        return good;
+    }
+
+    bool parse_cores(Value& value) {
+        bool good = true;
+        for (const Token& token : statement_.arguments) {
+            Halves ends = split_once(token.text, '-');
+            const bool is_range = token.text.find('-') != std::string::npos;
+            std::optional<uint64_t> first = parse_uint(ends.before, 0, kMaxCore);
+            std::optional<uint64_t> last =
+                is_range ? parse_uint(ends.after, first.value_or(0), kMaxCore) : first;
+            if (!first || !last) {
+                good = fail(token, expectation(directive_));
+                continue;
+            }
+            value.cores.ranges.push_back({static_cast<uint16_t>(*first),
+                                          static_cast<uint16_t>(*last), token.at.line,
+                                          token.at.column});
         }
         return good;
     }

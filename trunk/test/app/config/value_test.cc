@@ -132,6 +132,19 @@ TEST(ValueTest, SaysWhereAListenAddressComesFrom) {
         "http_server listen (default)");
 }
 
+TEST(ValueTest, ReadsCoresAndRangesOfCores) {
+    Value value = *parse("cpu_affinity 5 0-2 1;", kGlobalContext).value;
+    EXPECT_EQ(value.cores.numbers(), (std::vector<uint16_t>{0, 1, 2, 5}));
+    EXPECT_EQ(value.cores.ranges.at(1).line, 1u);
+    EXPECT_EQ(value.cores.ranges.at(1).column, 16u);
+    EXPECT_TRUE(parse("cpu_affinity 1023;", kGlobalContext).value);
+    for (std::string_view bad : {"1024", "2-1", "-1", "1-", "a", "0,1", "0x1", "1-2-3", "''"}) {
+        EXPECT_FALSE(parse("cpu_affinity " + std::string(bad) + ";", kGlobalContext).value) << bad;
+    }
+    EXPECT_EQ(parse("worker_cpu_affinity 0 all;", kGlobalContext).errors,
+              "c/f:1:23: found 'all', expected core numbers from 0 to 1023, as in 1 or 0 2-3\n");
+}
+
 TEST(ValueTest, ReadsAccessRules) {
     Value deny = *parse("deny play 2001:db8::/32;", kSecurityContext).value;
     EXPECT_EQ(deny.rule, (AccessRule{false, Action::kPlay, IpNetwork::parse("2001:db8::/32")}));

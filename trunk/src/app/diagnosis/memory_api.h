@@ -1,0 +1,53 @@
+// GET /api/v1/memory: where the memory of the process is, in every build: what the kernel says,
+// what the allocator says, and the counted objects per subsystem.
+#pragma once
+
+#include <optional>
+
+#include "app/api_answer.h"
+#include "app/diagnosis/heap_stats.h"
+#include "app/process_stats.h"
+#include "io/coroutine.h"
+#include "io/worker_pool.h"
+#include "net/http/router.h"
+#include "stream/registry.h"
+
+namespace weir::app {
+
+class MemoryApi {
+  public:
+    // The kernel's and the allocator's figures are read on `workers`, by one request at a time:
+    // others that come meanwhile share the result.
+    MemoryApi(const ServerIdentity& identity,
+              const stream::Registry& registry,
+              io::WorkerPool& workers)
+        : identity_(identity), registry_(registry), workers_(workers) {}
+
+    // This object must outlive the router's server.
+    void add_to(net::HttpRouter& router);
+
+  private:
+    // Read on a worker: each walks the page tables or the allocator's lists.
+    struct Figures {
+        MemoryStats memory;
+        uint64_t unique = 0;
+        uint64_t stacks = 0;
+        std::optional<HeapStats> heap;
+    };
+
+    // Yields.
+    void memory(net::HttpExchange& exchange);
+
+    // Yields. Sets last_. kLimit when the workers have too much to do, kTimeout, kInterrupted.
+    Error read();
+
+    ServerIdentity identity_;
+    const stream::Registry& registry_;
+    io::WorkerPool& workers_;
+    bool reading_ = false;
+    uint64_t runs_ = 0;
+    Figures last_;
+    io::Signal read_;  // a run is over
+};
+
+}  // namespace weir::app

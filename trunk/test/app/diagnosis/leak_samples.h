@@ -1,0 +1,41 @@
+// Made-up findings of a leak tool, for tests.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/diagnosis/leak_report.h"
+
+namespace weir::test {
+
+inline app::LeakRecord leak_record(app::LeakKind kind,
+                                   const std::string& function,
+                                   int64_t bytes,
+                                   int64_t blocks = 1) {
+    app::LeakRecord record;
+    record.kind = kind;
+    record.now = {bytes, blocks};
+    record.stack = {{"malloc", "vgpreload.so", 0}, {function, "src/" + function + ".cc", 7}};
+    record.key = key_of(kind, record.stack);
+    return record;
+}
+
+// Totals are those of the records; `reachable` bytes are added to that.
+inline app::RawLeaks findings(std::vector<app::LeakRecord> records, int64_t reachable = 0) {
+    app::RawLeaks raw;
+    for (app::LeakTotal& total : raw.totals) {
+        total.known = true;
+        total.blocks_known = true;
+    }
+    for (const app::LeakRecord& record : records) {
+        total_of(raw.totals, record.kind).now += record.now;
+    }
+    total_of(raw.totals, app::LeakKind::kReachable).now.bytes += reachable;
+    raw.records = std::move(records);
+    raw.has_records = true;
+    raw.all_records = true;
+    return raw;
+}
+
+}  // namespace weir::test
