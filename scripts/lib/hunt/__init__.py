@@ -1,0 +1,1 @@
+"""scripts/leak-hunt: doc/leak-hunt.md."""
