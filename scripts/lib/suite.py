@@ -29,7 +29,7 @@ LINTS = ["layers", "headers", "lint"]
 MIN_CORPUS = 20  # inputs that a fuzz target must have
 
 SANITIZER_ENV = {
-    "ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1:detect_leaks=1",
+    "ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1:detect_leaks=1:leak_check_at_exit=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
 

@@ -1,4 +1,4 @@
-"""Programs that a benchmark starts: each on a core of its own, ended by its id, and never outliving us."""
+"""Programs that a benchmark or a leak hunt starts: on a core of their own, ended by their id, never outliving us."""
 
 import ctypes
 import os
@@ -18,30 +18,31 @@ class Processes:
     def __init__(self):
         self.running = []
 
-    def start(self, command, core, log, folder=None):
-        """Runs a program on one core with its output in a file. It is killed should we die first."""
+    def start(self, command, core, log, folder=None, env=None):
+        """Runs a program on one core (None: on any) with its output in a file. It is killed should we die first."""
         def prepare():
-            os.sched_setaffinity(0, {core})
+            if core is not None:
+                os.sched_setaffinity(0, {core})
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
         with open(log, "ab") as out:
             try:
                 process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=out,
-                                           stderr=subprocess.STDOUT, cwd=folder, preexec_fn=prepare,
+                                           stderr=subprocess.STDOUT, cwd=folder, preexec_fn=prepare, env=env,
                                            start_new_session=True)  # Ctrl+C is ours to pass on
             except OSError as error:
                 raise Problem(f"{command[0]} cannot be run: {error.strerror}") from None
         self.running.append(process)
         return process
 
-    def end(self, process, number=signal.SIGTERM):
+    def end(self, process, number=signal.SIGTERM, seconds=END_SECONDS):
         """Asks it to end, then makes it."""
         if process.poll() is None:
             process.send_signal(number)
             if number != signal.SIGKILL:
                 process.send_signal(signal.SIGCONT)
             try:
-                process.wait(END_SECONDS)
+                process.wait(seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
