@@ -1,5 +1,6 @@
 #include "io/leak_check.h"
 
+#include "base/build.h"
 #include "io/fiber.h"
 #include "io/stacks.h"
 
@@ -215,10 +216,14 @@ Result<SanitizerLeaks> sanitizer_leaks(size_t limit) {
         const Result<bool> checked = check_leaks();
         found = checked.ok() && *checked;
     });
-    list.of([] {
-        constexpr size_t kAllOfIt = 100;  // percent
-        __sanitizer_print_memory_profile(kAllOfIt, kMaxListedHeapStacks);
-    });
+    // Whatever the sanitizer prints goes into the buffer of the next report as well, and that is
+    // what --sanitizer-log shows: the list would leave no room for the report.
+    if constexpr (WEIR_SANITIZER_LOG == 0) {
+        list.of([] {
+            constexpr size_t kAllOfIt = 100;  // percent
+            __sanitizer_print_memory_profile(kAllOfIt, kMaxListedHeapStacks);
+        });
+    }
     // Before the texts are on the heap.
     SanitizerLeaks leaks;
     leaks.found = found;
