@@ -30,11 +30,7 @@ class HttpApiTest : public session::World {
         api_.add_to(api_router_);
         api_.add_live_to(api_router_);
         api_http_ = net::HttpServer::create(api_router_, {});
-        auto listener = io::TcpListener::listen(io::loopback());
-        WEIR_CHECK(listener.ok());
-        api_address_ = (*listener)->local();
-        Error error = api_http_->serve(std::move(*listener));
-        WEIR_CHECK(!error);
+        api_address_ = net::serve_on_loopback(*api_http_);
     }
 
     ~HttpApiTest() override {

@@ -68,11 +68,7 @@ class LeakApiTest : public testing::Test {
     LeakApiTest() {
         api_.add_to(router_);
         http_ = net::HttpServer::create(router_, {});
-        auto listener = io::TcpListener::listen(io::loopback());
-        WEIR_CHECK(listener.ok());
-        address_ = (*listener)->local();
-        Error error = http_->serve(std::move(*listener));
-        WEIR_CHECK(!error);
+        address_ = net::serve_on_loopback(*http_);
     }
 
     ~LeakApiTest() override { stop(); }

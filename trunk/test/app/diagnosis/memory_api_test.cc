@@ -25,11 +25,7 @@ class MemoryApiTest : public testing::Test {
             ServerIdentity{"vid-1234567", "89abcdef", MonoClock::now()}, registry_, *workers_);
         api_->add_to(router_);
         http_ = net::HttpServer::create(router_, {});
-        auto listener = io::TcpListener::listen(io::loopback());
-        WEIR_CHECK(listener.ok());
-        address_ = (*listener)->local();
-        Error error = http_->serve(std::move(*listener));
-        WEIR_CHECK(!error);
+        address_ = net::serve_on_loopback(*http_);
     }
 
     ~MemoryApiTest() override {

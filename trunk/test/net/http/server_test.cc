@@ -45,11 +45,7 @@ class HttpServerTest : public testing::Test {
 
     void start(HttpServerOptions options = {}) {
         server_ = HttpServer::create(router_, std::move(options));
-        auto listener = io::TcpListener::listen(io::loopback());
-        ASSERT_TRUE(listener.ok());
-        address_ = (*listener)->local();
-        Error error = server_->serve(std::move(*listener));
-        ASSERT_FALSE(error) << error.to_string();
+        address_ = serve_on_loopback(*server_);
     }
 
     // Detaches, sends what was unread back, ends by closing.
@@ -425,10 +421,7 @@ TEST_F(HttpServerTest, StopsWhileRequestsAreUnderWay) {
 
 TEST_F(HttpServerTest, ServesSeveralListeners) {
     start();
-    auto second = io::TcpListener::listen(io::loopback());
-    ASSERT_TRUE(second.ok());
-    io::SocketAddress address = (*second)->local();
-    ASSERT_FALSE(server_->serve(std::move(*second)));
+    const io::SocketAddress address = serve_on_loopback(*server_);
     EXPECT_EQ(TestClient(address).ask(get_request("/echo")).status, 200);
     EXPECT_EQ(client().ask(get_request("/echo")).status, 200);
 }

@@ -71,10 +71,7 @@ class StaticFilesTest : public testing::Test {
         router_.add_prefix("/", kStatic,
                            [this](HttpExchange& exchange) { files_->handle(exchange); });
         server_ = HttpServer::create(router_, {});
-        auto listener = io::TcpListener::listen(io::loopback());
-        ASSERT_TRUE(listener.ok());
-        address_ = (*listener)->local();
-        ASSERT_FALSE(server_->serve(std::move(*listener)));
+        address_ = serve_on_loopback(*server_);
     }
 
     TestAnswer get(std::string_view target, std::string_view fields = "") {

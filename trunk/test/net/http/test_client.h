@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "net/http/fields.h"
+#include "net/http/server.h"
 
 #include "test/support/io/loopback.h"
 
@@ -22,6 +23,16 @@ struct TestAnswer {
     HttpFields headers;
     std::string body;
 };
+
+// Lets the server listen on a free port of loopback and gives its address.
+inline io::SocketAddress serve_on_loopback(HttpServer& server) {
+    auto listener = io::TcpListener::listen(io::loopback());
+    WEIR_CHECK(listener.ok());
+    const io::SocketAddress address = (*listener)->local();
+    Error error = server.serve(std::move(*listener));
+    WEIR_CHECK(!error);
+    return address;
+}
 
 class TestClient {
   public:
