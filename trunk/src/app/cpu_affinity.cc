@@ -24,9 +24,8 @@ CoreNumbers numbers_of(const cpu_set_t& set) {
 }  // namespace
 
 CoreNumbers current_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? numbers_of(set) : CoreNumbers();
+    const Result<cpu_set_t> mask = core_mask();
+    return mask.ok() ? numbers_of(*mask) : CoreNumbers();
 }
 
 Result<cpu_set_t> core_mask() {
@@ -46,8 +45,8 @@ Error put_back(const cpu_set_t& mask) {
 }
 
 CoreNumbers available_cores() {
-    cpu_set_t before;
-    if (sched_getaffinity(0, sizeof before, &before) != 0) {
+    const Result<cpu_set_t> before = core_mask();
+    if (!before.ok()) {
         return {};
     }
     cpu_set_t all;
@@ -57,10 +56,10 @@ CoreNumbers available_cores() {
     }
     // The kernel takes what exists and is allowed, and leaves out the rest.
     if (sched_setaffinity(0, sizeof all, &all) != 0) {
-        return numbers_of(before);
+        return numbers_of(*before);
     }
     CoreNumbers cores = current_cores();
-    sched_setaffinity(0, sizeof before, &before);
+    (void)put_back(*before).code();  // it ran there a moment ago
     return cores;
 }
 
