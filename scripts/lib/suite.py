@@ -8,13 +8,14 @@ failure.
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from variant import another_variant
 
 TOP = Path(__file__).resolve().parents[2]
 OBJS = TOP / "objs"
@@ -92,11 +93,7 @@ def shell(command, env=None):
 
 def build(tally):
     """Builds each variant; the one that the user had configured is the configured one afterwards."""
-    config = OBJS / "config.mk"
-    before = config.read_text() if config.exists() else None
-    if shutil.which("ccache"):
-        os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
-    try:
+    with another_variant(TOP):
         for variant, flags in VARIANTS.items():
             started = time.monotonic()
             configure = ["./configure", *flags]
@@ -107,12 +104,6 @@ def build(tally):
                 tally.fail(f"build {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30),
                            shell(configure) + " && make")
             print(f"{'ok  ' if code == 0 else 'FAIL'} build {variant} ({time.monotonic() - started:.0f} s)", flush=True)
-    finally:
-        if before is not None:
-            config.write_text(before)
-        else:
-            run(["./configure"], "configure-again.log", 60)
-        run(["make", "--no-print-directory", "links"], "links.log", 60)
 
 
 # ---- gtest -----------------------------------------------------------------------------------------------------------

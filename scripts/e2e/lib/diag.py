@@ -12,19 +12,19 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 import traceback
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "scripts" / "lib"))
-from bench.processes import Processes  # noqa: E402
+from bench.machine import Ports  # noqa: E402
+from bench.processes import Processes, wait_until  # noqa: E402
+from variant import another_variant  # noqa: E402
 
 OBJS = TOP / "objs"
-FIRST_PORT, LAST_PORT = (int(end) for end in os.environ.get("WEIR_PORTS", "22000-22199").split("-"))
+PORTS = Ports(*(int(end) for end in os.environ.get("WEIR_PORTS", "22000-22199").split("-")), other="WEIR_PORTS=FIRST-LAST")
 
 BUILD_SECONDS = 2400
 STREAM_SECONDS = 5
@@ -84,23 +84,12 @@ class Row:
 
     def build(self, *flags, targets="weir"):
         """Builds a variant and gives its folder; what was configured before (or a release build) is configured again afterwards."""
-        config = OBJS / "config.mk"
-        before = config.read_text() if config.exists() else None
-        env = dict(os.environ)
-        if shutil.which("ccache"):
-            env.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
         print(f"     ./configure {' '.join(flags)} && make TARGETS={targets!r}", flush=True)
-        try:
-            text = output(["./configure", *flags], env=env)
+        with another_variant(TOP):
+            text = output(["./configure", *flags])
             variant = re.search(r"^variant: (\S+)", text, re.M)[1]
             if not self.args.no_build:
-                output(["make", "--no-print-directory", "build", f"TARGETS={targets}"], limit=BUILD_SECONDS, env=env)
-        finally:
-            if before is not None:
-                config.write_text(before)
-            else:
-                subprocess.run(["./configure"], cwd=TOP, env=env, stdout=subprocess.DEVNULL)
-            subprocess.run(["make", "--no-print-directory", "links"], cwd=TOP, env=env)
+                output(["make", "--no-print-directory", "build", f"TARGETS={targets}"], limit=BUILD_SECONDS)
         return OBJS / variant
 
     def gtest(self, variant, program, tests, among):
@@ -147,7 +136,7 @@ class Server:
         self.binary, self.folder, self.wrapper, self.env = binary, Path(folder), list(wrapper), env or {}
         self.start_seconds, self.stop_seconds = start_seconds, stop_seconds
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.rtmp, self.http, self.api = free_port(), free_port(), free_port()
+        self.rtmp, self.http, self.api = PORTS.take(), PORTS.take(), PORTS.take()
         self.log_path = self.folder / "weir.log"
         self.process = None
 
@@ -229,32 +218,6 @@ def output(command, limit=300, env=None, cwd=TOP, codes=(0,)):
             raise
     assert process.returncode in codes, f"{' '.join(map(str, command))}: exit code {process.returncode}\n{text[-4000:]}"
     return text
-
-
-def wait_until(condition, seconds, what):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-
-
-_next = os.getpid() * 3
-
-
-def free_port():
-    global _next
-    count = LAST_PORT - FIRST_PORT + 1
-    for _ in range(count):
-        port = FIRST_PORT + _next % count
-        _next += 1
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise OSError(f"no free port in {FIRST_PORT} to {LAST_PORT}; WEIR_PORTS=FIRST-LAST names others")
 
 
 def block_of(text, first, last=r"^\s*$"):

@@ -47,10 +47,11 @@ def ensure_descriptors(players):
 
 
 class Ports:
-    """Gives free TCP ports of 127.0.0.1 out of a range, each one once until all were used."""
+    """Gives free TCP ports of 127.0.0.1 out of a range, each one once until all were used. `other`: how to name another range."""
 
-    def __init__(self, first, last):
+    def __init__(self, first, last, other="--ports FIRST-LAST"):
         self.range = range(first, last + 1)
+        self.other = other
         self.next = os.getpid() * 7 % len(self.range)
 
     def take(self):
@@ -63,7 +64,7 @@ class Ports:
                     return port
                 except OSError:
                     continue
-        raise Problem(f"no free port from {self.range[0]} to {self.range[-1]}; --ports FIRST-LAST names others")
+        raise Problem(f"no free port from {self.range[0]} to {self.range[-1]}; {self.other} names others")
 
 
 def first_line(command):

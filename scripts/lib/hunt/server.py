@@ -1,13 +1,13 @@
 """The hunted server: a process of its own, on free ports, with nothing of the operator's configuration."""
 
 import os
-import random
 import re
 import shutil
 import socket
 import threading
 import time
 
+from bench.machine import Ports
 from bench.problem import Problem
 from bench.processes import private_kib, tail, wait_until
 from hunt.api import Api
@@ -18,23 +18,6 @@ SAMPLE_SECONDS = 0.25
 # What a tool says of memory that is used wrongly: as bad as a leak, and cheap to see here.
 TROUBLE = re.compile(r"ERROR: AddressSanitizer|runtime error:|bug: |Invalid (?:read|write|free) |"
                      r"uninitialised value|client switching stacks|memory stomping")
-
-
-def free_ports(first, last, count):
-    """Ports of 127.0.0.1 that nobody listens on, for now."""
-    wanted, found = list(range(first, last + 1)), []
-    random.shuffle(wanted)
-    for port in wanted:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found.append(port)
-            if len(found) == count:
-                return found
-    raise Problem(f"no {count} free ports in {first}-{last}; choose others with --ports")
 
 
 def accepts(port):
@@ -56,7 +39,8 @@ class ServerEnded(Problem):
 class Server:
     def __init__(self, processes, binary, tool, folder, ports, plants):
         self.processes, self.tool = processes, tool
-        self.rtmp_port, self.http_port, self.api_port = free_ports(*ports, 3)
+        free = Ports(*ports)
+        self.rtmp_port, self.http_port, self.api_port = free.take(), free.take(), free.take()
         self.log = folder / "weir.log"
         self.tool_log = folder / "valgrind.log"
         for old in (self.log, self.tool_log):
