@@ -1,5 +1,5 @@
-// HMAC-SHA256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto; the only file of base/ that touches it
-// is hmac.cc.
+// HMAC (RFC 2104) with SHA-256 and SHA-1 (FIPS 180-4) by OpenSSL's libcrypto; the only file of
+// base/ that touches it is hmac.cc.
 #pragma once
 
 #include <array>
@@ -15,6 +15,15 @@ Sha256Digest hmac_sha256(ByteSpan key, ByteSpan data);
 
 // The same over data that is split in two (a block with a hole in it).
 Sha256Digest hmac_sha256(ByteSpan key, ByteSpan first, ByteSpan second);
+
+using Sha1Digest = std::array<uint8_t, 20>;
+
+// HMAC-SHA1, for STUN. Nothing is allocated: it is computed for every check that anybody sends.
+Sha1Digest hmac_sha1(ByteSpan key, ByteSpan data);
+
+// Takes as long for a difference in the first byte as for one in the last; for digests that a peer
+// sent. Sizes may differ (then false at once).
+bool equal_in_constant_time(ByteSpan a, ByteSpan b);
 
 // SHA-1 (for the WebSocket handshake, RFC 6455 §4.2.2) .
 std::array<uint8_t, 20> sha1(ByteSpan data);

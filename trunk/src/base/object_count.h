@@ -106,7 +106,8 @@ const ObjectClass* find_object_class(std::string_view name);
 //       public:
 //         static constexpr ObjectName kObjectName{"pump", "fan_out"};
 // An object counts for sizeof(T), and T::kHeldBytes more where there is such a constant: what each
-// holds.
+// holds. Where members are counted as objects of their own, T::kCountedInside takes their bytes
+// off.
 template <typename T>
 class Counted {
   public:
@@ -124,11 +125,15 @@ class Counted {
 
   private:
     static constexpr uint64_t bytes_each() {
+        uint64_t bytes = sizeof(T);
         if constexpr (requires { T::kHeldBytes; }) {
-            return sizeof(T) + T::kHeldBytes;
-        } else {
-            return sizeof(T);
+            bytes += T::kHeldBytes;
         }
+        if constexpr (requires { T::kCountedInside; }) {
+            static_assert(T::kCountedInside <= sizeof(T));
+            bytes -= T::kCountedInside;
+        }
+        return bytes;
     }
 
     static inline ObjectClass counters_{T::kObjectName};

@@ -62,6 +62,27 @@ TEST(HmacTest, TakesNoData) {
     EXPECT_NE(hmac_sha256(as_bytes("k"), {}), hmac_sha256(as_bytes("l"), {}));
 }
 
+// RFC 2202 §3.
+TEST(HmacSha1Test, MatchesThePublishedVectors) {
+    EXPECT_EQ(hex(hmac_sha1(Bytes(20, 0x0b), as_bytes("Hi There"))),
+              "b617318655057264e28bc0b6fb378c8ef146be00");
+    EXPECT_EQ(hex(hmac_sha1(as_bytes("Jefe"), as_bytes("what do ya want for nothing?"))),
+              "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
+    EXPECT_EQ(hex(hmac_sha1(Bytes(20, 0xaa), Bytes(50, 0xdd))),
+              "125d7342b9ac11cd91a39af48aa17b4f63f175d3");
+    EXPECT_EQ(hex(hmac_sha1(Bytes(80, 0xaa),
+                            as_bytes("Test Using Larger Than Block-Size Key - Hash Key First"))),
+              "aa4ae5e15272d00e95705637ce8a3b55ed402112");
+    EXPECT_EQ(hex(hmac_sha1({}, {})), "fbdb1d1b18aa6c08324b7d64b71fb76370690e1d");
+}
+
+TEST(EqualInConstantTimeTest, ComparesSizeAndBytes) {
+    EXPECT_TRUE(equal_in_constant_time(as_bytes("abc"), as_bytes("abc")));
+    EXPECT_FALSE(equal_in_constant_time(as_bytes("abc"), as_bytes("abd")));
+    EXPECT_FALSE(equal_in_constant_time(as_bytes("abc"), as_bytes("ab")));
+    EXPECT_TRUE(equal_in_constant_time({}, {}));
+}
+
 TEST(Sha1Test, MatchesThePublishedVectors) {
     EXPECT_EQ(hex(sha1(as_bytes("abc"))), "a9993e364706816aba3e25717850c26c9cd0d89d");
     EXPECT_EQ(hex(sha1(as_bytes(""))), "da39a3ee5e6b4b0d3255bfef95601890afd80709");

@@ -1,0 +1,390 @@
+#include "io/udp.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "io/port_holder.h"
+#include "io/scheduler.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+namespace weir::io {
+namespace {
+
+constexpr size_t kBurstBuffer = 65'536;  // what the kernel may join into one (GRO)
+constexpr size_t kBurstBatch = 8;
+
+// Room for the control messages of a datagram: local address, drops, size of segments.
+constexpr size_t kControlBytes =
+    CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(uint32_t)) + CMSG_SPACE(sizeof(int));
+
+void set_option(int fd, int level, int name, int value) {
+    setsockopt(fd, level, name, &value, sizeof value);
+}
+
+// The buffer that the kernel says it has. It doubles what was asked for, for its own use; so does
+// the value here.
+int set_buffer(int fd, int name, int force_name, int bytes) {
+    if (bytes > 0 && setsockopt(fd, SOL_SOCKET, force_name, &bytes, sizeof bytes) != 0) {
+        setsockopt(fd, SOL_SOCKET, name, &bytes, sizeof bytes);
+    }
+    int given = 0;
+    socklen_t size = sizeof given;
+    getsockopt(fd, SOL_SOCKET, name, &given, &size);
+    return given / 2;
+}
+
+NetAddress local_address(const cmsghdr& header) {
+    if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {
+        in_pktinfo info;
+        std::memcpy(&info, CMSG_DATA(&header), sizeof info);
+        NetAddress::V4 ip;
+        std::memcpy(ip.data(), &info.ipi_addr, ip.size());
+        return NetAddress::from_v4(ip, 0);
+    }
+    in6_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(&header), sizeof info);
+    NetAddress::V6 ip;
+    std::memcpy(ip.data(), &info.ipi6_addr, ip.size());
+    const NetAddress address = NetAddress::from_v6(ip, 0);
+    return address.is_link_local()
+               ? NetAddress::from_v6(ip, 0, static_cast<uint16_t>(info.ipi6_ifindex))
+               : address;
+}
+
+// A message to one peer, with its control messages in place.
+class Outgoing {
+  public:
+    Outgoing(const UdpPath& path, int family, size_t segment_bytes) {
+        message_.msg_name = &peer_;
+        message_.msg_namelen = path.peer.to_sockaddr(peer_, family);
+        message_.msg_control = control_;
+        if (!path.local.empty()) {
+            add_local(path.local, family);
+        }
+        if (segment_bytes > 0) {
+            const auto bytes = static_cast<uint16_t>(segment_bytes);
+            add(SOL_UDP, UDP_SEGMENT, &bytes, sizeof bytes);
+        }
+        message_.msg_controllen = used_;
+        if (used_ == 0) {
+            message_.msg_control = nullptr;
+        }
+    }
+
+    bool reachable() const { return message_.msg_namelen > 0; }
+
+    msghdr& with(iovec& data) {
+        message_.msg_iov = &data;
+        message_.msg_iovlen = 1;
+        return message_;
+    }
+
+  private:
+    void add(int level, int type, const void* data, size_t size) {
+        auto* header = reinterpret_cast<cmsghdr*>(control_ + used_);
+        header->cmsg_level = level;
+        header->cmsg_type = type;
+        header->cmsg_len = CMSG_LEN(size);
+        std::memcpy(CMSG_DATA(header), data, size);
+        used_ += CMSG_SPACE(size);
+    }
+
+    void add_local(const NetAddress& local, int family) {
+        if (family == AF_INET) {
+            in_pktinfo info{};
+            const NetAddress::V4 ip = local.v4();
+            std::memcpy(&info.ipi_spec_dst, ip.data(), ip.size());
+            add(IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+        } else {
+            in6_pktinfo info{};
+            std::memcpy(&info.ipi6_addr, local.v6().data(), local.v6().size());
+            info.ipi6_ifindex = local.scope();
+            add(IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+        }
+    }
+
+    sockaddr_storage peer_{};
+    alignas(cmsghdr) uint8_t control_[kControlBytes] = {};
+    size_t used_ = 0;
+    msghdr message_{};
+};
+
+}  // namespace
+
+// Buffers of receive(); made at the first call.
+struct UdpSocket::Batch {
+    explicit Batch(bool bursts)
+        : count(bursts ? kBurstBatch : kBatch),
+          each(bursts ? kBurstBuffer : kMaxDatagram),
+          bytes(std::make_unique_for_overwrite<uint8_t[]>(count * each)) {
+        for (size_t i = 0; i < count; i++) {
+            parts[i] = {bytes.get() + i * each, each};
+        }
+    }
+
+    void prepare() {
+        for (size_t i = 0; i < count; i++) {
+            msghdr& header = messages[i].msg_hdr;
+            header = {};
+            header.msg_name = &peers[i];
+            header.msg_namelen = sizeof peers[i];
+            header.msg_iov = &parts[i];
+            header.msg_iovlen = 1;
+            header.msg_control = control[i];
+            header.msg_controllen = sizeof control[i];
+        }
+    }
+
+    size_t count;
+    size_t each;
+    std::unique_ptr<uint8_t[]> bytes;
+    std::array<mmsghdr, kBatch> messages{};
+    std::array<iovec, kBatch> parts{};
+    std::array<sockaddr_in6, kBatch> peers{};
+    alignas(cmsghdr) uint8_t control[kBatch][kControlBytes] = {};
+};
+
+UdpSocket::UdpSocket(int fd, int family, const UdpOptions& options)
+    : fd_(fd), family_(family), batch_(std::make_unique<Batch>(options.receive_bursts)) {
+    receive_buffer_bytes_ = set_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE, options.receive_buffer_bytes);
+    send_buffer_bytes_ = set_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE, options.send_buffer_bytes);
+}
+
+UdpSocket::~UdpSocket() {
+    WEIR_CHECK(reader_ == nullptr && writer_ == nullptr);
+    close();
+}
+
+Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
+                                                   const UdpOptions& options) {
+    const int fd = socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return Error::from_errno(errno, "socket");
+    }
+    std::unique_ptr<UdpSocket> udp(new UdpSocket(fd, address.family(), options));
+    if (address.family() == AF_INET6) {
+        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, address.is_any() ? 0 : 1);
+    }
+    if (address.is_any()) {
+        // On a dual-stack socket, too: IPv4 datagrams then come with a mapped local address.
+        set_option(fd, IPPROTO_IP, IP_PKTINFO, address.family() == AF_INET ? 1 : 0);
+        if (address.family() == AF_INET6) {
+            set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+        }
+    }
+    set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+    if (options.receive_bursts) {
+        set_option(fd, SOL_UDP, UDP_GRO, 1);
+    }
+    if (::bind(fd, address.raw(), address.raw_size()) != 0) {
+        const int why = errno;
+        if (why == EADDRINUSE) {
+            return make_error(ErrorCode::kBusy, "bind udp {}: the port is in use",
+                              address.to_string());
+        }
+        return Error::from_errno(why, fmt::format("bind udp {}", address.to_string()));
+    }
+    WEIR_TRY_ASSIGN(udp->registration_, Registration::add(fd, *udp));
+    return udp;
+}
+
+SocketAddress UdpSocket::local() const {
+    sockaddr_in6 address{};
+    socklen_t size = sizeof address;
+    if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+        return {};
+    }
+    return SocketAddress::from_raw(reinterpret_cast<sockaddr*>(&address), size);
+}
+
+void UdpSocket::on_ready(uint8_t ready) {
+    if (ready & (kReadable | kFault)) {
+        readable_ = true;
+        if (reader_ != nullptr) {
+            reader_->wake();
+        }
+    }
+    if (ready & (kWritable | kFault)) {
+        writable_ = true;
+        if (writer_ != nullptr) {
+            writer_->wake();
+        }
+    }
+}
+
+Error UdpSocket::wait(const bool& ready,
+                      CoroutineState*& waiter,
+                      Deadline deadline,
+                      const char* what) {
+    WEIR_CHECK(waiter == nullptr);
+    CoroutineState& self = current();
+    waiter = &self;
+    Error error;
+    while (!ready && fd_ >= 0 && !error) {
+        if (self.interrupted()) {
+            error = interrupted_error();
+        } else if (park(deadline, what, fd_) == Wake::kTimeout && !ready) {
+            error = make_error(ErrorCode::kTimeout, "no {} in time", what);
+        }
+    }
+    waiter = nullptr;
+    if (!error && fd_ < 0) {
+        return make_error(ErrorCode::kClosed, "the socket is closed");
+    }
+    return error;
+}
+
+Error UdpSocket::wait_readable(Deadline deadline) {
+    return wait(readable_, reader_, deadline, "datagrams");
+}
+
+Error UdpSocket::wait_writable(Deadline deadline) {
+    return wait(writable_, writer_, deadline, "room to send");
+}
+
+bool UdpSocket::receive(
+    const std::function<void(std::span<uint8_t> datagram, const UdpPath& path)>& visit) {
+    if (fd_ < 0) {
+        return false;
+    }
+    batch_->prepare();
+    const int got = recvmmsg(fd_, batch_->messages.data(), static_cast<unsigned>(batch_->count),
+                             MSG_DONTWAIT, nullptr);
+    if (got < 0) {
+        // Others are an ICMP error of an earlier send: of no meaning here, and gone with the call.
+        readable_ = errno != EAGAIN && errno != EWOULDBLOCK;
+        return readable_;
+    }
+    for (size_t i = 0; i < static_cast<size_t>(got) && fd_ >= 0; i++) {
+        msghdr& header = batch_->messages[i].msg_hdr;
+        const size_t size = batch_->messages[i].msg_len;
+        if (header.msg_namelen == 0) {
+            continue;
+        }
+        UdpPath path{NetAddress::from_sockaddr(reinterpret_cast<sockaddr&>(batch_->peers[i])), {}};
+        size_t segment = size;
+        for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
+             control = CMSG_NXTHDR(&header, control)) {
+            if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SO_RXQ_OVFL) {
+                uint32_t drops = 0;
+                std::memcpy(&drops, CMSG_DATA(control), sizeof drops);
+                // The kernel counts in 32 bits.
+                stats_.kernel_drops += drops - static_cast<uint32_t>(stats_.kernel_drops);
+            } else if (control->cmsg_level == SOL_UDP && control->cmsg_type == UDP_GRO) {
+                int bytes = 0;
+                std::memcpy(&bytes, CMSG_DATA(control), sizeof bytes);
+                segment = bytes > 0 ? static_cast<size_t>(bytes) : size;
+            } else if (control->cmsg_level == IPPROTO_IP || control->cmsg_level == IPPROTO_IPV6) {
+                path.local = local_address(*control);
+            }
+        }
+        if ((header.msg_flags & MSG_TRUNC) != 0 || segment > kMaxDatagram) {
+            stats_.oversized++;
+            continue;
+        }
+        std::span<uint8_t> bytes(batch_->bytes.get() + i * batch_->each, size);
+        do {
+            const size_t part = std::min(segment, bytes.size());
+            stats_.received++;
+            stats_.received_bytes += part;
+            visit(bytes.first(part), path);
+            bytes = bytes.subspan(part);
+        } while (!bytes.empty());
+    }
+    return true;
+}
+
+IoResult UdpSocket::finish_send(ssize_t sent, size_t bytes, size_t packets) {
+    if (sent >= 0) {
+        stats_.sent += packets;
+        stats_.sent_bytes += bytes;
+        return {IoStatus::kDone, bytes, 0};
+    }
+    const int why = errno;
+    if (why == EAGAIN || why == EWOULDBLOCK || why == ENOBUFS) {
+        writable_ = why == ENOBUFS;  // that one is of a queue behind the socket: no edge comes
+        stats_.send_blocked++;
+        return {IoStatus::kWouldBlock, 0, why};
+    }
+    stats_.send_refused += packets;
+    return {IoStatus::kFailed, 0, why};
+}
+
+IoResult UdpSocket::send_burst(const UdpPath& path, ByteSpan data, size_t segment_bytes) {
+    Outgoing outgoing(path, family_, segment_bytes);
+    if (!outgoing.reachable()) {
+        stats_.send_refused++;
+        return {IoStatus::kFailed, 0, EAFNOSUPPORT};
+    }
+    // The kernel only reads it.
+    iovec part{const_cast<uint8_t*>(data.data()), data.size()};  // NOLINT
+    const size_t packets =
+        segment_bytes == 0 ? 1 : (data.size() + segment_bytes - 1) / segment_bytes;
+    stats_.send_calls++;
+    const ssize_t sent = sendmsg(fd_, &outgoing.with(part), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && segment_bytes > 0 &&
+        (errno == EIO || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOPROTOOPT)) {
+        // An old kernel, or a device that cannot make checksums. But EINVAL is said of one address,
+        // too (a path with a small MTU, port 0), and no peer may decide for the others.
+        gso_ = errno == EINVAL;
+        return send_singly(path, data, segment_bytes);
+    }
+    return finish_send(sent, data.size(), packets);
+}
+
+// What was sent before the buffer was full counts as sent: the caller cannot take it back.
+IoResult UdpSocket::send_singly(const UdpPath& path, ByteSpan data, size_t segment_bytes) {
+    const size_t whole = data.size();
+    IoResult result;
+    while (!data.empty()) {
+        const ByteSpan part = data.first(std::min(segment_bytes, data.size()));
+        result = send_burst(path, part, 0);
+        if (result.status != IoStatus::kDone) {
+            break;
+        }
+        data = data.subspan(part.size());
+    }
+    const size_t sent = whole - data.size();
+    return sent > 0 ? IoResult{IoStatus::kDone, sent, 0} : result;
+}
+
+IoResult UdpSocket::send(const UdpPath& path, ByteSpan data, size_t segment_bytes) {
+    WEIR_DCHECK(data.size() <= kMaxBurstBytes);
+    if (fd_ < 0) {
+        return {IoStatus::kClosed, 0, 0};
+    }
+    if (segment_bytes == 0 || data.size() <= segment_bytes) {
+        return send_burst(path, data, 0);
+    }
+    WEIR_DCHECK(data.size() <= segment_bytes * kMaxSegments);
+    return gso_ ? send_burst(path, data, segment_bytes) : send_singly(path, data, segment_bytes);
+}
+
+void UdpSocket::close() {
+    registration_.remove();
+    if (fd_ >= 0) {
+        ::close(std::exchange(fd_, -1));
+    }
+    for (CoroutineState* waiter : {reader_, writer_}) {
+        if (waiter != nullptr) {
+            waiter->wake();
+        }
+    }
+}
+
+}  // namespace weir::io

@@ -1,0 +1,125 @@
+// UdpSocket: one bound, non-blocking socket for any number of peers. Datagrams come in batches
+// (recvmmsg) and go out as bursts to one peer (UDP GSO: one call and one walk through the kernel
+// for up to 64 packets of equal size). Media thread only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/net_address.h"
+#include "base/object_count.h"
+#include "io/coroutine.h"
+#include "io/reactor.h"
+#include "io/tcp.h"
+
+namespace weir::io {
+
+struct UdpOptions {
+    int receive_buffer_bytes = 0;  // SO_RCVBUF and SO_SNDBUF; 0 leaves the kernel's default
+    int send_buffer_bytes = 0;
+    bool receive_bursts = false;  // UDP GRO: for a client that gets many packets of one peer
+};
+
+// Where a datagram came from, and to which of our addresses: an answer must leave by the same, or a
+// machine with several addresses is not understood.
+struct UdpPath {
+    NetAddress peer;
+    NetAddress local;  // without port; none where the socket is bound to one address
+
+    bool operator==(const UdpPath&) const = default;
+};
+
+// Counters since the socket was made.
+struct UdpStats {
+    uint64_t received = 0;  // datagrams
+    uint64_t received_bytes = 0;
+    uint64_t sent = 0;
+    uint64_t sent_bytes = 0;
+    uint64_t send_calls = 0;
+    uint64_t kernel_drops = 0;  // came, and the receive buffer was full (SO_RXQ_OVFL)
+    uint64_t oversized = 0;     // longer than kMaxDatagram, not given to anybody
+    uint64_t send_refused = 0;  // packets that the kernel did not take, for another reason than a
+                                // full buffer (no route, a firewall)
+    uint64_t send_blocked = 0;  // calls that found the send buffer full
+};
+
+class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
+  public:
+    static constexpr ObjectName kObjectName{"udp_socket", "network"};
+
+    static constexpr size_t kMaxDatagram = 2048;
+    static constexpr size_t kMaxSegments = 64;        // UDP_MAX_SEGMENTS of older kernels
+    static constexpr size_t kMaxBurstBytes = 65'000;  // an IP packet holds 65,535
+    static constexpr size_t kBatch = 32;              // datagrams a system call
+
+    ~UdpSocket();  // closes; nobody may wait on it
+    UdpSocket(const UdpSocket&) = delete;
+    UdpSocket& operator=(const UdpSocket&) = delete;
+
+    // A wildcard IPv6 address also takes IPv4. kBusy: the port is in use. kSystem.
+    static Result<std::unique_ptr<UdpSocket>> bind(const SocketAddress& address,
+                                                   const UdpOptions& options);
+
+    SocketAddress local() const;
+
+    // What the kernel gave, which may be less than was asked for (net.core.rmem_max, wmem_max).
+    int receive_buffer_bytes() const { return receive_buffer_bytes_; }
+
+    int send_buffer_bytes() const { return send_buffer_bytes_; }
+
+    // Yields. Until a datagram may be there. kTimeout, kInterrupted, kClosed after close().
+    Error wait_readable(Deadline deadline);
+
+    // Yields. Until a send that was blocked may be tried again. The same errors.
+    Error wait_writable(Deadline deadline);
+
+    // Never yields. Gives up to kBatch datagrams to `visit`; their bytes are good (and may be
+    // changed) during the call only. False: there are no more for now. `visit` must not call
+    // receive().
+    bool receive(
+        const std::function<void(std::span<uint8_t> datagram, const UdpPath& path)>& visit);
+
+    // Never yields. One datagram, or a burst: packets of `segment_bytes` each, laid end to end, the
+    // last one of them may be shorter. At most kMaxSegments and kMaxBurstBytes. 0: one datagram.
+    // kWouldBlock: nothing of it was sent and somebody may call wait_writable(). kFailed:
+    // error_number; counted.
+    IoResult send(const UdpPath& path, ByteSpan data, size_t segment_bytes = 0);
+
+    bool writable() const { return writable_; }
+
+    const UdpStats& stats() const { return stats_; }
+
+    // Whoever waits gets kClosed.
+    void close();
+
+  private:
+    struct Batch;
+
+    UdpSocket(int fd, int family, const UdpOptions& options);
+
+    void on_ready(uint8_t ready) override;
+    Error wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what);
+    IoResult send_burst(const UdpPath& path, ByteSpan data, size_t segment_bytes);
+    IoResult send_singly(const UdpPath& path, ByteSpan data, size_t segment_bytes);
+    IoResult finish_send(ssize_t sent, size_t bytes, size_t packets);
+
+    int fd_;
+    int family_;
+    bool gso_ = true;  // until the kernel refuses it
+    bool readable_ = true;
+    bool writable_ = true;
+    int receive_buffer_bytes_ = 0;
+    int send_buffer_bytes_ = 0;
+    std::unique_ptr<Batch> batch_;
+    UdpStats stats_;
+    CoroutineState* reader_ = nullptr;
+    CoroutineState* writer_ = nullptr;
+    Registration registration_;
+};
+
+}  // namespace weir::io
