@@ -1,0 +1,86 @@
+// The ICE agent: each three bytes are an action (a check, sound or not; time; a restart; a lost
+// connection), an argument and a path. What the owner is told must agree with what there is.
+#include <array>
+#include <set>
+
+#include "base/check.h"
+#include "proto/ice/lite_agent.h"
+#include "proto/stun/message_writer.h"
+
+namespace ice = weir::ice;
+namespace stun = weir::stun;
+
+namespace {
+
+class CountingRandom final : public weir::RandomSource {
+  public:
+    void fill(std::span<uint8_t> out) override {
+        for (uint8_t& byte : out) {
+            byte = next_++;
+        }
+    }
+
+  private:
+    uint8_t next_ = 0;
+};
+
+size_t write_check(std::span<uint8_t> out, const ice::Credentials& who, uint8_t bits) {
+    stun::MessageWriter writer(out, stun::MessageClass::kRequest, stun::kBinding, {bits});
+    writer.username(std::string(who.ufrag_text()) + ":x").priority(bits & 0x30U);
+    if ((bits & 1U) != 0) {
+        writer.use_candidate();
+    }
+    if ((bits & 2U) != 0) {
+        writer.nomination(bits >> 5U);
+    }
+    writer.integrity((bits & 0x0CU) == 0x0C ? weir::as_bytes("wrong") : who.key()).fingerprint();
+    return writer.size();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-*)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    CountingRandom random;
+    weir::MonoTime now{weir::Seconds(1)};
+    std::array<ice::Credentials, 2> known = {ice::Credentials::make(random)};
+    known[1] = known[0];
+    ice::LiteAgent agent(now, {}, known[0]);
+    std::set<std::pair<uint16_t, uint32_t>> paths;
+    for (size_t at = 0; at + 3 <= size; at += 3) {
+        ice::Path path{weir::NetAddress::from_v4({1, 2, 3, 4}, data[at + 2]), data[at + 2] & 1U};
+        std::array<uint8_t, 256> packet{};
+        std::array<uint8_t, ice::kMaxResponseBytes> answer{};
+        switch (data[at] % 6) {
+            case 0:
+            case 1: {
+                size_t bytes = write_check(packet, known[data[at] % 6], data[at + 1]);
+                agent.handle_packet(now, std::span(packet).first(bytes), path, answer);
+                break;
+            }
+            case 2: agent.handle_packet(now, {data + at, size - at}, path, answer); break;
+            case 3: now += weir::Millis(data[at + 1] * 50); break;
+            case 4:
+                known = {ice::Credentials::make(random), known[0]};
+                agent.restart(known[0]);
+                break;
+            default: agent.forget_link(data[at + 1] & 1U);
+        }
+        if (agent.next_timeout() && *agent.next_timeout() <= now) {
+            agent.handle_timeout(now);
+            WEIR_CHECK(!agent.next_timeout() || *agent.next_timeout() > now);
+        }
+        while (std::optional<ice::Event> event = agent.poll_event()) {
+            std::pair key(event->path.remote.port(), event->path.link);
+            if (event->type == ice::Event::Type::kPathAdded) {
+                WEIR_CHECK(paths.insert(key).second);
+            } else if (event->type == ice::Event::Type::kPathRemoved) {
+                WEIR_CHECK(paths.erase(key) == 1);
+            }
+        }
+        WEIR_CHECK(paths.size() == agent.path_count() && paths.size() <= ice::kMaxPaths);
+        WEIR_CHECK(paths.empty() == (agent.selected() == nullptr));
+    }
+    return 0;
+}
