@@ -4,8 +4,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weir::media {
+
+// The same picture in one of several sizes (simulcast).
+struct Layer {
+    std::string name;    // of the publisher: "h"; untrusted, short
+    uint32_t width = 0;  // pixels; 0: not known yet
+    uint32_t height = 0;
+
+    bool operator==(const Layer&) const = default;
+};
 
 struct Description {
     uint32_t width = 0;  // pixels; 0: not said
@@ -13,7 +23,8 @@ struct Description {
     double frame_rate = 0;  // frames per second; 0: not said
     bool names_video = false;
     bool names_audio = false;
-    std::string encoder;  // untrusted
+    std::string encoder;        // untrusted
+    std::vector<Layer> layers;  // by PacketInfo::layer; empty: no simulcast
 };
 
 }  // namespace weir::media

@@ -14,6 +14,14 @@
 
 namespace weir::media {
 
+// Whom a packet is for. Where the same sound exists in two codecs (a browser's Opus, and AAC made
+// of it), each player gets the one that it can decode.
+enum class Audience : uint8_t {
+    kEverybody,
+    kFlv,     // RTMP, FLV and whatever else carries AAC
+    kWebRtc,  // speaks Opus and G.711 only
+};
+
 // What a packet is, as read from its body's first bytes.
 struct PacketInfo {
     TrackKind kind = TrackKind::kData;
@@ -24,6 +32,9 @@ struct PacketInfo {
     bool metadata = false;  // data: onMetaData; video: Enhanced RTMP metadata (colour information)
     bool end = false;       // end of sequence
     bool multitrack = false;
+    Audience audience = Audience::kEverybody;  // not of the body: the publishing session says it
+    // Which of the simulcast layers that Description names; not of the body either.
+    uint8_t layer = 0;
     int32_t composition_ms = 0;   // pts - dts, video only
     uint16_t payload_offset = 0;  // where the codec's own bytes begin in the body
 };

@@ -1,0 +1,145 @@
+#include "proto/rtp/clock_mapper.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+
+#include "base/check.h"
+
+namespace weir::rtp {
+namespace {
+
+constexpr int64_t kSlewShare = 8;    // of the time that passed
+constexpr int64_t kReportShare = 4;  // of what a report says beyond those before it
+
+// Sources of which two reports differ by more have a clock that was set.
+constexpr int64_t kMaxReportNoiseUs = 100'000;
+
+}  // namespace
+
+size_t ClockMapper::add_track(uint32_t clock_hz, bool audio) {
+    WEIR_CHECK(count_ < kMaxTracks && clock_hz > 0);
+    tracks_[count_].clock_hz = clock_hz;
+    tracks_[count_].audio = audio;
+    return count_++;
+}
+
+Micros ClockMapper::map(size_t index, uint32_t rtp_time, MonoTime arrival) {
+    Track& track = tracks_[index];
+    int64_t rtp_us = track.to_us(track.unwrapper.unwrap(rtp_time));
+    if (!track.placed || track.replace) {
+        place(track, rtp_us, arrival);
+    } else {
+        const int64_t elapsed = rtp_us - track.last_rtp_us;
+        const int64_t unexplained = elapsed - (arrival - track.last_arrival).count();
+        const bool jumped = elapsed > kMaxStep.count() && unexplained > kMaxStep.count();
+        if (jumped || elapsed < -kMaxStep.count()) {
+            jumps_++;
+            track.ntp_offset_us.reset();
+            track.unwrapper.reset();  // or a peer that only jumps would leave 64 bits behind
+            const int64_t last_us = track.last_us();
+            rtp_us = track.to_us(track.unwrapper.unwrap(rtp_time));
+            track.last_rtp_us = rtp_us;
+            track.offset_us = last_us - rtp_us;  // the time that it had last
+            place(track, rtp_us, arrival);
+        } else {
+            approach(track, elapsed);
+        }
+    }
+    track.last_rtp_us = rtp_us;
+    track.last_arrival = arrival;
+    return Micros(std::max<int64_t>(track.last_us(), 0));
+}
+
+void ClockMapper::on_sender_report(size_t index, rtcp::NtpTime ntp_time, uint32_t rtp_time) {
+    Track& track = tracks_[index];
+    if (ntp_time == 0) {
+        ignored_reports_++;
+        return;
+    }
+    // A report before the first packet is where unwrapping begins; later ones may be ahead of it.
+    const int64_t unwrapped = track.unwrapper.highest() ? track.unwrapper.peek(rtp_time)
+                                                        : track.unwrapper.unwrap(rtp_time);
+    const int64_t rtp_us = track.to_us(unwrapped);
+    const int64_t offset = rtcp::ntp_to_us(ntp_time) - rtp_us;
+    if (track.ntp_offset_us && std::abs(offset - *track.ntp_offset_us) < kMaxReportNoiseUs) {
+        *track.ntp_offset_us += (offset - *track.ntp_offset_us) / kReportShare;
+    } else {
+        track.ntp_offset_us = offset;
+    }
+    const std::optional<Micros> wrong = error(index);
+    if (wrong && (*wrong > kMaxCorrection || *wrong < -kMaxCorrection)) {
+        ignored_reports_++;
+    }
+}
+
+void ClockMapper::restart(size_t index) {
+    Track& track = tracks_[index];
+    track.unwrapper.reset();
+    track.ntp_offset_us.reset();
+    track.replace = track.placed;
+}
+
+std::optional<Micros> ClockMapper::error(size_t index) const {
+    const Track& track = tracks_[index];
+    const std::optional<int64_t> wanted = target(track);
+    return wanted && track.placed ? std::optional(Micros(*wanted - track.offset_us)) : std::nullopt;
+}
+
+// Where the reports want a track's offset; nothing when nothing relates it to another track.
+std::optional<int64_t> ClockMapper::target(const Track& track) const {
+    if (!track.ntp_offset_us) {
+        return std::nullopt;
+    }
+    const Track* anchor = nullptr;
+    for (const Track& other : std::span(tracks_).first(count_)) {
+        if (other.placed && !other.replace && other.ntp_offset_us &&
+            (!anchor || (other.audio && !anchor->audio))) {
+            anchor = &other;
+        }
+    }
+    if (!anchor) {
+        return std::nullopt;
+    }
+    return *track.ntp_offset_us + anchor->offset_us - *anchor->ntp_offset_us;
+}
+
+void ClockMapper::place(Track& track, int64_t rtp_us, MonoTime arrival) {
+    // The stream's time now, as the track that was heard of last tells it.
+    const Track* latest = nullptr;
+    for (const Track& other : std::span(tracks_).first(count_)) {
+        if (other.placed && (!latest || other.last_arrival > latest->last_arrival)) {
+            latest = &other;
+        }
+    }
+    const int64_t now_us =
+        latest ? latest->last_us() + std::max<int64_t>((arrival - latest->last_arrival).count(), 0)
+               : kOrigin.count();
+    const bool again = track.placed;
+    const int64_t before_us = track.last_us();
+    track.offset_us = now_us - rtp_us;
+    if (const std::optional<int64_t> wanted = target(track);
+        wanted && std::abs(*wanted - track.offset_us) <= kMaxCorrection.count()) {
+        track.offset_us = *wanted;
+    }
+    if (again) {  // behind what it said before
+        track.offset_us = std::max(track.offset_us, before_us + 1'000 - rtp_us);
+    }
+    track.placed = true;
+    track.replace = false;
+}
+
+void ClockMapper::approach(Track& track, int64_t elapsed_us) {
+    const std::optional<int64_t> wanted = target(track);
+    if (!wanted || elapsed_us <= 0) {
+        return;
+    }
+    const int64_t wrong = *wanted - track.offset_us;
+    if (std::abs(wrong) > kMaxCorrection.count()) {
+        return;
+    }
+    const int64_t step = elapsed_us / kSlewShare;
+    track.offset_us += std::clamp(wrong, -step, step);
+}
+
+}  // namespace weir::rtp

@@ -1,0 +1,79 @@
+// Puts the RTP timestamps of all tracks of one publisher on one timeline, by the sender reports
+// that tie each track's clock to the publisher's wall clock (RFC 3550 §6.4.1), so that sound and
+// picture fit.
+//
+// Before a track's first report its place is guessed from when its first packet arrived. What the
+// reports then say is approached in small steps, never by a jump: a track's time goes on, at most
+// an eighth faster or slower than its RTP clock. The first audio track with a report is the anchor
+// that is never moved, because sound shows it; without audio it is the first track with a report.
+// The same way the drift between the tracks' clocks is followed for as long as the stream lasts.
+//
+// Reports that nobody can mean (no time, further off than kMaxCorrection) are ignored.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "proto/rtcp/report.h"
+#include "proto/rtp/unwrapper.h"
+
+namespace weir::rtp {
+
+class ClockMapper {
+  public:
+    static constexpr size_t kMaxTracks = 16;       // a simulcast layer is a track
+    static constexpr Micros kOrigin = Seconds(1);  // time of the first packet: room before it
+    static constexpr Micros kMaxCorrection = Seconds(3);
+    static constexpr Micros kMaxStep = Seconds(5);  // of RTP time, beyond the time that passed
+
+    // Returns the track's index. At most kMaxTracks; `clock_hz` is not 0.
+    size_t add_track(uint32_t clock_hz, bool audio);
+
+    // Stream time of a packet: not negative, and rising with the RTP timestamps of the track.
+    // `arrival`: of the first packet with this timestamp. Call in order of the track's packets.
+    Micros map(size_t track, uint32_t rtp_time, MonoTime arrival);
+
+    void on_sender_report(size_t track, rtcp::NtpTime ntp_time, uint32_t rtp_time);
+
+    // The source of the track started anew (Receiver: kRestarted): its timestamps may be anything.
+    void restart(size_t track);
+
+    // How far the track is from where its reports want it; nothing when that is not known.
+    std::optional<Micros> error(size_t track) const;
+
+    uint64_t ignored_reports() const { return ignored_reports_; }
+
+    // How often a track's RTP clock jumped.
+    uint64_t jumps() const { return jumps_; }
+
+  private:
+    struct Track {
+        uint32_t clock_hz = 0;
+        bool audio = false;
+        bool placed = false;
+        bool replace = false;  // to be placed by the next arrival
+        TimeUnwrapper unwrapper;
+        int64_t offset_us = 0;                 // stream time minus RTP time
+        std::optional<int64_t> ntp_offset_us;  // the publisher's time minus RTP time
+        int64_t last_rtp_us = 0;
+        MonoTime last_arrival{};
+
+        int64_t to_us(int64_t rtp_time) const { return rtp_time * 1'000'000 / clock_hz; }
+
+        int64_t last_us() const { return last_rtp_us + offset_us; }
+    };
+
+    void place(Track& track, int64_t rtp_us, MonoTime arrival);
+    void approach(Track& track, int64_t elapsed_us);
+    std::optional<int64_t> target(const Track& track) const;
+
+    std::array<Track, kMaxTracks> tracks_;
+    size_t count_ = 0;
+    uint64_t ignored_reports_ = 0;
+    uint64_t jumps_ = 0;
+};
+
+}  // namespace weir::rtp

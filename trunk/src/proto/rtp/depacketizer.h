@@ -1,0 +1,127 @@
+// Makes frames of RTP payloads again: the base of one class per payload format.
+//
+// Driven by the packets of one source in the order of their sequence numbers, as a jitter buffer
+// gives them: feed() each, then next() until it gives nothing. The caller says before which packet
+// others are missing for good. A frame that lost a packet is never given out; after a loss a frame
+// counts only when its first packet is surely the first. Not driven by time, knows no RTP headers.
+//
+// Frames come out as MediaPacket::payload() has them: length-prefixed NAL units for H.264 and HEVC
+// without parameter sets (those are in the configuration), OBUs with their sizes for AV1, the
+// codec's own bytes for all others.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/bytes.h"
+#include "media/codec.h"
+
+namespace weir::rtp {
+
+inline constexpr size_t kMaxFrameSize = size_t{8} << 20U;
+
+// What the depacketizer needs to know of a packet besides its payload.
+struct PayloadInfo {
+    uint32_t rtp_time = 0;
+    bool marker = false;
+    bool gap = false;  // packets right before this one are lost for good
+};
+
+struct Frame {
+    // Behind as many zero bytes as the caller wished for a header of its own.
+    Bytes data;
+    // The codec configuration (avcC, hvcC, av1C, vpcC) where it has changed with this key frame,
+    // else empty. The first key frame always has it; audio never.
+    Bytes config;
+    uint32_t rtp_time = 0;
+    uint32_t width = 0;  // in pixels, of the configuration in force; 0: unknown
+    uint32_t height = 0;
+    uint8_t temporal_id = 0;
+    bool key = false;
+    bool discardable = false;  // surely no other frame refers to it
+    bool after_loss = false;   // packets were lost since the frame before
+};
+
+enum class FeedStatus : uint8_t {
+    kTaken,
+    kLost,       // frames are missing, or a packet was left out because its frame is not whole
+    kMalformed,  // breaks the payload format; its frame is lost
+};
+
+class Depacketizer {
+  public:
+    // `reserved_front`: zero bytes before the frame in Frame::data.
+    explicit Depacketizer(size_t reserved_front) : reserved_front_(reserved_front) {}
+
+    Depacketizer(const Depacketizer&) = delete;
+    Depacketizer& operator=(const Depacketizer&) = delete;
+    virtual ~Depacketizer() = default;
+
+    // An empty payload (a probe) is taken and means nothing.
+    FeedStatus feed(ByteSpan payload, const PayloadInfo& info);
+
+    // A parameter set (NAL unit) that the source named in its SDP (sprop-parameter-sets, sprop-vps,
+    // sprop-sps, sprop-pps) instead of sending it. False when it is none, or the codec has none.
+    virtual bool add_parameter_set(ByteSpan /*nal*/) { return false; }
+
+    // The next whole frame; call it until it gives nothing. At most two are ready after a feed().
+    bool next(Frame& out);
+
+    // Frames that were begun and not given out: lost packets, broken payloads.
+    uint64_t dropped_frames() const { return dropped_frames_; }
+
+  protected:
+    // Whether this payload is certainly the first one of a frame.
+    virtual bool begins_frame(ByteSpan payload) const = 0;
+
+    // Whether every payload is a frame of its own, whatever its marker says (audio).
+    virtual bool ends_frame() const { return false; }
+
+    // Takes one payload of the frame that is being put together; false: malformed.
+    virtual bool add(ByteSpan payload) = 0;
+
+    enum class Completion : uint8_t {
+        kFrame,    // data() is given out
+        kNothing,  // no picture in it: parameter sets alone
+        kBroken,   // not whole, or not to be decoded
+    };
+
+    // All payloads of the frame have been added: says in `out` what it is (data, time and loss are
+    // set by the base).
+    virtual Completion complete(Frame& out) = 0;
+
+    // Forgets the frame that is being put together.
+    virtual void reset() = 0;
+
+    // The frame so far.
+    Bytes& data() { return data_; }
+
+    // Appends to data(); false when it would be longer than kMaxFrameSize.
+    bool append(ByteSpan bytes);
+
+    // True when packets were lost before the frame that is being put together.
+    bool is_after_loss() const { return after_loss_; }
+
+  private:
+    FeedStatus finish();
+    void close();
+    void drop();
+
+    Bytes data_;  // grows to the largest frame and stays
+    std::array<Frame, 2> ready_;
+    size_t ready_count_ = 0;
+    size_t reserved_front_;
+    uint64_t dropped_frames_ = 0;
+    uint32_t rtp_time_ = 0;   // of the frame that is open or skipped
+    bool open_ = false;       // a frame has payloads
+    bool skipping_ = false;   // the rest of a broken frame is left out
+    bool need_start_ = true;  // packets are missing: only the certain start of a frame counts
+    bool after_loss_ = false;
+};
+
+// nullptr for codecs that have no RTP payload format here.
+std::unique_ptr<Depacketizer> make_depacketizer(media::Codec codec, size_t reserved_front = 0);
+
+}  // namespace weir::rtp

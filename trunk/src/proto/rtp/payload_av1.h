@@ -1,0 +1,48 @@
+// RTP payload of AV1 ("RTP Payload Format For AV1", AOMedia, version 1.0.0).
+//
+//     |Z|Y| W |N|-|-|-| size (leb128), OBU or a piece of one | ... | the last one without a size
+//                       when W says how many there are (1 to 3)
+//
+// Z: the first one continues that of the packet before; Y: the last one goes on in the next packet;
+// N: a coded video sequence begins. Temporal delimiters, tile lists and padding are not sent (§5),
+// OBUs go without their own size field.
+#pragma once
+
+#include <cstdint>
+
+#include "media/av1.h"
+#include "proto/rtp/depacketizer.h"
+#include "proto/rtp/packetizer.h"
+
+namespace weir::rtp {
+
+class Av1Packetizer final : public Packetizer {
+  public:
+    bool set_config(ByteSpan record) override;
+    bool packetize(ByteSpan frame, size_t max_payload, PayloadSink& sink) override;
+
+  private:
+    Bytes config_obus_;  // go before a key frame without a sequence header
+};
+
+class Av1Depacketizer final : public Depacketizer {
+  public:
+    explicit Av1Depacketizer(size_t reserved_front = 0) : Depacketizer(reserved_front) {}
+
+  private:
+    bool begins_frame(ByteSpan payload) const override;
+    bool add(ByteSpan payload) override;
+    Completion complete(Frame& out) override;
+    void reset() override;
+
+    bool add_element(ByteSpan element, bool continues, bool goes_on);
+    bool finish_obu();
+
+    size_t obu_at_ = 0;  // where the OBU in pieces begins in data()
+    bool in_obu_ = false;
+    uint32_t width_ = 0;
+    uint32_t height_ = 0;
+    Bytes config_;
+};
+
+}  // namespace weir::rtp

@@ -1,0 +1,49 @@
+// RTP payload of H.264 (RFC 6184), packetization-mode 1: single NAL units (§5.6), STAP-A (§5.7.1)
+// and FU-A (§5.8). The interleaved types STAP-B, MTAP and FU-B are refused.
+//
+//     FU-A   F NRI 28 | S E R type | piece of a NAL unit without its first byte
+//     STAP-A F NRI 24 | size 2 | NAL unit | size 2 | NAL unit ...
+//
+// Access unit delimiters and filler data are not sent. A depacketizer gives parameter sets out as
+// the configuration, and a key frame after a loss only with its own sets where the source sends
+// them: the lost packet may have changed them.
+#pragma once
+
+#include "proto/rtp/payload_nal.h"
+
+namespace weir::rtp {
+
+class H264Packetizer final : public NalPacketizer {
+  public:
+    H264Packetizer() : NalPacketizer(1) {}
+
+    bool set_config(ByteSpan record) override;
+
+  private:
+    FrameKind inspect(ByteSpan frame, size_t length_size) const override;
+    bool is_superfluous(ByteSpan nal) const override;
+    void mark_aggregation(ByteSpan nal, bool first, uint8_t* header) const override;
+    void write_fragment_header(ByteSpan nal, bool start, bool end, uint8_t* out) const override;
+};
+
+class H264Depacketizer final : public NalDepacketizer {
+  public:
+    explicit H264Depacketizer(size_t reserved_front = 0) : NalDepacketizer(reserved_front) {}
+
+  private:
+    bool begins_frame(ByteSpan payload) const override;
+    bool add(ByteSpan payload) override;
+    Completion complete(Frame& out) override;
+    void reset() override;
+    NalUse use_of(ByteSpan nal) const override;
+    bool identify(ByteSpan nal, ParameterSet& out) const override;
+    void note(ByteSpan nal) override;
+
+    uint32_t width_ = 0;
+    uint32_t height_ = 0;
+    bool slice_ = false;
+    bool key_ = false;
+    bool referenced_ = false;
+};
+
+}  // namespace weir::rtp

@@ -1,0 +1,216 @@
+#include "proto/rtp/payload_hevc.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "media/bit_reader.h"
+#include "media/hevc.h"
+
+namespace weir::rtp {
+namespace {
+
+namespace hevc = media::hevc;
+using hevc::kNalHeaderSize;
+using hevc::NalType;
+
+// Types of payloads, RFC 7798 §4.2; below 48 they are NAL units.
+constexpr uint8_t kAggregation = 48;
+constexpr uint8_t kFragment = 49;
+
+constexpr uint8_t kTypeMask = 0x7E;  // of the first byte
+constexpr uint8_t kForbiddenBit = 0x80;
+constexpr uint8_t kStartBit = 0x80;
+constexpr uint8_t kEndBit = 0x40;
+constexpr uint8_t kFuTypeBits = 0x3F;
+constexpr uint8_t kTemporalIdBits = 0x07;
+
+constexpr uint8_t payload_type(ByteSpan payload) {
+    return payload[0] >> 1 & 0x3F;
+}
+
+constexpr uint8_t with_type(uint8_t first_byte, uint8_t type) {
+    return static_cast<uint8_t>((first_byte & ~kTypeMask) | type << 1);
+}
+
+// Layer of a NAL unit, of the two bytes of its header.
+constexpr uint8_t layer_id(uint8_t first, uint8_t second) {
+    return static_cast<uint8_t>((first & 1) << 5 | second >> 3);
+}
+
+// first_slice_segment_in_pic_flag is the first bit of a slice.
+bool begins_with(NalType type, ByteSpan behind_header) {
+    return hevc::is_slice(type) ? !behind_header.empty() && (behind_header[0] & 0x80) != 0
+                                : hevc::begins_access_unit(type);
+}
+
+}  // namespace
+
+bool HevcPacketizer::set_config(ByteSpan record) {
+    const std::optional<hevc::ConfigView> config = hevc::ConfigView::parse(record);
+    if (!config) {
+        return false;
+    }
+    begin_config(config->length_size());
+    config->for_each_parameter_set([this](ByteSpan nal) {
+        // Some encoders put kilobytes of SEI into the record.
+        if (hevc::is_parameter_set(hevc::nal_type(nal[0]))) {
+            add_parameter_set(nal);
+        }
+    });
+    return true;
+}
+
+NalPacketizer::FrameKind HevcPacketizer::inspect(ByteSpan frame, size_t length_size) const {
+    const hevc::FrameInfo info = hevc::inspect_frame(frame, length_size);
+    return {info.key, info.parameter_sets, info.whole};
+}
+
+bool HevcPacketizer::is_superfluous(ByteSpan nal) const {
+    const NalType type = hevc::nal_type(nal[0]);
+    return type == NalType::kDelimiter || type == NalType::kFiller ||
+           static_cast<uint8_t>(type) >= kAggregation;
+}
+
+void HevcPacketizer::mark_aggregation(ByteSpan nal, bool first, uint8_t* header) const {
+    // RFC 7798 §4.4.2: F is the OR, layer and temporal id are the lowest of those of the units.
+    if (first) {
+        header[0] = with_type(nal[0], kAggregation);
+        header[1] = nal[1];
+        return;
+    }
+    const uint8_t forbidden = (header[0] | nal[0]) & kForbiddenBit;
+    const uint8_t layer = std::min(layer_id(header[0], header[1]), layer_id(nal[0], nal[1]));
+    const uint8_t temporal =
+        std::min<uint8_t>(header[1] & kTemporalIdBits, nal[1] & kTemporalIdBits);
+    header[0] = static_cast<uint8_t>(forbidden | kAggregation << 1 | layer >> 5);
+    header[1] = static_cast<uint8_t>(layer << 3 | temporal);
+}
+
+void HevcPacketizer::write_fragment_header(ByteSpan nal, bool start, bool end, uint8_t* out) const {
+    out[0] = with_type(nal[0], kFragment);
+    out[1] = nal[1];
+    out[2] = static_cast<uint8_t>((start ? kStartBit : 0) | (end ? kEndBit : 0) |
+                                  static_cast<uint8_t>(hevc::nal_type(nal[0])));
+}
+
+bool HevcDepacketizer::begins_frame(ByteSpan payload) const {
+    if (payload.size() <= kNalHeaderSize) {
+        return false;
+    }
+    const ByteSpan body = payload.subspan(kNalHeaderSize);
+    switch (const uint8_t type = payload_type(payload)) {
+        case kAggregation:
+            return body.size() > 4 && begins_with(hevc::nal_type(body[2]), body.subspan(4));
+        case kFragment:
+            return (body[0] & kStartBit) != 0 &&
+                   begins_with(static_cast<NalType>(body[0] & kFuTypeBits), body.subspan(1));
+        default: return begins_with(static_cast<NalType>(type), body);
+    }
+}
+
+bool HevcDepacketizer::add(ByteSpan payload) {
+    if (payload.size() <= kNalHeaderSize) {
+        return false;
+    }
+    const uint8_t type = payload_type(payload);
+    if (type < kAggregation) {
+        return add_nal(payload);
+    }
+    if (type == kAggregation) {
+        return add_aggregated(payload.subspan(kNalHeaderSize));
+    }
+    if (type != kFragment || payload.size() < 4) {
+        return false;
+    }
+    const uint8_t fu = payload[2];
+    const std::array<uint8_t, kNalHeaderSize> header = {with_type(payload[0], fu & kFuTypeBits),
+                                                        payload[1]};
+    return add_fragment(header, payload.subspan(3), (fu & kStartBit) != 0, (fu & kEndBit) != 0);
+}
+
+NalDepacketizer::NalUse HevcDepacketizer::use_of(ByteSpan nal) const {
+    // Units of one byte, and those of enhancement layers, are of no use to a decoder.
+    if (nal.size() <= kNalHeaderSize || layer_id(nal[0], nal[1]) != 0) {
+        return NalUse::kLeaveOut;
+    }
+    const NalType type = hevc::nal_type(nal[0]);
+    if (hevc::is_parameter_set(type)) {
+        return NalUse::kParameterSet;
+    }
+    return type >= NalType::kDelimiter && type <= NalType::kFiller ? NalUse::kLeaveOut
+                                                                   : NalUse::kKeep;
+}
+
+bool HevcDepacketizer::identify(ByteSpan nal, ParameterSet& out) const {
+    const NalType type = hevc::nal_type(nal[0]);
+    out.type = static_cast<uint8_t>(type);
+    if (type == NalType::kSps) {
+        const std::optional<hevc::Sps> sps = hevc::parse_sps(nal);
+        out.id = sps ? sps->id : 0;
+        return sps.has_value();
+    }
+    media::BitReader reader(nal.subspan(kNalHeaderSize), media::BitReader::Escapes::kNalUnit);
+    out.id = type == NalType::kVps ? reader.bits(4) : reader.ue();
+    return reader.ok();
+}
+
+void HevcDepacketizer::note(ByteSpan nal) {
+    const NalType type = hevc::nal_type(nal[0]);
+    if (!hevc::is_slice(type)) {
+        return;
+    }
+    if (!slice_) {
+        temporal_id_ = hevc::temporal_id(nal[1]);
+    }
+    slice_ = true;
+    key_ = key_ || hevc::is_irap(type);
+    referenced_ = referenced_ || hevc::is_referenced(type);
+}
+
+Depacketizer::Completion HevcDepacketizer::complete(Frame& out) {
+    if (in_fragment()) {
+        return Completion::kBroken;
+    }
+    if (!slice_) {
+        return Completion::kNothing;
+    }
+    constexpr auto kVps = static_cast<uint8_t>(NalType::kVps);
+    constexpr auto kSps = static_cast<uint8_t>(NalType::kSps);
+    constexpr auto kPps = static_cast<uint8_t>(NalType::kPps);
+    constexpr uint32_t kAllKinds = 1U << kVps % 32U | 1U << kSps % 32U | 1U << kPps % 32U;
+    if (key_ && is_after_loss() && has_parameter_sets() &&
+        (kinds_in_frame() & kAllKinds) != kAllKinds) {
+        return Completion::kBroken;
+    }
+    out.key = key_;
+    out.temporal_id = temporal_id_;
+    // Pictures of higher temporal layers may refer to one that its own layer does not need.
+    out.discardable = !referenced_ && temporal_id_ + 1 >= temporal_layers_;
+    if (key_ && config_changed()) {
+        const std::vector<ByteSpan> sps = parameter_sets(kSps);
+        out.config = hevc::build_config(parameter_sets(kVps), sps, parameter_sets(kPps));
+        if (!out.config.empty()) {
+            config_given();
+            const std::optional<hevc::Sps> parsed = hevc::parse_sps(sps[0]);
+            width_ = parsed ? parsed->width : 0;
+            height_ = parsed ? parsed->height : 0;
+            temporal_layers_ = parsed ? parsed->temporal_layers : uint8_t{1};
+        }
+    }
+    if (key_ && !is_configured()) {
+        return Completion::kBroken;  // the first packet of all was lost, which nothing else tells
+    }
+    out.width = width_;
+    out.height = height_;
+    return Completion::kFrame;
+}
+
+void HevcDepacketizer::reset() {
+    NalDepacketizer::reset();
+    temporal_id_ = 0;
+    slice_ = false;
+    key_ = false;
+    referenced_ = false;
+}
+
+}  // namespace weir::rtp
