@@ -1,4 +1,5 @@
-// Muxer: turns a stream's packets into one wire format, once for all players of that format.
+// What takes a stream's packets: PacketSink, and the usual kind of it, a Muxer, which turns them
+// into one wire format, once for all players of that format.
 //
 // Implemented by the egress sessions (session/rtmp, session/flv ...) and attached to a Stream,
 // which calls it from the publisher's coroutine. Never yields.
@@ -29,18 +30,29 @@ class Format {
 // Codec configurations and metadata in force, in the order in which they came.
 using Configs = std::vector<media::PacketRef>;
 
-class Muxer {
+class PacketSink {
   public:
-    Muxer() = default;
-    Muxer(const Muxer&) = delete;
-    Muxer& operator=(const Muxer&) = delete;
-    virtual ~Muxer() = default;
+    PacketSink() = default;
+    PacketSink(const PacketSink&) = delete;
+    PacketSink& operator=(const PacketSink&) = delete;
+    virtual ~PacketSink() = default;
 
-    // Appends a packet (frame, codec configuration, metadata, data) to the log. `start` is set when
-    // a new cursor may begin here (a key frame of the first video track, or any frame of an
-    // audio-only stream): the configurations and metadata in force, which such a cursor must be
-    // sent first (the format's player protocol does that).
+    // Packets for others are not given to it.
+    virtual media::Audience audience() const { return media::Audience::kFlv; }
+
+    // Takes a packet (frame, codec configuration, metadata, data). `start` is set when a new cursor
+    // may begin here (a key frame of the first video track, or any frame of an audio-only stream):
+    // the configurations and metadata in force, for all audiences, which such a cursor must be sent
+    // first (the format's player protocol does that).
     virtual void on_packet(const media::PacketRef& packet, const Configs* start) = 0;
+
+    // Nobody may begin to play before the next start.
+    virtual void on_start_lost() = 0;
+};
+
+class Muxer : public PacketSink {
+  public:
+    void on_start_lost() final { log_.forget_start(); }
 
     WireLog& log() { return log_; }
 

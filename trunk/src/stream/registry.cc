@@ -16,7 +16,7 @@ Stream& Registry::get_or_create(const StreamKey& key, const StreamOptions& optio
 }
 
 void Registry::release(Stream& stream) {
-    if (!stream.live() && !stream.has_muxers()) {
+    if (!stream.live() && !stream.has_sinks()) {
         const StreamKey key = stream.key();
         streams_.erase(key);
     }

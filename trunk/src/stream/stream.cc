@@ -18,7 +18,11 @@ bool is_state(const PacketInfo& info) {
 // Two packets that describe the same thing: the later replaces the earlier.
 bool same_slot(const PacketInfo& a, const PacketInfo& b) {
     return a.kind == b.kind && a.track_id == b.track_id && a.config == b.config &&
-           a.metadata == b.metadata;
+           a.metadata == b.metadata && a.audience == b.audience;
+}
+
+bool is_for(const PacketInfo& info, const PacketSink& sink) {
+    return info.audience == media::Audience::kEverybody || info.audience == sink.audience();
 }
 
 }  // namespace
@@ -35,7 +39,7 @@ Stream::Stream(StreamKey key, const StreamOptions& options, MonoTime now)
     : key_(std::move(key)), options_(options), live_since_(now), absent_since_(now) {}
 
 Stream::~Stream() {
-    WEIR_CHECK(publisher_ == nullptr && muxers_.empty());
+    WEIR_CHECK(publisher_ == nullptr && sinks_.empty());
 }
 
 Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTime now) {
@@ -95,8 +99,8 @@ void Stream::forget_gop() {
     gop_.clear();
     gop_configs_.clear();
     gop_bytes_ = 0;
-    for (Muxer* muxer : muxers_) {
-        muxer->log().forget_start();
+    for (PacketSink* sink : sinks_) {
+        sink->on_start_lost();
     }
 }
 
@@ -147,7 +151,8 @@ bool Stream::take_config(const PacketRef& packet, MonoTime now) {
     }
     *slot = packet;
     // Nobody may start before a changed video configuration and decode with the new one.
-    if (packet->info().kind == TrackKind::kVideo && packet->info().config) {
+    if (packet->info().kind == TrackKind::kVideo && packet->info().config &&
+        packet->info().audience == media::Audience::kEverybody) {
         forget_gop();
     }
     return true;
@@ -186,9 +191,27 @@ void Stream::remember(const PacketRef& packet, bool start) {
     }
 }
 
+void Stream::give(PacketSink& sink, const PacketRef& packet, bool start) const {
+    if (!is_for(packet->info(), sink)) {
+        return;
+    }
+    if (!start) {
+        sink.on_packet(packet, nullptr);
+        return;
+    }
+    const auto of_others = [&sink](const PacketRef& held) { return !is_for(held->info(), sink); };
+    if (std::ranges::none_of(gop_configs_, of_others)) {
+        sink.on_packet(packet, &gop_configs_);
+        return;
+    }
+    Configs configs = gop_configs_;
+    std::erase_if(configs, of_others);
+    sink.on_packet(packet, &configs);
+}
+
 void Stream::hand_out(const PacketRef& packet, bool start) {
-    for (Muxer* muxer : muxers_) {
-        muxer->on_packet(packet, start ? &gop_configs_ : nullptr);
+    for (PacketSink* sink : sinks_) {
+        give(*sink, packet, start);
     }
 }
 
@@ -241,15 +264,46 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
     hand_out(frozen, start && !gop_.empty());  // empty: the key frame alone is past the cap
 }
 
-void Stream::attach(Muxer& muxer) {
-    for (size_t i = 0; i < gop_.size(); i++) {
-        muxer.on_packet(gop_[i], i == 0 ? &gop_configs_ : nullptr);
+void Stream::publish_derived(const Publisher& publisher,
+                             Ref<media::MediaPacket> packet,
+                             MonoTime now) {
+    const PacketInfo& info = packet->info();
+    if (publisher_ != &publisher || info.audience == media::Audience::kEverybody) {
+        return;
     }
-    muxers_.push_back(&muxer);
+    if (is_state(info)) {
+        packet->set_time_ms(timeline_.latest());
+    }
+    const PacketRef frozen(packet);
+    if (is_state(info) && (!config_fits(*packet) || !take_config(frozen, now))) {
+        return;
+    }
+    const bool start = info.kind == TrackKind::kAudio && !is_state(info) && !video_present_;
+    remember(frozen, start);
+    hand_out(frozen, start && !gop_.empty());
 }
 
-void Stream::detach(Muxer& muxer) {
-    std::erase(muxers_, &muxer);
+void Stream::attach(PacketSink& sink) {
+    for (size_t i = 0; i < gop_.size(); i++) {
+        give(sink, gop_[i], i == 0);
+    }
+    sinks_.push_back(&sink);
+}
+
+void Stream::detach(PacketSink& sink) {
+    std::erase(sinks_, &sink);
+}
+
+void Stream::note_new_player() {
+    const bool old = gop_.empty() || gop_.back()->time_ms() - gop_.front()->time_ms() > kOldStartMs;
+    if (old && video_present_) {
+        want_key_frame();
+    }
+}
+
+bool Stream::has_audience(media::Audience audience) const {
+    return std::ranges::any_of(
+        sinks_, [audience](const PacketSink* sink) { return sink->audience() == audience; });
 }
 
 const media::MediaPacket* Stream::config(TrackKind kind) const {

@@ -3,7 +3,8 @@
 //
 // It maps the publisher's clock to the stream's timeline, keeps the frames of the current GOP (a
 // muxer attached later is filled from them) and the codec configurations in force, and hands every
-// packet to the attached muxers. It outlives its publisher while players wait for the next one.
+// packet to the attached sinks (muxers). It outlives its publisher while players wait for the next
+// one.
 #pragma once
 
 #include <compare>
@@ -46,6 +47,12 @@ class Publisher {
 
     // Another publisher took the name over. The stream no longer listens to this one.
     virtual void on_taken_over() = 0;
+
+    // A player cannot go on without a key frame. Most publishers cannot be asked.
+    virtual void on_key_frame_wanted() {}
+
+    // One of this simulcast layer.
+    virtual void on_layer_wanted(uint8_t /*layer*/) { on_key_frame_wanted(); }
 
   protected:
     ~Publisher() = default;
@@ -91,9 +98,15 @@ class Stream : private Counted<Stream> {
     // kBusy names the holder. With kTakeover the holder is told and replaced.
     Error start_publish(Publisher& publisher, PublishConflict policy, MonoTime now);
 
-    // Takes the packet (time: the publisher's clock) and gives it to all muxers. Ignored unless
-    // `publisher` is the current one. `now`: arrival.
+    // Takes the packet (time: the publisher's clock) and gives it to all sinks of its audience.
+    // Ignored unless `publisher` is the current one. `now`: arrival.
     void publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
+
+    // A packet for one audience that the session has made of what its publisher sent (AAC of Opus),
+    // frame or configuration. The time of a frame is on the stream's timeline: that of the packet
+    // it was made of; of a configuration it is set here. Not counted as received. Ignored unless
+    // `publisher` is the current one.
+    void publish_derived(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
     // What the current publisher says of its stream; ignored from anybody else.
     void describe(const Publisher& publisher, media::Description description);
@@ -112,11 +125,33 @@ class Stream : private Counted<Stream> {
 
     // ---- playing ----
 
-    // Fills the muxer from the current GOP and keeps it informed until detach.
-    void attach(Muxer& muxer);
-    void detach(Muxer& muxer);
+    // Fills the sink from the current GOP and keeps it informed until detach.
+    void attach(PacketSink& sink);
+    void detach(PacketSink& sink);
 
-    bool has_muxers() const { return !muxers_.empty(); }
+    bool has_sinks() const { return !sinks_.empty(); }
+
+    // Somebody would get packets that are for this audience alone.
+    bool has_audience(media::Audience audience) const;
+
+    // A player begins. From a key frame older than kOldStartMs it would have a long way to the
+    // present, so the publisher is asked for a new one, where that is possible: a browser makes
+    // them when it is asked and hardly ever else.
+    static constexpr int64_t kOldStartMs = 1'000;
+    void note_new_player();
+
+    // Asks the publisher for a key frame, where that is possible.
+    void want_key_frame() {
+        if (publisher_) {
+            publisher_->on_key_frame_wanted();
+        }
+    }
+
+    void want_key_frame_of(uint8_t layer) {
+        if (publisher_) {
+            publisher_->on_layer_wanted(layer);
+        }
+    }
 
     // ---- what the API shows ----
 
@@ -152,6 +187,7 @@ class Stream : private Counted<Stream> {
     void remember(const media::PacketRef& packet, bool start);
     void forget_gop();
     void hand_out(const media::PacketRef& packet, bool start);
+    void give(PacketSink& sink, const media::PacketRef& packet, bool start) const;
 
     StreamKey key_;
     StreamOptions options_;
@@ -172,7 +208,7 @@ class Stream : private Counted<Stream> {
     int first_video_track_ = -1;
     MonoTime last_video_{};
 
-    std::vector<Muxer*> muxers_;
+    std::vector<PacketSink*> sinks_;
     media::Description description_;
     TrackStats video_;
     TrackStats audio_;

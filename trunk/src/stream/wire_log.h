@@ -75,7 +75,7 @@ class LogListener {
 
 class WireLog : private Counted<WireLog> {
   public:
-    static constexpr ObjectName kObjectName{"wire_log", "streams"};
+    static constexpr ObjectName kObjectName{"wire_log", "wire_logs"};
 
     WireLog();
 

@@ -103,7 +103,7 @@ TEST_F(WireLogTest, ACursorMayStandAtEveryByteOfEntriesOverBlockBorders) {
     add(33, 120);
     add(3 * kMinBlockBytes, 160);
     for (uint64_t at = 0; at <= all_.size();
-         at += at % kMinBlockBytes > 8 && at % kMinBlockBytes < 4000 ? 97 : 1) {
+         at += at % kMinBlockBytes > 8 && at % kMinBlockBytes < 4000 ? 97U : 1U) {
         Cursor cursor = cursor_at(log_.start(), at);
         ASSERT_EQ(cursor.position(), at);
         ASSERT_EQ(log_.bytes_behind(cursor), all_.size() - at);
