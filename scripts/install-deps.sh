@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, and says what. Debian 12; everything comes from Debian packages, except
-# test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/) and
+# test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/; a WebRTC client of Go
+# modules, pinned in trunk/test/e2e/pion/go.sum) and
 # the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/). Where there is no
 # npm, it comes as one file from PyPI too: Debian's npm is made of 300 packages.
 set -eu
@@ -16,6 +17,12 @@ build|pkg-config|pkg-config
 build|python3|
 build|libst-dev|
 build|libssl-dev|
+build|libsrtp2-dev|
+build|libavcodec-dev|
+build|libavutil-dev|
+build|libswresample-dev|
+build|libavcodec59|
+build|libswresample4|
 build|libfmt-dev|
 build|nlohmann-json3-dev|
 build|libboost1.81-dev|
@@ -37,6 +44,7 @@ tests|chromium|
 tests|python3-venv|
 tests|procps|ps
 tests|gdb|gdb
+tests|golang-go|go
 bench|libpcre2-8-0|
 bench|linux-perf|perf
 bench|util-linux|taskset
@@ -142,6 +150,21 @@ install_venv() {
   digest "$requirements" >"$venv/.stamp"
 }
 
+# A WebRTC client made of pion; any Go from 1.19 on builds it.
+pion=$top/trunk/test/e2e/pion
+pion_peer=$top/objs/tools/pion-peer
+
+pion_digest() { digest "$pion/go.mod" "$pion/go.sum" "$pion/main.go"; }
+pion_missing() { wanted tests && ! { [ -x "$pion_peer" ] && fresh "$pion_peer.stamp" "$(pion_digest)"; }; }
+
+install_pion() {
+  say "building a WebRTC client of pion: objs/tools/pion-peer"
+  mkdir -p "$(dirname "$pion_peer")"
+  (cd "$pion" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false" go build -trimpath -o "$pion_peer" .) ||
+    fail "go could not build $pion"
+  pion_digest >"$pion_peer.stamp"
+}
+
 pages_missing() {
   wanted demo && [ -f "$pages/package-lock.json" ] &&
     ! fresh "$vendor/.stamp" "$(digest "$pages/package.json" "$pages/package-lock.json")"
@@ -214,6 +237,7 @@ if [ -n "$check" ]; then
   count=0
   for package in "${missing[@]}"; do echo "missing: Debian package $package"; count=$((count + 1)); done
   if venv_missing; then echo "missing: Python tools in objs/tools/venv"; count=$((count + 1)); fi
+  if pion_missing; then echo "missing: objs/tools/pion-peer"; count=$((count + 1)); fi
   if pages_missing; then echo "missing: page libraries in objs/www/vendor"; count=$((count + 1)); fi
   if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
@@ -222,6 +246,7 @@ fi
 
 if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
 if venv_missing; then install_venv; fi
+if pion_missing; then install_pion; fi
 if pages_missing; then install_pages; fi
 if nginx_missing; then install_nginx; fi
 say "everything is there"

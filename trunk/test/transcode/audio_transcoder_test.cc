@@ -1,0 +1,192 @@
+// From codec to codec with the libraries of this machine; a tone of G.711 is where it begins.
+#include "transcode/audio_transcoder.h"
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+
+#include "test/support/netem.h"
+
+namespace weir::transcode {
+namespace {
+
+using media::Codec;
+
+struct Frame {
+    Bytes bytes;
+    int64_t time_us = 0;
+};
+
+// ITU-T G.711, mu-law.
+uint8_t mu_law(int sample) {
+    const int sign = sample < 0 ? 0x80 : 0;
+    const int magnitude = std::min(std::abs(sample), 32'635) + 132;
+    int exponent = 7;
+    for (int mask = 0x4000; exponent > 0 && (magnitude & mask) == 0; mask >>= 1) {
+        exponent--;
+    }
+    return static_cast<uint8_t>(~(sign | exponent << 4 | (magnitude >> (exponent + 3) & 0x0F)));
+}
+
+// 20 ms each, 8 kHz.
+std::vector<Frame> tone(int frames, double loudness = 8000, int64_t start_us = 1'000'000) {
+    std::vector<Frame> made;
+    for (int i = 0; i < frames; i++) {
+        Frame& frame = made.emplace_back();
+        frame.time_us = start_us + i * 20'000;
+        for (int s = 0; s < 160; s++) {
+            const double at = (i * 160 + s) / 8000.0;
+            frame.bytes.push_back(
+                mu_law(static_cast<int>(loudness * std::sin(2 * std::numbers::pi * 440 * at))));
+        }
+    }
+    return made;
+}
+
+std::unique_ptr<AudioTranscoder> make(Codec from, Codec to, Bytes config = {}) {
+    AudioOptions options;
+    options.from = from;
+    options.from_config = std::move(config);
+    options.to = to;
+    auto made = AudioTranscoder::create(options);
+    EXPECT_TRUE(made.ok()) << made.error().to_string();
+    WEIR_CHECK(made.ok());
+    return std::move(*made);
+}
+
+std::vector<Frame> run(AudioTranscoder& transcoder, const std::vector<Frame>& in) {
+    std::vector<Frame> out;
+    for (const Frame& frame : in) {
+        Error error =
+            transcoder.transcode(frame.bytes, frame.time_us, [&](ByteSpan bytes, int64_t time) {
+                out.push_back({Bytes(bytes.begin(), bytes.end()), time});
+            });
+        EXPECT_FALSE(error) << error.to_string();
+    }
+    return out;
+}
+
+// Whole frames, one after the other, from about `start_us` on.
+void expect_steady(const std::vector<Frame>& frames, uint32_t samples, int64_t start_us) {
+    ASSERT_FALSE(frames.empty());
+    EXPECT_NEAR(static_cast<double>(frames[0].time_us), static_cast<double>(start_us), 60'000);
+    for (size_t i = 1; i < frames.size(); i++) {
+        EXPECT_NEAR(static_cast<double>(frames[i].time_us - frames[i - 1].time_us),
+                    samples * 1e6 / kAudioClockHz, 2)
+            << i;
+    }
+}
+
+double mean_size(const std::vector<Frame>& frames) {
+    double sum = 0;
+    for (const Frame& frame : frames) {
+        sum += static_cast<double>(frame.bytes.size());
+    }
+    return sum / static_cast<double>(frames.size());
+}
+
+TEST(AudioTranscoderTest, SoundGoesThroughAllCodecsAndKeepsItsTimes) {
+    const auto to_aac = make(Codec::kG711U, Codec::kAac);
+    const std::vector<Frame> aac = run(*to_aac, tone(250));
+    expect_steady(aac, kAacFrameSamples, 1'000'000);
+    EXPECT_NEAR(static_cast<double>(aac.size()), 5.0 * kAudioClockHz / kAacFrameSamples, 4);
+    ASSERT_GE(to_aac->output_config().size(), 2U);
+    EXPECT_EQ(to_aac->output_config()[0], 0x11);  // AAC-LC, 48 kHz, stereo
+    EXPECT_EQ(to_aac->output_config()[1], 0x90);
+
+    const auto to_opus = make(Codec::kAac, Codec::kOpus, to_aac->output_config());
+    EXPECT_TRUE(to_opus->output_config().empty());
+    const std::vector<Frame> opus = run(*to_opus, aac);
+    expect_steady(opus, kOpusFrameSamples, 1'000'000);
+    EXPECT_NEAR(static_cast<double>(opus.size()), 250, 6);
+
+    const std::vector<Frame> again = run(*make(Codec::kOpus, Codec::kAac), opus);
+    expect_steady(again, kAacFrameSamples, 1'000'000);
+    // It is still a tone: much more than what silence takes.
+    const std::vector<Frame> silent = run(*make(Codec::kG711U, Codec::kAac), tone(250, 0));
+    EXPECT_GT(mean_size(again), 4 * mean_size(silent));
+}
+
+TEST(AudioTranscoderTest, GapInTheInputIsAGapInTheOutput) {
+    const auto transcoder = make(Codec::kG711U, Codec::kAac);
+    run(*transcoder, tone(50));
+    const std::vector<Frame> later = run(*transcoder, tone(50, 8000, 9'000'000));
+    ASSERT_GT(later.size(), 10U);
+    EXPECT_NEAR(static_cast<double>(later[2].time_us), 9'040'000, 60'000);
+    EXPECT_NEAR(static_cast<double>(later.back().time_us), 9'970'000, 60'000);
+    // Back in time, too: another publisher's clock.
+    const std::vector<Frame> earlier = run(*transcoder, tone(50, 8000, 2'000'000));
+    EXPECT_NEAR(static_cast<double>(earlier.back().time_us), 2'970'000, 60'000);
+}
+
+TEST(AudioTranscoderTest, SmallErrorsOfTheInputsTimesAreSmoothedOut) {
+    std::vector<Frame> frames = tone(200);
+    for (size_t i = 0; i < frames.size(); i++) {
+        frames[i].time_us += i % 2 == 0 ? 15'000 : -15'000;
+    }
+    expect_steady(run(*make(Codec::kG711U, Codec::kAac), frames), kAacFrameSamples, 1'000'000);
+}
+
+TEST(AudioTranscoderTest, GarbageIsAnErrorAndTheNextFrameIsFine) {
+    const auto to_aac = make(Codec::kG711U, Codec::kAac);
+    const std::vector<Frame> aac = run(*to_aac, tone(100));
+    const std::vector<Frame> opus =
+        run(*make(Codec::kAac, Codec::kOpus, to_aac->output_config()), aac);
+    weir::test::SeededRandom random(5);
+    for (const auto& [codec, good] :
+         {std::pair(Codec::kAac, &aac), std::pair(Codec::kOpus, &opus)}) {
+        const auto transcoder =
+            make(codec, Codec::kAac, codec == Codec::kAac ? to_aac->output_config() : Bytes());
+        size_t errors = 0;
+        const auto nothing = [](ByteSpan, int64_t) {};
+        for (int i = 0; i < 500; i++) {
+            Bytes bytes(random.below(300));
+            random.fill(bytes);
+            if (i % 3 == 0) {
+                bytes = (*good)[random.below(good->size())].bytes;
+                bytes.resize(random.below(bytes.size() + 1));
+            }
+            errors += transcoder->transcode(bytes, i * 20'000, nothing) ? 1U : 0U;
+        }
+        EXPECT_GT(errors, 20U);
+        Error empty = transcoder->transcode({}, 0, nothing);
+        EXPECT_EQ(empty.code(), ErrorCode::kMalformed);
+        Error large = transcoder->transcode(Bytes(AudioTranscoder::kMaxInputFrame + 1), 0, nothing);
+        EXPECT_EQ(large.code(), ErrorCode::kMalformed);
+        size_t came = 0;
+        for (size_t i = 0; i < good->size(); i++) {
+            Error error = transcoder->transcode((*good)[i].bytes,
+                                                100'000'000 + static_cast<int64_t>(i) * 20'000,
+                                                [&](ByteSpan, int64_t) { came++; });
+            EXPECT_FALSE(error && i > 3) << error.to_string();
+        }
+        EXPECT_GT(came, good->size() / 2);
+    }
+}
+
+TEST(AudioTranscoderTest, WhatCannotBeDoneIsSaid) {
+    AudioOptions options;
+    options.from = Codec::kH264;
+    auto picture = AudioTranscoder::create(options);
+    ASSERT_FALSE(picture.ok());
+    EXPECT_EQ(picture.error().code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(picture.error().to_string(), testing::HasSubstr("decoded"));
+    options.from = Codec::kAac;
+    options.to = Codec::kMp3;
+    auto mp3 = AudioTranscoder::create(options);
+    ASSERT_FALSE(mp3.ok());
+    EXPECT_EQ(mp3.error().code(), ErrorCode::kUnsupported);
+    options.to = Codec::kOpus;
+    options.from_config = {0xFF, 0xFF, 0xFF, 0xFF};
+    auto broken = AudioTranscoder::create(options);
+    ASSERT_FALSE(broken.ok());
+    EXPECT_EQ(broken.error().code(), ErrorCode::kMalformed);
+}
+
+}  // namespace
+}  // namespace weir::transcode
