@@ -33,7 +33,8 @@ Result<const VhostConfig*> ConfigPolicy::vhost_for(Action action,
 }
 
 Result<net::PublishRules> ConfigPolicy::may_publish(const stream::StreamKey& key,
-                                                    const io::SocketAddress& peer) const {
+                                                    const io::SocketAddress& peer,
+                                                    std::string_view) const {
     WEIR_TRY_ASSIGN(const VhostConfig* vhost, vhost_for(Action::kPublish, key, peer));
     net::PublishRules rules;
     rules.conflict = vhost->publish_conflict;
@@ -44,7 +45,8 @@ Result<net::PublishRules> ConfigPolicy::may_publish(const stream::StreamKey& key
 }
 
 Result<net::PlayRules> ConfigPolicy::may_play(const stream::StreamKey& key,
-                                              const io::SocketAddress& peer) const {
+                                              const io::SocketAddress& peer,
+                                              std::string_view) const {
     WEIR_TRY_ASSIGN(const VhostConfig* vhost, vhost_for(Action::kPlay, key, peer));
     net::PlayRules rules;
     rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;

@@ -1,4 +1,4 @@
-// net::Policy from the configuration.
+// net::Policy from the configuration. No directive asks for a token yet.
 #pragma once
 
 #include "app/config/config.h"
@@ -15,9 +15,11 @@ class ConfigPolicy final : public net::Policy {
                              std::string_view app,
                              std::string_view name) const override;
     Result<net::PublishRules> may_publish(const stream::StreamKey& key,
-                                          const io::SocketAddress& peer) const override;
+                                          const io::SocketAddress& peer,
+                                          std::string_view token) const override;
     Result<net::PlayRules> may_play(const stream::StreamKey& key,
-                                    const io::SocketAddress& peer) const override;
+                                    const io::SocketAddress& peer,
+                                    std::string_view token) const override;
 
   private:
     Result<const VhostConfig*> vhost_for(Action action,

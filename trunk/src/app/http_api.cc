@@ -31,6 +31,33 @@ bool read_page(const net::HttpRequest& request, Page& page) {
     return true;
 }
 
+Json rtc_json(const session::RtcServer& rtc) {
+    const session::RtcServerStats& stats = rtc.stats();
+    const io::UdpStats udp = rtc.udp_stats();
+    return {{"sessions", rtc.sessions()},
+            {"sessions_made", stats.sessions_made},
+            {"sessions_refused", stats.sessions_refused},
+            {"never_connected", stats.never_connected},
+            {"candidates", rtc.candidate_text()},
+            {"udp",
+             {{"received", udp.received},
+              {"received_bytes", udp.received_bytes},
+              {"sent", udp.sent},
+              {"sent_bytes", udp.sent_bytes},
+              {"send_calls", udp.send_calls},
+              {"send_blocked", udp.send_blocked},
+              {"send_refused", udp.send_refused},
+              {"kernel_drops", udp.kernel_drops},
+              {"app_drops", stats.dropped() + udp.oversized}}},
+            {"app_drops",
+             {{"unknown_datagrams", stats.unknown_datagrams},
+              {"unknown_stun", stats.unknown_stun},
+              {"malformed", stats.malformed},
+              {"unauthentic", stats.unauthentic},
+              {"replayed", stats.replayed},
+              {"oversized", udp.oversized}}}};
+}
+
 constexpr const char* kPageReason = "start must be a number of 0 or more, count one of 1 to 1000";
 
 // The part of the path behind "/api/v1/NAME/", empty for the collection.
@@ -42,8 +69,11 @@ std::string_view id_in(const net::HttpRequest& request, std::string_view collect
 
 }  // namespace
 
-HttpApi::HttpApi(const net::Services& services, ServerIdentity identity)
-    : services_(services), identity_(std::move(identity)) {}
+HttpApi::HttpApi(const net::Services& services,
+                 ServerIdentity identity,
+                 const session::RtcServer* rtc,
+                 uint16_t rtmp_port)
+    : services_(services), identity_(std::move(identity)), rtc_(rtc), rtmp_port_(rtmp_port) {}
 
 void HttpApi::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions json;
@@ -96,6 +126,9 @@ void HttpApi::summaries(net::HttpExchange& exchange) {
                      {{"used", services_.connections.used()},
                       {"limit", services_.connections.limit()},
                       {"refused", services_.connections.refused()}}}};
+    if (rtc_ != nullptr && rtc_->serving()) {
+        body["data"]["webrtc"] = rtc_json(*rtc_);
+    }
     answer(exchange, body);
 }
 
@@ -113,9 +146,9 @@ void HttpApi::streams(net::HttpExchange& exchange) {
     uint64_t at = 0;
     services_.registry.for_each([&](const stream::Stream& stream) {
         if (!id.empty() && stream_id(stream) == id) {
-            found = stream_json(stream, services_, traffic, now);
+            found = stream_json(stream, services_, rtc_, traffic, now);
         } else if (id.empty() && at >= page.start && at < page.start + page.count) {
-            list.push_back(stream_json(stream, services_, traffic, now));
+            list.push_back(stream_json(stream, services_, rtc_, traffic, now));
         }
         at++;
     });
@@ -176,7 +209,7 @@ void HttpApi::clients(net::HttpExchange& exchange) {
 
 void HttpApi::metrics(net::HttpExchange& exchange) {
     (void)exchange.respond(200, "text/plain; version=0.0.4; charset=utf-8",
-                           metrics_text(services_, identity_.started));
+                           metrics_text(services_, rtc_, identity_.started));
 }
 
 void HttpApi::live(net::HttpExchange& exchange) {
@@ -184,13 +217,12 @@ void HttpApi::live(net::HttpExchange& exchange) {
     const MonoTime now = MonoClock::now();
     services_.registry.for_each([&](const stream::Stream& stream) {
         if (stream.live()) {
-            list.push_back(live_json(stream, services_, now));
+            list.push_back(live_json(stream, services_, rtc_, now));
         }
     });
     (void)exchange.respond(
         200, "application/json",
-        Json{{"streams", std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace) +
-            "\n",
+        dumped(Json{{"rtmp_port", rtmp_port_}, {"streams", std::move(list)}}) + "\n",
         {{"Cache-Control", "no-store"}});
 }
 

@@ -10,12 +10,18 @@
 #include "net/http/router.h"
 #include "net/http/server.h"
 #include "net/services.h"
+#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
 class HttpApi {
   public:
-    HttpApi(const net::Services& services, ServerIdentity identity);
+    // `rtc` must outlive this; null: there is no WebRTC. `rtmp_port`: of the addresses that the
+    // page shows.
+    HttpApi(const net::Services& services,
+            ServerIdentity identity,
+            const session::RtcServer* rtc = nullptr,
+            uint16_t rtmp_port = 1935);
 
     // The API's routes; this object must outlive the router's server.
     void add_to(net::HttpRouter& router);
@@ -33,6 +39,8 @@ class HttpApi {
 
     net::Services services_;
     ServerIdentity identity_;
+    const session::RtcServer* rtc_;
+    uint16_t rtmp_port_;
 };
 
 }  // namespace weir::app

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "app/exposition.h"
 #include "app/process_stats.h"
+#include "app/stream_json.h"
 #include "base/object_count.h"
 #include "base/version.h"
 #include "io/runtime.h"
@@ -11,48 +13,7 @@
 namespace weir::app {
 namespace {
 
-class Exposition {
-  public:
-    void head(std::string_view name, std::string_view type, std::string_view help) {
-        fmt::format_to(out(), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-    }
-
-    template <typename Value>
-    void sample(std::string_view name, Value value, std::string_view labels = {}) {
-        fmt::format_to(out(), "{}{} {}\n", name, labels, value);
-    }
-
-    template <typename Value>
-    void single(std::string_view name, std::string_view type, std::string_view help, Value value) {
-        head(name, type, help);
-        sample(name, value);
-    }
-
-    std::string take() { return std::move(text_); }
-
-  private:
-    std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
-
-    std::string text_;
-};
-
-// A label's value: quote and backslash escaped; what is not plain ASCII (and '%') as %XX, so that
-// no two names fall together.
-std::string label_value(std::string_view text) {
-    std::string value;
-    for (char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '\\' || c == '"') {
-            value += '\\';
-            value += c;
-        } else if (byte < 0x20 || byte >= 0x7f || c == '%') {
-            fmt::format_to(std::back_inserter(value), "%{:02X}", byte);
-        } else {
-            value += c;
-        }
-    }
-    return value;
-}
+using Rtc = session::RtcServer;
 
 void process_part(Exposition& text, MonoTime started) {
     const ProcessStats process = process_stats();
@@ -108,35 +69,113 @@ void traffic_part(Exposition& text, const net::Services& services) {
                 services.fanout.automatic_window().window().count());
 }
 
+struct RtcSeries {
+    std::string_view name;
+    std::string_view type;
+    std::string_view help;
+    uint64_t (*value)(const Rtc&, const io::UdpStats&);
+};
+
+constexpr RtcSeries kRtcSeries[] = {
+    {"weir_rtc_sessions", "gauge", "WebRTC sessions.",
+     [](const Rtc& rtc, const io::UdpStats&) -> uint64_t { return rtc.sessions(); }},
+    {"weir_rtc_sessions_total", "counter", "WebRTC sessions since the start.",
+     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().sessions_made; }},
+    {"weir_rtc_sessions_refused_total", "counter", "Offers refused by max_sessions.",
+     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().sessions_refused; }},
+    {"weir_rtc_never_connected_total", "counter", "Sessions that ended before their media began.",
+     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().never_connected; }},
+    {"weir_rtc_history_bytes", "gauge", "RTP payloads kept for players and for retransmission.",
+     [](const Rtc& rtc, const io::UdpStats&) { return rtc.history_bytes(); }},
+    {"weir_rtc_udp_received_total", "counter", "Datagrams received.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.received; }},
+    {"weir_rtc_udp_received_bytes_total", "counter", "Their bytes.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.received_bytes; }},
+    {"weir_rtc_udp_sent_total", "counter", "Datagrams sent.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.sent; }},
+    {"weir_rtc_udp_sent_bytes_total", "counter", "Their bytes.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.sent_bytes; }},
+    {"weir_rtc_udp_send_calls_total", "counter", "System calls that sent them.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.send_calls; }},
+    {"weir_rtc_udp_send_blocked_total", "counter", "Calls that found the send buffer full.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.send_blocked; }},
+    {"weir_rtc_udp_send_refused_total", "counter", "Datagrams that the kernel did not take.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.send_refused; }},
+    {"weir_rtc_udp_kernel_drops_total", "counter",
+     "Datagrams that the kernel dropped because the receive buffer was full.",
+     [](const Rtc&, const io::UdpStats& udp) { return udp.kernel_drops; }},
+};
+
+struct RtcDrop {
+    std::string_view reason;
+    uint64_t (*value)(const Rtc&, const io::UdpStats&);
+};
+
+constexpr RtcDrop kRtcDrops[] = {
+    {"unknown_datagram",
+     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().unknown_datagrams; }},
+    {"unknown_stun", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().unknown_stun; }},
+    {"malformed", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().malformed; }},
+    {"unauthentic", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().unauthentic; }},
+    {"replayed", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().replayed; }},
+    {"oversized", [](const Rtc&, const io::UdpStats& udp) { return udp.oversized; }},
+};
+
+void rtc_part(Exposition& text, const Rtc& rtc) {
+    const io::UdpStats udp = rtc.udp_stats();
+    for (const RtcSeries& series : kRtcSeries) {
+        text.single(series.name, series.type, series.help, series.value(rtc, udp));
+    }
+    constexpr std::string_view kDrops = "weir_rtc_udp_app_drops_total";
+    text.head(kDrops, "counter", "Datagrams that came and were for nothing, by reason.");
+    for (const RtcDrop& drop : kRtcDrops) {
+        text.sample(kDrops, drop.value(rtc, udp), fmt::format("{{reason=\"{}\"}}", drop.reason));
+    }
+}
+
 struct Series {
     std::string_view name;
     std::string_view type;
     std::string_view help;
-    uint64_t (*value)(const stream::Stream&, const net::Services&);
+    uint64_t (*value)(const stream::Stream&, const net::Services&, const Rtc*);
 };
 
 constexpr Series kStreamSeries[] = {
     {"weir_stream_live", "gauge", "1 while somebody publishes the stream.",
-     [](const stream::Stream& stream, const net::Services&) -> uint64_t {
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) -> uint64_t {
          return stream.live() ? 1 : 0;
      }},
     {"weir_stream_players", "gauge", "Players of the stream.",
-     [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
-         return services.fanout.players(stream);
+     [](const stream::Stream& stream, const net::Services& services, const Rtc* rtc) -> uint64_t {
+         return players_of(stream, services, rtc).all;
+     }},
+    {"weir_stream_webrtc_players", "gauge", "Those of them that play by WebRTC.",
+     [](const stream::Stream& stream, const net::Services& services, const Rtc* rtc) -> uint64_t {
+         return players_of(stream, services, rtc).webrtc;
      }},
     {"weir_stream_received_bytes_total", "counter", "Bytes received from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&) { return stream.bytes_received(); }},
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.bytes_received();
+     }},
     {"weir_stream_video_frames_total", "counter", "Video frames from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&) { return stream.video().frames; }},
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.video().frames;
+     }},
     {"weir_stream_audio_frames_total", "counter", "Audio frames from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&) { return stream.audio().frames; }},
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.audio().frames;
+     }},
     {"weir_stream_timestamp_shifts_total", "counter", "Corrections of a publisher's clock.",
-     [](const stream::Stream& stream, const net::Services&) { return stream.timeline().shifts(); }},
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.timeline().shifts();
+     }},
     {"weir_stream_gop_bytes", "gauge", "Bytes of the current group of pictures.",
-     [](const stream::Stream& stream, const net::Services&) { return stream.gop_bytes(); }},
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.gop_bytes();
+     }},
 };
 
-void streams_part(Exposition& text, const net::Services& services) {
+void streams_part(Exposition& text, const net::Services& services, const Rtc* rtc) {
     for (const Series& series : kStreamSeries) {
         text.head(series.name, series.type, series.help);
         size_t count = 0;
@@ -144,7 +183,7 @@ void streams_part(Exposition& text, const net::Services& services) {
             if (count++ < kMaxStreamSeries) {
                 const stream::StreamKey& key = stream.key();
                 text.sample(
-                    series.name, series.value(stream, services),
+                    series.name, series.value(stream, services, rtc),
                     fmt::format("{{vhost=\"{}\",app=\"{}\",stream=\"{}\"}}", label_value(key.vhost),
                                 label_value(key.app), label_value(key.name)));
             }
@@ -184,11 +223,16 @@ void objects_part(Exposition& text) {
 
 }  // namespace
 
-std::string metrics_text(const net::Services& services, MonoTime started) {
+std::string metrics_text(const net::Services& services,
+                         const session::RtcServer* rtc,
+                         MonoTime started) {
     Exposition text;
     process_part(text, started);
     traffic_part(text, services);
-    streams_part(text, services);
+    if (rtc != nullptr && rtc->serving()) {
+        rtc_part(text, *rtc);
+    }
+    streams_part(text, services, rtc);
     objects_part(text);
     return text.take();
 }

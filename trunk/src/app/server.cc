@@ -1,5 +1,6 @@
 #include "app/server.h"
 
+#include <cstdlib>
 #include <optional>
 
 #include <unistd.h>
@@ -15,17 +16,23 @@
 #include "app/http_api.h"
 #include "app/plants.h"
 #include "app/process_stats.h"
+#include "app/rtc_candidates.h"
+#include "app/rtc_json_api.h"
+#include "app/rtc_log.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "io/worker_pool.h"
 #include "net/http/static_files.h"
 #include "session/flv/flv_routes.h"
 #include "session/rtmp/rtmp_server.h"
+#include "session/webrtc/rtc_routes.h"
+#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 namespace {
 
 constexpr size_t kWorkerQueue = 1024;
+constexpr int kUdpBuffer = 4 << 20;
 constexpr Millis kSamplePeriod{10'000};   // rates of the API
 constexpr Millis kStopDeadline{800};      // "in under a second"
 constexpr uint64_t kOwnDescriptors = 64;  // listeners, logs, files: what is not a connection
@@ -50,8 +57,11 @@ struct Server::Impl {
           services{registry, fanout, clients, connections, policy},
           rtmp(services, rtmp_options()),
           flv(services),
+          rtc(services, rtc_options()),
+          rtc_routes(services, rtc, ice_servers()),
           who(identity()),
-          api(services, who),
+          rtc_json(who, rtc_routes),
+          api(services, who, &rtc, rtmp_port()),
           objects(who),
           leaks(clients, who) {}
 
@@ -60,6 +70,30 @@ struct Server::Impl {
         options.chunk_size = config.chunk_size;
         options.handshake = config.handshake_timeout;
         return options;
+    }
+
+    session::RtcServerOptions rtc_options() const {
+        session::RtcServerOptions options;
+        options.candidates = config.rtc_server.candidates;
+        options.max_sessions = config.rtc_server.max_sessions;
+        options.opus_bits_per_second = config.rtc_server.opus_bitrate;
+        options.aac_bits_per_second = config.rtc_server.aac_bitrate;
+        options.key_frame_interval = config.rtc_server.key_frame_interval;
+        options.max_tcp_connections = config.max_connections;
+        return options;
+    }
+
+    std::vector<session::IceServer> ice_servers() const {
+        std::vector<session::IceServer> servers;
+        for (const IceServerConfig& each : config.rtc_server.ice_servers) {
+            servers.push_back({each.url, each.username, each.credential});
+        }
+        return servers;
+    }
+
+    uint16_t rtmp_port() const {
+        const auto first = io::SocketAddress::parse(config.listen.at(0).address);
+        return first.ok() ? first->port() : 0;
     }
 
     static ServerIdentity identity() {
@@ -75,8 +109,10 @@ struct Server::Impl {
     Error open_rtmp();
     Error open_http();
     Error open_api();
+    Error open_rtc();
     std::unique_ptr<net::HttpServer> make_http(const net::HttpRouter& router);
     void warn_about_descriptors() const;
+    void log_rtc();
     Error make_workers();
     Error start_workers();
 
@@ -89,7 +125,10 @@ struct Server::Impl {
     net::Services services;
     session::RtmpServer rtmp;
     session::FlvRoutes flv;
+    session::RtcServer rtc;
+    session::RtcRoutes rtc_routes;
     ServerIdentity who;
+    RtcJsonApi rtc_json;
     HttpApi api;
     ObjectsApi objects;
     LeakApi leaks;
@@ -106,6 +145,7 @@ struct Server::Impl {
     std::unique_ptr<net::HttpServer> public_http;
     std::unique_ptr<net::HttpServer> api_http;
     HeapKeeper heap;
+    RtcLog rtc_log;
     io::TaskGroup tasks;
 };
 
@@ -152,6 +192,8 @@ Error Server::Impl::open_http() {
     options.root = config.http_server.dir;
     files = std::make_unique<net::StaticFiles>(std::move(options), *workers);
     flv.add_to(public_router);
+    rtc_routes.add_to(public_router);
+    rtc_json.add_to(public_router);
     api.add_live_to(public_router);
     net::HttpRouteOptions open_to_all;
     open_to_all.cors = true;
@@ -170,16 +212,71 @@ Error Server::Impl::open_api() {
     }
     api.add_to(api_router);
     objects.add_to(api_router);
-    memory.emplace(who, registry, *workers).add_to(api_router);
+    memory.emplace(who, services, &rtc, *workers).add_to(api_router);
     WEIR_TRY(leaks.start(make_leak_tool(), [this] { return api_http->stats().open; }));
     leaks.add_to(api_router);
     profiles.emplace(who, *workers).add_to(api_router);
     add_plants(api_router, who);
+    rtc_routes.add_to(api_router);  // where clients made for SRS expect them
+    rtc_json.add_to(api_router);
     api_http = make_http(api_router);
     return open(config.http_api.listen, "http", "/api/v1/summaries",
                 [this](std::unique_ptr<io::TcpListener> listener) {
                     return api_http->serve(std::move(listener));
                 });
+}
+
+Error Server::Impl::open_rtc() {
+    if (!config.rtc_server.enabled) {
+        return {};
+    }
+    WEIR_TRY(rtc.start(workers.get()));
+    for (const ListenAddress& listen : config.rtc_server.listen) {
+        Result<io::SocketAddress> address = io::SocketAddress::parse(listen.address);
+        if (!address.ok()) {
+            return std::move(address).take_error().with_context(listen.origin);
+        }
+        io::UdpOptions options;
+        options.receive_buffer_bytes = kUdpBuffer;
+        options.send_buffer_bytes = kUdpBuffer;
+        Result<std::unique_ptr<io::UdpSocket>> socket = io::UdpSocket::bind(*address, options);
+        if (!socket.ok()) {
+            return std::move(socket).take_error().with_context(listen.origin);
+        }
+        if ((*socket)->receive_buffer_bytes() < kUdpBuffer) {
+            log::warn(
+                "the kernel gives {} KiB of receive buffer to the UDP port, {} were asked for: "
+                "bursts may be lost; sysctl net.core.rmem_max={} raises it (doc/performance.md)",
+                (*socket)->receive_buffer_bytes() / 1024, kUdpBuffer / 1024, kUdpBuffer);
+        }
+        const io::SocketAddress bound = (*socket)->local();
+        log::info("listening udp://{} for WebRTC", bound.to_string());
+        WEIR_TRY(rtc.serve(std::move(*socket)));
+        if (!config.rtc_server.tcp) {
+            continue;
+        }
+        Result<std::unique_ptr<io::TcpListener>> listener = io::TcpListener::listen(bound);
+        if (!listener.ok()) {
+            return std::move(listener).take_error().with_context(listen.origin);
+        }
+        log::info("listening tcp://{} for WebRTC", (*listener)->local().to_string());
+        WEIR_TRY(rtc.serve(std::move(*listener)));
+    }
+    log::info("webrtc candidates {}", rtc.candidate_text());
+    return {};
+}
+
+void Server::Impl::log_rtc() {
+    if (!rtc.serving()) {
+        return;
+    }
+    if (const std::optional<std::string> line = rtc_log.line(RtcFigures::of(rtc))) {
+        if (rtc_log.dropped()) {
+            log::warn("{}", *line);
+        } else {
+            log::info("{}", *line);
+        }
+    }
 }
 
 void Server::Impl::warn_about_descriptors() const {
@@ -221,12 +318,31 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() = default;
 
+// What the environment says instead of the configuration.
+Error apply_environment(Config& config) {
+    if (!config.rtc_server.enabled) {
+        return {};
+    }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread yet
+    const char* own = std::getenv("WEIR_CANDIDATE");
+    const char* plain = std::getenv("CANDIDATE");  // NOLINT(concurrency-mt-unsafe)
+    WEIR_TRY_ASSIGN(RtcCandidates chosen,
+                    choose_candidates(config.rtc_server.candidates, own, plain));
+    log::info("webrtc candidates from={}", chosen.source);
+    config.rtc_server.candidates = std::move(chosen.addresses);
+    return {};
+}
+
 Result<std::unique_ptr<Server>> Server::start(Config config) {
+    WEIR_TRY(apply_environment(config));
     auto server = std::unique_ptr<Server>(new Server(std::make_unique<Impl>(std::move(config))));
     Impl& impl = *server->impl_;
     impl.warn_about_descriptors();
     WEIR_TRY(impl.start_workers());
     Error failed = impl.open_rtmp();
+    if (!failed) {
+        failed = impl.open_rtc();
+    }
     if (!failed) {
         failed = impl.open_http();
     }
@@ -238,6 +354,7 @@ Result<std::unique_ptr<Server>> Server::start(Config config) {
             while (!io::sleep_for(kSamplePeriod)) {
                 impl.clients.sample(MonoClock::now());
                 impl.heap.tidy();
+                impl.log_rtc();
                 limit_cpu_profile(MonoClock::now());
             }
         });
@@ -263,6 +380,7 @@ void Server::stop() {
     if (impl_->api_http) {
         report(impl_->api_http->stop(deadline));
     }
+    report(impl_->rtc.stop(deadline));
     impl_->leaks.stop();
     impl_->fanout.stop(deadline);
     impl_->tasks.interrupt_all();

@@ -1,6 +1,8 @@
 #include "app/stream_json.h"
 
 #include "app/api_answer.h"
+#include "media/avc.h"
+#include "media/hevc.h"
 #include "net/http/target.h"
 
 namespace weir::app {
@@ -27,14 +29,76 @@ Json track_json(const stream::TrackStats& track) {
         {"codec", media::to_string(track.codec)}, {"frames", track.frames}, {"bytes", track.bytes}};
 }
 
+template <typename Sps>
+void add_picture(Json& track, const Sps& sps, int profile, int level) {
+    track["profile"] = profile;
+    track["level"] = level;
+    track["width"] = sps.width;
+    track["height"] = sps.height;
+}
+
+// What the codec's configuration says of the picture; nothing for codecs whose does not.
+void add_config(Json& track, const media::MediaPacket& config) {
+    if (config.info().codec == media::Codec::kH264) {
+        if (const auto view = media::avc::ConfigView::parse(config.payload())) {
+            if (const auto sps = media::avc::parse_sps(view->sps())) {
+                add_picture(track, *sps, sps->profile_idc, sps->level_idc);
+            }
+        }
+    } else if (config.info().codec == media::Codec::kHevc) {
+        if (const auto view = media::hevc::ConfigView::parse(config.payload())) {
+            view->for_each_parameter_set([&](ByteSpan nal) {
+                if (const auto sps = media::hevc::parse_sps(nal); sps && !track.contains("width")) {
+                    add_picture(track, *sps, sps->profile_idc(), sps->level_idc());
+                }
+            });
+        }
+    }
+}
+
+// The size is that of the configuration, where it has one: what the publisher's metadata says is
+// unchecked, and a WebRTC publisher has none.
 Json video_json(const stream::Stream& stream) {
     Json track = track_json(stream.video());
-    if (!track.is_null() && stream.description().width > 0) {
-        track["width"] = stream.description().width;
-        track["height"] = stream.description().height;
-        track["framerate"] = stream.description().frame_rate;
+    if (track.is_null()) {
+        return track;
+    }
+    if (const media::MediaPacket* config = stream.config(media::TrackKind::kVideo)) {
+        add_config(track, *config);
+    }
+    const media::Description& said = stream.description();
+    if (said.width > 0 && !track.contains("width")) {
+        track["width"] = said.width;
+        track["height"] = said.height;
+    }
+    if (said.width > 0 || said.frame_rate > 0) {
+        track["framerate"] = said.frame_rate;
     }
     return track;
+}
+
+Json link_json(const net::LinkFacts& facts, bool publishes) {
+    Json link = {{"state", facts.state},
+                 {"transport", facts.transport},
+                 {"remote", facts.remote},
+                 {"local", facts.local},
+                 {"rtt_ms", nullptr},
+                 {"loss", facts.loss},
+                 {"packets", facts.packets},
+                 {"retransmitted", facts.retransmitted},
+                 {"lost", facts.lost},
+                 {publishes ? "dropped_frames" : "skipped", facts.skipped},
+                 {"key_requests", facts.key_requests}};
+    if (facts.rtt) {
+        link["rtt_ms"] = static_cast<double>(facts.rtt->count()) / 1000;
+    }
+    if (facts.estimate_bps) {
+        link["estimate_kbps"] = *facts.estimate_bps / 1000;
+    }
+    if (!facts.layer.empty()) {
+        link["layer"] = facts.layer;
+    }
+    return link;
 }
 
 }  // namespace
@@ -72,13 +136,21 @@ Traffic TrafficByStream::of(const stream::StreamKey& key) const {
     return found == by_key_.end() ? Traffic() : found->second;
 }
 
+PlayerCount players_of(const stream::Stream& stream,
+                       const net::Services& services,
+                       const session::RtcServer* rtc) {
+    const size_t webrtc = rtc != nullptr ? rtc->players(stream) : 0;
+    return {services.fanout.players(stream) + webrtc, webrtc};
+}
+
 Json stream_json(const stream::Stream& stream,
                  const net::Services& services,
+                 const session::RtcServer* rtc,
                  const TrafficByStream& traffic_by_stream,
                  MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const Traffic traffic = traffic_by_stream.of(key);
-    const size_t players = services.fanout.players(stream);
+    const PlayerCount players = players_of(stream, services, rtc);
     const stream::Publisher* publisher = stream.publisher();
     return {
         {"id", stream_id(stream)},
@@ -87,8 +159,9 @@ Json stream_json(const stream::Stream& stream,
         {"app", key.app},
         {"url", "/" + key.app + "/" + key.name},
         {"live_ms", stream.live() ? age_ms(stream.live_since(), now) : 0},
-        {"clients", players + (publisher ? 1 : 0)},
-        {"players", players},
+        {"clients", players.all + (publisher ? 1 : 0)},
+        {"players", players.all},
+        {"players_webrtc", players.webrtc},
         {"frames", stream.video().frames},
         {"send_bytes", traffic.sent_bytes},
         {"recv_bytes", stream.bytes_received()},
@@ -108,26 +181,35 @@ Json client_json(const net::Client& client, MonoTime now) {
     const char* action = publishes                                 ? "-publish"
                          : client.role == net::ClientRole::kPlayer ? "-play"
                                                                    : "";
-    return {{"id", client.id()},
-            {"vhost", client.key.vhost},
-            {"app", client.key.app},
-            {"name", client.key.name},
-            {"url", client.key.name.empty() ? "" : "/" + client.key.app + "/" + client.key.name},
-            {"ip", client.ip()},
-            {"tcUrl", client.tc_url},
-            {"pageUrl", client.page_url},
-            {"type", std::string(client.transport()) + action},
-            {"publish", publishes},
-            {"alive", static_cast<double>(age_ms(client.since(), now)) / 1000},
-            {"send_bytes", client.sent_bytes},
-            {"recv_bytes", client.received_bytes},
-            {"kbps",
-             {{"recv_30s", client.receive_bps() / 1000}, {"send_30s", client.send_bps() / 1000}}},
-            {"resyncs", client.resyncs},
-            {"dropped_bytes", client.dropped_bytes}};
+    Json json = {
+        {"id", client.id()},
+        {"vhost", client.key.vhost},
+        {"app", client.key.app},
+        {"name", client.key.name},
+        {"url", client.key.name.empty() ? "" : "/" + client.key.app + "/" + client.key.name},
+        {"ip", client.ip()},
+        {"tcUrl", client.tc_url},
+        {"pageUrl", client.page_url},
+        {"type", std::string(client.transport()) + action},
+        {"protocol", client.transport()},
+        {"publish", publishes},
+        {"alive", static_cast<double>(age_ms(client.since(), now)) / 1000},
+        {"send_bytes", client.sent_bytes},
+        {"recv_bytes", client.received_bytes},
+        {"kbps",
+         {{"recv_30s", client.receive_bps() / 1000}, {"send_30s", client.send_bps() / 1000}}},
+        {"resyncs", client.resyncs},
+        {"dropped_bytes", client.dropped_bytes}};
+    if (client.probe != nullptr) {
+        json["link"] = link_json(client.probe->link_facts(), publishes);
+    }
+    return json;
 }
 
-Json live_json(const stream::Stream& stream, const net::Services& services, MonoTime now) {
+Json live_json(const stream::Stream& stream,
+               const net::Services& services,
+               const session::RtcServer* rtc,
+               MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const auto codec = [](const stream::TrackStats& track) {
         return track.frames > 0 ? std::string(media::to_string(track.codec)) : std::string();
@@ -139,7 +221,7 @@ Json live_json(const stream::Stream& stream, const net::Services& services, Mono
             {"url_ws", flv_path(key)},
             {"video", codec(stream.video())},
             {"audio", codec(stream.audio())},
-            {"players", services.fanout.players(stream)},
+            {"players", players_of(stream, services, rtc).all},
             {"live_ms", age_ms(stream.live_since(), now)}};
 }
 

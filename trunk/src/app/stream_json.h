@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "net/services.h"
+#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
@@ -32,8 +33,20 @@ class TrafficByStream {
     std::map<stream::StreamKey, Traffic> by_key_;
 };
 
+// How many play a stream, and how many of them by WebRTC.
+struct PlayerCount {
+    size_t all = 0;
+    size_t webrtc = 0;
+};
+
+// `rtc`: here and below null where there is no WebRTC.
+PlayerCount players_of(const stream::Stream& stream,
+                       const net::Services& services,
+                       const session::RtcServer* rtc);
+
 nlohmann::ordered_json stream_json(const stream::Stream& stream,
                                    const net::Services& services,
+                                   const session::RtcServer* rtc,
                                    const TrafficByStream& traffic_by_stream,
                                    MonoTime now);
 nlohmann::ordered_json client_json(const net::Client& client, MonoTime now);
@@ -41,6 +54,7 @@ nlohmann::ordered_json client_json(const net::Client& client, MonoTime now);
 // What the public page may know: addresses, codecs, players; no client, no address of anybody.
 nlohmann::ordered_json live_json(const stream::Stream& stream,
                                  const net::Services& services,
+                                 const session::RtcServer* rtc,
                                  MonoTime now);
 
 }  // namespace weir::app

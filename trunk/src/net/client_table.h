@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,31 @@ class ConnectionBudget {
     size_t limit_;
     size_t used_ = 0;
     uint64_t refused_ = 0;
+};
+
+// What a protocol knows of the way to its peer, at the moment of the question; for the API.
+struct LinkFacts {
+    std::string state;      // "connecting", "connected"
+    std::string transport;  // "udp", "tcp"
+    std::string remote;     // the peer's address; empty while there is none
+    std::string local;      // ours, where that is known
+    std::optional<Micros> rtt;
+    double loss = 0;       // share, 0 to 1: of a player's last report, of a publisher since it came
+    uint64_t packets = 0;  // to a player, from a publisher
+    uint64_t retransmitted = 0;  // packets
+    uint64_t lost = 0;           // that never came, or were asked for when they were gone
+    uint64_t skipped = 0;        // bursts left out for a slow player, frames dropped of a publisher
+    uint64_t key_requests = 0;   // by a player, to a publisher
+    std::optional<int64_t> estimate_bps;
+    std::string layer;  // of simulcast, that a player gets; empty: there is no choice
+};
+
+class LinkProbe {
+  public:
+    virtual LinkFacts link_facts() const = 0;
+
+  protected:
+    ~LinkProbe() = default;
 };
 
 class ClientTable;
@@ -76,6 +102,9 @@ class Client : private Counted<Client> {
     uint32_t turns = 0;          // how often it began to publish or play
     uint64_t resyncs = 0;        // moves of a slow player to a newer key frame
     uint64_t dropped_bytes = 0;  // what it missed by that
+
+    // Of whoever has more to say; null: nobody. Lives as long as the client.
+    const LinkProbe* probe = nullptr;
 
     // Ends the session soon; set by whoever owns the connection at the moment.
     std::function<void()> kick;

@@ -51,6 +51,7 @@ void Fanout::play(const PlayRules& rules,
     }
     stream->apply(rules.socket);
     pump->add(std::move(stream), std::move(protocol), std::move(client));
+    pump->stream().note_new_player();
 }
 
 size_t Fanout::players(const stream::Stream& stream) const {

@@ -27,11 +27,15 @@ class Policy {
                                      std::string_view app,
                                      std::string_view name) const = 0;
 
-    // kDenied says which directive would allow it.
+    // kDenied says which directive would allow it. `token`: what the peer shows to be let in, as
+    // ?key=TOKEN of the stream's address or as `Authorization: Bearer TOKEN`; empty when it shows
+    // nothing. A secret: never in an error or the log, and compared by equal_in_constant_time().
     virtual Result<PublishRules> may_publish(const stream::StreamKey& key,
-                                             const io::SocketAddress& peer) const = 0;
+                                             const io::SocketAddress& peer,
+                                             std::string_view token) const = 0;
     virtual Result<PlayRules> may_play(const stream::StreamKey& key,
-                                       const io::SocketAddress& peer) const = 0;
+                                       const io::SocketAddress& peer,
+                                       std::string_view token) const = 0;
 
   protected:
     ~Policy() = default;

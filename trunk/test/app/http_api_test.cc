@@ -64,7 +64,7 @@ class HttpApiTest : public session::World {
         return made;
     }
 
-    HttpApi api_{services_, {"vid-1234567", "89abcdef", MonoClock::now()}};
+    HttpApi api_{services_, {"vid-1234567", "89abcdef", MonoClock::now()}, nullptr, 2935};
     net::HttpRouter api_router_{net::HttpRouteOptions{net::method_bit(net::HttpMethod::kGet), false,
                                                       net::HttpErrorFormat::kJson}};
     std::unique_ptr<net::HttpServer> api_http_;
@@ -217,6 +217,7 @@ TEST_F(HttpApiTest, TheLiveListTellsNothingAboutPeople) {
     const net::TestAnswer answer = ask("/live.json");
     const Json live = Json::parse(answer.body);
     ASSERT_EQ(live["streams"].size(), 1U) << "what somebody waits for is not live";
+    EXPECT_EQ(live["rtmp_port"], 2935);
     EXPECT_EQ(live["streams"][0]["players"], 1);
     EXPECT_EQ(live["streams"][0]["url_flv"], "/live/a.flv");
     EXPECT_THAT(answer.body, testing::Not(HasSubstr("127.0.0.1")));
@@ -280,7 +281,7 @@ TEST_F(HttpApiTest, MetricsOfManyStreamsAreBounded) {
         made.push_back(
             &registry_.get_or_create({"v", "live", std::to_string(i)}, {}, MonoClock::now()));
     }
-    const std::string text = metrics_text(services_, MonoClock::now());
+    const std::string text = metrics_text(services_, nullptr, MonoClock::now());
     size_t lines = 0;
     for (size_t at = 0; (at = text.find("weir_stream_live{", at)) != std::string::npos; at++) {
         lines++;

@@ -808,7 +808,7 @@ TEST_F(PumpTest, AThousandPlayersComeAndGoAndNothingIsLeft) {
     ASSERT_TRUE(eventually([&] { return clients_.size() == 0 && fanout_.pumps() == 0; }));
     EXPECT_EQ(io::runtime_stats().registered, registered);
     EXPECT_EQ(stream::LogBlock::live_blocks(), blocks_before_);
-    EXPECT_FALSE(stream_->has_muxers());
+    EXPECT_FALSE(stream_->has_sinks());
 }
 
 TEST_F(PumpTest, StoppingEndsPlayersInEveryState) {

@@ -23,6 +23,8 @@ namespace weir::session {
 
 class FakePolicy final : public net::Policy {
   public:
+    static constexpr std::string_view kToken = "open-sesame";  // of the app "secret"
+
     stream::StreamKey key_of(std::string_view,
                              std::string_view app,
                              std::string_view name) const override {
@@ -30,16 +32,18 @@ class FakePolicy final : public net::Policy {
     }
 
     Result<net::PublishRules> may_publish(const stream::StreamKey& key,
-                                          const io::SocketAddress&) const override {
-        if (key.app == "closed") {
+                                          const io::SocketAddress&,
+                                          std::string_view token) const override {
+        if (key.app == "closed" || (key.app == "secret" && token != kToken)) {
             return make_error(ErrorCode::kDenied, "publishing is closed here");
         }
         return publish;
     }
 
     Result<net::PlayRules> may_play(const stream::StreamKey& key,
-                                    const io::SocketAddress&) const override {
-        if (key.app == "closed") {
+                                    const io::SocketAddress&,
+                                    std::string_view token) const override {
+        if (key.app == "closed" || (key.app == "secret" && token != kToken)) {
             return make_error(ErrorCode::kDenied, "playing is closed here");
         }
         return play;

@@ -47,7 +47,7 @@ std::vector<std::string_view> names_in(Context context) {
 // all.
 std::string homes_of(std::string_view name) {
     std::string homes;
-    for (unsigned bit = kGlobalContext; bit <= kPublishContext; bit <<= 1) {
+    for (unsigned bit = kGlobalContext; bit <= kRtcServerContext; bit <<= 1) {
         auto context = static_cast<Context>(bit);
         if (find_directive(name, context) != nullptr) {
             homes += homes.empty() ? "" : " or ";
@@ -209,13 +209,19 @@ class Checker {
         add_defaults(config_.listen, kGlobalContext);
         add_defaults(config_.http_server.listen, kHttpServerContext);
         add_defaults(config_.http_api.listen, kHttpApiContext);
+        add_defaults(config_.rtc_server.listen, kRtcServerContext);
         std::erase_if(listeners_, [this](const Listener& l) {
             return (l.context == kHttpServerContext && !config_.http_server.enabled) ||
-                   (l.context == kHttpApiContext && !config_.http_api.enabled);
+                   (l.context == kHttpApiContext && !config_.http_api.enabled) ||
+                   (l.context == kRtcServerContext && !config_.rtc_server.enabled);
         });
         for (size_t i = 0; i < listeners_.size(); i++) {
             for (size_t j = 0; j < i; j++) {
-                if (listen_overlaps(listeners_[i].address, listeners_[j].address)) {
+                const bool same_protocol =
+                    config_.rtc_server.tcp || (listeners_[i].context == kRtcServerContext) ==
+                                                  (listeners_[j].context == kRtcServerContext);
+                if (same_protocol &&
+                    listen_overlaps(listeners_[i].address, listeners_[j].address)) {
                     report_overlap(listeners_[i], listeners_[j]);
                     break;
                 }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/config_diagnostic.h"
 #include "base/log.h"
+#include "base/net_address.h"
 #include "stream/stream.h"
 
 namespace weir::app {
@@ -74,6 +75,29 @@ struct HttpApiConfig {
     bool operator==(const HttpApiConfig&) const = default;
 };
 
+// A STUN or TURN server that clients are told of.
+struct IceServerConfig {
+    std::string url;
+    std::string username;  // of TURN; empty with STUN
+    std::string credential;
+
+    bool operator==(const IceServerConfig&) const = default;
+};
+
+struct RtcServerConfig {
+    bool enabled = false;
+    std::vector<ListenAddress> listen;  // UDP, and TCP where `tcp`
+    bool tcp = true;
+    std::vector<NetAddress> candidates;  // at which peers reach it; empty: the interfaces'
+    std::vector<IceServerConfig> ice_servers;
+    uint32_t max_sessions = 0;
+    uint32_t opus_bitrate = 0;     // bits per second, of sound made for WebRTC players
+    uint32_t aac_bitrate = 0;      // and of that of WebRTC publishers for all others
+    Millis key_frame_interval{0};  // WebRTC publishers are asked for one so often; 0: not
+
+    bool operator==(const RtcServerConfig&) const = default;
+};
+
 using PublishConflict = stream::PublishConflict;
 
 struct PlayConfig {
@@ -122,6 +146,7 @@ struct Config {
     Millis handshake_timeout{0};
     HttpServerConfig http_server;
     HttpApiConfig http_api;
+    RtcServerConfig rtc_server;
     std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
 
     // The vhost for a name as the peer gave it (any case, empty allowed): its own section or else

@@ -33,7 +33,8 @@ with its default.
 - Addresses: `1935` (every IPv6 and IPv4 address), `127.0.0.1:1935`, `[::1]:1935`; several of them in one directive or
   in several. Port 0 lets the system choose.
 - Relative paths start at the folder of the configuration file.
-- A directive is given once per block, but for `listen`, `vhost`, `allow` and `deny`.
+- A directive is given once per block, but for `listen`, `candidate`, `ice_server`, `vhost`, `allow` and
+  `deny`.
 - What stands at the top level and may also stand in a `vhost` is inherited by every vhost, before or behind it in the
   file.
 )";
@@ -60,6 +61,7 @@ constexpr Section kSections[] = {
     {kGlobalContext, "Top level", ""},
     {kHttpServerContext, "http_server { }", ""},
     {kHttpApiContext, "http_api { }", ""},
+    {kRtcServerContext, "rtc_server { }", ""},
     {kVhostContext, "vhost NAME { }",
      "All but `enabled` may also stand at the top level, where it is the default of every "
      "vhost.\n"},
@@ -87,7 +89,9 @@ std::string value_shape(const Directive& directive) {
         case ValueType::kPath: return "path";
         case ValueType::kListen: return "address ...";
         case ValueType::kCores: return "core or first-last ...";
+        case ValueType::kAddress: return "address or address:port ...";
         case ValueType::kAccess: return "publish or play, then address, address/bits or all";
+        case ValueType::kIceServer: return "stun:host, or turn:host user password";
     }
     return {};
 }

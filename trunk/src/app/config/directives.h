@@ -24,23 +24,26 @@ enum Context : Contexts {
     kSecurityContext = 16,
     kPlayContext = 32,
     kPublishContext = 64,
+    kRtcServerContext = 128,
 };
 
 // "the top level", "http_server", "vhost" ...
 std::string_view to_string(Context context);
 
 enum class ValueType : uint8_t {
-    kBlock,     // { ... }, without values
-    kVhost,     // NAME { ... }
-    kFlag,      // on|off
-    kCount,     // a plain number
-    kSize,      // bytes; k, m, g
-    kDuration,  // ms, s, m, h
-    kChoice,    // one of `choices`
-    kPath,      // relative to the folder of the configuration file
-    kListen,    // one or more of PORT, ADDRESS:PORT, [ADDRESS]:PORT
-    kCores,     // one or more of N, N-M
-    kAccess,    // publish|play ADDRESS|CIDR|all
+    kBlock,      // { ... }, without values
+    kVhost,      // NAME { ... }
+    kFlag,       // on|off
+    kCount,      // a plain number
+    kSize,       // bytes; k, m, g
+    kDuration,   // ms, s, m, h
+    kChoice,     // one of `choices`
+    kPath,       // relative to the folder of the configuration file
+    kListen,     // one or more of PORT, ADDRESS:PORT, [ADDRESS]:PORT
+    kCores,      // one or more of N, N-M
+    kAddress,    // one or more numeric addresses, each with or without a port
+    kAccess,     // publish|play ADDRESS|CIDR|all
+    kIceServer,  // stun:HOST[:PORT], or turn:HOST[:PORT][?transport=udp|tcp] USER PASSWORD
 };
 
 // A checked value, as far as its type needs it.
@@ -51,6 +54,8 @@ struct Value {
     std::vector<ListenAddress> addresses;
     AccessRule rule;
     CoreSet cores;
+    std::vector<NetAddress> candidates;
+    IceServerConfig ice_server;
 };
 
 // Where a checked value goes. At the top level `vhost` holds what vhosts inherit.

@@ -73,7 +73,9 @@ class ValueParser {
         switch (directive_.type) {
             case ValueType::kBlock: least = most = 0; break;
             case ValueType::kAccess: least = most = 2; break;
+            case ValueType::kIceServer: most = 3; break;
             case ValueType::kListen:
+            case ValueType::kAddress:
             case ValueType::kCores: most = kMaxConfigArguments; break;
             default: break;
         }
@@ -86,7 +88,8 @@ class ValueParser {
                         fmt::format(" ({} takes {})", directive_.name,
                                     most == 0   ? "no value"
                                     : most == 1 ? "one value"
-                                                : "two values"));
+                                    : most == 2 ? "two values"
+                                                : "at most three values"));
         }
         if (count < least && !statement_.broken) {
             sink_.report(statement_.end, fmt::format("found {} for {}, expected {}",
@@ -109,7 +112,9 @@ class ValueParser {
             case ValueType::kPath: return parse_path(value);
             case ValueType::kListen: return parse_listeners(value);
             case ValueType::kCores: return parse_cores(value);
+            case ValueType::kAddress: return parse_addresses(value);
             case ValueType::kAccess: return parse_rule(value);
+            case ValueType::kIceServer: return parse_ice_server(value);
         }
         return false;
     }
@@ -188,6 +193,22 @@ class ValueParser {
         return good;
     }
 
+    bool parse_addresses(Value& value) {
+        bool good = true;
+        for (const Token& token : statement_.arguments) {
+            std::optional<NetAddress> address = NetAddress::parse_ip(token.text, 0);
+            if (!address) {
+                address = NetAddress::parse(token.text);
+            }
+            if (!address || address->is_any()) {
+                good = fail(token, expectation(directive_));
+                continue;
+            }
+            value.candidates.push_back(*address);
+        }
+        return good;
+    }
+
     std::string origin() const {
         std::string_view block =
             directive_.contexts == kGlobalContext ? "" : to_string(Context(directive_.contexts));
@@ -216,6 +237,34 @@ class ValueParser {
             return fail(word(1), "an IPv4 or IPv6 address, ADDRESS/BITS or all");
         }
         return good && network_is_exact(*value.rule.network);
+    }
+
+    // The URL goes into a Link field as it is.
+    bool parse_ice_server(Value& value) {
+        const std::string& url = word().text;
+        const bool stun = url.starts_with("stun:") || url.starts_with("stuns:");
+        const bool turn = url.starts_with("turn:") || url.starts_with("turns:");
+        const bool plain = std::ranges::all_of(
+            url, [](char c) { return c > ' ' && c <= '~' && c != '<' && c != '>' && c != '"'; });
+        if ((!stun && !turn) || !plain || url.ends_with(':')) {
+            return fail(word(), expectation(directive_));
+        }
+        const size_t count = statement_.arguments.size();
+        if (stun && count > 1) {
+            return fail(word(1), "';'", " (STUN takes no user and password)");
+        }
+        if (turn && count != 3) {
+            sink_.report(count == 1 ? statement_.end : word(1).at,
+                         fmt::format("found {} behind {}, expected USER PASSWORD",
+                                     count == 1 ? "nothing" : "one word", url));
+            return false;
+        }
+        value.ice_server.url = url;
+        if (turn) {
+            value.ice_server.username = word(1).text;
+            value.ice_server.credential = word(2).text;
+        }
+        return true;
     }
 
     // 10.1.2.3/8 says two things at once; which one was meant only its author knows.

@@ -26,17 +26,88 @@ Json heap_json(const std::optional<HeapStats>& heap) {
             {"mapped_bytes", heap->mapped_bytes}};
 }
 
-// Of stacks, what is in memory; of everything else, the objects' own bytes. The frames that streams
-// keep are theirs.
-std::map<std::string, uint64_t> bytes_by_subsystem(uint64_t stacks, uint64_t frames) {
+// What is not counted per class: it changes with every message.
+struct Uncounted {
+    uint64_t stacks = 0;   // what of them is in memory
+    uint64_t frames = 0;   // that streams keep
+    uint64_t history = 0;  // RTP payloads
+};
+
+// Of stacks, what is in memory; of everything else, the objects' own bytes.
+std::map<std::string, uint64_t> bytes_by_subsystem(const Uncounted& uncounted) {
     std::map<std::string, uint64_t> bytes;
     for_each_object_class([&](const ObjectClass& each) {
         const std::string_view name = each.name();
         bytes[each.subsystem()] += name == "stack" || name == "stack_kept" ? 0 : each.bytes();
     });
-    bytes["coroutines"] += stacks;
-    bytes["streams"] += frames;
+    bytes["coroutines"] += uncounted.stacks;
+    bytes["streams"] += uncounted.frames;
+    bytes["rtp_history"] += uncounted.history;
     return bytes;
+}
+
+Json kind_json(std::string_view kind, uint64_t sessions, uint64_t bytes) {
+    return {{"kind", kind},
+            {"sessions", sessions},
+            {"bytes", bytes},
+            {"bytes_each", sessions > 0 ? bytes / sessions : 0}};
+}
+
+void add_rtc_kinds(Json& list, const session::RtcServer& rtc) {
+    const auto add = [&list](std::string_view name, const session::RtcServer::Kinds::Kind& kind) {
+        const session::RtcSessionMemory& memory = kind.memory;
+        Json json = kind_json(name, kind.sessions, memory.sum());
+        json["parts"] = {{"ice", memory.ice},
+                         {"dtls", memory.dtls},
+                         {"srtp", memory.srtp},
+                         {"media", memory.media},
+                         {"other", memory.other}};
+        list.push_back(std::move(json));
+    };
+    const session::RtcServer::Kinds kinds = rtc.kinds();
+    add("webrtc-connecting", kinds.connecting);
+    add("webrtc-publish", kinds.publishers);
+    add("webrtc-play", kinds.players);
+}
+
+uint64_t bytes_of(std::string_view name) {
+    const ObjectClass* found = find_object_class(name);
+    return found != nullptr ? found->bytes() : 0;
+}
+
+// The part of `count` objects in those of a class that several kinds share.
+uint64_t share_of(std::string_view name, uint64_t count) {
+    const ObjectClass* found = find_object_class(name);
+    return found != nullptr && found->live() > 0 ? found->bytes() * count / found->live() : 0;
+}
+
+// What is theirs alone, and their part of clients, connections and players. Stacks and wire logs
+// stand by themselves.
+void add_other_kinds(Json& list, const net::ClientTable& clients) {
+    struct Count {
+        uint64_t sessions = 0;
+        uint64_t players = 0;
+    };
+
+    Count rtmp;
+    Count flv;
+    clients.for_each([&](const net::Client& client) {
+        const std::string_view transport = client.transport();
+        if (transport == "webrtc") {
+            return;
+        }
+        Count& count = transport == "rtmp" ? rtmp : flv;
+        count.sessions++;
+        count.players += client.role == net::ClientRole::kPlayer ? 1 : 0;
+    });
+    const auto shared = [](const Count& count) {
+        return share_of("client", count.sessions) + share_of("tcp_connection", count.sessions) +
+               share_of("descriptor", count.sessions) + share_of("player", count.players);
+    };
+    list.push_back(kind_json("rtmp", rtmp.sessions,
+                             shared(rtmp) + bytes_of("rtmp_connection") + bytes_of("rtmp_publish") +
+                                 bytes_of("rtmp_player")));
+    list.push_back(kind_json("flv", flv.sessions, shared(flv) + bytes_of("flv_player")));
 }
 
 }  // namespace
@@ -80,18 +151,30 @@ void MemoryApi::memory(net::HttpExchange& exchange) {
         return;
     }
     const Figures figures = last_;
-    uint64_t frames = 0;
-    registry_.for_each([&](const stream::Stream& stream) { frames += stream.gop_bytes(); });
+    Uncounted uncounted;
+    uncounted.stacks = figures.stacks;
+    services_.registry.for_each(
+        [&](const stream::Stream& stream) { uncounted.frames += stream.gop_bytes(); });
+    uncounted.history = rtc_ != nullptr ? rtc_->history_bytes() : 0;
     Json subsystems = Json::array();
-    for (const auto& [name, bytes] : bytes_by_subsystem(figures.stacks, frames)) {
+    uint64_t sum = 0;
+    for (const auto& [name, bytes] : bytes_by_subsystem(uncounted)) {
         subsystems.push_back({{"subsystem", name}, {"bytes", bytes}});
+        sum += bytes;
+    }
+    Json sessions = Json::array();
+    add_other_kinds(sessions, services_.clients);
+    if (rtc_ != nullptr && rtc_->serving()) {
+        add_rtc_kinds(sessions, *rtc_);
     }
     Json body = envelope(identity_);
     body["data"] = {{"resident_bytes", figures.memory.resident_bytes},
                     {"unique_bytes", figures.unique},
                     {"virtual_bytes", figures.memory.virtual_bytes},
                     {"heap", heap_json(figures.heap)},
-                    {"subsystems", std::move(subsystems)}};
+                    {"accounted_bytes", sum},
+                    {"subsystems", std::move(subsystems)},
+                    {"sessions", std::move(sessions)}};
     answer(exchange, body);
 }
 

@@ -1,5 +1,6 @@
 // GET /api/v1/memory: where the memory of the process is, in every build: what the kernel says,
-// what the allocator says, and the counted objects per subsystem.
+// what the allocator says, the counted objects per subsystem, and what a session of each kind
+// takes.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@
 #include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/http/router.h"
-#include "stream/registry.h"
+#include "net/services.h"
+#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
@@ -18,10 +20,12 @@ class MemoryApi {
   public:
     // The kernel's and the allocator's figures are read on `workers`, by one request at a time:
     // others that come meanwhile share the result.
+    // `rtc`: null where there is no WebRTC.
     MemoryApi(const ServerIdentity& identity,
-              const stream::Registry& registry,
+              const net::Services& services,
+              const session::RtcServer* rtc,
               io::WorkerPool& workers)
-        : identity_(identity), registry_(registry), workers_(workers) {}
+        : identity_(identity), services_(services), rtc_(rtc), workers_(workers) {}
 
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
@@ -42,7 +46,8 @@ class MemoryApi {
     Error read();
 
     ServerIdentity identity_;
-    const stream::Registry& registry_;
+    net::Services services_;
+    const session::RtcServer* rtc_;
     io::WorkerPool& workers_;
     bool reading_ = false;
     uint64_t runs_ = 0;

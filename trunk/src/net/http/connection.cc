@@ -18,6 +18,12 @@ bool has_no_body(int status) {
     return status / 100 == 1 || status == 204 || status == 304;
 }
 
+void add_all(HttpFields& fields, const HttpFields& more) {
+    for (const HttpField& field : more) {
+        fields.add(field.name, field.value);
+    }
+}
+
 }  // namespace
 
 class HttpConnection::Exchange final : public HttpExchange, private Counted<Exchange> {
@@ -261,11 +267,15 @@ void HttpConnection::answer_options(HttpExchange& exchange, const HttpRoute* rou
     const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
     Error ignored;  // as above
     if (options.cors && is_cors_preflight(request)) {
-        ignored = exchange.respond(204, {}, {}, cors_preflight_fields(request, options.methods));
+        HttpFields fields = cors_preflight_fields(request, options.methods);
+        add_all(fields, options.options_fields);
+        ignored = exchange.respond(204, {}, {}, fields);
     } else if (route == nullptr && request.path != "*") {
         ignored = exchange.respond_error(404, "there is nothing at this path", {});
     } else {
-        ignored = exchange.respond(204, {}, {}, {{"Allow", allow_text(options.methods)}});
+        HttpFields fields{{"Allow", allow_text(options.methods)}};
+        add_all(fields, options.options_fields);
+        ignored = exchange.respond(204, {}, {}, fields);
     }
 }
 

@@ -28,7 +28,8 @@ bool is_cors_preflight(const HttpRequest& request) {
 HttpFields cors_fields() {
     return {{"Access-Control-Allow-Origin", "*"},
             {"Access-Control-Expose-Headers",
-             "Content-Length, Content-Range, Accept-Ranges, ETag, Date, Location"}};
+             "Content-Length, Content-Range, Accept-Ranges, ETag, Date, Location, Link, "
+             "Accept-Post, Accept-Patch"}};
 }
 
 HttpFields cors_preflight_fields(const HttpRequest& request, uint32_t methods) {

@@ -89,7 +89,9 @@ std::string_view status_text(int status) {
         case 415: return "Unsupported Media Type";
         case 416: return "Range Not Satisfiable";
         case 417: return "Expectation Failed";
+        case 422: return "Unprocessable Content";
         case 426: return "Upgrade Required";
+        case 428: return "Precondition Required";
         case 429: return "Too Many Requests";
         case 431: return "Request Header Fields Too Large";
         case 500: return "Internal Server Error";

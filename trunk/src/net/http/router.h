@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "net/http/exchange.h"
+#include "net/http/fields.h"
 #include "net/http/request.h"
 #include "net/http/response.h"
 
@@ -21,6 +22,7 @@ struct HttpRouteOptions {
     uint32_t methods = method_bit(HttpMethod::kGet);  // HEAD comes with GET, OPTIONS always
     bool cors = false;  // open to every origin; for media and static paths, never for the API
     HttpErrorFormat errors = HttpErrorFormat::kText;
+    HttpFields options_fields = {};  // more for answers to OPTIONS: Accept-Post, Accept-Patch
 };
 
 struct HttpRoute {

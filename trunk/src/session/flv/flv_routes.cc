@@ -1,6 +1,7 @@
 #include "session/flv/flv_routes.h"
 
 #include "base/log.h"
+#include "net/http/access_token.h"
 #include "net/http/ws_upgrade.h"
 #include "session/flv/flv_player.h"
 
@@ -44,7 +45,12 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
     }
     const stream::StreamKey key =
         services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
-    Result<net::PlayRules> rules = services_.policy.may_play(key, exchange.peer());
+    const std::optional<std::string_view> token = net::access_token(request);
+    if (!token) {
+        (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
+        return;
+    }
+    Result<net::PlayRules> rules = services_.policy.may_play(key, exchange.peer(), *token);
     if (!rules.ok()) {
         if (refused_.allow(MonoClock::now())) {
             log::warn("play refused stream={} ip={}: {} ({} more in the last second)",

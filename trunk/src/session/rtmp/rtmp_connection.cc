@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/plant.h"
 #include "base/random.h"
+#include "base/strings.h"
 #include "io/coroutine.h"
 #include "proto/flv/metadata.h"
 #include "proto/flv/tag.h"
@@ -26,6 +27,11 @@ constexpr uint32_t kToldTurns =
 std::array<uint8_t, kReadBytes>& read_buffer() {
     static std::array<uint8_t, kReadBytes> buffer;
     return buffer;
+}
+
+// "rtmp://host/app/stream?key=TOKEN"
+std::string token_in(std::string_view query) {
+    return std::string(query_value(parse_query(query), "key").value_or(""));
 }
 
 #if WEIR_PLANTS
@@ -295,7 +301,8 @@ void RtmpConnection::handle_publish(uint32_t stream_id, const rtmp::PublishReque
     const stream::StreamKey key =
         services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
     const MonoTime now = MonoClock::now();
-    Result<net::PublishRules> rules = services.policy.may_publish(key, stream_->peer());
+    Result<net::PublishRules> rules =
+        services.policy.may_publish(key, stream_->peer(), token_in(request.name.query));
     if (!rules.ok()) {
         server_.log_refused("publish", key, *client_, rules.error());
         session_.reject(stream_id, rtmp::status::kPublishDenied, rules.error().message());
@@ -329,7 +336,8 @@ bool RtmpConnection::handle_play(uint32_t stream_id,
     }
     const stream::StreamKey key =
         services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
-    Result<net::PlayRules> rules = services.policy.may_play(key, stream_->peer());
+    Result<net::PlayRules> rules =
+        services.policy.may_play(key, stream_->peer(), token_in(request.name.query));
     if (!rules.ok()) {
         server_.log_refused("play", key, *client_, rules.error());
         session_.reject(stream_id, rtmp::status::kPlayFailed, rules.error().message());

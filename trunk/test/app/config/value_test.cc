@@ -41,6 +41,23 @@ TEST(ValueTest, ReadsDurationsWithAndWithoutUnit) {
     EXPECT_EQ(number("mw_latency 0;", kPlayContext), 0u);
 }
 
+TEST(ValueTest, ReadsIceServers) {
+    const Parsed stun = parse("ice_server stun:stun.example.net:3478;", kRtcServerContext);
+    ASSERT_TRUE(stun.value);
+    EXPECT_EQ(stun.value->ice_server, (IceServerConfig{"stun:stun.example.net:3478", "", ""}));
+    const Parsed turn =
+        parse("ice_server turn:t.example?transport=udp me \"pass word\";", kRtcServerContext);
+    ASSERT_TRUE(turn.value);
+    EXPECT_EQ(turn.value->ice_server,
+              (IceServerConfig{"turn:t.example?transport=udp", "me", "pass word"}));
+    for (const char* wrong :
+         {"ice_server;", "ice_server http://x;", "ice_server stun:;", "ice_server \"stun:a b\";",
+          "ice_server \"stun:a>b\";", "ice_server stun:a user password;", "ice_server turn:a;",
+          "ice_server turn:a user;", "ice_server turn:a user password more;"}) {
+        EXPECT_FALSE(parse(wrong, kRtcServerContext).value) << wrong;
+    }
+}
+
 TEST(ValueTest, ReadsSizesInPowersOf1024) {
     EXPECT_EQ(number("queue_size 16m;", kPlayContext), 16u << 20);
     EXPECT_EQ(number("queue_size 300000;", kPlayContext), 300000u);

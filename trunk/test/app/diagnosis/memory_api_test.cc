@@ -10,19 +10,21 @@
 #include "net/http/server.h"
 
 #include "test/net/http/test_client.h"
+#include "test/session/world.h"
 #include "test/support/io/loopback.h"
 
 namespace weir::app {
 namespace {
 
-class MemoryApiTest : public testing::Test {
+class MemoryApiTest : public session::World {
   protected:
     MemoryApiTest() {
         auto workers = io::WorkerPool::create(1, 1);
         WEIR_CHECK(workers.ok());
         workers_ = std::move(*workers);
-        api_ = std::make_unique<MemoryApi>(
-            ServerIdentity{"vid-1234567", "89abcdef", MonoClock::now()}, registry_, *workers_);
+        api_ =
+            std::make_unique<MemoryApi>(ServerIdentity{"vid-1234567", "89abcdef", MonoClock::now()},
+                                        services_, nullptr, *workers_);
         api_->add_to(router_);
         http_ = net::HttpServer::create(router_, {});
         address_ = net::serve_on_loopback(*http_);
@@ -37,7 +39,6 @@ class MemoryApiTest : public testing::Test {
         return net::TestClient(address_).ask(net::get_request("/api/v1/memory"));
     }
 
-    stream::Registry registry_;
     std::unique_ptr<io::WorkerPool> workers_;
     std::unique_ptr<MemoryApi> api_;
     net::HttpRouter router_;

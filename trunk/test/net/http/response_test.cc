@@ -36,8 +36,8 @@ TEST(HttpResponseTest, RefusesWhatIsNoDate) {
 }
 
 TEST(HttpResponseTest, HasATextForEachStatusThatIsSent) {
-    for (int status : {100, 101, 200, 204, 206, 301, 304, 400, 403, 404, 405, 408,
-                       411, 413, 414, 416, 417, 426, 431, 500, 501, 503, 505}) {
+    for (int status : {100, 101, 200, 204, 206, 301, 304, 400, 403, 404, 405, 408, 412,
+                       422, 428, 411, 413, 414, 416, 417, 426, 431, 500, 501, 503, 505}) {
         EXPECT_NE(status_text(status), "Unknown") << status;
     }
     EXPECT_EQ(status_text(299), "Unknown");

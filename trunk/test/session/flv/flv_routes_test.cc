@@ -302,6 +302,20 @@ TEST_P(FlvTransportTest, AStoppingServerEndsViewers) {
     EXPECT_THAT(waiting->head, testing::StartsWith("HTTP/1.1 503 "));
 }
 
+TEST_P(FlvTransportTest, TokensReachThePolicy) {
+    const auto status = [&](std::string_view path) {
+        auto viewer = view(path);
+        EXPECT_TRUE(viewer->read_until([&] { return viewer->head.ends_with("\r\n\r\n"); }));
+        return viewer->head.substr(0, 12);
+    };
+    policy_.play.pump.wait_publisher = Millis(0);
+    EXPECT_EQ(status("/secret/a.flv"), "HTTP/1.1 403");
+    EXPECT_EQ(status("/secret/a.flv?key=wrong"), "HTTP/1.1 403");
+    EXPECT_EQ(status("/secret/a.flv?key=open-sesame"), "HTTP/1.1 404")
+        << "let in: nobody publishes";
+    EXPECT_FALSE(logged("open-sesame"));
+}
+
 TEST_F(FlvRoutesTest, AHeadRequestTellsWhetherTheStreamIsLive) {
     auto source = publisher();
     Viewer live(http_address_, "/live/a.flv", false, "HEAD");

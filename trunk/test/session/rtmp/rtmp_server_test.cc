@@ -421,6 +421,18 @@ TEST_F(RtmpServerTest, ARefusalIsAStatusWithTheReason) {
     EXPECT_THAT(stranger->descriptions.back(), testing::HasSubstr("playing is closed here"));
 }
 
+TEST_F(RtmpServerTest, TokensReachThePolicy) {
+    start_rtmp();
+    auto stranger = peer();
+    stranger->open("secret", 2);
+    ASSERT_TRUE(stranger->publish("a?key=wrong", 1, rtmp::status::kPublishDenied));
+    ASSERT_TRUE(stranger->play("a", 2, rtmp::status::kPlayFailed));
+    auto source = peer();
+    source->open("secret", 1);
+    EXPECT_TRUE(source->publish("a?key=open-sesame"));
+    EXPECT_FALSE(logged("open-sesame"));
+}
+
 TEST_F(RtmpServerTest, AKickEndsPublishersAndPlayers) {
     start_rtmp();
     auto source = publisher();

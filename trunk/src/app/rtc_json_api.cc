@@ -1,0 +1,121 @@
+#include "app/rtc_json_api.h"
+
+#include <algorithm>
+
+#include "net/http/access_token.h"
+#include "net/http/target.h"
+
+namespace weir::app {
+namespace {
+
+constexpr int kMaxDepth = 4;  // of what a request nests; only its own members are looked at
+constexpr size_t kMaxUrl = 4096;
+
+// A member that is a text; empty when it is missing or something else.
+std::string_view text_of(const Json& body, const char* name) {
+    const auto found = body.find(name);
+    return found != body.end() && found->is_string()
+               ? std::string_view(found->get_ref<const std::string&>())
+               : std::string_view();
+}
+
+// Not an object when the text is no JSON, or nests too deep.
+Json parse_body(std::string_view text) {
+    bool too_deep = false;
+    Json body = Json::parse(
+        text,
+        [&too_deep](int depth, Json::parse_event_t, Json&) {
+            too_deep = too_deep || depth > kMaxDepth;
+            return !too_deep;
+        },
+        false);
+    return too_deep ? Json() : body;
+}
+
+}  // namespace
+
+Result<RtcStreamUrl> RtcStreamUrl::parse(std::string_view url) {
+    constexpr std::string_view kExpected =
+        "streamurl: expected webrtc://HOST[:PORT]/APP/STREAM[?key=..&vhost=..]";
+    const size_t scheme = url.find("://");
+    if (url.size() > kMaxUrl || scheme == std::string_view::npos || scheme == 0) {
+        return make_error(ErrorCode::kMalformed, "{}", kExpected);
+    }
+    const std::string_view rest = url.substr(scheme + 3);
+    const size_t slash = rest.find('/');
+    std::string_view host = rest.substr(0, slash);
+    const std::optional<net::HttpTarget> target =
+        slash == std::string_view::npos ? std::nullopt : net::parse_target(rest.substr(slash));
+    const size_t last = target ? target->path.rfind('/') : std::string::npos;
+    if (last == std::string::npos || last == 0 || last + 1 == target->path.size()) {
+        return make_error(ErrorCode::kMalformed, "{}", kExpected);
+    }
+    if (const size_t colon = host.rfind(':');
+        colon != std::string_view::npos && !host.ends_with(']')) {
+        host = host.substr(0, colon);
+    }
+    RtcStreamUrl parts;
+    parts.vhost = target->query.get_or("vhost", host);
+    parts.app = target->path.substr(1, last - 1);
+    parts.name = target->path.substr(last + 1);
+    parts.key = target->query.get_or("key", "");
+    parts.layer = target->query.get_or("layer", "");
+    return parts;
+}
+
+void RtcJsonApi::add_to(net::HttpRouter& router) {
+    net::HttpRouteOptions options;
+    options.cors = true;
+    options.errors = net::HttpErrorFormat::kJson;
+    options.methods = net::method_bit(net::HttpMethod::kPost);
+    options.options_fields = {{"Accept-Post", "application/json"}};
+    router.add_prefix("/rtc/v1/publish", options,
+                      [this](net::HttpExchange& exchange) { take(exchange, true); });
+    router.add_prefix("/rtc/v1/play", options,
+                      [this](net::HttpExchange& exchange) { take(exchange, false); });
+}
+
+Result<Json> RtcJsonApi::make_answer(net::HttpExchange& exchange, bool publishes) {
+    const net::HttpRequest& request = exchange.request();
+    const Json body = parse_body(request.body);
+    if (!body.is_object()) {
+        return make_error(ErrorCode::kMalformed,
+                          "the body must be a JSON object with streamurl and sdp");
+    }
+    const std::string_view sdp = text_of(body, "sdp");
+    if (sdp.empty()) {
+        return make_error(ErrorCode::kMalformed, "sdp: expected the offer, as a text");
+    }
+    WEIR_TRY_ASSIGN(const RtcStreamUrl url, RtcStreamUrl::parse(text_of(body, "streamurl")));
+    const std::optional<std::string_view> token = net::access_token(request);
+    if (!token || url.key.size() > net::kMaxAccessToken) {
+        return make_error(ErrorCode::kMalformed, "that is no token: Authorization: Bearer TOKEN");
+    }
+    session::RtcOffer offer;
+    offer.publishes = publishes;
+    offer.vhost = url.vhost;
+    offer.app = url.app;
+    offer.name = url.name;
+    offer.layer = url.layer;
+    offer.token = token->empty() ? std::string_view(url.key) : *token;
+    offer.sdp = sdp;
+    WEIR_TRY_ASSIGN(const session::RtcAnswer made, routes_.answer(offer, exchange));
+    Json answer = envelope(identity_);
+    answer["sdp"] = made.sdp;
+    answer["sessionid"] = made.session_id;
+    return answer;
+}
+
+void RtcJsonApi::take(net::HttpExchange& exchange, bool publishes) {
+    Result<Json> made = make_answer(exchange, publishes);
+    if (made.ok()) {
+        answer(exchange, *made);
+        return;
+    }
+    Json refused = envelope(identity_);
+    refused["code"] = routes_.status_of(made.error());
+    refused["error"] = made.error().message();
+    answer(exchange, refused);
+}
+
+}  // namespace weir::app

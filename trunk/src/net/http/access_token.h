@@ -1,0 +1,19 @@
+// The token with which a request asks to be let in: `Authorization: Bearer TOKEN` (RFC 6750 §2.1)
+// or ?key=TOKEN, which mean the same. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "net/http/request.h"
+
+namespace weir::net {
+
+inline constexpr size_t kMaxAccessToken = 4096;
+
+// Empty: the request shows none (or another scheme than Bearer). The header field counts where both
+// are there. nullopt: what stands there is no token (too long, or blanks in it), a 400. The view is
+// of the request.
+std::optional<std::string_view> access_token(const HttpRequest& request);
+
+}  // namespace weir::net

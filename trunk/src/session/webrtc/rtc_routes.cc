@@ -1,0 +1,253 @@
+#include "session/webrtc/rtc_routes.h"
+
+#include "base/strings.h"
+#include "net/http/access_token.h"
+#include "proto/sdp/negotiate.h"
+
+namespace weir::session {
+namespace {
+
+constexpr std::string_view kSessionPath = "/rtc/v1/session/";
+constexpr std::string_view kWhipEnd = "/whip";
+constexpr std::string_view kWhepEnd = "/whep";
+constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
+constexpr std::string_view kSdp = "application/sdp";
+constexpr std::string_view kFragment = "application/trickle-ice-sdpfrag";
+constexpr std::string_view kRetrySeconds = "5";
+
+bool is_type(const net::HttpRequest& request, std::string_view wanted) {
+    const std::string_view type = request.headers.get("Content-Type").value_or("");
+    return net::equal_ignoring_case(net::trimmed(type.substr(0, type.find(';'))), wanted);
+}
+
+// "/live/room/stream/whip" to "live/room" and "stream". False for what lies below /rtc/ and /api/,
+// which have meanings of their own, and when there is no app or no name.
+bool split_path(std::string_view path,
+                std::string_view end,
+                std::string_view& app,
+                std::string_view& name) {
+    if (!path.ends_with(end) || path.starts_with("/rtc/") || path.starts_with("/api/")) {
+        return false;
+    }
+    path.remove_suffix(end.size());
+    const size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos || slash == 0) {
+        return false;
+    }
+    app = path.substr(1, slash - 1);
+    name = path.substr(slash + 1);
+    return !name.empty();
+}
+
+void add_path_form(net::HttpRouter& router,
+                   std::string_view end,
+                   const net::HttpRouteOptions& options,
+                   net::HttpHandler handler) {
+    router.add_predicate(
+        [end](const net::HttpRequest& request) {
+            std::string_view app;
+            std::string_view name;
+            return split_path(request.path, end, app, name);
+        },
+        options, std::move(handler));
+}
+
+std::string quoted(std::string_view text) {
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\') {
+            out += '\\';
+        }
+        out += c;
+    }
+    return out + "\"";
+}
+
+}  // namespace
+
+std::string link_text(const IceServer& server) {
+    std::string text = fmt::format("<{}>; rel=\"ice-server\"", server.url);
+    if (!server.username.empty()) {
+        text += fmt::format("; username={}; credential={}; credential-type=\"password\"",
+                            quoted(server.username), quoted(server.credential));
+    }
+    return text;
+}
+
+bool if_match_holds(std::string_view field, std::string_view etag) {
+    for (std::string_view each : split(field, ',')) {
+        each = net::trimmed(each);
+        if (each == "*" || each == "\"*\"" || each == etag) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void RtcRoutes::add_to(net::HttpRouter& router) {
+    // GET, HEAD and PUT are kept for later versions of the protocols: 405 (RFC 9725 §4.2).
+    net::HttpRouteOptions options;
+    options.cors = true;
+    options.methods = net::method_bit(net::HttpMethod::kPost);
+    options.options_fields = {{"Accept-Post", std::string(kSdp)}};
+    const auto publish = [this](net::HttpExchange& exchange) { take_offer(exchange, true); };
+    const auto play = [this](net::HttpExchange& exchange) { take_offer(exchange, false); };
+    router.add_prefix("/rtc/v1/whip", options, publish);
+    router.add_prefix("/rtc/v1/whep", options, play);
+    add_path_form(router, kWhipEnd, options, publish);
+    add_path_form(router, kWhepEnd, options, play);
+    options.methods =
+        net::method_bit(net::HttpMethod::kPatch) | net::method_bit(net::HttpMethod::kDelete);
+    options.options_fields = {{"Accept-Patch", std::string(kFragment)}};
+    router.add_prefix("/rtc/v1/session", options,
+                      [this](net::HttpExchange& exchange) { manage(exchange); });
+}
+
+int RtcRoutes::status_of(const Error& error) const {
+    switch (error.code()) {
+        case ErrorCode::kNotFound: return 404;
+        case ErrorCode::kBusy: return 409;
+        case ErrorCode::kDenied: return 403;
+        case ErrorCode::kInterrupted: return 503;
+        case ErrorCode::kLimit:  // of what was sent, unless it is that of sessions
+            return server_.is_full() ? 503 : sdp::http_status(error);
+        default: return server_.serving() ? sdp::http_status(error) : 503;
+    }
+}
+
+// ---- offers ----
+
+void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
+    const net::HttpRequest& request = exchange.request();
+    if (!is_type(request, kSdp)) {
+        (void)exchange.respond_error(415, "the offer's Content-Type must be application/sdp",
+                                     {{"Accept-Post", std::string(kSdp)}});
+        return;
+    }
+    RtcOffer offer;
+    offer.publishes = publishes;
+    if (!split_path(request.path, publishes ? kWhipEnd : kWhepEnd, offer.app, offer.name)) {
+        offer.app = request.query.get_or("app", "");
+        offer.name = request.query.get_or("stream", "");
+    }
+    offer.vhost = request.query.get_or("vhost", "");
+    offer.layer = request.query.get_or("layer", "");
+    offer.sdp = request.body;
+    const std::optional<std::string_view> token = net::access_token(request);
+    if (!token) {
+        (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
+        return;
+    }
+    offer.token = *token;
+    const Result<RtcAnswer> made = answer(offer, exchange);
+    if (made.ok()) {
+        respond(exchange, *made);
+    } else {
+        refuse(exchange, made.error());
+    }
+}
+
+Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, const net::HttpExchange& exchange) {
+    const auto ask = [&]() -> Result<RtcAnswer> {
+        if (offer.app.empty() || offer.name.empty() || offer.app.size() > kMaxNameSize ||
+            offer.name.size() > kMaxNameSize) {
+            return make_error(ErrorCode::kMalformed,
+                              "which stream? The address ends in ?app=APP&stream=STREAM");
+        }
+        const stream::StreamKey key = services_.policy.key_of(offer.vhost, offer.app, offer.name);
+        const io::SocketAddress local = exchange.local();
+        const NetAddress reached_at = NetAddress::from_sockaddr(*local.raw()).with_port(0);
+        if (offer.publishes) {
+            WEIR_TRY_ASSIGN(const net::PublishRules rules,
+                            services_.policy.may_publish(key, exchange.peer(), offer.token));
+            return server_.publish(offer.sdp, key, rules, exchange.peer(), reached_at);
+        }
+        WEIR_TRY_ASSIGN(const net::PlayRules rules,
+                        services_.policy.may_play(key, exchange.peer(), offer.token));
+        return server_.play(offer.sdp, key, rules, exchange.peer(), reached_at, offer.layer);
+    };
+    Result<RtcAnswer> made = ask();
+    if (!made.ok()) {
+        log_refused(made.error(), exchange);
+    }
+    return made;
+}
+
+void RtcRoutes::respond(net::HttpExchange& exchange, const RtcAnswer& answer) const {
+    net::HttpFields fields;
+    fields.add("Location", std::string(kSessionPath) + answer.session_id);
+    fields.add("ETag", answer.etag);
+    fields.add("Accept-Patch", std::string(kFragment));
+    fields.add("Cache-Control", "no-store");
+    for (const IceServer& server : ice_servers_) {
+        fields.add("Link", link_text(server));
+    }
+    (void)exchange.respond(201, kSdp, answer.sdp, fields);
+}
+
+void RtcRoutes::log_refused(const Error& error, const net::HttpExchange& exchange) {
+    if (refused_.allow(MonoClock::now())) {
+        log::warn("webrtc offer refused ip={}: {} ({} more in the last second)",
+                  exchange.peer().host(), log::escaped(error.message()), refused_.suppressed());
+    }
+}
+
+void RtcRoutes::refuse(net::HttpExchange& exchange, const Error& error) {
+    const int status = status_of(error);
+    net::HttpFields fields;
+    if (status == 503) {
+        fields.add("Retry-After", std::string(kRetrySeconds));
+    }
+    (void)exchange.respond_error(status, error.message(), fields);
+}
+
+// ---- sessions ----
+
+void RtcRoutes::manage(net::HttpExchange& exchange) {
+    const net::HttpRequest& request = exchange.request();
+    RtcSession* session = nullptr;
+    if (request.path.starts_with(kSessionPath)) {
+        session = server_.find(std::string_view(request.path).substr(kSessionPath.size()));
+    }
+    if (session == nullptr) {
+        (void)exchange.respond_error(404, "no such session: it has ended");
+    } else if (request.method == net::HttpMethod::kDelete) {
+        session->end("peer closed");
+        (void)exchange.respond(200, "text/plain", "");
+    } else {
+        patch(exchange, *session);
+    }
+}
+
+// RFC 9725 §4.3.1: which ICE session is meant must be said, as restarts and candidates may come in
+// any order; "*" where it does not matter, as for a restart.
+void RtcRoutes::patch(net::HttpExchange& exchange, RtcSession& session) {
+    const net::HttpRequest& request = exchange.request();
+    if (!is_type(request, kFragment)) {
+        (void)exchange.respond_error(415,
+                                     "the Content-Type must be application/trickle-ice-sdpfrag",
+                                     {{"Accept-Patch", std::string(kFragment)}});
+        return;
+    }
+    const std::optional<std::string_view> match = request.headers.get("If-Match");
+    if (!match) {
+        (void)exchange.respond_error(
+            428, "say which ICE session is meant: If-Match with the ETag, or * for an ICE restart");
+        return;
+    }
+    if (!if_match_holds(*match, RtcServer::etag_of(session))) {
+        (void)exchange.respond_error(412, "If-Match names another ICE session of this resource");
+        return;
+    }
+    const Result<std::string> done = server_.patch(session, request.body);
+    if (!done.ok()) {
+        log_refused(done.error(), exchange);
+        refuse(exchange, done.error());
+    } else if (done->empty()) {
+        (void)exchange.respond(204, {}, "");  // no ETag (RFC 9725 §4.3.2)
+    } else {
+        (void)exchange.respond(200, kFragment, *done, {{"ETag", RtcServer::etag_of(session)}});
+    }
+}
+
+}  // namespace weir::session

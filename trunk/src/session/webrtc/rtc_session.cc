@@ -1,0 +1,455 @@
+#include "session/webrtc/rtc_session.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "proto/rtp/header.h"
+#include "session/webrtc/rtc_server.h"
+
+namespace weir::session {
+namespace {
+
+constexpr size_t kRtcpBuffer = 1200;
+
+dtls::TransportOptions dtls_options(const RtcSessionSetup& setup) {
+    dtls::TransportOptions options;
+    options.role = setup.answer.remote.dtls_client ? dtls::Role::kClient : dtls::Role::kServer;
+    options.remote = setup.remote_fingerprint;
+    return options;
+}
+
+}  // namespace
+
+RtcSession::RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now)
+    : server_(server),
+      id_(std::move(setup.id)),
+      publishes_(setup.publishes),
+      client_(std::move(setup.client)),
+      rules_(setup.publish_rules),
+      pump_(setup.pump),
+      fixed_layer_(setup.layer),
+      dtls_options_(dtls_options(setup)),
+      agent_(now, server.options().ice, setup.credentials) {
+    answer_ = std::move(setup.answer);
+    remote_ufrag_ = answer_.remote.ice_ufrag;
+    if (pump_ != nullptr) {
+        pump_->hold();
+    }
+    client_->kick = [this] { end("kicked by the API"); };
+    client_->probe = this;
+}
+
+RtcSession::~RtcSession() {
+    WEIR_CHECK(ended_);
+}
+
+std::string RtcSession::describe() const {
+    return fmt::format("client {} from {}", client_->id(), client_->ip());
+}
+
+void RtcSession::on_taken_over() {
+    has_stream_ = false;
+    stream_ = nullptr;  // the other one holds it: to release it here would delete it under its feet
+    end("another publisher took the stream over");
+}
+
+void RtcSession::on_key_frame_wanted() {
+    if (publisher_) {
+        publisher_->request_key_frame();
+    }
+}
+
+void RtcSession::on_layer_wanted(uint8_t layer) {
+    if (publisher_) {
+        publisher_->request_key_frame_of(layer);
+    }
+}
+
+// ---- datagrams ----
+
+void RtcSession::on_stun(MonoTime now, const stun::MessageView& message, const ice::Path& from) {
+    std::array<uint8_t, ice::kMaxResponseBytes> response;
+    const ice::Reply reply = agent_.handle_message(now, message, from, response);
+    if (reply.response_bytes > 0) {
+        server_.transmit(from, ByteSpan(response).first(reply.response_bytes), 0);
+    }
+    drain_ice(now);  // the agent has room for one path that made room for another
+}
+
+void RtcSession::on_dtls(MonoTime now, ByteSpan datagram, const ice::Path&) {
+    if (!ended_) {
+        start_dtls(now);
+        dtls_->handle_packet(now, datagram);
+    }
+}
+
+void RtcSession::start_dtls(MonoTime now) {
+    if (!dtls_) {
+        dtls_ = std::make_unique<dtls::Transport>(server_.identity(), dtls_options_, now);
+    }
+}
+
+void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::Path&) {
+    client_->received_bytes += datagram.size();
+    if (ended_ || !media_begun_) {
+        return;
+    }
+    const bool rtcp = rtp::is_rtcp(datagram);
+    srtp::Unprotected plain;
+    if (rtcp) {
+        plain = publishes_ ? unprotector_->unprotect_rtcp(datagram)
+                           : rtcp_unprotector_->unprotect(datagram);
+    } else if (publishes_) {
+        plain = unprotector_->unprotect_rtp(datagram);
+    } else {
+        return;
+    }
+    server_.count(plain.status);
+    if (!plain.ok()) {
+        return;
+    }
+    dtls_->confirm();
+    const std::span<uint8_t> bytes = datagram.first(plain.size);
+    if (rtcp) {
+        on_rtcp(now, bytes);
+    } else {
+        publisher_->on_rtp(now, bytes);
+    }
+}
+
+void RtcSession::on_rtcp(MonoTime now, ByteSpan compound) {
+    rtcp::PacketView packet;
+    for (rtcp::CompoundReader reader(compound); reader.next(packet) && !ended_;) {
+        if (publisher_) {
+            publisher_->on_rtcp(now, packet);
+        } else if (player_ && player_->on_rtcp(now, packet, *this)) {
+            want_key_frame();
+        }
+    }
+}
+
+void RtcSession::want_key_frame() {
+    if (pump_->muxer().layers().layered()) {
+        stream_->want_key_frame_of(player_->layer());
+    } else {
+        stream_->want_key_frame();
+    }
+}
+
+bool RtcSession::takes_burst() const {
+    const ice::Path* path = agent_.selected();
+    return path == nullptr || server_.takes_burst(*path);
+}
+
+bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
+    const ice::Path* path = agent_.selected();
+    if (path == nullptr) {
+        return true;  // nowhere to send to: lost on the way
+    }
+    const bool sent = server_.transmit(*path, packets, segment_bytes);
+    client_->sent_bytes += sent ? packets.size() : 0;
+    return sent;
+}
+
+void RtcSession::send_rtcp(std::span<uint8_t> buffer, size_t size) {
+    const size_t whole = protector_->protect_rtcp(buffer, size);
+    if (whole == 0) {
+        end("too many RTCP packets for one key");
+        return;
+    }
+    send_burst(buffer.first(whole), 0);
+}
+
+void RtcSession::restart_ice(MonoTime now,
+                             const ice::Credentials& credentials,
+                             std::string remote_ufrag) {
+    agent_.restart(credentials);
+    remote_ufrag_ = std::move(remote_ufrag);
+    drain_ice(now);
+}
+
+// ---- what they bring about ----
+
+void RtcSession::drain_ice(MonoTime now) {
+    while (const std::optional<ice::Event> event = agent_.poll_event()) {
+        switch (event->type) {
+            case ice::Event::Type::kPathAdded: server_.bind_path(event->path, *this); break;
+            case ice::Event::Type::kPathRemoved: server_.unbind_path(event->path, *this); break;
+            case ice::Event::Type::kConnected:
+                if (dtls_options_.role == dtls::Role::kClient) {
+                    start_dtls(now);
+                }
+                begin_media(now);
+                break;
+            case ice::Event::Type::kPathSelected: break;
+            case ice::Event::Type::kGenerationEnded:
+                server_.unbind_ufrag(event->ufrag_text(), *this);
+                break;
+            case ice::Event::Type::kFailed: end("never connected"); return;
+            case ice::Event::Type::kExpired: end("peer is gone (no consent)"); return;
+        }
+    }
+}
+
+void RtcSession::drain_dtls(MonoTime now) {
+    if (!dtls_) {
+        return;
+    }
+    while (true) {
+        const ByteSpan datagram = dtls_->poll_transmit();
+        if (datagram.empty()) {
+            break;
+        }
+        if (const ice::Path* path = agent_.selected()) {
+            server_.transmit(*path, datagram, 0);
+        }
+    }
+    while (const std::optional<dtls::Event> event = dtls_->poll_event()) {
+        switch (*event) {
+            case dtls::Event::kConnected: on_keys(now); break;
+            case dtls::Event::kFailed: {
+                const Error why = dtls_->take_error();
+                log::warn_as(client_->id(), "DTLS failed: {}", why.message());
+                end("DTLS failed");
+                return;
+            }
+            case dtls::Event::kClosed: end("peer closed"); return;
+        }
+    }
+}
+
+void RtcSession::on_keys(MonoTime now) {
+    const srtp::Keys keys = dtls_->take_keys();
+    protector_ =
+        std::make_unique<srtp::Protector>(keys.profile, keys.local, server_.control_cipher());
+    if (publishes_) {
+        Result<std::unique_ptr<srtp::Unprotector>> made =
+            srtp::Unprotector::create(keys.profile, keys.remote);
+        if (!made.ok()) {
+            log::warn_as(client_->id(), "SRTP: {}", made.error().message());
+            end("system error");
+            return;
+        }
+        unprotector_ = std::move(*made);
+    } else {
+        rtcp_unprotector_ = std::make_unique<srtp::RtcpUnprotector>(keys.profile, keys.remote,
+                                                                    server_.control_cipher());
+    }
+    begin_media(now);
+}
+
+// Media begins when there are keys and a nominated path, whichever comes last.
+void RtcSession::begin_media(MonoTime now) {
+    if (media_begun_ || !protector_ || agent_.state() != ice::State::kConnected) {
+        return;
+    }
+    media_begun_ = true;
+    if (publishes_) {
+        if (!begin_publishing(now)) {
+            return;
+        }
+    } else {
+        begin_playing(now);
+    }
+    answer_ = {};
+}
+
+bool RtcSession::begin_publishing(MonoTime now) {
+    stream::Registry& registry = server_.services().registry;
+    stream_ = &registry.get_or_create(client_->key, rules_.stream, now);
+    if (Error busy = stream_->start_publish(*this, rules_.conflict, now)) {
+        log::warn_as(client_->id(), "publish refused: {}", busy.message());
+        registry.release(*stream_);
+        stream_ = nullptr;
+        end("stream is busy");
+        return false;
+    }
+    has_stream_ = true;
+    client_->role = net::ClientRole::kPublisher;
+    client_->turns++;
+    RtcPublisherOptions options;
+    options.key_frame_interval = server_.options().key_frame_interval;
+    options.workers = server_.workers();
+    options.aac_bits_per_second = server_.options().aac_bits_per_second;
+    publisher_ = std::make_unique<RtcPublisher>(*stream_, *this, answer_, options);
+    log::info_as(client_->id(), "publish stream={} transport=webrtc ip={} path={}",
+                 log::escaped(client_->key.to_string()), client_->ip(),
+                 agent_.selected()->remote.to_string());
+    return true;
+}
+
+void RtcSession::begin_playing(MonoTime now) {
+    stream_ = &pump_->stream();
+    client_->role = net::ClientRole::kPlayer;
+    client_->turns++;
+    const sdp::NegotiatedMedia* audio = answer_.find(media::TrackKind::kAudio);
+    const sdp::NegotiatedMedia* video = answer_.find(media::TrackKind::kVideo);
+    player_ = std::make_unique<RtcPlayer>(pump_->muxer().log(), *protector_, audio, video,
+                                          system_random(), now,
+                                          RtcLayerOptions{&pump_->muxer().layers(), fixed_layer_});
+    log::info_as(client_->id(), "play stream={} transport=webrtc ip={} path={}",
+                 log::escaped(client_->key.to_string()), client_->ip(),
+                 agent_.selected()->remote.to_string());
+    codecs_[kRtpAudioTrack] = audio ? audio->codec : media::Codec::kUnknown;
+    codecs_[kRtpVideoTrack] = video ? video->codec : media::Codec::kUnknown;
+    pump_->add(*this);
+    stream_->note_new_player();
+}
+
+void RtcSession::drain_publisher(MonoTime now) {
+    std::array<uint8_t, kRtcpBuffer> buffer;
+    while (publisher_ && !ended_) {
+        const size_t size = publisher_->poll_transmit(
+            now, std::span(buffer).first(kRtcpBuffer - srtp::kMaxOverhead));
+        if (size == 0) {
+            return;
+        }
+        send_rtcp(buffer, size);
+    }
+}
+
+void RtcSession::handle_timeout(MonoTime now) {
+    agent_.handle_timeout(now);
+    drain_ice(now);
+    if (ended_) {
+        return;
+    }
+    if (dtls_) {
+        dtls_->handle_timeout(now);
+    }
+    if (publisher_) {
+        publisher_->handle_timeout(now);
+        const bool begun = publisher_->stats().frames > 0;
+        if (now - publisher_->last_media() > (begun ? rules_.silent : rules_.first_packet)) {
+            end(begun ? "publisher silent" : "no media");
+        }
+    }
+    if (player_) {
+        std::array<uint8_t, kRtcpBuffer> buffer;
+        const size_t size = player_->report(
+            now, server_.unix_epoch(), std::span(buffer).first(kRtcpBuffer - srtp::kMaxOverhead));
+        if (size > 0) {
+            send_rtcp(buffer, size);
+        }
+        player_->handle_timeout(now);
+    }
+}
+
+void RtcSession::settle(MonoTime now) {
+    if (!ended_) {
+        drain_ice(now);
+    }
+    if (!ended_) {
+        drain_dtls(now);
+    }
+    if (!ended_) {
+        drain_publisher(now);
+    }
+}
+
+std::optional<MonoTime> RtcSession::next_timeout() const {
+    if (ended_) {
+        return std::nullopt;
+    }
+    std::optional<MonoTime> due = agent_.next_timeout();
+    const auto sooner = [&due](const std::optional<MonoTime>& other) {
+        if (other && (!due || *other < *due)) {
+            due = other;
+        }
+    };
+    if (dtls_) {
+        sooner(dtls_->next_timeout());
+    }
+    if (publisher_) {
+        sooner(publisher_->next_timeout());
+    }
+    if (player_) {
+        sooner(player_->next_report());
+    }
+    return due;
+}
+
+// ---- playing ----
+
+// Its stream may have another publisher by now, with other codecs.
+bool RtcSession::fits_stream() const {
+    const RtpMuxer& muxer = pump_->muxer();
+    for (uint8_t index : {kRtpAudioTrack, kRtpVideoTrack}) {
+        if (codecs_[index] != media::Codec::kUnknown &&
+            codecs_[index] != muxer.track(index).codec.codec) {
+            return false;
+        }
+    }
+    return true;
+}
+
+RtcPlayer::Flush RtcSession::flush(MonoTime now, size_t most_runs) {
+    if (!fits_stream()) {
+        return RtcPlayer::Flush::kCaughtUp;  // look() ends it
+    }
+    const RtcPlayer::Flush done = player_->flush(now, *this, most_runs);
+    if (const std::optional<uint8_t> layer = player_->take_layer_request()) {
+        stream_->want_key_frame_of(*layer);
+    }
+    return done;
+}
+
+PumpedPlayer::Fate RtcSession::look(MonoTime) {
+    client_->resyncs = player_->stats().resyncs;
+    if (!pump_->muxer().refusal().empty()) {
+        return {false, "stream cannot be played by WebRTC (B-frames)"};
+    }
+    if (!fits_stream()) {
+        return {false, "codec of the stream changed"};
+    }
+    return {};
+}
+
+// ---- the end ----
+
+void RtcSession::log_never_connected() const {
+    log::warn_as(client_->id(), "{}; offered candidates: {}", ice::describe_arrivals(agent_),
+                 server_.candidate_text());
+}
+
+void RtcSession::end(std::string_view reason) {
+    if (ended_) {
+        return;
+    }
+    ended_ = true;
+    if (agent_.state() == ice::State::kFailed) {
+        log_never_connected();
+    }
+    if (dtls_ && dtls_->is_connected()) {
+        dtls_->close();
+        while (true) {
+            const ByteSpan datagram = dtls_->poll_transmit();
+            if (datagram.empty()) {
+                break;
+            }
+            if (const ice::Path* path = agent_.selected()) {
+                server_.transmit(*path, datagram, 0);
+            }
+        }
+    }
+    if (pump_ != nullptr) {
+        pump_->remove(*this);
+        pump_->release();
+        pump_ = nullptr;
+    }
+    publisher_.reset();  // sound that a worker is at must not come to a stream that is gone
+    if (publishes_ && stream_ != nullptr) {
+        if (has_stream_) {
+            stream_->end_publish(*this, MonoClock::now());
+        }
+        server_.services().registry.release(*stream_);
+    }
+    stream_ = nullptr;
+    client_->log_summary(reason);
+    client_->kick = nullptr;
+    client_->probe = nullptr;
+    server_.forget(*this);
+}
+
+}  // namespace weir::session

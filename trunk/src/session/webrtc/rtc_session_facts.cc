@@ -1,0 +1,140 @@
+// What a session tells the API of itself: its way to the peer, and its memory.
+#include <string>
+
+#include "proto/dtls/handshake.h"
+#include "session/webrtc/rtc_server.h"
+#include "session/webrtc/rtc_session.h"
+
+namespace weir::session {
+namespace {
+
+// A node of a hash table or a tree, with the allocator's header: its value and four pointers.
+constexpr size_t kNodeBytes = 48;
+
+// Of a text that does not fit into the string itself.
+size_t heap_of(const std::string& text) {
+    return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
+}
+
+size_t heap_of(const sdp::Answer& answer) {
+    size_t bytes = heap_of(answer.text) + heap_of(answer.remote.ice_ufrag) +
+                   heap_of(answer.remote.ice_pwd) +
+                   answer.remote.candidates.capacity() * sizeof(std::string) +
+                   answer.media.capacity() * sizeof(sdp::NegotiatedMedia);
+    for (const std::string& candidate : answer.remote.candidates) {
+        bytes += heap_of(candidate);
+    }
+    for (const sdp::NegotiatedMedia& media : answer.media) {
+        bytes += heap_of(media.mid) + heap_of(media.refusal) + heap_of(media.remote_fmtp) +
+                 heap_of(media.local_fmtp) +
+                 media.remote_ssrcs.capacity() * sizeof(sdp::RemoteSsrc) +
+                 media.rids.capacity() * sizeof(std::string);
+    }
+    return bytes;
+}
+
+double share(uint64_t part, uint64_t rest) {
+    return part + rest == 0 ? 0 : static_cast<double>(part) / static_cast<double>(part + rest);
+}
+
+}  // namespace
+
+RtcSessionMemory& RtcSessionMemory::operator+=(const RtcSessionMemory& more) {
+    ice += more.ice;
+    dtls += more.dtls;
+    srtp += more.srtp;
+    media += more.media;
+    other += more.other;
+    return *this;
+}
+
+RtcSessionMemory RtcSession::memory() const {
+    RtcSessionMemory memory;
+    memory.ice = sizeof(ice::LiteAgent);
+    if (dtls_) {
+        memory.dtls = sizeof(dtls::Transport) + dtls_->heap_bytes();
+        memory.dtls +=
+            dtls_->handshaking() ? sizeof(dtls::Handshake) + dtls::Handshake::kHeldBytes : 0;
+    }
+    if (protector_) {
+        memory.srtp += sizeof(srtp::Protector) + protector_->heap_bytes();
+    }
+    if (unprotector_) {
+        memory.srtp += sizeof(srtp::Unprotector) + unprotector_->heap_bytes();
+    }
+    memory.srtp += rtcp_unprotector_ ? sizeof(srtp::RtcpUnprotector) : 0;
+    if (player_) {
+        memory.media += sizeof(RtcPlayer) + player_->heap_bytes();
+    }
+    if (publisher_) {
+        memory.media += sizeof(RtcPublisher) + publisher_->heap_bytes();
+    }
+    memory.other = sizeof(RtcSession) - sizeof(ice::LiteAgent) + heap_of(id_) +
+                   heap_of(remote_ufrag_) + heap_of(answer_);
+    memory.other += sizeof(net::Client) + heap_of(client_->ip()) + heap_of(client_->key.vhost) +
+                    heap_of(client_->key.app) + heap_of(client_->key.name);
+    memory.other += 3 * kNodeBytes + 2 * sizeof(std::string) + heap_of(id_) +
+                    agent_.path_count() * (kNodeBytes + sizeof(ice::Path));
+    return memory;
+}
+
+net::LinkFacts RtcSession::link_facts() const {
+    net::LinkFacts facts;
+    facts.state = media_begun_ ? "connected" : "connecting";
+    if (const ice::Path* path = agent_.selected()) {
+        facts.remote = path->remote.to_string();
+        if (const RtcLink* link = server_.link_of(*path)) {
+            facts.transport = link->transport();
+            facts.local = link->local().to_string();
+        }
+    }
+    if (player_) {
+        const RtcPlayerStats& stats = player_->stats();
+        if (stats.rtt > Micros(0)) {
+            facts.rtt = stats.rtt;
+        }
+        facts.loss = stats.loss;
+        facts.packets = stats.packets;
+        facts.retransmitted = stats.retransmitted;
+        facts.lost = stats.too_late;
+        facts.skipped = stats.skipped_runs;
+        facts.key_requests = stats.key_requests;
+        facts.estimate_bps = player_->estimate_bps();
+        if (pump_ != nullptr && pump_->muxer().layers().layered()) {
+            facts.layer = std::to_string(player_->layer());
+        }
+    }
+    if (publisher_) {
+        const rtp::ReceiverCounters counters = publisher_->counters();
+        facts.loss = share(counters.lost, counters.packets);
+        facts.packets = counters.packets;
+        facts.retransmitted = counters.retransmitted;
+        facts.lost = counters.lost;
+        facts.skipped = publisher_->stats().dropped_frames;
+        facts.key_requests = publisher_->stats().key_requests;
+    }
+    return facts;
+}
+
+uint64_t RtcServer::history_bytes() const {
+    uint64_t bytes = 0;
+    for (const auto& [stream, pump] : pumps_) {
+        bytes += pump->muxer().log().bytes();
+    }
+    return bytes;
+}
+
+RtcServer::Kinds RtcServer::kinds() const {
+    Kinds kinds;
+    for (const auto& [id, entry] : sessions_) {
+        const RtcSession& session = *entry.session;
+        Kinds::Kind& kind = !session.is_connected() ? kinds.connecting
+                            : session.publishes()   ? kinds.publishers
+                                                    : kinds.players;
+        kind.sessions++;
+        kind.memory += session.memory();
+    }
+    return kinds;
+}
+
+}  // namespace weir::session

@@ -1,0 +1,200 @@
+#include "session/webrtc/rtc_tcp.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "session/webrtc/rtc_server.h"
+
+namespace weir::session {
+namespace {
+
+constexpr size_t kReadBytes = 16 * 1024;
+constexpr size_t kReadsPerTurn = 4;                         // then others have their turn
+constexpr size_t kMaxFrames = io::UdpSocket::kMaxSegments;  // of one burst
+constexpr size_t kHeader = ice::kFrameHeaderBytes;
+
+// What is read, and the datagram that is being looked at: by nobody else meanwhile, since nothing
+// yields. Aligned as SRTP wants it.
+std::span<uint8_t> read_buffer() {
+    static std::array<uint8_t, kReadBytes> buffer;
+    return buffer;
+}
+
+std::span<uint8_t> datagram_buffer() {
+    alignas(8) static std::array<uint8_t, RtcTcpConnection::kFrameLimit> buffer;
+    return buffer;
+}
+
+}  // namespace
+
+RtcTcpConnection::RtcTcpConnection(RtcServer& server, std::unique_ptr<io::TcpStream> stream)
+    : server_(server), stream_(std::move(stream)), reader_(kFrameLimit) {
+    path_.remote = NetAddress::from_sockaddr(*stream_->peer().raw());
+    io::StreamOptions options;
+    options.notsent_lowat_bytes = kUnsentBytes;
+    options.user_timeout = kStallTimeout;
+    stream_->apply(options);
+}
+
+void RtcTcpConnection::on_ready(uint8_t) {
+    signal_.notify_one();
+}
+
+void RtcTcpConnection::run(uint32_t link) {
+    path_.link = link;
+    stream_->set_handler(this);
+    const Micros patience = server_.options().tcp_proof_timeout;
+    MonoTime proven = MonoClock::now();  // when it last had a session
+    while (!io::interrupted()) {
+        const bool open = read();
+        const MonoTime now = MonoClock::now();
+        flush(now);
+        if (!open || broken_) {
+            return;
+        }
+        if (server_.has_session(path_)) {
+            proven = now;
+        } else if (now - proven >= patience) {
+            server_.note_unproven_tcp();
+            return;
+        }
+        if (!queue_.empty() && now - queue_moved_ >= kStallTimeout) {
+            return;
+        }
+        if (stream_->readable()) {
+            io::yield();
+            continue;
+        }
+        const MonoTime due =
+            queue_.empty() ? proven + patience
+                           : std::min<MonoTime>(proven + patience, queue_moved_ + kStallTimeout);
+        // Time-out or edge: looked at above.
+        (void)signal_.wait_until(io::Deadline::at(due));
+    }
+}
+
+// ---- reading ----
+
+// False: closed by the peer, or what it sends is no frames.
+bool RtcTcpConnection::read() {
+    for (size_t i = 0; i < kReadsPerTurn; i++) {
+        const io::IoResult result = stream_->try_read(read_buffer());
+        if (result.status == io::IoStatus::kWouldBlock) {
+            return true;
+        }
+        if (result.status != io::IoStatus::kDone) {
+            return false;
+        }
+        if (!take_frames(ByteSpan(read_buffer()).first(result.bytes))) {
+            server_.note_malformed_tcp();
+            return false;
+        }
+    }
+    return true;
+}
+
+bool RtcTcpConnection::take_frames(ByteSpan bytes) {
+    const MonoTime now = MonoClock::now();
+    auto status = ice::FrameReader::Status::kNeedMore;
+    while (!bytes.empty() && status != ice::FrameReader::Status::kError) {
+        bytes = bytes.subspan(reader_.feed(bytes));
+        ByteSpan frame;
+        while ((status = reader_.next(frame)) == ice::FrameReader::Status::kDatagram) {
+            std::memcpy(datagram_buffer().data(), frame.data(), frame.size());
+            server_.on_tcp_frame(now, datagram_buffer().first(frame.size()), path_);
+        }
+    }
+    server_.settle_tcp(now);
+    return status != ice::FrameReader::Status::kError;
+}
+
+// ---- writing ----
+
+bool RtcTcpConnection::send(const NetAddress&, ByteSpan data, size_t segment_bytes) {
+    if (broken_ || data.empty()) {
+        return true;
+    }
+    const bool burst = segment_bytes != 0;
+    if (burst && !takes_burst()) {
+        refused_ = true;
+        server_.note_tcp_blocked();
+        return false;
+    }
+    if (!queue_.empty() && queue_.size() - queue_taken_ + data.size() > kMaxQueueBytes) {
+        server_.note_tcp_dropped();
+        return true;
+    }
+    const size_t segment = burst ? segment_bytes : data.size();
+    const size_t written = queue_.empty() ? write_frames(data, segment) : 0;
+    if (broken_) {
+        signal_.notify_one();
+        return true;
+    }
+    if (burst && written == 0) {
+        refused_ = true;
+        server_.note_tcp_blocked();
+        return false;
+    }
+    enqueue_frames(data, segment, written);
+    return true;
+}
+
+// How many bytes the kernel took, frame headers included.
+size_t RtcTcpConnection::write_frames(ByteSpan data, size_t segment) {
+    std::array<std::array<uint8_t, kHeader>, kMaxFrames> headers;
+    std::array<iovec, 2 * kMaxFrames> parts;
+    size_t count = 0;
+    for (size_t at = 0; at < data.size() && count < kMaxFrames; at += segment, count++) {
+        const size_t size = std::min(segment, data.size() - at);
+        ice::write_frame_header(headers[count].data(), size);
+        parts[2 * count] = {headers[count].data(), kHeader};
+        parts[2 * count + 1] = {const_cast<uint8_t*>(data.data()) + at, size};
+    }
+    const io::IoResult result = stream_->try_writev({parts.data(), 2 * count});
+    switch (result.status) {
+        case io::IoStatus::kDone: return result.bytes;
+        case io::IoStatus::kWouldBlock: return 0;
+        default: broken_ = true; return 0;
+    }
+}
+
+void RtcTcpConnection::enqueue_frames(ByteSpan data, size_t segment, size_t written) {
+    if (queue_.empty()) {
+        queue_moved_ = MonoClock::now();
+    }
+    std::array<uint8_t, kHeader> header;
+    const auto append = [&](ByteSpan bytes) {
+        const size_t skip = std::min(written, bytes.size());
+        written -= skip;
+        queue_.insert(queue_.end(), bytes.begin() + static_cast<std::ptrdiff_t>(skip), bytes.end());
+    };
+    for (size_t at = 0; at < data.size(); at += segment) {
+        const ByteSpan frame = data.subspan(at, std::min(segment, data.size() - at));
+        ice::write_frame_header(header.data(), frame.size());
+        append(header);
+        append(frame);
+    }
+}
+
+void RtcTcpConnection::flush(MonoTime now) {
+    while (queue_taken_ < queue_.size() && !broken_) {
+        const io::IoResult result = stream_->try_write(ByteSpan(queue_).subspan(queue_taken_));
+        if (result.status == io::IoStatus::kWouldBlock) {
+            return;
+        }
+        broken_ = result.status != io::IoStatus::kDone;
+        queue_taken_ += result.bytes;
+        queue_moved_ = now;
+    }
+    if (!queue_.empty()) {
+        queue_ = {};  // most connections never need it
+        queue_taken_ = 0;
+    }
+    if (refused_ && takes_burst()) {
+        refused_ = false;
+        server_.on_tcp_writable(path_);
+    }
+}
+
+}  // namespace weir::session

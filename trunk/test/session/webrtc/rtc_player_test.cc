@@ -1,0 +1,622 @@
+// What one player is sent of a log, packet by packet; opened by libsrtp2.
+#include "session/webrtc/rtc_player.h"
+
+#include <map>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/srtp/unprotector.h"
+
+#include "test/proto/srtp/support.h"
+#include "test/session/webrtc/rtc_media.h"
+#include "test/support/netem.h"
+
+namespace weir::session {
+namespace {
+
+constexpr uint32_t kVideoSsrc = 1111;
+constexpr uint32_t kRtxSsrc = 2222;
+constexpr uint32_t kAudioSsrc = 3333;
+constexpr uint8_t kVideoType = 102;
+constexpr uint8_t kRtxType = 103;
+constexpr uint8_t kAudioType = 111;
+constexpr uint8_t kTwccId = 3;
+
+// Where bursts go.
+class Wire final : public RtcSender {
+  public:
+    bool send_burst(ByteSpan packets, size_t segment_bytes) override {
+        bursts++;
+        if (blocked) {
+            return false;
+        }
+        while (!packets.empty()) {
+            const size_t size =
+                segment_bytes == 0 ? packets.size() : std::min(segment_bytes, packets.size());
+            sent.emplace_back(packets.begin(), packets.begin() + static_cast<std::ptrdiff_t>(size));
+            packets = packets.subspan(size);
+        }
+        return true;
+    }
+
+    bool blocked = false;
+    size_t bursts = 0;
+    std::vector<Bytes> sent;
+};
+
+// A packet that came, in the clear.
+struct Received {
+    Bytes wire;
+    Bytes plain;
+    uint8_t type = 0;
+    uint16_t sequence = 0;
+    uint32_t time = 0;
+    bool marker = false;
+    Bytes payload;
+    std::optional<uint16_t> twcc;
+};
+
+enum class Resend : uint8_t { kRtx, kSame };
+
+class RtcPlayerTest : public testing::TestWithParam<Resend> {
+  protected:
+    RtcPlayerTest() {
+        stream_.attach(muxer_);
+        publisher_ = std::make_unique<TestPublisher>(stream_);
+        protector_ = std::make_unique<srtp::Protector>(srtp::Profile::kAeadAes128Gcm,
+                                                       srtp::test_key(), control_);
+        auto opened = srtp::Unprotector::create(srtp::Profile::kAeadAes128Gcm, srtp::test_key());
+        WEIR_CHECK(opened.ok());
+        unprotector_ = std::move(*opened);
+        video_ = media(TrackKind::kVideo, kVideoSsrc, kVideoType, 90'000);
+        audio_ = media(TrackKind::kAudio, kAudioSsrc, kAudioType, 48'000);
+    }
+
+    ~RtcPlayerTest() override {
+        publisher_.reset();
+        stream_.detach(muxer_);
+    }
+
+    using TrackKind = media::TrackKind;
+
+    sdp::NegotiatedMedia media(TrackKind kind, uint32_t ssrc, uint8_t type, uint32_t clock) {
+        sdp::NegotiatedMedia media;
+        media.kind = kind;
+        media.accepted = true;
+        media.direction = sdp::Direction::kSendOnly;
+        media.ssrc = ssrc;
+        media.payload_type = type;
+        media.clock_hz = clock;
+        media.feedback.nack = kind == TrackKind::kVideo;
+        media.feedback.transport_cc = kind == TrackKind::kVideo;
+        media.extensions.set(sdp::Extension::kTransportCc, kTwccId);
+        if (kind == TrackKind::kVideo && resends() == Resend::kRtx) {
+            media.rtx_ssrc = kRtxSsrc;
+            media.rtx_payload_type = kRtxType;
+        }
+        return media;
+    }
+
+    Resend resends() const { return GetParam(); }
+
+    void join() {
+        player_ = std::make_unique<RtcPlayer>(muxer_.log(), *protector_, &audio_, &video_, random_,
+                                              now());
+    }
+
+    MonoTime& now() { return publisher_->now; }
+
+    // Until the player has all that there is, or its path is full; pacing takes no time here.
+    RtcPlayer::Flush flush() {
+        MonoTime at = now();
+        for (int turn = 0; turn < 100'000; turn++) {
+            const RtcPlayer::Flush state = player_->flush(at, wire_, 8);
+            if (state == RtcPlayer::Flush::kPaced) {
+                EXPECT_GT(player_->next_send(), at);
+                at = player_->next_send();
+            } else if (state != RtcPlayer::Flush::kMore) {
+                open();
+                return state;
+            }
+        }
+        ADD_FAILURE() << "the player never catches up";
+        return RtcPlayer::Flush::kMore;
+    }
+
+    void open() {
+        for (Bytes& wire : wire_.sent) {
+            Received one;
+            one.wire = wire;
+            const srtp::Unprotected plain = unprotector_->unprotect_rtp(wire);
+            if (plain.status == srtp::Status::kReplayed) {
+                again.push_back(one.wire);
+                continue;
+            }
+            ASSERT_TRUE(plain.ok()) << to_string(plain.status);
+            wire.resize(plain.size);
+            const auto packet = rtp::PacketView::parse(wire);
+            ASSERT_TRUE(packet.has_value());
+            one.type = packet->payload_type();
+            one.sequence = packet->sequence();
+            one.time = packet->timestamp();
+            one.marker = packet->marker();
+            one.payload.assign(packet->payload().begin(), packet->payload().end());
+            if (const auto number = packet->extension(kTwccId)) {
+                one.twcc = static_cast<uint16_t>((*number)[0] << 8 | (*number)[1]);
+            }
+            one.plain = wire;
+            (one.type == kVideoType   ? pictures
+             : one.type == kAudioType ? sounds
+                                      : rtx)
+                .push_back(std::move(one));
+        }
+        wire_.sent.clear();
+    }
+
+    // Frames of the pictures from index `from` on; there is no hole in their numbers.
+    std::vector<Bytes> frames(size_t from = 0) const {
+        FrameReader reader;
+        for (size_t i = from; i < pictures.size(); i++) {
+            reader.feed(pictures[i].plain);
+        }
+        EXPECT_EQ(reader.holes, 0);
+        return reader.frames;
+    }
+
+    bool feedback(const std::function<void(rtcp::CompoundWriter&)>& write) {
+        std::array<uint8_t, 1400> buffer;
+        rtcp::CompoundWriter writer(buffer);
+        write(writer);
+        bool wants_key = false;
+        rtcp::PacketView packet;
+        for (rtcp::CompoundReader reader(writer.written()); reader.next(packet);) {
+            wants_key = player_->on_rtcp(now(), packet, wire_) || wants_key;
+        }
+        open();
+        return wants_key;
+    }
+
+    void nack(std::vector<uint16_t> numbers, uint32_t ssrc = kVideoSsrc) {
+        while (!numbers.empty()) {
+            size_t taken = 0;
+            feedback(
+                [&](rtcp::CompoundWriter& writer) { taken = writer.nack({1, ssrc}, numbers); });
+            ASSERT_GT(taken, 0U);
+            numbers.erase(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(taken));
+        }
+    }
+
+    // Asks for this packet again, and gets it as it was.
+    void expect_resend(const Received& first) {
+        rtx.clear();
+        again.clear();
+        nack({first.sequence});
+        if (resends() == Resend::kSame) {
+            ASSERT_EQ(again.size(), 1U) << first.sequence;
+            EXPECT_EQ(again[0], first.wire);
+            return;
+        }
+        ASSERT_EQ(rtx.size(), 1U) << first.sequence;
+        Bytes expected = {static_cast<uint8_t>(first.sequence >> 8),
+                          static_cast<uint8_t>(first.sequence)};
+        expected.insert(expected.end(), first.payload.begin(), first.payload.end());
+        EXPECT_EQ(rtx[0].payload, expected);
+        EXPECT_EQ(rtx[0].time, first.time);
+        EXPECT_EQ(rtx[0].marker, first.marker);
+    }
+
+    stream::Stream stream_{{"v", "live", "a"}, {}, MonoClock::now()};
+    RtpMuxer muxer_{nullptr, 0, "a"};
+    std::unique_ptr<TestPublisher> publisher_;
+    srtp::ControlCipher control_;
+    std::unique_ptr<srtp::Protector> protector_;
+    std::unique_ptr<srtp::Unprotector> unprotector_;
+    sdp::NegotiatedMedia video_;
+    sdp::NegotiatedMedia audio_;
+    test::SeededRandom random_{7};
+    std::unique_ptr<RtcPlayer> player_;
+    Wire wire_;
+    std::vector<Received> pictures;
+    std::vector<Received> sounds;
+    std::vector<Received> rtx;
+    std::vector<Bytes> again;  // byte for byte what came before, says the replay check
+};
+
+INSTANTIATE_TEST_SUITE_P(Resends,
+                         RtcPlayerTest,
+                         testing::Values(Resend::kRtx, Resend::kSame),
+                         [](const auto& value) {
+                             return value.param == Resend::kRtx ? "ByRtx" : "ByTheSamePacket";
+                         });
+
+TEST_P(RtcPlayerTest, GetsTheGopAndWhatFollows) {
+    publisher_->config();
+    publisher_->gop(25);
+    join();
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(frames(), publisher_->frames);
+    publisher_->gop(3);
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(frames(), publisher_->frames);
+    EXPECT_EQ(player_->stats().packets, pictures.size());
+    EXPECT_EQ(player_->stats().resyncs, 0U);
+}
+
+TEST_P(RtcPlayerTest, PlayerThatIsALittleBehindGetsNoFramesThatNothingRefersTo) {
+    publisher_->config();
+    publisher_->gop(2);
+    join();
+    flush();
+    wire_.blocked = true;
+    std::vector<Bytes> referenced(publisher_->frames);
+    for (int i = 0; i < 12; i++) {
+        publisher_->video(i % 2 == 0 ? Picture::kUnreferenced : Picture::kReferenced);
+        if (i % 2 != 0 || i >= 6) {  // the last 250 ms are no lag
+            referenced.push_back(publisher_->frames.back());
+        }
+        publisher_->pass(40);
+        EXPECT_EQ(player_->flush(now(), wire_, 8), RtcPlayer::Flush::kBlocked);
+    }
+    wire_.blocked = false;
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(frames(), referenced);
+    EXPECT_GT(player_->stats().skipped_runs, 0U);
+    EXPECT_EQ(player_->stats().resyncs, 0U);
+}
+
+TEST_P(RtcPlayerTest, PlayerThatIsFarBehindGoesOnAtTheNewestKeyFrame) {
+    publisher_->config();
+    publisher_->gop(5);
+    join();
+    flush();
+    wire_.blocked = true;
+    publisher_->gop(25);
+    EXPECT_EQ(player_->flush(now(), wire_, 8), RtcPlayer::Flush::kBlocked);
+    publisher_->gop(25);
+    publisher_->gop(25);
+    wire_.blocked = false;
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    std::vector<Bytes> expected(publisher_->frames.begin(), publisher_->frames.begin() + 5);
+    expected.insert(expected.end(), publisher_->frames.end() - 25, publisher_->frames.end());
+    EXPECT_EQ(frames(), expected);
+    EXPECT_EQ(player_->stats().resyncs, 1U);
+    EXPECT_GE(player_->stats().skipped_runs, 50U);
+}
+
+// What is left out makes no hole, so a frame that was broken off would look like a whole one.
+TEST_P(RtcPlayerTest, FrameThatHasBegunIsFinished) {
+    publisher_->config();
+    publisher_->gop(1);
+    join();
+    flush();
+    publisher_->video(Picture::kUnreferenced, 150'000);
+    EXPECT_NE(player_->flush(now(), wire_, 1), RtcPlayer::Flush::kCaughtUp) << "one run of several";
+    for (int i = 0; i < 10; i++) {
+        publisher_->pass(40);
+        publisher_->video(Picture::kReferenced);
+    }
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(frames(), publisher_->frames);
+    EXPECT_EQ(player_->stats().skipped_runs, 0U);
+}
+
+TEST_P(RtcPlayerTest, FrameWhoseRestIsGoneIsALoss) {
+    publisher_->config();
+    publisher_->gop(1);
+    join();
+    flush();
+    publisher_->video(Picture::kReferenced, 150'000);
+    EXPECT_NE(player_->flush(now(), wire_, 1), RtcPlayer::Flush::kCaughtUp) << "one run of several";
+    publisher_->pass(40);
+    publisher_->gop(50);
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(player_->stats().resyncs, 1U);
+    FrameReader reader;
+    for (const Received& packet : pictures) {
+        reader.feed(packet.plain);
+    }
+    EXPECT_EQ(reader.holes, 1);
+    std::vector<Bytes> expected = publisher_->frames;
+    expected.erase(expected.begin() + 1);
+    EXPECT_EQ(reader.frames, expected);
+}
+
+TEST_P(RtcPlayerTest, ResendsTheRightPacketAfterSeveralResyncs) {
+    publisher_->config();
+    publisher_->gop(3, 6000);
+    join();
+    flush();
+    for (int i = 0; i < 5; i++) {
+        wire_.blocked = true;
+        publisher_->gop(30, 5000);  // skipped
+        wire_.blocked = false;
+        publisher_->gop(3, 5000 + static_cast<size_t>(i));
+        flush();
+    }
+    EXPECT_EQ(player_->stats().resyncs, 5U);
+    int looked_at = 0;
+    for (size_t i = pictures.size(); i-- > 0 && looked_at < 12; looked_at++) {
+        expect_resend(pictures[i]);
+    }
+    EXPECT_EQ(looked_at, 12);
+    EXPECT_EQ(player_->stats().retransmitted, 12U);
+}
+
+// Each frame that is left out shifts the numbers once more.
+TEST_P(RtcPlayerTest, ResendsTheRightPacketBetweenFramesThatWereLeftOut) {
+    publisher_->config();
+    publisher_->gop(2);
+    join();
+    flush();
+    for (int i = 0; i < 16; i++) {
+        publisher_->video(i % 2 == 0 ? Picture::kReferenced : Picture::kUnreferenced, 2500);
+        publisher_->pass(40);
+    }
+    flush();
+    EXPECT_GT(player_->stats().skipped_runs, 2U);
+    size_t resent = 0;
+    for (const Received& packet : std::vector<Received>(pictures)) {
+        const uint64_t late = player_->stats().too_late;
+        rtx.clear();
+        again.clear();
+        nack({packet.sequence});
+        if (player_->stats().too_late == late) {
+            expect_resend(packet);
+            resent++;
+        }
+    }
+    EXPECT_GT(resent, pictures.size() / 2);
+}
+
+TEST_P(RtcPlayerTest, NumbersThatWereNeverSentOrAreTooOldBringNothing) {
+    publisher_->config();
+    join();
+    nack({1, 2, 3});  // before anything
+    publisher_->gop(3);
+    flush();
+    const Received old = pictures.front();
+    const uint16_t next = static_cast<uint16_t>(pictures.back().sequence + 1);
+    again.clear();
+    rtx.clear();
+    nack({next, static_cast<uint16_t>(next + 1), static_cast<uint16_t>(next + 1000)});
+    nack({static_cast<uint16_t>(old.sequence - 1)});
+    nack({old.sequence}, 99);          // of nobody
+    nack({old.sequence}, kAudioSsrc);  // no NACK was negotiated
+    EXPECT_TRUE(again.empty() && rtx.empty());
+    EXPECT_EQ(player_->stats().retransmitted, 0U);
+    EXPECT_EQ(player_->stats().too_late, 0U);
+    for (int i = 0; i < 4; i++) {
+        publisher_->gop(25);
+        flush();
+    }
+    nack({old.sequence});
+    EXPECT_TRUE(again.empty() && rtx.empty());
+    EXPECT_EQ(player_->stats().too_late, 1U);
+}
+
+TEST_P(RtcPlayerTest, NumbersWrap) {
+    publisher_->config();
+    publisher_->gop(1);
+    join();
+    flush();
+    const uint16_t first = pictures.front().sequence;
+    uint64_t packets = pictures.size();
+    bool asked = false;
+    while (packets < 80'000) {
+        pictures.erase(pictures.begin(), pictures.end() - 1);
+        const uint16_t before = pictures[0].sequence;
+        publisher_->video(packets % 100 == 0 ? Picture::kKey : Picture::kReferenced, 40'000);
+        publisher_->pass(40);
+        flush();
+        for (size_t i = 1; i < pictures.size(); i++) {
+            ASSERT_EQ(pictures[i].sequence, static_cast<uint16_t>(pictures[i - 1].sequence + 1));
+        }
+        packets += pictures.size() - 1;
+        if (pictures.back().sequence < before) {
+            asked = true;
+            for (const Received& packet : std::vector<Received>(pictures)) {
+                if (packet.sequence >= 0xFFFC || packet.sequence < 4) {
+                    expect_resend(packet);
+                }
+            }
+        }
+    }
+    EXPECT_TRUE(asked);
+    EXPECT_EQ(pictures.back().sequence, static_cast<uint16_t>(first + packets - 1));
+    EXPECT_EQ(player_->stats().packets, packets);
+}
+
+TEST_P(RtcPlayerTest, FloodOfNacksIsBoundedByTheBudget) {
+    publisher_->config();
+    publisher_->gop(20, 40'000);
+    join();
+    flush();
+    std::vector<uint16_t> all;
+    for (const Received& packet : pictures) {
+        all.push_back(packet.sequence);
+    }
+    ASSERT_GT(all.size() * 1000, 512U * 1024);
+    for (int i = 0; i < 20; i++) {
+        nack(all);
+    }
+    uint64_t bytes = 0;
+    for (const Bytes& packet : again) {
+        bytes += packet.size();
+    }
+    for (const Received& packet : rtx) {
+        bytes += packet.wire.size();
+    }
+    EXPECT_GT(bytes, 200U * 1024);
+    EXPECT_LE(bytes, 256U * 1024 + 2000);
+    // A second later it may have 375 KB more, but no more than the burst at once.
+    publisher_->pass(1000);
+    const uint64_t before = player_->stats().retransmitted;
+    for (int i = 0; i < 20; i++) {
+        nack(all);
+    }
+    EXPECT_LE((player_->stats().retransmitted - before) * 1000, 256U * 1024 + 2000);
+}
+
+TEST_P(RtcPlayerTest, PictureLossAndFullIntraRequestsAskForAKeyFrame) {
+    publisher_->config();
+    publisher_->gop(3);
+    join();
+    flush();
+    EXPECT_TRUE(feedback([](auto& writer) { writer.picture_loss({1, kVideoSsrc}); }));
+    EXPECT_TRUE(feedback([](auto& writer) { writer.full_intra_request(1, {kVideoSsrc, 1}); }));
+    EXPECT_FALSE(feedback([](auto& writer) { writer.full_intra_request(1, {99, 2}); }));
+    EXPECT_FALSE(feedback([](auto& writer) { writer.receiver_report(1, {}); }));
+    EXPECT_EQ(player_->stats().key_requests, 2U);
+}
+
+TEST_P(RtcPlayerTest, OldSoundIsLeftOutAtTheStart) {
+    publisher_->config();
+    for (int i = 0; i < 50; i++) {
+        publisher_->video(i == 0 ? Picture::kKey : Picture::kReferenced, 1000);
+        publisher_->opus();
+        publisher_->pass(20);
+    }
+    join();
+    flush();
+    EXPECT_EQ(frames().size(), 50U);
+    ASSERT_FALSE(sounds.empty());
+    EXPECT_EQ(sounds.size(), RtcPlayer::kFirstSoundLagMs / 20 + 1U);
+    EXPECT_EQ(sounds.back().payload, publisher_->sounds.back());
+    for (size_t i = 1; i < sounds.size(); i++) {
+        EXPECT_EQ(sounds[i].sequence, static_cast<uint16_t>(sounds[i - 1].sequence + 1));
+        EXPECT_EQ(sounds[i].time - sounds[i - 1].time, 960U);
+    }
+}
+
+TEST_P(RtcPlayerTest, ReportsPutSoundAndPictureOnOneClock) {
+    publisher_->config();
+    for (int i = 0; i < 10; i++) {
+        publisher_->video(i == 0 ? Picture::kKey : Picture::kReferenced, 1000);
+        publisher_->opus();
+        publisher_->pass(40);
+    }
+    join();
+    flush();
+    publisher_->pass(40);
+    std::array<uint8_t, 1200> buffer;
+    EXPECT_EQ(player_->report(player_->next_report() - Micros(1), MonoTime{}, buffer), 0U);
+    const size_t size = player_->report(now(), MonoTime{}, buffer);
+    ASSERT_GT(size, 0U);
+    EXPECT_GT(player_->next_report(), now());
+    std::map<uint32_t, rtcp::SenderReport> reports;
+    rtcp::PacketView packet;
+    for (rtcp::CompoundReader reader(ByteSpan(buffer).first(size)); reader.next(packet);) {
+        if (const auto report = rtcp::parse_sender_report(packet)) {
+            reports[report->ssrc] = *report;
+        }
+    }
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_EQ(reports[kVideoSsrc].ntp_time, reports[kAudioSsrc].ntp_time);
+    EXPECT_EQ(reports[kVideoSsrc].packets, pictures.size());
+    EXPECT_EQ(reports[kAudioSsrc].packets, sounds.size());
+    // The last picture and the last sound were made at the same time.
+    const auto age_us = [](uint32_t report, uint32_t packet_time, int64_t clock) {
+        return static_cast<int64_t>(static_cast<int32_t>(report - packet_time)) * 1'000'000 / clock;
+    };
+    EXPECT_NEAR(
+        static_cast<double>(age_us(reports[kVideoSsrc].rtp_time, pictures.back().time, 90'000)),
+        static_cast<double>(age_us(reports[kAudioSsrc].rtp_time, sounds.back().time, 48'000)), 100);
+}
+
+TEST_P(RtcPlayerTest, GoesOnWithTheNextPublisher) {
+    publisher_->config();
+    publisher_->gop(10);
+    join();
+    flush();
+    const size_t before = pictures.size();
+    const MonoTime then = now();
+    publisher_.reset();
+    publisher_ = std::make_unique<TestPublisher>(stream_);
+    now() = then + Seconds(20);
+    publisher_->clock_ms = 3'000'000;
+    publisher_->marker = 5000;
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    publisher_->config(test::kAvcHighConfig);
+    publisher_->gop(10);
+    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(frames(before), publisher_->frames);
+    EXPECT_EQ(pictures[before].sequence, static_cast<uint16_t>(pictures[before - 1].sequence + 1));
+    EXPECT_GT(static_cast<int32_t>(pictures[before].time - pictures[before - 1].time), 0);
+}
+
+// Nothing was sent, so nothing has a number.
+TEST_P(RtcPlayerTest, BurstThatThePathDoesNotTakeHasNoNumbers) {
+    publisher_->config();
+    publisher_->gop(3);
+    join();
+    flush();
+    wire_.blocked = true;
+    publisher_->gop(2);
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQ(player_->flush(now(), wire_, 8), RtcPlayer::Flush::kBlocked);
+    }
+    wire_.blocked = false;
+    flush();
+    EXPECT_EQ(frames(), publisher_->frames);
+    EXPECT_EQ(pictures[0].twcc.has_value(), resends() == Resend::kRtx);
+    for (size_t i = 1; i < pictures.size() && resends() == Resend::kRtx; i++) {
+        EXPECT_EQ(*pictures[i].twcc, static_cast<uint16_t>(*pictures[i - 1].twcc + 1));
+    }
+}
+
+TEST_P(RtcPlayerTest, AnyLimitThatAPeerNamesIsSurvived) {
+    publisher_->config();
+    publisher_->gop(3);
+    join();
+    flush();
+    const uint32_t sources[] = {kVideoSsrc};
+    for (uint64_t bps :
+         {uint64_t{0}, uint64_t{1}, uint64_t{1} << 40, uint64_t{1} << 62, UINT64_MAX}) {
+        feedback([&](auto& writer) { writer.bitrate_limit(1, bps, sources); });
+        publisher_->video(Picture::kReferenced);
+        publisher_->pass(40);
+        flush();
+        EXPECT_GT(player_->estimate_bps(), 0);
+    }
+    rtcp::ReportBlock block;
+    block.ssrc = kVideoSsrc;
+    for (uint32_t highest : {0U, 1U, 0x8000'0000U, 0xFFFF'FFFFU, 5U}) {
+        for (int32_t lost : {0, -8'388'608, 8'388'607}) {
+            block.highest_sequence = highest;
+            block.cumulative_lost = lost;
+            block.last_sr = highest;
+            block.delay_since_sr = ~highest;
+            feedback([&](auto& writer) { writer.receiver_report(1, {&block, 1}); });
+        }
+    }
+    EXPECT_EQ(frames(), publisher_->frames);
+}
+
+TEST_P(RtcPlayerTest, RoundTripIsWhatReportsTell) {
+    publisher_->config();
+    publisher_->gop(3);
+    join();
+    flush();
+    publisher_->pass(40);
+    std::array<uint8_t, 1200> buffer;
+    const size_t size = player_->report(now(), MonoTime{}, buffer);
+    rtcp::PacketView packet;
+    rtcp::CompoundReader reader(ByteSpan(buffer).first(size));
+    ASSERT_TRUE(reader.next(packet)) << size;
+    const auto report = rtcp::parse_sender_report(packet);
+    ASSERT_TRUE(report.has_value());
+    publisher_->pass(350);
+    rtcp::ReportBlock block;
+    block.ssrc = kVideoSsrc;
+    block.fraction_lost = 64;
+    block.last_sr = rtcp::compact_ntp(report->ntp_time);
+    block.delay_since_sr = rtcp::compact_ntp_duration(200'000);
+    feedback([&](auto& writer) { writer.receiver_report(1, {&block, 1}); });
+    EXPECT_NEAR(static_cast<double>(player_->stats().rtt.count()), 150'000, 100);
+    EXPECT_DOUBLE_EQ(player_->stats().loss, 0.25);
+}
+
+}  // namespace
+}  // namespace weir::session
