@@ -17,11 +17,11 @@ WEIR = ("weir",)
 class Case:
     name: str
     title: str
-    kind: str = "play"  # play, silent, stream: see runs.py
+    kind: str = "play"  # play, silent, stream, packet: see runs.py
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
-    protocol: str = "rtmp"
+    protocol: str = "rtmp"  # or flv, rtc
     idle: int = 0           # players of a silent stream, connected besides ("weir+idle" only)
     ramp_s: float = 0       # 0: by the number of players
     window_s: float = 0     # 0: that of the whole benchmark
@@ -49,6 +49,10 @@ CASES = {case.name: case for case in (
          players=100, streams=100, rounds=1),
     Case("stream-4m", "10 streams of 4 Mbit/s with a player each, key frame every 2 s", kind="stream",
          players=10, streams=10, bitrate="4M", rounds=1),
+    Case("whep-500", "WebRTC (WHEP), 1 stream of 1 Mbit/s to 500 players for a minute", players=500, bitrate="1M",
+         protocol="rtc", ramp_s=5, window_s=60, rounds=1),
+    Case("webrtc-packet", "WebRTC, what a delivered packet costs beside a loop that only protects and sends",
+         kind="packet", players=500, rounds=1, window_s=30),
 )}
 
 # (case, policy, servers)
@@ -59,6 +63,7 @@ SHORT = [
     ("rtmp-100", "auto", WEIR), ("rtmp-1000", "auto", WEIR), ("rtmp-5000", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
+    ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
 ]
 
 FULL = [
@@ -75,6 +80,7 @@ FULL = [
     ("flv-1000", "0", PEERS), ("flv-1000", "100", PEERS), ("flv-1000", "350", PEERS),
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
+    ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
 ]
 
 
@@ -131,6 +137,8 @@ def groups(full, patterns=(), servers=(), players=0):
 def seconds_of(group, window):
     """About how long one run of a group takes; corrected by experience while it goes on."""
     case = group.case
+    if case.kind == "packet":
+        return case.window_s
     if case.kind == "silent":
         return 4 + 2 * (case.ramp() + window / 2 + 3.5)
     own = 2.9 + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000

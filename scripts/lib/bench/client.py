@@ -28,6 +28,9 @@ def play_command(tools, server, case, window_s, json_path):
               "--publish", case.bitrate, "--gop", case.gop, "--duration", milliseconds(window_s),
               "--connect-timeout", f"{CONNECT_TIMEOUT_S}s", "--behind", BEHIND, "--server-pid", server.pid,
               "--settle", milliseconds(SETTLE_S), "--json", json_path, "--quiet"]
+    if case.protocol == "rtc":
+        return [tools.client, "rtc-play", "--url", server.whep_url(stream), "--publish-url", server.rtmp_url(stream),
+                *common]
     if case.players <= AT_ONCE_PLAYERS:
         common.append("--read-at-once")
     if case.protocol == "flv":
@@ -56,6 +59,20 @@ def wait_for(process, limit_s, idle, log):
         raise Problem(f"weir-bench, exit code {code}: {tail(log, 2)}")
 
 
+def webrtc_figures(report):
+    """What WebRTC adds to a row. A new player may be moved to the next key frame, by which no packet is lost: frames
+    count within the window."""
+    webrtc, rate = report["webrtc"], report["webrtc"]["packets_per_second"]
+    return {
+        "lost": report["metrics"]["loss"],
+        "packets_lost": webrtc["packets_lost"],
+        "packets_per_second": rate,
+        "us_per_packet": 1e4 * report["server"]["cpu_percent"] / rate if rate else None,
+        "freezes": webrtc["freezes"],
+        "rtt_p50_ms": webrtc["rtt_ms"]["p50"],
+    }
+
+
 def figures(path):
     """A flat row out of the JSON report of a play subcommand."""
     try:
@@ -63,6 +80,7 @@ def figures(path):
         clients, media, latency = report["clients"], report["media"], report["latency"]
         server, client = report["server"], report["client"]
         key = clients["first_key_ms"]
+        webrtc = webrtc_figures(report) if "webrtc" in report else {}
         wrong = {name: media[name] for name in ("duplicated", "reordered", "corrupted", "time_steps_back")}
         return {
             "asked": clients["asked"],
@@ -89,6 +107,7 @@ def figures(path):
             "kib_per_player": server.get("private_kib_per_player"),
             "resident_mib": server["resident_mib"],
             "client_cpu_percent": client["cpu_percent"],
+            **webrtc,
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Problem(f"the report of weir-bench is not as expected: {type(error).__name__} {error}") from None

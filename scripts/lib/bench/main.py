@@ -117,6 +117,9 @@ def summary(row):
         return "FAILED: " + row["problem"].splitlines()[0]
     if "idle_cpu_percent" in row:
         return f"{row['kib_per_player']:.2f} KiB a player, CPU {row['idle_cpu_percent']:.1f} %"
+    if "bursts" in row:
+        return ", ".join(f"bursts of {each['packets']}: {each['player_ns']:.0f} by {each['loop_ns']:.0f} ns"
+                         for each in row["bursts"])
     text = (f"CPU {row['cpu_percent']:.1f} %, {row['cpu_per_gbit']:.3f} s/Gbit, delay {row['p50_ms']:.1f} / "
             f"{row['p99_ms']:.1f} ms, lost {row['lost']}, wrong {row['wrong']}")
     return text + (f", {row['kib_per_stream']:.0f} KiB a stream" if "kib_per_stream" in row else "")

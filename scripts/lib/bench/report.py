@@ -39,7 +39,7 @@ def table_rows(results):
     for (case, policy), servers in results.groups().items():
         for server in servers:
             rows = results.of(case, policy, server)
-            if not rows or "p50_ms" not in rows[0] or CASES[case].kind != "play":
+            if not rows or "p50_ms" not in rows[0] or CASES[case].kind != "play" or CASES[case].protocol == "rtc":
                 continue
 
             def get(figure, decimals, who=server):
@@ -80,6 +80,29 @@ def join_rows(results):
     for server in results.groups().get(("join", "auto"), []):
         for row in results.of("join", "auto", server)[-1:]:
             yield [server, *(number(row[f"key_{which}_ms"], 1) for which in ("p50", "p99", "max"))]
+
+
+RTC_COLUMNS = ["case", "CPU %", "packets/s", "CPU us/packet", "KiB/player", "p50 ms", "p99 ms", "first key p50 ms", "p99",
+               "packets lost", "freezes", "client CPU %"]
+
+
+def rtc_rows(results):
+    for case, policy in results.groups():
+        for row in results.of(case, policy, "weir") if CASES[case].protocol == "rtc" else []:
+            yield [case, number(row["cpu_percent"]), number(row["packets_per_second"], 0),
+                   number(row["us_per_packet"], 2), number(row["kib_per_player"]), number(row["p50_ms"]),
+                   number(row["p99_ms"]), number(row["key_p50_ms"]), number(row["key_p99_ms"]),
+                   number(row["packets_lost"], 0), number(row["freezes"], 0), number(row["client_cpu_percent"], 0)]
+
+
+PACKET_COLUMNS = ["packets in a burst", "protect and send, ns/packet", "player, ns/packet", "ratio"]
+
+
+def packet_rows(results):
+    for row in results.of("webrtc-packet", "auto", "weir"):
+        for burst in row["bursts"]:
+            yield [burst["packets"], number(burst["loop_ns"], 0), number(burst["player_ns"], 0),
+                   number(burst["player_ns"] / burst["loop_ns"], 2)]
 
 
 CURVE_COLUMNS = ["players", "Weir auto: CPU %", "p99 ms", "Weir at once: CPU %", "p99 ms", "floor at once: CPU %",
@@ -136,6 +159,8 @@ def markdown(columns, rows):
 def terminal(results, notes):
     parts = [("", COLUMNS, table_rows(results)), ("A silent stream", SILENT_COLUMNS, silent_rows(results)),
              ("Joining", JOIN_COLUMNS, join_rows(results)),
+             ("WebRTC", RTC_COLUMNS, rtc_rows(results)),
+             ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
              ("Targets", TARGET_COLUMNS, target_rows(results))]
     texts = [f"{title}\n{text}".strip() for title, columns, rows in parts if (text := plain(columns, rows))]
@@ -221,5 +246,17 @@ The publisher stays connected and sends nothing. The players connect, leave, and
 200 players, 25 a second, at any place of a GOP of 2 s: time from the play request to the first key frame.
 
 {markdown(JOIN_COLUMNS, join_rows(results))}
+
+## WebRTC
+
+500 WHEP players of one stream of 1 Mbit/s (H.264, and AAC that the server makes Opus of), each with a socket of its own \
+and feedback as a browser sends it, measured for a minute.
+
+{markdown(RTC_COLUMNS, rtc_rows(results))}
+
+What a delivered packet of 1,200 bytes costs the server's core (`trunk/bench/micro/session/webrtc/`), beside a loop that \
+only protects the same packets and sends them in the same bursts; 500 peers, the best of twelve turns:
+
+{markdown(PACKET_COLUMNS, packet_rows(results))}
 """ + ("\n## Notes\n\n" + "\n".join(f"- {note}" for note in notes) + "\n" if notes else "") + (
         f"\n## Runs that failed\n\n{problems}\n" if problems else "")

@@ -1,5 +1,6 @@
 """One run: a fresh server, its load, the figures. What was started is ended whatever happens."""
 
+import json
 import shutil
 import signal
 import time
@@ -16,6 +17,9 @@ SILENT_GOP = 15            # frames; what a player of it gets to begin with is s
 PUBLISH_SECONDS = 1.5      # of it, so that its GOP is there
 CALM_SECONDS = 2.0         # between the last connection and the measurement
 LEAVE_SECONDS = 30
+PACKET_BENCHMARKS = "ProtectAndSend|FlushPlayers"
+PACKET_TURNS = 12
+PACKET_LIMIT_S = 300
 BITS = {"k": 1_000, "M": 1_000_000}
 
 
@@ -34,9 +38,11 @@ class Runs:
         """Figures of one run as a dictionary. `idle` is called while it waits. Raises Problem."""
         shutil.rmtree(self.folder, ignore_errors=True)
         case, kind = group.case, KINDS[server_name.split("+")[0]]
-        server = kind(self.tools, self.folder, self.ports, policy_of(kind.name, group.policy), case.protocol == "flv")
+        server = kind(self.tools, self.folder, self.ports, policy_of(kind.name, group.policy), case.protocol)
         before = len(self.processes.running)
         try:
+            if case.kind == "packet":
+                return self.packet_cost(idle)
             server.start(self.processes, self.cores[0])
             if case.kind == "silent":
                 return self.silent(server, case, idle)
@@ -130,6 +136,27 @@ class Runs:
             "idle_process_kib": at_start, "round_1_kib": memory[0], "round_2_kib": memory[1],
             "left_1_kib": left[0], "left_2_kib": left[1],
         }
+
+    # ---- a WebRTC packet ----
+
+    def packet_cost(self, idle):
+        """The micro-benchmark, its two halves in turns; the best of the turns, since only disturbances make it worse."""
+        out = self.folder / "micro.json"
+        load = self.processes.start(
+            [self.tools.micro, f"--benchmark_filter={PACKET_BENCHMARKS}", f"--benchmark_repetitions={PACKET_TURNS}",
+             "--benchmark_min_time=0.08", "--benchmark_enable_random_interleaving=true", f"--benchmark_out={out}",
+             "--benchmark_out_format=json"], self.cores[0], self.folder / "micro.log")
+        wait_until(lambda: idle() or load.poll() is not None, PACKET_LIMIT_S, "the micro-benchmark ends")
+        if load.poll() != 0:
+            raise Problem(f"weir-micro, exit code {load.poll()}: {tail(self.folder / 'micro.log', 2)}")
+        best = {}
+        for each in json.loads(out.read_text())["benchmarks"]:
+            if each["run_type"] == "iteration":
+                what, burst = each["run_name"].split("/")[0], int(each["run_name"].rsplit(":", 1)[1])
+                cost = 1e9 / each["items_per_second"]
+                best[what, burst] = min(cost, best.get((what, burst), cost))
+        return {"bursts": [{"packets": burst, "loop_ns": cost, "player_ns": best["BM_FlushPlayers", burst]}
+                           for (what, burst), cost in sorted(best.items()) if what == "BM_ProtectAndSend"]}
 
     # ---- memory of streams ----
 

@@ -20,10 +20,11 @@ class Server:
 
     name = ""
 
-    def __init__(self, tools, folder, ports, policy, flv=False):
-        self.tools, self.folder, self.policy, self.flv = tools, Path(folder), policy, flv
+    def __init__(self, tools, folder, ports, policy, protocol="rtmp"):
+        self.tools, self.folder, self.policy, self.protocol = tools, Path(folder), policy, protocol
+        self.flv = protocol != "rtmp"  # something listens on the HTTP port
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.rtmp_port, self.http_port = ports.take(), ports.take()
+        self.rtmp_port, self.http_port, self.rtc_port = ports.take(), ports.take(), ports.take()
         self.log = self.folder / f"{self.name}.log"
         self.process = None
 
@@ -50,6 +51,9 @@ class Server:
     def rtmp_url(self, stream):
         return f"rtmp://127.0.0.1:{self.rtmp_port}/live/{stream}"
 
+    def whep_url(self, stream):
+        return f"http://127.0.0.1:{self.http_port}/rtc/v1/whep/?app=live&stream={stream}"
+
     def flv_url(self, stream):
         return f"http://127.0.0.1:{self.http_port}/live/{stream}.flv"
 
@@ -60,9 +64,11 @@ class Weir(Server):
     def command(self):
         config = self.folder / "weir.conf"
         window = self.policy if self.policy == "auto" else f"{self.policy}ms"
+        rtc = (f"rtc_server {{ enabled on; listen 127.0.0.1:{self.rtc_port}; candidate 127.0.0.1; }}\n"
+               if self.protocol == "rtc" else "")
         config.write_text(
             f"listen 127.0.0.1:{self.rtmp_port};\n"
-            f"max_connections {MAX_PLAYERS};\n"
+            f"max_connections {MAX_PLAYERS};\n{rtc}"
             f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{self.folder}"; }}\n'
             f"http_api {{ enabled off; }}\n"
             f"vhost __defaultVhost__ {{\n"
@@ -113,6 +119,7 @@ class Tools:
     def __init__(self, top, weir=None, client=None, floor=None):
         self.weir = Path(weir or top / "objs/weir").resolve()
         self.client = Path(client or top / "objs/weir-bench").resolve()
+        self.micro = self.client.parent / "weir-micro"
         self.floor = Path(floor or top / "objs/bench/floor").resolve()
         # Debian's as it is installed, or else as scripts/install-deps.sh --bench unpacks it.
         self.nginx, self.nginx_module = next(

@@ -12,6 +12,8 @@ BESIDE_IDLE_LIMIT = 1.05   # "nothing measurable", unless the spread of the roun
 MEMORY_LIMIT_KIB = 2.0     # per player
 AGAIN_LIMIT = 1.05         # memory of the second 5,000 by that of the first
 STREAM_FACTOR, STREAM_EXTRA_KIB = 2.5, 64
+RTC_MEMORY_LIMIT_KIB = 24  # per player, after a minute
+RTC_COST_LIMIT = 1.2       # x the loop that only protects and sends
 KEY_LIMIT_MS = 50
 P99_LIMIT_MS = 20
 FULL_CORE_PERCENT = 95     # a server that needs this much of its core is overloaded
@@ -44,7 +46,7 @@ def judge(results):
             found += cpu_target(results, case, policy, ("floor", "nginx"), EVERY_MESSAGE_LIMIT, "every message",
                                 "the lower of floor and nginx")
     for check in (large_p99, whole, on_time, player_memory, silent_memory, again, stream_memory, first_key, low_latency,
-                  per_player, beside_idle):
+                  per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost):
         found += check(results)
     return found
 
@@ -182,3 +184,29 @@ def beside_idle(results):
     return [Target("CPU of 1,000 players beside 5,000 idle ones by that without",
                    f"<= {limit:.2f} ({BESIDE_IDLE_LIMIT}, or the spread of the rounds)",
                    ratio_text(ratio), ratio.median <= limit)]
+
+
+def webrtc_memory(results):
+    memory = results.spread("whep-500", "auto", "weir", "kib_per_player")
+    if not memory:
+        return []
+    return [Target("User memory per WebRTC player, 500 players, a minute in", f"<= {RTC_MEMORY_LIMIT_KIB} KiB",
+                   f"{memory.median:.1f} KiB", memory.median <= RTC_MEMORY_LIMIT_KIB)]
+
+
+def webrtc_packets(results):
+    rows = results.of("whep-500", "auto", "weir")
+    if not rows:
+        return []
+    lost = sum(row["packets_lost"] for row in rows)
+    return [Target("WebRTC packets lost, 500 players", "0", f"{lost:,}", lost == 0)]
+
+
+def webrtc_cost(results):
+    rows = results.of("webrtc-packet", "auto", "weir")
+    ratios = [(burst["player_ns"] / burst["loop_ns"], burst["packets"]) for row in rows for burst in row["bursts"]]
+    if not ratios:
+        return []
+    worst, packets = max(ratios)
+    return [Target("CPU per delivered WebRTC packet, by a loop that only protects and sends", f"<= {RTC_COST_LIMIT}",
+                   f"{worst:.2f} at most (bursts of {packets})", worst <= RTC_COST_LIMIT)]

@@ -30,7 +30,9 @@ std::string publish_url_of(const Url& url) {
 
 }  // namespace
 
-Result<PlayTarget> flv_play_target(const std::string& url, uint32_t streams) {
+Result<PlayTarget> flv_play_target(const std::string& url,
+                                   uint32_t streams,
+                                   const ProtocolOptions&) {
     WEIR_TRY_ASSIGN(Url parsed, parse_url(url));
     if (parsed.scheme == "rtmp") {
         return make_error(ErrorCode::kUnsupported, "'{}': expected an http:// or ws:// URL", url);

@@ -160,11 +160,13 @@ void LoadRun::end_window() {
     result.window_s = last_window_s_ = seconds(now_ns() - window_begin_ns_);
     for (auto& each : players_) {
         each->set_quarter(0);
+        each->settle();
         bool judge_gaps =
             !cut_short_ && Millis(static_cast<int64_t>(result.window_s * 1000)) / kQuarters >=
                                each->options().stall;
         result.add(*each, judge_gaps);
     }
+    result.lost_in_window = result.media.lost - std::min(at_window_begin_.lost, result.media.lost);
     expect_more(now_ns());
     if (expected_known_ && result.window_s > 0) {
         result.expected_bps = expected_bits_ / result.window_s;
@@ -232,6 +234,15 @@ MetricValues LoadRun::metrics() const {
         count("corrupted", result.media.counts.corrupted - before.counts.corrupted);
         count("behind", result.behind.players);
         values.set("drift", static_cast<double>(result.behind.worst_us) / 1e3);
+    }
+    if (const RtcTotals& rtc = result.totals.rtc; rtc.used) {
+        count("packets.lost", rtc.lost);
+        values.set("packets.loss", rtc.loss_after());
+        values.set("packets.loss_before", rtc.loss_before());
+        values.set("packets.rate",
+                   result.window_s > 0 ? static_cast<double>(rtc.packets) / result.window_s : 0);
+        count("freezes", rtc.freezes);
+        values.set_times("rtt", rtc.rtt);
     }
     if (result.verify && result.jitter_players > 0) {
         values.set("jitter.mean", result.jitter_mean_us() / 1e3);

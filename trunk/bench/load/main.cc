@@ -15,10 +15,12 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<Subcommand, 5> kSubcommands = {{
+constexpr std::array<Subcommand, 7> kSubcommands = {{
     {"rtmp-play", "players of an RTMP stream, with or without its publisher", &rtmp_play},
     {"rtmp-publish", "publishers of RTMP streams, synthetic or from a file", &rtmp_publish},
     {"flv-play", "players of an HTTP-FLV or WebSocket-FLV stream", &flv_play},
+    {"rtc-play", "players of a stream over WebRTC (WHEP)", &rtc_play},
+    {"rtc-publish", "publishers of streams over WebRTC (WHIP)", &rtc_publish},
     {"scenario", "a whole test that a file describes", &scenario},
     {"garbage", "connections that send random bytes and leave", &garbage},
 }};

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bench/load/limit_search.h"
+#include "bench/load/play_target.h"
 #include "bench/load/player_group.h"
 #include "bench/load/publishers.h"
 #include "bench/load/run_control.h"
@@ -19,6 +20,7 @@ struct PlayOptions {
     Millis settle{0};    // between everybody's first frame and the measured window
     GroupOptions group;  // but for streams and connect_timeout, which are those below
     LimitOptions limit;
+    ProtocolOptions protocol;
     uint64_t expected_rate = 0;  // of each stream, when somebody else publishes; 0: not known
     StreamOptions stream;        // bits_per_second 0: does not publish
 

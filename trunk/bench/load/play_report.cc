@@ -103,11 +103,12 @@ std::string why_unverified(const PlayerGroup& group, const PlayerCounts& counts)
     if (!options.published_here && counts.unstamped > 0 && counts.sessions == 0) {
         return "frames of another publisher carry no stamps";
     }
-    if (!options.stamped[0]) {
-        return options.stamped[1] ? "video of this codec carries no stamps"
-                                  : "frames of these codecs carry no stamps";
+    const std::array<bool, 2> stamped = group.totals().stamped;
+    if (!stamped[0]) {
+        return stamped[1] ? "video of this codec carries no stamps"
+                          : "frames of these codecs carry no stamps";
     }
-    return options.stamped[1] ? "" : "audio of this codec carries no stamps";
+    return stamped[1] ? "" : "audio of this codec carries no stamps";
 }
 
 double ms_of_us(uint64_t us) {
@@ -123,6 +124,7 @@ void merge(RunTotals& sum, const RunTotals& other) {
     sum.latency.merge(other.latency);
     sum.latency_first.merge(other.latency_first);
     sum.latency_last.merge(other.latency_last);
+    sum.rtc.merge(other.rtc);
 }
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
@@ -147,7 +149,7 @@ void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
         unverified += fmt::format("{}{}: {}", unverified.empty() ? "" : "; ", options.name, why);
     }
     const bool is_verified = options.verify && (why.empty() || options.published_here) &&
-                             (options.stamped[0] || options.stamped[1]);
+                             (group.totals().stamped[0] || group.totals().stamped[1]);
     verify = verify || is_verified;
     if (!is_verified) {
         media.counts.unstamped -= media_of_group.counts.unstamped;
@@ -172,6 +174,7 @@ void add_rows(Report& report, const PlayResult& result) {
     add_clients(report, result);
     add_media(report, result);
     add_latency(report, result);
+    result.totals.rtc.add_to(report, result.window_s);
 }
 
 void add_default_conditions(Report& report, const PlayResult& result) {
@@ -185,12 +188,17 @@ void add_default_conditions(Report& report, const PlayResult& result) {
                   fmt::format("{} broke", clients.broken));
     report.expect("time", sum.counts.time_steps_back == 0, "timestamps never go back",
                   fmt::format("{} did", sum.counts.time_steps_back));
+    if (result.totals.rtc.used) {
+        report.expect("packets", result.totals.rtc.lost == 0, "no packet stays lost",
+                      fmt::format("{} did", result.totals.rtc.lost));
+    }
     if (!result.verify) {
         return;
     }
     report.expect("synthetic", sum.counts.unstamped == 0, "every frame is one of weir-bench",
                   fmt::format("{} frames without a stamp", sum.counts.unstamped));
-    report.expect("lost", sum.lost == 0, "no frame is lost", fmt::format("{} were", sum.lost));
+    const uint64_t lost = result.totals.rtc.used ? result.lost_in_window : sum.lost;
+    report.expect("lost", lost == 0, "no frame is lost", fmt::format("{} were", lost));
     report.expect("duplicated", sum.duplicated == 0, "no frame comes twice",
                   fmt::format("{} did", sum.duplicated));
     report.expect("reordered", sum.reordered == 0, "no frame comes late",

@@ -17,6 +17,9 @@ struct PlayResult {
     PlayerGroup::Behind behind;
     std::map<std::string, uint64_t> failures;
     double window_s = 0;
+    // Of WebRTC players: frames lost within the window. Before it, a new player that begins with
+    // the start of a GOP may be moved to the next one, which no packet is lost by.
+    uint64_t lost_in_window = 0;
     double expected_bps = 0;   // 0: not known
     double jitter_sum_us = 0;  // over the players that had media
     uint64_t jitter_max_us = 0;

@@ -127,7 +127,8 @@ void PlayRun::play() {
 namespace {
 
 Error run_play(const PlayOptions& options, const PlayProtocol& protocol, int& exit_code) {
-    WEIR_TRY_ASSIGN(PlayTarget target, protocol.make(options.url, options.stream.streams));
+    WEIR_TRY_ASSIGN(PlayTarget target,
+                    protocol.make(options.url, options.stream.streams, options.protocol));
     PlayRun run(options, std::string(protocol.name), std::move(target));
     exit_code = run.run();
     return {};
@@ -143,6 +144,9 @@ int play_command(const PlayProtocol& protocol, std::span<const char* const> argu
                                   "verified byte for byte; of others, times, gaps and rates count.",
                                   protocol.about));
     options.add_to(table);
+    if (protocol.add_options != nullptr) {
+        protocol.add_options(table, options.protocol);
+    }
     options.run.command_line = {"weir-bench", protocol.name.data()};
     options.run.command_line.insert(options.run.command_line.end(), arguments.begin(),
                                     arguments.end());

@@ -1,8 +1,9 @@
 // What a group of players plays: made from a URL by the protocol's maker. A new playing protocol is
-// a PlayClient, a maker and a line in the table of play_target.cc; groups, runs, metrics and
-// scenarios know no protocol.
+// a PlayClient (or, without TCP, a Player), a maker and a line in the table of play_target.cc;
+// groups, runs, metrics and scenarios know no protocol.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -11,8 +12,10 @@
 
 #include "io/tcp.h"
 
+#include "bench/load/core/options.h"
 #include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
+#include "bench/load/rtc_play_options.h"
 
 namespace weir::load {
 
@@ -27,6 +30,16 @@ struct PlayTarget {
     io::SocketAddress address;   // every connection goes there
     std::string transport = {};  // "rtmp", "http-flv", "ws-flv": for reports
     ClientFactory make;
+    // Makes the players instead, where they are no TCP connections.
+    std::shared_ptr<class PlayerFactory> players = {};
+    // Whether the frames of video and of audio arrive as they were published: not when the server
+    // transcodes them.
+    std::array<bool, 2> keeps = {true, true};
+};
+
+// What only some protocols look at.
+struct ProtocolOptions {
+    RtcPlayRunOptions rtc;
 };
 
 struct PlayProtocol {
@@ -35,11 +48,23 @@ struct PlayProtocol {
     std::string_view about;
     // Resolves the host (blocks for DNS). `streams`: numbers from 0, in place of the URL's %d.
     // kMalformed, kUnsupported (not this protocol's scheme), kNotFound.
-    Result<PlayTarget> (*make)(const std::string& url, uint32_t streams);
+    Result<PlayTarget> (*make)(const std::string& url,
+                               uint32_t streams,
+                               const ProtocolOptions& options);
+    // Adds the options that only this protocol has; null: none.
+    void (*add_options)(OptionTable& table, ProtocolOptions& options) = nullptr;
 };
 
-Result<PlayTarget> rtmp_play_target(const std::string& url, uint32_t streams);
-Result<PlayTarget> flv_play_target(const std::string& url, uint32_t streams);
+Result<PlayTarget> rtmp_play_target(const std::string& url,
+                                    uint32_t streams,
+                                    const ProtocolOptions& options);
+Result<PlayTarget> flv_play_target(const std::string& url,
+                                   uint32_t streams,
+                                   const ProtocolOptions& options);
+Result<PlayTarget> rtc_play_target(const std::string& url,
+                                   uint32_t streams,
+                                   const ProtocolOptions& options);
+void add_rtc_options(OptionTable& table, ProtocolOptions& options);
 
 std::span<const PlayProtocol> play_protocols();
 

@@ -1,13 +1,14 @@
-// One player: its socket, its protocol client and its check. An event handler of the reactor.
+// One player of a group: how it connects and what it receives. An event handler of the reactor,
+// whatever its protocol (tcp_player.h, rtc_player.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
-#include "io/reactor.h"
+#include "io/coroutine.h"
 #include "io/tcp.h"
 
-#include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
 #include "bench/load/run_control.h"
 
@@ -26,32 +27,40 @@ class PlayerListener {
     ~PlayerListener() = default;
 };
 
-class Player final : private io::EventHandler {
+class Player {
   public:
-    Player(PlayerListener& listener, RunTotals& totals, std::span<uint8_t> buffer, uint32_t stream)
-        : listener_(listener), buffer_(buffer), check_(totals, stream) {}
+    // `listener` and `totals` must outlive it.
+    Player(PlayerListener& listener, RunTotals& totals, uint32_t stream)
+        : listener_(listener), check_(totals, stream) {}
 
-    // Takes the connection over; requests go out and events come in from now on.
-    void attach(std::unique_ptr<io::TcpStream> stream, std::unique_ptr<PlayClient> client);
+    Player(const Player&) = delete;
+    Player& operator=(const Player&) = delete;
+    virtual ~Player() = default;
+
+    // Yields. Connects from that address (null: any) and begins to play; events come in from then
+    // on, maybe even before it returns.
+    virtual Error connect(const io::SocketAddress* from, io::Deadline deadline) = 0;
 
     // Reads what is there, within a budget.
-    void read();
+    virtual void read() = 0;
 
-    // It has begun to play and may look at its socket by the clock from now on (read_turns.h).
-    bool may_rest(uint64_t now_ns) const;
+    // Whether it may look at its socket by the clock from now on (read_turns.h).
+    virtual bool may_rest(uint64_t /*now_ns*/) const { return false; }
 
     // The reactor forgets its socket, and its delays no longer count in the totals.
-    void rest();
+    virtual void rest() {}
 
     // Of a resting player: reads what is there. False: it is closed, or the stream is so fast that
     // it reads at once again.
-    bool read_turn();
+    virtual bool read_turn() { return false; }
 
-    void close();
+    // Leaves.
+    virtual void close() = 0;
 
-    bool connected() const { return stream_ != nullptr; }
+    virtual bool connected() const = 0;
 
-    bool started() const { return started_; }
+    // Brings what it counted by itself into the totals.
+    virtual void settle() {}
 
     // Of the owner's choice: which one this is.
     void set_number(uint32_t number) { number_ = number; }
@@ -62,21 +71,37 @@ class Player final : private io::EventHandler {
 
     const PlayerCheck& check() const { return check_; }
 
-  private:
-    void on_ready(uint8_t ready) override;
-    bool read_once(size_t& bytes);
-    bool flush();
+  protected:
+    PlayerListener& listener() { return listener_; }
+
+    // Closes, and tells the listener why.
     void fail(const std::string& why);
 
+    // Tells the listener of the first frame, once.
+    void note_media();
+
+  private:
     PlayerListener& listener_;
-    std::span<uint8_t> buffer_;  // shared by all players
-    std::unique_ptr<io::TcpStream> stream_;
-    std::unique_ptr<PlayClient> client_;
     PlayerCheck check_;
     uint32_t number_ = 0;
-    bool started_ = false;
     bool has_media_ = false;
-    bool restless_ = false;
+};
+
+// Makes the players of a group where they are not a TCP connection with a PlayClient. One for each
+// group.
+class PlayerFactory {
+  public:
+    PlayerFactory() = default;
+    PlayerFactory(const PlayerFactory&) = delete;
+    PlayerFactory& operator=(const PlayerFactory&) = delete;
+    virtual ~PlayerFactory() = default;
+
+    virtual std::unique_ptr<Player> make(PlayerListener& listener,
+                                         RunTotals& totals,
+                                         uint32_t stream) = 0;
+
+    // Yields. All players are closed: ends what works for them.
+    virtual void stop() = 0;
 };
 
 }  // namespace weir::load

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/load/tcp_player.h"
+
 namespace weir::load {
 namespace {
 
@@ -36,7 +38,8 @@ PlayerGroup::PlayerGroup(GroupOptions options, PlayTarget target)
       sources_(target_.address),
       buffer_(kReceiveBuffer) {
     totals_.verify = options_.verify;
-    totals_.stamped = options_.stamped;
+    totals_.stamped = {options_.stamped[0] && target_.keeps[0],
+                       options_.stamped[1] && target_.keeps[1]};
     totals_.stall_ns = static_cast<uint64_t>(options_.stall.count()) * 1'000'000;
 }
 
@@ -44,13 +47,11 @@ PlayerGroup::~PlayerGroup() = default;
 
 Error PlayerGroup::grow(uint32_t clients, Millis ramp) {
     WEIR_TRY(start_helpers());
-    PlayerListener& listener = *this;
     auto first = static_cast<uint32_t>(players_.size());
     players_.reserve(players_.size() + clients);
     clients_.reserve(players_.size() + clients);
     for (uint32_t i = 0; i < clients; i++) {
-        players_.push_back(
-            std::make_unique<Player>(listener, totals_, buffer_, (first + i) % options_.streams));
+        players_.push_back(make_player(first + i));
         players_.back()->set_number(first + i);
         Client client;
         client.player = players_.back().get();
@@ -63,6 +64,15 @@ Error PlayerGroup::grow(uint32_t clients, Millis ramp) {
             connectors_.spawn("connector", io::StackSize::kNormal, [this] { connect_some(); }));
     }
     return {};
+}
+
+std::unique_ptr<Player> PlayerGroup::make_player(uint32_t number) {
+    const uint32_t stream = number % options_.streams;
+    if (target_.players) {
+        return target_.players->make(*this, totals_, stream);
+    }
+    PlayerListener& listener = *this;
+    return std::make_unique<TcpPlayer>(listener, totals_, stream, target_, buffer_);
 }
 
 Error PlayerGroup::start_helpers() {
@@ -122,20 +132,19 @@ void PlayerGroup::connect_some() {
 bool PlayerGroup::connect_one(uint32_t number, MonoTime due) {
     MonoTime start = MonoClock::now();
     const auto deadline = io::Deadline::at(due + Micros(options_.connect_timeout));
-    Result<std::unique_ptr<io::TcpStream>> stream =
-        make_error(ErrorCode::kTimeout, "no turn to connect within --connect-timeout");
-    if (!deadline.passed()) {
-        stream = io::TcpStream::connect(target_.address, deadline, sources_.of(number));
-    }
-    if (!stream.ok() && stream.error().code() == ErrorCode::kInterrupted) {
+    Player& player = *players_[number];
+    Error error = deadline.passed() ? make_error(ErrorCode::kTimeout,
+                                                 "no turn to connect within --connect-timeout")
+                                    : player.connect(sources_.of(number), deadline);
+    if (error && error.code() == ErrorCode::kInterrupted) {
         return false;
     }
     tried_++;
     Client& client = clients_[number];
     client.tried = true;
-    if (!stream.ok()) {
+    if (error) {
         refused_++;
-        count_failure(number, std::string(stream.error().message()));
+        count_failure(number, std::string(error.message()));
         return true;
     }
     client.connect_us = static_cast<uint64_t>((MonoClock::now() - start).count());
@@ -145,9 +154,6 @@ bool PlayerGroup::connect_one(uint32_t number, MonoTime due) {
         leaving_.push_back({MonoClock::now() + Micros(options_.stay), number});
         leaving_signal_.notify_one();
     }
-    Player& player = *players_[number];
-    player.attach(std::move(stream).value(),
-                  target_.make(number % options_.streams, player.check()));
     if (!options_.read_at_once && !ReadTurns::is_timed(number, players_.size())) {
         turns_.add(player);
     }
@@ -243,12 +249,23 @@ void PlayerGroup::stop() {
     for (auto& each : players_) {
         each->close();
     }
+    if (target_.players) {
+        target_.players->stop();
+    }
+}
+
+void PlayerGroup::settle() {
+    for (auto& each : players_) {
+        each->settle();
+    }
 }
 
 void PlayerGroup::begin_window() {
     for (auto& each : players_) {
+        each->settle();
         each->check().begin_window();
     }
+    totals_.rtc.begin_window();
     totals_.latency.clear();
     totals_.latency_first.clear();
     totals_.latency_last.clear();

@@ -89,6 +89,9 @@ class PlayerGroup final : private PlayerListener {
     // 1 to 4 within the window, 0 outside.
     void set_quarter(int quarter) { totals_.quarter = quarter; }
 
+    // Walks over all players and brings what each counted by itself into the totals.
+    void settle();
+
     // Walk over all players: once a second is fine, in a loop it is not.
     GroupCounts counts() const;
     PlaySum sum() const;
@@ -145,6 +148,7 @@ class PlayerGroup final : private PlayerListener {
     Error start_helpers();
     bool take_next(uint32_t& number, MonoTime& due);
     void connect_some();
+    std::unique_ptr<Player> make_player(uint32_t number);
     bool connect_one(uint32_t number, MonoTime due);
     void count_failure(uint32_t number, const std::string& words);
     void leave(uint32_t number);

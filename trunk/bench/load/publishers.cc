@@ -7,6 +7,8 @@
 #include "proto/rtmp/handshake.h"
 
 #include "bench/load/core/file_stamp.h"
+#include "bench/load/publisher.h"
+#include "bench/load/rtc_publisher.h"
 #include "bench/load/run_control.h"
 
 namespace weir::load {
@@ -26,65 +28,23 @@ uint32_t random_epoch() {
     return ByteReader(bytes).u32();
 }
 
-}  // namespace
-
-void StreamOptions::add_to(OptionTable& table,
-                           std::string_view rate_name,
-                           std::string_view file_name) {
-    table.text(file_name, "FILE", "FLV or MP4 file to publish in a loop instead", file);
-    table.bit_rate(rate_name, "bit rate of each stream, audio included", shape.bits_per_second);
-    table.bit_rate("--audio", "of it audio; 0 for none", shape.audio_bits_per_second);
-    table.count("--fps", "frames per second", shape.fps, 1, 240);
-    table.count("--gop", "frames from key frame to key frame", shape.gop, 1, 10'000);
-}
-
-class Publisher {
+class RtmpPublisher final : public Publisher {
   public:
-    enum class State : uint8_t { kWaiting, kPublishing, kFailed, kStopped };
-
-    Publisher(std::unique_ptr<FrameSource> source,
-              const Url& url,
-              uint32_t number,
-              PublishTotals& totals,
-              io::Signal& changed)
-        : source_(std::move(source)),
+    RtmpPublisher(std::unique_ptr<FrameSource> source,
+                  PublishTotals& totals,
+                  io::Signal& changed,
+                  const io::SocketAddress& address,
+                  const Url& url,
+                  uint32_t number)
+        : Publisher(std::move(source), totals, changed),
+          address_(address),
           url_(url),
-          number_(number),
-          totals_(totals),
-          changed_(changed) {}
-
-    State state() const { return state_; }
-
-    const std::string& failure() const { return failure_; }
-
-    void ask_to_stop() { stop_ = true; }
-
-    // Yields. The whole life: connects, publishes until asked to stop or something fails.
-    void run(const io::SocketAddress& address, io::Deadline begin, Millis connect_timeout) {
-        if (Error error = io::sleep_until(begin)) {
-            return;
-        }
-        Error error = connect(address, io::Deadline::after(connect_timeout));
-        if (!error) {
-            enter(State::kPublishing);
-            error = publish();
-        }
-        if (error && failure_.empty()) {
-            failure_ = error.message();
-        }
-        enter(failure_.empty() || stop_ ? State::kStopped : State::kFailed);
-        stream_.reset();
-    }
+          number_(number) {}
 
   private:
-    void enter(State state) {
-        state_ = state;
-        changed_.notify_all();
-    }
-
-    Error connect(const io::SocketAddress& address, io::Deadline deadline) {
-        SourceAddresses sources(address);
-        WEIR_TRY_ASSIGN(stream_, io::TcpStream::connect(address, deadline, sources.of(number_)));
+    Error connect(io::Deadline deadline) override {
+        SourceAddresses sources(address_);
+        WEIR_TRY_ASSIGN(stream_, io::TcpStream::connect(address_, deadline, sources.of(number_)));
         rtmp::ClientHandshake handshake(system_random());
         Bytes buffer(kReadSize);
         ByteSpan unread;
@@ -137,7 +97,9 @@ class Publisher {
         return stream_->write_all(out, deadline);
     }
 
-    Error publish() {
+    void disconnect() override { stream_.reset(); }
+
+    Error publish() override {
         io::Coroutine reader;
         WEIR_TRY_ASSIGN(reader, io::Coroutine::spawn("publisher-reader", io::StackSize::kNormal,
                                                      [this] { read_on(); }));
@@ -157,8 +119,8 @@ class Publisher {
             auto size = stream_->read_some(buffer, io::Deadline::forever());  // ended by publish()
             Error error = size.ok() ? feed(ByteSpan(buffer).first(*size)) : size.take_error();
             if (error) {
-                if (error.code() != ErrorCode::kInterrupted && !stop_) {
-                    failure_ = error.message();
+                if (error.code() != ErrorCode::kInterrupted && !asked_to_stop()) {
+                    note_failure(std::string(error.message()));
                     stream_->shutdown();
                 }
                 return;
@@ -167,23 +129,23 @@ class Publisher {
     }
 
     Error send_frames() {
-        for (const SourceMessage& each : source_->opening()) {
+        for (const SourceMessage& each : source().opening()) {
             session_->send_media(each.kind, each.time_ms, each.body);
         }
         uint64_t origin_us = now_ns() / 1000;
-        while (!stop_) {
+        while (!asked_to_stop()) {
             uint64_t passed = now_ns() / 1000 - origin_us;
-            for (int i = 0; i < kFramesPerFlush && source_->next_due_us() <= passed + kEarlyUs;
+            for (int i = 0; i < kFramesPerFlush && source().next_due_us() <= passed + kEarlyUs;
                  i++) {
-                totals_.lag.add(passed - std::min(passed, source_->next_due_us()));
+                totals().lag.add(passed - std::min(passed, source().next_due_us()));
                 WEIR_TRY(send_next());
             }
             WEIR_TRY(flush(io::Deadline::after(kWriteTimeout)));
-            if (source_->next_due_us() <= passed + kEarlyUs) {
+            if (source().next_due_us() <= passed + kEarlyUs) {
                 io::yield();  // a file may ask for any number of frames at once
                 continue;
             }
-            uint64_t due = origin_us + source_->next_due_us();
+            uint64_t due = origin_us + source().next_due_us();
             WEIR_TRY(
                 io::sleep_until(io::Deadline::at(MonoTime(Micros(static_cast<int64_t>(due))))));
         }
@@ -191,25 +153,32 @@ class Publisher {
     }
 
     Error send_next() {
-        WEIR_TRY(source_->next(now_ns(), frame_));
+        WEIR_TRY(source().next(now_ns(), frame_));
         session_->send_media(frame_.kind, frame_.time_ms, frame_.body);
-        totals_.frames++;
-        totals_.bytes += frame_.body.size();
+        totals().frames++;
+        totals().bytes += frame_.body.size();
         return {};
     }
 
-    std::unique_ptr<FrameSource> source_;
+    const io::SocketAddress& address_;
     Url url_;
     uint32_t number_;
-    PublishTotals& totals_;
-    io::Signal& changed_;
     std::unique_ptr<io::TcpStream> stream_;
     std::unique_ptr<rtmp::ClientSession> session_;
     SourceMessage frame_;
-    std::string failure_;
-    State state_ = State::kWaiting;
-    bool stop_ = false;
 };
+
+}  // namespace
+
+void StreamOptions::add_to(OptionTable& table,
+                           std::string_view rate_name,
+                           std::string_view file_name) {
+    table.text(file_name, "FILE", "FLV or MP4 file to publish in a loop instead", file);
+    table.bit_rate(rate_name, "bit rate of each stream, audio included", shape.bits_per_second);
+    table.bit_rate("--audio", "of it audio; 0 for none", shape.audio_bits_per_second);
+    table.count("--fps", "frames per second", shape.fps, 1, 240);
+    table.count("--gop", "frames from key frame to key frame", shape.gop, 1, 10'000);
+}
 
 Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string& url,
                                                                const StreamOptions& options) {
@@ -219,8 +188,11 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
                           options.streams, url);
     }
     WEIR_TRY_ASSIGN(Url first, parse_url(numbered(url, 0)));
-    if (first.scheme != "rtmp") {
-        return make_error(ErrorCode::kUnsupported, "'{}': publishing needs an rtmp:// URL", url);
+    if (first.scheme != "rtmp" && first.scheme != "http") {
+        return make_error(ErrorCode::kUnsupported,
+                          "'{}': publishing needs an rtmp:// URL, or an http:// one for WebRTC "
+                          "(WHIP)",
+                          url);
     }
     WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
     // lint: allow-new - private constructor
@@ -230,12 +202,24 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
     } else {
         WEIR_TRY_ASSIGN(group->file_, MediaFile::open(options.file));
     }
+    if (first.scheme == "http") {
+        WEIR_TRY_ASSIGN(group->rtc_, RtcPublishShared::create());
+    }
     for (uint32_t i = 0; i < options.streams; i++) {
         WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
-        group->publishers_.push_back(std::make_unique<Publisher>(group->source_of(i), each, i,
-                                                                 group->totals_, group->changed_));
+        group->add(each, i);
     }
     return group;
+}
+
+void PublisherGroup::add(const Url& url, uint32_t number) {
+    if (rtc_) {
+        publishers_.push_back(std::make_unique<RtcPublisher>(source_of(number), totals_, changed_,
+                                                             *rtc_, address_, url, number));
+    } else {
+        publishers_.push_back(std::make_unique<RtmpPublisher>(source_of(number), totals_, changed_,
+                                                              address_, url, number));
+    }
 }
 
 PublisherGroup::PublisherGroup(const io::SocketAddress& address) : address_(address) {}
@@ -252,6 +236,9 @@ double PublisherGroup::bits_per_second() const {
 }
 
 bool PublisherGroup::is_stamped(media::TrackKind kind) const {
+    if (rtc_ && kind == media::TrackKind::kAudio) {
+        return false;  // silence, unless it is Opus
+    }
     return !file_ || !file_->track(kind).present || can_stamp(file_->track(kind), kind);
 }
 
@@ -264,7 +251,7 @@ Error PublisherGroup::start(Millis ramp, Millis connect_timeout) {
             now + Micros(static_cast<int64_t>(share * 1000 * static_cast<double>(ramp.count()))));
         WEIR_TRY(tasks_.spawn(
             "publisher", io::StackSize::kNormal,
-            [this, each, begin, connect_timeout] { each->run(address_, begin, connect_timeout); }));
+            [this, each, begin, connect_timeout] { each->run(begin, connect_timeout); }));
     }
     return {};
 }
@@ -327,6 +314,16 @@ void PublisherGroup::add_to(Report& report, double window_seconds) const {
     double rate = window_seconds > 0 ? static_cast<double>(totals_.bytes) * 8 / window_seconds : 0;
     section.rate("bits_per_second", "media sent", rate);
     section.distribution("lag_ms", "behind schedule", totals_.lag);
+    if (rtc_) {
+        section.count("packets", "packets sent", rtc_->stats.packets);
+        section.count("packets_retransmitted", "retransmissions", rtc_->stats.retransmitted);
+        section.count("packets_too_late", "asked for too late", rtc_->stats.too_late);
+        section.count("packets_lost", "lost, as the server reports", rtc_->stats.lost);
+        section.count("key_requests", "key frames asked for", rtc_->stats.key_requests);
+        section.distribution("ice_ms", "first answered check after", rtc_->totals.ice);
+        section.distribution("dtls_ms", "encrypted after", rtc_->totals.dtls);
+        section.distribution("rtt_ms", "round trip", rtc_->totals.rtt);
+    }
     report.expect("publishers", failed() == 0, "every publisher keeps publishing",
                   fmt::format("{} of {} failed: {}", failed(), size(), first_failure()));
 }

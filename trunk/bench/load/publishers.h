@@ -1,5 +1,5 @@
-// RTMP publishers, synthetic or of a file in a loop: any number in this process, each at its own
-// pace, two coroutines each.
+// Publishers over RTMP or WebRTC, synthetic or of a file in a loop: any number in this process,
+// each at its own pace, two coroutines each.
 #pragma once
 
 #include <cstdint>
@@ -40,11 +40,12 @@ struct PublishTotals {
 };
 
 class Publisher;
+struct RtcPublishShared;
 
 class PublisherGroup {
   public:
-    // Publishes `streams` streams to the URL, whose "%d" is the number of the stream. kMalformed:
-    // no "%d" though there are several, or the file is broken.
+    // Publishes `streams` streams to the URL, whose "%d" is the number of the stream; http:// is
+    // WebRTC (WHIP). kMalformed: no "%d" though there are several, or the file is broken.
     static Result<std::unique_ptr<PublisherGroup>> create(const std::string& url,
                                                           const StreamOptions& options);
     ~PublisherGroup();  // stop() must have been called if start() was
@@ -85,12 +86,14 @@ class PublisherGroup {
   private:
     explicit PublisherGroup(const io::SocketAddress& address);
 
+    void add(const Url& url, uint32_t number);
     std::unique_ptr<FrameSource> source_of(uint32_t number) const;
 
     std::optional<BitratePlan> plan_;        // one of the two
     std::shared_ptr<const MediaFile> file_;  // for all of them
     io::SocketAddress address_;
     PublishTotals totals_;
+    std::unique_ptr<RtcPublishShared> rtc_;  // over WebRTC; outlives the publishers
     std::vector<std::unique_ptr<Publisher>> publishers_;
     io::TaskGroup tasks_;
     io::Signal changed_;

@@ -14,7 +14,9 @@
 
 namespace weir::load {
 
-Result<PlayTarget> rtmp_play_target(const std::string& url, uint32_t streams) {
+Result<PlayTarget> rtmp_play_target(const std::string& url,
+                                    uint32_t streams,
+                                    const ProtocolOptions&) {
     WEIR_TRY_ASSIGN(Url first, parse_url(url));
     if (first.scheme != "rtmp") {
         return make_error(ErrorCode::kUnsupported, "'{}': expected an rtmp:// URL", url);

@@ -1,4 +1,4 @@
-// weir-bench rtmp-publish.
+// weir-bench rtmp-publish and rtc-publish.
 #include <fmt/format.h>
 
 #include "bench/load/publishers.h"
@@ -15,10 +15,10 @@ struct PublishOptions {
     RunOptions run;
     StreamOptions stream;
     Millis ramp{0};
-    std::string url = "rtmp://127.0.0.1:1935/live/livestream";
+    std::string url;
 };
 
-Error run(const PublishOptions& options, int& exit_code) {
+Error run(const PublishOptions& options, std::string_view command, int& exit_code) {
     WEIR_TRY(ensure_descriptors(options.stream.streams));
     WEIR_TRY_ASSIGN(auto control, RunControl::create(options.run));
     WEIR_TRY_ASSIGN(UsageProbe usage,
@@ -55,7 +55,7 @@ Error run(const PublishOptions& options, int& exit_code) {
                         static_cast<double>(group->totals().lag.quantile(0.99)) / 1e3));
     }
     usage.window_ends();
-    Report report("rtmp-publish", options.url);
+    Report report(std::string(command), options.url);
     group->add_to(report, static_cast<double>(now_ns() - begin) / 1e9);
     usage.add_to(report, 0, static_cast<double>(group->totals().bytes) * 8);
     group->stop();
@@ -63,13 +63,13 @@ Error run(const PublishOptions& options, int& exit_code) {
     return {};
 }
 
-}  // namespace
-
-int rtmp_publish(std::span<const char* const> arguments) {
+int publish_command(std::string_view command,
+                    std::string_view about,
+                    std::string url,
+                    std::span<const char* const> arguments) {
     PublishOptions options;
-    OptionTable table("rtmp-publish [OPTIONS]",
-                      "Publishes synthetic streams (H.264 and AAC) at an exact bit rate, or a file "
-                      "in a loop; every frame can be verified by the play subcommands.");
+    options.url = std::move(url);
+    OptionTable table(fmt::format("{} [OPTIONS]", command), std::string(about));
     table.text("--url", "URL", "where to publish; %d in it is the number of the stream",
                options.url);
     table.count("--streams", "streams, numbers from 0", options.stream.streams, 1, 100'000);
@@ -83,12 +83,30 @@ int rtmp_publish(std::span<const char* const> arguments) {
     }
     int exit_code = kExitUsage;
     if (!error) {
-        error = run(options, exit_code);
+        error = run(options, command, exit_code);
     }
     if (error) {
         complain(error.message());
     }
     return exit_code;
+}
+
+}  // namespace
+
+int rtmp_publish(std::span<const char* const> arguments) {
+    return publish_command(
+        "rtmp-publish",
+        "Publishes synthetic streams (H.264 and AAC) at an exact bit rate, or a file in a loop; "
+        "every frame can be verified by the play subcommands.",
+        "rtmp://127.0.0.1:1935/live/livestream", arguments);
+}
+
+int rtc_publish(std::span<const char* const> arguments) {
+    return publish_command(
+        "rtc-publish",
+        "Publishes synthetic streams or a file in a loop over WebRTC (WHIP): the pictures as they "
+        "are, Opus as it is, silence for other sound. B-frames are none of WebRTC's.",
+        "http://127.0.0.1:8080/rtc/v1/whip/?app=live&stream=livestream", arguments);
 }
 
 }  // namespace weir::load

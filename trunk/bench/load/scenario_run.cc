@@ -14,7 +14,11 @@ constexpr Millis kLookEvery{200};
 constexpr Millis kWarmUp{2'000};  // at most, for publishers to fill the server's GOP
 
 std::string_view command_of(ScenarioProtocol protocol) {
-    return protocol == ScenarioProtocol::kRtmp ? "rtmp-play" : "flv-play";
+    switch (protocol) {
+        case ScenarioProtocol::kRtmp: return "rtmp-play";
+        case ScenarioProtocol::kRtc: return "rtc-play";
+        default: return "flv-play";
+    }
 }
 
 StreamOptions stream_options(const ScenarioPublishers& publishers) {
@@ -164,8 +168,8 @@ Error ScenarioRun::make_groups() {
                 options.bits_per_second = publishers_[i]->bits_per_second();
             }
         }
-        auto target =
-            find_play_protocol(command_of(each.protocol))->make(each.url, options.streams);
+        auto target = find_play_protocol(command_of(each.protocol))
+                          ->make(each.url, options.streams, ProtocolOptions());
         if (!target.ok()) {
             return target.take_error().with_context(fmt::format("players '{}'", each.name));
         }

@@ -13,6 +13,7 @@
 #include "bench/load/core/chunk_scanner.h"
 #include "bench/load/core/frame_checker.h"
 #include "bench/load/core/histogram.h"
+#include "bench/load/core/rtc_totals.h"
 #include "bench/load/core/sequence_window.h"
 
 namespace weir::load {
@@ -31,6 +32,7 @@ struct RunTotals {
     Histogram latency;        // frames sent after the join, within the window
     Histogram latency_first;  // the same, first and last quarter of the window
     Histogram latency_last;
+    RtcTotals rtc;
     Histogram recent;  // latency since the owner last looked, for the progress line
 };
 

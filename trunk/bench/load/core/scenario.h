@@ -26,7 +26,7 @@ struct ScenarioPublishers {
     StreamShape shape;
 };
 
-enum class ScenarioProtocol : uint8_t { kRtmp, kFlv, kWsFlv };
+enum class ScenarioProtocol : uint8_t { kRtmp, kFlv, kWsFlv, kRtc };
 
 struct ScenarioPlayers {
     std::string name;

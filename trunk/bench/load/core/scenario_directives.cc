@@ -148,8 +148,8 @@ const ScenarioDirective kDirectives[] = {
      .contexts = kScenarioPlayers,
      .type = Type::kChoice,
      .default_text = "rtmp",
-     .choices = "rtmp|flv|ws-flv",
-     .doc = "flv is HTTP-FLV, ws-flv the same over WebSocket.",
+     .choices = "rtmp|flv|ws-flv|rtc",
+     .doc = "flv is HTTP-FLV, ws-flv the same over WebSocket, rtc WebRTC (WHEP).",
      .apply =
          [](const Target& t, const Value& v) {
              t.players->protocol = static_cast<ScenarioProtocol>(v.number);

@@ -13,7 +13,7 @@ namespace weir::load {
 namespace {
 
 PlayTarget target_of(const RelayServer& server) {
-    auto target = rtmp_play_target(server.url("x%d"), 2);
+    auto target = rtmp_play_target(server.url("x%d"), 2, {});
     WEIR_CHECK(target.ok());
     return std::move(*target);
 }

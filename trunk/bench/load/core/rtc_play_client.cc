@@ -1,0 +1,306 @@
+#include "bench/load/core/rtc_play_client.h"
+
+#include <algorithm>
+#include <span>
+
+#include "proto/rtcp/writer.h"
+#include "proto/rtmp/message.h"
+
+namespace weir::load {
+namespace {
+
+constexpr size_t kFlvHead = 5;  // in front of each frame: what FLV has there
+constexpr size_t kRtcpBuffer = 1200;
+constexpr size_t kVideo = 0;
+constexpr size_t kAudio = 1;
+
+// A freeze as webrtc-stats has it (freezeCount): the time between two pictures is longer than three
+// times the mean of the last thirty or so, and by more than 150 ms.
+constexpr double kFreezeFactor = 3;
+constexpr double kFreezeUs = 150'000;
+constexpr double kMeanOver = 30;
+constexpr uint64_t kPicturesToJudge = 10;
+
+void write_fourcc(uint8_t* head, std::string_view fourcc) {
+    std::copy(fourcc.begin(), fourcc.end(), head + 1);
+}
+
+// The head of the FLV tag body that such a frame would have.
+void write_flv_head(std::span<uint8_t> head, media::Codec codec, bool key) {
+    constexpr uint8_t kCodedFrames = 0x83;    // enhanced, without composition time
+    constexpr uint8_t kEnhancedSound = 0x91;  // enhanced, coded frames
+    const auto type = static_cast<uint8_t>((key ? 1U : 2U) << 4U);
+    switch (codec) {
+        case media::Codec::kH264:
+            head[0] = type | 7U;
+            head[1] = 1;
+            return;
+        case media::Codec::kHevc: write_fourcc(head.data(), "hvc1"); break;
+        case media::Codec::kAv1: write_fourcc(head.data(), "av01"); break;
+        case media::Codec::kVp8: write_fourcc(head.data(), "vp08"); break;
+        case media::Codec::kVp9: write_fourcc(head.data(), "vp09"); break;
+        default:
+            head[0] = kEnhancedSound;
+            write_fourcc(head.data(), "Opus");
+            return;
+    }
+    head[0] = static_cast<uint8_t>(kCodedFrames | type);
+}
+
+rtp::ReceiverOptions receiver_options(const RtcTrack& track, bool nack) {
+    rtp::ReceiverOptions options;
+    options.ssrc = track.ssrc;
+    options.payload_type = track.payload_type;
+    options.clock_hz = track.clock_hz;
+    options.nack = nack && track.nack;
+    if (track.rtx_ssrc != 0) {
+        options.rtx_ssrc = track.rtx_ssrc;
+    }
+    return options;
+}
+
+}  // namespace
+
+RtcPlayClient::Track::Track(const RtcTrack& of, bool nack)
+    : info(of),
+      receiver(receiver_options(of, nack)),
+      depacketizer(rtp::make_depacketizer(of.codec, kFlvHead)) {}
+
+RtcPlayClient::RtcPlayClient(const RtcShared& shared,
+                             RtcLink& link,
+                             RtcTotals& totals,
+                             PlayerCheck& check,
+                             const RtcPlayOptions& options,
+                             Micros connect_timeout)
+    : RtcPeer(shared, link, totals, connect_timeout), check_(check), options_(options) {
+    std::array<uint8_t, 12> bytes;
+    shared.random.fill(bytes);
+    ByteReader reader(bytes);
+    local_ssrc_ = reader.u32();
+    drop_state_ = reader.u64() | 1U;
+}
+
+std::string RtcPlayClient::offer() const {
+    RtcOffer offer;
+    offer.ice_ufrag = credentials().ufrag_text();
+    offer.ice_pwd = credentials().password_text();
+    offer.fingerprint = identity().fingerprint();
+    offer.nack = options_.nack;
+    offer.transport_cc = options_.transport_cc;
+    return offer.to_sdp();
+}
+
+void RtcPlayClient::on_connected(MonoTime now) {
+    for (const RtcTrack& each : answer().tracks) {
+        std::optional<Track>& track =
+            tracks_[each.kind == media::TrackKind::kVideo ? kVideo : kAudio];
+        track.emplace(each, options_.nack);
+        if (!track->depacketizer) {
+            fail("the answer has a codec that this client does not know");
+            return;
+        }
+    }
+    next_report_ = now + kReportInterval;
+    next_key_request_ = now + kKeyRequestInterval;
+}
+
+RtcPlayClient::Track* RtcPlayClient::track_of(uint32_t ssrc) {
+    for (std::optional<Track>& track : tracks_) {
+        if (track && (track->info.ssrc == ssrc ||
+                      (track->info.rtx_ssrc != 0 && track->info.rtx_ssrc == ssrc))) {
+            return &*track;
+        }
+    }
+    return nullptr;
+}
+
+// xorshift: which packets are thrown away need not be secret, only cheap.
+bool RtcPlayClient::drops() {
+    if (options_.drop <= 0) {
+        return false;
+    }
+    drop_state_ ^= drop_state_ << 13U;
+    drop_state_ ^= drop_state_ >> 7U;
+    drop_state_ ^= drop_state_ << 17U;
+    constexpr double kRange = static_cast<double>(uint64_t{1} << 53U);
+    if (static_cast<double>(drop_state_ >> 11U) / kRange >= options_.drop) {
+        return false;
+    }
+    totals().dropped++;
+    return true;
+}
+
+void RtcPlayClient::on_rtp(MonoTime now, ByteSpan packet) {
+    const auto view = rtp::PacketView::parse(packet);
+    if (!view || drops()) {
+        totals().malformed += view ? 0U : 1U;
+        return;
+    }
+    Track* track = track_of(view->ssrc());
+    if (track == nullptr) {
+        return;
+    }
+    if (options_.transport_cc && track->info.transport_cc_id != 0) {
+        const auto number = view->extension(track->info.transport_cc_id);
+        if (number && number->size() == 2) {
+            arrivals_.on_packet(now, ByteReader(*number).u16(), view->ssrc());
+        }
+    }
+    if (track->receiver.handle_packet(now, packet) == rtp::Receiver::Outcome::kMalformed) {
+        totals().malformed++;
+    }
+    drain(*track, now);
+}
+
+void RtcPlayClient::drain(Track& track, MonoTime now) {
+    rtp::ReceiverEvent event;
+    while (track.receiver.poll_event(event)) {
+        if (event.kind == rtp::ReceiverEvent::Kind::kPacket) {
+            take_packet(track, event, now);
+        } else {
+            track.gap = true;
+            track.want_key = true;
+        }
+    }
+}
+
+void RtcPlayClient::take_packet(Track& track, const rtp::ReceiverEvent& event, MonoTime now) {
+    if (event.packet.payload_type() != track.info.payload_type) {
+        return;
+    }
+    const rtp::PayloadInfo info{event.packet.timestamp(), event.packet.marker(), track.gap};
+    track.gap = false;
+    if (track.depacketizer->feed(event.packet.payload(), info) == rtp::FeedStatus::kMalformed) {
+        totals().malformed++;
+    }
+    rtp::Frame frame;
+    while (track.depacketizer->next(frame)) {
+        take_frame(track, frame, now);
+    }
+}
+
+void RtcPlayClient::take_frame(Track& track, rtp::Frame& frame, MonoTime now) {
+    const bool is_video = track.info.kind == media::TrackKind::kVideo;
+    if (frame.data.size() <= kFlvHead) {
+        return;
+    }
+    write_flv_head(std::span(frame.data).first(kFlvHead), track.info.codec, frame.key);
+    ScannedMessage message;
+    message.type = is_video ? rtmp::kVideo : rtmp::kAudio;
+    message.timestamp = static_cast<uint32_t>(track.times.unwrap(frame.rtp_time) * 1000 /
+                                              int64_t{track.info.clock_hz});
+    message.length = static_cast<uint32_t>(frame.data.size());
+    check_.begin(message);
+    check_.part(message, frame.data);
+    check_.end(message);
+    if (is_video) {
+        track.want_key = track.want_key && !frame.key;
+        watch_freezes(now);
+    }
+}
+
+void RtcPlayClient::watch_freezes(MonoTime now) {
+    if (pictures_++ > 0) {
+        const auto gap = static_cast<double>((now - last_picture_).count());
+        if (pictures_ > kPicturesToJudge &&
+            gap > std::max(kFreezeFactor * mean_interval_us_, mean_interval_us_ + kFreezeUs)) {
+            totals().freezes++;
+            totals().frozen_us += static_cast<uint64_t>(gap);
+        }
+        const double seen = std::min(kMeanOver, static_cast<double>(pictures_ - 1));
+        mean_interval_us_ += (gap - mean_interval_us_) / seen;
+    }
+    last_picture_ = now;
+}
+
+void RtcPlayClient::on_rtcp(MonoTime now, ByteSpan compound) {
+    rtcp::PacketView packet;
+    for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
+        if (const auto report = rtcp::parse_sender_report(packet)) {
+            totals().reports++;
+            if (Track* track = track_of(report->ssrc)) {
+                track->receiver.handle_sender_report(now, report->ntp_time);
+            }
+        }
+    }
+}
+
+bool RtcPlayClient::wants_key() const {
+    const std::optional<Track>& video = tracks_[kVideo];
+    return video && (video->want_key || !check_.has_key());
+}
+
+void RtcPlayClient::on_timeout(MonoTime now) {
+    for (std::optional<Track>& track : tracks_) {
+        if (track) {
+            track->receiver.handle_timeout(now);
+            drain(*track, now);
+        }
+    }
+    send_feedback(now);
+}
+
+void RtcPlayClient::send_feedback(MonoTime now) {
+    std::array<uint8_t, kRtcpBuffer> buffer;
+    const std::span<uint8_t> room = std::span(buffer).first(kRtcpBuffer - srtp::kMaxOverhead);
+    rtcp::CompoundWriter writer(room);
+    if (now >= next_report_) {
+        next_report_ = now + kReportInterval;
+        std::array<rtcp::ReportBlock, 2> blocks;
+        size_t count = 0;
+        for (std::optional<Track>& track : tracks_) {
+            count += track && track->receiver.report(now, blocks[count]) ? 1U : 0U;
+        }
+        writer.receiver_report(local_ssrc_, std::span(blocks).first(count));
+        if (const auto& video = tracks_[kVideo]; video && video->receiver.stats().started()) {
+            totals().jitter.add(static_cast<uint64_t>(video->receiver.stats().jitter().count()));
+        }
+        settle();
+    }
+    for (std::optional<Track>& track : tracks_) {
+        if (track && track->receiver.poll_transmit(local_ssrc_, writer)) {
+            totals().nacks++;
+        }
+    }
+    if (wants_key() && now >= next_key_request_) {
+        next_key_request_ = now + kKeyRequestInterval;
+        writer.picture_loss({local_ssrc_, tracks_[kVideo]->info.ssrc});
+        totals().key_requests++;
+    }
+    while (arrivals_.poll_transmit(now, local_ssrc_, writer)) {
+        totals().transport_feedback++;
+    }
+    if (writer.size() > 0) {
+        send_rtcp(buffer, writer.size());
+    }
+}
+
+MonoTime RtcPlayClient::next_media_timeout() const {
+    MonoTime due = next_report_;
+    for (const std::optional<Track>& track : tracks_) {
+        if (track) {
+            due = std::min(due, track->receiver.next_timeout().value_or(due));
+        }
+    }
+    if (wants_key()) {
+        due = std::min(due, next_key_request_);
+    }
+    return std::min(due, arrivals_.next_timeout().value_or(due));
+}
+
+void RtcPlayClient::settle() {
+    for (std::optional<Track>& track : tracks_) {
+        if (!track) {
+            continue;
+        }
+        const rtp::ReceiverCounters& now = track->receiver.counters();
+        rtp::ReceiverCounters& before = track->settled;
+        totals().packets += now.packets - before.packets;
+        totals().retransmitted += now.retransmitted - before.retransmitted;
+        totals().recovered += now.recovered - before.recovered;
+        totals().lost += now.lost - before.lost;
+        before = now;
+    }
+}
+
+}  // namespace weir::load

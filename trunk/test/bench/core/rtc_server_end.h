@@ -1,0 +1,137 @@
+// The server's end of one WebRTC session in memory, made of the project's own parts, for tests of
+// the load client's end.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "proto/dtls/identity.h"
+#include "proto/dtls/transport.h"
+#include "proto/ice/lite_agent.h"
+#include "proto/srtp/control_cipher.h"
+#include "proto/srtp/protector.h"
+#include "proto/srtp/unprotector.h"
+
+#include "bench/load/core/rtc_peer.h"
+
+namespace weir::load {
+
+inline const dtls::Identity& test_identity(size_t which) {
+    static const std::unique_ptr<dtls::Identity> kIdentities[2] = {*dtls::Identity::create(),
+                                                                   *dtls::Identity::create()};
+    return *kIdentities[which];
+}
+
+class CountingRandom final : public RandomSource {
+  public:
+    void fill(std::span<uint8_t> out) override {
+        for (uint8_t& byte : out) {
+            byte = static_cast<uint8_t>(next_ += 37);
+        }
+    }
+
+  private:
+    uint32_t next_ = 5;
+};
+
+// Takes what the client sends, and has what it is to be given.
+class RtcServerEnd final : public RtcLink {
+  public:
+    explicit RtcServerEnd(MonoTime now)
+        : agent_(now, {}, ice::Credentials::make(random_)), dtls_(options()) {}
+
+    void expect_client(const dtls::Fingerprint& fingerprint) { dtls_.remote = fingerprint; }
+
+    RtcAnswer answer() const {
+        RtcAnswer answer;
+        answer.ice_ufrag = agent_.credentials().ufrag_text();
+        answer.ice_pwd = agent_.credentials().password_text();
+        answer.fingerprint = test_identity(0).fingerprint();
+        answer.address = *NetAddress::parse("192.0.2.1:8000");
+        return answer;
+    }
+
+    void send(ByteSpan datagrams, size_t segment_bytes) override {
+        while (!datagrams.empty()) {
+            const size_t size =
+                segment_bytes == 0 ? datagrams.size() : std::min(segment_bytes, datagrams.size());
+            from_client.emplace_back(datagrams.begin(),
+                                     datagrams.begin() + static_cast<std::ptrdiff_t>(size));
+            datagrams = datagrams.subspan(size);
+        }
+    }
+
+    // Answers what came; media of the client is left decrypted in `media`.
+    void serve(MonoTime now) {
+        for (; !from_client.empty(); from_client.pop_front()) {
+            take(now, from_client.front());
+        }
+    }
+
+    void give_protected(Bytes packet, uint64_t index) {
+        const size_t size = packet.size();
+        packet.resize(size + srtp::kMaxOverhead);
+        packet.resize(protector->protect_rtp(packet, size, index));
+        to_client.push_back(std::move(packet));
+    }
+
+    std::deque<Bytes> from_client;
+    std::deque<Bytes> to_client;
+    std::vector<Bytes> media;
+    std::unique_ptr<srtp::Protector> protector;
+
+  private:
+    static dtls::TransportOptions options() {
+        dtls::TransportOptions options;
+        options.role = dtls::Role::kServer;
+        return options;
+    }
+
+    void take(MonoTime now, Bytes& datagram) {
+        if (datagram[0] < 4) {
+            std::array<uint8_t, ice::kMaxResponseBytes> response;
+            const ice::Path from{*NetAddress::parse("192.0.2.2:5000"), 0};
+            const ice::Reply reply = agent_.handle_packet(now, datagram, from, response);
+            to_client.emplace_back(response.begin(), response.begin() + static_cast<std::ptrdiff_t>(
+                                                                            reply.response_bytes));
+        } else if (datagram[0] < 64) {
+            if (!transport_) {
+                transport_ = std::make_unique<dtls::Transport>(test_identity(0), dtls_, now);
+            }
+            transport_->handle_packet(now, datagram);
+            drain();
+        } else if (opener_) {
+            const bool is_rtcp = datagram[1] >= 192 && datagram[1] <= 223;
+            const auto plain =
+                is_rtcp ? opener_->unprotect_rtcp(datagram) : opener_->unprotect_rtp(datagram);
+            if (plain.ok()) {
+                datagram.resize(plain.size);
+                media.push_back(datagram);
+            }
+        }
+    }
+
+    void drain() {
+        for (ByteSpan out = transport_->poll_transmit(); !out.empty();
+             out = transport_->poll_transmit()) {
+            to_client.emplace_back(out.begin(), out.end());
+        }
+        while (const auto event = transport_->poll_event()) {
+            if (*event == dtls::Event::kConnected) {
+                const srtp::Keys keys = transport_->take_keys();
+                protector = std::make_unique<srtp::Protector>(keys.profile, keys.local, control_);
+                opener_ = *srtp::Unprotector::create(keys.profile, keys.remote);
+            }
+        }
+    }
+
+    CountingRandom random_;
+    srtp::ControlCipher control_;
+    ice::LiteAgent agent_;
+    dtls::TransportOptions dtls_;
+    std::unique_ptr<dtls::Transport> transport_;
+    std::unique_ptr<srtp::Unprotector> opener_;
+};
+
+}  // namespace weir::load
