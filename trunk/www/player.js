@@ -1,115 +1,74 @@
-// Plays one FLV stream in a <video> with mpegts.js, over HTTP or WebSocket.
+// Plays one stream in one <video> over the transport that works: WebRTC first, HTTP-FLV when that cannot be. Comes back by
+// itself when the connection breaks or the publisher returns.
 //
-// A Player goes idle -> loading -> playing -> ended | failed; start() begins anew. Its fields are what the page shows and
-// what tests read as window.weirPlayer.
+//   idle -> connecting -> playing | blocked (the browser wants a click)
+//              ^             |
+//              +-- waiting <-+        failed: nothing to be done without a person
+//
+// Its fields are what the page shows; 'change' says that they changed. An engine (whep_engine.js, flv_engine.js) plays over
+// one transport until it ends: start(), close(), sample(), and events.ready() and events.end({ kind, message }).
 
-const LIBRARY = 'vendor/mpegts.js/mpegts.js';
+import { asSentence, Backoff } from './common.js';
+import { FlvEngine } from './flv_engine.js';
+import { WhepEngine } from './whep_engine.js';
 
-let library = null;
+export const TRANSPORTS = { webrtc: 'WebRTC', http: 'HTTP-FLV', ws: 'WebSocket-FLV' };
 
-// The library, loaded on first use: the page lists streams without it.
-function loadLibrary() {
-  library ??= new Promise((resolve, reject) => {
-    const script = document.createElement('script');
-    script.src = LIBRARY;
-    script.onload = () => resolve(window.mpegts);
-    script.onerror = () => {
-      library = null;
-      script.remove();
-      reject(new Error('The player library mpegts.js is not installed on the server: ' +
-        'run scripts/install-deps.sh there, then reload this page.'));
-    };
-    document.head.append(script);
-  });
-  return library;
-}
+// Ends for which another transport is tried, and those after which a new attempt of the same would come to the same.
+const FALLBACK = new Set(['unsupported', 'refused', 'full', 'unreachable', 'nomedia']);
+const FINAL = new Set(['unsupported', 'denied', 'refused']);
 
-export function mediaUrl(path, transport) {
-  const url = new URL(path, window.location.href);
-  if (transport === 'ws') {
-    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-  }
-  return url.href;
-}
+const STEADY_MS = 10_000;        // played for so long: the next trouble is a new one
+const REMEMBER_UNREACHABLE_MS = 60_000;
+const SILENT_MS = 3_000;         // no data for so long is worth a word
 
-// A sentence for people from what mpegts.js reports.
-function describeError(mpegts, type, detail, info, transport) {
-  const { ErrorTypes, ErrorDetails } = mpegts;
-  if (type === ErrorTypes.NETWORK_ERROR) {
-    if (detail === ErrorDetails.NETWORK_STATUS_CODE_INVALID) {
-      return info?.code === 404
-        ? 'This stream is not live (404).'
-        : `The server refused the stream: ${info?.code ?? ''} ${info?.msg ?? ''}`.trim();
-    }
-    if (detail === ErrorDetails.NETWORK_UNRECOVERABLE_EARLY_EOF) {
-      return 'The stream broke off.';
-    }
-    return transport === 'ws'
-      ? 'The WebSocket could not be opened or broke off; the stream may not be live.'
-      : 'The connection could not be opened or broke off.';
-  }
-  if (type === ErrorTypes.MEDIA_ERROR) {
-    if (detail === ErrorDetails.MEDIA_CODEC_UNSUPPORTED || detail === ErrorDetails.MEDIA_MSE_ERROR) {
-      return `This browser cannot play the codecs of this stream (${info?.msg ?? detail}).`;
-    }
-    return `The stream could not be decoded: ${info?.msg ?? detail}.`;
-  }
-  return `Playing failed: ${info?.msg ?? detail ?? type}.`;
-}
+let unreachableUntil = 0;        // media by WebRTC does not get through to this page
+let unreachableReason = '';
 
 export class Player extends EventTarget {
   constructor(video) {
     super();
     this.video = video;
     this.engine = null;
+    this.backoff = new Backoff();
+    this.timer = 0;
+    this.stream = null;
+    this.choice = 'auto';
     this.reset();
-    video.addEventListener('playing', () => this.enter('playing'));
+    video.addEventListener('playing', () => this.onPlaying());
     video.addEventListener('error', () => {
-      if (this.engine && video.error) {
-        this.fail(`The browser stopped playing: ${video.error.message || 'code ' + video.error.code}.`);
+      if (this.engine && video.error && !video.srcObject) {
+        this.onEnd(this.engine, { kind: 'lost', message: `The browser stopped playing: ${video.error.message || 'code ' + video.error.code}.` });
       }
     });
   }
 
-  get frames() { return this.video.getVideoPlaybackQuality().totalVideoFrames; }
-  get dropped() { return this.video.getVideoPlaybackQuality().droppedVideoFrames; }
-  get currentTime() { return this.video.currentTime; }
-  get width() { return this.video.videoWidth; }
-  get height() { return this.video.videoHeight; }
-
-  // Seconds ahead of the play position.
-  get buffered() {
-    const ranges = this.video.buffered;
-    return ranges.length === 0 ? 0 : Math.max(0, ranges.end(ranges.length - 1) - this.video.currentTime);
-  }
-
   reset() {
     this.state = 'idle';
-    this.error = null;
-    this.url = null;
-    this.transport = null;
-    this.videoCodec = null;
-    this.audioCodec = null;
-    this.kilobitsPerSecond = 0;
+    this.transport = null;    // of the engine
+    this.reason = '';         // why it is not WebRTC
+    this.message = '';        // of 'waiting' and 'failed'
+    this.figures = null;      // of the last sample()
+    this.startedAt = 0;
+    this.firstPictureMs = null;
+    this.playingAt = 0;
   }
+
+  get active() { return this.state !== 'idle' && this.state !== 'failed'; }
 
   enter(state) {
     this.state = state;
     this.dispatchEvent(new Event('change'));
   }
 
-  fail(message) {
-    if (this.state !== 'failed') {
-      this.release();
-      this.error = message;
-      this.enter('failed');
-    }
-  }
-
-  release() {
-    const engine = this.engine;
-    this.engine = null;
-    engine?.destroy();
+  // `stream`: of makeStream(). `choice`: 'auto' or a transport. Starts with sound need a click before, in most browsers.
+  start(stream, choice, muted) {
+    this.stop();
+    this.stream = stream;
+    this.choice = choice;
+    this.video.muted = muted;
+    this.backoff.reset();
+    this.begin();
   }
 
   stop() {
@@ -118,57 +77,141 @@ export class Player extends EventTarget {
     this.enter('idle');
   }
 
-  // `path` is that of the FLV on this server. Muted starts are allowed by browsers without a click.
-  async start(path, transport, muted) {
+  // The stream has just become live, or the page is back: no need to wait longer.
+  retryNow() {
+    if (this.state === 'waiting') {
+      this.begin();
+    }
+  }
+
+  // The page goes: the server hears of it now. comeBack() when it was only put away.
+  leave() {
+    this.wasActive = this.active;
     this.release();
-    this.reset();
-    this.url = mediaUrl(path, transport);
+  }
+
+  comeBack() {
+    if (this.wasActive) {
+      this.begin();
+    }
+  }
+
+  // ---- attempts
+
+  begin() {
+    const reachable = performance.now() > unreachableUntil;
+    this.reason = '';
+    if (this.choice !== 'auto') {
+      this.attempt(this.choice);
+    } else if (reachable) {
+      this.attempt('webrtc');
+    } else {
+      this.reason = unreachableReason;
+      this.attempt('http');
+    }
+  }
+
+  attempt(transport) {
+    this.release();
     this.transport = transport;
-    this.enter('loading');
-    let mpegts;
-    try {
-      mpegts = await loadLibrary();
-    } catch (error) {
-      this.fail(error.message);
-      return;
-    }
-    if (!mpegts.isSupported()) {
-      this.fail('This browser has no Media Source Extensions, which playing FLV needs.');
-      return;
-    }
-    const engine = mpegts.createPlayer({ type: 'flv', isLive: true, url: this.url }, {
-      enableStashBuffer: false,
-      liveBufferLatencyChasing: true,
-      autoCleanupSourceBuffer: true,
-    });
+    this.figures = null;
+    this.message = '';
+    this.startedAt = performance.now();
+    this.firstPictureMs = null;
+    const events = {
+      ready: () => this.play(engine),
+      end: (end) => this.onEnd(engine, end),
+    };
+    const engine = transport === 'webrtc' ? new WhepEngine(this.video, this.stream, events)
+      : new FlvEngine(this.video, this.stream, transport, events);
     this.engine = engine;
-    engine.on(mpegts.Events.MEDIA_INFO, (info) => {
-      this.videoCodec = info.hasVideo ? info.videoCodec ?? null : null;
-      this.audioCodec = info.hasAudio ? info.audioCodec ?? null : null;
-    });
-    engine.on(mpegts.Events.STATISTICS_INFO, (info) => {
-      this.kilobitsPerSecond = Math.round((info.speed ?? 0) * 8);
-    });
-    engine.on(mpegts.Events.LOADING_COMPLETE, () => {
-      if (this.engine === engine) {
-        this.enter('ended');
-      }
-    });
-    engine.on(mpegts.Events.ERROR, (type, detail, info) => {
-      if (this.engine === engine) {
-        this.fail(describeError(mpegts, type, detail, info, transport));
-      }
-    });
-    this.video.muted = muted;
-    engine.attachMediaElement(this.video);
-    engine.load();
+    this.enter('connecting');
+    engine.start();
+  }
+
+  release() {
+    clearTimeout(this.timer);
+    const engine = this.engine;
+    this.engine = null;
+    engine?.close();
+  }
+
+  async play(engine) {
     try {
-      await engine.play();
+      await this.video.play();
     } catch (error) {
-      // NotAllowedError: the browser wants a click first; the controls are there for it. AbortError: stopped meanwhile.
-      if (this.engine === engine && error.name === 'NotAllowedError') {
+      // AbortError: stopped meanwhile.
+      if (this.engine !== engine || error.name !== 'NotAllowedError') {
+        return;
+      }
+      if (this.video.muted) {
         this.enter('blocked');
+      } else {
+        this.video.muted = true;  // sound wants a click; the picture does not
+        this.play(engine);
       }
     }
   }
+
+  onPlaying() {
+    if (!this.engine) {
+      return;
+    }
+    if (this.firstPictureMs === null) {
+      this.firstPictureMs = performance.now() - this.startedAt;
+      this.playingAt = performance.now();
+    }
+    this.enter('playing');
+  }
+
+  onEnd(engine, end) {
+    if (engine !== this.engine) {
+      return;
+    }
+    const steady = this.state === 'playing' && performance.now() - this.playingAt > STEADY_MS;
+    this.release();
+    if (steady) {
+      this.backoff.reset();
+    }
+    if (end.kind === 'unreachable') {
+      unreachableUntil = performance.now() + REMEMBER_UNREACHABLE_MS;
+      unreachableReason = end.message;
+    }
+    if (this.choice === 'auto' && this.transport === 'webrtc' && FALLBACK.has(end.kind)) {
+      this.reason = end.message;
+      this.attempt('http');
+    } else if (FINAL.has(end.kind)) {
+      this.message = end.message;
+      this.enter('failed');
+    } else {
+      this.wait(end);
+    }
+  }
+
+  wait(end) {
+    const pauseMs = this.backoff.next();
+    if (pauseMs === null) {
+      this.message = `${asSentence(end.message)} Tried again for ${Math.round(this.backoff.giveUpMs / 60_000)} minutes, in vain.`;
+      this.enter('failed');
+      return;
+    }
+    this.message = end.message;
+    this.waitKind = end.kind;
+    this.timer = setTimeout(() => this.begin(), pauseMs);
+    this.enter('waiting');
+  }
+
+  // ---- figures
+
+  // Reads the engine's figures into `figures`.
+  async sample() {
+    const engine = this.engine;
+    const figures = await engine?.sample();
+    if (figures && engine === this.engine) {
+      this.figures = figures;
+    }
+  }
+
+  // Connected, but nothing comes: its publisher has left or sends nothing.
+  get silent() { return this.state === 'playing' && (this.figures?.silentMs ?? 0) > SILENT_MS; }
 }

@@ -1,0 +1,171 @@
+// One stream on the page: what is known of it, and its player when it is open.
+
+import { asSentence, bitRate, duration, frameSize, milliseconds, percent, setText, showText } from './common.js';
+import { Player, TRANSPORTS } from './player.js';
+
+const STATES = { connecting: 'connecting…', blocked: 'Click the video to play it.' };
+
+export class StreamCard {
+  // `stream`: of makeStream(). `opened(card)` is called when its player starts.
+  constructor(stream, template, opened) {
+    this.stream = stream;
+    this.element = template.content.firstElementChild.cloneNode(true);
+    this.player = null;
+    this.opened = opened;
+    this.live = null;  // what live.json says, null while it is not live
+    this.button = this.find('button.play');
+    this.transport = this.find('select.transport');
+    this.fill();
+    this.show();
+  }
+
+  find(selector) { return this.element.querySelector(selector); }
+
+  figure(name, text) { setText(this.find(`[data-figure="${name}"]`), text); }
+
+  fill() {
+    setText(this.find('h3'), this.stream.title);
+    if (this.stream.query) {
+      const small = document.createElement('small');
+      small.textContent = ` ${this.stream.query}`;
+      this.find('h3').append(small);
+    }
+    this.button.addEventListener('click', () => (this.player?.active ? this.close() : this.open(false)));
+    this.transport.addEventListener('change', () => {
+      if (this.player?.active || this.player?.state === 'failed') {
+        this.open(this.player.video.muted);
+      }
+    });
+    this.find('button.sound').addEventListener('click', () => {
+      const { video } = this.player;
+      video.muted = !video.muted;
+      if (!video.muted && video.volume === 0) {
+        video.volume = 1;
+      }
+    });
+  }
+
+  get idle() { return !this.player || this.player.state === 'idle'; }
+
+  open(muted) {
+    if (!this.player) {
+      const video = this.find('video');
+      video.setAttribute('aria-label', this.stream.title);
+      this.player = new Player(video);
+      this.player.addEventListener('change', () => this.show());
+      video.addEventListener('volumechange', () => this.show());
+    }
+    this.find('.player').hidden = false;
+    this.find('a.link').href = this.linkHref();
+    this.player.start(this.stream, this.transport.value, muted);
+    this.opened(this);
+  }
+
+  close() {
+    this.player?.stop();
+    this.find('.player').hidden = true;
+    this.show();
+  }
+
+  linkHref() {
+    const url = new URL(window.location.pathname, window.location.href);
+    url.searchParams.set('play', this.stream.key);
+    if (this.transport.value !== 'auto') {
+      url.searchParams.set('transport', this.transport.value);
+    }
+    url.searchParams.set('autoplay', '1');
+    return url.href.replaceAll('%2F', '/');
+  }
+
+  // `live`: its entry of live.json, or null.
+  update(live) {
+    const returned = live && !this.live;
+    this.live = live;
+    if (returned && this.player?.state === 'waiting') {
+      this.player.retryNow();
+    }
+    this.showFacts();
+  }
+
+  showFacts() {
+    const live = this.live;
+    this.element.classList.toggle('off', !live);
+    if (!live) {
+      setText(this.find('.facts'), 'not live');
+      return;
+    }
+    const codecs = [live.video, live.audio].filter(Boolean).join(' + ') || 'no media yet';
+    setText(this.find('.facts'), `${codecs} · ${live.players ?? 0} watching · live for ${duration(live.live_ms ?? 0)}`);
+  }
+
+  async sample() {
+    if (this.player && this.player.state !== 'idle') {
+      await this.player.sample();
+      this.show();
+    }
+  }
+
+  show() {
+    const { player } = this;
+    const active = Boolean(player?.active);
+    setText(this.button, active ? 'Stop' : 'Play');
+    this.button.setAttribute('aria-label', `${active ? 'Stop' : 'Play'} ${this.stream.title}`);
+    this.button.classList.toggle('primary', !active);
+    this.element.classList.toggle('open', !this.idle);
+    if (this.idle) {
+      return;
+    }
+    this.element.dataset.state = player.state;
+    this.element.dataset.transport = player.transport ?? '';
+    showText(this.find('.overlay'), this.overlayText());
+    showText(this.find('.error'), player.state === 'failed' ? player.message : '');
+    showText(this.find('.reason'), player.reason && player.transport !== 'webrtc'
+      ? `Playing over ${TRANSPORTS[player.transport]}, as WebRTC cannot be used here. ${asSentence(player.reason)}` : '');
+    setText(this.find('button.sound'), player.video.muted ? 'Turn sound on' : 'Turn sound off');
+    this.showFigures();
+  }
+
+  overlayText() {
+    const { player } = this;
+    switch (player.state) {
+      case 'connecting': return `${STATES.connecting} (${TRANSPORTS[player.transport]})`;
+      case 'blocked': return STATES.blocked;
+      case 'waiting': return `${asSentence(player.message)} ${player.waitKind === 'absent' || player.waitKind === 'ended'
+        ? 'It starts again when somebody publishes it.' : 'Trying again…'}`;
+      case 'playing': return player.silent ? 'No data: the publisher has left or sends nothing.' : '';
+      default: return '';
+    }
+  }
+
+  showFigures() {
+    const { player } = this;
+    const figures = player.figures;
+    const webrtc = player.transport === 'webrtc';
+    const over = figures?.over === 'tcp' && webrtc ? ' (TCP)' : '';
+    this.figure('transport', player.transport ? TRANSPORTS[player.transport] + over : '-');
+    this.figure('first', player.firstPictureMs === null ? '-' : milliseconds(player.firstPictureMs));
+    if (!figures || player.state !== 'playing') {
+      for (const name of ['latency', 'rate', 'fps', 'loss']) {
+        this.figure(name, '-');
+      }
+      return;
+    }
+    this.figure('latency', figures.latencyMs === null ? '-'
+      : `${figures.latencyMeasured ? '' : 'about '}${milliseconds(figures.latencyMs)}`);
+    this.find('[data-figure="latency"]').parentElement.title = this.latencyTitle(webrtc, figures.latencyMeasured);
+    this.figure('rate', bitRate(figures.kilobits));
+    this.figure('size', frameSize(figures.width, figures.height));
+    this.figure('fps', figures.fps === null ? '-' : String(Math.round(figures.fps)));
+    this.figure('loss-name', webrtc ? 'loss' : 'frames dropped');
+    this.figure('loss', webrtc ? percent(figures.lost, figures.expected) : String(figures.dropped));
+    this.figure('codecs', figures.codecs.join(', ') || '-');
+  }
+
+  latencyTitle(webrtc, measured) {
+    if (!webrtc) {
+      return 'What this browser has received and not yet shown; the way through the network comes on top.';
+    }
+    return measured ? 'From the server to this screen, by the server\'s clock.'
+      : 'Half a round trip to the server, and what waits in this browser.';
+  }
+}

@@ -1,0 +1,144 @@
+// Small things that both pages use: elements, texts of numbers, waiting times, what a server's refusal says.
+
+export const DEFAULT_RTMP_PORT = 1935;
+
+export const byId = (id) => document.getElementById(id);
+
+export function setText(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+// An empty or missing text hides the element.
+export function showText(element, text) {
+  element.hidden = !text;
+  setText(element, text ?? '');
+}
+
+// ---- numbers, for people
+
+export function bitRate(kilobits) {
+  if (kilobits === null || kilobits === undefined) {
+    return '-';
+  }
+  return kilobits >= 1000 ? `${(kilobits / 1000).toFixed(1)} Mbit/s` : `${Math.round(kilobits)} kbit/s`;
+}
+
+export function milliseconds(ms) {
+  return ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms)} ms`;
+}
+
+export function frameSize(width, height) {
+  return width ? `${width} × ${height}` : '-';
+}
+
+export function percent(part, whole) {
+  const value = whole > 0 ? (100 * part) / whole : 0;
+  return `${value.toFixed(value > 0 && value < 10 ? 1 : 0)} %`;
+}
+
+export function duration(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part, i) => (i === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
+}
+
+// ---- waiting
+
+// Growing pauses between attempts, a little uneven so that many pages do not come back in step. next() is null when it has
+// gone on for too long.
+export class Backoff {
+  constructor({ firstMs = 500, mostMs = 10_000, giveUpMs = 15 * 60_000 } = {}) {
+    this.firstMs = firstMs;
+    this.mostMs = mostMs;
+    this.giveUpMs = giveUpMs;
+    this.reset();
+  }
+
+  reset() {
+    this.count = 0;
+    this.since = null;
+  }
+
+  next() {
+    const now = performance.now();
+    this.since ??= now;
+    if (now - this.since > this.giveUpMs) {
+      return null;
+    }
+    const even = Math.min(this.mostMs, this.firstMs * 2 ** Math.min(this.count++, 16));
+    return even * (0.8 + 0.4 * Math.random());
+  }
+}
+
+// ---- answers of the server
+
+const MOST_REASON_CHARACTERS = 400;
+
+// The sentence in an error answer ("422 Unprocessable Content: ..." as text, or JSON with `error`); empty when it has none.
+export async function reasonOf(answer) {
+  let text = '';
+  try {
+    text = (await answer.text()).trim();
+  } catch {
+    return '';
+  }
+  if (text.startsWith('{')) {
+    try {
+      const body = JSON.parse(text);
+      text = String(body.error ?? body.reason ?? body.msg ?? '');
+    } catch {
+      return '';
+    }
+  }
+  if (text.startsWith('<')) {
+    return '';  // a page of some proxy
+  }
+  text = text.replace(/^\d{3} [^:]{0,40}: /, '').slice(0, MOST_REASON_CHARACTERS);
+  return text ? text[0].toUpperCase() + text.slice(1) : '';
+}
+
+export function asSentence(text) {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+// ---- streams
+
+// "live/livestream" or "live/livestream?vhost=x": always a stream of this server, whatever the text. null without a name.
+export function streamFromText(text) {
+  const [path, ...rest] = text.split('?');
+  const parts = path.split('/').filter(Boolean);
+  if (parts.length < 2) {
+    return null;
+  }
+  return makeStream(parts.slice(0, -1).join('/'), parts.at(-1), rest.join('?'));
+}
+
+// `query`: what else its addresses carry, such as "vhost=x".
+export function makeStream(app, name, query = '') {
+  const path = [...app.split('/'), name].map(encodeURIComponent).join('/');
+  const more = new URLSearchParams(query);
+  return {
+    app,
+    name,
+    query,
+    title: `${app}/${name}`,
+    key: `${app}/${name}${query ? '?' + query : ''}`,
+    flvPath: `/${path}.flv${query ? '?' + more : ''}`,
+  };
+}
+
+// The address of WHIP ("whip") or WHEP ("whep") for a stream.
+export function signallingUrl(kind, stream, key = '') {
+  const url = new URL(`/rtc/v1/${kind}/`, window.location.href);
+  url.searchParams.set('app', stream.app);
+  url.searchParams.set('stream', stream.name);
+  for (const [name, value] of new URLSearchParams(stream.query)) {
+    url.searchParams.set(name, value);
+  }
+  if (key) {
+    url.searchParams.set('key', key);
+  }
+  return url.href;
+}

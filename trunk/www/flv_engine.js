@@ -1,0 +1,149 @@
+// Plays one FLV stream in a <video> with mpegts.js, over HTTP or WebSocket. An engine of Player: see player.js.
+
+const LIBRARY = 'vendor/mpegts.js/mpegts.js';
+
+let library = null;
+
+// The library, loaded on first use: the page lists streams without it.
+function loadLibrary() {
+  library ??= new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = LIBRARY;
+    script.onload = () => resolve(window.mpegts);
+    script.onerror = () => {
+      library = null;
+      script.remove();
+      reject(new Error('The player library mpegts.js is not installed on the server: ' +
+        'run scripts/install-deps.sh --demo there, then reload this page.'));
+    };
+    document.head.append(script);
+  });
+  return library;
+}
+
+export function mediaUrl(path, transport) {
+  const url = new URL(path, window.location.href);
+  if (transport === 'ws') {
+    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  }
+  return url.href;
+}
+
+// What mpegts.js reports, as the end of an engine.
+function endOf(mpegts, type, detail, info, transport) {
+  const { ErrorTypes, ErrorDetails } = mpegts;
+  if (type === ErrorTypes.NETWORK_ERROR) {
+    if (detail === ErrorDetails.NETWORK_STATUS_CODE_INVALID) {
+      const said = `${info?.code ?? ''} ${info?.msg ?? ''}`.trim();
+      switch (info?.code) {
+        case 404: return { kind: 'absent', message: 'This stream is not live.' };
+        case 403: return { kind: 'denied', message: `The server refuses to play this stream (${said}).` };
+        default: return { kind: 'lost', message: `The server refused the stream (${said}).` };
+      }
+    }
+    if (detail === ErrorDetails.NETWORK_UNRECOVERABLE_EARLY_EOF) {
+      return { kind: 'lost', message: 'The stream broke off.' };
+    }
+    return { kind: 'lost', message: transport === 'ws'
+      ? 'The WebSocket could not be opened or broke off; the stream may not be live.'
+      : 'The connection could not be opened or broke off.' };
+  }
+  if (type === ErrorTypes.MEDIA_ERROR) {
+    if (detail === ErrorDetails.MEDIA_CODEC_UNSUPPORTED || detail === ErrorDetails.MEDIA_MSE_ERROR) {
+      return { kind: 'unsupported', message: `This browser cannot play the codecs of this stream (${info?.msg ?? detail}).` };
+    }
+    return { kind: 'lost', message: `The stream could not be decoded: ${info?.msg ?? detail}.` };
+  }
+  return { kind: 'lost', message: `Playing failed: ${info?.msg ?? detail ?? type}.` };
+}
+
+export class FlvEngine {
+  // `transport`: 'http' or 'ws'. `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried.
+  constructor(video, stream, transport, events) {
+    this.video = video;
+    this.url = mediaUrl(stream.flvPath, transport);
+    this.transport = transport;
+    this.events = events;
+    this.engine = null;
+    this.closed = false;
+    this.codecs = [];
+    this.kilobits = null;
+    this.last = null;
+  }
+
+  async start() {
+    let mpegts;
+    try {
+      mpegts = await loadLibrary();
+    } catch (error) {
+      this.end({ kind: 'unsupported', message: error.message });
+      return;
+    }
+    if (this.closed) {
+      return;
+    }
+    if (!mpegts.isSupported()) {
+      this.end({ kind: 'unsupported', message: 'This browser has no Media Source Extensions, which playing FLV needs.' });
+      return;
+    }
+    mpegts.LoggingControl.enableVerbose = false;
+    const engine = this.engine = mpegts.createPlayer({ type: 'flv', isLive: true, url: this.url }, {
+      enableStashBuffer: false,
+      liveBufferLatencyChasing: true,
+      autoCleanupSourceBuffer: true,
+    });
+    engine.on(mpegts.Events.MEDIA_INFO, (info) => {
+      this.codecs = [info.hasVideo && info.videoCodec, info.hasAudio && info.audioCodec].filter(Boolean);
+    });
+    engine.on(mpegts.Events.STATISTICS_INFO, (info) => {
+      this.kilobits = (info.speed ?? 0) * 8;
+    });
+    engine.on(mpegts.Events.LOADING_COMPLETE, () => this.end({ kind: 'ended', message: 'The stream has ended.' }));
+    engine.on(mpegts.Events.ERROR, (type, detail, info) => this.end(endOf(mpegts, type, detail, info, this.transport)));
+    engine.attachMediaElement(this.video);
+    engine.load();
+    this.events.ready();
+  }
+
+  end(end) {
+    if (!this.closed) {
+      this.events.end(end);
+    }
+  }
+
+  close() {
+    this.closed = true;
+    const engine = this.engine;
+    this.engine = null;
+    engine?.destroy();
+  }
+
+  // Seconds ahead of the play position.
+  buffered() {
+    const ranges = this.video.buffered;
+    return ranges.length === 0 ? 0 : Math.max(0, ranges.end(ranges.length - 1) - this.video.currentTime);
+  }
+
+  async sample() {
+    const quality = this.video.getVideoPlaybackQuality();
+    const now = performance.now();
+    const before = this.last;
+    this.last = { frames: quality.totalVideoFrames, dropped: quality.droppedVideoFrames, now };
+    const frames = before ? Math.max(0, quality.totalVideoFrames - before.frames) : 0;
+    const lost = before ? Math.max(0, quality.droppedVideoFrames - before.dropped) : 0;
+    return {
+      kilobits: this.kilobits,
+      width: this.video.videoWidth,
+      height: this.video.videoHeight,
+      fps: before ? (frames * 1000) / (now - before.now) : null,
+      lost,
+      expected: frames,
+      dropped: quality.droppedVideoFrames,
+      frames: quality.totalVideoFrames,
+      codecs: this.codecs,
+      latencyMs: this.video.buffered.length > 0 ? this.buffered() * 1000 : null,
+      latencyMeasured: true,
+      over: this.transport,
+    };
+  }
+}
