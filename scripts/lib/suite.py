@@ -23,10 +23,12 @@ LOGS = OBJS / "test"
 FUZZ = TOP / "trunk" / "fuzz"
 
 # part -> seconds that one of its programs may take
-LIMITS = {"build": 2400, "unit": 300, "component": 600, "fuzz": 300, "lint": 600, "e2e": 1500, "smoke": 400}
+LIMITS = {"build": 2400, "unit": 300, "component": 600, "fuzz": 300, "lint": 600, "e2e": 1500, "e2e-alone": 900, "smoke": 400}
 PARTS = ["lint", "build", "unit", "component", "fuzz", "e2e", "smoke"]
 VARIANTS = {"release": [], "sanitizer": ["--sanitizer=on"]}
 LINTS = ["layers", "headers", "lint"]
+# End-to-end tests mostly wait, so three files of them run side by side (ports: trunk/test/e2e/weir.py).
+SIDE_BY_SIDE = ["-n", "3", "--dist", "loadfile"]
 MIN_CORPUS = 20  # inputs that a fuzz target must have
 
 SANITIZER_ENV = {
@@ -219,11 +221,19 @@ def find_culprit(binary, files):
 # ---- lints -----------------------------------------------------------------------------------------------------------
 
 
-def lint(tally):
-    started, before = time.monotonic(), tally.now()
-    for name in LINTS:
-        command = [f"scripts/{name}"] + (["--own"] if name == "lint" else [])
-        code, text = run(command, f"{name}.log", LIMITS["lint"])
+def lint_command(name):
+    return [f"scripts/{name}"] + (["--own"] if name == "lint" else [])
+
+
+def run_lints():
+    """Gives (when they started, (exit code, output) of each)."""
+    return time.monotonic(), [run(lint_command(name), f"{name}.log", LIMITS["lint"]) for name in LINTS]
+
+
+def lint(tally, started, outcomes):
+    before = tally.now()
+    for name, (code, text) in zip(LINTS, outcomes):
+        command = lint_command(name)
         if code == 0:
             tally.passed += 1
         else:
@@ -234,7 +244,7 @@ def lint(tally):
 # ---- end to end ------------------------------------------------------------------------------------------------------
 
 
-def e2e(tally, name, variant, marks):
+def e2e(tally, name, variant, options):
     started, before = time.monotonic(), tally.now()
     report = LOGS / f"{name}.xml"
     report.unlink(missing_ok=True)
@@ -245,7 +255,7 @@ def e2e(tally, name, variant, marks):
         tally.fail(name, f"{python} is not there", "scripts/install-deps.sh --tests")
         tally.part(name, started, before)
         return
-    command = [*base, "-q", *marks, f"--junitxml={report}", "trunk/test/e2e"]
+    command = [*base, "-q", *options, f"--junitxml={report}", "trunk/test/e2e"]
     code, text = run(command, f"{name}.log", LIMITS[name], env)
     failed = False
     cases = ElementTree.parse(report).iter("testcase") if report.exists() else []
@@ -279,19 +289,22 @@ def main():
 
     if args.deps != "ok":
         tally.fail("dependencies", "scripts/install-deps.sh could not install them", "scripts/install-deps.sh --tests")
-    if "lint" in parts:
-        lint(tally)
     if "build" in parts:
         build(tally)
-    for part, program in (("unit", "weir-unit-tests"), ("component", "weir-component-tests")):
-        if part in parts:
-            gtest(tally, program, LIMITS[part])
+    with ThreadPoolExecutor() as pool:  # the tests wait, and the lints compute
+        lints = pool.submit(run_lints) if "lint" in parts else None
+        for part, program in (("unit", "weir-unit-tests"), ("component", "weir-component-tests")):
+            if part in parts:
+                gtest(tally, program, LIMITS[part])
+        if lints:
+            lint(tally, *lints.result())
     if "fuzz" in parts:
         fuzz(tally)
     if "e2e" in parts:
-        e2e(tally, "e2e", "release", [])
+        e2e(tally, "e2e", "release", ["-m", "not alone", *SIDE_BY_SIDE])
+        e2e(tally, "e2e-alone", "release", ["-m", "alone"])
     if "smoke" in parts:
-        e2e(tally, "smoke", "sanitizer", ["-m", "smoke"])
+        e2e(tally, "smoke", "sanitizer", ["-m", "smoke", *SIDE_BY_SIDE])
 
     if tally.failures:
         print("\nFailures:")

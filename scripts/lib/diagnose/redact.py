@@ -17,6 +17,8 @@ EVERYWHERE = {"none", "true", "false", "auto", "http", "https", "rtmp", "live", 
 
 SECRET_NAME = re.compile(r"token|secret|(?<!by)pass(?!es|ed|ing|ive|thr)|pwd|psk|credential|auth|hmac|jwt|(?<![a-z])sid(?![a-z])|"
                          r"(?<![a-z])sign?(?![a-z])|signature|(?<!mon)key(?!_?frame|int|word)", re.IGNORECASE)
+# Directives whose first value is an address and whose others are user and password.
+ADDRESS_FIRST = {"ice_server"}
 # Of a query: all others lose their values, since each service calls its signature by another name.
 HARMLESS_QUERY = {"vhost", "app", "stream", "start", "count", "play", "transport", "autoplay", "check", "what", "seconds"}
 
@@ -142,6 +144,7 @@ class _Config:
                 out.append(self.redactor._take(self._plain(word[0]), True))
             else:
                 out.append(self.redactor.text(word[0], learn=True))
+                secret = name in ADDRESS_FIRST
             at = word.end()
         return "".join(out)
 

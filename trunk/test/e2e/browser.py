@@ -15,14 +15,17 @@ from weir import wait_until
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
          "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
          "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required", "--mute-audio",
-         "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1000,800"]
+         "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1000,800",
+         # A camera and a microphone that need no hardware and ask nobody.
+         "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
 GRID = (32, 18)  # pixels that pictures are compared at
 
 
 class Browser:
     """A fresh profile and one page. Ends with the `with` block."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
+        self.flags = flags
         self.profile = Path(folder) / "chromium"
         self.log_path = Path(folder) / "chromium.log"
         self.process = self.page = None
@@ -33,7 +36,7 @@ class Browser:
     def __enter__(self):
         self.profile.mkdir(parents=True)
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(["chromium", *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
+            self.process = subprocess.Popen(["chromium", *FLAGS, *self.flags, f"--user-data-dir={self.profile}", "about:blank"],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             port_file = self.profile / "DevToolsActivePort"

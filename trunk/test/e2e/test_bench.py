@@ -21,6 +21,8 @@ from bench.problem import Problem  # noqa: E402
 from bench.targets import judge  # noqa: E402
 from bench import report  # noqa: E402
 
+pytestmark = pytest.mark.alone
+
 CLIENT = BINARY.parent / "weir-bench"
 BENCH = TOP / "scripts" / "bench"
 

@@ -123,6 +123,8 @@ def test_overwrites_nothing(folder):
     ('password "not closed\nlisten 1;', f"password {REMOVED}\n{REMOVED} {REMOVED};"),
     ('token "a\\"b;c";', f"token {REMOVED};"),
     ("on_play rtmp://u:p%40ss@h/a?x=1&sig=2&vhost=v;", f"on_play rtmp://{REMOVED}@h/a?x={REMOVED}&sig={REMOVED}&vhost=v;"),
+    ("rtc_server { ice_server turn:t.example 'joe b' hunter2; ice_server stun:s.example; tcp off; }",
+     f"rtc_server {{ ice_server turn:t.example {REMOVED} {REMOVED}; ice_server stun:s.example; tcp off; }}"),
     ("play { mw_latency 100ms; }", "play { mw_latency 100ms; }"),
     ("api { pass hunter2; bypass on; jwt_file /a; }", f"api {{ pass {REMOVED}; bypass on; jwt_file {REMOVED}; }}"),
     ("on_play http://h/hook/S3cretPath; hook_token S3cretPath;", f"on_play http://h/hook/{REMOVED}; hook_token {REMOVED};"),

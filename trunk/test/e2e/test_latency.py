@@ -9,6 +9,8 @@ from media import publisher, run
 from rtmp import RtmpPlayer
 from weir import SANITIZED
 
+pytestmark = pytest.mark.alone
+
 FIRST_KEY_FRAME_MS = 50 if not SANITIZED else 500
 TRIES = 5
 

@@ -10,6 +10,8 @@ from rtmp import RtmpPlayer
 from test_publish import TagCollector, check_tag_times
 from weir import SANITIZED, wait_until
 
+pytestmark = pytest.mark.alone
+
 OTHERS = 20
 
 

@@ -15,8 +15,21 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[3]
 BINARY = TOP / os.environ.get("WEIR_BIN", "objs/weir")
 SANITIZED = "sanitizer" in str(BINARY)
-# Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range.
-PORTS = range(*(int(end) for end in os.environ.get("WEIR_PORTS", "23100-23900").split("-")))
+LANES = 4  # that pytest-xdist may run at a time, each with ports of its own
+
+
+def ports_of_lane():
+    """Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range."""
+    first, last = (int(end) for end in os.environ.get("WEIR_PORTS", "23100-23900").split("-"))
+    lane = os.environ.get("PYTEST_XDIST_WORKER")
+    if lane is None:
+        return range(first, last)
+    share = (last - first) // LANES
+    begin = first + int(lane.removeprefix("gw")) % LANES * share
+    return range(begin, begin + share)
+
+
+PORTS = ports_of_lane()
 
 START_SECONDS = 10
 STOP_SECONDS = 15 if SANITIZED else 1.0  # the leak check at exit takes its time
