@@ -64,7 +64,7 @@ bench-tools: objs/bench/floor
 	@[ "$(VARIANT)" = release ] || { echo "make: a $(VARIANT) build is configured, and its figures mean nothing;" \
 	  "./configure && make bench"; exit 1; }
 	@scripts/install-deps.sh --bench
-	@$(MAKE) --no-print-directory build TARGETS="weir weir-bench"
+	@$(MAKE) --no-print-directory build TARGETS="weir weir-bench weir-micro"
 
 # The reference program of the benchmark.
 objs/bench/floor: trunk/bench/floor/floor.c trunk/bench/floor/common.h trunk/bench/floor/rtmp.h
