@@ -181,7 +181,9 @@ void RtcPlayClient::take_packet(Track& track, const rtp::ReceiverEvent& event, M
 
 void RtcPlayClient::take_frame(Track& track, rtp::Frame& frame, MonoTime now) {
     const bool is_video = track.info.kind == media::TrackKind::kVideo;
-    if (frame.data.size() <= kFlvHead) {
+    // The first after a loss may lack what stood in front of its picture, the stamp above all; what
+    // it refers to is lost anyway.
+    if (frame.data.size() <= kFlvHead || (is_video && frame.after_loss && !frame.key)) {
         return;
     }
     write_flv_head(std::span(frame.data).first(kFlvHead), track.info.codec, frame.key);
