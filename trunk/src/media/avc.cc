@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "media/bit_reader.h"
+#include "media/cropped_size.h"
 
 namespace weir::media::avc {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 constexpr uint32_t kMaxSpsId = 31;
 constexpr uint32_t kMaxPpsId = 255;
 constexpr uint32_t kMaxBitDepthMinus8 = 6;
-constexpr uint32_t kMaxSidePixels = 16384;
 constexpr uint32_t kMaxPocCycle = 255;  // H.264 §7.4.2.1.1
 constexpr uint32_t kMaxCpbCount = 32;   // H.264 §E.2.2
 constexpr uint32_t kMacroblockPixels = 16;
@@ -106,24 +106,11 @@ void read_size(BitReader& reader, Sps& sps) {
         reader.bit();  // mb_adaptive_frame_field_flag
     }
     reader.bit();  // direct_8x8_inference_flag
-    uint64_t crop_x = 0;
-    uint64_t crop_y = 0;
-    if (reader.flag()) {
-        // H.264 §7.4.2.1.1: the unit is a chroma sample, and a pair of lines when interlaced.
-        const uint64_t unit_x = sps.chroma_format_idc == 1 || sps.chroma_format_idc == 2 ? 2 : 1;
-        const uint64_t unit_y =
-            (sps.chroma_format_idc == 1 ? 2 : 1) * (sps.interlaced ? uint64_t{2} : uint64_t{1});
-        crop_x = reader.ue() * unit_x;
-        crop_x += reader.ue() * unit_x;
-        crop_y = reader.ue() * unit_y;
-        crop_y += reader.ue() * unit_y;
-    }
-    if (width > kMaxSidePixels || height > kMaxSidePixels || crop_x >= width || crop_y >= height) {
-        reader.fail();
-        return;
-    }
-    sps.width = static_cast<uint32_t>(width - crop_x);
-    sps.height = static_cast<uint32_t>(height - crop_y);
+    // H.264 §7.4.2.1.1: the unit is a chroma sample, and a pair of lines when interlaced.
+    const uint64_t unit_x = sps.chroma_format_idc == 1 || sps.chroma_format_idc == 2 ? 2 : 1;
+    const uint64_t unit_y =
+        (sps.chroma_format_idc == 1 ? 2 : 1) * (sps.interlaced ? uint64_t{2} : uint64_t{1});
+    read_cropped_size(reader, width, height, unit_x, unit_y, sps.width, sps.height);
 }
 
 // H.264 §E.1.2.

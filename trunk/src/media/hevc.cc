@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "media/bit_reader.h"
+#include "media/cropped_size.h"
 
 namespace weir::media::hevc {
 namespace {
 
 constexpr uint32_t kMaxSpsId = 15;
-constexpr uint32_t kMaxSidePixels = 16384;
 constexpr uint32_t kMaxBitDepthMinus8 = 8;
 constexpr uint32_t kMaxLog2PocMinus4 = 12;
 constexpr uint8_t kMaxSubLayersMinus1 = 6;
@@ -38,24 +38,11 @@ void read_size(BitReader& reader, Sps& sps) {
     const bool separate_planes = sps.chroma_format_idc == 3 && reader.flag();
     const uint32_t width = reader.ue();
     const uint32_t height = reader.ue();
-    uint64_t crop_x = 0;
-    uint64_t crop_y = 0;
-    if (reader.flag()) {
-        // H.265 §7.4.3.2.1: in units of a chroma sample.
-        const bool whole = sps.chroma_format_idc == 0 || separate_planes;
-        const uint64_t unit_x = !whole && sps.chroma_format_idc <= 2 ? 2 : 1;
-        const uint64_t unit_y = !whole && sps.chroma_format_idc == 1 ? 2 : 1;
-        crop_x = reader.ue() * unit_x;
-        crop_x += reader.ue() * unit_x;
-        crop_y = reader.ue() * unit_y;
-        crop_y += reader.ue() * unit_y;
-    }
-    if (width > kMaxSidePixels || height > kMaxSidePixels || crop_x >= width || crop_y >= height) {
-        reader.fail();
-        return;
-    }
-    sps.width = static_cast<uint32_t>(width - crop_x);
-    sps.height = static_cast<uint32_t>(height - crop_y);
+    // H.265 §7.4.3.2.1: in units of a chroma sample.
+    const bool whole = sps.chroma_format_idc == 0 || separate_planes;
+    const uint64_t unit_x = !whole && sps.chroma_format_idc <= 2 ? 2 : 1;
+    const uint64_t unit_y = !whole && sps.chroma_format_idc == 1 ? 2 : 1;
+    read_cropped_size(reader, width, height, unit_x, unit_y, sps.width, sps.height);
 }
 
 }  // namespace

@@ -332,18 +332,7 @@ size_t RtcPlayer::write_packet(MonoTime now,
     const rtp::Header header{track.payload_type, run.marker && index + 1 == run.packets,
                              static_cast<uint16_t>(full),
                              run.rtp_time + time_shift + track.time_offset, track.ssrc};
-    const ByteSpan payload = run.packet(index);
-    std::array<uint8_t, kMaxHeader> bytes;
-    size_t size = 0;
-    if (track.twcc_id != 0) {
-        std::array<uint8_t, 2> value;
-        store_u16(value.data(), history_->add(now, payload.size() + kMaxHeader));
-        const rtp::Extension extension{track.twcc_id, value};
-        size = rtp::write_header(header, {&extension, 1}, bytes.data());
-    } else {
-        size = rtp::write_header(header, bytes.data());
-    }
-    return protector_.protect_rtp({ByteSpan(bytes).first(size), {}, payload}, full, out);
+    return seal(now, track, header, {}, run.packet(index), full, out);
 }
 
 size_t RtcPlayer::write_rtx(MonoTime now,
@@ -358,18 +347,28 @@ size_t RtcPlayer::write_rtx(MonoTime now,
                              run.rtp_time + time_shift + track.time_offset, track.rtx_ssrc};
     std::array<uint8_t, 2> original;
     store_u16(original.data(), static_cast<uint16_t>(track.first_sequence + number));
+    return seal(now, track, header, original, run.packet(index), track.next_rtx++, out);
+}
+
+// `front`: in front of the payload. `number`: the packet's, in full, of its SSRC.
+size_t RtcPlayer::seal(MonoTime now,
+                       const Track& track,
+                       const rtp::Header& header,
+                       ByteSpan front,
+                       ByteSpan payload,
+                       uint64_t number,
+                       std::span<uint8_t> out) {
     std::array<uint8_t, kMaxHeader> bytes;
     size_t size = 0;
     if (track.twcc_id != 0) {
         std::array<uint8_t, 2> value;
-        store_u16(value.data(), history_->add(now, run.packet(index).size() + kMaxHeader));
+        store_u16(value.data(), history_->add(now, payload.size() + kMaxHeader));
         const rtp::Extension extension{track.twcc_id, value};
         size = rtp::write_header(header, {&extension, 1}, bytes.data());
     } else {
         size = rtp::write_header(header, bytes.data());
     }
-    return protector_.protect_rtp({ByteSpan(bytes).first(size), original, run.packet(index)},
-                                  track.next_rtx++, out);
+    return protector_.protect_rtp({ByteSpan(bytes).first(size), front, payload}, number, out);
 }
 
 void RtcPlayer::resend(MonoTime now, Track& track, uint16_t sequence, RtcSender& sender) {

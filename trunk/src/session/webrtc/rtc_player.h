@@ -22,6 +22,7 @@
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/bandwidth_estimator.h"
+#include "proto/rtp/header.h"
 #include "proto/rtp/pacer.h"
 #include "proto/rtp/twcc_history.h"
 #include "proto/rtp/unwrapper.h"
@@ -201,6 +202,13 @@ class RtcPlayer final : private Counted<RtcPlayer> {
                      uint64_t number,
                      uint32_t time_shift,
                      std::span<uint8_t> out);
+    size_t seal(MonoTime now,
+                const Track& track,
+                const rtp::Header& header,
+                ByteSpan front,
+                ByteSpan payload,
+                uint64_t number,
+                std::span<uint8_t> out);
     void resend(MonoTime now, Track& track, uint16_t sequence, RtcSender& sender);
     void on_report(MonoTime now, const rtcp::ReportBlocksView& blocks);
     Track* track_of(uint32_t ssrc);
