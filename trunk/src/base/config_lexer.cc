@@ -1,6 +1,7 @@
 #include "base/config_lexer.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -53,19 +54,29 @@ void DiagnosticSink::report(Position at, std::string message) {
         left_out_++;
         return;
     }
-    diagnostics_.push_back({file_, at.line, at.column, std::move(message)});
+    diagnostics_.push_back({at, std::move(message)});
+}
+
+uint16_t DiagnosticSink::add_file(std::string_view name) {
+    files_.emplace_back(name);
+    return static_cast<uint16_t>(files_.size() - 1);
 }
 
 std::vector<Diagnostic> DiagnosticSink::take() {
-    std::stable_sort(diagnostics_.begin(), diagnostics_.end(),
-                     [](const Diagnostic& a, const Diagnostic& b) {
-                         return a.line != b.line ? a.line < b.line : a.column < b.column;
-                     });
-    if (left_out_ > 0) {
-        diagnostics_.push_back(
-            {file_, 0, 0, fmt::format("{} more errors are not listed", left_out_)});
+    std::ranges::stable_sort(diagnostics_, [](const Entry& a, const Entry& b) {
+        return std::tie(a.at.file, a.at.line, a.at.column) <
+               std::tie(b.at.file, b.at.line, b.at.column);
+    });
+    std::vector<Diagnostic> all;
+    for (Entry& entry : diagnostics_) {
+        all.push_back(
+            {files_[entry.at.file], entry.at.line, entry.at.column, std::move(entry.message)});
     }
-    return std::move(diagnostics_);
+    diagnostics_.clear();
+    if (left_out_ > 0) {
+        all.push_back({files_[0], 0, 0, fmt::format("{} more errors are not listed", left_out_)});
+    }
+    return all;
 }
 
 std::string Token::shown() const {
@@ -79,7 +90,27 @@ std::string Token::shown() const {
     return {};
 }
 
-LexerView::LexerView(std::string_view text, DiagnosticSink& sink) : text_(text), sink_(sink) {
+std::string quoted_word(const std::string& word) {
+    if (!word.empty() && word.find_first_of(" \t;{}\"'\\\n\r") == std::string::npos &&
+        word.front() != '#') {
+        return word;
+    }
+    std::string out = "\"";
+    for (char c : word) {
+        switch (c) {
+            case '"':
+            case '\\': out += {'\\', c}; break;
+            case '\n': out += "\\n"; break;
+            case '\r': out += "\\r"; break;
+            case '\t': out += "\\t"; break;
+            default: out += c; break;
+        }
+    }
+    return out + '"';
+}
+
+LexerView::LexerView(std::string_view text, DiagnosticSink& sink, Position begin)
+    : text_(text), sink_(sink), position_(begin) {
     if (text_.starts_with(kByteOrderMark)) {
         text_.remove_prefix(kByteOrderMark.size());
     }

@@ -21,6 +21,7 @@ inline constexpr size_t kMaxConfigToken = 4096;
 struct Position {
     uint32_t line = 1;
     uint32_t column = 1;  // in characters
+    uint16_t file = 0;    // of DiagnosticSink: 0 is the first, others are included by it
 
     bool operator==(const Position&) const = default;
 };
@@ -39,28 +40,45 @@ struct Token {
     std::string shown() const;
 };
 
-// Collects diagnostics of one file, up to kMaxDiagnostics.
+// A word as one would have to write it: in quotes where it needs them.
+std::string quoted_word(const std::string& word);
+
+// Collects diagnostics of a file and of those that it includes, up to kMaxDiagnostics.
 class DiagnosticSink {
   public:
-    explicit DiagnosticSink(std::string_view file) : file_(file) {}
+    explicit DiagnosticSink(std::string_view file) : files_{std::string(file)} {}
+
+    // One more file; gives its number for Position::file. A source without lines (an environment
+    // variable) has positions with line 0. At most UINT16_MAX of them: the caller's duty.
+    uint16_t add_file(std::string_view name);
+
+    const std::string& file(uint16_t number) const { return files_[number]; }
+
+    size_t files() const { return files_.size(); }
 
     void report(Position at, std::string message);
 
-    // In the order of the file, with a last line that counts what was left out.
+    // File by file in the order of the first use, each in its order, with a last line that counts
+    // what was left out.
     std::vector<Diagnostic> take();
 
     bool empty() const { return diagnostics_.empty(); }
 
   private:
-    std::string file_;
-    std::vector<Diagnostic> diagnostics_;
+    struct Entry {
+        Position at;
+        std::string message;
+    };
+
+    std::vector<std::string> files_;
+    std::vector<Entry> diagnostics_;
     size_t left_out_ = 0;
 };
 
 class LexerView {
   public:
-    // The text and the sink must outlive the lexer.
-    LexerView(std::string_view text, DiagnosticSink& sink);
+    // The text and the sink must outlive the lexer. `begin`: where the text begins.
+    LexerView(std::string_view text, DiagnosticSink& sink, Position begin = {});
 
     // kEnd at the end, again and again.
     Token next();

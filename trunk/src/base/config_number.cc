@@ -16,6 +16,8 @@ constexpr uint64_t kSecond = 1000;
 
 constexpr std::array<ConfigUnit, 3> kSizes = {
     {{"k", kKilo}, {"m", kKilo* kKilo}, {"g", kKilo* kKilo* kKilo}}};
+constexpr std::array<ConfigUnit, 3> kRates = {
+    {{"k", 1000}, {"m", 1'000'000}, {"g", 1'000'000'000}}};
 constexpr std::array<ConfigUnit, 4> kDurations = {
     {{"ms", 1}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}}};
 
@@ -33,6 +35,10 @@ std::string with_unit(uint64_t number, std::span<const ConfigUnit> units) {
 
 std::span<const ConfigUnit> config_size_units() {
     return kSizes;
+}
+
+std::span<const ConfigUnit> config_rate_units() {
+    return kRates;
 }
 
 std::span<const ConfigUnit> config_duration_units() {
@@ -78,6 +84,10 @@ std::string either_of(std::string_view choices) {
 
 std::string size_text(uint64_t bytes) {
     return with_unit(bytes, kSizes);
+}
+
+std::string bitrate_text(uint64_t bits_per_second) {
+    return with_unit(bits_per_second, kRates);
 }
 
 std::string duration_text(uint64_t milliseconds) {

@@ -17,6 +17,9 @@ struct ConfigUnit {
 // k, m, g: 1024 and its powers.
 std::span<const ConfigUnit> config_size_units();
 
+// k, m, g: 1000 and its powers, for rates.
+std::span<const ConfigUnit> config_rate_units();
+
 // ms, s, m, h, in milliseconds.
 std::span<const ConfigUnit> config_duration_units();
 
@@ -34,6 +37,9 @@ std::string either_of(std::string_view choices);
 
 // 16777216 -> "16m", 500 -> "500".
 std::string size_text(uint64_t bytes);
+
+// 2500000 -> "2500k", 8000000 -> "8m".
+std::string bitrate_text(uint64_t bits_per_second);
 
 // 10000 -> "10s", 350 -> "350ms".
 std::string duration_text(uint64_t milliseconds);

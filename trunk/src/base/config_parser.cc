@@ -8,8 +8,8 @@ namespace {
 
 class Parser {
   public:
-    Parser(std::string_view text, IsDirectiveName is_name, DiagnosticSink& sink)
-        : is_name_(is_name), sink_(sink), lexer_(text, sink), token_(lexer_.next()) {}
+    Parser(std::string_view text, IsDirectiveName is_name, DiagnosticSink& sink, Position begin)
+        : is_name_(is_name), sink_(sink), lexer_(text, sink, begin), token_(lexer_.next()) {}
 
     std::vector<Statement> parse_file() {
         std::vector<Statement> statements;
@@ -155,8 +155,9 @@ class Parser {
 
 std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
-                                        DiagnosticSink& sink) {
-    return Parser(text, is_name, sink).parse_file();
+                                        DiagnosticSink& sink,
+                                        Position begin) {
+    return Parser(text, is_name, sink, begin).parse_file();
 }
 
 }  // namespace weir

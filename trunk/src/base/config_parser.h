@@ -38,6 +38,7 @@ using IsDirectiveName = bool (*)(std::string_view name);
 // kMaxConfigDepth.
 std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
-                                        DiagnosticSink& sink);
+                                        DiagnosticSink& sink,
+                                        Position begin = {});
 
 }  // namespace weir

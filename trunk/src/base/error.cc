@@ -16,6 +16,7 @@ std::string_view to_string(ErrorCode code) {
         case ErrorCode::kDenied: return "denied";
         case ErrorCode::kNotFound: return "not_found";
         case ErrorCode::kBusy: return "busy";
+        case ErrorCode::kFull: return "full";
         case ErrorCode::kSystem: return "system";
         case ErrorCode::kInternal: return "internal";
     }

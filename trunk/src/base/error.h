@@ -32,6 +32,7 @@ enum class ErrorCode : uint8_t {
     kDenied,       // refused by access rules
     kNotFound,
     kBusy,    // somebody else holds it
+    kFull,    // there is no place now; later there may be one
     kSystem,  // a system call failed; errno is in the message
     kInternal,
 };

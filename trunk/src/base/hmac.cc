@@ -89,6 +89,15 @@ std::array<uint8_t, 20> sha1(ByteSpan data) {
     return digest;
 }
 
+std::array<uint8_t, 16> md5(ByteSpan data) {
+    std::array<uint8_t, 16> digest{};
+    unsigned size = 0;
+    WEIR_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), &size, EVP_md5(), nullptr) ==
+                   1 &&
+               size == digest.size());
+    return digest;
+}
+
 std::string base64(ByteSpan data) {
     std::string out((data.size() + 2) / 3 * 4, '\0');
     EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), data.data(),

@@ -1,5 +1,5 @@
-// HMAC (RFC 2104) with SHA-256 and SHA-1 (FIPS 180-4) by OpenSSL's libcrypto; the only file of
-// base/ that touches it is hmac.cc.
+// HMAC (RFC 2104) with SHA-256 and SHA-1 (FIPS 180-4), and plain digests, by OpenSSL's libcrypto;
+// of base/, only hmac.cc and signature.cc touch it.
 #pragma once
 
 #include <array>
@@ -27,6 +27,9 @@ bool equal_in_constant_time(ByteSpan a, ByteSpan b);
 
 // SHA-1 (for the WebSocket handshake, RFC 6455 §4.2.2) .
 std::array<uint8_t, 20> sha1(ByteSpan data);
+
+// MD5 (RFC 1321), for Adobe's authentication of RTMP publishers, which knows nothing else.
+std::array<uint8_t, 16> md5(ByteSpan data);
 
 std::string base64(ByteSpan data);
 

@@ -9,6 +9,7 @@ struct Facade {
     Level level = Level::kInfo;
     Sink sink = nullptr;
     IdHook id_hook = nullptr;
+    bool (*flush_hook)(Millis) = nullptr;
 };
 
 Facade& facade() {
@@ -44,6 +45,14 @@ void set_sink(Sink sink) {
     facade().sink = sink;
 }
 
+bool flush(Millis most) {
+    return facade().flush_hook == nullptr || facade().flush_hook(most);
+}
+
+void set_flush_hook(bool (*hook)(Millis most)) {
+    facade().flush_hook = hook;
+}
+
 void set_id_hook(IdHook hook) {
     facade().id_hook = hook;
 }
@@ -77,6 +86,21 @@ std::string escaped(std::string_view text, size_t limit) {
             out += c;
         } else if (byte < 0x20 || byte >= 0x7f) {
             fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+std::string token(std::string_view text, size_t limit) {
+    if (text.empty()) {
+        return "-";
+    }
+    std::string out;
+    for (char c : escaped(text, limit)) {
+        if (c == ' ') {
+            out += "\\x20";
         } else {
             out += c;
         }

@@ -27,6 +27,11 @@ bool enabled(Level level);
 using Sink = void (*)(Level level, std::string_view line);
 void set_sink(Sink sink);
 
+// Waits until what was written so far has left the process, or `most` has passed. For the moment
+// before the end of the process; a sink that writes by itself needs no hook. True when it has.
+bool flush(Millis most);
+void set_flush_hook(bool (*hook)(Millis most));
+
 // Gives the current client id, empty when there is none.
 using IdHook = std::string_view (*)();
 void set_id_hook(IdHook hook);
@@ -83,6 +88,10 @@ void warn_as(std::string_view id, fmt::format_string<Args...> format, Args&&... 
 // backslashes escaped, cut at `limit` characters with "..." at the end.
 std::string escaped(std::string_view text, size_t limit = 200);
 
+// The same for a value without quotes, as in "stream={}": spaces as \x20, so that it stays one word
+// and can fake no other pair; "-" for an empty one.
+std::string token(std::string_view text, size_t limit = 200);
+
 // Lets one event per period through and counts the rest. For conditions that a peer can repeat at
 // will.
 class Throttle {
@@ -101,5 +110,22 @@ class Throttle {
     uint64_t swallowed_ = 0;
     uint64_t reported_ = 0;
 };
+
+// A line that a peer can cause at will: at most one per period of the throttle, which says how many
+// it swallowed. The place of the call needs no more than a Throttle.
+template <typename... Args>
+void throttled(Throttle& throttle,
+               Level level,
+               fmt::format_string<Args...> format,
+               Args&&... args) {
+    if (!enabled(level) || !throttle.allow(MonoClock::now())) {
+        return;
+    }
+    std::string text = fmt::format(format, std::forward<Args>(args)...);
+    if (const uint64_t swallowed = throttle.suppressed(); swallowed > 0) {
+        text += fmt::format(" ({} more were not logged)", swallowed);
+    }
+    write(level, "{}", fmt::make_format_args(text));
+}
 
 }  // namespace weir::log

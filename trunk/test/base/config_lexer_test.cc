@@ -123,5 +123,35 @@ TEST(DiagnosticSinkTest, SortsByPlaceAndBoundsTheList) {
     EXPECT_EQ(all.back().to_string(), "f: 21 more errors are not listed");
 }
 
+TEST(DiagnosticSinkTest, KeepsFilesApart) {
+    DiagnosticSink sink("f");
+    const uint16_t more = sink.add_file("g");
+    const uint16_t variable = sink.add_file("NAME in the environment");
+    sink.report({0, 1, variable}, "z");
+    sink.report({1, 1, more}, "y");
+    sink.report({2, 1}, "x");
+    EXPECT_EQ(to_string(sink.take()), "f:2:1: x\ng:1:1: y\nNAME in the environment: z\n");
+    EXPECT_EQ(sink.file(more), "g");
+}
+
+TEST(LexerTest, BeginsWhereItIsTold) {
+    DiagnosticSink sink("f");
+    const uint16_t file = sink.add_file("g");
+    LexerView lexer("a\nb", sink, {5, 3, file});
+    EXPECT_EQ(lexer.next().at, (Position{5, 3, file}));
+    EXPECT_EQ(lexer.next().at, (Position{6, 1, file}));
+}
+
+TEST(LexerTest, AWordInQuotesIsReadBack) {
+    for (const char* word :
+         {"a", "", "a b", "#a", "a;b", "{", "it's", "a\"b\\c", "a\tb\nc", "a#b"}) {
+        Lexed lexed = lex(quoted_word(word));
+        EXPECT_TRUE(lexed.errors.empty()) << word;
+        ASSERT_EQ(lexed.tokens.size(), 1u) << word;
+        EXPECT_EQ(lexed.tokens[0].text, word);
+    }
+    EXPECT_EQ(quoted_word("a#b"), "a#b");
+}
+
 }  // namespace
 }  // namespace weir

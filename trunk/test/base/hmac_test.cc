@@ -99,5 +99,13 @@ TEST(Base64Test, MatchesThePublishedVectors) {
     EXPECT_EQ(base64(as_bytes("foobar")), "Zm9vYmFy");
 }
 
+// RFC 1321 §A.5.
+TEST(Md5Test, GivesTheDigestsOfTheBook) {
+    constexpr std::array<uint8_t, 16> kOfAbc = {0x90, 0x01, 0x50, 0x98, 0x3C, 0xD2, 0x4F, 0xB0,
+                                                0xD6, 0x96, 0x3F, 0x7D, 0x28, 0xE1, 0x7F, 0x72};
+    EXPECT_EQ(md5(as_bytes("abc")), kOfAbc);
+    EXPECT_EQ(base64(md5({})), "1B2M2Y8AsgTpgAmY7PhCfg==");
+}
+
 }  // namespace
 }  // namespace weir

@@ -101,5 +101,35 @@ TEST(ThrottleTest, LetsOneThroughPerPeriodAndCountsTheRest) {
     EXPECT_EQ(throttle.suppressed(), 0U) << "each line reports its own period";
 }
 
+TEST(LogTokenTest, StaysOneWord) {
+    EXPECT_EQ(token("live/a b=c"), "live/a\\x20b=c");
+    EXPECT_EQ(token(""), "-");
+    EXPECT_EQ(token("a\"b"), "a\\\"b");
+    EXPECT_EQ(token("abcdef", 3), "abc...");
+}
+
+TEST_F(LogTest, AThrottledLineSaysWhatItSwallowed) {
+    Throttle throttle(Millis(60'000));
+    for (int i = 0; i < 3; i++) {
+        throttled(throttle, Level::kWarn, "refused ip={}", i);
+    }
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], EndsWith("refused ip=0"));
+    Throttle open(Millis(0));
+    throttled(open, Level::kWarn, "a");
+    throttled(open, Level::kDebug, "below the level");
+    throttled(open, Level::kWarn, "b");
+    ASSERT_EQ(lines().size(), 3U);
+    EXPECT_THAT(lines()[2], EndsWith("warn  b"));
+}
+
+TEST_F(LogTest, FlushAsksTheHook) {
+    EXPECT_TRUE(flush(Millis(1))) << "a sink that writes by itself has nothing to flush";
+    set_flush_hook([](Millis most) { return most > Millis(5); });
+    EXPECT_FALSE(flush(Millis(1)));
+    EXPECT_TRUE(flush(Millis(10)));
+    set_flush_hook(nullptr);
+}
+
 }  // namespace
 }  // namespace weir::log

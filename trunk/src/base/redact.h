@@ -1,0 +1,17 @@
+// URLs as logs and the API may show them: without the secrets that clients put into them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// "rtmp://u:p@host/live?vhost=a&key=x" -> "rtmp://***@host/live?vhost=a&key=***". Values of key,
+// token, password and the like are replaced wherever "?name=" or "&name=" stands, also where a
+// client has written a second '?'. The rest stays as it is, so it must still be escaped.
+std::string redacted_url(std::string_view url);
+
+// Whether a parameter of that name holds a secret.
+bool is_secret_parameter(std::string_view name);
+
+}  // namespace weir

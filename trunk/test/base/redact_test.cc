@@ -1,0 +1,37 @@
+#include "base/redact.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(RedactTest, HidesSecretsOfTheQuery) {
+    EXPECT_EQ(redacted_url("rtmp://host/live?vhost=a.b&key=s3cret&x=1"),
+              "rtmp://host/live?vhost=a.b&key=***&x=1");
+    EXPECT_EQ(redacted_url("http://h/p?TOKEN=s3cret#key=s3cret"), "http://h/p?TOKEN=***#key=***");
+    EXPECT_EQ(redacted_url("?key=a=b"), "?key=***");
+    EXPECT_EQ(redacted_url("live?%6Bey=s3cret"), "live?%6Bey=***");
+}
+
+// What encoders make of a second login (see proto/rtmp/adobe_auth.h).
+TEST(RedactTest, HidesSecretsBehindASecondQuestionMark) {
+    EXPECT_EQ(redacted_url("rtmp://h/live?key=a?authmod=adobe&user=u&response=abc/+==&opaque=o"),
+              "rtmp://h/live?key=***?authmod=adobe&user=u&response=***&opaque=o");
+}
+
+TEST(RedactTest, HidesUserAndPassword) {
+    EXPECT_EQ(redacted_url("rtmp://user:pass@host:1935/live"), "rtmp://***@host:1935/live");
+    EXPECT_EQ(redacted_url("rtmp://u:p@ss@host/live"), "rtmp://***@host/live");
+    EXPECT_EQ(redacted_url("rtmp://host/live@home"), "rtmp://host/live@home");
+    EXPECT_EQ(redacted_url("rtmp://a:b@host"), "rtmp://***@host");
+}
+
+TEST(RedactTest, LeavesTheRestAlone) {
+    for (const char* url : {"", "rtmp://host/live", "http://h/?monkey=1&keys=2", "?key", "a?b?c&d",
+                            "host/path?u=http://x/y", "://", "rtmp://"}) {
+        EXPECT_EQ(redacted_url(url), url);
+    }
+}
+
+}  // namespace
+}  // namespace weir
