@@ -56,14 +56,41 @@ struct Slot {
 // loop.
 class BusyMeter {
   public:
-    void enter_wait(MonoTime now) { pass(now, 1.0); }
+    void enter_wait(MonoTime now) {
+        note_turn(now);
+        pass(now, 1.0);
+    }
 
     void leave_wait(MonoTime now) { pass(now, 0.0); }
 
     // Asked while the thread runs: the current run counts as busy.
     double share(MonoTime now) const { return moved(now, 1.0); }
 
+    TurnStats turns() const {
+        TurnStats stats = turns_;
+        stats.longest = std::max(turns_.longest, longest_before_);
+        return stats;
+    }
+
   private:
+    static constexpr Seconds kLongestPeriod{30};
+
+    void note_turn(MonoTime now) {
+        const Micros turn = now - last_;
+        size_t bound = 0;
+        while (bound < TurnStats::kBoundsUs.size() && turn.count() > TurnStats::kBoundsUs[bound]) {
+            bound++;
+        }
+        turns_.counts[bound]++;
+        turns_.busy_us += static_cast<uint64_t>(std::max<int64_t>(turn.count(), 0));
+        if (now - longest_since_ > kLongestPeriod) {
+            longest_before_ = turns_.longest;
+            turns_.longest = Micros(0);
+            longest_since_ = now;
+        }
+        turns_.longest = std::max(turns_.longest, turn);
+    }
+
     void pass(MonoTime now, double busy) {
         share_ = moved(now, busy);
         last_ = now;
@@ -77,6 +104,9 @@ class BusyMeter {
 
     MonoTime last_ = MonoClock::now();
     double share_ = 0.0;
+    TurnStats turns_;
+    Micros longest_before_{0};  // of the period before
+    MonoTime longest_since_ = last_;
 };
 
 class Reactor {
@@ -92,6 +122,8 @@ class Reactor {
     int epoll_fd() const { return epoll_fd_; }
 
     double busy_share() const { return busy_.share(MonoClock::now()); }
+
+    TurnStats turns() const { return busy_.turns(); }
 
     void add_stats(RuntimeStats& stats) const;
 
@@ -266,6 +298,10 @@ Error start_reactor() {
 
 void add_reactor_stats(RuntimeStats& stats) {
     reactor().add_stats(stats);
+}
+
+TurnStats turn_stats() {
+    return reactor().turns();
 }
 
 double busy_share() {

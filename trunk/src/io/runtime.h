@@ -4,8 +4,10 @@
 // io/ is the only place that includes st.h; nothing here shows its types.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace weir::io {
@@ -28,6 +30,18 @@ struct RuntimeStats {
 };
 
 RuntimeStats runtime_stats();
+
+// How long the media thread runs before it looks for events again: for so long everybody waits.
+struct TurnStats {
+    static constexpr std::array<int64_t, 9> kBoundsUs{500,    1'000,  2'000,   5'000,  10'000,
+                                                      20'000, 50'000, 100'000, 500'000};
+
+    std::array<uint64_t, kBoundsUs.size() + 1> counts{};  // the last: beyond all bounds
+    uint64_t busy_us = 0;                                 // of all turns
+    Micros longest{0};                                    // of the last half minute to minute
+};
+
+TurnStats turn_stats();
 
 // Share of the last ~100 ms (a moving average) that the media thread spent outside epoll, 0.0
 // to 1.0.

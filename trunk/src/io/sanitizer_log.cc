@@ -18,6 +18,8 @@ namespace weir::io {
 
 namespace {
 
+constexpr Millis kFlush{300};
+
 // Called with the whole text of a report, on the stack that made it.
 void on_report(const char* text) {
     for (const std::string_view line : split(text, '\n')) {
@@ -32,6 +34,7 @@ void on_death() {
         "sanitizer: ended the process; the whole report is in weir-sanitizer.log.{}, or "
         "where ASAN_OPTIONS=log_path sent it",
         getpid());
+    (void)log::flush(kFlush);
 }
 
 }  // namespace

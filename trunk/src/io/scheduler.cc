@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include <cxxabi.h>
@@ -116,9 +115,8 @@ void CoroutineState::interrupt() {
 }
 
 void CoroutineState::set_log_id(std::string_view id) {
-    size_t size = std::min(id.size(), kMaxLogId);
-    std::memcpy(log_id_, id.data(), size);
-    log_id_[size] = '\0';
+    const std::string_view kept = id.substr(0, kMaxLogId);
+    *std::ranges::copy(kept, log_id_).out = '\0';
 }
 
 bool CoroutineState::spend_io_budget() {
@@ -405,6 +403,14 @@ void set_log_id(std::string_view id) {
 std::string_view log_id() {
     Worker* self = t_media_thread ? scheduler().self() : nullptr;
     return self != nullptr && self->task ? self->task->log_id() : std::string_view();
+}
+
+RunningView running_now() {
+    const Worker* self = t_media_thread ? scheduler().self() : nullptr;
+    if (self == nullptr || !self->task) {
+        return {};
+    }
+    return {self->task->name(), self->task->log_id()};
 }
 
 NoYield::NoYield() {

@@ -102,6 +102,14 @@ Error spawn_state(const std::shared_ptr<CoroutineState>& state);
 // The running coroutine; the runtime must be up, media thread only.
 CoroutineState& current();
 
+// What runs, for a signal handler; empty outside of coroutines. Async-signal-safe.
+struct RunningView {
+    std::string_view name;  // both live as long as the coroutine
+    std::string_view client;
+};
+
+RunningView running_now();
+
 // True on the thread that called start_scheduler().
 bool on_media_thread();
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -58,6 +59,18 @@ class SocketAddress {
     };
 };
 
+// What the kernel says of a connection (TCP_INFO): one system call.
+struct TcpFacts {
+    Micros rtt{0};  // smoothed
+    Micros rtt_variation{0};
+    uint32_t retransmits = 0;          // segments, since the connection began
+    uint64_t retransmitted_bytes = 0;  // 0 with kernels that do not say
+    uint32_t unacknowledged = 0;       // segments on their way
+    uint32_t unsent_bytes = 0;         // in the send buffer and never sent yet
+    uint32_t window_segments = 0;      // of congestion control
+    uint64_t delivery_bps = 0;         // what the path took lately; 0: not known
+};
+
 struct StreamOptions {
     int send_buffer_bytes = 0;    // SO_SNDBUF; 0 leaves the kernel's auto-tuning
     int notsent_lowat_bytes = 0;  // TCP_NOTSENT_LOWAT; 0 leaves it off
@@ -74,7 +87,10 @@ struct IoResult {
     int error_number = 0;  // kFailed; kClosed by a reset
 };
 
-// One connection. Owned by its session. TCP_NODELAY and keep-alive are set.
+class TlsChannel;  // private to io/
+
+// One connection, plain or encrypted (io/tls.h). Owned by its session. TCP_NODELAY and keep-alive
+// are set.
 class TcpStream final : private EventHandler, private Counted<TcpStream> {
   public:
     static constexpr ObjectName kObjectName{"tcp_connection", "network"};
@@ -94,9 +110,21 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
 
     void apply(const StreamOptions& options);
 
+    // Never yields. Nothing for a connection that is closed here.
+    std::optional<TcpFacts> facts() const;
+
+    // Who the peer is to rules, the API and logs: the other end of the connection, or the client
+    // behind a proxy that was believed (set_peer).
     const SocketAddress& peer() const { return peer_; }
 
+    void set_peer(const SocketAddress& peer) { peer_ = peer; }
+
+    // The other end of the connection itself, whoever is behind it; for diagnosis.
+    SocketAddress connection_peer() const;
+
     SocketAddress local() const;
+
+    bool encrypted() const { return tls_ != nullptr; }
 
     int fd() const { return fd_; }
 
@@ -120,7 +148,9 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     Error write_all(ByteSpan data, Deadline deadline);
 
     // Never yields. kWouldBlock clears the readiness; a partial write counts as kDone with fewer
-    // bytes (and the stream then no longer counts as writable, since the buffer is full).
+    // bytes (and the stream then no longer counts as writable, since the buffer is full). An
+    // encrypted stream may have taken all and yet not be writable: the rest of a record waits in it
+    // for the next writable edge, which it uses itself.
     IoResult try_read(std::span<uint8_t> out);
     IoResult try_write(ByteSpan data);
     IoResult try_writev(std::span<const iovec> parts);
@@ -145,6 +175,13 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
 
     Error watch();
 
+    // Never yields. Ends our direction: the peer sees the end of what was written, and may still
+    // send. False when there is no connection any more.
+    bool end_writing();
+
+    // For the handshakes of io/tls.h, when they are done: from now on all goes through the channel.
+    void encrypt(std::unique_ptr<TlsChannel> channel);
+
     // Ends both directions now; waiting coroutines get kClosed. close() also frees the descriptor
     // (idempotent).
     void shutdown();
@@ -167,6 +204,7 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     CoroutineState* writer_ = nullptr;
     EventHandler* handler_ = nullptr;
     Registration registration_;
+    std::unique_ptr<TlsChannel> tls_;  // of an encrypted stream
     SocketAddress peer_;
 };
 
@@ -190,6 +228,10 @@ class TcpListener {
     // Yields. The next connection; kInterrupted after interrupt of the coroutine, kClosed after
     // close().
     Result<std::unique_ptr<TcpStream>> accept(Deadline deadline);
+
+    // Yields. The next of those that wait in the kernel's queue already; kTimeout when none does.
+    // Nobody may be in accept().
+    Result<std::unique_ptr<TcpStream>> accept_waiting();
 
     void close();
 

@@ -22,6 +22,13 @@ int open_reserve() {
 }
 
 Error busy_or_system(int why, const SocketAddress& address) {
+    if (why == EACCES && address.port() != 0 && address.port() < 1024) {
+        return make_error(ErrorCode::kDenied,
+                          "listen on {}: permission denied; ports below 1024 need root or "
+                          "CAP_NET_BIND_SERVICE (AmbientCapabilities= in the service file, or "
+                          "setcap cap_net_bind_service=+ep on the program)",
+                          address.to_string());
+    }
     if (why != EADDRINUSE) {
         return Error::from_errno(why, fmt::format("listen on {}", address.to_string()));
     }
@@ -230,6 +237,11 @@ Result<std::unique_ptr<TcpStream>> TcpListener::accept(Deadline deadline) {
         }
         WEIR_TRY(impl_->handle_failure(why, deadline));
     }
+}
+
+Result<std::unique_ptr<TcpStream>> TcpListener::accept_waiting() {
+    impl_->readable = true;  // an edge may not have been told yet
+    return accept(Deadline::at(MonoClock::now()));
 }
 
 void TcpListener::close() {

@@ -4,50 +4,20 @@
 
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "io/fiber.h"
 #include "io/scheduler.h"
+#include "io/socket_calls.h"
 #include "io/tcp.h"
+#include "io/tls_channel.h"
 
 namespace weir::io {
 namespace {
 
 static_assert(sizeof(TcpStream) <= 128,
               "one per player: see the memory budget in doc/architecture.md");
-
-// In a program with threads, libc's send(), sendmsg() and recv() are cancellation points: they say
-// so before and after the call, and keep their state in the frame pointer meanwhile. A profile by
-// frame pointers then ends in them, and nine tenths of a busy server's samples are there. So the
-// system is called directly, but for AddressSanitizer, which looks at the memory in libc's calls.
-#if WEIR_ASAN
-ssize_t receive(int fd, std::span<uint8_t> out) {
-    return recv(fd, out.data(), out.size(), MSG_DONTWAIT);
-}
-
-ssize_t transmit(int fd, ByteSpan data) {
-    return send(fd, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-ssize_t transmit(int fd, const msghdr& message) {
-    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-#else
-ssize_t receive(int fd, std::span<uint8_t> out) {
-    return syscall(SYS_recvfrom, fd, out.data(), out.size(), MSG_DONTWAIT, nullptr, nullptr);
-}
-
-ssize_t transmit(int fd, ByteSpan data) {
-    return syscall(SYS_sendto, fd, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL, nullptr,
-                   0);
-}
-
-ssize_t transmit(int fd, const msghdr& message) {
-    return syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-#endif
 
 void set_option(int fd, int level, int name, int value) {
     setsockopt(fd, level, name, &value, sizeof value);
@@ -186,10 +156,10 @@ IoResult TcpStream::try_read(std::span<uint8_t> out) {
     if (closed_) {
         return {IoStatus::kClosed};
     }
-    ssize_t got = 0;
-    do {
-        got = receive(fd_, out);
-    } while (got < 0 && errno == EINTR);
+    if (tls_) [[unlikely]] {
+        return tls_->read(out, readable_, hangup_);
+    }
+    const ssize_t got = receive(fd_, out);
     if (got > 0) {
         auto bytes = static_cast<size_t>(got);
         // A short read has emptied the socket and new bytes give a new edge; but a FIN that came
@@ -213,11 +183,11 @@ IoResult TcpStream::try_write(ByteSpan data) {
     if (closed_) {
         return {IoStatus::kClosed};
     }
-    ssize_t written = 0;
-    do {
-        written = transmit(fd_, data);
-    } while (written < 0 && errno == EINTR);
-    return finish_write(written, data.size());
+    if (tls_) [[unlikely]] {
+        const iovec part{const_cast<uint8_t*>(data.data()), data.size()};
+        return tls_->write({&part, 1}, writable_);
+    }
+    return finish_write(transmit(fd_, data), data.size());
 }
 
 IoResult TcpStream::try_writev(std::span<const iovec> parts) {
@@ -227,6 +197,9 @@ IoResult TcpStream::try_writev(std::span<const iovec> parts) {
     if (closed_) {
         return {IoStatus::kClosed};
     }
+    if (tls_) [[unlikely]] {
+        return tls_->write(parts, writable_);
+    }
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(parts.data());
     message.msg_iovlen = parts.size();
@@ -234,11 +207,7 @@ IoResult TcpStream::try_writev(std::span<const iovec> parts) {
     for (const iovec& part : parts) {
         wanted += part.iov_len;
     }
-    ssize_t written = 0;
-    do {
-        written = transmit(fd_, message);
-    } while (written < 0 && errno == EINTR);
-    return finish_write(written, wanted);
+    return finish_write(transmit(fd_, message), wanted);
 }
 
 IoResult TcpStream::finish_write(ssize_t written, size_t wanted) {
@@ -354,10 +323,20 @@ Error TcpStream::write_all(ByteSpan data, Deadline deadline) {
         }
         WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
     }
+    // An encrypted stream may still hold the last of it: a close right after this would lose it.
+    while (tls_ && tls_->pending() && !closed_) {
+        WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
+        if (tls_ && tls_->flush() == IoStatus::kFailed) {
+            return to_error(tls_->broken(), "write");
+        }
+    }
     return {};
 }
 
 void TcpStream::on_ready(uint8_t ready) {
+    if (tls_ && (ready & kWritable) != 0 && tls_->flush() == IoStatus::kWouldBlock) {
+        ready &= static_cast<uint8_t>(~kWritable);  // the room was for what waited
+    }
     readable_ = readable_ || (ready & kReadable) != 0;
     writable_ = writable_ || (ready & kWritable) != 0;
     hangup_ = hangup_ || (ready & (kHangup | kFault)) != 0;
@@ -380,8 +359,35 @@ void TcpStream::wake_waiters() {
     }
 }
 
+bool TcpStream::end_writing() {
+    if (closed_) {
+        return false;
+    }
+    if (tls_) {
+        tls_->say_goodbye();
+    }
+    return ::shutdown(fd_, SHUT_WR) == 0;
+}
+
+void TcpStream::encrypt(std::unique_ptr<TlsChannel> channel) {
+    WEIR_CHECK(!tls_ && !closed_);
+    channel->attach(fd_);
+    tls_ = std::move(channel);
+    readable_ = true;  // what came behind the handshake may be in the channel
+}
+
+SocketAddress TcpStream::connection_peer() const {
+    sockaddr_in6 address{};
+    socklen_t size = sizeof address;
+    auto* raw = reinterpret_cast<sockaddr*>(&address);
+    return getpeername(fd_, raw, &size) == 0 ? SocketAddress::from_raw(raw, size) : peer_;
+}
+
 void TcpStream::shutdown() {
     if (!closed_) {
+        if (tls_) {
+            tls_->say_goodbye();
+        }
         closed_ = true;
         ::shutdown(fd_, SHUT_RDWR);
         wake_waiters();
@@ -389,7 +395,11 @@ void TcpStream::shutdown() {
 }
 
 void TcpStream::close() {
+    if (tls_ && !closed_) {
+        tls_->say_goodbye();
+    }
     closed_ = true;
+    tls_.reset();
     if (fd_ >= 0) {
         registration_.remove();
         ::close(std::exchange(fd_, -1));

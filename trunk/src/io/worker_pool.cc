@@ -8,17 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <pthread.h>
 
-#include "base/build.h"
 #include "base/check.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
+#include "io/signals_blocked.h"
 
 namespace weir::io {
 namespace {
@@ -29,32 +28,6 @@ ObjectClass g_jobs({"worker_job", "workers"});  // from submit() until its `done
 struct Job {
     std::function<void()> work;
     std::function<void()> done;
-};
-
-// Signals are the media thread's. Those of a crash must stay deliverable, and the one of a
-// profiler: it comes to the thread whose CPU time was used, or, when that one blocks it, to
-// another, which is then charged for it.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        for (int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) {
-            sigdelset(&all, fatal);
-        }
-        if (WEIR_CPU_PROFILER != 0 || WEIR_GPROF != 0) {
-            sigdelset(&all, SIGPROF);
-        }
-        pthread_sigmask(SIG_BLOCK, &all, &before_);
-    }
-
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t before_{};
 };
 
 }  // namespace

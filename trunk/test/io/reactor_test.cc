@@ -238,5 +238,23 @@ TEST(ReactorTest, RefusesWhatEpollCannotWatch) {
     ::close(directory);
 }
 
+TEST(ReactorTest, KnowsHowLongTheThreadRunsAtAStretch) {
+    EXPECT_FALSE(sleep_for(Millis(1)));
+    const TurnStats before = turn_stats();
+    constexpr Millis kBusy{30};
+    for (const MonoTime end = MonoClock::now() + kBusy; MonoClock::now() < end;) {
+    }
+    EXPECT_FALSE(sleep_for(Millis(1)));  // the turn has ended
+    const TurnStats after = turn_stats();
+    EXPECT_GE(after.longest, kBusy);
+    EXPECT_GE(after.busy_us, before.busy_us + 30'000);
+    uint64_t long_turns = 0;
+    for (size_t i = 0; i < after.counts.size(); i++) {
+        const bool is_long = i == TurnStats::kBoundsUs.size() || TurnStats::kBoundsUs[i] > 20'000;
+        long_turns += is_long ? after.counts[i] - before.counts[i] : 0;
+    }
+    EXPECT_GE(long_turns, 1U);
+}
+
 }  // namespace
 }  // namespace weir::io

@@ -83,6 +83,20 @@ TEST(TcpStreamTest, KnowsBothAddresses) {
     EXPECT_TRUE(server->peer().is_loopback());
 }
 
+TEST(TcpStreamTest, TellsWhatTheKernelKnowsOfIt) {
+    auto [client, server] = loopback_pair();
+    EXPECT_FALSE(client->write_all(as_bytes("question"), soon()));
+    EXPECT_EQ(read_text(*server), "question");
+    const auto facts = client->facts();
+    ASSERT_TRUE(facts);
+    EXPECT_GT(facts->rtt.count(), 0);
+    EXPECT_LT(facts->rtt, Seconds(1));
+    EXPECT_GT(facts->window_segments, 0U);
+    EXPECT_EQ(facts->retransmits, 0U);
+    client->close();
+    EXPECT_FALSE(client->facts());
+}
+
 TEST(TcpStreamTest, ReaderWaitsForBytesThatComeLater) {
     auto [client, server] = loopback_pair();
     Coroutine writer = go([&client = client] {
