@@ -154,7 +154,9 @@ Error ServerSession::parse_connect(const amf::Value& object, ConnectRequest& req
     if (tc_url.size() > kMaxUrlSize || app_query.size() > kMaxUrlSize) {
         return make_error(ErrorCode::kLimit, "tcUrl or query of more than {} bytes", kMaxUrlSize);
     }
-    const std::string_view query = app_query.empty() ? split_query(tc_url).second : app_query;
+    std::string query(app_query.empty() ? split_query(tc_url).second : app_query);
+    // Clients put "?authmod=..." behind an app that has a query of its own.
+    std::ranges::replace(query, '?', '&');
     std::string_view vhost = query_value(query, "vhost");
     if (vhost.empty()) {
         vhost = url_host(tc_url);
@@ -162,10 +164,12 @@ Error ServerSession::parse_connect(const amf::Value& object, ConnectRequest& req
     request.app = normal_app(app);
     request.tc_url = tc_url;
     request.vhost = vhost;
-    request.query = query;
     request.flash_version = cut(object.text_of("flashVer"), kMaxReportedText);
+    request.publishes =
+        object.text_of("type") == "nonprivate" || request.flash_version.starts_with("FMLE/");
     request.page_url = cut(object.text_of("pageUrl"), kMaxReportedText);
     request.swf_url = cut(object.text_of("swfUrl"), kMaxReportedText);
+    request.query = std::move(query);
     request.object_encoding = object.number_of("objectEncoding") == 3 ? 3 : 0;
     request.enhanced = parse_enhanced(object);
     return {};

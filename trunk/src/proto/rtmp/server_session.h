@@ -52,8 +52,9 @@ struct EnhancedCaps {
 struct ConnectRequest {
     std::string app;  // no query, no slashes at the ends; may hold slashes inside
     std::string tc_url;
-    std::string vhost;  // ?vhost= of app or tcUrl, else the host of tcUrl; may be empty
-    std::string query;  // of app or tcUrl, without '?'
+    std::string vhost;       // ?vhost= of app or tcUrl, else the host of tcUrl; may be empty
+    std::string query;       // of app or tcUrl, without '?'; a later '?' in it has become '&'
+    bool publishes = false;  // it says what encoders say: type "nonprivate", or flashVer FMLE
     std::string flash_version;
     std::string page_url;
     std::string swf_url;

@@ -59,6 +59,31 @@ TEST(ServerSessionTest, ConnectTellsWhatTheClientSaid) {
     EXPECT_FALSE(request.enhanced.present);
 }
 
+TEST(ServerSessionTest, ConnectTellsWhoLooksLikeAnEncoder) {
+    const auto publishes = [](std::string_view name, std::string_view value) {
+        Peer peer;
+        amf::Value object = amf::Value::object();
+        object.set("app", Peer::text("live"));
+        object.set(std::string(name), Peer::text(value));
+        return peer.command(0, "connect", 1, {}, object).at(0).connect().publishes;
+    };
+    EXPECT_TRUE(publishes("type", "nonprivate"));
+    EXPECT_TRUE(publishes("flashVer", "FMLE/3.0 (compatible; FMSc/1.0)"));
+    EXPECT_FALSE(publishes("flashVer", "LNX 9,0,124,2"));
+    EXPECT_FALSE(publishes("type", "private"));
+}
+
+// Encoders that answer a challenge put "?authmod=.." behind an app that has a query already.
+TEST(ServerSessionTest, ConnectReadsASecondQuestionMarkAsAnAmpersand) {
+    Peer peer;
+    std::vector<Event> events = peer.command(
+        0, "connect", 1, {}, Peer::connect_object("live?vhost=a.b?authmod=adobe&user=u"));
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].connect().app, "live");
+    EXPECT_EQ(events[0].connect().vhost, "a.b");
+    EXPECT_EQ(events[0].connect().query, "vhost=a.b&authmod=adobe&user=u");
+}
+
 TEST(ServerSessionTest, ConnectReadsEnhancedCapabilities) {
     Peer peer;
     amf::Value object = Peer::connect_object("live");
