@@ -15,9 +15,20 @@ Stream& Registry::get_or_create(const StreamKey& key, const StreamOptions& optio
     return *slot;
 }
 
+Registry::Traffic Registry::traffic() const {
+    Traffic traffic = gone_;
+    for (const auto& [key, stream] : streams_) {
+        traffic.received += stream->bytes_received_ever();
+        traffic.sent += stream->bytes_sent();
+    }
+    return traffic;
+}
+
 void Registry::release(Stream& stream) {
     if (!stream.live() && !stream.has_sinks()) {
         const StreamKey key = stream.key();
+        gone_.received += stream.bytes_received_ever();
+        gone_.sent += stream.bytes_sent();
         streams_.erase(key);
     }
 }

@@ -29,6 +29,31 @@ class Registry {
 
     size_t size() const { return streams_.size(); }
 
+    // Once a second, for the rates of all streams.
+    void sample(MonoTime now) {
+        clock_.tick(now);
+        for (auto& [key, stream] : streams_) {
+            stream->sample(clock_);
+        }
+    }
+
+    const RateClock& clock() const { return clock_; }
+
+    // Of all streams that there ever were: walks those that there are.
+    struct Traffic {
+        uint64_t received = 0;
+        uint64_t sent = 0;
+    };
+
+    Traffic traffic() const;
+
+    // The first stream behind that key, null: there is none. For those who go over all and yield in
+    // between; a key of empty parts is before all.
+    const Stream* after(const StreamKey& key) const {
+        const auto next = streams_.upper_bound(key);
+        return next == streams_.end() ? nullptr : next->second.get();
+    }
+
     // In order of key.
     template <typename Visit>
     void for_each(Visit&& visit) const {
@@ -39,6 +64,8 @@ class Registry {
 
   private:
     std::map<StreamKey, std::unique_ptr<Stream>> streams_;
+    RateClock clock_;
+    Traffic gone_;  // of streams that are no more
 };
 
 }  // namespace weir::stream

@@ -36,7 +36,7 @@ std::string StreamKey::to_string() const {
 }
 
 Stream::Stream(StreamKey key, const StreamOptions& options, MonoTime now)
-    : key_(std::move(key)), options_(options), live_since_(now), absent_since_(now) {}
+    : key_(std::move(key)), options_(options), live_since_(now), absent_since_(now), since_(now) {}
 
 Stream::~Stream() {
     WEIR_CHECK(publisher_ == nullptr && sinks_.empty());
@@ -67,6 +67,8 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
     description_ = {};
     video_ = {};
     audio_ = {};
+    gop_stats_ = {};
+    bytes_received_before_ += bytes_received_;
     bytes_received_ = 0;
     dropped_configs_ = 0;
     return {};
@@ -191,6 +193,44 @@ void Stream::remember(const PacketRef& packet, bool start) {
     }
 }
 
+void Stream::count_video(const media::MediaPacket& packet, bool key, MonoTime now) {
+    GopStats& gop = gop_stats_;
+    if (key) {
+        if (gop.key_frames > 0) {
+            gop.last_ms = packet.time_ms() - gop.key_time_ms;
+            gop.last_frames = gop.open_frames;
+        }
+        gop.key_frames++;
+        gop.open_frames = 0;
+        gop.key_time_ms = packet.time_ms();
+        gop.key_at = now;
+    }
+    gop.open_frames++;
+}
+
+void Stream::sample(const RateClock& clock) {
+    received_.sample(clock, bytes_received_);
+    sent_.sample(clock, bytes_sent_);
+    frames_.sample(clock, video_.frames);
+}
+
+// What a publisher sends is counted from when it came.
+double Stream::receive_bps(const RateClock& clock, MonoTime now, Millis window) const {
+    return live() ? 8 * received_.per_second(clock, now, live_since_, bytes_received_, window) : 0;
+}
+
+double Stream::send_bps(const RateClock& clock, MonoTime now, Millis window) const {
+    return 8 * sent_.per_second(clock, now, since_, bytes_sent_, window);
+}
+
+double Stream::frame_rate(const RateClock& clock, MonoTime now, Millis window) const {
+    return live() ? frames_.per_second(clock, now, live_since_, video_.frames, window) : 0;
+}
+
+const media::MediaPacket* Stream::key_frame() const {
+    return gop_.empty() || !gop_.front()->info().key ? nullptr : gop_.front().get();
+}
+
 void Stream::give(PacketSink& sink, const PacketRef& packet, bool start) const {
     if (!is_for(packet->info(), sink)) {
         return;
@@ -255,6 +295,9 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
             track.frames++;
             packet->set_time_ms(
                 timeline_.map(info.kind, static_cast<uint32_t>(packet->time_ms()), now));
+            if (video && info.track_id == first_video_track_) {
+                count_video(*packet, start, now);
+            }
         }
     } else {
         packet->set_time_ms(timeline_.latest());

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/object_count.h"
+#include "base/rate_history.h"
 #include "media/description.h"
 #include "media/packet.h"
 #include "media/timeline.h"
@@ -45,6 +46,11 @@ class Publisher {
     virtual std::string describe() const = 0;
     virtual std::string_view client_id() const = 0;
 
+    // For the API: its address and protocol, "192.0.2.1" and "rtmp".
+    virtual std::string_view client_ip() const { return {}; }
+
+    virtual std::string_view client_transport() const { return {}; }
+
     // Another publisher took the name over. The stream no longer listens to this one.
     virtual void on_taken_over() = 0;
 
@@ -70,6 +76,16 @@ struct TrackStats {
     media::Codec codec = media::Codec::kUnknown;
     uint64_t frames = 0;
     uint64_t bytes = 0;
+};
+
+// Groups of pictures: what begins with a key frame of the first video track. Cleared as above.
+struct GopStats {
+    uint64_t key_frames = 0;
+    int64_t last_ms = 0;       // stream time between the two newest key frames; 0: not two yet
+    uint32_t last_frames = 0;  // of the video in between
+    uint32_t open_frames = 0;  // since the newest, it included
+    int64_t key_time_ms = 0;   // of the newest, on the stream's timeline
+    MonoTime key_at{};         // when it came
 };
 
 class Stream : private Counted<Stream> {
@@ -167,6 +183,27 @@ class Stream : private Counted<Stream> {
 
     uint64_t bytes_received() const { return bytes_received_; }
 
+    // The same of all its publishers.
+    uint64_t bytes_received_ever() const { return bytes_received_before_ + bytes_received_; }
+
+    // To its players, over all formats, since the stream exists. Whoever sends counts.
+    uint64_t bytes_sent() const { return bytes_sent_; }
+
+    void note_sent(uint64_t bytes) { bytes_sent_ += bytes; }
+
+    // Once a second, after the clock's tick.
+    void sample(const RateClock& clock);
+
+    // Bits per second from the current publisher and to all players; video frames per second.
+    double receive_bps(const RateClock& clock, MonoTime now, Millis window) const;
+    double send_bps(const RateClock& clock, MonoTime now, Millis window) const;
+    double frame_rate(const RateClock& clock, MonoTime now, Millis window) const;
+
+    const GopStats& gop() const { return gop_stats_; }
+
+    // The newest key frame of the first video track, while it is kept; null: none.
+    const media::MediaPacket* key_frame() const;
+
     uint64_t gop_bytes() const { return gop_bytes_; }
 
     uint64_t frames_before_key_dropped() const { return dropped_before_key_; }
@@ -186,6 +223,7 @@ class Stream : private Counted<Stream> {
     bool keep_video(const media::PacketInfo& info, MonoTime now);
     void remember(const media::PacketRef& packet, bool start);
     void forget_gop();
+    void count_video(const media::MediaPacket& packet, bool key, MonoTime now);
     void hand_out(const media::PacketRef& packet, bool start);
     void give(PacketSink& sink, const media::PacketRef& packet, bool start) const;
 
@@ -212,7 +250,14 @@ class Stream : private Counted<Stream> {
     media::Description description_;
     TrackStats video_;
     TrackStats audio_;
+    GopStats gop_stats_;
+    MonoTime since_;
     uint64_t bytes_received_ = 0;
+    uint64_t bytes_received_before_ = 0;
+    uint64_t bytes_sent_ = 0;
+    RateHistory received_;
+    RateHistory sent_;
+    FrameHistory frames_;
     uint64_t dropped_before_key_ = 0;
     uint64_t dropped_configs_ = 0;
 };

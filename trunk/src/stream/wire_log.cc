@@ -185,6 +185,23 @@ int64_t WireLog::ms_behind(const Cursor& cursor) const {
     return 0;
 }
 
+uint64_t WireLog::entries_until(const Cursor& cursor, uint64_t end) const {
+    uint64_t count = 0;
+    uint64_t from = cursor.position();
+    const auto before = [](const LogBlock& block, uint64_t position) {
+        const auto at = std::lower_bound(
+            block.entries.begin(), block.entries.end(), position - std::min(position, block.start),
+            [](const LogEntry& entry, uint64_t wanted) { return entry.offset < wanted; });
+        return static_cast<uint64_t>(at - block.entries.begin());
+    };
+    for (const LogBlock* block = cursor.block.get(); block && block->start < end;
+         block = block->next.get()) {
+        count += before(*block, end) - before(*block, from);
+        from = 0;
+    }
+    return count;
+}
+
 void WireLog::copy_until(const Cursor& cursor, uint64_t end, Bytes& out) const {
     uint64_t left = end - cursor.position();
     uint32_t offset = cursor.offset;

@@ -121,6 +121,9 @@ class WireLog : private Counted<WireLog> {
     // Stream time between the cursor and the head, in ms.
     int64_t ms_behind(const Cursor& cursor) const;
 
+    // Entries that begin from the cursor on and before the log offset `end`.
+    uint64_t entries_until(const Cursor& cursor, uint64_t end) const;
+
     // Appends the bytes from the cursor to the log offset `end` to `out`.
     void copy_until(const Cursor& cursor, uint64_t end, Bytes& out) const;
 

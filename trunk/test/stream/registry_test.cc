@@ -74,5 +74,36 @@ TEST_F(RegistryTest, KeepsAStreamWhileSomebodyPublishesOrPlaysIt) {
     EXPECT_EQ(registry_.find({"v", "live", "a"}), nullptr);
 }
 
+TEST_F(RegistryTest, IsGoneOverWhileStreamsComeAndGo) {
+    get("live", "a");
+    Stream& b = get("live", "b");
+    get("live", "c");
+    StreamKey key;
+    const Stream* at = registry_.after(key);
+    ASSERT_NE(at, nullptr);
+    EXPECT_EQ(at->key().name, "a");
+    key = at->key();
+    registry_.release(b);
+    at = registry_.after(key);
+    ASSERT_NE(at, nullptr);
+    EXPECT_EQ(at->key().name, "c");
+    EXPECT_EQ(registry_.after(at->key()), nullptr);
+    registry_.release(get("live", "a"));
+    registry_.release(get("live", "c"));
+}
+
+TEST_F(RegistryTest, TrafficNeverGoesBack) {
+    Stream& a = get("live", "a");
+    a.note_sent(100);
+    EXPECT_EQ(registry_.traffic().sent, 100U);
+    registry_.release(a);
+    EXPECT_EQ(registry_.size(), 0U);
+    EXPECT_EQ(registry_.traffic().sent, 100U);
+    Stream& again = get("live", "a");
+    again.note_sent(11);
+    EXPECT_EQ(registry_.traffic().sent, 111U);
+    registry_.release(again);
+}
+
 }  // namespace
 }  // namespace weir::stream

@@ -485,5 +485,54 @@ TEST(StreamKeyTest, NamesTheVhostOnlyWhenItIsNotTheDefault) {
     EXPECT_EQ((StreamKey{"example.org", "live", "a"}).to_string(), "example.org/live/a");
 }
 
+TEST_F(StreamTest, KnowsLengthAndFramesOfTheLastGop) {
+    EXPECT_EQ(stream_.gop().key_frames, 0U);
+    EXPECT_EQ(stream_.key_frame(), nullptr);
+    send(kVideo, test::avc_header());
+    key();
+    EXPECT_EQ(stream_.gop().key_frames, 1U);
+    EXPECT_EQ(stream_.gop().last_ms, 0) << "one key frame ends nothing";
+    ASSERT_NE(stream_.key_frame(), nullptr);
+    EXPECT_TRUE(stream_.key_frame()->info().key);
+    for (int i = 0; i < 24; i++) {
+        video();
+    }
+    const MonoTime before = now_;
+    key();
+    EXPECT_EQ(stream_.gop().key_frames, 2U);
+    EXPECT_EQ(stream_.gop().last_frames, 25U);
+    EXPECT_EQ(stream_.gop().last_ms, 1'000);
+    EXPECT_EQ(stream_.gop().key_at, before + Millis(40));
+    video();
+    EXPECT_EQ(stream_.gop().last_frames, 25U) << "the open one is not told";
+    stream_.end_publish(publisher_, now_);
+    begin(publisher_);
+    EXPECT_EQ(stream_.gop().key_frames, 0U) << "those of the publisher before";
+}
+
+TEST_F(StreamTest, KnowsItsRates) {
+    RateClock clock;
+    send(kVideo, test::avc_header());
+    for (int second = 0; second < 40; second++) {
+        key();
+        for (int i = 0; i < 24; i++) {
+            video(1'000);
+        }
+        stream_.note_sent(50'000);
+        clock.tick(now_);
+        stream_.sample(clock);
+    }
+    EXPECT_NEAR(stream_.frame_rate(clock, now_, Millis(10'000)), 25, 0.1);
+    EXPECT_NEAR(stream_.receive_bps(clock, now_, Millis(30'000)), 24 * 8'000, 10'000);
+    EXPECT_NEAR(stream_.send_bps(clock, now_, Millis(10'000)), 400'000, 1'000);
+    const uint64_t received = stream_.bytes_received_ever();
+    stream_.end_publish(publisher_, now_);
+    EXPECT_EQ(stream_.receive_bps(clock, now_, Millis(30'000)), 0) << "nobody publishes";
+    begin(publisher_);
+    EXPECT_EQ(stream_.bytes_received(), 0U);
+    EXPECT_EQ(stream_.bytes_received_ever(), received);
+    EXPECT_EQ(stream_.bytes_sent(), 40U * 50'000);
+}
+
 }  // namespace
 }  // namespace weir::stream

@@ -123,6 +123,24 @@ TEST_F(WireLogTest, ACursorMayStandAtEveryByteOfEntriesOverBlockBorders) {
     }
 }
 
+TEST_F(WireLogTest, CountsTheEntriesBetweenTwoPlaces) {
+    add(10, 0, true);
+    const Cursor begin = log_.start();
+    for (int i = 1; i < 300; i++) {
+        add(static_cast<size_t>(1 + i * 7 % 400), i);
+    }
+    for (const uint64_t from :
+         {uint64_t{0}, uint64_t{1}, uint64_t{10}, uint64_t{4096}, uint64_t{9000}, log_.head()}) {
+        const Cursor cursor = cursor_at(begin, from);
+        for (const uint64_t end : {from, from + 1, uint64_t{20'000}, log_.head()}) {
+            const auto expected = std::ranges::count_if(
+                boundaries_, [&](uint64_t at) { return at >= from && at < end; });
+            EXPECT_EQ(log_.entries_until(cursor, end), static_cast<uint64_t>(expected))
+                << from << " to " << end;
+        }
+    }
+}
+
 TEST_F(WireLogTest, ACaughtUpCursorSeesWhatComesNext) {
     add(kMinBlockBytes, 0, true);  // ends exactly at the block's end
     Cursor cursor = log_.start();
