@@ -1,5 +1,6 @@
 #include "net/client_table.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -31,7 +32,11 @@ std::string_view to_string(ClientRole role) {
 }
 
 Client::Client(ClientTable& table, const char* transport, std::string ip)
-    : table_(table), transport_(transport), ip_(std::move(ip)), since_(MonoClock::now()) {
+    : table_(table),
+      transport_(transport),
+      ip_(std::move(ip)),
+      since_(MonoClock::now()),
+      active_at_(since_) {
     const std::string random = random_id(system_random(), 7);
     id_[0] = transport[0];
     std::memcpy(id_ + 1, random.c_str(), 8);
@@ -40,22 +45,34 @@ Client::Client(ClientTable& table, const char* transport, std::string ip)
 }
 
 Client::~Client() {
+    tell_end(EndClass::kRefused, "ended before it began");
     table_.remove(*this);
     if (budget_) {
         budget_->give_back();
     }
 }
 
-void Client::log_summary(std::string_view reason) const {
+void Client::tell_end(EndClass why, std::string_view detail) {
+    turn_ticket.end(*this, why, detail);
+    connected_ticket.end(*this, why, detail);
+}
+
+void Client::log_summary(EndClass why, std::string_view detail) {
+    tell_end(why, detail);
     const double seconds = static_cast<double>((MonoClock::now() - since_).count()) / 1e6;
     const uint64_t bytes = role == ClientRole::kPublisher ? received_bytes : sent_bytes;
     const double kbps = seconds > 0 ? static_cast<double>(bytes) * 8 / 1000 / seconds : 0;
     log::info_as(id(),
                  "closed role={} transport={} ip={} stream={} duration={:.1f}s bytes={} "
-                 "kbps={:.0f} resyncs={} reason=\"{}\"",
+                 "kbps={:.0f} resyncs={} reason={} detail=\"{}\"",
                  to_string(role), transport_, ip_,
-                 key.name.empty() ? "-" : log::escaped(key.to_string()), seconds, bytes, kbps,
-                 resyncs, log::escaped(reason));
+                 key.name.empty() ? "-" : log::token(key.to_string()), seconds, bytes, kbps,
+                 resyncs, to_string(why), log::escaped(detail));
+    count_end(why);
+}
+
+void Client::count_end(EndClass why) const {
+    table_.ended_[static_cast<size_t>(role)][static_cast<size_t>(why)]++;
 }
 
 ClientTable::~ClientTable() {
@@ -71,6 +88,11 @@ void ClientTable::add(Client& client) {
 }
 
 void ClientTable::remove(Client& client) {
+    for (ClientWalk* walk = walks_; walk; walk = walk->other_) {
+        if (walk->at_ == &client) {
+            walk->at_ = client.next_;
+        }
+    }
     (client.previous_ ? client.previous_->next_ : first_) = client.next_;
     (client.next_ ? client.next_->previous_ : last_) = client.previous_;
     size_--;
@@ -85,21 +107,72 @@ Client* ClientTable::find(std::string_view id) const {
     return nullptr;
 }
 
+void LagHistogram::add(int64_t lag_ms) {
+    const auto bound = std::ranges::lower_bound(kBoundsMs, lag_ms);
+    counts[static_cast<size_t>(bound - kBoundsMs.begin())]++;
+    sum_ms += static_cast<uint64_t>(std::max<int64_t>(lag_ms, 0));
+}
+
+static BitRates rates_of(const RateHistory& history,
+                         const RateClock& clock,
+                         MonoTime now,
+                         MonoTime since,
+                         uint64_t bytes) {
+    BitRates rates{};
+    for (size_t i = 0; i < rates.size(); i++) {
+        rates[i] = static_cast<uint64_t>(
+            8 * history.per_second(clock, now, since, bytes, kRateWindows[i]));
+    }
+    return rates;
+}
+
+BitRates Client::send_rates(MonoTime now) const {
+    return rates_of(sent_, table_.clock_, now, since_, sent_bytes);
+}
+
+BitRates Client::receive_rates(MonoTime now) const {
+    return rates_of(received_, table_.clock_, now, since_, received_bytes);
+}
+
+void ClientTable::take_sample(Client& client, MonoTime now) {
+    client.sent_.sample(clock_, client.sent_bytes);
+    client.received_.sample(clock_, client.received_bytes);
+    const uint64_t bytes = client.sent_bytes + client.received_bytes;
+    if (bytes != client.sampled_bytes_) {
+        client.sampled_bytes_ = bytes;
+        client.active_at_ = now;
+    }
+    if (client.role == ClientRole::kPlayer && client.probe != nullptr) {
+        if (const std::optional<LagFacts> lag = client.probe->lag_facts()) {
+            lags_.add(lag->lag_ms);
+        }
+    }
+}
+
 void ClientTable::sample(MonoTime now) {
-    const auto elapsed_us = (now - sampled_at_).count();
-    sampled_at_ = now;
-    if (elapsed_us <= 0) {
-        return;
-    }
-    const auto rate = [&](uint64_t bytes) {
-        return bytes * 8 * 1'000'000 / static_cast<uint64_t>(elapsed_us);
-    };
+    begin_sample(now);
     for (Client* client = first_; client; client = client->next_) {
-        client->send_bps_ = rate(client->sent_bytes - client->sampled_sent_);
-        client->receive_bps_ = rate(client->received_bytes - client->sampled_received_);
-        client->sampled_sent_ = client->sent_bytes;
-        client->sampled_received_ = client->received_bytes;
+        take_sample(*client, now);
     }
+}
+
+ClientWalk::ClientWalk(ClientTable& table)
+    : table_(table), at_(table.first_), other_(table.walks_) {
+    table.walks_ = this;
+}
+
+ClientWalk::~ClientWalk() {
+    ClientWalk** place = &table_.walks_;
+    while (*place != this) {
+        place = &(*place)->other_;
+    }
+    *place = other_;
+}
+
+Client* ClientWalk::next() {
+    Client* client = at_;
+    at_ = client ? client->next_ : nullptr;
+    return client;
 }
 
 bool ConnectionBudget::take() {

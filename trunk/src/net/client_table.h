@@ -4,20 +4,33 @@
 // advances.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/object_count.h"
+#include "base/rate_history.h"
+#include "net/end_class.h"
+#include "net/hooks.h"
+#include "net/limits.h"
 #include "stream/stream.h"
+
+namespace weir::io {
+class TcpStream;
+}
 
 namespace weir::net {
 
 enum class ClientRole : uint8_t { kConnecting, kPublisher, kPlayer };
+
+inline constexpr size_t kClientRoles = 3;
 
 std::string_view to_string(ClientRole role);
 
@@ -30,6 +43,9 @@ class ConnectionBudget {
     bool take();
 
     void give_back() { used_--; }
+
+    // Who is in stays in, even when they are more now.
+    void set_limit(size_t limit) { limit_ = limit; }
 
     size_t used() const { return used_; }
 
@@ -60,12 +76,41 @@ struct LinkFacts {
     std::string layer;  // of simulcast, that a player gets; empty: there is no choice
 };
 
-class LinkProbe {
+// How far a player is behind, at the moment of the question.
+struct LagFacts {
+    const char* state = "";         // "waiting", "flowing", "blocked", "paused"
+    int64_t lag_ms = 0;             // stream time that it has not been sent yet
+    std::optional<uint64_t> bytes;  // the same in bytes of its wire format
+};
+
+// Whoever has a client's connection, and knows more of it than its counters say. Never yields.
+class ClientProbe {
   public:
-    virtual LinkFacts link_facts() const = 0;
+    virtual std::optional<LinkFacts> link_facts() const { return std::nullopt; }
+
+    // Of players. Cheap: asked once a second for each.
+    virtual std::optional<LagFacts> lag_facts() const { return std::nullopt; }
+
+    // Its TCP connection, null where there is none (any more).
+    virtual const io::TcpStream* tcp() const { return nullptr; }
 
   protected:
-    ~LinkProbe() = default;
+    ~ClientProbe() = default;
+};
+
+// The rates of a client or a stream over kRateWindows, in bits per second.
+using BitRates = std::array<uint64_t, kRateWindows.size()>;
+
+// How far players are behind, a look at each of them a second: cumulative, as Prometheus'
+// histograms are, so that any span of time can be asked for.
+struct LagHistogram {
+    static constexpr std::array<int64_t, 10> kBoundsMs{50,    100,   200,    500,    1'000,
+                                                       2'000, 5'000, 10'000, 30'000, 60'000};
+
+    void add(int64_t lag_ms);
+
+    std::array<uint64_t, kBoundsMs.size() + 1> counts{};  // the last: beyond all bounds
+    uint64_t sum_ms = 0;
 };
 
 class ClientTable;
@@ -82,12 +127,22 @@ class Client : private Counted<Client> {
     // Gives a place that was taken from the budget back when this client is gone.
     void hold(ConnectionBudget& budget) { budget_ = &budget; }
 
+    // Places that it has as long as it lives, or plays.
+    void hold(Limits::AddressPlace place) { address_place_ = std::move(place); }
+
+    void hold(Limits::PlayerPlace place) { player_place_ = std::move(place); }
+
+    void stop_playing() { player_place_.release(); }
+
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
     std::string_view id() const { return id_; }
 
     const std::string& ip() const { return ip_; }
+
+    // Once the header of a proxy has said who it is.
+    void set_ip(std::string ip) { ip_ = std::move(ip); }
 
     const char* transport() const { return transport_; }
 
@@ -99,39 +154,78 @@ class Client : private Counted<Client> {
     std::string page_url;
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
-    uint32_t turns = 0;          // how often it began to publish or play
-    uint64_t resyncs = 0;        // moves of a slow player to a newer key frame
-    uint64_t dropped_bytes = 0;  // what it missed by that
+    bool encrypted = false;       // with this server: TLS, WebRTC
+    uint32_t turns = 0;           // how often it began to publish or play
+    uint64_t resyncs = 0;         // moves of a slow player to a newer key frame
+    uint64_t dropped_bytes = 0;   // what it missed by that
+    uint64_t dropped_frames = 0;  // the same in frames
+    uint32_t write_stalls = 0;    // how often its socket was full, and it had to wait
+    int32_t first_frame_ms = -1;  // of a player, from its request to its first frame; -1: none yet
 
-    // Of whoever has more to say; null: nobody. Lives as long as the client.
-    const LinkProbe* probe = nullptr;
+    // Of whoever has more to say; null: nobody. Good as long as it is set.
+    const ClientProbe* probe = nullptr;
 
     // Ends the session soon; set by whoever owns the connection at the moment.
     std::function<void()> kick;
 
-    // Bits per second over the last whole sampling period of the table.
-    uint64_t send_bps() const { return send_bps_; }
+    BitRates send_rates(MonoTime now) const;
+    BitRates receive_rates(MonoTime now) const;
 
-    uint64_t receive_bps() const { return receive_bps_; }
+    // When a byte went or came last, to about a second.
+    MonoTime active_at() const { return active_at_; }
 
-    // The one line when a client leaves: role, stream, duration, bytes, rate, reason.
-    void log_summary(std::string_view reason) const;
+    // Of what hook servers allowed: the connection, and what it publishes or plays (an RTMP
+    // publisher keeps one with each stream instead).
+    HookTicket connected_ticket;
+    HookTicket turn_ticket;
+
+    // Ends both tickets; the first call counts.
+    void tell_end(EndClass why, std::string_view detail);
+
+    // The one place that every client which published or played passes when it leaves, once: the
+    // summary line (role, stream, duration, bytes, rate, reason), the counter, the hook servers.
+    void log_summary(EndClass why, std::string_view detail);
+
+    // The counter alone, for who left before it did either.
+    void count_end(EndClass why) const;
 
   private:
     friend class ClientTable;
+    friend class ClientWalk;
 
     ClientTable& table_;
     ConnectionBudget* budget_ = nullptr;
+    Limits::AddressPlace address_place_;
+    Limits::PlayerPlace player_place_;
     const char* transport_;
     char id_[9];
     std::string ip_;
     MonoTime since_;
-    uint64_t sampled_sent_ = 0;
-    uint64_t sampled_received_ = 0;
-    uint64_t send_bps_ = 0;
-    uint64_t receive_bps_ = 0;
+    MonoTime active_at_;
+    uint64_t sampled_bytes_ = 0;  // both directions
+    RateHistory sent_;
+    RateHistory received_;
     Client* previous_ = nullptr;
     Client* next_ = nullptr;
+};
+
+// Goes over all clients in order of arrival and may yield in between: clients that come are met,
+// those that go are not.
+class ClientWalk {
+  public:
+    explicit ClientWalk(ClientTable& table);
+    ~ClientWalk();
+    ClientWalk(const ClientWalk&) = delete;
+    ClientWalk& operator=(const ClientWalk&) = delete;
+
+    // nullptr: that was the last. Good until the next yield.
+    Client* next();
+
+  private:
+    friend class ClientTable;
+    ClientTable& table_;
+    Client* at_;
+    ClientWalk* other_;  // walks of the table, newest first
 };
 
 class ClientTable {
@@ -145,6 +239,11 @@ class ClientTable {
 
     uint64_t total() const { return total_; }
 
+    // Clients that left, since the start.
+    uint64_t ended(ClientRole role, EndClass why) const {
+        return ended_[static_cast<size_t>(role)][static_cast<size_t>(why)];
+    }
+
     Client* find(std::string_view id) const;
 
     // In order of arrival. `visit` must not add or remove clients.
@@ -155,11 +254,20 @@ class ClientTable {
         }
     }
 
-    // Computes the rates of everybody over the time since the last call.
+    // Once a second: samples the counters of everybody for their rates, and how far players are
+    // behind. begin_sample(), then take_sample() for each client; sample() is both.
+    void begin_sample(MonoTime now) { clock_.tick(now); }
+
+    void take_sample(Client& client, MonoTime now);
     void sample(MonoTime now);
+
+    const RateClock& clock() const { return clock_; }
+
+    const LagHistogram& lags() const { return lags_; }
 
   private:
     friend class Client;
+    friend class ClientWalk;
     void add(Client& client);
     void remove(Client& client);
 
@@ -167,7 +275,10 @@ class ClientTable {
     Client* last_ = nullptr;
     size_t size_ = 0;
     uint64_t total_ = 0;
-    MonoTime sampled_at_{};
+    RateClock clock_;
+    LagHistogram lags_;
+    ClientWalk* walks_ = nullptr;
+    std::array<std::array<uint64_t, kEndClasses>, kClientRoles> ended_{};
 };
 
 }  // namespace weir::net

@@ -29,8 +29,8 @@ Pump* Fanout::pump_for(const stream::StreamKey& key,
         registry_.release(stream);
     });
     if (spawned) {
-        log::error("no pump for stream={} format={}: {}", log::escaped(key.to_string()),
-                   format.name(), spawned.message());
+        log::throttled(no_pump_, log::Level::kError, "no pump for stream={} format={}: {}",
+                       log::token(key.to_string()), format.name(), spawned.message());
         pumps_.erase({&stream, &format});
         registry_.release(stream);
         return nullptr;
@@ -45,13 +45,22 @@ void Fanout::play(const PlayRules& rules,
                   std::unique_ptr<Client> client) {
     Pump* pump = stopping_ ? nullptr : pump_for(client->key, format, rules);
     if (!pump) {
-        client->log_summary(
-            to_string(stopping_ ? EndReason::kServerStopping : EndReason::kSystemError));
+        const EndReason reason = stopping_ ? EndReason::kServerStopping : EndReason::kSystemError;
+        client->log_summary(end_class(reason), to_string(reason));
         return;
     }
     stream->apply(rules.socket);
     pump->add(std::move(stream), std::move(protocol), std::move(client));
     pump->stream().note_new_player();
+}
+
+void Fanout::reconfigure(
+    const std::function<std::optional<PumpOptions>(const stream::StreamKey&)>& ask) {
+    for (const auto& [key, pump] : pumps_) {
+        if (const std::optional<PumpOptions> options = ask(pump->stream().key())) {
+            pump->reconfigure(*options);
+        }
+    }
 }
 
 size_t Fanout::players(const stream::Stream& stream) const {

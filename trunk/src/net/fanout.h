@@ -1,11 +1,14 @@
 // Fanout: the pumps of the process. Sessions hand a connection over to it when playing begins.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "io/coroutine.h"
 #include "net/merge_window.h"
 #include "net/pump.h"
@@ -15,6 +18,7 @@ namespace weir::net {
 
 // What the configuration says about one play (policy.h gives it).
 struct PlayRules {
+    size_t max_players = 0;  // of the stream; 0: any number
     PumpOptions pump;
     stream::StreamOptions stream;
     io::StreamOptions socket;
@@ -36,8 +40,24 @@ class Fanout {
               std::unique_ptr<PlayerProtocol> protocol,
               std::unique_ptr<Client> client);
 
+    // Asks for each pump what holds for its players from now on; none leaves it as it is. `ask`
+    // must not yield.
+    void reconfigure(
+        const std::function<std::optional<PumpOptions>(const stream::StreamKey&)>& ask);
+
     // Players of a stream, over all formats.
     size_t players(const stream::Stream& stream) const;
+
+    // The same by transport. `visit(const TransportCount&)`; one may come twice.
+    template <typename Visit>
+    void for_each_transport(const stream::Stream& stream, Visit&& visit) const {
+        for (auto at = pumps_.lower_bound({&stream, nullptr});
+             at != pumps_.end() && at->first.first == &stream; ++at) {
+            for (const TransportCount& count : at->second->by_transport()) {
+                visit(count);
+            }
+        }
+    }
 
     size_t pumps() const { return pumps_.size(); }
 
@@ -77,6 +97,7 @@ class Fanout {
     bool writing_ = false;  // writer_ runs
     io::TaskGroup tasks_;
     bool stopping_ = false;
+    log::Throttle no_pump_{Millis(1000)};
 };
 
 }  // namespace weir::net

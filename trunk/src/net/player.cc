@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "base/check.h"
 #include "net/pump.h"
@@ -35,6 +36,20 @@ std::string_view to_string(EndReason reason) {
     return "unknown";
 }
 
+EndClass end_class(EndReason reason) {
+    switch (reason) {
+        case EndReason::kPeerClosed: return EndClass::kPeerClosed;
+        case EndReason::kKicked: return EndClass::kKicked;
+        case EndReason::kWriteStalled: return EndClass::kStalled;
+        case EndReason::kNoPublisher:
+        case EndReason::kPublisherGone: return EndClass::kNoPublisher;
+        case EndReason::kServerStopping: return EndClass::kStopping;
+        case EndReason::kProtocolError:
+        case EndReason::kSystemError: return EndClass::kError;
+    }
+    return EndClass::kError;
+}
+
 Player::Player(Pump& pump,
                std::unique_ptr<io::TcpStream> stream,
                std::unique_ptr<PlayerProtocol> protocol,
@@ -46,9 +61,31 @@ Player::Player(Pump& pump,
       joined_(MonoClock::now()) {
     stream_->set_handler(this);
     client_->kick = [this] { pump_.end(*this, EndReason::kKicked); };
+    client_->probe = this;
 }
 
 Player::~Player() = default;
+
+static const char* name_of(Player::State state) {
+    switch (state) {
+        case Player::State::kWaiting: return "waiting";
+        case Player::State::kFlowing: return "flowing";
+        case Player::State::kBlocked: return "blocked";
+        case Player::State::kPaused: return "paused";
+        case Player::State::kEnded: return "ended";
+    }
+    return "ended";
+}
+
+std::optional<LagFacts> Player::lag_facts() const {
+    LagFacts facts{name_of(state_), 0, 0};
+    if (placed_) {
+        const stream::WireLog& log = pump_.muxer_->log();
+        facts.bytes = log.bytes_behind(cursor_);
+        facts.lag_ms = *facts.bytes > 0 ? log.ms_behind(cursor_) : 0;
+    }
+    return facts;
+}
 
 Player::Outbox& Player::outbox() {
     if (!outbox_) {
@@ -114,7 +151,16 @@ void Player::resync(const stream::Stream& stream, const stream::Muxer& muxer) {
     } else {
         close_entry(log);
     }
-    client_->dropped_bytes += log.bytes_behind(cursor_);
+    // From the start on it is sent everything.
+    const uint64_t goes_on = log.has_start() ? log.start().position() : log.head();
+    if (goes_on > cursor_.position()) {
+        const uint64_t bytes = goes_on - cursor_.position();
+        const uint64_t frames = log.entries_until(cursor_, goes_on);
+        client_->dropped_bytes += bytes;
+        client_->dropped_frames += frames;
+        pump_.stats().dropped_bytes += bytes;
+        pump_.stats().dropped_frames += frames;
+    }
     unplace();
     if (log.has_start()) {
         place(stream, muxer);
@@ -194,10 +240,12 @@ Player::Flush Player::flush(const stream::WireLog& log) {
         return Flush::kBlocked;
     }
     if (result.status != io::IoStatus::kDone) {
-        return Flush::kFailed;
+        end_broken(result);
+        return Flush::kEnded;
     }
     stats.written_bytes += result.bytes;
     client_->sent_bytes += result.bytes;
+    pump_.stream_.note_sent(result.bytes);
     note_written(result.bytes, private_bytes, ByteSpan(header.data(), header_bytes), log_bytes);
     if (result.bytes < total) {
         return Flush::kBlocked;
@@ -230,8 +278,24 @@ void Player::note_written(size_t written, size_t private_bytes, ByteSpan header,
             return;
         }
     }
+    if (client_->first_frame_ms < 0) {
+        client_->first_frame_ms = static_cast<int32_t>(
+            std::chrono::duration_cast<Millis>(MonoClock::now() - joined_).count());
+    }
     stream::WireLog::advance(cursor_, written);
     frame_left_ -= std::min<uint64_t>(frame_left_, written);
+}
+
+// What a read or a write says, whichever comes first after the end of the connection.
+void Player::end_broken(const io::IoResult& result) {
+    if (result.status == io::IoStatus::kClosed) {
+        pump_.end(*this, EndReason::kPeerClosed);
+    } else if (result.error_number == ETIMEDOUT) {
+        pump_.end(*this, EndReason::kWriteStalled);  // by the kernel: see Pump::limit_stall
+    } else {
+        const Error failed = Error::from_errno(result.error_number, "socket error");
+        pump_.end(*this, EndReason::kSystemError, failed.message());
+    }
 }
 
 bool Player::read_peer() {
@@ -242,8 +306,7 @@ bool Player::read_peer() {
             return true;
         }
         if (result.status != io::IoStatus::kDone) {
-            pump_.end(*this, result.status == io::IoStatus::kClosed ? EndReason::kPeerClosed
-                                                                    : EndReason::kSystemError);
+            end_broken(result);
             return false;
         }
         client_->received_bytes += result.bytes;

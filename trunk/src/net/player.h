@@ -30,6 +30,8 @@ enum class EndReason : uint8_t {
 
 std::string_view to_string(EndReason reason);
 
+EndClass end_class(EndReason reason);
+
 // What becomes of a playing connection after its peer said something.
 enum class PlayerVerdict : uint8_t {
     kGoOn,
@@ -83,7 +85,7 @@ class PlayerProtocol {
 
 class Pump;
 
-class Player final : private io::EventHandler, private Counted<Player> {
+class Player final : private io::EventHandler, private ClientProbe, private Counted<Player> {
   public:
     static constexpr ObjectName kObjectName{"player", "fan_out"};
 
@@ -96,8 +98,8 @@ class Player final : private io::EventHandler, private Counted<Player> {
 
     enum class State : uint8_t { kWaiting, kFlowing, kBlocked, kPaused, kEnded };
 
-    // What a write came to.
-    enum class Flush : uint8_t { kCaughtUp, kBlocked, kMore, kFailed };
+    // What a write came to. kEnded: the connection was lost, and the player is ended.
+    enum class Flush : uint8_t { kCaughtUp, kBlocked, kMore, kEnded };
 
     Player(Pump& pump,
            std::unique_ptr<io::TcpStream> stream,
@@ -125,6 +127,10 @@ class Player final : private io::EventHandler, private Counted<Player> {
 
     void on_ready(uint8_t ready) override;
 
+    std::optional<LagFacts> lag_facts() const override;
+
+    const io::TcpStream* tcp() const override { return stream_.get(); }
+
     // Reads all that the peer sent; false when that ended the player.
     bool read_peer();
 
@@ -145,6 +151,7 @@ class Player final : private io::EventHandler, private Counted<Player> {
     void resync(const stream::Stream& stream, const stream::Muxer& muxer);
 
     Flush flush(const stream::WireLog& log);
+    void end_broken(const io::IoResult& result);
     void note_written(size_t written, size_t private_bytes, ByteSpan header, size_t log_bytes);
     Outbox& outbox();
 

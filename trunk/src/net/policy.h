@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/tcp.h"
 #include "net/fanout.h"
+#include "net/http/request.h"
 #include "stream/registry.h"
 
 namespace weir::net {
@@ -15,8 +16,42 @@ namespace weir::net {
 struct PublishRules {
     stream::PublishConflict conflict = stream::PublishConflict::kRefuse;
     stream::StreamOptions stream;
-    Millis first_packet{20'000};  // from the publish command to the first media message
-    Millis silent{10'000};        // a publisher that sends no media for this long has vanished
+    Millis first_packet{20'000};       // from the publish command to the first media message
+    Millis silent{10'000};             // a publisher that sends no media for this long has vanished
+    uint64_t max_bits_per_second = 0;  // one that sends more is ended; 0: any rate
+};
+
+// Somebody who wants to publish or play. Views of what the caller has.
+struct AccessRequest {
+    const stream::StreamKey& key;
+    const io::SocketAddress& peer;
+    // What the peer shows to be let in: ?key=TOKEN or ?token=TOKEN of the stream's address, or
+    // `Authorization: Bearer TOKEN`; empty when it shows nothing. A secret: never in an error or
+    // the log, and compared by equal_in_constant_time().
+    std::string_view token = {};
+    // Who has proven to be whom by login(), in the vhost of the key; empty: nobody.
+    std::string_view user = {};
+    // Of a request that came by HTTP: to tell whether another site's page has made it.
+    const HttpRequest* http = nullptr;
+    bool secure = false;  // it came by TLS (HttpExchange::secure())
+    // "rtmp", "flv", "ws-flv", "webrtc".
+    std::string_view transport = {};
+    // The query of the stream's address as it came, with its secrets; for hooks.
+    std::string_view query = {};
+};
+
+// An RTMP connection that has said connect.
+struct LoginRequest {
+    std::string_view vhost;
+    std::string_view app;
+    std::string_view query;  // of app or tcUrl
+    bool publishes = false;  // it looks like an encoder
+    const io::SocketAddress& peer;
+};
+
+struct LoginAnswer {
+    std::string user;     // who it is; empty: nobody asked
+    std::string refusal;  // not empty: the connect is refused with this description
 };
 
 class Policy {
@@ -27,15 +62,12 @@ class Policy {
                                      std::string_view app,
                                      std::string_view name) const = 0;
 
-    // kDenied says which directive would allow it. `token`: what the peer shows to be let in, as
-    // ?key=TOKEN of the stream's address or as `Authorization: Bearer TOKEN`; empty when it shows
-    // nothing. A secret: never in an error or the log, and compared by equal_in_constant_time().
-    virtual Result<PublishRules> may_publish(const stream::StreamKey& key,
-                                             const io::SocketAddress& peer,
-                                             std::string_view token) const = 0;
-    virtual Result<PlayRules> may_play(const stream::StreamKey& key,
-                                       const io::SocketAddress& peer,
-                                       std::string_view token) const = 0;
+    // kDenied says what is missing, and which directive would allow it.
+    virtual Result<PublishRules> may_publish(const AccessRequest& request) const = 0;
+    virtual Result<PlayRules> may_play(const AccessRequest& request) const = 0;
+
+    // User and password of an RTMP publisher, by Adobe's challenge and response.
+    virtual LoginAnswer login(const LoginRequest&) const { return {}; }
 
   protected:
     ~Policy() = default;

@@ -76,6 +76,25 @@ void Pump::enter(Player& player, Player::State state, MonoTime now) {
     list_of(state)->push_back(player);
 }
 
+// The sweep sees a send buffer that is full and stays so. Before it is full, which takes a thin
+// stream a minute and more, only the kernel knows that the peer takes nothing: it ends the
+// connection after the same time (ETIMEDOUT).
+void Pump::limit_stall(io::TcpStream& stream) const {
+    stream.apply({.user_timeout = options_.write_stall});
+}
+
+void Pump::reconfigure(const PumpOptions& options) {
+    const bool other_stall = options.write_stall != options_.write_stall;
+    options_ = options;
+    for (PlayerList* list : {&waiting_, &flowing_, &blocked_, &paused_}) {
+        for (Player* player = other_stall ? list->first() : nullptr; player;
+             player = PlayerList::next(*player)) {
+            limit_stall(*player->stream_);
+        }
+    }
+    wake();  // it may be due sooner now
+}
+
 void Pump::wake() {
     if (!woken_) {
         woken_ = true;
@@ -105,11 +124,13 @@ void Pump::add(std::unique_ptr<io::TcpStream> stream,
                std::unique_ptr<PlayerProtocol> protocol,
                std::unique_ptr<Client> client) {
     const MonoTime now = MonoClock::now();
+    limit_stall(*stream);
     // Owned by the lists from here on; bury() deletes.
     auto* player =
         std::make_unique<Player>(*this, std::move(stream), std::move(protocol), std::move(client))
             .release();
     waiting_.push_back(*player);
+    count(*player->client_, true);
     // What the peer said before the hand-over is still in its protocol or in the socket.
     if (!player->hear({}) || (player->stream_->readable() && !player->read_peer())) {
         return;
@@ -247,8 +268,7 @@ void Pump::write_to(Player& player, MonoTime now, int most) {
     for (int i = 0; i < most && flush == Player::Flush::kMore; i++) {
         flush = player.flush(log());
     }
-    if (flush == Player::Flush::kFailed) {
-        end(player, EndReason::kPeerClosed);
+    if (flush == Player::Flush::kEnded) {
         return;
     }
     if (!player.placed_ || player.state_ == Player::State::kPaused) {
@@ -258,6 +278,10 @@ void Pump::write_to(Player& player, MonoTime now, int most) {
     const bool progress = player.client_->sent_bytes > sent_before;
     if (blocked && player.state_ == Player::State::kBlocked && !progress) {
         return;
+    }
+    if (blocked && player.state_ != Player::State::kBlocked) {
+        player.client_->write_stalls++;
+        stats().blocked++;
     }
     enter(player, blocked ? Player::State::kBlocked : Player::State::kFlowing,
           blocked ? now : slot_of(now));
@@ -303,7 +327,6 @@ void Pump::sweep_blocked(MonoTime now) {
     for (Player* player = blocked_.first(); player; player = next) {
         next = PlayerList::next(*player);
         if (now - player->since_ > options_.write_stall) {
-            stats().stalled++;
             end(*player, EndReason::kWriteStalled);
             continue;
         }
@@ -339,7 +362,7 @@ void Pump::sweep_waiting(MonoTime now) {
     }
 }
 
-void Pump::end(Player& player, EndReason reason) {
+void Pump::end(Player& player, EndReason reason, std::string_view detail) {
     if (player.state_ == Player::State::kEnded) {
         return;
     }
@@ -352,7 +375,10 @@ void Pump::end(Player& player, EndReason reason) {
         const io::IoResult result = player.stream_->try_write(last_words);
         player.client_->sent_bytes += result.status == io::IoStatus::kDone ? result.bytes : 0;
     }
-    player.client_->log_summary(to_string(reason));
+    stats().stalled += reason == EndReason::kWriteStalled ? 1 : 0;
+    player.client_->log_summary(end_class(reason), detail.empty() ? to_string(reason) : detail);
+    player.client_->probe = nullptr;
+    count(*player.client_, false);
     player.stream_->close();
     player.cursor_ = {};
     player.outbox_.reset();
@@ -373,12 +399,24 @@ void Pump::release(Player& player) {
     }
     player.stream_->set_handler(nullptr);
     player.client_->kick = nullptr;
+    player.client_->probe = nullptr;
+    count(*player.client_, false);
     enter(player, Player::State::kEnded, MonoClock::now());
     player.cursor_ = {};
     PlayerProtocol& protocol = *player.protocol_;
     protocol.on_released(std::move(player.protocol_), std::move(player.stream_),
                          std::move(player.client_));
     wake();
+}
+
+void Pump::count(const Client& client, bool comes) {
+    const std::string_view transport = client.transport();
+    auto place = std::ranges::find_if(
+        by_transport_, [&](const TransportCount& each) { return each.transport == transport; });
+    if (place == by_transport_.end()) {
+        place = by_transport_.insert(place, {client.transport(), 0});
+    }
+    comes ? place->players++ : place->players--;
 }
 
 void Pump::bury() {

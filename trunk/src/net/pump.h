@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/object_count.h"
 #include "io/coroutine.h"
@@ -25,7 +26,7 @@ struct PumpOptions {
         merge_window;  // how long media may be held back; none: the automatic window of the process
     Millis queue_length{10'000};       // a player further behind is moved to the newest key frame
     uint64_t queue_bytes = 16u << 20;  // the same in bytes
-    Millis write_stall{20'000};        // a socket that takes nothing for this long is closed
+    Millis write_stall{20'000};        // a peer that takes nothing for this long is closed
     Millis wait_publisher{30'000};     // a player waits this long for a (new) publisher
 };
 
@@ -35,8 +36,17 @@ struct PumpStats {
     uint64_t written_bytes = 0;
     uint64_t would_block = 0;
     uint64_t resyncs = 0;
-    uint64_t stalled = 0;
+    uint64_t dropped_bytes = 0;  // by that
+    uint64_t dropped_frames = 0;
+    uint64_t blocked = 0;  // players that had to wait for their socket
+    uint64_t stalled = 0;  // players closed because they took nothing
     uint64_t passes = 0;
+};
+
+// Players of one transport: "rtmp", "flv", "ws-flv", "webrtc".
+struct TransportCount {
+    const char* transport;
+    size_t players;
 };
 
 class Fanout;
@@ -71,11 +81,17 @@ class Pump final : private stream::LogListener, private Counted<Pump> {
              std::unique_ptr<PlayerProtocol> protocol,
              std::unique_ptr<Client> client);
 
+    // For its players from now on.
+    void reconfigure(const PumpOptions& options);
+
     size_t players() const {
         return waiting_.size() + flowing_.size() + blocked_.size() + paused_.size();
     }
 
     size_t waiting() const { return waiting_.size(); }
+
+    // players(), by transport.
+    const std::vector<TransportCount>& by_transport() const { return by_transport_; }
 
     stream::Stream& stream() { return stream_; }
 
@@ -112,8 +128,11 @@ class Pump final : private stream::LogListener, private Counted<Pump> {
     void enter(Player& player, Player::State state, MonoTime now);
     void pause(Player& player);
     void resume(Player& player);
-    void end(Player& player, EndReason reason);
+    // `detail`: for the log and hooks, in place of the reason's own words.
+    void end(Player& player, EndReason reason, std::string_view detail = {});
+    void limit_stall(io::TcpStream& stream) const;
     void release(Player& player);
+    void count(const Client& client, bool comes);
     void wake();
     void bury();
     PlayerList* list_of(Player::State state);
@@ -127,6 +146,7 @@ class Pump final : private stream::LogListener, private Counted<Pump> {
     PlayerList flowing_;
     PlayerList blocked_;
     PlayerList paused_;
+    std::vector<TransportCount> by_transport_;
     PlayerList ended_;  // until the next pass: an event of this batch may still name them
     io::Signal signal_;
     bool woken_ = false;

@@ -3,6 +3,8 @@
 
 #include "net/client_table.h"
 #include "net/fanout.h"
+#include "net/hooks.h"
+#include "net/limits.h"
 #include "net/policy.h"
 #include "stream/registry.h"
 
@@ -14,6 +16,8 @@ struct Services {
     ClientTable& clients;
     ConnectionBudget& connections;
     const Policy& policy;
+    Limits& limits;
+    Hooks& hooks = no_hooks();
 };
 
 }  // namespace weir::net

@@ -44,20 +44,112 @@ TEST(ClientTableTest, ListsWhoIsThereInOrderOfArrival) {
     EXPECT_EQ(table.total(), 3U);
 }
 
-TEST(ClientTableTest, ComputesRatesOverASamplingPeriod) {
+TEST(ClientTableTest, KnowsTheRatesOfThreeWindows) {
     ClientTable table;
-    const MonoTime now{Seconds(50)};
-    table.sample(now);
+    MonoTime now = MonoClock::now();
     Client client(table, "rtmp", "192.0.2.1");
-    client.sent_bytes = 1'000'000;
-    client.received_bytes = 500;
+    for (int i = 0; i < 60; i++) {
+        now += Seconds(1);
+        client.sent_bytes += i < 40 ? 16'000 : 32'000;
+        client.received_bytes += 1'600;
+        table.sample(now);
+    }
+    const BitRates sent = client.send_rates(now);
+    EXPECT_NEAR(static_cast<double>(sent[0]), 256'000, 1'000);
+    EXPECT_NEAR(static_cast<double>(sent[1]), 256'000, 1'000);
+    EXPECT_NEAR(static_cast<double>(sent[2]), (20 * 256'000 + 11 * 128'000) / 31.0, 9'000);
+    EXPECT_NEAR(static_cast<double>(client.receive_rates(now)[2]), 12'800, 500);
+}
+
+TEST(ClientTableTest, NotesWhenAClientWasActiveLast) {
+    ClientTable table;
+    Client client(table, "rtmp", "192.0.2.1");
+    const MonoTime begin = client.active_at();
+    client.sent_bytes = 1;
+    table.sample(begin + Seconds(1));
+    EXPECT_EQ(client.active_at(), begin + Seconds(1));
+    table.sample(begin + Seconds(2));
+    EXPECT_EQ(client.active_at(), begin + Seconds(1)) << "nothing moved";
+    client.received_bytes = 1;
+    table.sample(begin + Seconds(3));
+    EXPECT_EQ(client.active_at(), begin + Seconds(3));
+}
+
+class LaggingProbe final : public ClientProbe {
+  public:
+    explicit LaggingProbe(int64_t lag_ms) : lag_ms_(lag_ms) {}
+
+    std::optional<LagFacts> lag_facts() const override { return LagFacts{"flowing", lag_ms_, 0}; }
+
+  private:
+    int64_t lag_ms_;
+};
+
+TEST(ClientTableTest, CountsPlayersByTheirLagEverySecond) {
+    ClientTable table;
+    Client quick(table, "rtmp", "192.0.2.1");
+    Client slow(table, "rtmp", "192.0.2.2");
+    Client far(table, "rtmp", "192.0.2.3");
+    Client source(table, "rtmp", "192.0.2.4");
+    const LaggingProbe none(50);
+    const LaggingProbe some(501);
+    const LaggingProbe much(1'000'000);
+    for (auto [client, probe] :
+         {std::pair{&quick, &none}, {&slow, &some}, {&far, &much}, {&source, &much}}) {
+        client->role = ClientRole::kPlayer;
+        client->probe = probe;
+    }
+    source.role = ClientRole::kPublisher;
+    const MonoTime now = MonoClock::now();
+    table.sample(now + Seconds(1));
     table.sample(now + Seconds(2));
-    EXPECT_EQ(client.send_bps(), 4'000'000U);
-    EXPECT_EQ(client.receive_bps(), 2000U);
-    table.sample(now + Seconds(2));
-    EXPECT_EQ(client.send_bps(), 4'000'000U) << "no time, no change";
-    table.sample(now + Seconds(4));
-    EXPECT_EQ(client.send_bps(), 0U);
+    const LagHistogram& lags = table.lags();
+    EXPECT_EQ(lags.counts[0], 2U) << "at most 50 ms";
+    EXPECT_EQ(lags.counts[4], 2U) << "over 500 ms, at most a second";
+    EXPECT_EQ(lags.counts.back(), 2U);
+    EXPECT_EQ(lags.sum_ms, 2U * (50 + 501 + 1'000'000));
+}
+
+TEST(ClientTableTest, AWalkSurvivesWhoGoesMeanwhile) {
+    ClientTable table;
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 5; i++) {
+        clients.push_back(std::make_unique<Client>(table, "rtmp", "192.0.2.1"));
+    }
+    ClientWalk walk(table);
+    EXPECT_EQ(walk.next(), clients[0].get());
+    clients[0].reset();  // the one it gave
+    clients[1].reset();  // the one that would be next
+    clients[2].reset();  // and that
+    {
+        ClientWalk other(table);
+        EXPECT_EQ(other.next(), clients[3].get());
+    }
+    EXPECT_EQ(walk.next(), clients[3].get());
+    auto late = std::make_unique<Client>(table, "rtmp", "192.0.2.1");
+    EXPECT_EQ(walk.next(), clients[4].get());
+    EXPECT_EQ(walk.next(), late.get());
+    late.reset();
+    EXPECT_EQ(walk.next(), nullptr);
+    EXPECT_EQ(walk.next(), nullptr);
+}
+
+// Ten thousand: what a tick costs is printed, and bounded generously.
+TEST(ClientTableTest, ASampleOfManyClientsIsQuick) {
+    ClientTable table;
+    std::vector<std::unique_ptr<Client>> clients;
+    constexpr size_t kClients = 10'000;
+    for (size_t i = 0; i < kClients; i++) {
+        clients.push_back(std::make_unique<Client>(table, "rtmp", "192.0.2.1"));
+    }
+    const MonoTime begin = MonoClock::now();
+    constexpr int kTicks = 10;
+    for (int i = 1; i <= kTicks; i++) {
+        table.sample(begin + Seconds(i));
+    }
+    const auto took = (MonoClock::now() - begin).count();
+    RecordProperty("ns_per_client", static_cast<int>(took * 1000 / kTicks / int64_t{kClients}));
+    EXPECT_LT(took / kTicks, 100'000) << "us for one tick";
 }
 
 TEST(ClientTest, GivesItsPlaceBack) {
@@ -83,13 +175,38 @@ TEST(ClientTest, LeavesOneLineWithEverything) {
     client.key = {std::string(stream::kDefaultVhost), "live", "a\nb"};
     client.sent_bytes = 12345;
     client.resyncs = 2;
-    client.log_summary("closed by \"them\"");
+    client.log_summary(EndClass::kPeerClosed, "closed by \"them\"");
     log::set_sink(nullptr);
     for (const std::string& part :
          {std::string(client.id()), std::string("role=player"), std::string("ip=192.0.2.1"),
           std::string("stream=/live/a\\x0ab"), std::string("bytes=12345"), std::string("resyncs=2"),
-          std::string("reason=\"closed by \\\"them\\\"\"")}) {
+          std::string("reason=peer_closed"), std::string("detail=\"closed by \\\"them\\\"\"")}) {
         EXPECT_THAT(line, HasSubstr(part));
+    }
+}
+
+TEST(ClientTest, ItsEndIsCounted) {
+    log::set_sink([](log::Level, std::string_view) {});
+    ClientTable table;
+    Client player(table, "rtmp", "192.0.2.1");
+    player.role = ClientRole::kPlayer;
+    player.log_summary(EndClass::kKicked, "kicked by the API");
+    Client nobody(table, "rtmp", "192.0.2.2");
+    nobody.count_end(EndClass::kTimeout);
+    log::set_sink(nullptr);
+    EXPECT_EQ(table.ended(ClientRole::kPlayer, EndClass::kKicked), 1U);
+    EXPECT_EQ(table.ended(ClientRole::kConnecting, EndClass::kTimeout), 1U);
+    EXPECT_EQ(table.ended(ClientRole::kPlayer, EndClass::kTimeout), 0U);
+}
+
+TEST(ClientTest, EveryErrorHasAReason) {
+    EXPECT_EQ(end_class(ErrorCode::kClosed), EndClass::kPeerClosed);
+    EXPECT_EQ(end_class(ErrorCode::kTimeout), EndClass::kTimeout);
+    EXPECT_EQ(end_class(ErrorCode::kInterrupted), EndClass::kStopping);
+    EXPECT_EQ(end_class(ErrorCode::kDenied), EndClass::kRefused);
+    EXPECT_EQ(end_class(ErrorCode::kMalformed), EndClass::kError);
+    for (size_t why = 0; why < kEndClasses; why++) {
+        EXPECT_FALSE(to_string(static_cast<EndClass>(why)).empty());
     }
 }
 

@@ -2,139 +2,15 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
-
-#include <sys/socket.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/log.h"
-#include "io/runtime.h"
-#include "net/fanout.h"
-
-#include "test/net/record_peer.h"
-#include "test/support/io/loopback.h"
-#include "test/support/media_packets.h"
+#include "test/net/pump_fixture.h"
 
 namespace weir::net {
 namespace {
-
-class PumpTest : public testing::Test, protected stream::Publisher {
-  protected:
-    PumpTest() : blocks_before_(stream::LogBlock::live_blocks()) {
-        rules_.pump.merge_window = Millis(0);
-        auto listener = io::TcpListener::listen(io::loopback());
-        WEIR_CHECK(listener.ok());
-        listener_ = std::move(*listener);
-        log::set_sink([](log::Level, std::string_view) {});
-    }
-
-    ~PumpTest() override {
-        fanout_.stop(io::soon());
-        unpublish();
-        peers_.clear();
-        EXPECT_EQ(fanout_.pumps(), 0U);
-        EXPECT_EQ(registry_.size(), 0U);
-        EXPECT_EQ(clients_.size(), 0U);
-        EXPECT_EQ(stream::LogBlock::live_blocks(), blocks_before_);
-        log::set_sink(nullptr);
-    }
-
-    std::string describe() const override { return "the test"; }
-
-    std::string_view client_id() const override { return "test"; }
-
-    void on_taken_over() override {}
-
-    void publish() {
-        stream_ = &registry_.get_or_create(key_, {}, MonoClock::now());
-        Error error =
-            stream_->start_publish(*this, stream::PublishConflict::kRefuse, MonoClock::now());
-        ASSERT_FALSE(error) << error.message();
-    }
-
-    void unpublish() {
-        if (stream_) {
-            stream_->end_publish(*this, MonoClock::now());
-            registry_.release(*stream_);
-            stream_ = nullptr;
-        }
-    }
-
-    // One frame each; gives its number.
-    uint32_t frame(bool key, size_t size = 20) {
-        stream_->publish(*this,
-                         test::packet(media::TrackKind::kVideo, clock_ += 40,
-                                      test::avc_frame(key, ++number_, size + 4)),
-                         MonoClock::now());
-        return number_;
-    }
-
-    uint32_t gop(int frames, size_t size = 20) {
-        for (int i = 0; i < frames; i++) {
-            frame(i == 0, size);
-        }
-        return number_;
-    }
-
-    Peer& join(bool in_frames = false, bool with_front = true) {
-        auto near = io::TcpStream::connect(listener_->local(), io::soon());
-        WEIR_CHECK(near.ok());
-        if (small_buffers_) {
-            const int size = 100'000;  // less than a segment of loopback makes the kernel wait for
-                                       // its persist timer
-            WEIR_CHECK(setsockopt((*near)->fd(), SOL_SOCKET, SO_RCVBUF, &size, sizeof size) == 0);
-        }
-        auto far = listener_->accept(io::soon());
-        WEIR_CHECK(far.ok());
-        auto told = std::make_shared<Told>();
-        auto client = std::make_unique<Client>(clients_, "test", "127.0.0.1");
-        client->role = ClientRole::kPlayer;
-        client->key = key_;
-        fanout_.play(rules_, format_, std::move(*far),
-                     std::make_unique<RecordProtocol>(told, in_frames, with_front),
-                     std::move(client));
-        peers_.push_back(std::make_unique<Peer>(std::move(*near), told, in_frames));
-        return *peers_.back();
-    }
-
-    // From now on connections hold little.
-    void use_small_buffers() {
-        small_buffers_ = true;
-        rules_.socket.send_buffer_bytes = 16'384;
-    }
-
-    // The pump runs between the frames.
-    void publish_more(int frames, size_t size = 20) {
-        for (int i = 0; i < frames; i++) {
-            frame(false, size);
-            io::yield();
-        }
-    }
-
-    // Nobody's socket takes anything any more.
-    bool all_are_full(size_t size = 500) {
-        const uint64_t before = fanout_.stats().written_bytes;
-        publish_more(20, size);
-        return fanout_.stats().written_bytes == before;
-    }
-
-    uint64_t blocks_before_;
-    stream::StreamKey key_{"v", "live", "a"};
-    stream::Registry registry_;
-    Fanout fanout_{registry_};
-    ClientTable clients_;
-    RecordFormat format_;
-    PlayRules rules_;
-    std::unique_ptr<io::TcpListener> listener_;
-    stream::Stream* stream_ = nullptr;
-    std::vector<std::unique_ptr<Peer>> peers_;
-    uint32_t clock_ = 0;
-    uint32_t number_ = 0;
-    bool small_buffers_ = false;
-};
 
 TEST_F(PumpTest, APlayerStartsAtTheNewestKeyFrameAndFlows) {
     publish();
@@ -262,12 +138,33 @@ TEST_P(PumpFramingTest, ASlowPlayerIsMovedToTheNewestKeyFrameAndNothingIsTorn) {
     other.expect_in_order();
     uint64_t resyncs = 0;
     uint64_t dropped = 0;
+    uint64_t frames = 0;
+    uint64_t stalls = 0;
     clients_.for_each([&](const Client& client) {
         resyncs += client.resyncs;
         dropped += client.dropped_bytes;
+        frames += client.dropped_frames;
+        stalls += client.write_stalls;
+        EXPECT_GE(client.first_frame_ms, 0);
+        ASSERT_NE(client.probe, nullptr);
+        ASSERT_NE(client.probe->tcp(), nullptr);
+        EXPECT_TRUE(client.probe->tcp()->facts());
+        EXPECT_EQ(client.probe->lag_facts()->bytes, 0U) << "it has caught up";
+        EXPECT_EQ(client.probe->lag_facts()->lag_ms, 0);
     });
-    EXPECT_EQ(resyncs, fanout_.stats().resyncs);
+    const PumpStats& stats = fanout_.stats();
+    EXPECT_EQ(resyncs, stats.resyncs);
+    EXPECT_EQ(dropped, stats.dropped_bytes);
+    EXPECT_EQ(frames, stats.dropped_frames);
+    EXPECT_EQ(stalls, stats.blocked);
     EXPECT_GT(dropped, 60'000U);
+    EXPECT_GT(frames, 10U);
+    EXPECT_LE(frames, dropped / 100);
+    EXPECT_GE(stalls, 3U);
+    size_t players = 0;
+    fanout_.for_each_transport(*stream_,
+                               [&](const TransportCount& count) { players += count.players; });
+    EXPECT_EQ(players, 2U);
 }
 
 TEST_P(PumpFramingTest, AnswersStandBetweenEntriesHoweverTheWritesAreCut) {
@@ -353,21 +250,21 @@ TEST_F(PumpTest, ALongGopIsNotStartedOverByASlowReader) {
     EXPECT_EQ(fanout_.stats().resyncs, 0U);
 }
 
-TEST_F(PumpTest, ASocketThatTakesNothingIsClosed) {
-    use_small_buffers();
-    rules_.pump.write_stall = Millis(500);
+TEST_F(PumpTest, AShorterWindowHoldsAtOnce) {
+    rules_.pump.merge_window = Millis(5000);
     publish();
-    gop(300, 5000);
-    Peer& stalled = join();
-    Peer& reading = join();
-    ASSERT_TRUE(eventually([&] {
-        reading.read();
-        return stalled.told->ended;
-    }));
-    EXPECT_EQ(stalled.told->reason, EndReason::kWriteStalled);
-    EXPECT_EQ(fanout_.stats().stalled, 1U);
-    ASSERT_TRUE(reading.read_to(gop(2)));
-    EXPECT_FALSE(reading.told->ended);
+    gop(1);
+    Peer& peer = join();
+    ASSERT_TRUE(peer.read_to(number_));
+    const uint32_t held_back = frame(false);
+    PumpOptions shorter = rules_.pump;
+    shorter.merge_window = Millis(0);
+    fanout_.reconfigure([&](const stream::StreamKey&) { return std::optional(shorter); });
+    const MonoTime before = MonoClock::now();
+    EXPECT_TRUE(peer.read_to(held_back));
+    EXPECT_LT(MonoClock::now() - before, Seconds(3));
+    fanout_.reconfigure([](const stream::StreamKey&) { return std::optional<PumpOptions>(); });
+    EXPECT_TRUE(peer.read_to(frame(false))) << "none leaves it as it is";
 }
 
 TEST_F(PumpTest, AnIdlePumpSleepsAlsoAfterAMoveWithAnEmptyFront) {

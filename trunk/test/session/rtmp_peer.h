@@ -238,7 +238,7 @@ class RtmpPeer {
             Result<rtmp::Command> command = rtmp::parse_command(message.type, message.body);
             ASSERT_TRUE(command.ok());
             results += command->name == "_result" ? 1 : 0;
-            if (command->name == "onStatus") {
+            if (command->name == "onStatus" || command->name == "_error") {
                 statuses.emplace_back(command->arg(0).text_of("code"));
                 descriptions.emplace_back(command->arg(0).text_of("description"));
             }

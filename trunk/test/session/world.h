@@ -31,26 +31,36 @@ class FakePolicy final : public net::Policy {
         return {std::string(stream::kDefaultVhost), std::string(app), std::string(name)};
     }
 
-    Result<net::PublishRules> may_publish(const stream::StreamKey& key,
-                                          const io::SocketAddress&,
-                                          std::string_view token) const override {
-        if (key.app == "closed" || (key.app == "secret" && token != kToken)) {
+    Result<net::PublishRules> may_publish(const net::AccessRequest& request) const override {
+        if (is_closed(request)) {
             return make_error(ErrorCode::kDenied, "publishing is closed here");
         }
         return publish;
     }
 
-    Result<net::PlayRules> may_play(const stream::StreamKey& key,
-                                    const io::SocketAddress&,
-                                    std::string_view token) const override {
-        if (key.app == "closed" || (key.app == "secret" && token != kToken)) {
+    Result<net::PlayRules> may_play(const net::AccessRequest& request) const override {
+        if (is_closed(request)) {
             return make_error(ErrorCode::kDenied, "playing is closed here");
         }
         return play;
     }
 
+    net::LoginAnswer login(const net::LoginRequest&) const override {
+        logins++;
+        return login_answer;
+    }
+
+    bool is_closed(const net::AccessRequest& request) const {
+        asked++;
+        return request.key.app == "closed" ||
+               (request.key.app == "secret" && request.token != kToken);
+    }
+
     net::PublishRules publish;
     net::PlayRules play;
+    net::LoginAnswer login_answer;
+    mutable size_t asked = 0;  // who may publish or play
+    mutable size_t logins = 0;
 };
 
 class World : public testing::Test {
@@ -131,7 +141,8 @@ class World : public testing::Test {
     net::Fanout fanout_{registry_};
     net::ClientTable clients_;
     net::ConnectionBudget connections_{1000};
-    net::Services services_{registry_, fanout_, clients_, connections_, policy_};
+    net::Limits limits_;
+    net::Services services_{registry_, fanout_, clients_, connections_, policy_, limits_};
     RtmpServerOptions options_;
     std::unique_ptr<RtmpServer> rtmp_;
     FlvRoutes flv_{services_};

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
+#include "net/http/target.h"
+
 namespace weir::net {
 namespace {
 
@@ -15,16 +18,33 @@ bool is_token(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string_view> access_token(const HttpRequest& request) {
+std::optional<std::string_view> bearer_token(const HttpRequest& request) {
     const std::string_view field = trimmed(request.headers.get("Authorization").value_or(""));
     if (field.size() < kScheme.size() ||
         !equal_ignoring_case(field.substr(0, kScheme.size()), kScheme) ||
         (field.size() > kScheme.size() && field[kScheme.size()] != ' ')) {
-        const std::string_view key = request.query.get_or("key", "");
-        return key.size() <= kMaxAccessToken ? std::optional(key) : std::nullopt;
+        return std::string_view();
     }
     const std::string_view token = trimmed(field.substr(kScheme.size()));
     return !token.empty() && is_token(token) ? std::optional(token) : std::nullopt;
+}
+
+std::optional<std::string_view> access_token(const HttpRequest& request) {
+    const std::optional<std::string_view> bearer = bearer_token(request);
+    if (!bearer || !bearer->empty()) {
+        return bearer;
+    }
+    const std::string_view key = request.query.get_or("key", request.query.get_or("token", ""));
+    return key.size() <= kMaxAccessToken ? std::optional(key) : std::nullopt;
+}
+
+std::string query_with_token(std::string_view query, std::string_view token) {
+    std::string all(query);
+    const std::vector<QueryItem> items = parse_query(query);
+    if (token.empty() || query_value(items, "key") || query_value(items, "token")) {
+        return all;
+    }
+    return all + (all.empty() ? "" : "&") + "key=" + percent_encoded(token);
 }
 
 }  // namespace weir::net

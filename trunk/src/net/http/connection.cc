@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <sys/socket.h>
-
 #include "net/http/cors.h"
 
 namespace weir::net {
@@ -13,6 +11,7 @@ namespace {
 
 constexpr size_t kWriteSliceBytes = 64 * 1024;  // each slice has the whole write timeout
 constexpr uint64_t kRequestsPerYield = 16;
+constexpr size_t kMaxTellingFull = 64;
 
 bool has_no_body(int status) {
     return status / 100 == 1 || status == 204 || status == 304;
@@ -34,15 +33,24 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         : connection_(connection),
           request_(request),
           route_(route),
+          origin_(connection.origin_of(request)),
           route_fields_(route.cors ? cors_fields() : HttpFields()) {}
 
     const HttpRequest& request() const override { return request_; }
 
-    const io::SocketAddress& peer() const override { return connection_.peer_; }
+    const io::SocketAddress& peer() const override { return origin_.client; }
+
+    bool secure() const override { return origin_.secure; }
 
     io::SocketAddress local() const override { return connection_.stream_->local(); }
 
+    io::TcpStream& connection() override { return *connection_.stream_; }
+
     const HttpFields& route_fields() const override { return route_fields_; }
+
+    void add_route_field(std::string name, std::string value) override {
+        route_fields_.add(std::move(name), std::move(value));
+    }
 
     Error respond(int status,
                   std::string_view content_type,
@@ -89,6 +97,8 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
 
     bool answered() const { return answered_; }
 
+    int status() const { return status_; }  // 0: detached
+
     // The next request may follow on this connection.
     bool reusable() const { return answered_ && !failed_ && body_left_ == 0 && keep_alive_; }
 
@@ -99,6 +109,7 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
                      const HttpFields& extra) {
         WEIR_CHECK(!answered_);
         answered_ = true;
+        status_ = status;
         HttpFields fields = extra;
         if (!content_type.empty()) {
             fields.add("Content-Type", std::string(content_type));
@@ -111,7 +122,7 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
                 fields.add(field.name, field.value);
             }
         }
-        keep_alive_ = request_.keep_alive && !io::interrupted();
+        keep_alive_ = request_.keep_alive && !io::interrupted() && !connection_.shared_.draining;
         if (!keep_alive_) {
             fields.set("Connection", "close");
         } else if (request_.version_minor == 0) {
@@ -128,8 +139,10 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     HttpConnection& connection_;
     const HttpRequest& request_;
     const HttpRouteOptions& route_;
+    RequestOrigin origin_;
     HttpFields route_fields_;
     uint64_t body_left_ = 0;
+    int status_ = 0;
     bool answered_ = false;
     bool failed_ = false;
     bool keep_alive_ = false;
@@ -141,11 +154,73 @@ HttpConnection::HttpConnection(Shared& shared,
     : shared_(shared),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
+      accepted_(MonoClock::now()),
       permit_(std::move(permit)),
       parser_(shared.options.limits),
       buffer_(kHttpReadBytes) {}
 
-void HttpConnection::run() {
+RequestOrigin HttpConnection::origin_of(const HttpRequest& request) const {
+    const bool encrypted = stream_ != nullptr && stream_->encrypted();
+    const TrustedProxies* proxies = shared_.options.proxies;
+    return proxies != nullptr ? proxies->origin_of(peer_, encrypted, request.headers)
+                              : RequestOrigin{peer_, encrypted, false};
+}
+
+// Yields. False: the connection is over before its first request.
+bool HttpConnection::enter(const Ingress* ingress) {
+    if (ingress == nullptr) {
+        return true;
+    }
+    const Error failed =
+        ingress->begin(*stream_, io::Deadline::at(accepted_ + shared_.options.header_timeout));
+    peer_ = stream_->peer();
+    const bool told =
+        failed && failed.code() != ErrorCode::kClosed && failed.code() != ErrorCode::kInterrupted;
+    if (log::Throttle& throttle = shared_.ingress_log; told && throttle.allow(MonoClock::now())) {
+        log::warn("http connection rejected ip={}: {} ({} more in the last second)", peer_.host(),
+                  log::escaped(failed.message()), throttle.suppressed());
+    }
+    return !failed;
+}
+
+// Yields. A place of its address, and what comes before HTTP. A handshake takes long, so the place
+// comes first where the peer is known; then whoever is over the limit is told so inside TLS, but
+// only a few at a time. False: the connection is over.
+bool HttpConnection::enter_with_place(const Ingress* ingress) {
+    const bool known = ingress == nullptr || !ingress->proxied();
+    Error full = known ? take_place() : Error();
+    if (full && ingress != nullptr) {
+        if (shared_.telling_full >= kMaxTellingFull) {
+            return false;
+        }
+        shared_.telling_full++;
+        const bool entered = enter(ingress);
+        shared_.telling_full--;
+        if (!entered) {
+            return false;
+        }
+    } else if (!full) {
+        if (!enter(ingress)) {
+            return false;
+        }
+        full = known ? Error() : take_place();
+    }
+    if (full) {
+        tell_full(full);
+        return false;
+    }
+    return true;
+}
+
+void HttpConnection::tell_full(const Error& full) {
+    answer_parse_error({429, std::string(full.message())});
+    linger();
+}
+
+void HttpConnection::run(const Ingress* ingress) {
+    if (!enter_with_place(ingress)) {
+        return;
+    }
     for (;;) {
         HttpRequest request;
         HttpParseError error;
@@ -173,7 +248,25 @@ void HttpConnection::run() {
     }
 }
 
-void HttpConnection::refuse() {
+// A trusted proxy speaks for many clients.
+Error HttpConnection::take_place() {
+    const TrustedProxies* proxies = shared_.options.proxies;
+    if (shared_.options.places == nullptr || (proxies != nullptr && proxies->trusts(peer_))) {
+        return {};
+    }
+    Result<Limits::AddressPlace> place = shared_.options.places->enter(peer_);
+    if (!place.ok()) {
+        shared_.stats.refused++;
+        return place.take_error();
+    }
+    permit_.hold(std::move(*place));
+    return {};
+}
+
+void HttpConnection::refuse(const Ingress* ingress) {
+    if (!enter(ingress)) {
+        return;
+    }
     if (log::Throttle& throttle = shared_.refused_log; throttle.allow(MonoClock::now())) {
         log::warn("http connection refused, max_connections is reached peer={} suppressed={}",
                   peer_.to_string(), throttle.suppressed());
@@ -245,7 +338,9 @@ bool HttpConnection::serve(const HttpRequest& request) {
     const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
     Exchange exchange(*this, request, options);
     Error ignored;  // a failed answer ends the connection: reusable() says so
-    if (request.method == HttpMethod::kOptions) {
+    if (shared_.options.authorize && !shared_.options.authorize(exchange, route)) {
+        WEIR_DCHECK(exchange.answered());
+    } else if (request.method == HttpMethod::kOptions) {
         answer_options(exchange, route);
     } else if (route == nullptr) {
         ignored = exchange.respond_error(404, "there is nothing at this path", {});
@@ -255,9 +350,15 @@ bool HttpConnection::serve(const HttpRequest& request) {
     } else {
         route->handler(exchange);
         if (!exchange.answered()) {
-            log::error("http handler gave no answer path={}", log::escaped(request.path));
+            log::throttled(shared_.unanswered_log, log::Level::kError,
+                           "http handler gave no answer path={}", log::token(request.path));
             ignored = exchange.respond_error(500, "no answer was made", {});
         }
+    }
+    // Without the query, where keys may be.
+    if (log::enabled(log::Level::kDebug)) {
+        log::debug("http request method={} path={} status={} ip={}", to_string(request.method),
+                   log::token(request.path), exchange.status(), peer_.host());
     }
     return stream_ != nullptr && exchange.reusable();
 }
@@ -289,7 +390,7 @@ void HttpConnection::answer_parse_error(const HttpParseError& error) {
     request.keep_alive = false;
     Exchange exchange(*this, request, shared_.router.defaults());
     HttpFields extra;
-    if (error.status == 503) {
+    if (error.status == 503 || error.status == 429) {
         extra.add("Retry-After", "5");
     }
     Error ignored = exchange.respond_error(error.status, error.reason, extra);
@@ -307,7 +408,7 @@ Error HttpConnection::write_slices(ByteSpan data) {
 // A close with unread bytes in the socket resets it and takes the answer away from the peer: end
 // our direction, then read what still comes until the peer ends too.
 void HttpConnection::linger() {
-    if (::shutdown(stream_->fd(), SHUT_WR) != 0) {
+    if (!stream_->end_writing()) {
         return;
     }
     io::Deadline deadline = io::Deadline::after(shared_.options.linger_timeout);

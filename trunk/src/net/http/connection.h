@@ -10,6 +10,7 @@
 #include "net/http/exchange.h"
 #include "net/http/request_parser.h"
 #include "net/http/server.h"
+#include "net/ingress.h"
 
 namespace weir::net {
 
@@ -29,25 +30,35 @@ class HttpConnection : private Counted<HttpConnection> {
         const HttpRouter& router;
         HttpServerOptions options;
         HttpServerStats stats;
+        size_t telling_full = 0;  // connections over the limit of their address in a handshake
+        bool draining = false;    // every answer is the last of its connection
+        log::Throttle unanswered_log{Seconds(1)};
         log::Throttle malformed_log{Seconds(1)};
         log::Throttle refused_log{Seconds(1)};
+        log::Throttle ingress_log{Seconds(1)};
     };
 
     HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> stream, ConnectionPermit permit);
 
-    // Yields. Serves until the connection ends or is detached.
-    void run();
+    // Yields. Serves until the connection ends or is detached. `ingress`: what comes before HTTP;
+    // null: nothing.
+    void run(const Ingress* ingress);
 
     // Yields. Answers 503 without reading a request, then closes.
-    void refuse();
+    void refuse(const Ingress* ingress);
 
   private:
     class Exchange;
 
     enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose };
 
+    RequestOrigin origin_of(const HttpRequest& request) const;
+    bool enter(const Ingress* ingress);
+    bool enter_with_place(const Ingress* ingress);
+    void tell_full(const Error& full);
     ReadOutcome read_request(HttpRequest& out, HttpParseError& error);
     ReadOutcome read_failed(const Error& why, HttpParseError& error);
+    Error take_place();
     bool serve(const HttpRequest& request);
     void answer_options(HttpExchange& exchange, const HttpRoute* route);
     void answer_parse_error(const HttpParseError& error);
@@ -56,7 +67,8 @@ class HttpConnection : private Counted<HttpConnection> {
 
     Shared& shared_;
     std::unique_ptr<io::TcpStream> stream_;  // null once detached
-    io::SocketAddress peer_;
+    io::SocketAddress peer_;  // of the connection, by the header of a proxy where there was one
+    MonoTime accepted_;
     ConnectionPermit permit_;
     uint64_t served_ = 0;  // requests
     RequestParser parser_;

@@ -16,6 +16,7 @@
 #include "net/http/fields.h"
 #include "net/http/request.h"
 #include "net/http/response.h"
+#include "net/limits.h"
 
 namespace weir::net {
 
@@ -27,10 +28,11 @@ class ConnectionPermit {
     explicit ConnectionPermit(std::function<void()> release) : release_(std::move(release)) {}
 
     ConnectionPermit(ConnectionPermit&& other) noexcept
-        : release_(std::exchange(other.release_, nullptr)) {}
+        : release_(std::exchange(other.release_, nullptr)), place_(std::move(other.place_)) {}
 
     ConnectionPermit& operator=(ConnectionPermit&& other) noexcept {
         std::swap(release_, other.release_);
+        std::swap(place_, other.place_);
         return *this;
     }
 
@@ -43,8 +45,12 @@ class ConnectionPermit {
         }
     }
 
+    // The place of its address goes with it.
+    void hold(Limits::AddressPlace place) { place_ = std::move(place); }
+
   private:
     std::function<void()> release_;
+    Limits::AddressPlace place_;
 };
 
 // A connection that HTTP has let go of. No byte of an answer has been written.
@@ -57,14 +63,25 @@ struct DetachedConnection {
 class HttpExchange {
   public:
     virtual const HttpRequest& request() const = 0;
+
+    // The client: of a request through a trusted proxy, whom the proxy says it is.
     virtual const io::SocketAddress& peer() const = 0;
+
+    // The client speaks TLS, with us or with the proxy: links are https and wss.
+    virtual bool secure() const = 0;
 
     // Address and port that the client connected to. Not after detach().
     virtual io::SocketAddress local() const = 0;
 
+    // The connection, to watch for its end while something else is waited for. Not after detach().
+    virtual io::TcpStream& connection() = 0;
+
     // Fields that every answer of this route carries (CORS); for the handler that writes its own
     // head after detach().
     virtual const HttpFields& route_fields() const = 0;
+
+    // One more of them, for this request; before an answer.
+    virtual void add_route_field(std::string name, std::string value) = 0;
 
     // Yields. A whole answer. Content-Length, Connection and the route's fields are added; the body
     // is left out for HEAD (and 204, 304). kClosed, kTimeout, kInterrupted, kSystem: the connection

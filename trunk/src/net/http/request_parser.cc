@@ -1,4 +1,5 @@
-// The only file that includes Boost.Beast, and only its basic_parser: no fields container, no asio.
+// Requests and responses. The only file that includes Boost.Beast, and only its basic_parser: no
+// fields container, no asio.
 //
 // Beast gets a head only when it is complete: HeadScanner finds its end, counts lines and
 // sizes, and refuses what can be refused early. So the outcome does not depend on how the input was
@@ -18,6 +19,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include "net/http/head_scanner.h"
+#include "net/http/response_parser.h"
 #include "net/http/target.h"
 
 namespace weir::net {
@@ -130,9 +132,11 @@ class Sink final : public beast::http::basic_parser<true> {
                        !equal_ignoring_case(*coding, "chunked"))) {
             return fail(501, "only the chunked transfer coding is implemented", ec);
         }
-        bool carries_body = out_.method == HttpMethod::kPost || out_.method == HttpMethod::kPut ||
-                            out_.method == HttpMethod::kPatch;
-        if (carries_body && !coding && !has_length) {
+        // Without a length there is no body; whoever says of which type it is meant one.
+        const bool carries_body = out_.method == HttpMethod::kPost ||
+                                  out_.method == HttpMethod::kPut ||
+                                  out_.method == HttpMethod::kPatch;
+        if (carries_body && out_.headers.has("Content-Type") && !coding && !has_length) {
             fail(411, "the length of the body is missing", ec);
         }
     }
@@ -342,6 +346,275 @@ Bytes RequestParser::take_unread() {
     self.buffer.clear();
     self.at = 0;
     return unread;
+}
+
+// ---- responses ----
+
+namespace {
+
+constexpr int kSwitchingProtocols = 101;
+
+// Collects one response; the rules that Beast leaves to its user.
+class ResponseSink final : public beast::http::basic_parser<false> {
+  public:
+    ResponseSink(HttpResponse& out, const HttpResponseLimits& limits) : out_(out) {
+        header_limit(static_cast<uint32_t>(limits.head_bytes + 8));  // cut by complete_head()
+        body_limit(limits.body_bytes);
+    }
+
+    Error take_broken_rule() { return std::move(broken_rule_); }
+
+  private:
+    void on_request_impl(beast::http::verb /*verb*/,
+                         BeastText /*method*/,
+                         BeastText /*target*/,
+                         int /*version*/,
+                         BeastError& /*ec*/) override {}
+
+    void on_response_impl(int status, BeastText /*reason*/, int version, BeastError& ec) override {
+        out_.status = status;
+        version_minor_ = version % 10;
+        if (status < 100) {
+            fail(make_error(ErrorCode::kMalformed, "its status is {}", status), ec);
+        }
+    }
+
+    void on_field_impl(beast::http::field /*field*/,
+                       BeastText name,
+                       BeastText value,
+                       BeastError& /*ec*/) override {
+        if (!header_done_) {  // trailers are read and dropped
+            out_.headers.add(std::string(text_of(name)), std::string(text_of(value)));
+        }
+    }
+
+    // RFC 9112 §6.3: a length in doubt is refused.
+    void on_header_impl(BeastError& ec) override {
+        header_done_ = true;
+        const HttpFields& headers = out_.headers;
+        if (out_.status == kSwitchingProtocols) {
+            return fail(make_error(ErrorCode::kUnsupported, "it changes the protocol"), ec);
+        }
+        const auto coding = headers.get("Transfer-Encoding");
+        if (coding && (headers.has("Content-Length") || version_minor_ == 0)) {
+            return fail(make_error(ErrorCode::kMalformed, "its body has two lengths"), ec);
+        }
+        if (coding &&
+            (headers.count("Transfer-Encoding") > 1 || !equal_ignoring_case(*coding, "chunked"))) {
+            return fail(make_error(ErrorCode::kUnsupported,
+                                   "its body has another transfer coding than chunked"),
+                        ec);
+        }
+        if (const auto content = headers.get("Content-Encoding");
+            content && !equal_ignoring_case(*content, "identity")) {
+            return fail(make_error(ErrorCode::kUnsupported, "its body is compressed"), ec);
+        }
+    }
+
+    void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
+                           BeastError& /*ec*/) override {}
+
+    std::size_t on_body_impl(BeastText body, BeastError& /*ec*/) override {
+        out_.body.append(body.data(), body.size());
+        return body.size();
+    }
+
+    void on_chunk_header_impl(std::uint64_t /*size*/,
+                              BeastText /*extensions*/,
+                              BeastError& /*ec*/) override {}
+
+    std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
+                                   BeastText body,
+                                   BeastError& /*ec*/) override {
+        out_.body.append(body.data(), body.size());
+        return body.size();
+    }
+
+    void on_finish_impl(BeastError& /*ec*/) override {}
+
+    void fail(Error why, BeastError& ec) {
+        broken_rule_ = std::move(why);
+        ec = beast::http::error::bad_value;
+    }
+
+    HttpResponse& out_;
+    int version_minor_ = 1;
+    bool header_done_ = false;
+    Error broken_rule_;
+};
+
+Error response_error_of(const BeastError& ec) {
+    using beast::http::error;
+    if (ec == error::body_limit) {
+        return make_error(ErrorCode::kLimit, "its body is too long");
+    }
+    if (ec == error::header_limit) {
+        return make_error(ErrorCode::kLimit, "its head is too long");
+    }
+    if (ec == error::bad_version || ec == error::bad_status || ec == error::bad_reason) {
+        return make_error(ErrorCode::kMalformed, "it is not HTTP/1.0 or HTTP/1.1");
+    }
+    if (ec == error::bad_content_length || ec == error::multiple_content_length ||
+        ec == error::bad_transfer_encoding) {
+        return make_error(ErrorCode::kMalformed, "the length of its body is in doubt");
+    }
+    if (ec == error::bad_chunk || ec == error::bad_chunk_extension) {
+        return make_error(ErrorCode::kMalformed, "a chunk of its body is malformed");
+    }
+    return make_error(ErrorCode::kMalformed, "its head is malformed");
+}
+
+}  // namespace
+
+struct HttpResponseParser::Impl {
+    explicit Impl(const HttpResponseLimits& l) : limits(l) {}
+
+    Status fail(Error why) {
+        status = Status::kError;
+        error = std::move(why);
+        return status;
+    }
+
+    // Beast gets the head when it is complete, as with requests. Gives its size, 0 while it is not.
+    size_t complete_head() {
+        constexpr std::string_view kBegin = "HTTP/1.";
+        const std::string_view text = as_text(buffer);
+        const size_t known = std::min(text.size(), kBegin.size());
+        if (text.substr(0, known) != kBegin.substr(0, known)) {
+            fail(make_error(ErrorCode::kMalformed, "it is not HTTP/1.0 or HTTP/1.1"));
+            return 0;
+        }
+        const size_t end = text.find("\r\n\r\n", looked_at < 3 ? 0 : looked_at - 3);
+        looked_at = text.size();
+        // Three bytes of its end may have come.
+        const size_t least = end != std::string_view::npos ? end
+                             : text.size() < 3             ? 0
+                                                           : text.size() - 3;
+        if (least > limits.head_bytes) {
+            fail(make_error(ErrorCode::kLimit, "its head is too long"));
+            return 0;
+        }
+        return end == std::string_view::npos ? 0 : end + 4;
+    }
+
+    Status run() {
+        while (status == Status::kNeedMore) {
+            size_t size = buffer.size();
+            if (!sink) {
+                size = complete_head();
+                if (size == 0) {
+                    return status;
+                }
+                pending = HttpResponse();
+                sink.emplace(pending, limits);
+            }
+            if (!put(size)) {
+                return status;
+            }
+            if (pending.status / 100 != 1) {
+                pending.keep_alive = sink->keep_alive() && buffer.empty();
+                status = Status::kResponse;
+            } else if (++interim > limits.interim_answers) {
+                fail(make_error(ErrorCode::kLimit, "it is put off again and again (1xx)"));
+            }
+            sink.reset();
+            looked_at = 0;
+        }
+        return status;
+    }
+
+    void consume(size_t size) {
+        buffer.erase(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+
+    // Up to `size` bytes to Beast. True when it has a response.
+    bool put(size_t size) {
+        while (!sink->is_done()) {
+            BeastError ec;
+            size_t used = 0;
+            try {
+                used = sink->put(boost::asio::const_buffer(buffer.data(), size), ec);
+            } catch (const std::exception&) {  // lint: allow-catch (Beast may throw)
+                fail(make_error(ErrorCode::kInternal, "it could not be read"));
+                return false;
+            }
+            if (ec && ec != beast::http::error::need_more) {
+                Error rule = sink->take_broken_rule();
+                fail(rule ? std::move(rule) : response_error_of(ec));
+                return false;
+            }
+            consume(used);
+            size = buffer.size();
+            if (ec || (used == 0 && !sink->is_done())) {
+                if (buffer.size() > kMaxChunkOverheadBytes) {
+                    fail(make_error(ErrorCode::kLimit,
+                                    "a chunk header or the trailers of its body are too long"));
+                }
+                return false;
+            }
+            if (buffer.empty() && !sink->is_done()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    HttpResponseLimits limits;
+    Bytes buffer;          // not yet consumed
+    size_t looked_at = 0;  // of the buffer, for the end of the head
+    size_t interim = 0;
+    HttpResponse pending;
+    std::optional<ResponseSink> sink;  // from the end of the head on
+    bool any = false;
+    Status status = Status::kNeedMore;
+    Error error;
+};
+
+HttpResponseParser::HttpResponseParser(const HttpResponseLimits& limits)
+    : impl_(std::make_unique<Impl>(limits)) {}
+
+HttpResponseParser::~HttpResponseParser() = default;
+
+HttpResponseParser::Status HttpResponseParser::feed(ByteSpan bytes) {
+    Impl& self = *impl_;
+    self.any = self.any || !bytes.empty();
+    if (self.status == Status::kNeedMore) {
+        self.buffer.insert(self.buffer.end(), bytes.begin(), bytes.end());
+        return self.run();
+    }
+    if (self.status == Status::kResponse && !bytes.empty()) {
+        self.pending.keep_alive = false;
+    }
+    return self.status;
+}
+
+HttpResponseParser::Status HttpResponseParser::end() {
+    Impl& self = *impl_;
+    if (self.status != Status::kNeedMore) {
+        return self.status;
+    }
+    if (self.sink && self.sink->need_eof() && self.buffer.empty()) {
+        BeastError ec;
+        self.sink->put_eof(ec);
+        if (!ec) {
+            self.pending.keep_alive = false;
+            return self.status = Status::kResponse;
+        }
+    }
+    return self.fail(make_error(ErrorCode::kClosed, "the connection ends {} answer",
+                                self.any ? "within the" : "without an"));
+}
+
+bool HttpResponseParser::untouched() const {
+    return !impl_->any;
+}
+
+HttpResponse HttpResponseParser::take_response() {
+    return std::exchange(impl_->pending, {});
+}
+
+Error HttpResponseParser::take_error() {
+    return std::move(impl_->error);
 }
 
 }  // namespace weir::net

@@ -18,11 +18,19 @@
 
 namespace weir::net {
 
+// What a route asks of HttpServerOptions::authorize, where there is one.
+enum class HttpAccess : uint8_t {
+    kByMethod,  // GET shows, every other method changes something
+    kAdmin,     // even GET does something, or costs much
+    kOwnRules,  // the handler asks net::Policy
+};
+
 struct HttpRouteOptions {
     uint32_t methods = method_bit(HttpMethod::kGet);  // HEAD comes with GET, OPTIONS always
     bool cors = false;  // open to every origin; for media and static paths, never for the API
     HttpErrorFormat errors = HttpErrorFormat::kText;
     HttpFields options_fields = {};  // more for answers to OPTIONS: Accept-Post, Accept-Patch
+    HttpAccess access = HttpAccess::kByMethod;
 };
 
 struct HttpRoute {
@@ -47,6 +55,14 @@ class HttpRouter {
 
     // "*.flv": predicate on the end of the path.
     void add_suffix(std::string suffix, HttpRouteOptions options, HttpHandler handler);
+
+    // `visit(prefix, options)`, of what add_prefix() was given, longest first.
+    template <typename Visit>
+    void for_each_prefix(Visit&& visit) const {
+        for (const Entry& entry : prefixes_) {
+            visit(std::string_view(entry.prefix), entry.route.options);
+        }
+    }
 
     // nullptr when nothing takes it. Lives as long as the router.
     const HttpRoute* find(const HttpRequest& request) const;

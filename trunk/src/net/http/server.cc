@@ -1,7 +1,6 @@
 #include "net/http/server.h"
 
 #include <utility>
-#include <vector>
 
 #include "base/log.h"
 #include "base/random.h"
@@ -13,56 +12,26 @@ namespace {
 
 constexpr size_t kMaxRefusals = 64;  // connections that are being told that the server is full
 constexpr size_t kIdCharacters = 7;
-constexpr Millis kAcceptRetry{100};
-constexpr uint64_t kAcceptsPerYield = 32;
 
 }  // namespace
 
 struct HttpServer::Impl {
-    struct Acceptor {
-        std::unique_ptr<io::TcpListener> listener;
-        io::Coroutine coroutine;
-    };
-
     Impl(const HttpRouter& router, HttpServerOptions options)
         : shared(router, std::move(options)) {}
 
-    void accept_loop(io::TcpListener& listener);
-    void take(std::unique_ptr<io::TcpStream> stream);
+    void take(std::unique_ptr<io::TcpStream> stream, const std::shared_ptr<const Ingress>& ingress);
 
     HttpConnection::Shared shared;
-    std::vector<std::unique_ptr<Acceptor>> acceptors;
+    Acceptors acceptors{"http-accept", [this](auto stream, const auto& ingress) {
+                            take(std::move(stream), ingress);
+                        }};
     io::TaskGroup connections;
     size_t refusals = 0;
     log::Throttle spawn_log{Seconds(1)};
 };
 
-void HttpServer::Impl::accept_loop(io::TcpListener& listener) {
-    for (;;) {
-        // Ended by stop(), which interrupts this coroutine.
-        Result<std::unique_ptr<io::TcpStream>> stream = listener.accept(io::Deadline::forever());
-        if (stream.ok()) {
-            take(std::move(*stream));
-            if (shared.stats.accepted % kAcceptsPerYield == 0) {
-                io::yield();
-            }
-            continue;
-        }
-        ErrorCode code = stream.error().code();
-        if (code == ErrorCode::kInterrupted || code == ErrorCode::kClosed) {
-            return;
-        }
-        if (spawn_log.allow(MonoClock::now())) {
-            log::error("http accept failed: {} suppressed={}", stream.error().message(),
-                       spawn_log.suppressed());
-        }
-        if (Error e = io::sleep_for(kAcceptRetry)) {
-            return;
-        }
-    }
-}
-
-void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream) {
+void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream,
+                            const std::shared_ptr<const Ingress>& ingress) {
     shared.stats.accepted++;
     stream->apply(shared.options.stream);
     bool admitted = !shared.options.admit || shared.options.admit();
@@ -78,14 +47,14 @@ void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream) {
     // Shared because a std::function must be copyable; the body's copy is the only one that stays.
     auto connection =
         std::make_shared<HttpConnection>(shared, std::move(stream), std::move(permit));
-    Error spawned =
-        connections.spawn("http", io::StackSize::kNormal, [this, connection, admitted]() mutable {
-            io::set_log_id("h" + random_id(system_random(), kIdCharacters));
-            shared.stats.open++;
-            admitted ? connection->run() : connection->refuse();
-            connection.reset();
-            shared.stats.open--;
-        });
+    auto body = [this, connection, admitted, ingress]() mutable {
+        io::set_log_id("h" + random_id(system_random(), kIdCharacters));
+        shared.stats.open++;
+        admitted ? connection->run(ingress.get()) : connection->refuse(ingress.get());
+        connection.reset();
+        shared.stats.open--;
+    };
+    Error spawned = connections.spawn("http", io::StackSize::kNormal, std::move(body));
     if (spawned && spawn_log.allow(MonoClock::now())) {
         log::error("http connection dropped: {} suppressed={}", spawned.message(),
                    spawn_log.suppressed());
@@ -94,9 +63,7 @@ void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream) {
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-HttpServer::~HttpServer() {
-    WEIR_CHECK(impl_->acceptors.empty());
-}
+HttpServer::~HttpServer() = default;
 
 std::unique_ptr<HttpServer> HttpServer::create(const HttpRouter& router,
                                                HttpServerOptions options) {
@@ -104,24 +71,26 @@ std::unique_ptr<HttpServer> HttpServer::create(const HttpRouter& router,
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
-Error HttpServer::serve(std::unique_ptr<io::TcpListener> listener) {
-    auto acceptor = std::make_unique<Impl::Acceptor>();
-    acceptor->listener = std::move(listener);
-    io::TcpListener& accepting = *acceptor->listener;
-    WEIR_TRY_ASSIGN(acceptor->coroutine,
-                    io::Coroutine::spawn("http-accept", io::StackSize::kNormal,
-                                         [this, &accepting] { impl_->accept_loop(accepting); }));
-    impl_->acceptors.push_back(std::move(acceptor));
-    return {};
+Error HttpServer::serve(std::unique_ptr<io::TcpListener> listener,
+                        std::shared_ptr<const Ingress> ingress) {
+    return impl_->acceptors.serve(std::move(listener), std::move(ingress));
+}
+
+Acceptors& HttpServer::acceptors() {
+    return impl_->acceptors;
+}
+
+void HttpServer::set_header_timeout(Millis timeout) {
+    impl_->shared.options.header_timeout = timeout;
+}
+
+void HttpServer::stop_accepting() {
+    impl_->shared.draining = true;
+    impl_->acceptors.stop();
 }
 
 Error HttpServer::stop(io::Deadline deadline) {
-    for (auto& acceptor : impl_->acceptors) {
-        acceptor->coroutine.interrupt();
-        acceptor->coroutine.join();
-        acceptor->listener->close();
-    }
-    impl_->acceptors.clear();
+    stop_accepting();
     impl_->connections.interrupt_all();
     return impl_->connections.join_all(deadline);
 }

@@ -17,8 +17,10 @@
 #include "base/error.h"
 #include "io/coroutine.h"
 #include "io/tcp.h"
+#include "net/acceptors.h"
 #include "net/http/request_parser.h"
 #include "net/http/router.h"
+#include "net/ingress.h"
 
 namespace weir::net {
 
@@ -32,16 +34,24 @@ struct HttpServerOptions {
     Millis linger_timeout{2'000};  // after the last answer, for the peer to read it
     io::StreamOptions stream;      // applied to each accepted connection
 
+    // Who is believed about the clients behind it; null: nobody. Must outlive the server.
+    const TrustedProxies* proxies = nullptr;
+
     // Asked for each accepted connection: false means that max_connections is reached, and the
     // client gets 503. `release` is called once for each connection that was admitted, when it (or
     // what it was detached to) has ended. May be empty.
     std::function<bool()> admit;
     std::function<void()> release;
+    // Where connections are counted by address; one too many gets 429. May be null.
+    Limits* places = nullptr;
+    // Asked for each request, OPTIONS too, before its route is followed (null: there is none).
+    // False: it is refused, and answered. May be empty.
+    std::function<bool(HttpExchange&, const HttpRoute*)> authorize;
 };
 
 struct HttpServerStats {
     uint64_t accepted = 0;
-    uint64_t refused = 0;    // answered 503 for the connection limit
+    uint64_t refused = 0;    // answered 503 or 429 for the connection limits
     uint64_t requests = 0;   // that reached the router
     uint64_t malformed = 0;  // answered by the parser's error
     uint64_t timeouts = 0;
@@ -56,9 +66,20 @@ class HttpServer {
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
 
-    // Starts accepting; owns the listener. May be called several times. kSystem when no coroutine
-    // can be had.
-    Error serve(std::unique_ptr<io::TcpListener> listener);
+    // Starts accepting; owns the listener. May be called several times. `ingress`: how its
+    // connections begin; null: with HTTP. kSystem when no coroutine can be had.
+    Error serve(std::unique_ptr<io::TcpListener> listener,
+                std::shared_ptr<const Ingress> ingress = nullptr);
+
+    // The listeners, to take one away while the connections that came through it go on.
+    Acceptors& acceptors();
+
+    // For connections that come from now on, but for `admit`, `release` and `stream`: those stay.
+    // Requests that are under way keep their deadlines.
+    void set_header_timeout(Millis timeout);
+
+    // Yields. For a drain: closes the listeners; connections end with their next answer.
+    void stop_accepting();
 
     // Yields. Closes the listeners, interrupts every connection and waits for them; kTimeout when
     // some handler did not end.

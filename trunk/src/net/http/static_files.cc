@@ -253,7 +253,12 @@ StaticFiles::StaticFiles(StaticFilesOptions options, io::WorkerPool& workers)
     : options_(std::move(options)), workers_(workers) {}
 
 void StaticFiles::handle(HttpExchange& exchange) {
-    const std::string& path = exchange.request().path;
+    const std::string& whole = exchange.request().path;
+    if (!whole.starts_with(options_.prefix)) {
+        Error ignored = exchange.respond_error(404, "there is no such file");
+        return;
+    }
+    const std::string path = whole.substr(options_.prefix.size());
     std::string relative;
     auto alias = options_.aliases.find(path);
     if (alias != options_.aliases.end()) {
@@ -261,12 +266,17 @@ void StaticFiles::handle(HttpExchange& exchange) {
     } else if (path.starts_with('/') && path.size() < PATH_MAX && !has_hidden_segment(path) &&
                !options_.hidden.contains(path.substr(1, path.find('/', 1) - 1))) {
         relative = path.substr(1) + (path.ends_with('/') ? "index.html" : "");
+    } else if (path.empty() && !options_.prefix.empty()) {
+        Error ignored =
+            exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
+        return;
     } else {
         Error ignored = exchange.respond_error(404, "there is no such file");
         return;
     }
     OpenedFile opened;
-    if (Error e = workers_.run([&] { opened = open_below(options_.root, relative); })) {
+    const std::string root = options_.root;  // it may change meanwhile
+    if (Error e = workers_.run([&] { opened = open_below(root, relative); })) {
         Error ignored = exchange.respond_error(503, "the disk is busy, try again later",
                                                {{"Retry-After", "1"}});
         return;
@@ -280,8 +290,8 @@ void StaticFiles::handle(HttpExchange& exchange) {
         failed = answer_file(exchange, workers_, opened, relative);
     }
     if (failed && failed.code() == ErrorCode::kSystem) {
-        log::warn("static file not sent path={} error=\"{}\"", log::escaped(path),
-                  failed.message());
+        log::throttled(failed_log_, log::Level::kWarn, "static file not sent path={}: {}",
+                       log::token(path), failed.message());
     }
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "io/worker_pool.h"
 #include "net/http/exchange.h"
 
@@ -23,6 +24,9 @@ inline constexpr size_t kFileSliceBytes = 64 * 1024;
 
 struct StaticFilesOptions {
     std::string root;  // folder; may be missing, then every answer is a readable 404
+    // Where the folder begins among the paths: "/console" has its index.html at "/console/". Of the
+    // paths below, and of aliases, this is not a part.
+    std::string prefix;
     // Request path to a file relative to the root: {"/vendor/mpegts.js",
     // "node_modules/mpegts.js/dist/mpegts.js"}.
     std::map<std::string, std::string> aliases;
@@ -35,12 +39,16 @@ class StaticFiles {
     // The pool must outlive this object.
     StaticFiles(StaticFilesOptions options, io::WorkerPool& workers);
 
+    // For answers that begin from now on.
+    void set_root(std::string root) { options_.root = std::move(root); }
+
     // Yields. Answers a GET or HEAD. This object must outlive the call: stop the server first.
     void handle(HttpExchange& exchange);
 
   private:
     StaticFilesOptions options_;
     io::WorkerPool& workers_;
+    log::Throttle failed_log_{Seconds(1)};
 };
 
 // By the file name's extension; "application/octet-stream" for others.

@@ -1,6 +1,8 @@
 // "/app/stream.flv" over HTTP and WebSocket: from the request to a player of the stream's pump.
 #pragma once
 
+#include <memory>
+
 #include "base/log.h"
 #include "net/http/router.h"
 #include "net/services.h"
@@ -17,6 +19,12 @@ class FlvRoutes {
 
   private:
     void handle(net::HttpExchange& exchange);
+    std::unique_ptr<net::Client> new_client(net::HttpExchange& exchange,
+                                            const stream::StreamKey& key) const;
+    bool ask_hooks(net::HttpExchange& exchange, net::Client& client, std::string_view token);
+    void log_refused(const stream::StreamKey& key,
+                     const net::HttpExchange& exchange,
+                     const Error& why);
 
     net::Services services_;
     FlvFormat format_;

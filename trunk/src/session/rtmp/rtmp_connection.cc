@@ -4,15 +4,9 @@
 #include <array>
 #include <memory>
 
-#include "base/log.h"
-#include "base/plant.h"
 #include "base/random.h"
-#include "base/strings.h"
 #include "io/coroutine.h"
-#include "proto/flv/metadata.h"
-#include "proto/flv/tag.h"
 #include "proto/rtmp/handshake.h"
-#include "session/rtmp/rtmp_player.h"
 #include "session/rtmp/rtmp_server.h"
 
 namespace weir::session {
@@ -20,8 +14,6 @@ namespace {
 
 constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
 constexpr size_t kReadBytes = 64 * 1024;
-constexpr uint32_t kToldTurns =
-    10;  // a client may publish and play in turns without end: so many are logged
 
 // Shared by all connections: what was read is consumed before the coroutine yields again.
 std::array<uint8_t, kReadBytes>& read_buffer() {
@@ -29,57 +21,7 @@ std::array<uint8_t, kReadBytes>& read_buffer() {
     return buffer;
 }
 
-// "rtmp://host/app/stream?key=TOKEN"
-std::string token_in(std::string_view query) {
-    return std::string(query_value(parse_query(query), "key").value_or(""));
-}
-
-#if WEIR_PLANTS
-// A container that is never cleared: reachable, so no tool calls it lost.
-[[gnu::noinline]] void grow_a_container_per_frame(size_t frame_bytes) {
-    static std::vector<std::unique_ptr<std::array<size_t, 16>>> history;
-    history.push_back(std::make_unique<std::array<size_t, 16>>());
-    history.back()->fill(frame_bytes);
-}
-#endif
-
 }  // namespace
-
-std::string RtmpPublish::describe() const {
-    return fmt::format("client {} from {}", connection_.client_->id(), connection_.client_->ip());
-}
-
-std::string_view RtmpPublish::client_id() const {
-    return connection_.client_->id();
-}
-
-void RtmpPublish::on_taken_over() {
-    connection_.session_.reject(stream_id_, rtmp::status::kPublishBadName,
-                                "Another publisher took over this stream.");
-    connection_.end_by("another publisher took the stream over");
-}
-
-void RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
-    last_media_ = now;
-    seen_media_ = true;
-    WEIR_PLANT("grow-container", grow_a_container_per_frame(message.body.size()));
-    if (auto info = flv::parse_tag_body(message.kind, message.body)) {
-        if (info->metadata && info->kind == media::TrackKind::kData) {
-            stream_.describe(*this, flv::parse_metadata(message.body));
-        }
-        stream_.publish(
-            *this, make_ref<media::MediaPacket>(*info, message.timestamp, std::move(message.body)),
-            now);
-    }
-    if (stream_.configs_dropped() > 0 && !told_of_dropped_) {
-        told_of_dropped_ = true;
-        log::warn(
-            "stream={}: codec configuration or metadata dropped; at most {} bytes each and {} "
-            "together are passed on",
-            log::escaped(stream_.key().to_string()), stream::Stream::kMaxConfigBytes,
-            stream::Stream::kMaxConfigTotal);
-    }
-}
 
 RtmpConnection::RtmpConnection(RtmpServer& server,
                                std::unique_ptr<io::TcpStream> stream,
@@ -93,7 +35,8 @@ RtmpConnection::RtmpConnection(RtmpServer& server,
           return options;
       }()),
       phase_since_(MonoClock::now()) {
-    client_->kick = [this] { end_by("kicked by the API"); };
+    client_->probe = this;
+    client_->kick = [this] { end_by(net::EndClass::kKicked, "kicked by the API"); };
 }
 
 #if WEIR_PLANTS
@@ -107,17 +50,18 @@ RtmpConnection::RtmpConnection(RtmpServer& server,
 
 RtmpConnection::~RtmpConnection() {
     while (!publishes_.empty()) {
-        end_publish(publishes_.back()->stream_id());
+        end_publish(publishes_.back()->stream_id(), net::EndClass::kError, "the connection ended");
     }
 }
 
 // From outside the coroutine: the last words without waiting, then the socket ends and the
 // coroutine with it.
-void RtmpConnection::end_by(std::string reason) {
+void RtmpConnection::end_by(net::EndClass why, std::string detail) {
     if (!ended_by_.empty() || !stream_) {
         return;
     }
-    ended_by_ = std::move(reason);
+    ended_by_ = std::move(detail);
+    ended_why_ = why;
     const Bytes last_words = session_.take_output();
     if (!last_words.empty()) {
         (void)stream_->try_write(last_words);
@@ -125,9 +69,29 @@ void RtmpConnection::end_by(std::string reason) {
     stream_->shutdown();
 }
 
-void RtmpConnection::run() {
+// Yields. Behind a proxy, the place is taken when the client is known.
+Error RtmpConnection::enter(const net::Ingress& ingress, io::Deadline deadline) {
+    WEIR_TRY(ingress.begin(*stream_, deadline));
+    if (ingress.proxied()) {
+        WEIR_TRY_ASSIGN(net::Limits::AddressPlace place,
+                        server_.services().limits.enter(stream_->peer()));
+        client_->hold(std::move(place));
+    }
+    client_->set_ip(stream_->peer().host());
+    client_->encrypted = stream_->encrypted();
+    return {};
+}
+
+void RtmpConnection::run(const net::Ingress* ingress) {
     io::set_log_id(client_->id());
-    Result<Next> ended = handshake(io::Deadline::at(phase_since_ + server_.options().handshake));
+    const io::Deadline deadline = io::Deadline::at(phase_since_ + server_.options().handshake);
+    if (ingress != nullptr) {
+        if (Error refused = enter(*ingress, deadline)) {
+            close(std::move(refused));
+            return;
+        }
+    }
+    Result<Next> ended = handshake(deadline);
     if (!ended.ok()) {
         close(ended.take_error().with_context("handshake"));
         return;
@@ -143,8 +107,10 @@ void RtmpConnection::run() {
 void RtmpConnection::run_again(rtmp::ServerSession session, Bytes unread) {
     io::set_log_id(client_->id());
     session_ = std::move(session);
+    client_->stop_playing();
     connected_ = true;
-    Result<Next> ended = take_in(unread);
+    client_->turn_ticket.end(*client_, net::EndClass::kPeerClosed, "stopped by the client");
+    Result<Next> ended = hear(unread);
     if (ended.ok() && *ended == Next::kGoOn) {
         ended = converse();
     }
@@ -167,7 +133,7 @@ Result<RtmpConnection::Next> RtmpConnection::handshake(io::Deadline deadline) {
         }
         if (handshake.done() && used < got) {
             // All its commands may come at once.
-            return take_in({buffer.data() + used, got - used});
+            return hear({buffer.data() + used, got - used});
         }
     }
     return Next::kGoOn;
@@ -188,6 +154,9 @@ MonoTime RtmpConnection::deadline() const {
 }
 
 Error RtmpConnection::explain_timeout() const {
+    if (refused_) {
+        return make_error(ErrorCode::kTimeout, "the connect was refused, and the peer stayed");
+    }
     if (!connected_) {
         return make_error(ErrorCode::kTimeout, "no connect command within {} ms",
                           server_.options().handshake.count());
@@ -213,7 +182,12 @@ Error RtmpConnection::flush() {
         return {};
     }
     const Bytes output = session_.take_output();
-    WEIR_TRY(stream_->write_all(output, io::Deadline::after(kAnswerTimeout)));
+    Error failed = stream_->write_all(output, io::Deadline::after(kAnswerTimeout));
+    if (failed.code() == ErrorCode::kTimeout && ended_by_.empty()) {
+        ended_why_ = net::EndClass::kStalled;
+        ended_by_ = failed.message();
+    }
+    WEIR_TRY(std::move(failed));
     client_->sent_bytes += output.size();
     return {};
 }
@@ -234,7 +208,7 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
             case io::IoStatus::kDone: break;
         }
         client_->received_bytes += got.bytes;
-        WEIR_TRY_ASSIGN(const Next next, take_in({read_buffer().data(), got.bytes}));
+        WEIR_TRY_ASSIGN(const Next next, hear({read_buffer().data(), got.bytes}));
         if (next == Next::kHandedOver) {
             return Next::kHandedOver;
         }
@@ -245,49 +219,66 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
     }
 }
 
+// Yields where hook servers have to be asked; what came behind the command waits here meanwhile,
+// all else in the socket.
+Result<RtmpConnection::Next> RtmpConnection::hear(ByteSpan bytes) {
+    WEIR_TRY_ASSIGN(Next next, take_in(bytes));
+    while (next == Next::kAsk) {
+        WEIR_TRY(flush());
+        const MonoTime asked_at = MonoClock::now();
+        ask();
+        const std::unique_ptr<Asked> asked = std::move(asked_);
+        if (!asked->answer.ok() && asked->answer.error().code() != ErrorCode::kDenied &&
+            asked->answer.error().code() != ErrorCode::kTimeout) {
+            return asked->answer.take_error();  // it left, or the server stops
+        }
+        // It was we who took that long; but who asks again and again has no more time for it.
+        const Micros waited = MonoClock::now() - asked_at;
+        phase_since_ += waited;
+        for (const auto& publish : publishes_) {
+            publish->postpone(waited);
+        }
+        answered_ = asked.get();
+        Result<Next> handled = handle(asked->event, asked->rest);
+        answered_ = nullptr;
+        WEIR_TRY_ASSIGN(next, std::move(handled));
+        if (next == Next::kGoOn) {
+            WEIR_TRY_ASSIGN(next, take_in(asked->rest));
+        }
+    }
+    return next;
+}
+
 // Never yields: the bytes may be in the shared buffer.
 Result<RtmpConnection::Next> RtmpConnection::take_in(ByteSpan bytes) {
     const io::NoYield no_yield;
-    while (!bytes.empty()) {
-        bytes = bytes.subspan(session_.feed(bytes));
+    for (;;) {
         rtmp::Event event;
         while (session_.next_event(event)) {
             WEIR_TRY_ASSIGN(const Next next, handle(event, bytes));
-            if (next == Next::kHandedOver) {
-                return Next::kHandedOver;
+            if (next != Next::kGoOn) {
+                return next;
             }
         }
         if (session_.failed()) {
             return session_.take_error();
         }
+        if (bytes.empty()) {
+            return Next::kGoOn;
+        }
+        bytes = bytes.subspan(session_.feed(bytes));
     }
-    return Next::kGoOn;
 }
 
 Result<RtmpConnection::Next> RtmpConnection::handle(rtmp::Event& event, ByteSpan rest) {
     switch (event.kind) {
-        case rtmp::EventKind::kConnect:
-            client_->tc_url = event.connect().tc_url;
-            client_->page_url = event.connect().page_url;
-            connected_ = true;
-            phase_since_ = MonoClock::now();
-            session_.accept_connect();
+        case rtmp::EventKind::kConnect: return handle_connect(event, rest);
+        case rtmp::EventKind::kPublish: return handle_publish(event, rest);
+        case rtmp::EventKind::kPlay: return handle_play(event, rest);
+        case rtmp::EventKind::kMedia: WEIR_TRY(handle_media(event)); break;
+        case rtmp::EventKind::kUnpublish:
+            end_publish(event.stream_id, net::EndClass::kPeerClosed, "stopped by the client");
             break;
-        case rtmp::EventKind::kPublish: handle_publish(event.stream_id, event.publish()); break;
-        case rtmp::EventKind::kPlay:
-            if (handle_play(event.stream_id, event.play(), rest)) {
-                return Next::kHandedOver;
-            }
-            break;
-        case rtmp::EventKind::kMedia:
-            for (const auto& publish : publishes_) {
-                if (publish->stream_id() == event.stream_id) {
-                    publish->publish(std::move(event.media()), MonoClock::now());
-                    break;
-                }
-            }
-            break;
-        case rtmp::EventKind::kUnpublish: end_publish(event.stream_id); break;
         case rtmp::EventKind::kClosed: return make_error(ErrorCode::kClosed, "closed by the peer");
         case rtmp::EventKind::kStop:
         case rtmp::EventKind::kPause:
@@ -296,110 +287,28 @@ Result<RtmpConnection::Next> RtmpConnection::handle(rtmp::Event& event, ByteSpan
     return Next::kGoOn;
 }
 
-void RtmpConnection::handle_publish(uint32_t stream_id, const rtmp::PublishRequest& request) {
-    const net::Services& services = server_.services();
-    const stream::StreamKey key =
-        services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
-    const MonoTime now = MonoClock::now();
-    Result<net::PublishRules> rules =
-        services.policy.may_publish(key, stream_->peer(), token_in(request.name.query));
-    if (!rules.ok()) {
-        server_.log_refused("publish", key, *client_, rules.error());
-        session_.reject(stream_id, rtmp::status::kPublishDenied, rules.error().message());
-        return;
-    }
-    stream::Stream& target = services.registry.get_or_create(key, rules->stream, now);
-    auto publish = std::make_unique<RtmpPublish>(*this, stream_id, target, *rules);
-    if (Error busy = target.start_publish(*publish, rules->conflict, now)) {
-        server_.log_refused("publish", key, *client_, busy);
-        session_.reject(stream_id, rtmp::status::kPublishBadName, busy.message());
-        return;
-    }
-    publish->begin(now);
-    publishes_.push_back(std::move(publish));
-    client_->role = net::ClientRole::kPublisher;
-    client_->key = key;
-    session_.accept_publish(stream_id);
-    if (client_->turns++ < kToldTurns) {
-        log::info("publish stream={} ip={}", log::escaped(key.to_string()), client_->ip());
-    }
-}
-
-bool RtmpConnection::handle_play(uint32_t stream_id,
-                                 const rtmp::PlayRequest& request,
-                                 ByteSpan rest) {
-    const net::Services& services = server_.services();
-    if (!publishes_.empty()) {
-        session_.reject(stream_id, rtmp::status::kPlayFailed,
-                        "This connection publishes; play on another one.");
-        return false;
-    }
-    const stream::StreamKey key =
-        services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
-    Result<net::PlayRules> rules =
-        services.policy.may_play(key, stream_->peer(), token_in(request.name.query));
-    if (!rules.ok()) {
-        server_.log_refused("play", key, *client_, rules.error());
-        session_.reject(stream_id, rtmp::status::kPlayFailed, rules.error().message());
-        return false;
-    }
-    const stream::Stream* target = services.registry.find(key);
-    if (rules->pump.wait_publisher == Millis(0) && !(target && target->live())) {
-        session_.reject(stream_id, rtmp::status::kPlayStreamNotFound,
-                        "No such stream: nobody publishes it.");
-        return false;
-    }
-    client_->role = net::ClientRole::kPlayer;
-    client_->key = key;
-    if (client_->turns++ < kToldTurns) {
-        log::info("play stream={} ip={}", log::escaped(key.to_string()), client_->ip());
-    }
-    hand_over(stream_id, *rules, rest);
-    return true;
-}
-
-// Answers that are not sent yet go with the session; the player sends them at once.
-void RtmpConnection::hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest) {
-    client_->kick = nullptr;
-    auto player = std::make_unique<RtmpPlayer>(std::move(session_), stream_id,
-                                               Bytes(rest.begin(), rest.end()), server_.resume());
-    server_.services().fanout.play(rules, server_.format(), std::move(stream_), std::move(player),
-                                   std::move(client_));
-}
-
-void RtmpConnection::end_publish(uint32_t stream_id) {
-    auto found = std::ranges::find_if(
-        publishes_, [&](const auto& publish) { return publish->stream_id() == stream_id; });
-    if (found == publishes_.end()) {
-        return;
-    }
-    stream::Stream& target = (*found)->stream();
-    if (client_->turns <= kToldTurns) {
-        log::info("unpublish stream={}", log::escaped(target.key().to_string()));
-    }
-    target.end_publish(**found, MonoClock::now());
-    publishes_.erase(found);
-    server_.services().registry.release(target);
-    phase_since_ = MonoClock::now();
-}
-
 void RtmpConnection::close(Error why) {
-    while (!publishes_.empty()) {
-        end_publish(publishes_.back()->stream_id());
+    if (ended_by_.empty()) {
+        ended_why_ = net::end_class(why.code());
+        ended_by_ = ended_why_ == net::EndClass::kStopping
+                        ? net::to_string(net::EndReason::kServerStopping)
+                        : why.message();
+        const bool peer_fault = why.code() == ErrorCode::kMalformed ||
+                                why.code() == ErrorCode::kLimit ||
+                                why.code() == ErrorCode::kUnsupported;
+        if (session_.has_output() && !peer_fault) {
+            (void)stream_->try_write(session_.take_output());
+        }
     }
-    const bool peer_fault = why.code() == ErrorCode::kMalformed ||
-                            why.code() == ErrorCode::kLimit ||
-                            why.code() == ErrorCode::kUnsupported;
-    if (ended_by_.empty() && session_.has_output() && !peer_fault) {
-        (void)stream_->try_write(session_.take_output());
+    while (!publishes_.empty()) {
+        end_publish(publishes_.back()->stream_id(), ended_why_, ended_by_);
     }
     if (client_->role == net::ClientRole::kConnecting) {
+        client_->count_end(ended_why_);
         server_.log_rejected(*client_, why);
+        client_->tell_end(ended_why_, ended_by_);
     } else {
-        const std::string_view reason = why.code() == ErrorCode::kInterrupted
-                                            ? net::to_string(net::EndReason::kServerStopping)
-                                            : why.message();
-        client_->log_summary(ended_by_.empty() ? reason : std::string_view(ended_by_));
+        client_->log_summary(ended_why_, ended_by_);
     }
     stream_->close();
 }

@@ -6,13 +6,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/object_count.h"
 #include "base/plant.h"
 #include "io/tcp.h"
+#include "net/ingress.h"
+#include "net/rate_guard.h"
 #include "net/services.h"
 #include "proto/rtmp/server_session.h"
+#include "session/rtmp/rtmp_player.h"
 
 namespace weir::session {
 
@@ -28,10 +32,18 @@ class RtmpPublish final : public stream::Publisher, private Counted<RtmpPublish>
                 uint32_t stream_id,
                 stream::Stream& stream,
                 const net::PublishRules& rules)
-        : connection_(connection), stream_id_(stream_id), stream_(stream), rules_(rules) {}
+        : connection_(connection),
+          stream_id_(stream_id),
+          stream_(stream),
+          rules_(rules),
+          rate_(rules.max_bits_per_second) {}
 
     std::string describe() const override;
     std::string_view client_id() const override;
+    std::string_view client_ip() const override;
+
+    std::string_view client_transport() const override { return "rtmp"; }
+
     void on_taken_over() override;
 
     uint32_t stream_id() const { return stream_id_; }
@@ -40,14 +52,21 @@ class RtmpPublish final : public stream::Publisher, private Counted<RtmpPublish>
 
     const net::PublishRules& rules() const { return rules_; }
 
+    // Of what hook servers allowed.
+    net::HookTicket ticket;
+
     // When the connection gives up waiting for media of this stream.
     MonoTime deadline() const {
         return last_media_ + (seen_media_ ? rules_.silent : rules_.first_packet);
     }
 
-    void publish(rtmp::MediaMessage&& message, MonoTime now);
+    // False: the publisher sends more than it may (max_publish_bitrate).
+    bool publish(rtmp::MediaMessage&& message, MonoTime now);
 
     void begin(MonoTime now) { last_media_ = now; }
+
+    // Nothing was read from its connection for so long.
+    void postpone(Micros time) { last_media_ += time; }
 
     bool seen_media() const { return seen_media_; }
 
@@ -56,12 +75,13 @@ class RtmpPublish final : public stream::Publisher, private Counted<RtmpPublish>
     uint32_t stream_id_;
     stream::Stream& stream_;
     net::PublishRules rules_;
+    net::RateGuard rate_;
     MonoTime last_media_{};
     bool seen_media_ = false;
     bool told_of_dropped_ = false;  // one line per publisher
 };
 
-class RtmpConnection : private Counted<RtmpConnection> {
+class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConnection> {
   public:
     // From the accept until it has ended or plays.
     static constexpr ObjectName kObjectName{"rtmp_connection", "rtmp"};
@@ -74,11 +94,18 @@ class RtmpConnection : private Counted<RtmpConnection> {
     RtmpConnection(const RtmpConnection&) = delete;
     RtmpConnection& operator=(const RtmpConnection&) = delete;
 
-    // Yields. Until the connection has ended or was handed over to its pump.
-    void run();
+    // Yields. Until the connection has ended or was handed over to its pump. `ingress`: what comes
+    // before RTMP; null: nothing.
+    void run(const net::Ingress* ingress);
+
+    // Before run_again(): what the connection knew before it played.
+    void remember(std::unique_ptr<RtmpConnectFacts> facts) { facts_ = std::move(facts); }
 
     // The same for one that stopped playing and talks on; `unread` came behind its last command.
     void run_again(rtmp::ServerSession session, Bytes unread);
+
+    // Ends what is left of it, with the summary line; run() does so itself.
+    void close(Error why);
 
 #if WEIR_PLANTS
     // Planted: the connection, which has ended, stays for ever.
@@ -88,30 +115,60 @@ class RtmpConnection : private Counted<RtmpConnection> {
   private:
     friend class RtmpPublish;
 
-    enum class Next : uint8_t { kGoOn, kHandedOver };
+    enum class Next : uint8_t { kGoOn, kHandedOver, kAsk };
 
+    // A client may publish and play in turns without end: so many are logged.
+    static constexpr uint32_t kToldTurns = 10;
+
+    // A command that hook servers have to allow, and what came behind it. Nothing more is read
+    // until they have answered.
+    struct Asked {
+        rtmp::Event event;
+        Bytes rest;
+        Result<net::HookTicket> answer = net::HookTicket();
+    };
+
+    const io::TcpStream* tcp() const override { return stream_.get(); }
+
+    RtmpConnectFacts& facts();
+    Error enter(const net::Ingress& ingress, io::Deadline deadline);
     Result<Next> handshake(io::Deadline deadline);
     Result<Next> converse();
+    Result<Next> hear(ByteSpan bytes);
     Result<Next> take_in(ByteSpan bytes);
     Result<Next> handle(rtmp::Event& event, ByteSpan rest);
-    void handle_publish(uint32_t stream_id, const rtmp::PublishRequest& request);
-    bool handle_play(uint32_t stream_id, const rtmp::PlayRequest& request, ByteSpan rest);
+    Result<Next> handle_connect(rtmp::Event& event, ByteSpan rest);
+    Error handle_media(rtmp::Event& event);
+    Result<Next> handle_publish(rtmp::Event& event, ByteSpan rest);
+    Result<Next> handle_play(rtmp::Event& event, ByteSpan rest);
+    Result<Next> reject(uint32_t stream_id, std::string_view status, std::string_view why);
+    bool has_to_ask(net::HookAction action,
+                    std::string_view vhost,
+                    rtmp::Event& event,
+                    ByteSpan rest);
+    void ask();
+    Error take_refusal();
     void hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest);
-    void end_publish(uint32_t stream_id);
+    void end_publish(uint32_t stream_id, net::EndClass why, std::string_view detail);
     Error flush();
     MonoTime deadline() const;
     Error explain_timeout() const;
-    void close(Error why);
-    void end_by(std::string reason);
+    void end_by(net::EndClass why, std::string detail);
 
     RtmpServer& server_;
     std::unique_ptr<io::TcpStream> stream_;
     std::unique_ptr<net::Client> client_;
     rtmp::ServerSession session_;
     std::vector<std::unique_ptr<RtmpPublish>> publishes_;
+    std::unique_ptr<Asked> asked_;
+    Asked* answered_ = nullptr;  // while its command is done
     bool connected_ = false;
     MonoTime phase_since_;
-    std::string ended_by_;  // kick, takeover: why the socket was shut down from outside
+    net::EndClass ended_why_ = net::EndClass::kPeerClosed;
+    uint32_t refusals_ = 0;  // of its commands
+    bool refused_ = false;   // its connect: the peer is expected to leave
+    std::unique_ptr<RtmpConnectFacts> facts_;
+    std::string ended_by_;  // kick, takeover, stall: why, where the error does not say it; or empty
 #if WEIR_PLANTS
     std::function<void()> planted_callback_;
 #endif

@@ -13,10 +13,12 @@ using net::PlayerVerdict;
 RtmpPlayer::RtmpPlayer(rtmp::ServerSession session,
                        uint32_t stream_id,
                        Bytes unread,
+                       std::unique_ptr<RtmpConnectFacts> facts,
                        const RtmpResume& resume)
     : session_(std::move(session)),
       stream_id_(stream_id),
       unread_(std::move(unread)),
+      facts_(std::move(facts)),
       resume_(resume) {
     session_.shrink();
 }
@@ -103,7 +105,8 @@ void RtmpPlayer::on_end(EndReason reason, bool started, Bytes& out) {
 void RtmpPlayer::on_released(std::unique_ptr<PlayerProtocol>,
                              std::unique_ptr<io::TcpStream> stream,
                              std::unique_ptr<net::Client> client) {
-    resume_(std::move(session_), std::move(unread_), std::move(stream), std::move(client));
+    resume_(std::move(session_), std::move(unread_), std::move(facts_), std::move(stream),
+            std::move(client));
 }
 
 }  // namespace weir::session

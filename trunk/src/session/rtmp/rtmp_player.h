@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "base/object_count.h"
 #include "net/player.h"
@@ -10,10 +12,18 @@
 
 namespace weir::session {
 
+// What is remembered of a connect for commands that come later; null: nothing.
+struct RtmpConnectFacts {
+    std::string tc_url;       // as it came, for hooks; empty when nobody asks for it
+    std::string login_vhost;  // where login_user has proven to be who it is
+    std::string login_user;
+};
+
 // What becomes of a connection that stops playing and talks on; the server makes a coroutine for
 // it.
 using RtmpResume = std::function<void(rtmp::ServerSession session,
                                       Bytes unread,
+                                      std::unique_ptr<RtmpConnectFacts> facts,
                                       std::unique_ptr<io::TcpStream> stream,
                                       std::unique_ptr<net::Client> client)>;
 
@@ -29,6 +39,7 @@ class RtmpPlayer final : public net::PlayerProtocol, private Counted<RtmpPlayer>
     RtmpPlayer(rtmp::ServerSession session,
                uint32_t stream_id,
                Bytes unread,
+               std::unique_ptr<RtmpConnectFacts> facts,
                const RtmpResume& resume);
 
     void on_start(const stream::Stream& stream,
@@ -49,6 +60,7 @@ class RtmpPlayer final : public net::PlayerProtocol, private Counted<RtmpPlayer>
     uint32_t stream_id_;
     bool answered_ = false;
     Bytes unread_;  // until the play is answered
+    std::unique_ptr<RtmpConnectFacts> facts_;
     const RtmpResume& resume_;
 };
 

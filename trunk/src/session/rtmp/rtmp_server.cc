@@ -6,16 +6,19 @@
 namespace weir::session {
 
 RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& options)
-    : services_(services), options_(options), format_(options.chunk_size) {
+    : services_(services), options_(options) {
     resume_ = [this](rtmp::ServerSession session, Bytes unread,
-                     std::unique_ptr<io::TcpStream> stream, std::unique_ptr<net::Client> client) {
+                     std::unique_ptr<RtmpConnectFacts> facts, std::unique_ptr<io::TcpStream> stream,
+                     std::unique_ptr<net::Client> client) {
         if (stopping_) {
-            client->log_summary(net::to_string(net::EndReason::kServerStopping));
+            client->log_summary(net::EndClass::kStopping,
+                                net::to_string(net::EndReason::kServerStopping));
             return;
         }
         // std::function wants copyable captures.
         auto connection =
             std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
+        connection->remember(std::move(facts));
         auto state = std::make_shared<std::pair<rtmp::ServerSession, Bytes>>(std::move(session),
                                                                              std::move(unread));
         Error spawned =
@@ -24,34 +27,27 @@ RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& o
                 connection.reset();
             });
         if (spawned) {
-            log::error("no coroutine for a connection that stopped playing: {}", spawned.message());
+            log::throttled(throttle_, log::Level::kError,
+                           "no coroutine for a connection that stopped playing: {}",
+                           spawned.message());
+            connection->close(std::move(spawned));
         }
     };
 }
 
 RtmpServer::~RtmpServer() = default;
 
-Error RtmpServer::serve(std::unique_ptr<io::TcpListener> listener) {
-    io::TcpListener* accepting = listener.get();
-    listeners_.push_back(std::move(listener));
-    return acceptors_.spawn("rtmp accept", io::StackSize::kNormal,
-                            [this, accepting] { accept_loop(*accepting); });
+Error RtmpServer::serve(std::unique_ptr<io::TcpListener> listener,
+                        std::shared_ptr<const net::Ingress> ingress) {
+    return acceptors_.serve(std::move(listener), std::move(ingress));
 }
 
-void RtmpServer::accept_loop(io::TcpListener& listener) {
-    for (;;) {
-        // Ended by stop().
-        Result<std::unique_ptr<io::TcpStream>> stream = listener.accept(io::Deadline::forever());
-        if (stream.ok()) {
-            start(std::move(*stream));
-        } else if (stream.error().code() == ErrorCode::kInterrupted ||
-                   stream.error().code() == ErrorCode::kClosed) {
-            return;
-        }
-    }
+const RtmpFormat& RtmpServer::format(uint32_t chunk_size) {
+    return formats_.try_emplace(chunk_size, chunk_size).first->second;
 }
 
-void RtmpServer::start(std::unique_ptr<io::TcpStream> stream) {
+void RtmpServer::start(std::unique_ptr<io::TcpStream> stream,
+                       const std::shared_ptr<const net::Ingress>& ingress) {
     if (!services_.connections.take()) {
         if (throttle_.allow(MonoClock::now())) {
             log::warn(
@@ -60,14 +56,28 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream) {
         }
         return;
     }
+    // Before a handshake, which takes long; behind a proxy, when the client is known.
+    Result<net::Limits::AddressPlace> place = ingress == nullptr || !ingress->proxied()
+                                                  ? services_.limits.enter(stream->peer())
+                                                  : net::Limits::AddressPlace();
+    if (!place.ok()) {
+        services_.connections.give_back();
+        if (throttle_.allow(MonoClock::now())) {
+            log::warn("connection refused ip={}: {} ({} more in the last second)",
+                      stream->peer().host(), place.error().message(), throttle_.suppressed());
+        }
+        return;
+    }
     auto client = std::make_unique<net::Client>(services_.clients, "rtmp", stream->peer().host());
     client->hold(services_.connections);
+    client->hold(std::move(*place));
     auto connection = std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
-    Error spawned = connections_.spawn("rtmp", io::StackSize::kNormal, [connection]() mutable {
-        connection->run();
+    auto body = [connection, ingress]() mutable {
+        connection->run(ingress.get());
         WEIR_PLANT("session-cycle", RtmpConnection::tie_session_into_a_cycle(connection));
         connection.reset();
-    });
+    };
+    Error spawned = connections_.spawn("rtmp", io::StackSize::kNormal, std::move(body));
     if (spawned && throttle_.allow(MonoClock::now())) {
         log::error("no coroutine for a connection: {}", spawned.message());
     }
@@ -79,9 +89,18 @@ void RtmpServer::log_refused(std::string_view what,
                              const Error& why) {
     if (refused_.allow(MonoClock::now())) {
         log::warn("{} refused stream={} ip={}: {} ({} more in the last second)", what,
-                  log::escaped(key.to_string()), client.ip(), log::escaped(why.message(), 500),
+                  log::token(key.to_string()), client.ip(), log::escaped(why.message(), 500),
                   refused_.suppressed());
     }
+}
+
+void RtmpServer::log_dropped_config(const stream::StreamKey& key) {
+    log::throttled(
+        dropped_config_, log::Level::kWarn,
+        "codec configuration or metadata dropped stream={}: at most {} bytes each and {} "
+        "together are passed on",
+        log::token(key.to_string()), stream::Stream::kMaxConfigBytes,
+        stream::Stream::kMaxConfigTotal);
 }
 
 void RtmpServer::log_rejected(const net::Client& client, const Error& why) {
@@ -93,14 +112,14 @@ void RtmpServer::log_rejected(const net::Client& client, const Error& why) {
     }
 }
 
+void RtmpServer::stop_accepting() {
+    acceptors_.stop();
+}
+
 Error RtmpServer::stop(io::Deadline deadline) {
     stopping_ = true;
-    for (auto& listener : listeners_) {
-        listener->close();
-    }
-    acceptors_.interrupt_all();
+    stop_accepting();
     connections_.interrupt_all();
-    WEIR_TRY(acceptors_.join_all(deadline));
     return connections_.join_all(deadline);
 }
 

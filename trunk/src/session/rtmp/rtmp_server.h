@@ -3,12 +3,14 @@
 // A publisher keeps its coroutine; a player is handed to net::Fanout and its coroutine ends.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <vector>
 
 #include "base/log.h"
 #include "io/coroutine.h"
 #include "io/tcp.h"
+#include "net/acceptors.h"
+#include "net/ingress.h"
 #include "net/services.h"
 #include "proto/rtmp/server_session.h"
 #include "session/rtmp/rtmp_muxer.h"
@@ -29,7 +31,18 @@ class RtmpServer {
     RtmpServer(const RtmpServer&) = delete;
     RtmpServer& operator=(const RtmpServer&) = delete;
 
-    Error serve(std::unique_ptr<io::TcpListener> listener);
+    // `ingress`: how its connections begin; null: with RTMP.
+    Error serve(std::unique_ptr<io::TcpListener> listener,
+                std::shared_ptr<const net::Ingress> ingress = nullptr);
+
+    // The listeners, to take one away while the connections that came through it go on.
+    net::Acceptors& acceptors() { return acceptors_; }
+
+    // For connections that come from now on, and for waits that begin from now on.
+    void reconfigure(const RtmpServerOptions& options) { options_ = options; }
+
+    // For a drain: no new connection; those that are there go on.
+    void stop_accepting();
 
     // Yields. Closes the listeners and ends every conversation and publisher.
     Error stop(io::Deadline deadline);
@@ -38,7 +51,8 @@ class RtmpServer {
 
     const RtmpServerOptions& options() const { return options_; }
 
-    const RtmpFormat& format() const { return format_; }
+    // What players whose session sends chunks of that size share. Lives as long as the server.
+    const RtmpFormat& format(uint32_t chunk_size);
 
     const RtmpResume& resume() const { return resume_; }
 
@@ -49,24 +63,29 @@ class RtmpServer {
                      const net::Client& client,
                      const Error& why);
 
+    // A publisher's configuration was too large; throttled.
+    void log_dropped_config(const stream::StreamKey& key);
+
     // Says why a connection that neither published nor played was ended; throttled over the whole
     // server.
     void log_rejected(const net::Client& client, const Error& why);
 
   private:
-    void accept_loop(io::TcpListener& listener);
-    void start(std::unique_ptr<io::TcpStream> stream);
+    void start(std::unique_ptr<io::TcpStream> stream,
+               const std::shared_ptr<const net::Ingress>& ingress);
 
     net::Services services_;
     RtmpServerOptions options_;
-    RtmpFormat format_;
+    std::map<uint32_t, RtmpFormat> formats_;  // by chunk size: as many as were ever configured
     RtmpResume resume_;
-    std::vector<std::unique_ptr<io::TcpListener>> listeners_;
-    io::TaskGroup acceptors_;
+    net::Acceptors acceptors_{"rtmp accept", [this](auto stream, const auto& ingress) {
+                                  start(std::move(stream), ingress);
+                              }};
     io::TaskGroup connections_;
     bool stopping_ = false;  // players end later than the server: none may come back
     log::Throttle throttle_{Millis(1000)};
     log::Throttle refused_{Millis(1000)};
+    log::Throttle dropped_config_{Millis(1000)};
 };
 
 }  // namespace weir::session

@@ -103,8 +103,9 @@ void AudioBridge::start() {
 
 void AudioBridge::finish() {
     if (!shared_->why.empty()) {
-        log::warn("no sound between WebRTC and others, stream={}: {}", log::escaped(stream_),
-                  shared_->why);
+        log::throttled(trouble_, log::Level::kWarn,
+                       "no sound between WebRTC and others stream={}: {}", log::token(stream_),
+                       log::escaped(shared_->why, 500));
         shared_->why.clear();
     }
     if (counted_bytes_ == 0 && shared_->transcoder) {

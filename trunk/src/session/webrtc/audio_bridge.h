@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/object_count.h"
 #include "io/worker_pool.h"
 #include "media/packet.h"
@@ -53,6 +54,7 @@ class AudioBridge final : private Counted<AudioBridge> {
     std::vector<media::PacketRef> queue_;
     uint64_t dropped_ = 0;
     uint64_t counted_bytes_ = 0;  // of the transcoder, from when it is there
+    log::Throttle trouble_{Millis(1000)};
 };
 
 }  // namespace weir::session

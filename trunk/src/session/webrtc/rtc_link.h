@@ -2,10 +2,13 @@
 // or a TCP connection (rtc_tcp.h).
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/net_address.h"
+#include "io/coroutine.h"
 #include "io/udp.h"
 
 namespace weir::session {
@@ -39,6 +42,8 @@ class RtcUdpLink final : public RtcLink {
         return &socket_ == &socket && local_ == local;
     }
 
+    bool uses(const io::UdpSocket& socket) const { return &socket_ == &socket; }
+
     bool send(const NetAddress& remote, ByteSpan data, size_t segment_bytes) override {
         return socket_.send({remote, local_}, data, segment_bytes).status !=
                io::IoStatus::kWouldBlock;
@@ -57,6 +62,13 @@ class RtcUdpLink final : public RtcLink {
   private:
     io::UdpSocket& socket_;
     NetAddress local_;
+};
+
+// A UDP socket of the server, and the coroutine that reads it.
+struct RtcUdpPort {
+    std::unique_ptr<io::UdpSocket> socket;
+    io::Coroutine reader;
+    std::optional<MonoTime> retired;  // since when
 };
 
 }  // namespace weir::session

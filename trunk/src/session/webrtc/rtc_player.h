@@ -119,6 +119,9 @@ class RtcPlayer final : private Counted<RtcPlayer> {
 
     const RtcPlayerStats& stats() const { return stats_; }
 
+    // Of the newest picture that was sent, behind the stream's head when it was.
+    int64_t lag_ms() const { return lag_ms_; }
+
     // The layer that is sent.
     uint8_t layer() const { return layer_.value_or(wanted_); }
 

@@ -102,9 +102,9 @@ void RtcPump::look(MonoTime now) {
             PumpedPlayer& player = *list(place)[i - 1];
             const PumpedPlayer::Fate fate = player.look(now);
             if (gone) {
-                player.end_playing("publisher gone");
+                player.end_playing(net::EndClass::kNoPublisher, "publisher gone");
             } else if (!fate.go_on) {
-                player.end_playing(fate.reason);
+                player.end_playing(net::EndClass::kError, fate.reason);
             }
         }
     }

@@ -31,7 +31,8 @@ class PumpedPlayer {
     };
 
     virtual Fate look(MonoTime now) = 0;
-    virtual void end_playing(std::string_view reason) = 0;  // a literal; may remove itself
+    // `reason`: a literal. May remove itself.
+    virtual void end_playing(net::EndClass why, std::string_view reason) = 0;
 
   protected:
     virtual ~PumpedPlayer() = default;

@@ -89,6 +89,7 @@ void RtcRoutes::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.cors = true;
     options.methods = net::method_bit(net::HttpMethod::kPost);
+    options.access = net::HttpAccess::kOwnRules;
     options.options_fields = {{"Accept-Post", std::string(kSdp)}};
     const auto publish = [this](net::HttpExchange& exchange) { take_offer(exchange, true); };
     const auto play = [this](net::HttpExchange& exchange) { take_offer(exchange, false); };
@@ -108,8 +109,10 @@ int RtcRoutes::status_of(const Error& error) const {
         case ErrorCode::kNotFound: return 404;
         case ErrorCode::kBusy: return 409;
         case ErrorCode::kDenied: return 403;
+        case ErrorCode::kFull:
         case ErrorCode::kInterrupted: return 503;
-        case ErrorCode::kLimit:  // of what was sent, unless it is that of sessions
+        case ErrorCode::kTimeout: return 503;  // of a hook server
+        case ErrorCode::kLimit:                // of what was sent, unless it is that of sessions
             return server_.is_full() ? 503 : sdp::http_status(error);
         default: return server_.serving() ? sdp::http_status(error) : 503;
     }
@@ -133,6 +136,7 @@ void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
     offer.vhost = request.query.get_or("vhost", "");
     offer.layer = request.query.get_or("layer", "");
     offer.sdp = request.body;
+    offer.query = request.query_text;
     const std::optional<std::string_view> token = net::access_token(request);
     if (!token) {
         (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
@@ -147,7 +151,44 @@ void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
     }
 }
 
-Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, const net::HttpExchange& exchange) {
+// Its client, when hook servers let it in. They are asked last of all that can be said at once:
+// what is refused anyway is no event.
+Result<std::unique_ptr<net::Client>> RtcRoutes::admit(const RtcOffer& offer,
+                                                      const stream::StreamKey& key,
+                                                      stream::PublishConflict conflict,
+                                                      net::HttpExchange& exchange) {
+    auto client =
+        std::make_unique<net::Client>(services_.clients, "webrtc", exchange.peer().host());
+    client->key = key;
+    net::HookRequestView what;
+    what.action = offer.publishes ? net::HookAction::kPublish : net::HookAction::kPlay;
+    if (!services_.hooks.wants(what.action, key.vhost)) {
+        return client;
+    }
+    WEIR_TRY(server_.may_begin(offer.sdp));
+    if (offer.publishes) {
+        WEIR_TRY(server_.is_free(key, conflict));
+    }
+    const net::HttpRequest& request = exchange.request();
+    const std::string url = fmt::format("webrtc://{}/{}/{}", request.host, offer.app, offer.name);
+    const std::string param = net::query_with_token(offer.query, offer.token);
+    what.vhost = key.vhost;
+    what.app = key.app;
+    what.stream = key.name;
+    what.param = param;
+    what.tc_url = url;
+    what.page_url = request.headers.get("Referer").value_or("");
+    client->kick = [&exchange] { exchange.connection().shutdown(); };
+    Result<net::HookTicket> ticket = services_.hooks.ask(*client, what, &exchange.connection());
+    client->kick = nullptr;
+    if (!ticket.ok()) {
+        return ticket.take_error();
+    }
+    client->turn_ticket = std::move(*ticket);
+    return client;
+}
+
+Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& exchange) {
     const auto ask = [&]() -> Result<RtcAnswer> {
         if (offer.app.empty() || offer.name.empty() || offer.app.size() > kMaxNameSize ||
             offer.name.size() > kMaxNameSize) {
@@ -157,14 +198,30 @@ Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, const net::HttpExchan
         const stream::StreamKey key = services_.policy.key_of(offer.vhost, offer.app, offer.name);
         const io::SocketAddress local = exchange.local();
         const NetAddress reached_at = NetAddress::from_sockaddr(*local.raw()).with_port(0);
+        const net::AccessRequest request{.key = key,
+                                         .peer = exchange.peer(),
+                                         .token = offer.token,
+                                         .http = &exchange.request(),
+                                         .secure = exchange.secure(),
+                                         .transport = "webrtc",
+                                         .query = exchange.request().query_text};
         if (offer.publishes) {
-            WEIR_TRY_ASSIGN(const net::PublishRules rules,
-                            services_.policy.may_publish(key, exchange.peer(), offer.token));
-            return server_.publish(offer.sdp, key, rules, exchange.peer(), reached_at);
+            WEIR_TRY_ASSIGN(const net::PublishRules rules, services_.policy.may_publish(request));
+            WEIR_TRY_ASSIGN(net::Limits::AddressPlace address,
+                            services_.limits.enter(exchange.peer()));
+            WEIR_TRY_ASSIGN(std::unique_ptr<net::Client> client,
+                            admit(offer, key, rules.conflict, exchange));
+            client->hold(std::move(address));
+            return server_.publish(offer.sdp, key, rules, std::move(client), reached_at);
         }
-        WEIR_TRY_ASSIGN(const net::PlayRules rules,
-                        services_.policy.may_play(key, exchange.peer(), offer.token));
-        return server_.play(offer.sdp, key, rules, exchange.peer(), reached_at, offer.layer);
+        WEIR_TRY_ASSIGN(const net::PlayRules rules, services_.policy.may_play(request));
+        WEIR_TRY_ASSIGN(net::Limits::AddressPlace address, services_.limits.enter(exchange.peer()));
+        WEIR_TRY_ASSIGN(net::Limits::PlayerPlace place,
+                        services_.limits.enter_player(key, rules.max_players));
+        WEIR_TRY_ASSIGN(std::unique_ptr<net::Client> client, admit(offer, key, {}, exchange));
+        client->hold(std::move(address));
+        client->hold(std::move(place));
+        return server_.play(offer.sdp, key, rules, std::move(client), reached_at, offer.layer);
     };
     Result<RtcAnswer> made = ask();
     if (!made.ok()) {
@@ -212,7 +269,7 @@ void RtcRoutes::manage(net::HttpExchange& exchange) {
     if (session == nullptr) {
         (void)exchange.respond_error(404, "no such session: it has ended");
     } else if (request.method == net::HttpMethod::kDelete) {
-        session->end("peer closed");
+        session->end(net::EndClass::kPeerClosed, "peer closed");
         (void)exchange.respond(200, "text/plain", "");
     } else {
         patch(exchange, *session);

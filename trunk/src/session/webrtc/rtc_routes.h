@@ -9,6 +9,7 @@
 // ?vhost=NAME chooses a vhost. `Authorization: Bearer TOKEN` and ?key=TOKEN are the same.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ struct RtcOffer {
     std::string_view name;
     std::string_view layer;  // of a player: which size of a simulcast stream; empty: as it fits
     std::string_view token;
+    std::string_view query;  // of its address
     std::string_view sdp;
 };
 
@@ -47,14 +49,21 @@ class RtcRoutes {
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
 
-    // Yields. Asks the policy, then the server. A refusal is logged here; status_of() has its
-    // status.
-    Result<RtcAnswer> answer(const RtcOffer& offer, const net::HttpExchange& exchange);
+    // For answers from now on.
+    void set_ice_servers(std::vector<IceServer> servers) { ice_servers_ = std::move(servers); }
+
+    // Yields. Asks the policy and the hooks, then the server. A refusal is logged here; status_of()
+    // has its status.
+    Result<RtcAnswer> answer(const RtcOffer& offer, net::HttpExchange& exchange);
 
     int status_of(const Error& error) const;
 
   private:
     void take_offer(net::HttpExchange& exchange, bool publishes);
+    Result<std::unique_ptr<net::Client>> admit(const RtcOffer& offer,
+                                               const stream::StreamKey& key,
+                                               stream::PublishConflict conflict,
+                                               net::HttpExchange& exchange);
     void manage(net::HttpExchange& exchange);
     void patch(net::HttpExchange& exchange, RtcSession& session);
     void log_refused(const Error& error, const net::HttpExchange& exchange);

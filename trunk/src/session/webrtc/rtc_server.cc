@@ -22,7 +22,6 @@ constexpr Millis kCodecWait{3'000};      // for a stream that has just begun
 constexpr Millis kCodecPoll{50};
 constexpr Millis kTracksSettled{
     2'000};  // of a stream's life: a track that has not shown up is none
-constexpr size_t kBatchesPerSlice = 16;
 constexpr size_t kTimersPerSlice = 64;
 
 // The addresses of this machine, loopback last and only when there is nothing else.
@@ -132,130 +131,32 @@ RtcServer::~RtcServer() {
 }
 
 Error RtcServer::start(io::WorkerPool* workers) {
+    if (started_) {
+        return {};
+    }
     workers_ = workers;
-    return tasks_.spawn("rtc timers", io::StackSize::kNormal, [this] { run_timers(); });
-}
-
-Error RtcServer::serve(std::unique_ptr<io::UdpSocket> socket) {
-    io::UdpSocket& added = *sockets_.emplace_back(std::move(socket));
-    return tasks_.spawn("rtc udp", io::StackSize::kNormal, [this, &added] { receive(added); });
-}
-
-Error RtcServer::serve(std::unique_ptr<io::TcpListener> listener) {
-    io::TcpListener& added = *listeners_.emplace_back(std::move(listener));
-    return tasks_.spawn("rtc accept", io::StackSize::kNormal, [this, &added] { accept(added); });
+    WEIR_TRY(tasks_.spawn("rtc timers", io::StackSize::kNormal, [this] { run_timers(); }));
+    started_ = true;
+    return {};
 }
 
 Error RtcServer::stop(io::Deadline deadline) {
     stopping_ = true;
     while (!sessions_.empty()) {
-        sessions_.begin()->second.session->end("server stopping");
+        sessions_.begin()->second.session->end(net::EndClass::kStopping, "server stopping");
     }
     bury();
+    acceptors_.stop();
     tasks_.interrupt_all();
     Error late = tasks_.join_all(deadline);
-    sockets_.clear();
-    listeners_.clear();
+    while (!sockets_.empty()) {
+        close(*sockets_.back());
+        sockets_.pop_back();
+    }
     return late;
 }
 
-// ---- sockets ----
-
-uint32_t RtcServer::link_for(io::UdpSocket& socket, const NetAddress& local) {
-    for (size_t i = 0; i < udp_links_.size(); i++) {
-        if (udp_links_[i]->is(socket, local)) {
-            return static_cast<uint32_t>(i);
-        }
-    }
-    if (udp_links_.size() == kMaxUdpLinks) {
-        return 0;  // a machine with so many addresses: by the route, as if it had one
-    }
-    const size_t number = udp_links_.size();
-    udp_links_.push_back(std::make_unique<RtcUdpLink>(socket, local));
-    links_[number] = udp_links_.back().get();
-    return static_cast<uint32_t>(number);
-}
-
-uint32_t RtcServer::add_link(RtcLink& link) {
-    if (free_links_.empty()) {
-        links_.push_back(&link);
-        return static_cast<uint32_t>(links_.size() - 1);
-    }
-    const uint32_t number = free_links_.back();
-    free_links_.pop_back();
-    links_[number] = &link;
-    return number;
-}
-
-// Its session hears of it before the number is another connection's.
-void RtcServer::remove_link(const ice::Path& path) {
-    links_[path.link] = nullptr;
-    const auto bound = by_path_.find(path);
-    if (bound != by_path_.end()) {
-        RtcSession& session = *bound->second;
-        session.forget_link(path.link);
-        touch(session);
-        settle_touched(MonoClock::now());
-        bury();
-    }
-    free_links_.push_back(path.link);
-}
-
-RtcLink* RtcServer::link_of(const ice::Path& path) const {
-    return path.link < links_.size() ? links_[path.link] : nullptr;
-}
-
-void RtcServer::accept(io::TcpListener& listener) {
-    for (;;) {
-        // Ended by stop().
-        Result<std::unique_ptr<io::TcpStream>> stream = listener.accept(io::Deadline::forever());
-        if (stream.ok()) {
-            serve_tcp(std::move(*stream));
-        } else if (stream.error().code() == ErrorCode::kInterrupted ||
-                   stream.error().code() == ErrorCode::kClosed) {
-            return;
-        }
-    }
-}
-
-void RtcServer::serve_tcp(std::unique_ptr<io::TcpStream> stream) {
-    if (stopping_ || tcp_connections_ >= options_.max_tcp_connections ||
-        !services_.connections.take()) {
-        stats_.tcp_refused++;
-        return;
-    }
-    // std::function wants copyable captures.
-    auto connection = std::make_shared<RtcTcpConnection>(*this, std::move(stream));
-    tcp_connections_++;
-    const Error failed = tasks_.spawn("rtc tcp", io::StackSize::kNormal, [this, connection] {
-        connection->run(add_link(*connection));
-        remove_link(connection->path());
-        tcp_connections_--;
-        services_.connections.give_back();
-    });
-    if (failed) {
-        tcp_connections_--;
-        services_.connections.give_back();
-        stats_.tcp_refused++;
-        return;
-    }
-    stats_.tcp_accepted++;
-}
-
-void RtcServer::receive(io::UdpSocket& socket) {
-    size_t batches = 0;
-    while (!socket.wait_readable(io::Deadline::forever())) {
-        const MonoTime now = MonoClock::now();
-        socket.receive([&](std::span<uint8_t> datagram, const io::UdpPath& path) {
-            on_datagram(now, datagram, {path.peer, link_for(socket, path.local)});
-        });
-        settle_touched(now);
-        bury();
-        if (++batches % kBatchesPerSlice == 0) {
-            io::yield();
-        }
-    }
-}
+// ---- datagrams ----
 
 void RtcServer::on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
     if (datagram.empty()) {
@@ -357,23 +258,6 @@ void RtcServer::count(srtp::Status status) {
     stats_.malformed += status == srtp::Status::kMalformed ? 1 : 0;
 }
 
-io::UdpStats RtcServer::udp_stats() const {
-    io::UdpStats sum;
-    for (const auto& socket : sockets_) {
-        const io::UdpStats& one = socket->stats();
-        sum.received += one.received;
-        sum.received_bytes += one.received_bytes;
-        sum.sent += one.sent;
-        sum.sent_bytes += one.sent_bytes;
-        sum.send_calls += one.send_calls;
-        sum.kernel_drops += one.kernel_drops;
-        sum.oversized += one.oversized;
-        sum.send_refused += one.send_refused;
-        sum.send_blocked += one.send_blocked;
-    }
-    return sum;
-}
-
 // ---- timers ----
 
 void RtcServer::touch(RtcSession& session) {
@@ -412,6 +296,7 @@ void RtcServer::schedule(RtcSession& session) {
 }
 
 void RtcServer::run_timers() {
+    io::set_log_id({});
     while (!io::interrupted()) {
         const MonoTime now = MonoClock::now();
         for (size_t handled = 0;
@@ -425,6 +310,9 @@ void RtcServer::run_timers() {
             settle_touched(now);
         }
         bury();
+        if (retired() > 0) {
+            close_retired(now);
+        }
         const MonoTime next = timers_.empty() ? now + Seconds(1) : timers_.begin()->first;
         if (next <= now) {
             io::yield();
@@ -458,6 +346,13 @@ void RtcServer::forget(RtcSession& session) {
     timer_signal_.notify_one();  // it buries
 }
 
+void RtcServer::log_trouble(const net::Client& client,
+                            std::string_view what,
+                            std::string_view detail) {
+    log::throttled(trouble_, log::Level::kWarn, "{} client={} ip={}: {}", what, client.id(),
+                   client.ip(), detail);
+}
+
 void RtcServer::bury() {
     if (touched_.empty()) {
         ended_.clear();
@@ -467,6 +362,10 @@ void RtcServer::bury() {
 // ---- sessions ----
 
 Error RtcServer::room() const {
+    if (draining_) {
+        return make_error(ErrorCode::kInterrupted,
+                          "the server is about to end and takes no new sessions");
+    }
     if (stopping_ || !serving()) {
         return make_error(ErrorCode::kUnsupported,
                           "WebRTC is off here: rtc_server {{ enabled on; }} turns it on");
@@ -523,16 +422,19 @@ std::vector<NetAddress> RtcServer::addresses(std::span<const NetAddress> all_bou
 
 std::vector<NetAddress> RtcServer::udp_addresses(const NetAddress& reached_at) const {
     std::vector<NetAddress> bound;
-    for (const auto& socket : sockets_) {
-        bound.push_back(NetAddress::from_sockaddr(*socket->local().raw()));
+    for (const auto& port : sockets_) {
+        if (!port->retired) {
+            const io::SocketAddress local = port->socket->local();
+            bound.push_back(NetAddress::from_sockaddr(*local.raw()));
+        }
     }
     return addresses(bound, reached_at);
 }
 
 std::vector<NetAddress> RtcServer::tcp_addresses(const NetAddress& reached_at) const {
     std::vector<NetAddress> bound;
-    for (const auto& listener : listeners_) {
-        bound.push_back(NetAddress::from_sockaddr(*listener->local().raw()));
+    for (const io::SocketAddress& local : acceptors_.locals()) {
+        bound.push_back(NetAddress::from_sockaddr(*local.raw()));
     }
     return addresses(bound, reached_at);
 }
@@ -586,10 +488,28 @@ Result<RtcAnswer> RtcServer::add(RtcSessionSetup setup, MonoTime now) {
     return answer;
 }
 
+Error RtcServer::may_begin(std::string_view offer) {
+    if (Error none = room()) {
+        stats_.sessions_refused++;
+        return none;
+    }
+    WEIR_TRY_ASSIGN(const sdp::Session parsed, sdp::Session::parse(offer));
+    return make_identity();
+}
+
+Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const {
+    const stream::Stream* stream = services_.registry.find(key);
+    if (stream && stream->live() && conflict == stream::PublishConflict::kRefuse) {
+        return make_error(ErrorCode::kBusy, "{} is being published by {}", key.to_string(),
+                          stream->publisher()->describe());
+    }
+    return {};
+}
+
 Result<RtcAnswer> RtcServer::publish(std::string_view offer,
                                      const stream::StreamKey& key,
                                      const net::PublishRules& rules,
-                                     const io::SocketAddress& peer,
+                                     std::unique_ptr<net::Client> client,
                                      const NetAddress& reached_at) {
     if (Error none = room()) {
         stats_.sessions_refused++;
@@ -597,11 +517,7 @@ Result<RtcAnswer> RtcServer::publish(std::string_view offer,
     }
     WEIR_TRY_ASSIGN(const sdp::Session parsed, sdp::Session::parse(offer));
     WEIR_TRY(make_identity());
-    const stream::Stream* stream = services_.registry.find(key);
-    if (stream && stream->live() && rules.conflict == stream::PublishConflict::kRefuse) {
-        return make_error(ErrorCode::kBusy, "{} is being published by {}", key.to_string(),
-                          stream->publisher()->describe());
-    }
+    WEIR_TRY(is_free(key, rules.conflict));
     RtcSessionSetup setup;
     setup.publishes = true;
     setup.credentials = make_credentials();
@@ -611,8 +527,7 @@ Result<RtcAnswer> RtcServer::publish(std::string_view offer,
         setup.answer,
         sdp::answer_publisher(parsed, local_transport(setup.credentials, reached_at), options));
     setup.publish_rules = rules;
-    setup.client = std::make_unique<net::Client>(services_.clients, "webrtc", peer.host());
-    setup.client->key = key;
+    setup.client = std::move(client);
     return add(std::move(setup), MonoClock::now());
 }
 
@@ -641,7 +556,7 @@ Result<RtcPump*> RtcServer::pump_for(const stream::StreamKey& key, const net::Pl
 Result<RtcAnswer> RtcServer::play(std::string_view offer,
                                   const stream::StreamKey& key,
                                   const net::PlayRules& rules,
-                                  const io::SocketAddress& peer,
+                                  std::unique_ptr<net::Client> client,
                                   const NetAddress& reached_at,
                                   std::string_view layer) {
     if (Error none = room()) {
@@ -685,8 +600,7 @@ Result<RtcAnswer> RtcServer::play(std::string_view offer,
         setup.answer,
         sdp::answer_player(parsed, local_transport(setup.credentials, reached_at), options));
     setup.pump = pump;
-    setup.client = std::make_unique<net::Client>(services_.clients, "webrtc", peer.host());
-    setup.client->key = key;
+    setup.client = std::move(client);
     return add(std::move(setup), MonoClock::now());
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,11 +16,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/tcp.h"
 #include "io/udp.h"
 #include "io/worker_pool.h"
+#include "net/acceptors.h"
+#include "net/ingress.h"
 #include "net/services.h"
 #include "proto/dtls/identity.h"
 #include "proto/ice/candidate.h"
@@ -27,45 +31,10 @@
 #include "proto/srtp/status.h"
 #include "session/webrtc/rtc_link.h"
 #include "session/webrtc/rtc_pump.h"
+#include "session/webrtc/rtc_server_options.h"
 #include "session/webrtc/rtc_session.h"
 
 namespace weir::session {
-
-struct RtcServerOptions {
-    // Addresses at which peers reach the server, without port; empty: those of the interfaces.
-    std::vector<NetAddress> candidates;
-    int receive_buffer_bytes = 4 << 20;
-    int send_buffer_bytes = 4 << 20;
-    size_t max_sessions = 10'000;
-    size_t max_tcp_connections = 10'000;  // and those of all protocols: Services::connections
-    Millis tcp_proof_timeout{10'000};     // for a TCP connection to bring a valid check
-    ice::AgentOptions ice{.connect_timeout = Millis(15'000)};
-    int64_t opus_bits_per_second = 96'000;  // of sound that is made Opus
-    int64_t aac_bits_per_second = 128'000;  // and AAC
-    Micros key_frame_interval{0};           // publishers are asked for one so often; 0: not
-};
-
-struct RtcServerStats {
-    uint64_t sessions_made = 0;
-    uint64_t sessions_refused = 0;  // over max_sessions
-    uint64_t never_connected = 0;
-    uint64_t unknown_datagrams = 0;  // of nobody
-    uint64_t unknown_stun = 0;       // checks with a user name of nobody
-    uint64_t malformed = 0;          // neither STUN, DTLS, RTP nor RTCP
-    uint64_t unauthentic = 0;        // SRTP that did not open: forged, or of another session
-    uint64_t replayed = 0;
-    uint64_t tcp_accepted = 0;
-    uint64_t tcp_refused = 0;    // over a limit
-    uint64_t tcp_unproven = 0;   // closed: no valid check came, or not any more
-    uint64_t tcp_malformed = 0;  // closed: not in frames, or in too long ones
-    uint64_t tcp_blocked = 0;    // bursts that a connection did not take, sent later or left out
-    uint64_t tcp_dropped = 0;    // other datagrams for which its queue had no room
-
-    // Datagrams that came and were for nothing.
-    uint64_t dropped() const {
-        return unknown_datagrams + unknown_stun + malformed + unauthentic + replayed;
-    }
-};
 
 // What the peer is answered.
 struct RtcAnswer {
@@ -81,36 +50,71 @@ class RtcServer {
     RtcServer(const RtcServer&) = delete;
     RtcServer& operator=(const RtcServer&) = delete;
 
-    // `workers`, for sound: must outlive this; null: none.
+    // `workers`, for sound: must outlive this; null: none. Once; again it does nothing.
     Error start(io::WorkerPool* workers);
 
-    // Receives on it from now on. Before the first offer.
+    // Receives on it from now on.
     Error serve(std::unique_ptr<io::UdpSocket> socket);
 
     // The same by TCP, for peers that UDP does not reach. Before the first offer.
-    Error serve(std::unique_ptr<io::TcpListener> listener);
+    Error serve(std::unique_ptr<io::TcpListener> listener,
+                std::shared_ptr<const net::Ingress> ingress = nullptr);
 
-    bool serving() const { return !sockets_.empty(); }
+    // The TCP listeners, to take one away while the connections that came through it go on.
+    net::Acceptors& acceptors() { return acceptors_; }
+
+    // Peers are not told of that socket any more. It is closed when the last session that uses it
+    // has ended: media has no other way to a peer that sends there.
+    void retire(const io::UdpSocket& socket);
+
+    // Undoes it where the socket is not closed yet. nullptr: there is none at that address.
+    io::UdpSocket* revive(const io::SocketAddress& bound);
+
+    // Sockets that wait for the end of their sessions; close_unused() looks at once. Yields.
+    size_t retired() const;
+
+    void close_unused() { close_retired(MonoClock::now()); }
+
+    // For sessions that begin from now on.
+    void reconfigure(RtcServerOptions options) { options_ = std::move(options); }
+
+    // Whether sessions may begin.
+    bool serving() const { return sockets_.size() > retired(); }
 
     // Ends all sessions with a goodbye. Yields.
     Error stop(io::Deadline deadline);
 
+    // For a drain: no new session; those that are there go on.
+    void stop_accepting() { draining_ = true; }
+
+    // A line about a session's failure, which a peer can cause at will: throttled over the server.
+    // `detail` is escaped.
+    void log_trouble(const net::Client& client, std::string_view what, std::string_view detail);
+
     // ---- signalling ----
 
-    // `offer`: SDP of the peer. `reached_at`: our address that the peer used for signalling, one
-    // more candidate. kMalformed, kUnsupported, kLimit: sdp::http_status(); kBusy: somebody else
-    // publishes the stream; kNotFound: nobody publishes what is to be played.
+    // Whether an offer can be taken at all: there is room, and it can be read. kLimit, kMalformed,
+    // kUnsupported.
+    Error may_begin(std::string_view offer);
+
+    // kBusy when somebody publishes it, and may not be taken over.
+    Error is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const;
+
+    // `offer`: SDP of the peer. `client`: of the peer; its key is set. `reached_at`: our address
+    // that the peer used for signalling, one more candidate. kMalformed, kUnsupported, kLimit:
+    // sdp::http_status(); kBusy: somebody else publishes the stream; kNotFound: nobody publishes
+    // what is to be played.
     Result<RtcAnswer> publish(std::string_view offer,
                               const stream::StreamKey& key,
                               const net::PublishRules& rules,
-                              const io::SocketAddress& peer,
+                              std::unique_ptr<net::Client> client,
                               const NetAddress& reached_at);
     // Yields: a stream that has just begun is waited for until its codecs are known. `layer`: of
     // its simulcast, by name; empty or "auto": as the path allows.
     Result<RtcAnswer> play(std::string_view offer,
                            const stream::StreamKey& key,
                            const net::PlayRules& rules,
-                           const io::SocketAddress& peer,
+                           std::unique_ptr<net::Client> client,
                            const NetAddress& reached_at,
                            std::string_view layer = {});
 
@@ -203,6 +207,8 @@ class RtcServer {
 
     void note_unproven_tcp() { stats_.tcp_unproven++; }
 
+    void note_refused_tcp() { stats_.tcp_refused++; }
+
     void note_malformed_tcp() { stats_.tcp_malformed++; }
 
     void note_tcp_blocked() { stats_.tcp_blocked++; }
@@ -227,8 +233,8 @@ class RtcServer {
     uint32_t link_for(io::UdpSocket& socket, const NetAddress& local);
     uint32_t add_link(RtcLink& link);
     void remove_link(const ice::Path& path);
-    void accept(io::TcpListener& listener);
-    void serve_tcp(std::unique_ptr<io::TcpStream> stream);
+    void serve_tcp(std::unique_ptr<io::TcpStream> stream,
+                   const std::shared_ptr<const net::Ingress>& ingress);
     void receive(io::UdpSocket& socket);
     void on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from);
     void on_stun(MonoTime now, ByteSpan datagram, const ice::Path& from);
@@ -236,6 +242,9 @@ class RtcServer {
     void settle_touched(MonoTime now);
     void schedule(RtcSession& session);
     void run_timers();
+    bool is_used(const io::UdpSocket& socket) const;
+    void close_retired(MonoTime now);
+    void close(RtcUdpPort& port);
     void bury();
     Result<RtcPump*> pump_for(const stream::StreamKey& key, const net::PlayRules& rules);
     sdp::LocalTransport local_transport(const ice::Credentials& credentials,
@@ -255,9 +264,12 @@ class RtcServer {
     std::unique_ptr<dtls::Identity> identity_;
     srtp::ControlCipher control_cipher_;
     MonoTime unix_epoch_{};
-    std::vector<std::unique_ptr<io::UdpSocket>> sockets_;
-    std::vector<std::unique_ptr<io::TcpListener>> listeners_;
-    std::vector<std::unique_ptr<RtcUdpLink>> udp_links_;  // by number
+    std::vector<std::unique_ptr<RtcUdpPort>> sockets_;
+    io::UdpStats closed_udp_;  // of sockets that are gone
+    net::Acceptors acceptors_{"rtc accept", [this](auto stream, const auto& ingress) {
+                                  serve_tcp(std::move(stream), ingress);
+                              }};
+    std::vector<std::unique_ptr<RtcUdpLink>> udp_links_;  // by number; null: free
     std::vector<RtcLink*> links_;                         // by number; null: free
     std::vector<uint32_t> free_links_;
     size_t tcp_connections_ = 0;
@@ -270,7 +282,10 @@ class RtcServer {
     std::set<std::pair<MonoTime, RtcSession*>> timers_;  // one a session at most
     io::Signal timer_signal_;
     io::TaskGroup tasks_;
+    bool started_ = false;
     bool stopping_ = false;
+    bool draining_ = false;
+    log::Throttle trouble_{Millis(1000)};
     RtcServerStats stats_;
 };
 

@@ -36,8 +36,12 @@ RtcSession::RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now)
     if (pump_ != nullptr) {
         pump_->hold();
     }
-    client_->kick = [this] { end("kicked by the API"); };
+    if (publishes_ && rules_.max_bits_per_second > 0) {
+        rate_ = std::make_unique<net::RateGuard>(rules_.max_bits_per_second);
+    }
+    client_->kick = [this] { end(net::EndClass::kKicked, "kicked by the API"); };
     client_->probe = this;
+    client_->encrypted = true;
 }
 
 RtcSession::~RtcSession() {
@@ -51,7 +55,7 @@ std::string RtcSession::describe() const {
 void RtcSession::on_taken_over() {
     has_stream_ = false;
     stream_ = nullptr;  // the other one holds it: to release it here would delete it under its feet
-    end("another publisher took the stream over");
+    end(net::EndClass::kReplaced, "another publisher took the stream over");
 }
 
 void RtcSession::on_key_frame_wanted() {
@@ -101,6 +105,13 @@ void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::
         plain = publishes_ ? unprotector_->unprotect_rtcp(datagram)
                            : rtcp_unprotector_->unprotect(datagram);
     } else if (publishes_) {
+        if (rate_ && !rate_->take(now, datagram.size())) {
+            server_.services().limits.count(net::Refusal::kPublishBitrate);
+            end(net::EndClass::kRefused,
+                fmt::format("the publisher sends more than {} kbit/s (max_publish_bitrate)",
+                            rate_->bits_per_second() / 1000));
+            return;
+        }
         plain = unprotector_->unprotect_rtp(datagram);
     } else {
         return;
@@ -149,13 +160,16 @@ bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
     }
     const bool sent = server_.transmit(*path, packets, segment_bytes);
     client_->sent_bytes += sent ? packets.size() : 0;
+    if (sent && player_) {
+        stream_->note_sent(packets.size());
+    }
     return sent;
 }
 
 void RtcSession::send_rtcp(std::span<uint8_t> buffer, size_t size) {
     const size_t whole = protector_->protect_rtcp(buffer, size);
     if (whole == 0) {
-        end("too many RTCP packets for one key");
+        end(net::EndClass::kError, "too many RTCP packets for one key");
         return;
     }
     send_burst(buffer.first(whole), 0);
@@ -186,8 +200,10 @@ void RtcSession::drain_ice(MonoTime now) {
             case ice::Event::Type::kGenerationEnded:
                 server_.unbind_ufrag(event->ufrag_text(), *this);
                 break;
-            case ice::Event::Type::kFailed: end("never connected"); return;
-            case ice::Event::Type::kExpired: end("peer is gone (no consent)"); return;
+            case ice::Event::Type::kFailed: end(net::EndClass::kTimeout, "never connected"); return;
+            case ice::Event::Type::kExpired:
+                end(net::EndClass::kTimeout, "peer is gone (no consent)");
+                return;
         }
     }
 }
@@ -210,11 +226,11 @@ void RtcSession::drain_dtls(MonoTime now) {
             case dtls::Event::kConnected: on_keys(now); break;
             case dtls::Event::kFailed: {
                 const Error why = dtls_->take_error();
-                log::warn_as(client_->id(), "DTLS failed: {}", why.message());
-                end("DTLS failed");
+                server_.log_trouble(*client_, "DTLS failed", log::escaped(why.message(), 500));
+                end(net::EndClass::kError, "DTLS failed");
                 return;
             }
-            case dtls::Event::kClosed: end("peer closed"); return;
+            case dtls::Event::kClosed: end(net::EndClass::kPeerClosed, "peer closed"); return;
         }
     }
 }
@@ -227,8 +243,8 @@ void RtcSession::on_keys(MonoTime now) {
         Result<std::unique_ptr<srtp::Unprotector>> made =
             srtp::Unprotector::create(keys.profile, keys.remote);
         if (!made.ok()) {
-            log::warn_as(client_->id(), "SRTP: {}", made.error().message());
-            end("system error");
+            server_.log_trouble(*client_, "SRTP failed", made.error().message());
+            end(net::EndClass::kError, "system error");
             return;
         }
         unprotector_ = std::move(*made);
@@ -259,10 +275,10 @@ bool RtcSession::begin_publishing(MonoTime now) {
     stream::Registry& registry = server_.services().registry;
     stream_ = &registry.get_or_create(client_->key, rules_.stream, now);
     if (Error busy = stream_->start_publish(*this, rules_.conflict, now)) {
-        log::warn_as(client_->id(), "publish refused: {}", busy.message());
+        server_.log_trouble(*client_, "publish refused", log::escaped(busy.message(), 500));
         registry.release(*stream_);
         stream_ = nullptr;
-        end("stream is busy");
+        end(net::EndClass::kRefused, "stream is busy");
         return false;
     }
     has_stream_ = true;
@@ -274,7 +290,7 @@ bool RtcSession::begin_publishing(MonoTime now) {
     options.aac_bits_per_second = server_.options().aac_bits_per_second;
     publisher_ = std::make_unique<RtcPublisher>(*stream_, *this, answer_, options);
     log::info_as(client_->id(), "publish stream={} transport=webrtc ip={} path={}",
-                 log::escaped(client_->key.to_string()), client_->ip(),
+                 log::token(client_->key.to_string()), client_->ip(),
                  agent_.selected()->remote.to_string());
     return true;
 }
@@ -289,7 +305,7 @@ void RtcSession::begin_playing(MonoTime now) {
                                           system_random(), now,
                                           RtcLayerOptions{&pump_->muxer().layers(), fixed_layer_});
     log::info_as(client_->id(), "play stream={} transport=webrtc ip={} path={}",
-                 log::escaped(client_->key.to_string()), client_->ip(),
+                 log::token(client_->key.to_string()), client_->ip(),
                  agent_.selected()->remote.to_string());
     codecs_[kRtpAudioTrack] = audio ? audio->codec : media::Codec::kUnknown;
     codecs_[kRtpVideoTrack] = video ? video->codec : media::Codec::kUnknown;
@@ -322,7 +338,7 @@ void RtcSession::handle_timeout(MonoTime now) {
         publisher_->handle_timeout(now);
         const bool begun = publisher_->stats().frames > 0;
         if (now - publisher_->last_media() > (begun ? rules_.silent : rules_.first_packet)) {
-            end(begun ? "publisher silent" : "no media");
+            end(net::EndClass::kTimeout, begun ? "publisher silent" : "no media");
         }
     }
     if (player_) {
@@ -389,6 +405,11 @@ RtcPlayer::Flush RtcSession::flush(MonoTime now, size_t most_runs) {
         return RtcPlayer::Flush::kCaughtUp;  // look() ends it
     }
     const RtcPlayer::Flush done = player_->flush(now, *this, most_runs);
+    if (client_->first_frame_ms < 0 && player_->stats().packets > 0) {
+        client_->first_frame_ms = static_cast<int32_t>(
+            std::chrono::duration_cast<Millis>(now - client_->since()).count());
+    }
+    client_->write_stalls += done == RtcPlayer::Flush::kBlocked ? 1 : 0;
     if (const std::optional<uint8_t> layer = player_->take_layer_request()) {
         stream_->want_key_frame_of(*layer);
     }
@@ -409,11 +430,12 @@ PumpedPlayer::Fate RtcSession::look(MonoTime) {
 // ---- the end ----
 
 void RtcSession::log_never_connected() const {
-    log::warn_as(client_->id(), "{}; offered candidates: {}", ice::describe_arrivals(agent_),
-                 server_.candidate_text());
+    server_.log_trouble(*client_, "never connected",
+                        fmt::format("{}; offered candidates: {}", ice::describe_arrivals(agent_),
+                                    server_.candidate_text()));
 }
 
-void RtcSession::end(std::string_view reason) {
+void RtcSession::end(net::EndClass why, std::string_view reason) {
     if (ended_) {
         return;
     }
@@ -446,7 +468,7 @@ void RtcSession::end(std::string_view reason) {
         server_.services().registry.release(*stream_);
     }
     stream_ = nullptr;
-    client_->log_summary(reason);
+    client_->log_summary(why, reason);
     client_->kick = nullptr;
     client_->probe = nullptr;
     server_.forget(*this);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/object_count.h"
 #include "net/client_table.h"
+#include "net/rate_guard.h"
 #include "net/services.h"
 #include "proto/dtls/transport.h"
 #include "proto/ice/lite_agent.h"
@@ -60,7 +61,7 @@ struct RtcSessionMemory {
 class RtcSession final : public PumpedPlayer,
                          public stream::Publisher,
                          private RtcSender,
-                         private net::LinkProbe,
+                         private net::ClientProbe,
                          private Counted<RtcSession> {
   public:
     static constexpr ObjectName kObjectName{"rtc_session", "webrtc"};
@@ -108,7 +109,7 @@ class RtcSession final : public PumpedPlayer,
 
     // Says goodbye and goes; idempotent. `reason`: for the log. The object lives until the server
     // buries it.
-    void end(std::string_view reason);
+    void end(net::EndClass why, std::string_view reason);
 
     bool ended() const { return ended_; }
 
@@ -129,14 +130,19 @@ class RtcSession final : public PumpedPlayer,
     RtcPlayer::Flush flush(MonoTime now, size_t most_runs) override;
     Fate look(MonoTime now) override;
 
-    void end_playing(std::string_view reason) override { end(reason); }
+    void end_playing(net::EndClass why, std::string_view reason) override { end(why, reason); }
 
   private:
     std::string describe() const override;
 
-    net::LinkFacts link_facts() const override;
+    std::optional<net::LinkFacts> link_facts() const override;
+    std::optional<net::LagFacts> lag_facts() const override;
 
     std::string_view client_id() const override { return client_->id(); }
+
+    std::string_view client_ip() const override { return client_->ip(); }
+
+    std::string_view client_transport() const override { return client_->transport(); }
 
     void on_taken_over() override;
     void on_key_frame_wanted() override;
@@ -168,6 +174,7 @@ class RtcSession final : public PumpedPlayer,
     sdp::Answer answer_;       // until media begins
     std::unique_ptr<net::Client> client_;
     net::PublishRules rules_;
+    std::unique_ptr<net::RateGuard> rate_;  // of a publisher with a limit
     stream::Stream* stream_ = nullptr;
     RtcPump* pump_ = nullptr;
     std::optional<uint8_t> fixed_layer_;

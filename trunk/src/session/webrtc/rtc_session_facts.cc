@@ -78,7 +78,15 @@ RtcSessionMemory RtcSession::memory() const {
     return memory;
 }
 
-net::LinkFacts RtcSession::link_facts() const {
+std::optional<net::LagFacts> RtcSession::lag_facts() const {
+    if (!player_ || ended_) {
+        return std::nullopt;
+    }
+    const bool begun = player_->stats().packets > 0;
+    return net::LagFacts{begun ? "flowing" : "waiting", player_->lag_ms(), std::nullopt};
+}
+
+std::optional<net::LinkFacts> RtcSession::link_facts() const {
     net::LinkFacts facts;
     facts.state = media_begun_ ? "connected" : "connecting";
     if (const ice::Path* path = agent_.selected()) {

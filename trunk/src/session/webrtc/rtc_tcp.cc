@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/log.h"
 #include "session/webrtc/rtc_server.h"
 
 namespace weir::session {
@@ -35,6 +36,37 @@ RtcTcpConnection::RtcTcpConnection(RtcServer& server, std::unique_ptr<io::TcpStr
     options.notsent_lowat_bytes = kUnsentBytes;
     options.user_timeout = kStallTimeout;
     stream_->apply(options);
+}
+
+bool RtcTcpConnection::enter(const net::Ingress* ingress) {
+    return begin(ingress) && take_place();
+}
+
+// False: its address has no place left.
+bool RtcTcpConnection::take_place() {
+    Result<net::Limits::AddressPlace> place = server_.services().limits.enter(stream_->peer());
+    if (!place.ok()) {
+        log::debug("webrtc tcp connection refused: {}", place.error().message());
+        server_.note_refused_tcp();
+        return false;
+    }
+    place_ = std::move(*place);
+    return true;
+}
+
+bool RtcTcpConnection::begin(const net::Ingress* ingress) {
+    if (ingress == nullptr) {
+        return true;
+    }
+    const io::Deadline deadline = io::Deadline::after(server_.options().tcp_proof_timeout);
+    if (const Error refused = ingress->begin(*stream_, deadline)) {
+        log::debug("webrtc tcp connection of {} rejected: {}", stream_->peer().host(),
+                   log::escaped(refused.message()));
+        server_.note_unproven_tcp();
+        return false;
+    }
+    path_.remote = NetAddress::from_sockaddr(*stream_->peer().raw());
+    return true;
 }
 
 void RtcTcpConnection::on_ready(uint8_t) {

@@ -15,6 +15,8 @@
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/tcp.h"
+#include "net/ingress.h"
+#include "net/limits.h"
 #include "proto/ice/lite_agent.h"
 #include "proto/ice/tcp_framing.h"
 #include "session/webrtc/rtc_link.h"
@@ -40,6 +42,10 @@ class RtcTcpConnection final : public RtcLink,
     // `server` must outlive this.
     RtcTcpConnection(RtcServer& server, std::unique_ptr<io::TcpStream> stream);
 
+    // First of all. Yields. The header of a proxy, if the listener expects one (null: it does not),
+    // and a place of its address. False: the connection is over.
+    bool enter(const net::Ingress* ingress);
+
     // The body of its coroutine; `link` is its number. Yields. Until it is closed, by whomever.
     void run(uint32_t link);
 
@@ -58,6 +64,8 @@ class RtcTcpConnection final : public RtcLink,
 
   private:
     void on_ready(uint8_t ready) override;
+    bool begin(const net::Ingress* ingress);
+    bool take_place();
     bool read();
     bool take_frames(ByteSpan bytes);
     void flush(MonoTime now);
@@ -66,6 +74,7 @@ class RtcTcpConnection final : public RtcLink,
 
     RtcServer& server_;
     std::unique_ptr<io::TcpStream> stream_;
+    net::Limits::AddressPlace place_;
     ice::Path path_;
     ice::FrameReader reader_;
     Bytes queue_;             // with frame headers

@@ -23,6 +23,15 @@ TEST(AccessTokenTest, BearerAndKeyMeanTheSame) {
     EXPECT_EQ(access_token(request("Bearer one", "two")), "one");
 }
 
+TEST(AccessTokenTest, TokenIsAnotherNameForKey) {
+    HttpRequest made;
+    made.query.add("token", "abc");
+    EXPECT_EQ(access_token(made), "abc");
+    EXPECT_EQ(bearer_token(made), "") << "only the header field";
+    made.query.add("key", "def");
+    EXPECT_EQ(access_token(made), "def");
+}
+
 TEST(AccessTokenTest, WhoShowsNothingHasNone) {
     EXPECT_EQ(access_token(request("")), "");
     EXPECT_EQ(access_token(request("Basic dXNlcjpwYXNz")), "");

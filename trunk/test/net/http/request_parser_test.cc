@@ -193,7 +193,7 @@ std::vector<MalformedCase> malformed_cases() {
         {"long query", "GET /?" + std::string(9 * 1024, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", 414},
         {"long field", "GET / HTTP/1.1\r\nX: " + std::string(16 * 1024, 'a'), 431},
         {"many fields", many_fields + "\r\n", 431},
-        {"POST without length", with_field("A: b", "POST"), 411},
+        {"POST without length", with_field("Content-Type: a/b", "POST"), 411},
         {"length no number", with_field("Content-Length: x", "POST"), 400},
         {"length negative", with_field("Content-Length: -1", "POST"), 400},
         {"length signed", with_field("Content-Length: +1", "POST"), 400},

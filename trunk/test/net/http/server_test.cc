@@ -88,10 +88,12 @@ TEST_F(HttpServerTest, AnswersSeveralRequestsOnOneConnection) {
     EXPECT_EQ(c.ask(get_request("/echo/1")).body, "GET /echo/1 ");
     TestAnswer second = c.ask("POST /echo/2 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody");
     EXPECT_EQ(second.body, "POST /echo/2 body");
+    EXPECT_EQ(c.ask("POST /echo/3 HTTP/1.1\r\nHost: h\r\n\r\n").body, "POST /echo/3 ")
+        << "no length and no type: no body";
     EXPECT_EQ(second.headers.get("Content-Type"), "text/plain");
     EXPECT_FALSE(second.headers.has("Connection"));
     EXPECT_EQ(server_->stats().accepted, 1U);
-    EXPECT_EQ(server_->stats().requests, 2U);
+    EXPECT_EQ(server_->stats().requests, 3U);
 }
 
 TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
@@ -202,7 +204,7 @@ TEST_F(HttpServerTest, AnswersEveryMalformedRequestThenCloses) {
         {"GET / HTTP/1.1\r\n\r\n", 400},
         {"GET / HTTP/2.0\r\n\r\n", 505},
         {"BREW / HTTP/1.1\r\nHost: h\r\n\r\n", 501},
-        {"POST /echo HTTP/1.1\r\nHost: h\r\n\r\n", 411},
+        {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: a/b\r\n\r\n", 411},
         {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 99999\r\n\r\n" +
              std::string(99999, 'b'),
          413},
@@ -298,6 +300,45 @@ TEST_F(HttpServerTest, RefusesConnectionsOverTheLimitWithAnAnswer) {
     }
     EXPECT_TRUE(becomes_true([&] { return taken_ == 0; })) << "the place is free again";
     EXPECT_EQ(client().ask(get_request("/echo")).status, 200);
+}
+
+TEST_F(HttpServerTest, CountsConnectionsOfAnAddress) {
+    Limits limits;
+    HttpServerOptions options;
+    options.places = &limits;
+    start(std::move(options));
+    {
+        TestClient first = client();
+        EXPECT_EQ(first.ask(get_request("/echo")).status, 200);
+        EXPECT_EQ(limits.addresses(), 1U);
+    }
+    EXPECT_TRUE(becomes_true([&] { return limits.addresses() == 0; }));
+    Error error = server_->stop(io::soon());  // before `limits` goes
+    EXPECT_FALSE(error) << error.to_string();
+}
+
+TEST_F(HttpServerTest, AsksForEachRequestWhetherItMayBe) {
+    HttpServerOptions options;
+    const HttpRoute* seen = nullptr;
+    options.authorize = [&seen](HttpExchange& exchange, const HttpRoute* route) {
+        seen = route;
+        if (exchange.request().query.get("let")) {
+            exchange.add_route_field("X-Let", "in");
+            return true;
+        }
+        (void)exchange.respond_error(403, "not without ?let");
+        return false;
+    };
+    start(std::move(options));
+    TestClient c = client();
+    EXPECT_EQ(c.ask(get_request("/echo")).status, 403);
+    EXPECT_NE(seen, nullptr);
+    const TestAnswer answer = c.ask(get_request("/echo?let"));
+    EXPECT_EQ(answer.status, 200) << "the connection goes on";
+    EXPECT_EQ(answer.headers.get("X-Let"), "in");
+    EXPECT_EQ(c.ask("OPTIONS /echo HTTP/1.1\r\nHost: h\r\n\r\n").status, 403);
+    EXPECT_EQ(c.ask(get_request("/nothing")).status, 403);
+    EXPECT_EQ(seen, nullptr);
 }
 
 TEST_F(HttpServerTest, GivesADetachedConnectionItsUnreadBytesAndItsPlace) {

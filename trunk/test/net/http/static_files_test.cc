@@ -62,9 +62,10 @@ class StaticFilesTest : public testing::Test {
 
     void start() { start(root_.string()); }
 
-    void start(const std::string& root) {
+    void start(const std::string& root, const std::string& prefix = "") {
         StaticFilesOptions options;
         options.root = root;
+        options.prefix = prefix;
         options.aliases = {{"/vendor/player.js", "node_modules/player/player.js"},
                            {"/vendor/missing.js", "node_modules/missing/missing.js"}};
         files_ = std::make_unique<StaticFiles>(std::move(options), *workers_);
@@ -146,6 +147,23 @@ TEST_F(StaticFilesTest, ServesAliases) {
     EXPECT_EQ(get("/vendor/player.js").headers.get("Content-Type"),
               "text/javascript; charset=utf-8");
     EXPECT_EQ(get("/vendor/missing.js").status, 404);
+}
+
+TEST_F(StaticFilesTest, ServesBelowAPrefix) {
+    start(root_.string(), "/console");
+    EXPECT_EQ(get("/console/").body, "<h1>index</h1>");
+    EXPECT_EQ(get("/console/page.js").body, "let x;");
+    EXPECT_EQ(get("/console/vendor/player.js").body, "the player");
+    EXPECT_EQ(get("/console/sub/").body, "sub index");
+    const TestAnswer bare = get("/console?a=b");
+    EXPECT_EQ(bare.status, 301);
+    EXPECT_EQ(bare.headers.get("Location"), "/console/?a=b");
+    EXPECT_EQ(get("/console/sub").headers.get("Location"), "/console/sub/");
+    for (const char* missing :
+         {"/", "/page.js", "/console/.hidden", "/console/node_modules/player/player.js",
+          "/consolepage.js", "/console/../secret.txt", "/console/leak.txt"}) {
+        EXPECT_EQ(get(missing).status, 404) << missing;
+    }
 }
 
 TEST_F(StaticFilesTest, SendsAFolderToItsSlash) {

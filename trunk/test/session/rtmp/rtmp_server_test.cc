@@ -532,5 +532,27 @@ TEST_F(RtmpServerTest, StoppingEndsEverybodyQuickly) {
     }
 }
 
+// The chunks of a log are the same for all of its players, so each size has a log of its own.
+TEST_F(RtmpServerTest, AnotherChunkSizeIsForNewConnections) {
+    start_rtmp();
+    auto source = publisher();
+    auto before = peer();
+    before->open();
+    ASSERT_TRUE(before->play("a"));
+    ASSERT_TRUE(before->gets(test::avc_frame(true, 1)));
+    RtmpServerOptions options = options_;
+    options.chunk_size = 128;
+    rtmp_->reconfigure(options);
+    auto after = peer();
+    after->open();
+    ASSERT_TRUE(after->play("a"));
+    ASSERT_TRUE(after->gets(test::avc_frame(true, 1)));
+    EXPECT_EQ(fanout_.pumps(), 2U);
+    const Bytes large = test::avc_frame(false, 2, 5000);
+    source->media(1, rtmp::kVideo, 40, large);
+    EXPECT_TRUE(before->gets(large));
+    EXPECT_TRUE(after->gets(large));
+}
+
 }  // namespace
 }  // namespace weir::session

@@ -220,7 +220,7 @@ TEST_F(BridgedWorld, OpusOfABrowserIsAacForOthersWhileThereAreOthers) {
     stream().attach(recorder);
     talk(40);
     const std::string id = id_;
-    rtc_->find(id)->end("the test");
+    rtc_->find(id)->end(net::EndClass::kKicked, "the test");
     stream().detach(recorder);
     registry_.release(stream());
     EXPECT_TRUE(is_gone(id));

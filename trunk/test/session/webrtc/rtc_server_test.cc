@@ -117,7 +117,7 @@ TEST_F(RtcServerTest, BothEndsSayGoodbye) {
 
     auto told = playing_peer();
     ASSERT_NE(told, nullptr);
-    rtc_->find(id_)->end("the test");
+    rtc_->find(id_)->end(net::EndClass::kKicked, "the test");
     EXPECT_TRUE(io::eventually([&] {
         told->poll();
         return told->closed;
@@ -386,7 +386,7 @@ TEST_F(RtcServerTest, SessionsOverTheLimitAreRefused) {
     ASSERT_FALSE(third.ok());
     EXPECT_EQ(third.error().code(), ErrorCode::kLimit);
     EXPECT_EQ(rtc_->stats().sessions_refused, 1U);
-    rtc_->find(second->session_id)->end("the test");
+    rtc_->find(second->session_id)->end(net::EndClass::kKicked, "the test");
     EXPECT_TRUE(ask_to_publish(RtcPeer::offer("chromium-whip"), "c").ok());
 }
 
@@ -449,7 +449,7 @@ TEST_F(RtcServerTest, NoFragmentOutlivesItsSession) {
             }));
         }
     }
-    session.end("the test");
+    session.end(net::EndClass::kKicked, "the test");
     EXPECT_TRUE(is_gone(id_));
     const uint64_t before = rtc_->stats().unknown_stun;
     for (const auto& [ufrag, password] : credentials) {

@@ -135,7 +135,8 @@ TEST_F(RtcSignallingTest, OfferIsAnsweredWithAResource) {
                               "Application/SDP; charset=utf-8", RtcPeer::offer("chromium-whep"));
     EXPECT_EQ(play.status, 201) << play.body;
     publisher.end();
-    rtc_->find(std::string(play.header("Location")).substr(16))->end("the test");
+    rtc_->find(std::string(play.header("Location")).substr(16))
+        ->end(net::EndClass::kKicked, "the test");
     EXPECT_TRUE(io::eventually([&] { return registry_.find(key("b")) == nullptr; }));
 }
 

@@ -241,7 +241,9 @@ class RtcTcp : public World {
     }
 
     std::string play() {
-        const Result<RtcAnswer> answer = rtc_->play(offer(), key_, {}, io::loopback(), {});
+        auto client = std::make_unique<net::Client>(clients_, "webrtc", "127.0.0.1");
+        client->key = key_;
+        const Result<RtcAnswer> answer = rtc_->play(offer(), key_, {}, std::move(client), {});
         EXPECT_TRUE(answer.ok()) << answer.error().message();
         session_id_ = answer->session_id;
         return answer->sdp;
@@ -370,7 +372,7 @@ TEST_F(RtcTcpInAHurry, ClosesAConnectionThatProvesNothing) {
     EXPECT_EQ(rtc_->stats().tcp_unproven, 2U);
     player.read();
     EXPECT_FALSE(player.closed) << "it has a session";
-    session()->end("test");
+    session()->end(net::EndClass::kKicked, "test");
     EXPECT_TRUE(io::eventually([&] {
         player.read();
         return player.closed;
@@ -427,7 +429,8 @@ TEST_F(RtcTcp, SlowReaderGetsFewerPictures) {
         return peer.markers > before;
     }));
     EXPECT_LT(peer.markers, frames);
-    EXPECT_EQ(peer.gaps, 0U) << "what was left out has no numbers";
+    EXPECT_LE(peer.gaps, session()->player()->stats().resyncs)
+        << "what was left out has no numbers, but for the rest of a frame that was gone";
     EXPECT_EQ(peer.unauthentic, 0U);
 }
 

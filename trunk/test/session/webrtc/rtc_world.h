@@ -79,12 +79,18 @@ class RtcWorld : public World {
         return {std::string(stream::kDefaultVhost), "live", std::string(name)};
     }
 
+    std::unique_ptr<net::Client> client(const stream::StreamKey& of) {
+        auto made = std::make_unique<net::Client>(clients_, "webrtc", "127.0.0.1");
+        made->key = of;
+        return made;
+    }
+
     Result<RtcAnswer> ask_to_publish(const std::string& offer, std::string_view name = "a") {
-        return rtc_->publish(offer, key(name), policy_.publish, io::loopback(), {});
+        return rtc_->publish(offer, key(name), policy_.publish, client(key(name)), {});
     }
 
     Result<RtcAnswer> ask_to_play(const std::string& offer, std::string_view name = "a") {
-        return rtc_->play(offer, key(name), policy_.play, io::loopback(), {});
+        return rtc_->play(offer, key(name), policy_.play, client(key(name)), {});
     }
 
     // Connected and publishing, or null. Yields.

@@ -1,0 +1,34 @@
+#include "net/hooks.h"
+
+namespace weir::net {
+namespace {
+
+class NoHooks final : public Hooks {
+  public:
+    bool wants(HookAction, std::string_view) const override { return false; }
+
+    Result<HookTicket> ask(const Client&, const HookRequestView&, io::TcpStream*) override {
+        return HookTicket();
+    }
+};
+
+}  // namespace
+
+std::string_view to_string(HookAction action) {
+    switch (action) {
+        case HookAction::kConnect: return "on_connect";
+        case HookAction::kClose: return "on_close";
+        case HookAction::kPublish: return "on_publish";
+        case HookAction::kUnpublish: return "on_unpublish";
+        case HookAction::kPlay: return "on_play";
+        case HookAction::kStop: return "on_stop";
+    }
+    return "unknown";
+}
+
+Hooks& no_hooks() {
+    static NoHooks none;
+    return none;
+}
+
+}  // namespace weir::net

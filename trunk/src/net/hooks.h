@@ -1,0 +1,100 @@
+// Hooks: HTTP servers of the operator that are asked before a client may connect, publish or play,
+// and told when it ends. What sessions need of them; app/hooks/ has the rest.
+//
+// What was allowed gives a ticket. Its end is told exactly once: by end(), or when it is destroyed.
+// Where nothing is configured wants() says so, and a session goes on without asking.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/error.h"
+#include "net/end_class.h"
+
+namespace weir::io {
+class TcpStream;
+}
+
+namespace weir::net {
+
+class Client;
+
+enum class HookAction : uint8_t { kConnect, kClose, kPublish, kUnpublish, kPlay, kStop };
+
+inline constexpr size_t kHookActions = 6;
+
+// "on_connect", "on_close" ...
+std::string_view to_string(HookAction action);
+
+class HookTicket {
+  public:
+    // What is told at the end; made by whoever implements Hooks.
+    class Record {
+      public:
+        Record() = default;
+        Record(const Record&) = delete;
+        Record& operator=(const Record&) = delete;
+        virtual ~Record() = default;  // tells the end, if nobody has
+
+        virtual void end(const Client& client, EndClass why, std::string_view detail) = 0;
+    };
+
+    HookTicket() = default;  // of nothing
+
+    explicit HookTicket(std::unique_ptr<Record> record) : record_(std::move(record)) {}
+
+    HookTicket(HookTicket&&) noexcept = default;
+    HookTicket& operator=(HookTicket&&) noexcept = default;
+    HookTicket(const HookTicket&) = delete;
+    HookTicket& operator=(const HookTicket&) = delete;
+    ~HookTicket() = default;
+
+    // Never yields. The first call counts.
+    void end(const Client& client, EndClass why, std::string_view detail) {
+        if (const std::unique_ptr<Record> record = std::move(record_)) {
+            record->end(client, why, detail);
+        }
+    }
+
+    explicit operator bool() const { return record_ != nullptr; }
+
+  private:
+    std::unique_ptr<Record> record_;
+};
+
+// What a client asks for. The views have to live until ask() returns.
+struct HookRequestView {
+    HookAction action = HookAction::kPlay;  // kConnect, kPublish or kPlay
+    std::string_view vhost;                 // as configured (StreamKey::vhost)
+    std::string_view app;
+    std::string_view stream;  // empty for kConnect
+    std::string_view param;   // the query of its address, without '?'; holds the client's key
+    std::string_view tc_url;  // RTMP, or the address of the stream
+    std::string_view page_url;
+};
+
+class Hooks {
+  public:
+    // Whether somebody has to be asked whether a client may do this, or told of its end. Never
+    // yields.
+    virtual bool wants(HookAction action, std::string_view vhost) const = 0;
+
+    // Yields. Asks, and waits for the answer at most as long as configured; returns early when
+    // `peer` (may be null) hangs up. Until then nobody else may wait for `peer` or handle its
+    // events.
+    // kDenied: refused, the message is for the client. kTimeout: the hook server is out of order
+    // and the configuration refuses then; the message is for the client. kClosed: the peer hung up.
+    // kInterrupted.
+    virtual Result<HookTicket> ask(const Client& client,
+                                   const HookRequestView& what,
+                                   io::TcpStream* peer) = 0;
+
+  protected:
+    ~Hooks() = default;
+};
+
+// Of a server without hooks.
+Hooks& no_hooks();
+
+}  // namespace weir::net

@@ -1,0 +1,70 @@
+#include "net/limits.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace weir::net {
+
+std::string_view to_string(Refusal refusal) {
+    switch (refusal) {
+        case Refusal::kConnectionsPerAddress: return "max_connections_per_ip";
+        case Refusal::kVhostDisabled: return "vhost_disabled";
+        case Refusal::kAddress: return "address";
+        case Refusal::kKeyMissing: return "key_missing";
+        case Refusal::kKeyWrong: return "key_wrong";
+        case Refusal::kToken: return "token";
+        case Refusal::kLogin: return "login";
+        case Refusal::kOrigin: return "origin";
+        case Refusal::kPlayers: return "max_players";
+        case Refusal::kPublishBitrate: return "max_publish_bitrate";
+        case Refusal::kApiNoLogin: return "api_no_login";
+        case Refusal::kApiWrongLogin: return "api_wrong_login";
+        case Refusal::kApiRole: return "api_role";
+        case Refusal::kApiThrottled: return "api_throttled";
+        case Refusal::kApiRate: return "api_rate";
+        case Refusal::kApiHost: return "api_host";
+        case Refusal::kApiOrigin: return "api_origin";
+    }
+    return "unknown";
+}
+
+size_t StreamKeyHash::operator()(const stream::StreamKey& key) const noexcept {
+    constexpr size_t kMix = 0x9E3779B97F4A7C15U;
+    const std::hash<std::string> hash;
+    return (hash(key.vhost) * kMix + hash(key.app)) * kMix + hash(key.name);
+}
+
+NetAddress limited_address(const io::SocketAddress& peer) {
+    const NetAddress address = NetAddress::from_sockaddr(*peer.raw());
+    if (address.is_v4()) {
+        return address.with_port(0);
+    }
+    NetAddress::V6 network = address.v6();
+    std::fill(network.begin() + 8, network.end(), uint8_t{0});
+    return NetAddress::from_v6(network, 0);
+}
+
+Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
+    const NetAddress address = limited_address(peer);
+    if (per_address_ > 0 && !peer.is_loopback() && addresses_.count(address) >= per_address_) {
+        count(Refusal::kConnectionsPerAddress);
+        return make_error(ErrorCode::kFull,
+                          "{} connections from {} are open, the limit: close some, or raise "
+                          "max_connections_per_ip",
+                          per_address_, peer.host());
+    }
+    return addresses_.take(address);
+}
+
+Result<Limits::PlayerPlace> Limits::enter_player(const stream::StreamKey& key, size_t limit) {
+    if (limit > 0 && players_.count(key) >= limit) {
+        count(Refusal::kPlayers);
+        return make_error(ErrorCode::kFull,
+                          "the stream has {} players, the limit (max_players): try again later",
+                          limit);
+    }
+    return players_.take(key);
+}
+
+}  // namespace weir::net

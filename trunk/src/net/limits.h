@@ -1,0 +1,153 @@
+// Limits that hold over all protocols: places per address and per stream, and the count of every
+// refusal by its reason. One object per server; never yields.
+//
+// A place is taken when somebody comes and given back by its destructor. Everybody is counted, also
+// while there is no limit, so that one that a reload brings holds at once. Memory: one entry for
+// each address and stream that has anybody, so max_connections bounds it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/net_address.h"
+#include "io/tcp.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+// Why somebody was refused or ended; labels of /metrics.
+enum class Refusal : uint8_t {
+    kConnectionsPerAddress,
+    kVhostDisabled,
+    kAddress,     // a rule of `security`
+    kKeyMissing,  // none was shown
+    kKeyWrong,
+    kToken,           // a JWT that does not hold
+    kLogin,           // user and password of a publisher
+    kOrigin,          // a page of another site that wanted to publish
+    kPlayers,         // max_players
+    kPublishBitrate,  // max_publish_bitrate
+    kApiNoLogin,
+    kApiWrongLogin,
+    kApiRole,
+    kApiThrottled,  // too many wrong logins
+    kApiRate,
+    kApiHost,
+    kApiOrigin,
+};
+
+inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kApiOrigin) + 1;
+
+// "key_wrong", "max_players" ...
+std::string_view to_string(Refusal refusal);
+
+struct StreamKeyHash {
+    size_t operator()(const stream::StreamKey& key) const noexcept;
+};
+
+// How many hold each key.
+template <typename Key, typename Hash = std::hash<Key>>
+class Places {
+  public:
+    class Place {
+      public:
+        Place() = default;
+
+        Place(Place&& other) noexcept
+            : table_(std::exchange(other.table_, nullptr)),
+              entry_(std::exchange(other.entry_, nullptr)) {}
+
+        Place& operator=(Place&& other) noexcept {
+            std::swap(table_, other.table_);
+            std::swap(entry_, other.entry_);
+            return *this;
+        }
+
+        Place(const Place&) = delete;
+        Place& operator=(const Place&) = delete;
+
+        ~Place() { release(); }
+
+        void release() {
+            if (entry_ != nullptr && --entry_->second == 0) {
+                table_->erase(table_->find(entry_->first));
+            }
+            table_ = nullptr;
+            entry_ = nullptr;
+        }
+
+      private:
+        friend class Places;
+        using Table = std::unordered_map<Key, size_t, Hash>;
+        Table* table_ = nullptr;
+        typename Table::value_type* entry_ = nullptr;  // stays where it is while others come and go
+    };
+
+    Place take(const Key& key) {
+        Place place;
+        place.table_ = &table_;
+        place.entry_ = &*table_.try_emplace(key, 0).first;
+        place.entry_->second++;
+        return place;
+    }
+
+    size_t count(const Key& key) const {
+        const auto found = table_.find(key);
+        return found == table_.end() ? 0 : found->second;
+    }
+
+    size_t keys() const { return table_.size(); }
+
+  private:
+    typename Place::Table table_;
+};
+
+// What counts as one address for limits: an IPv4 address, or the /64 that an IPv6 host has to
+// itself. Without port.
+NetAddress limited_address(const io::SocketAddress& peer);
+
+class Limits {
+  public:
+    using AddressPlace = Places<NetAddress>::Place;
+    using PlayerPlace = Places<stream::StreamKey, StreamKeyHash>::Place;
+
+    Limits() = default;
+    Limits(const Limits&) = delete;
+    Limits& operator=(const Limits&) = delete;
+
+    // Connections and WebRTC sessions of one address at the same time, for those who come from now
+    // on; 0: any number.
+    void set_connections_per_address(size_t limit) { per_address_ = limit; }
+
+    // kFull, with a sentence for the peer. Loopback is counted but never refused: a proxy on this
+    // machine speaks for many.
+    Result<AddressPlace> enter(const io::SocketAddress& peer);
+
+    // A place among the players of the stream; `limit` 0: any number. kFull.
+    Result<PlayerPlace> enter_player(const stream::StreamKey& key, size_t limit);
+
+    size_t players(const stream::StreamKey& key) const { return players_.count(key); }
+
+    size_t connections_of(const io::SocketAddress& peer) const {
+        return addresses_.count(limited_address(peer));
+    }
+
+    size_t addresses() const { return addresses_.keys(); }
+
+    void count(Refusal refusal) { refusals_[static_cast<size_t>(refusal)]++; }
+
+    uint64_t refused(Refusal refusal) const { return refusals_[static_cast<size_t>(refusal)]; }
+
+  private:
+    size_t per_address_ = 0;
+    Places<NetAddress> addresses_;
+    Places<stream::StreamKey, StreamKeyHash> players_;
+    std::array<uint64_t, kRefusals> refusals_{};
+};
+
+}  // namespace weir::net

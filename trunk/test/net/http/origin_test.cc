@@ -1,0 +1,89 @@
+#include "net/http/origin.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir::net {
+namespace {
+
+const std::vector<std::string> kOwn = {"media.example.org"};
+
+HttpRequest request(std::string host, std::string origin = "") {
+    HttpRequest made;
+    made.host = std::move(host);
+    if (!origin.empty()) {
+        made.headers.add("Origin", std::move(origin));
+    }
+    return made;
+}
+
+TEST(OriginTest, KnowsTheNamesThatNobodyElseCanHave) {
+    for (const char* host :
+         {"", "localhost", "LOCALHOST:1985", "localhost.", "a.localhost:80", "127.0.0.1",
+          "127.0.0.1:1985", "203.0.113.9:80", "[::1]:1985", "[2001:db8::1]", "weir", "weir:1985",
+          "media.example.org", "Media.Example.ORG:8443", "media.example.org."}) {
+        EXPECT_TRUE(is_own_host(host, kOwn)) << host;
+    }
+    for (const char* host :
+         {"evil.example", "evil.example:1985", "127.0.0.1.evil.example", "localhost.evil.example",
+          "xmedia.example.org", "example.org", "evillocalhost.x", ".localhost.x", "1.2.3"}) {
+        EXPECT_FALSE(is_own_host(host, kOwn)) << host;
+    }
+}
+
+TEST(OriginTest, TellsPagesOfOtherSites) {
+    EXPECT_EQ(foreign_origin(request("127.0.0.1:8080"), kOwn, false), "");
+    EXPECT_EQ(foreign_origin(request("127.0.0.1:8080", "http://127.0.0.1:8080"), kOwn, false), "");
+    EXPECT_EQ(foreign_origin(request("localhost", "http://localhost:80"), kOwn, false), "");
+    EXPECT_EQ(
+        foreign_origin(request("media.example.org", "https://media.example.org"), kOwn, false), "");
+    EXPECT_EQ(
+        foreign_origin(request("media.example.org:443", "https://media.example.org"), kOwn, true),
+        "");
+    for (const char* page : {"http://evil.example", "http://127.0.0.1:8081", "null",
+                             "https://127.0.0.1.evil.example:8080", "file://", "x"}) {
+        EXPECT_EQ(foreign_origin(request("127.0.0.1:8080", page), kOwn, false), page);
+    }
+}
+
+// The page and the Host field agree, and both are a stranger's name that points here.
+TEST(OriginTest, TakesNoNameOfAStranger) {
+    EXPECT_EQ(foreign_origin(request("evil.example:8080", "http://evil.example:8080"), kOwn, false),
+              "http://evil.example:8080");
+    EXPECT_EQ(foreign_origin(request("other.example", "https://other.example"), kOwn, true), "")
+        << "who has the certificate has the name";
+    EXPECT_FALSE(crosses_origin(request("evil.example:8080", "http://evil.example:8080"), false));
+}
+
+// The page's name was proven to somebody else: this request came without TLS, as a form of a page
+// behind https sends it.
+TEST(OriginTest, TakesNoCertificateThatItHasNotSeen) {
+    EXPECT_EQ(
+        foreign_origin(request("evil.example:8080", "https://evil.example:8080"), kOwn, false),
+        "https://evil.example:8080");
+    EXPECT_EQ(
+        foreign_origin(request("media.example.org", "https://media.example.org"), kOwn, false), "")
+        << "behind a proxy that does not say that it ends TLS";
+}
+
+// What anybody on the way can have written is not the site behind TLS.
+TEST(OriginTest, APageWithoutTlsIsAnotherSite) {
+    const HttpRequest plain = request("127.0.0.1", "http://127.0.0.1");
+    EXPECT_EQ(foreign_origin(plain, kOwn, false), "");
+    EXPECT_EQ(foreign_origin(plain, kOwn, true), "http://127.0.0.1");
+    EXPECT_TRUE(crosses_origin(plain, true));
+    EXPECT_FALSE(crosses_origin(request("127.0.0.1", "https://127.0.0.1"), true));
+}
+
+TEST(OriginTest, ComparesWithWhatIsListed) {
+    EXPECT_TRUE(
+        is_listed_origin("https://a.example", std::vector<std::string>{"https://a.example"}));
+    EXPECT_TRUE(is_listed_origin("null", std::vector<std::string>{"*"}));
+    EXPECT_FALSE(
+        is_listed_origin("http://a.example", std::vector<std::string>{"https://a.example"}));
+    EXPECT_FALSE(is_listed_origin("https://a.example", {}));
+}
+
+}  // namespace
+}  // namespace weir::net
