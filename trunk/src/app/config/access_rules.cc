@@ -17,10 +17,6 @@ constexpr std::array<uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 constexpr uint8_t kMappedBits = 96;
 constexpr uint8_t kAllBits = 128;
 
-bool default_allows(Action action, const IpAddress& peer) {
-    return action == Action::kPlay || peer.is_loopback();
-}
-
 }  // namespace
 
 std::string_view to_string(Action action) {
@@ -119,13 +115,29 @@ std::string IpNetwork::to_string() const {
     return fmt::format("{}/{}", address.to_string(), dotted ? bits - kMappedBits : bits);
 }
 
-bool AccessRules::allows(Action action, const IpAddress& peer) const {
+bool AccessRules::default_allows(Action action, const IpAddress& peer) {
+    return action == Action::kPlay || peer.is_loopback();
+}
+
+AccessRules::Verdict AccessRules::verdict(Action action, const IpAddress& peer) const {
     for (const AccessRule& rule : rules_) {
         if (rule.action == action && (!rule.network || rule.network->contains(peer))) {
-            return rule.allow;
+            return {rule.allow ? Verdict::Kind::kAllow : Verdict::Kind::kDeny,
+                    !rule.network.has_value()};
         }
     }
-    return default_allows(action, peer);
+    return {};
+}
+
+bool AccessRules::names_allowed(Action action) const {
+    return std::ranges::any_of(
+        rules_, [action](const AccessRule& rule) { return rule.allow && rule.action == action; });
+}
+
+bool AccessRules::allows(Action action, const IpAddress& peer) const {
+    const Verdict verdict = this->verdict(action, peer);
+    return verdict.kind == Verdict::Kind::kNone ? default_allows(action, peer)
+                                                : verdict.kind == Verdict::Kind::kAllow;
 }
 
 bool AccessRules::allows(Action action, std::string_view peer) const {

@@ -64,6 +64,20 @@ struct AccessRule {
 // loopback only, playing from everywhere.
 class AccessRules {
   public:
+    // What the rules say of a peer, without what is unwritten behind them.
+    struct Verdict {
+        enum class Kind : uint8_t { kNone, kAllow, kDeny } kind = Kind::kNone;
+        bool all = false;  // by a rule for all addresses
+    };
+
+    Verdict verdict(Action action, const IpAddress& peer) const;
+
+    // Whether an allow rule for the action is written.
+    bool names_allowed(Action action) const;
+
+    // What holds when no rule matches: publishing from loopback, playing from everywhere.
+    static bool default_allows(Action action, const IpAddress& peer);
+
     void add(const AccessRule& rule) { rules_.push_back(rule); }
 
     const std::vector<AccessRule>& rules() const { return rules_; }

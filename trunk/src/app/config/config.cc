@@ -2,17 +2,16 @@
 #include "app/config/config.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "app/config/config_warnings.h"
 #include "app/config/directives.h"
+#include "app/config/environment.h"
+#include "app/config/include.h"
 #include "app/config/value.h"
 #include "base/config_parser.h"
 #include "base/strings.h"
@@ -20,6 +19,8 @@
 namespace weir::app {
 
 namespace {
+
+constexpr size_t kMostListed = 12;  // names of directives in one message
 
 bool is_block(const Directive& directive) {
     return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
@@ -47,7 +48,7 @@ std::vector<std::string_view> names_in(Context context) {
 // all.
 std::string homes_of(std::string_view name) {
     std::string homes;
-    for (unsigned bit = kGlobalContext; bit <= kRtcServerContext; bit <<= 1) {
+    for (Contexts bit = kGlobalContext; bit <= kLastContext; bit <<= 1) {
         auto context = static_cast<Context>(bit);
         if (find_directive(name, context) != nullptr) {
             homes += homes.empty() ? "" : " or ";
@@ -57,24 +58,44 @@ std::string homes_of(std::string_view name) {
     return homes;
 }
 
+std::string folder_of(const std::string& file) {
+    const std::string folder = std::filesystem::path(file).parent_path().string();
+    return folder.empty() ? "." : folder;
+}
+
 class Checker {
   public:
-    Checker(const ValueScope& scope, DiagnosticSink& sink) : scope_(scope), sink_(sink) {
+    Checker(const ValueScope& scope, const Environment& environment, DiagnosticSink& sink)
+        : scope_(scope), sink_(sink) {
         inherited_.name = kDefaultVhost;
         apply_defaults({config_, inherited_}, scope_);
+        for (const auto& [name, value] : environment) {
+            const EnvironmentSlot* slot = find_slot(name);
+            if (slot != nullptr && !trim(value).empty()) {
+                const uint16_t file = sink_.add_file(fmt::format("{} in the environment", name));
+                overrides_.push_back({slot, statements_of(*slot, value, file, sink_)});
+            }
+        }
     }
 
     Config check(const std::vector<Statement>& statements) {
         // What vhosts inherit must be complete before the first of them, wherever it stands in the
         // file.
-        check_block(statements, kGlobalContext, inherited_);
+        check_block(statements, {kGlobalContext, inherited_, "", ""});
+        for (const Override& each : overrides_) {
+            if (!is_vhost_only(*each.slot)) {
+                apply_override(each, inherited_, "");
+            }
+        }
         for (const Statement* statement : vhost_statements_) {
             check_vhost(*statement);
         }
-        if (vhost_lines_.find(std::string(kDefaultVhost)) == vhost_lines_.end()) {
+        if (!vhost_places_.contains(kDefaultVhost)) {
             config_.vhosts.push_back(inherited_);
+            override_default(config_.vhosts.back());
         }
         check_listeners();
+        check_certificates();
         config_.file = scope_.file;
         config_.folder = scope_.folder;
         return std::move(config_);
@@ -86,66 +107,212 @@ class Checker {
         std::string origin;
         Position at;
         Context context;
+        bool ssl = false;
     };
 
-    void check_block(const std::vector<Statement>& statements,
-                     Context context,
-                     VhostConfig& vhost) {
-        std::map<std::string_view, uint32_t> lines;  // of the first use
+    // Where a statement stands.
+    struct Place {
+        Context context;
+        VhostConfig& vhost;
+        std::string section;  // the vhost's; empty: the top level
+        std::string path;     // of the keys inside: "http_api."
+    };
+
+    // A directive that the environment sets.
+    struct Override {
+        const EnvironmentSlot* slot;
+        std::vector<Statement> statements;
+    };
+
+    static std::string key_of(const Directive& directive, const Place& place) {
+        const bool of_vhost = place.path.empty() && (directive.contexts & kVhostContext) != 0;
+        return fmt::format("{}{}{}", place.path, of_vhost ? "vhost." : "", directive.name);
+    }
+
+    // What a vhost other than the default one says for itself goes before the environment.
+    bool is_overridden(const std::string& key, const Place& place) const {
+        return (place.section.empty() || place.section == kDefaultVhost) &&
+               std::ranges::any_of(overrides_,
+                                   [&](const Override& each) { return each.slot->key == key; });
+    }
+
+    void check_block(const std::vector<Statement>& statements, const Place& place) {
+        std::map<std::string_view, Position> places;  // of the first use
         for (const Statement& statement : statements) {
-            const Directive* directive = known(statement, context);
+            const Directive* directive = known(statement, place.context);
             if (directive == nullptr || !block_fits(*directive, statement)) {
                 continue;
             }
-            auto [first, is_first] = lines.emplace(directive->name, statement.name.at.line);
+            auto [first, is_first] = places.emplace(directive->name, statement.name.at);
             if (!is_first && !directive->repeatable) {
                 sink_.report(statement.name.at,
-                             fmt::format("found a second {}, the first one is on line {}",
-                                         directive->name, first->second));
+                             fmt::format("found a second {}, the first one is on {}; keep one",
+                                         directive->name, shown(first->second, statement)));
                 continue;
             }
             if (directive->type == ValueType::kVhost) {
                 vhost_statements_.push_back(&statement);
                 continue;
             }
-            check_statement(*directive, statement, Target{config_, vhost, is_first}, context);
+            check_statement(*directive, statement, is_first, place);
         }
+    }
+
+    // "line 3", with the file where that is another one.
+    std::string shown(const Position& first, const Statement& now) const {
+        return first.file == now.name.at.file
+                   ? fmt::format("line {}", first.line)
+                   : fmt::format("line {} of {}", first.line, sink_.file(first.file));
+    }
+
+    // Relative paths start at the folder of the file that they are written in; the environment
+    // counts as the main file.
+    ValueScope scope_of(const Statement& statement) const {
+        const Position& at = statement.name.at;
+        if (at.file == 0 || at.line == 0) {
+            return {at.file == 0 ? scope_.file : sink_.file(at.file), scope_.folder};
+        }
+        return {sink_.file(at.file), folder_of(sink_.file(at.file))};
     }
 
     void check_statement(const Directive& directive,
                          const Statement& statement,
-                         const Target& target,
-                         Context context) {
-        std::optional<Value> value = parse_value(directive, statement, scope_, sink_);
-        if (value && directive.apply != nullptr) {
-            directive.apply(target, *value);
-        }
-        if (value && directive.type == ValueType::kListen) {
-            for (size_t i = 0; i < value->addresses.size(); i++) {
-                const ListenAddress& listen = value->addresses[i];
-                listeners_.push_back(
-                    {listen.address, listen.origin, statement.arguments[i].at, context});
-            }
+                         bool is_first,
+                         const Place& place) {
+        const std::string key = key_of(directive, place);
+        // A variable of a whole block (security) replaces all that stands in it.
+        const std::string block =
+            place.path.substr(0, place.path.empty() ? 0 : place.path.size() - 1);
+        const bool overridden = is_overridden(key, place) || is_overridden(block, place);
+        std::optional<Value> value = parse_value(directive, statement, scope_of(statement), sink_);
+        if (value && !overridden) {
+            take(directive, statement, *value, Target{config_, place.vhost, is_first}, place);
         }
         if (is_block(directive)) {
-            check_block(statement.block, directive.opens, target.vhost);
+            const Place inside{directive.opens, place.vhost, place.section, key + "."};
+            check_block(statement.block, inside);
+            if (!place.section.empty() && directive.apply != nullptr) {
+                // The block began anew, without what the environment had put into it.
+                for (const Override& each : overrides_) {
+                    if (place.section == kDefaultVhost && each.slot->key.starts_with(inside.path)) {
+                        apply_override(each, place.vhost, place.section);
+                    }
+                }
+            }
+        }
+    }
+
+    // A checked value, of a file or of the environment.
+    void take(const Directive& directive,
+              const Statement& statement,
+              const Value& value,
+              const Target& target,
+              const Place& place) {
+        if (directive.apply != nullptr) {
+            directive.apply(target, value);
+        }
+        if (directive.type == ValueType::kListen) {
+            for (size_t i = 0; i < value.addresses.size(); i++) {
+                const ListenAddress& listen = value.addresses[i];
+                listeners_.push_back({listen.address, listen.origin, statement.arguments[i].at,
+                                      place.context, listen.ssl});
+            }
+        }
+        record(directive, statement, value, place);
+    }
+
+    void record(const Directive& directive,
+                const Statement& statement,
+                const Value& value,
+                const Place& place) {
+        if (directive.type == ValueType::kBlock && directive.apply == nullptr) {
+            return;
+        }
+        const bool is_rule = directive.type == ValueType::kAccess;
+        Setting setting;
+        setting.key =
+            is_rule ? place.path.substr(0, place.path.size() - 1) : key_of(directive, place);
+        setting.vhost = place.section;
+        setting.text = canonical_text(directive, statement, value, false);
+        if (is_rule) {
+            setting.text = fmt::format("{} {}", directive.name, setting.text);
+        }
+        const Position& at = statement.name.at;
+        setting.origin = at.line == 0 ? sink_.file(at.file)
+                                      : fmt::format("{}:{}", scope_of(statement).file, at.line);
+        setting.directive = &directive;
+        const bool plain = directive.secret_from == kNoSecret && directive.type != ValueType::kUrl;
+        setting.shown = plain ? setting.text : canonical_text(directive, statement, value, true);
+        config_.settings.list.push_back(std::move(setting));
+    }
+
+    // Stands in vhosts only, so that there is no top level for it.
+    static bool is_vhost_only(const EnvironmentSlot& slot) {
+        const Directive& outer = slot.blocks.empty() ? *slot.directive : *slot.blocks.front();
+        return (outer.contexts & kGlobalContext) == 0;
+    }
+
+    void override_default(VhostConfig& vhost) {
+        for (const Override& each : overrides_) {
+            if (is_vhost_only(*each.slot)) {
+                apply_override(each, vhost, std::string(kDefaultVhost));
+            }
+        }
+    }
+
+    void apply_override(const Override& each, VhostConfig& vhost, const std::string& section) {
+        const EnvironmentSlot& slot = *each.slot;
+        const bool top = slot.blocks.empty();
+        const Place place{top ? kGlobalContext : slot.blocks.back()->opens, vhost, section,
+                          top ? "" : slot.key.substr(0, slot.key.rfind('.') + 1)};
+        if (is_block(*slot.directive)) {
+            const Place inside{slot.directive->opens, vhost, section, slot.key + "."};
+            slot.directive->apply(Target{config_, vhost, true}, {});
+            std::set<std::string_view> seen;
+            for (const Statement& statement : each.statements) {
+                const Directive* rule = known(statement, slot.directive->opens);
+                if (rule != nullptr) {
+                    take_override(*rule, statement, seen.insert(rule->name).second, inside);
+                }
+            }
+            return;
+        }
+        bool first = true;
+        for (const Statement& statement : each.statements) {
+            take_override(*slot.directive, statement, first, place);
+            first = false;
+        }
+    }
+
+    void take_override(const Directive& directive,
+                       const Statement& statement,
+                       bool first,
+                       const Place& place) {
+        if (std::optional<Value> value =
+                parse_value(directive, statement, scope_of(statement), sink_)) {
+            take(directive, statement, *value, Target{config_, place.vhost, first}, place);
         }
     }
 
     void check_vhost(const Statement& statement) {
         const Directive& directive = *find_directive("vhost", kGlobalContext);
-        std::optional<Value> value = parse_value(directive, statement, scope_, sink_);
+        std::optional<Value> value = parse_value(directive, statement, scope_of(statement), sink_);
         VhostConfig vhost = inherited_;
         if (value) {
             vhost.name = value->text;
-            auto [first, is_first] = vhost_lines_.emplace(vhost.name, statement.name.at.line);
+            auto [first, is_first] = vhost_places_.emplace(vhost.name, statement.name.at);
             if (!is_first) {
                 sink_.report(statement.arguments[0].at,
-                             fmt::format("found a second vhost {}, the first one is on line {}",
-                                         vhost.name, first->second));
+                             fmt::format("found a second vhost {}, the first one is on {}; "
+                                         "put all of it into one",
+                                         vhost.name, shown(first->second, statement)));
             }
+            record(directive, statement, *value, {kGlobalContext, vhost, vhost.name, ""});
         }
-        check_block(statement.block, directive.opens, vhost);
+        check_block(statement.block, {directive.opens, vhost, vhost.name, ""});
+        if (vhost.name == kDefaultVhost) {
+            override_default(vhost);
+        }
         config_.vhosts.push_back(std::move(vhost));
     }
 
@@ -169,7 +336,9 @@ class Checker {
         std::string_view nearest = nearest_name(name, names);
         std::string hint = fmt::format("; did you mean '{}'?", nearest);
         if (nearest.empty()) {
-            hint = fmt::format(" ({}){}", fmt::join(names, ", "), nearest_elsewhere(name));
+            hint = (names.size() <= kMostListed ? fmt::format(" ({})", fmt::join(names, ", "))
+                                                : " (weir.conf(5) lists them)") +
+                   nearest_elsewhere(name);
         }
         sink_.report(statement.name.at,
                      fmt::format("found the unknown directive {}, expected a directive of {}{}",
@@ -229,6 +398,41 @@ class Checker {
         }
     }
 
+    // Each certificate has its key, and each listener with TLS a certificate.
+    void check_certificates() {
+        const auto complete = [this](std::vector<CertificateConfig>& list, std::string_view where) {
+            for (const CertificateConfig& each : list) {
+                if (each.certificate.empty() || each.key.empty()) {
+                    sink_.report(
+                        {each.line, 1},
+                        fmt::format("found {} without its {} in {}; expected as many of "
+                                    "the one as of the other, in the same order",
+                                    each.key.empty() ? "ssl_certificate" : "ssl_certificate_key",
+                                    each.key.empty() ? "ssl_certificate_key" : "ssl_certificate",
+                                    where));
+                }
+            }
+        };
+        complete(config_.tls.certificates, to_string(kGlobalContext));
+        complete(config_.http_server.certificates, to_string(kHttpServerContext));
+        complete(config_.http_api.certificates, to_string(kHttpApiContext));
+        for (const Listener& listener : listeners_) {
+            const bool own =
+                (listener.context == kHttpServerContext &&
+                 !config_.http_server.certificates.empty()) ||
+                (listener.context == kHttpApiContext && !config_.http_api.certificates.empty());
+            if (listener.ssl && !own && config_.tls.certificates.empty()) {
+                sink_.report(
+                    listener.at,
+                    fmt::format("found ssl for {}, but no certificate; expected "
+                                "ssl_certificate FILE; ssl_certificate_key FILE; at the "
+                                "top level{}",
+                                listener.address,
+                                listener.context == kGlobalContext ? "" : " or in the block"));
+            }
+        }
+    }
+
     // Default listeners that no file replaced; before the written ones, so that a clash is reported
     // at a line.
     void add_defaults(const std::vector<ListenAddress>& list, Context context) {
@@ -243,12 +447,13 @@ class Checker {
     }
 
     void report_overlap(const Listener& later, const Listener& earlier) {
-        sink_.report(later.at, fmt::format("found {}, which {} already takes with {}{}",
-                                           later.address, earlier.origin, earlier.address,
-                                           earlier.address.starts_with("[::]:") ||
-                                                   later.address.starts_with("[::]:")
-                                               ? " ([::] takes IPv4 as well)"
-                                               : ""));
+        sink_.report(
+            later.at,
+            fmt::format("found {}, which {} already takes with {}{}; choose another port",
+                        later.address, earlier.origin, earlier.address,
+                        earlier.address.starts_with("[::]:") || later.address.starts_with("[::]:")
+                            ? " ([::] takes IPv4 as well)"
+                            : ""));
     }
 
     const ValueScope& scope_;
@@ -256,18 +461,9 @@ class Checker {
     Config config_;
     VhostConfig inherited_;
     std::vector<const Statement*> vhost_statements_;
-    std::map<std::string, uint32_t> vhost_lines_;
+    std::map<std::string, Position, std::less<>> vhost_places_;
+    std::vector<Override> overrides_;
     std::vector<Listener> listeners_;
-};
-
-ParseOutcome failed(const std::string& file, std::string message) {
-    ParseOutcome outcome;
-    outcome.errors.push_back({file, 0, 0, std::move(message)});
-    return outcome;
-}
-
-struct FileCloser {
-    void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
 }  // namespace
@@ -296,38 +492,51 @@ const VhostConfig* Config::find_vhost(std::string_view name) const {
     return found != nullptr && found->enabled ? found : nullptr;
 }
 
-ParseOutcome parse_config(std::string_view text, std::string_view file_name) {
-    std::string file(file_name);
-    if (text.size() > kMaxConfigBytes) {
-        return failed(
-            file,
-            fmt::format("found more than {} bytes, which is more than a configuration may have",
-                        kMaxConfigBytes));
-    }
-    std::filesystem::path folder = std::filesystem::path(file).parent_path();
-    ValueScope scope{file, folder.empty() ? "." : folder.string()};
+ParseOutcome parse_config(std::string_view text,
+                          std::string_view file_name,
+                          const Environment& environment,
+                          const ConfigDisk* disk) {
+    const std::string file(file_name);
     DiagnosticSink sink(file_name);
-    std::vector<Statement> statements = parse_statements(text, is_directive_name, sink);
-    Config config = Checker(scope, sink).check(statements);
     ParseOutcome outcome;
+    outcome.watched = {file};
+    if (text.size() > kMaxConfigBytes) {
+        sink.report({0, 0, 0},
+                    fmt::format("found more than {} bytes, which is more than a configuration may "
+                                "have",
+                                kMaxConfigBytes));
+        outcome.errors = sink.take();
+        return outcome;
+    }
+    std::vector<Statement> statements = parse_statements(text, is_directive_name, sink);
+    static const ConfigDisk kNoDisk;
+    Includer includer(disk != nullptr ? *disk : kNoDisk, sink, file);
+    includer.expand(statements);
+    const ValueScope scope{file, folder_of(file)};
+    Config config = Checker(scope, environment, sink).check(statements);
+    outcome.warnings = environment_warnings(environment);
     if (sink.empty()) {
+        for (std::string& warning : config_warnings(config)) {
+            outcome.warnings.push_back(std::move(warning));
+        }
         outcome.config = std::move(config);
     }
     outcome.errors = sink.take();
+    outcome.watched = includer.watched();
     return outcome;
 }
 
-ParseOutcome load_config(const std::string& path) {
-    std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "re"));
-    if (!file) {
-        return failed(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+ParseOutcome load_config(const std::string& path, const Environment& environment) {
+    const ConfigDisk& disk = real_disk();
+    Result<std::string> text = disk.read(path);
+    if (text.ok()) {
+        return parse_config(*text, path, environment, &disk);
     }
-    std::string text(kMaxConfigBytes + 1, '\0');  // one byte more tells that it is too large
-    text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-    if (std::ferror(file.get()) != 0) {
-        return failed(path, fmt::format("cannot be read: {}", std::strerror(errno)));
-    }
-    return parse_config(text, path);
+    ParseOutcome outcome;
+    outcome.errors.push_back({path, 0, 0, std::string(text.error().message())});
+    outcome.warnings = environment_warnings(environment);
+    outcome.watched = {path};
+    return outcome;
 }
 
 }  // namespace weir::app

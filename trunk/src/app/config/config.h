@@ -10,9 +10,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "app/config/access_config.h"
 #include "app/config/access_rules.h"
+#include "app/config/hooks_config.h"
+#include "app/config/settings.h"
+#include "app/config/tls_config.h"
 #include "base/clock.h"
 #include "base/config_diagnostic.h"
 #include "base/log.h"
@@ -30,9 +35,18 @@ struct ListenAddress {
     std::string address;
     // For messages: "listen in conf/weir.conf:3", "listen (default)", "http_api listen (default)".
     std::string origin;
+    // Where it stands; line 0 for a default and for the environment.
+    std::string file;
+    uint32_t line = 0;
+    uint32_t column = 0;
+    bool ssl = false;             // connections begin with a TLS handshake
+    bool proxy_protocol = false;  // and before that, with the header of a proxy
 
-    // By address only: where a line stands is no difference.
-    bool operator==(const ListenAddress& other) const { return address == other.address; }
+    // By what is listened for: where a line stands is no difference.
+    bool operator==(const ListenAddress& other) const {
+        return address == other.address && ssl == other.ssl &&
+               proxy_protocol == other.proxy_protocol;
+    }
 };
 
 // The highest core number that can be written.
@@ -64,6 +78,7 @@ struct HttpServerConfig {
     std::vector<ListenAddress> listen;
     std::string dir;  // static files; relative paths are already resolved against the configuration
                       // file's folder
+    std::vector<CertificateConfig> certificates;  // empty: those of the top level
 
     bool operator==(const HttpServerConfig&) const = default;
 };
@@ -71,6 +86,9 @@ struct HttpServerConfig {
 struct HttpApiConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;
+    uint32_t metrics_per_stream = 0;              // live streams with series of their own
+    std::vector<CertificateConfig> certificates;  // empty: those of the top level
+    ApiAccessConfig access;
 
     bool operator==(const HttpApiConfig&) const = default;
 };
@@ -88,6 +106,7 @@ struct RtcServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;  // UDP, and TCP where `tcp`
     bool tcp = true;
+    std::string_view candidates_from;    // a literal, for the log: who said so
     std::vector<NetAddress> candidates;  // at which peers reach it; empty: the interfaces'
     std::vector<IceServerConfig> ice_servers;
     uint32_t max_sessions = 0;
@@ -123,10 +142,14 @@ struct VhostConfig {
     bool enabled = false;
     PublishConflict publish_conflict = PublishConflict::kRefuse;
     AccessRules security;
+    AccessConfig access;               // the rest of `security`
+    uint32_t max_players = 0;          // of one stream; 0: any number
+    uint64_t max_publish_bitrate = 0;  // bits per second; 0: any
     PlayConfig play;
     PublishConfig publish;
     Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
     uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
+    HttpHooksConfig http_hooks;
 
     bool operator==(const VhostConfig&) const = default;
 };
@@ -135,19 +158,28 @@ struct Config {
     std::string file;    // as given; empty for a text without a file
     std::string folder;  // that relative paths refer to; "." for a text without a file
 
-    std::vector<ListenAddress> listen;  // RTMP; at least one
+    std::vector<ListenAddress> listen;      // RTMP; at least one
+    std::vector<std::string> server_names;  // of this server, for browsers
     uint32_t max_connections = 0;
-    uint32_t chunk_size = 0;  // of what is sent, bytes
+    uint32_t max_connections_per_ip = 0;  // 0: any number
+    uint32_t chunk_size = 0;              // of what is sent, bytes
     uint32_t worker_threads = 0;
     CoreSet cpu_affinity;         // of the media thread
     CoreSet worker_cpu_affinity;  // of the worker threads
     log::Level log_level = log::Level::kInfo;
-    std::string pid;  // file for the process id; empty: none
+    std::string log_file;     // empty: stderr
+    bool log_json = false;    // log_format json
+    Millis drain_timeout{0};  // from SIGQUIT to the end, at most
+    std::string pid;          // file for the process id; empty: none
     Millis handshake_timeout{0};
+    TlsConfig tls;
     HttpServerConfig http_server;
     HttpApiConfig http_api;
     RtcServerConfig rtc_server;
+    bool config_watch = false;        // reload when a file changes
     std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
+
+    Settings settings;  // what was written, for reports
 
     // The vhost for a name as the peer gave it (any case, empty allowed): its own section or else
     // the default one. nullptr when that section says `enabled off`.
@@ -158,16 +190,28 @@ struct Config {
 
 // Either a whole configuration or all that is wrong with it.
 struct ParseOutcome {
-    std::optional<Config> config;    // set exactly when there are no errors
-    std::vector<Diagnostic> errors;  // in the order of the file, at most kMaxDiagnostics
+    std::optional<Config> config;       // set exactly when there are no errors
+    std::vector<Diagnostic> errors;     // in the order of the files, at most kMaxDiagnostics
+    std::vector<std::string> warnings;  // for the log
+    // Files that were read or looked for, and patterns of include: when one of them changes, so may
+    // the configuration.
+    std::vector<std::string> watched;
 
     bool ok() const { return config.has_value(); }
 };
 
-// Pure. `file_name` is for messages, and its folder is what relative paths refer to.
-ParseOutcome parse_config(std::string_view text, std::string_view file_name);
+struct ConfigDisk;  // include.h
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// `file_name` is for messages, and its folder is what relative paths refer to. `environment`: what
+// goes before the files (environment.h). Pure but for `disk`, from which included files come;
+// null: there are none.
+ParseOutcome parse_config(std::string_view text,
+                          std::string_view file_name,
+                          const Environment& environment = {},
+                          const ConfigDisk* disk = nullptr);
 
 // Reads the file (blocks on disk: at start, or on a worker) and parses it.
-ParseOutcome load_config(const std::string& path);
+ParseOutcome load_config(const std::string& path, const Environment& environment = {});
 
 }  // namespace weir::app

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/config/directives.h"
+#include "app/config/environment.h"
 #include "base/config_number.h"
 #include "base/strings.h"
 
@@ -31,12 +32,58 @@ with its default.
 - Durations: `350ms`, `10s`, `2m`, `1h`; a bare number counts the unit that the table names. Sizes: `64k`, `16m`, `1g`;
   a bare number counts bytes. k is 1024.
 - Addresses: `1935` (every IPv6 and IPv4 address), `127.0.0.1:1935`, `[::1]:1935`; several of them in one directive or
-  in several. Port 0 lets the system choose.
-- Relative paths start at the folder of the configuration file.
-- A directive is given once per block, but for `listen`, `candidate`, `ice_server`, `vhost`, `allow` and
-  `deny`.
+  in several. Port 0 lets the system choose. Behind the addresses, `ssl` (or `tls`) makes it HTTPS or RTMPS, and
+  `proxy_protocol` expects the header of a proxy in front of each connection ([tls.md](tls.md)).
+- Relative paths start at the folder of the file that they are written in.
+- A directive is given once per block, but for `listen`, `ssl_certificate`, `ssl_certificate_key`, `trusted_proxies`,
+  `candidate`, `ice_server`, `vhost`, `server_name`, those of `http_hooks` that take URLs, and those of `security` and
+  `http_api` that add a rule, a secret or an origin.
+- Where a secret stands (keys, passwords, tokens), `file:PATH` names a file that holds it: one secret per line, read
+  again when the file changes. No message shows a secret.
+- `include FILE;` puts other files in its place, in any block: one by its path, or all that match a pattern, as in
+  `include conf.d/*.conf;`, sorted by name. Errors name the file they are in. At most 256 files, 8 deep.
 - What stands at the top level and may also stand in a `vhost` is inherited by every vhost, before or behind it in the
   file.
+)";
+
+constexpr std::string_view kMarkdownReload = R"(
+## Change it while it runs
+
+`kill -HUP PID`, `POST /api/v1/reload`, or `config_watch on;` make the running server read its files again. All of them
+are checked first; on any error, also when a new port cannot be opened, everything stays as it is, and all errors are in
+the log and in the API's answer. Otherwise what is different is applied, and a report says what that was:
+
+    $ curl -X POST http://127.0.0.1:1985/api/v1/reload
+    {"code":0, ... "data":{"changes":[{"directive":"play queue_length","vhost":"a.example","from":"10s","to":"5s",
+     "effect":"applied"}], "needs_restart":false, ...}}
+
+200 means it is in force; 400 that the files are wrong, 409 that a port is taken or another reload is under way:
+`"errors":[{"file":..,"line":..,"column":..,"message":..}]`.
+
+- Nobody is disconnected. Listeners come, go and move; connections that were accepted go on, and a UDP port of WebRTC
+  stays open until the sessions that use it have ended. An address that includes an old one of the same port
+  (`127.0.0.1:1935` to `1935`) is the one change during which, for an instant, nobody listens.
+- *applied* holds for everybody from then on, *new connections* for what begins then: who publishes or plays keeps the
+  rules with which it began. *needs a restart* is kept as it was, and said at each reload until the restart.
+- A vhost that is removed or gets `enabled off;` loses nobody who is there: its streams and players go on until they end
+  (`DELETE /api/v1/clients/ID` ends one). Nothing new begins in a disabled one; the name of a removed one belongs to
+  `__defaultVhost__` from then on, with streams of its own.
+
+`weir --dump-config -c FILE` prints the configuration that FILE and the environment give, defaults included, and where each
+value comes from.
+
+## Environment
+
+Each directive has a variable that replaces what the files say, at the start and at every reload. Addresses and other
+lists are separated by blanks or `;`, several statements of one directive by `;`. Those of `vhost` are for the top level
+and for `__defaultVhost__`; another vhost with a value of its own keeps it. An empty one counts as not set.
+An unknown `WEIR_` name is a warning; what
+Kubernetes sets for a service called weir (`WEIR_PORT`, `WEIR_SERVICE_HOST` ...) is ignored. `WEIR_CONFIG_FILE` is the
+file to read where there is no `-c`; `WEIR_CANDIDATE` goes before `WEIR_RTC_SERVER_CANDIDATE`, and `CANDIDATE` counts where
+nothing else names a candidate.
+
+| variable | directive | a change in the running server |
+|---|---|---|
 )";
 
 constexpr std::string_view kMarkdownAccess = R"(
@@ -49,6 +96,11 @@ So `security { allow publish 203.0.113.9; }` is all that a remote encoder needs,
 `security { deny play all; allow play 10.0.0.0/8; }` refuses everybody: write the exception first. An IPv4 client of an
 IPv6 socket counts as IPv4. The part of an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not
 guessed at.
+
+A secret that is configured for publishing (`publish_key`, `publish_user`, `jwt_secret`, `jwks_file`) is asked from
+everybody, and takes the place of the unwritten rules: without an `allow publish` line every address that has it may
+publish. `deny` lines still refuse. The same goes for playing with `play_key` and tokens. [access.md](access.md) has
+recipes.
 )";
 
 struct Section {
@@ -68,6 +120,9 @@ constexpr Section kSections[] = {
     {kSecurityContext, "security { }", kMarkdownAccess},
     {kPlayContext, "play { }", ""},
     {kPublishContext, "publish { }", ""},
+    {kHooksContext, "http_hooks { }",
+     "Of a vhost: what stands there replaces the same directive of the top level, the others are "
+     "inherited.\n"},
 };
 
 std::string value_shape(const Directive& directive) {
@@ -78,6 +133,14 @@ std::string value_shape(const Directive& directive) {
         case ValueType::kCount: return "number";
         case ValueType::kSize: return "size";
         case ValueType::kDuration: return directive.unit == 1 ? "duration (ms)" : "duration (s)";
+        case ValueType::kBitrate: return "bit rate";
+        case ValueType::kText: return "word";
+        case ValueType::kHosts: return "name ...";
+        case ValueType::kOrigins: return "origin ...";
+        case ValueType::kSecret: return "secret or file:path ...";
+        case ValueType::kLogin: return "name, then password or file:path";
+        case ValueType::kRoleSecret: return "read or admin, then token or file:path";
+        case ValueType::kRoleLogin: return "read or admin, name, then password or file:path";
         case ValueType::kChoice: {
             std::string shape;
             for (std::string_view choice : split(directive.choices, '|')) {
@@ -86,12 +149,21 @@ std::string value_shape(const Directive& directive) {
             }
             return shape;
         }
-        case ValueType::kPath: return "path";
-        case ValueType::kListen: return "address ...";
+        case ValueType::kPath:
+            return directive.special.empty() ? "path"
+                                             : fmt::format("{} or path", directive.special);
+        case ValueType::kInclude: return "path or pattern";
+        case ValueType::kListen: return "address ... [ssl] [proxy_protocol]";
         case ValueType::kCores: return "core or first-last ...";
         case ValueType::kAddress: return "address or address:port ...";
         case ValueType::kAccess: return "publish or play, then address, address/bits or all";
         case ValueType::kIceServer: return "stun:host, or turn:host user password";
+        case ValueType::kNetworks:
+            return fmt::format(
+                "{}address or address/bits ...",
+                directive.special.empty() ? "" : fmt::format("{}, or ", directive.special));
+        case ValueType::kUrl: return "URL ...";
+        case ValueType::kSharedSecret: return "text or file:path";
     }
     return {};
 }
@@ -104,12 +176,20 @@ std::string range_text(const Directive& directive) {
         case ValueType::kSize:
             return fmt::format("{}{} to {}", special, size_text(directive.min),
                                size_text(directive.max));
+        case ValueType::kBitrate:
+            return fmt::format("{}{} to {}", special, bitrate_text(directive.min),
+                               bitrate_text(directive.max));
         case ValueType::kDuration:
             return fmt::format("{}{} to {}", special, duration_text(directive.min),
                                duration_text(directive.max));
         case ValueType::kCores: return fmt::format("0 to {}", kMaxCore);
         default: return {};
     }
+}
+
+std::string change_text(const EnvironmentSlot& slot) {
+    std::string text(to_string(effect_of(*slot.directive, slot.key)));
+    return slot.directive->reloadable ? text : "**" + text + "**";
 }
 
 bool is_block(const Directive& directive) {
@@ -186,6 +266,11 @@ std::string config_markdown() {
                                    directive.doc);
             }
         }
+    }
+    out += kMarkdownReload;
+    for (const EnvironmentSlot& slot : environment_slots()) {
+        out += fmt::format("| `{}` | `{}` | {} |\n", slot.name, directive_text(slot.key),
+                           change_text(slot));
     }
     return out;
 }

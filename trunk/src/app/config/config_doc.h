@@ -12,4 +12,7 @@ std::string config_markdown();
 // conf/full.conf: every directive with its explanation and its default.
 std::string annotated_config();
 
+// doc/man/weir.conf.5: the same as a manual page.
+std::string config_man_page();
+
 }  // namespace weir::app

@@ -1,12 +1,13 @@
 #include "app/config/value.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
+#include "app/config/value_words.h"
 #include "base/check.h"
 #include "base/config_number.h"
+#include "base/redact.h"
 #include "base/strings.h"
 
 namespace weir::app {
@@ -14,6 +15,7 @@ namespace weir::app {
 namespace {
 
 constexpr size_t kMaxVhostName = 255;
+constexpr std::string_view kSecretText = "(secret)";
 
 std::optional<size_t> index_of(std::string_view word, std::span<const std::string_view> choices) {
     auto found = std::find(choices.begin(), choices.end(), word);
@@ -26,14 +28,6 @@ bool is_vhost_name(std::string_view name) {
                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
                       c == '_' || c == ':';
            });
-}
-
-std::string resolve_path(std::string_view path, std::string_view folder) {
-    std::filesystem::path resolved(path);
-    if (resolved.is_relative()) {
-        resolved = std::filesystem::path(folder) / resolved;
-    }
-    return resolved.lexically_normal().string();
 }
 
 // Checks one statement; each function reports at the word that is wrong.
@@ -55,6 +49,7 @@ class ValueParser {
             }
         }
         Value value;
+        value.at = statement_.name.at;
         return parse_into(value) ? std::optional(std::move(value)) : std::nullopt;
     }
 
@@ -62,9 +57,17 @@ class ValueParser {
     const Token& word(size_t i = 0) const { return statement_.arguments[i]; }
 
     bool fail(const Token& token, std::string_view expected, std::string_view hint = "") {
+        const bool hide = is_hidden(token);
         sink_.report(token.at,
-                     fmt::format("found {}, expected {}{}", token.shown(), expected, hint));
+                     fmt::format("found {}, expected {}{}",
+                                 hide ? std::string(kSecretText) : token.shown(), expected, hint));
         return false;
+    }
+
+    // Any word of a directive with a secret may be the secret, in the wrong place.
+    bool is_hidden(const Token& token) const {
+        const bool url = directive_.type == ValueType::kIceServer && &token == &word();
+        return directive_.secret_from != kNoSecret && !url && token.kind == TokenKind::kWord;
     }
 
     bool count_fits() {
@@ -74,8 +77,16 @@ class ValueParser {
             case ValueType::kBlock: least = most = 0; break;
             case ValueType::kAccess: least = most = 2; break;
             case ValueType::kIceServer: most = 3; break;
+            case ValueType::kLogin:
+            case ValueType::kRoleSecret: least = most = 2; break;
+            case ValueType::kRoleLogin: least = most = 3; break;
+            case ValueType::kSecret:
+            case ValueType::kHosts:
+            case ValueType::kOrigins:
             case ValueType::kListen:
             case ValueType::kAddress:
+            case ValueType::kNetworks:
+            case ValueType::kUrl:
             case ValueType::kCores: most = kMaxConfigArguments; break;
             default: break;
         }
@@ -93,7 +104,9 @@ class ValueParser {
         }
         if (count < least && !statement_.broken) {
             sink_.report(statement_.end, fmt::format("found {} for {}, expected {}",
-                                                     count == 0 ? "no value" : "only one value",
+                                                     count == 0   ? "no value"
+                                                     : count == 1 ? "only one value"
+                                                                  : "only two values",
                                                      directive_.name, expectation(directive_)));
         }
         return count >= least;
@@ -109,12 +122,24 @@ class ValueParser {
             case ValueType::kSize: return parse_number(value, config_size_units(), 1);
             case ValueType::kDuration:
                 return parse_number(value, config_duration_units(), directive_.unit);
+            case ValueType::kBitrate: return parse_number(value, config_rate_units(), 1);
+            case ValueType::kText: return parse_text(value);
+            case ValueType::kHosts: return parse_words(value, is_host_name);
+            case ValueType::kOrigins: return parse_words(value, is_origin_pattern);
+            case ValueType::kSecret: return parse_secrets(value);
+            case ValueType::kLogin: return parse_login(value, 0);
+            case ValueType::kRoleSecret: return parse_role(value) && parse_secret_at(value, 1);
+            case ValueType::kRoleLogin: return parse_role(value) && parse_login(value, 1);
             case ValueType::kPath: return parse_path(value);
+            case ValueType::kInclude: return true;  // done by Includer
             case ValueType::kListen: return parse_listeners(value);
             case ValueType::kCores: return parse_cores(value);
             case ValueType::kAddress: return parse_addresses(value);
             case ValueType::kAccess: return parse_rule(value);
             case ValueType::kIceServer: return parse_ice_server(value);
+            case ValueType::kNetworks: return parse_networks(value);
+            case ValueType::kUrl: return parse_urls(value);
+            case ValueType::kSharedSecret: return parse_shared_secret(value);
         }
         return false;
     }
@@ -157,19 +182,127 @@ class ValueParser {
         if (word().text.empty()) {
             return fail(word(), expectation(directive_));
         }
-        value.text = resolve_path(word().text, scope_.folder);
+        value.special = !directive_.special.empty() && word().text == directive_.special;
+        if (!value.special) {
+            value.text = resolve_path(word().text, scope_.folder);
+        }
         return true;
     }
 
-    bool parse_listeners(Value& value) {
+    bool parse_text(Value& value) {
+        value.text = word().text;
+        return !value.text.empty() || fail(word(), expectation(directive_));
+    }
+
+    bool parse_words(Value& value, bool (*is_good)(std::string_view)) {
         bool good = true;
         for (const Token& token : statement_.arguments) {
-            std::optional<std::string> address = parse_listen(token.text);
-            if (!address) {
+            if (!is_good(token.text)) {
                 good = fail(token, expectation(directive_));
                 continue;
             }
-            value.addresses.push_back({std::move(*address), origin()});
+            value.words.push_back(to_lower(token.text));
+        }
+        return good;
+    }
+
+    bool parse_secret_at(Value& value, size_t at) {
+        const Token& token = word(at);
+        std::optional<SecretSource> secret =
+            parse_secret(token.text, scope_.folder, directive_.min);
+        const bool named =
+            directive_.type == ValueType::kLogin || directive_.type == ValueType::kRoleLogin;
+        // A key or token stands in URLs and header fields.
+        const bool blank = !named && token.text.find(' ') != std::string::npos;
+        if (!secret || (blank && !secret->is_file)) {
+            return fail(token, expectation(directive_));
+        }
+        value.secrets.push_back(std::move(*secret));
+        return true;
+    }
+
+    bool parse_secrets(Value& value) {
+        bool good = true;
+        for (size_t i = 0; i < statement_.arguments.size(); i++) {
+            good = parse_secret_at(value, i) && good;
+        }
+        return good;
+    }
+
+    bool parse_login(Value& value, size_t at) {
+        if (!is_login_name(word(at).text)) {
+            return fail(word(at), "a name of letters, digits and ._-@+");
+        }
+        value.text = word(at).text;
+        return parse_secret_at(value, at + 1);
+    }
+
+    bool parse_role(Value& value) {
+        const std::string_view roles[] = {"read", "admin"};
+        const std::optional<size_t> role = index_of(word().text, roles);
+        if (!role) {
+            return fail(word(), "read or admin", did_you_mean(word().text, roles));
+        }
+        value.number = *role;
+        return true;
+    }
+
+    // Addresses, then what holds for all of them.
+    bool parse_listeners(Value& value) {
+        bool good = true;
+        bool ssl = false;
+        bool proxy_protocol = false;
+        for (const Token& token : statement_.arguments) {
+            const bool is_ssl = token.text == "ssl" || token.text == "tls";
+            if (is_ssl && directive_.contexts == kRtcServerContext) {
+                good = fail(token, expectation(directive_), " (WebRTC is encrypted by itself)");
+            } else if ((is_ssl || token.text == "proxy_protocol") && value.addresses.empty()) {
+                good = good && fail(token, expectation(directive_), " in front of it");
+            } else if (is_ssl || token.text == "proxy_protocol") {
+                (is_ssl ? ssl : proxy_protocol) = true;
+            } else if (std::optional<std::string> address = parse_listen(token.text); !address) {
+                const std::string_view words[] = {"ssl", "proxy_protocol"};
+                good = fail(token, expectation(directive_), did_you_mean(token.text, words));
+            } else if (ssl || proxy_protocol) {
+                good = fail(token, "';'", " (addresses stand in front of ssl and proxy_protocol)");
+            } else {
+                add_listener(value, token, std::move(*address));
+            }
+        }
+        for (ListenAddress& listen : value.addresses) {
+            listen.ssl = ssl;
+            listen.proxy_protocol = proxy_protocol;
+        }
+        return good;
+    }
+
+    void add_listener(Value& value, const Token& token, std::string address) {
+        ListenAddress& listen = value.addresses.emplace_back();
+        listen.address = std::move(address);
+        listen.origin = origin();
+        if (!statement_.name.text.empty()) {  // written
+            listen.file = scope_.file;
+            listen.line = token.at.line;
+            listen.column = token.at.line == 0 ? 0 : token.at.column;
+        }
+    }
+
+    bool parse_networks(Value& value) {
+        const bool none = !directive_.special.empty() && word().text == directive_.special;
+        if (none && statement_.arguments.size() == 1) {
+            value.special = true;
+            return true;
+        }
+        bool good = true;
+        for (const Token& token : statement_.arguments) {
+            const std::optional<IpNetwork> network = IpNetwork::parse(token.text);
+            if (!network) {
+                good = fail(token, expectation(directive_));
+            } else if (network_is_exact(token, *network)) {
+                value.networks.push_back(*network);
+            } else {
+                good = false;
+            }
         }
         return good;
     }
@@ -216,6 +349,9 @@ class ValueParser {
         if (statement_.name.text.empty()) {
             return name + " (default)";
         }
+        if (statement_.name.at.line == 0) {
+            return scope_.file;  // "WEIR_LISTEN in the environment"
+        }
         return fmt::format("{} in {}:{}", name, scope_.file.empty() ? "(text)" : scope_.file,
                            statement_.name.at.line);
     }
@@ -234,9 +370,10 @@ class ValueParser {
         }
         value.rule.network = IpNetwork::parse(word(1).text);
         if (!value.rule.network) {
-            return fail(word(1), "an IPv4 or IPv6 address, ADDRESS/BITS or all");
+            return fail(word(1),
+                        "an IPv4 or IPv6 address, ADDRESS/BITS (up to /32 and /128) or all");
         }
-        return good && network_is_exact(*value.rule.network);
+        return good && network_is_exact(word(1), *value.rule.network);
     }
 
     // The URL goes into a Link field as it is.
@@ -267,14 +404,42 @@ class ValueParser {
         return true;
     }
 
+    // May hold a token of the operator's: what is wrong is said without showing it.
+    bool parse_urls(Value& value) {
+        bool good = true;
+        for (const Token& token : statement_.arguments) {
+            Result<net::HttpUrl> url = net::HttpUrl::parse(token.text);
+            if (!url.ok()) {
+                sink_.report(token.at,
+                             fmt::format("found no URL of a server, {}", url.error().message()));
+                good = false;
+                continue;
+            }
+            value.urls.push_back(std::move(*url));
+        }
+        return good;
+    }
+
+    bool parse_shared_secret(Value& value) {
+        const std::string& text = word().text;
+        std::optional<SecretSource> secret = parse_secret(text, scope_.folder, kMinSharedSecret);
+        if (secret && (secret->is_file || text.size() <= kMaxSharedSecret)) {
+            value.secrets.push_back(std::move(*secret));
+            return true;
+        }
+        sink_.report(word().at, fmt::format("found a text of {} characters, expected {}",
+                                            text.size(), expectation(directive_)));
+        return false;
+    }
+
     // 10.1.2.3/8 says two things at once; which one was meant only its author knows.
-    bool network_is_exact(const IpNetwork& network) {
-        IpAddress written = *IpAddress::parse(split_once(word(1).text, '/').before);
+    bool network_is_exact(const Token& token, const IpNetwork& network) {
+        IpAddress written = *IpAddress::parse(split_once(token.text, '/').before);
         if (written == network.address) {
             return true;
         }
-        return fail(word(1), fmt::format("the network {} or the address {}", network.to_string(),
-                                         written.to_string()));
+        return fail(token, fmt::format("the network {} or the address {}", network.to_string(),
+                                       written.to_string()));
     }
 
     const Directive& directive_;
@@ -293,6 +458,17 @@ HostPort split_listen(std::string_view address) {
     size_t colon = address.rfind(':');
     std::optional<IpAddress> host = IpAddress::parse(address.substr(0, colon));
     return {host.value_or(IpAddress{}), address.substr(colon + 1)};
+}
+
+Statement default_statement(const Directive& directive) {
+    Statement statement;
+    for (std::string_view word : split(directive.default_text, ' ')) {
+        Token token;
+        token.kind = TokenKind::kWord;
+        token.text = word;
+        statement.arguments.push_back(std::move(token));
+    }
+    return statement;
 }
 
 // All bits zero: of IPv6 ("[::]") or of IPv4.
@@ -346,18 +522,55 @@ std::optional<Value> parse_value(const Directive& directive,
     return ValueParser(directive, statement, scope, sink).parse();
 }
 
-Value default_value(const Directive& directive, const ValueScope& scope) {
-    Statement statement;
-    for (std::string_view word : split(directive.default_text, ' ')) {
-        Token token;
-        token.kind = TokenKind::kWord;
-        token.text = word;
-        statement.arguments.push_back(std::move(token));
+std::string canonical_text(const Directive& directive,
+                           const Statement& statement,
+                           const Value& value,
+                           bool hide_secrets) {
+    if (value.special && directive.secret_from == kNoSecret) {
+        return std::string(directive.special);
     }
+    switch (directive.type) {
+        case ValueType::kFlag: return value.number != 0 ? "on" : "off";
+        case ValueType::kCount: return std::to_string(value.number);
+        case ValueType::kSize: return size_text(value.number);
+        case ValueType::kDuration: return duration_text(value.number);
+        case ValueType::kBitrate: return bitrate_text(value.number);
+        default: break;
+    }
+    std::string text;
+    for (size_t i = 0; i < statement.arguments.size(); i++) {
+        std::string word = statement.arguments[i].text;
+        if (hide_secrets && i >= directive.secret_from && !word.starts_with("file:")) {
+            word = kSecretText;
+        } else if (hide_secrets && directive.type == ValueType::kUrl) {
+            word = redacted_url(word);
+        } else if (directive.type == ValueType::kPath) {
+            word = value.text;
+        } else if (i >= directive.secret_from && word.starts_with("file:") &&
+                   i - directive.secret_from < value.secrets.size()) {
+            word = "file:" + value.secrets[i - directive.secret_from].text;
+        } else if (directive.type == ValueType::kListen && i < value.addresses.size()) {
+            word = value.addresses[i].address;
+        }
+        text += text.empty() ? "" : " ";
+        text += quoted_word(word);
+    }
+    return text;
+}
+
+Value default_value(const Directive& directive, const ValueScope& scope) {
     DiagnosticSink sink("");
-    std::optional<Value> value = parse_value(directive, statement, scope, sink);
+    std::optional<Value> value = parse_value(directive, default_statement(directive), scope, sink);
     WEIR_CHECK(value.has_value());
     return *value;
+}
+
+std::string default_text_of(const Directive& directive) {
+    if (directive.default_text.empty() || directive.type == ValueType::kPath) {
+        return std::string(directive.default_text);
+    }
+    return canonical_text(directive, default_statement(directive), default_value(directive, {}),
+                          false);
 }
 
 }  // namespace weir::app

@@ -22,6 +22,17 @@ std::optional<Value> parse_value(const Directive& directive,
                                  const ValueScope& scope,
                                  DiagnosticSink& sink);
 
+// The words of the statement in one form of several, for reports and comparisons: "10s" for
+// 10000ms,
+// "[::]:1935" for 1935. With `hide_secrets` those are "(secret)".
+std::string canonical_text(const Directive& directive,
+                           const Statement& statement,
+                           const Value& value,
+                           bool hide_secrets);
+
+// The same of its default; empty when it has none.
+std::string default_text_of(const Directive& directive);
+
 // The default of a directive that has one; `origin` says so. Defaults are right by test, not by
 // luck.
 Value default_value(const Directive& directive, const ValueScope& scope);

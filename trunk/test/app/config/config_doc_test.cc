@@ -25,6 +25,7 @@ TEST(ConfigDocTest, TheFilesOfTheRepositoryAreThoseThatTheTableGives) {
     EXPECT_EQ(read_file("doc/configuration.md"), config_markdown())
         << "run scripts/gen-config-docs";
     EXPECT_EQ(read_file("conf/full.conf"), annotated_config()) << "run scripts/gen-config-docs";
+    EXPECT_EQ(read_file("doc/man/weir.conf.5"), config_man_page()) << "run scripts/gen-config-docs";
 }
 
 TEST(ConfigDocTest, EveryDirectiveStandsInBothWithItsDefault) {
@@ -60,7 +61,7 @@ TEST(ConfigDocTest, NoLineOfTheFullFileIsTooWide) {
 }
 
 TEST(ReadyFilesTest, AllPassTheCheck) {
-    for (const char* name : {"console.conf", "weir.conf", "full.conf"}) {
+    for (const char* name : {"console.conf", "docker.conf", "weir.conf", "full.conf"}) {
         ParseOutcome outcome = load_config(std::string(WEIR_SOURCE_DIR) + "/../conf/" + name);
         EXPECT_TRUE(outcome.ok()) << to_string(outcome.errors);
     }

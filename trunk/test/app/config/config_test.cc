@@ -207,13 +207,21 @@ TEST(ConfigTest, NamesTheNearestDirectiveOrWhatThereIs) {
         "(firstpkt_timeout, normal_timeout); did you mean 'queue_length' of play?");
 }
 
+TEST(ConfigTest, DoesNotListWhatNobodyReads) {
+    EXPECT_EQ(
+        only_error("transcode on;"),
+        "t.conf:1:1: found the unknown directive 'transcode', expected a directive of the top "
+        "level (weir.conf(5) lists them)");
+}
+
 TEST(ConfigTest, ReportsWhatIsGivenTwice) {
     EXPECT_EQ(only_error("chunk_size 200;\nchunk_size 300;"),
-              "t.conf:2:1: found a second chunk_size, the first one is on line 1");
+              "t.conf:2:1: found a second chunk_size, the first one is on line 1; keep one");
     EXPECT_EQ(only_error("vhost a { }\nvhost A { }"),
-              "t.conf:2:7: found a second vhost a, the first one is on line 1");
+              "t.conf:2:7: found a second vhost a, the first one is on line 1; put all of it "
+              "into one");
     EXPECT_EQ(only_error("play { }\nplay { }"),
-              "t.conf:2:1: found a second play, the first one is on line 1");
+              "t.conf:2:1: found a second play, the first one is on line 1; keep one");
     EXPECT_TRUE(errors_of("play { } vhost a { play { } }").empty());
 }
 
@@ -230,14 +238,15 @@ TEST(ConfigTest, ReportsListenersThatCannotLiveSideBySide) {
     EXPECT_EQ(only_error("listen 1935;\nhttp_server { listen 127.0.0.1:1935; }"),
               "t.conf:2:22: found 127.0.0.1:1935, which listen in t.conf:1 already takes with "
               "[::]:1935 ([::] "
-              "takes IPv4 as well)");
+              "takes IPv4 as well); choose another port");
     EXPECT_EQ(only_error("listen 10.0.0.1:8080;"),
               "t.conf:1:8: found 10.0.0.1:8080, which http_server listen (default) already takes "
               "with [::]:8080 "
-              "([::] takes IPv4 as well)");
+              "([::] takes IPv4 as well); choose another port");
     EXPECT_EQ(
         only_error("listen 10.0.0.1:1 10.0.0.1:1;"),
-        "t.conf:1:19: found 10.0.0.1:1, which listen in t.conf:1 already takes with 10.0.0.1:1");
+        "t.conf:1:19: found 10.0.0.1:1, which listen in t.conf:1 already takes with 10.0.0.1:1; "
+        "choose another port");
 }
 
 TEST(ConfigTest, DisabledServersTakeNoPort) {

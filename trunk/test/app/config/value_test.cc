@@ -172,7 +172,8 @@ TEST(ValueTest, ReadsAccessRules) {
 TEST(ValueTest, RefusesBrokenAccessRules) {
     EXPECT_EQ(parse("allow publsh nowhere;", kSecurityContext).errors,
               "c/f:1:7: found 'publsh', expected publish or play; did you mean 'publish'?\n"
-              "c/f:1:14: found 'nowhere', expected an IPv4 or IPv6 address, ADDRESS/BITS or all\n");
+              "c/f:1:14: found 'nowhere', expected an IPv4 or IPv6 address, ADDRESS/BITS (up to "
+              "/32 and /128) or all\n");
     EXPECT_EQ(
         parse("allow publish 10.1.2.3/8;", kSecurityContext).errors,
         "c/f:1:15: found '10.1.2.3/8', expected the network 10.0.0.0/8 or the address 10.1.2.3\n");

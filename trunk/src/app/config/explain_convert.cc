@@ -1,0 +1,105 @@
+#include "app/config/explain_convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace weir::app {
+namespace {
+
+// "2.5" and a factor to milliseconds. Units may be written behind it.
+Values duration(const Statement& statement, double bare) {
+    const std::string text = to_lower(first_word(statement));
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const std::string_view unit(end);
+    double factor = bare;
+    if (unit == "ms") {
+        factor = 1;
+    } else if (unit == "s") {
+        factor = 1000;
+    } else if (unit == "m") {
+        factor = 60'000;
+    } else if (unit == "h") {
+        factor = 3'600'000;
+    } else if (!unit.empty()) {
+        return {};
+    }
+    const double result = number * factor;
+    if (end == text.c_str() || !(result >= 0) || result > 1e12) {
+        return {};
+    }
+    const auto ms = static_cast<uint64_t>(std::llround(result));
+    return {ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms)};
+}
+
+}  // namespace
+
+std::string first_word(const Statement& statement) {
+    return statement.arguments.empty() ? "" : statement.arguments[0].text;
+}
+
+Values keep(const Statement& statement) {
+    std::string text;
+    for (const Token& token : statement.arguments) {
+        text += text.empty() ? "" : " ";
+        text += quoted_word(token.text);
+    }
+    return {text};
+}
+
+Values addresses(const Statement& statement) {
+    const auto has = [&](const std::string& address) {
+        return std::ranges::any_of(statement.arguments,
+                                   [&](const Token& each) { return each.text == address; });
+    };
+    std::string text;
+    for (const Token& token : statement.arguments) {
+        const std::string_view word = token.text;
+        const std::string port(word.substr(word.rfind(':') + 1));
+        const bool bare = word == port;
+        const bool every = bare || word == "0.0.0.0:" + port || word == "[::]:" + port;
+        // "[::]" takes IPv4 too, and a bare port is that.
+        const bool twice =
+            every && !bare && (has(port) || (word.starts_with('0') && has("[::]:" + port)));
+        if (!twice) {
+            text += text.empty() ? "" : " ";
+            text += quoted_word(token.text);
+        }
+    }
+    return {text};
+}
+
+Values tls_addresses(const Statement& statement) {
+    Values values = addresses(statement);
+    values[0] += " ssl";
+    return values;
+}
+
+Values seconds(const Statement& statement) {
+    return duration(statement, 1000);
+}
+
+Values milliseconds(const Statement& statement) {
+    return duration(statement, 1);
+}
+
+Values flag(const Statement& statement) {
+    const std::string word = to_lower(first_word(statement));
+    for (const std::string_view yes : {"on", "true", "1", "yes", "enabled"}) {
+        if (word == yes) {
+            return {"on"};
+        }
+    }
+    return {"off"};
+}
+
+Values when(const Statement& statement, std::string_view word, std::string value) {
+    return first_word(statement) == word ? Values{std::move(value)} : Values{};
+}
+
+}  // namespace weir::app
