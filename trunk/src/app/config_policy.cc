@@ -1,11 +1,21 @@
 #include "app/config_policy.h"
 
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/http/origin.h"
+
 namespace weir::app {
 namespace {
 
-// A peer that is gone without a word is noticed by the kernel after this long without an
-// acknowledgement.
-constexpr Millis kUserTimeout{30'000};
+net::PumpOptions pump_options_of(const VhostConfig& vhost) {
+    net::PumpOptions options;
+    options.merge_window = vhost.play.mw_latency;
+    options.queue_length = vhost.play.queue_length;
+    options.queue_bytes = vhost.play.queue_size;
+    options.wait_publisher = vhost.play.wait_publisher;
+    options.write_stall = vhost.write_stall_timeout;
+    return options;
+}
 
 }  // namespace
 
@@ -16,48 +26,107 @@ stream::StreamKey ConfigPolicy::key_of(std::string_view vhost,
     return {found ? found->name : std::string(vhost), std::string(app), std::string(name)};
 }
 
-Result<const VhostConfig*> ConfigPolicy::vhost_for(Action action,
-                                                   const stream::StreamKey& key,
-                                                   const io::SocketAddress& peer) const {
-    const VhostConfig* vhost = config_.find_vhost(key.vhost);
+Result<const VhostConfig*> ConfigPolicy::admit(Action action,
+                                               const net::AccessRequest& request) const {
+    using Kind = AccessRules::Verdict::Kind;
+    const VhostConfig* vhost = config_.find_vhost(request.key.vhost);
     if (!vhost) {
+        limits_.count(net::Refusal::kVhostDisabled);
         return make_error(ErrorCode::kDenied,
                           "vhost {} is disabled; set \"enabled on;\" in its section",
-                          log::escaped(key.vhost));
+                          log::escaped(request.key.vhost));
     }
-    const std::string host = peer.host();
-    if (!vhost->security.allows(action, host)) {
+    const bool publishes = action == Action::kPublish;
+    const bool asks = publishes ? vhost->access.asks_to_publish() : vhost->access.asks_to_play();
+    const std::string host = request.peer.host();
+    const std::optional<IpAddress> address = IpAddress::parse(host);
+    const AccessRules::Verdict verdict =
+        address ? vhost->security.verdict(action, *address)
+                : AccessRules::Verdict{AccessRules::Verdict::Kind::kDeny, true};
+    // The secret takes the place of the unwritten rules, unless the operator listed who may.
+    const bool secret_is_enough =
+        asks && (vhost->access.satisfy_any || !vhost->security.names_allowed(action));
+    const bool address_passes =
+        verdict.kind == Kind::kAllow ||
+        (verdict.kind == Kind::kNone &&
+         (secret_is_enough || AccessRules::default_allows(action, *address)));
+    if (!address_passes) {
+        limits_.count(net::Refusal::kAddress);
         return make_error(ErrorCode::kDenied, "{}", refusal_text(action, host, vhost->name));
+    }
+    const bool address_is_enough =
+        !asks || (vhost->access.satisfy_any && verdict.kind == Kind::kAllow);
+    if (!address_is_enough) {
+        WEIR_TRY(access_.check(*vhost, action, request));
+    } else if (publishes && !(verdict.kind == Kind::kAllow && verdict.all)) {
+        WEIR_TRY(check_page(*vhost, request));
     }
     return vhost;
 }
 
-Result<net::PublishRules> ConfigPolicy::may_publish(const stream::StreamKey& key,
-                                                    const io::SocketAddress& peer,
-                                                    std::string_view) const {
-    WEIR_TRY_ASSIGN(const VhostConfig* vhost, vhost_for(Action::kPublish, key, peer));
+// An address that may publish without a secret lends that right to every page in its browsers: only
+// pages of this server may use it.
+Error ConfigPolicy::check_page(const VhostConfig& vhost, const net::AccessRequest& request) const {
+    if (request.http == nullptr) {
+        return {};
+    }
+    const std::string_view page =
+        net::foreign_origin(*request.http, config_.server_names, request.secure);
+    if (page.empty() || net::is_listed_origin(page, vhost.access.allow_origins)) {
+        return {};
+    }
+    limits_.count(net::Refusal::kOrigin);
+    return make_error(
+        ErrorCode::kDenied,
+        "publishing without a key from a page of {} is not allowed; add \"security {{ "
+        "allow_origin {}; }}\" to vhost {}, or, if that page is this server's own, its "
+        "name with server_name",
+        log::escaped(page), log::escaped(page), vhost.name);
+}
+
+net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {
+    const VhostConfig* vhost = config_.find_vhost(request.vhost);
+    if (!vhost || vhost->access.publish_users.empty()) {
+        return {};
+    }
+    // Who shows a key in the address of the connection needs no login; nor does an address that is
+    // enough.
+    const std::vector<QueryItem> items = parse_query(request.query);
+    const bool shows_key = query_value(items, "key") || query_value(items, "token");
+    const std::optional<IpAddress> address = IpAddress::parse(request.peer.host());
+    const bool listed = address && vhost->access.satisfy_any &&
+                        vhost->security.verdict(Action::kPublish, *address).kind ==
+                            AccessRules::Verdict::Kind::kAllow;
+    return access_.login(*vhost, request, request.publishes && !shows_key && !listed);
+}
+
+Result<net::PublishRules> ConfigPolicy::may_publish(const net::AccessRequest& request) const {
+    WEIR_TRY_ASSIGN(const VhostConfig* vhost, admit(Action::kPublish, request));
     net::PublishRules rules;
     rules.conflict = vhost->publish_conflict;
     rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
     rules.first_packet = vhost->publish.firstpkt_timeout;
     rules.silent = vhost->publish.normal_timeout;
+    rules.max_bits_per_second = vhost->max_publish_bitrate;
     return rules;
 }
 
-Result<net::PlayRules> ConfigPolicy::may_play(const stream::StreamKey& key,
-                                              const io::SocketAddress& peer,
-                                              std::string_view) const {
-    WEIR_TRY_ASSIGN(const VhostConfig* vhost, vhost_for(Action::kPlay, key, peer));
+Result<net::PlayRules> ConfigPolicy::may_play(const net::AccessRequest& request) const {
+    WEIR_TRY_ASSIGN(const VhostConfig* vhost, admit(Action::kPlay, request));
     net::PlayRules rules;
+    rules.max_players = vhost->max_players;
     rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
-    rules.pump.merge_window = vhost->play.mw_latency;
-    rules.pump.queue_length = vhost->play.queue_length;
-    rules.pump.queue_bytes = vhost->play.queue_size;
-    rules.pump.wait_publisher = vhost->play.wait_publisher;
-    rules.pump.write_stall = vhost->write_stall_timeout;
+    rules.pump = pump_options_of(*vhost);
     rules.socket.send_buffer_bytes = static_cast<int>(vhost->send_buffer);
-    rules.socket.user_timeout = kUserTimeout;
     return rules;
+}
+
+std::optional<net::PumpOptions> ConfigPolicy::pump_options(const stream::StreamKey& key) const {
+    const VhostConfig* vhost = config_.find_vhost(key.vhost);
+    if (vhost == nullptr || vhost->name != key.vhost) {
+        return std::nullopt;
+    }
+    return pump_options_of(*vhost);
 }
 
 }  // namespace weir::app

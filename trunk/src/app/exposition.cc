@@ -4,7 +4,8 @@ namespace weir::app {
 
 std::string label_value(std::string_view text) {
     std::string value;
-    for (char c : text) {
+    const std::string_view shown = text.substr(0, kMaxLabelBytes);
+    for (char c : shown) {
         const auto byte = static_cast<unsigned char>(c);
         if (c == '\\' || c == '"') {
             value += '\\';
@@ -14,6 +15,13 @@ std::string label_value(std::string_view text) {
         } else {
             value += c;
         }
+    }
+    if (shown.size() < text.size()) {
+        uint64_t hash = 14695981039346656037U;  // FNV-1a
+        for (char c : text) {
+            hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211U;
+        }
+        fmt::format_to(std::back_inserter(value), "~{:016x}", hash);
     }
     return value;
 }

@@ -1,6 +1,7 @@
 // Writes the Prometheus text format 0.0.4: a head for each series, then its samples.
 #pragma once
 
+#include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -27,6 +28,28 @@ class Exposition {
         sample(name, value);
     }
 
+    // Cumulative buckets of `counts` (one more than bounds: what is beyond them), with sum and
+    // count. Bounds and sum in seconds.
+    template <typename Bounds, typename Counts>
+    void histogram(std::string_view name,
+                   std::string_view help,
+                   const Bounds& bounds,
+                   double seconds_per_bound,
+                   const Counts& counts,
+                   double sum) {
+        head(name, "histogram", help);
+        uint64_t so_far = 0;
+        for (size_t i = 0; i < counts.size(); i++) {
+            so_far += counts[i];
+            const std::string le =
+                i < bounds.size()
+                    ? fmt::format("{:g}", static_cast<double>(bounds[i]) * seconds_per_bound)
+                    : "+Inf";
+            fmt::format_to(out(), "{}_bucket{{le=\"{}\"}} {}\n", name, le, so_far);
+        }
+        fmt::format_to(out(), "{0}_sum {1}\n{0}_count {2}\n", name, sum, so_far);
+    }
+
     std::string take() { return std::move(text_); }
 
   private:
@@ -36,7 +59,9 @@ class Exposition {
 };
 
 // A label's value: quote and backslash escaped; what is not plain ASCII (and '%') as %XX, so that
-// no two names fall together.
+// no two names fall together. One of more than kMaxLabelBytes is cut, and ends in a hash of all of
+// it.
+inline constexpr size_t kMaxLabelBytes = 200;
 std::string label_value(std::string_view text);
 
 }  // namespace weir::app

@@ -1,26 +1,34 @@
 // weir: command line, configuration, start, signals, end.
 
 #include <cstdio>
-#include <cstring>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "app/config/config.h"
 #include "app/config/config_doc.h"
-#include "app/cpu_affinity.h"
+#include "app/config/environment.h"
+#include "app/config/explain.h"
+#include "app/config/include.h"
+#include "app/config_search.h"
 #include "app/diagnosis/profilers.h"
+#include "app/life.h"
+#include "app/load.h"
+#include "app/log_setup.h"
 #include "app/server.h"
+#include "app/tls_service.h"
 #include "base/build.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/version.h"
 #include "io/runtime.h"
-#include "io/signals.h"
 
 namespace weir::app {
 namespace {
@@ -29,12 +37,19 @@ constexpr int kUsageError = 2;
 
 constexpr std::string_view kUsage =
     "usage: weir [-c FILE] [-t] [-v] [-h]\n"
-    "  -c FILE  configuration (default: conf/weir.conf)\n"
+    "  -c FILE  configuration (default: $WEIR_CONFIG_FILE, else conf/weir.conf, then the "
+    "installed\n"
+    "           one, /etc/weir/weir.conf)\n"
     "  -t       only test the configuration\n"
     "  -v       print the version\n"
     "  -h       this text\n"
+    "  --dump-config         the configuration in force, and where each value comes from\n"
+    "  --explain[=srs|=nginx-rtmp] FILE   what a configuration of SRS or of nginx's RTMP module\n"
+    "                        becomes here, and a configuration to begin with\n"
     "  --print-config-doc    the table of directives as doc/configuration.md\n"
-    "  --print-full-config   the same as conf/full.conf\n";
+    "  --print-full-config   the same as conf/full.conf\n"
+    "  --print-migration-doc the tables of doc/migrating.md\n"
+    "  --print-config-man    the same as the manual page weir.conf(5)\n";
 
 // "weir 0.1.0", and what makes this build another than the one for production.
 std::string version_text() {
@@ -49,20 +64,64 @@ std::string version_text() {
 }
 
 struct CommandLine {
-    std::string config_file = "conf/weir.conf";
+    std::string config_file = default_config();
     bool test_only = false;
+    bool dump = false;
+    std::string explain_file;
+    std::optional<ForeignServer> explain_as;
     std::string text;  // to print, then end
     std::string error;
 };
 
-CommandLine parse_arguments(int count, char** arguments) {
+// "--explain" or "--explain=KIND".
+bool take_explain(std::string_view argument, CommandLine& line) {
+    argument.remove_prefix(std::string_view("--explain").size());
+    if (argument.empty()) {
+        return true;
+    }
+    line.explain_as = argument.front() == '=' ? foreign_server(argument.substr(1)) : std::nullopt;
+    return line.explain_as.has_value();
+}
+
+// The explanation as comments, then the configuration: all of it is one that -t accepts.
+int print_explained(const CommandLine& line) {
+    const Result<std::string> text = real_disk().read(line.explain_file);
+    if (!text.ok()) {
+        fmt::print(stderr, "weir: {}: {}\n", line.explain_file, text.error().message());
+        return 1;
+    }
+    const Explained done = explain(*text, line.explain_file, line.explain_as);
+    if (!done.errors.empty()) {
+        fmt::print(stderr, "{}", to_string(done.errors));
+        return 1;
+    }
+    for (const std::string_view each : split(done.text, '\n')) {
+        fmt::print("{}{}\n", each.empty() ? "#" : "# ", each);
+    }
+    fmt::print("{}", done.config);
+    return 0;
+}
+
+CommandLine parse_arguments(int count, char** arguments, const Environment& environment) {
     CommandLine line;
+    for (const auto& [name, value] : environment) {
+        if (name == kConfigFileVariable && !value.empty()) {
+            line.config_file = value;
+        }
+    }
     for (int i = 1; i < count; i++) {
         const std::string_view argument = arguments[i];
         if (argument == "-c" && i + 1 < count) {
             line.config_file = arguments[++i];
         } else if (argument == "-t") {
             line.test_only = true;
+        } else if (argument.starts_with("--explain") && i + 1 < count &&
+                   take_explain(argument, line)) {
+            line.explain_file = arguments[++i];
+        } else if (argument == "--print-migration-doc") {
+            line.text = migration_markdown();
+        } else if (argument == "--dump-config") {
+            line.dump = true;
         } else if (argument == "-v" || argument == "--version") {
             line.text = version_text() + "\n";
         } else if (argument == "-h" || argument == "--help") {
@@ -71,9 +130,14 @@ CommandLine parse_arguments(int count, char** arguments) {
             line.text = config_markdown();
         } else if (argument == "--print-full-config") {
             line.text = annotated_config();
-        } else {
-            line.error = argument == "-c" ? "-c needs a file name"
-                                          : fmt::format("unknown argument '{}'", argument);
+        } else if (argument == "--print-config-man") {
+            line.text = config_man_page();
+        } else if (line.error.empty()) {
+            CommandLine ignored;
+            const bool needs_file = argument == "-c" || (argument.starts_with("--explain") &&
+                                                         take_explain(argument, ignored));
+            line.error = needs_file ? fmt::format("{} needs a file name", argument)
+                                    : fmt::format("unknown argument '{}'", argument);
         }
     }
     return line;
@@ -92,46 +156,77 @@ Error write_pid_file(const std::string& path) {
     return {};
 }
 
+// An operator who starts a server by hand looks at the terminal, wherever the log goes.
+void say_cannot_start(const Config& config, const Error& why) {
+    log::error("cannot start: {}", why.message());
+    if (!config.log_file.empty()) {
+        fmt::print(stderr, "weir: cannot start: {}\n", why.message());
+    }
+}
+
+// What bounds this process from outside, and whether a crash leaves a core file.
+void log_limits(const Config& config) {
+    rlimit descriptors{};
+    rlimit core{};
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    getrlimit(RLIMIT_CORE, &core);
+    const auto shown = [](rlim_t limit) {
+        return limit == RLIM_INFINITY ? "unlimited" : fmt::format("{}", limit);
+    };
+    std::ifstream file("/proc/sys/kernel/core_pattern");
+    std::string pattern;
+    std::getline(file, pattern);
+    log::info("limits max_connections={} descriptors={} core_bytes={} core_pattern=\"{}\"",
+              config.max_connections, shown(descriptors.rlim_cur), shown(core.rlim_cur),
+              log::escaped(pattern));
+}
+
 // Yields. Runs until a signal asks for the end.
-int serve(Config config) {
-    Result<std::unique_ptr<io::SignalSet>> signals = io::SignalSet::create({SIGINT, SIGTERM});
-    if (!signals.ok()) {
-        log::error("signals: {}", signals.error().message());
+int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
+    const Config config = *loaded.outcome.config;  // that of the start
+    Result<std::unique_ptr<Life>> life = Life::create(log_setup);
+    if (!life.ok()) {
+        say_cannot_start(config, life.error());
         return 1;
     }
-    const std::string pid_file = config.pid;
-    log::info("{} pid={} configuration={}", version_text(), getpid(), config.file);
+    log::info("{} pid={} configuration={}", version_text(), getpid(), log::token(config.file, 500));
     if (kHasPlants) {
         log::warn("this build has planted defects: it leaks and crashes on purpose");
     }
     start_whole_run_profiles();
-    Result<std::unique_ptr<Server>> server = Server::start(std::move(config));
+    Result<std::unique_ptr<Server>> server = Server::start(std::move(source), std::move(loaded));
     if (!server.ok()) {
-        log::error("cannot start: {}", server.error().message());
+        say_cannot_start(config, server.error());
         return 1;
     }
-    if (!pid_file.empty()) {
-        if (Error failed = write_pid_file(pid_file)) {
-            log::error("cannot start: {}", failed.message());
+    if (!config.pid.empty()) {
+        if (Error failed = write_pid_file(config.pid)) {
+            say_cannot_start(config, failed);
             (*server)->stop();
             return 1;
         }
     }
+    log_limits(config);
     log::info("ready");
-    Result<int> signal_number =
-        (*signals)->wait(io::Deadline::forever());  // ended by the operator's signal
-    log::info("stopping on signal {}", signal_number.ok() ? strsignal(*signal_number) : "?");
-    (*server)->stop();
-    if (!pid_file.empty()) {
-        unlink(pid_file.c_str());
+    (*server)->on_reconfigure([&](const Config& now) {
+        log_setup.reconfigure(now);
+        (*life)->reconfigure(now);
+    });
+    (*life)->run(**server, config);
+    (*life)->stopping();
+    if (!config.pid.empty()) {
+        unlink(config.pid.c_str());
     }
+    (*server)->stop();
     end_whole_run_profiles();
     log::info("stopped");
     return 0;
 }
 
 int run(int count, char** arguments) {
-    CommandLine line = parse_arguments(count, arguments);
+    ConfigSource source;
+    source.environment = read_environment();
+    CommandLine line = parse_arguments(count, arguments, source.environment);
     if (!line.error.empty()) {
         fmt::print(stderr, "weir: {}\n{}", line.error, kUsage);
         return kUsageError;
@@ -140,26 +235,45 @@ int run(int count, char** arguments) {
         fmt::print("{}", line.text);
         return 0;
     }
-    ParseOutcome outcome = load_config(line.config_file);
-    if (outcome.ok()) {
-        outcome.errors = missing_cores(*outcome.config);
+    if (!line.explain_file.empty()) {
+        return print_explained(line);
     }
-    if (!outcome.errors.empty()) {
+    source.file = line.config_file;
+    const auto loaded = std::make_unique<LoadedConfig>(load(source));
+    const ParseOutcome& outcome = loaded->outcome;
+    for (const std::string& warning : outcome.warnings) {
+        fmt::print(stderr, "weir: warning: {}\n", warning);
+    }
+    if (outcome.ok() && line.test_only) {  // a server that runs has them in its log
+        for (const std::string& warning : check_certificates(*outcome.config).warnings) {
+            fmt::print(stderr, "weir: warning: {}\n", warning);
+        }
+    }
+    if (!outcome.ok()) {
         fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(outcome.errors), line.config_file,
                    outcome.errors.size(), outcome.errors.size() == 1 ? "" : "s");
         return 1;
+    }
+    if (line.dump) {
+        fmt::print("{}", dump_config(outcome.config->settings));
+        return 0;
     }
     if (line.test_only) {
         fmt::print("weir: {}: configuration is good\n", line.config_file);
         return 0;
     }
     enter_tool_settings(arguments);
-    log::set_level(outcome.config->log_level);
-    if (Error failed = io::init_runtime()) {
-        log::error("cannot start: {}", failed.message());
+    const Config& config = *outcome.config;
+    Result<std::unique_ptr<LogSetup>> log_setup = LogSetup::start(config);
+    if (!log_setup.ok()) {
+        fmt::print(stderr, "weir: cannot start: {}\n", log_setup.error().message());
         return 1;
     }
-    return serve(std::move(*outcome.config));
+    if (Error failed = io::init_runtime()) {
+        say_cannot_start(config, failed);
+        return 1;
+    }
+    return serve(std::move(source), std::move(*loaded), **log_setup);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "app/metrics.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
-#include "app/exposition.h"
-#include "app/process_stats.h"
-#include "app/stream_json.h"
+#include "app/api/stream_json.h"
+#include "app/log_setup.h"
 #include "base/object_count.h"
 #include "base/version.h"
 #include "io/runtime.h"
@@ -15,13 +18,14 @@ namespace {
 
 using Rtc = session::RtcServer;
 
-void process_part(Exposition& text, MonoTime started) {
-    const ProcessStats process = process_stats();
-    const io::RuntimeStats runtime = io::runtime_stats();
+void process_part(Exposition& text, const MetricsSources& from) {
+    const ProcessStats& process = from.process;
+    const double uptime = static_cast<double>((MonoClock::now() - from.started).count()) / 1e6;
     text.head("weir_build_info", "gauge", "Version of the server; the value is always 1.");
     text.sample("weir_build_info", 1, fmt::format("{{version=\"{}\"}}", kVersion));
-    text.single("weir_uptime_seconds", "gauge", "Time since the start.",
-                static_cast<double>((MonoClock::now() - started).count()) / 1e6);
+    text.single("weir_uptime_seconds", "gauge", "Time since the start.", uptime);
+    text.single("process_start_time_seconds", "gauge", "When the process started, since 1970.",
+                fmt::format("{:.3f}", static_cast<double>(wall_time_ms()) / 1000 - uptime));
     text.single("process_cpu_seconds_total", "counter", "User and system CPU time.",
                 process.cpu_seconds);
     text.single("process_resident_memory_bytes", "gauge", "Resident memory.",
@@ -30,8 +34,25 @@ void process_part(Exposition& text, MonoTime started) {
     text.single("process_open_fds", "gauge", "Open file descriptors.", process.open_descriptors);
     text.single("process_max_fds", "gauge", "Limit of open file descriptors.",
                 process.max_descriptors);
+}
+
+void runtime_part(Exposition& text, const MetricsSources& from) {
+    const io::RuntimeStats runtime = io::runtime_stats();
+    const io::TurnStats turns = io::turn_stats();
+    constexpr double kMicrosecond = 1e-6;
     text.single("weir_media_thread_busy_ratio", "gauge",
                 "Share of the last 100 ms that the media thread worked.", io::busy_share());
+    text.single("weir_media_thread_busy_seconds_total", "counter",
+                "Time that the media thread worked; its rate is its load, 1 is saturated.",
+                static_cast<double>(turns.busy_us) * kMicrosecond);
+    text.histogram("weir_media_thread_turn_seconds",
+                   "How long the media thread ran before it looked for events again: for so long "
+                   "everybody waits.",
+                   io::TurnStats::kBoundsUs, kMicrosecond, turns.counts,
+                   static_cast<double>(turns.busy_us) * kMicrosecond);
+    text.single("weir_media_thread_longest_turn_seconds", "gauge",
+                "The longest of them in the last half minute to minute.",
+                static_cast<double>(turns.longest.count()) * kMicrosecond);
     text.single("weir_coroutines", "gauge", "Live coroutines.", runtime.coroutines_live);
     text.single("weir_coroutine_stacks", "gauge", "Stacks mapped, in use or kept for reuse.",
                 runtime.stacks);
@@ -39,34 +60,87 @@ void process_part(Exposition& text, MonoTime started) {
                 runtime.reactor_loops);
     text.single("weir_reactor_events_total", "counter", "Events of descriptors.",
                 runtime.reactor_events);
+    if (from.workers != nullptr) {
+        text.single("weir_worker_jobs_refused_total", "counter",
+                    "Jobs that the full queue of the worker threads refused.",
+                    from.workers->refused());
+    }
 }
 
-void traffic_part(Exposition& text, const net::Services& services) {
-    const net::PumpStats& pump = services.fanout.stats();
+void clients_part(Exposition& text, const MetricsSources& from) {
+    const net::Services& services = from.services;
     text.single("weir_connections", "gauge", "Connections that count against max_connections.",
                 services.connections.used());
+    text.single("weir_connections_limit", "gauge", "The limit: max_connections.",
+                services.connections.limit());
     text.single("weir_connections_refused_total", "counter",
                 "Connections refused by max_connections.", services.connections.refused());
+    constexpr std::string_view kRefused = "weir_refused_total";
+    text.head(kRefused, "counter", "Clients and requests refused or ended by a rule, by reason.");
+    text.sample(kRefused, services.connections.refused(), "{reason=\"max_connections\"}");
+    for (size_t i = 0; i < net::kRefusals; i++) {
+        const auto refusal = static_cast<net::Refusal>(i);
+        text.sample(kRefused, services.limits.refused(refusal),
+                    fmt::format("{{reason=\"{}\"}}", net::to_string(refusal)));
+    }
     text.single("weir_clients", "gauge", "Connected clients.", services.clients.size());
-    text.single("weir_clients_total", "counter", "Clients since the start.",
+    text.single("weir_clients_accepted_total", "counter", "Clients since the start.",
                 services.clients.total());
+    if (from.health != nullptr) {
+        constexpr std::string_view kSessions = "weir_sessions";
+        text.head(kSessions, "gauge", "Clients by role and transport, a second ago at most.");
+        for (const HealthMonitor::Sessions& each : from.health->sessions()) {
+            text.sample(kSessions, each.count,
+                        fmt::format("{{role=\"{}\",transport=\"{}\"}}", net::to_string(each.role),
+                                    each.transport));
+        }
+    }
+}
+
+void traffic_part(Exposition& text, const MetricsSources& from) {
+    const net::Services& services = from.services;
+    const net::PumpStats& pump = services.fanout.stats();
+    const stream::Registry::Traffic traffic = services.registry.traffic();
+    size_t live = 0;
+    services.registry.for_each(
+        [&](const stream::Stream& stream) { live += stream.live() ? 1U : 0U; });
     text.single("weir_streams", "gauge", "Streams that are published or waited for.",
                 services.registry.size());
-    text.single("weir_player_writes_total", "counter", "Write calls to players.", pump.writes);
-    text.single("weir_player_sent_bytes_total", "counter", "Bytes written to players.",
+    text.single("weir_streams_live", "gauge", "Streams that are published.", live);
+    text.single("weir_streams_without_series", "gauge",
+                "Live streams beyond metrics_per_stream: the totals alone have them.",
+                live - std::min(live, from.most_streams));
+    text.single("weir_received_bytes_total", "counter", "Media from publishers.", traffic.received);
+    text.single("weir_sent_bytes_total", "counter", "Bytes sent to players, over all transports.",
+                traffic.sent);
+    text.single("weir_player_writes_total", "counter", "Write calls to TCP players.", pump.writes);
+    text.single("weir_player_sent_bytes_total", "counter", "Bytes written to TCP players.",
                 pump.written_bytes);
     text.single("weir_player_would_block_total", "counter", "Writes that the socket did not take.",
                 pump.would_block);
+    text.single("weir_player_write_stalls_total", "counter",
+                "Times that a player had to wait because its socket was full.", pump.blocked);
     text.single("weir_player_resyncs_total", "counter", "Slow players moved to a newer key frame.",
                 pump.resyncs);
+    text.single("weir_player_dropped_bytes_total", "counter", "What they missed by that.",
+                pump.dropped_bytes);
+    text.single("weir_player_dropped_frames_total", "counter", "The same in frames.",
+                pump.dropped_frames);
     text.single("weir_player_stalled_total", "counter", "Players closed because they took nothing.",
                 pump.stalled);
+    const net::LagHistogram& lags = services.clients.lags();
+    constexpr double kMillisecond = 1e-3;
+    text.histogram("weir_player_lag_seconds",
+                   "Stream time that players had not been sent yet: a look at each, every second.",
+                   net::LagHistogram::kBoundsMs, kMillisecond, lags.counts,
+                   static_cast<double>(lags.sum_ms) * kMillisecond);
     text.single("weir_wire_log_blocks", "gauge", "Live blocks of all wire logs.",
                 stream::LogBlock::live_blocks());
     text.single("weir_wire_log_bytes", "gauge", "Bytes of the live blocks.",
                 stream::LogBlock::live_bytes());
-    text.single("weir_merge_window_ms", "gauge", "Current merge window of mw_latency auto.",
-                services.fanout.automatic_window().window().count());
+    text.single(
+        "weir_merge_window_seconds", "gauge", "Current merge window of mw_latency auto.",
+        static_cast<double>(services.fanout.automatic_window().window().count()) * kMillisecond);
 }
 
 struct RtcSeries {
@@ -79,7 +153,7 @@ struct RtcSeries {
 constexpr RtcSeries kRtcSeries[] = {
     {"weir_rtc_sessions", "gauge", "WebRTC sessions.",
      [](const Rtc& rtc, const io::UdpStats&) -> uint64_t { return rtc.sessions(); }},
-    {"weir_rtc_sessions_total", "counter", "WebRTC sessions since the start.",
+    {"weir_rtc_sessions_made_total", "counter", "WebRTC sessions since the start.",
      [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().sessions_made; }},
     {"weir_rtc_sessions_refused_total", "counter", "Offers refused by max_sessions.",
      [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().sessions_refused; }},
@@ -141,13 +215,13 @@ struct Series {
 };
 
 constexpr Series kStreamSeries[] = {
-    {"weir_stream_live", "gauge", "1 while somebody publishes the stream.",
+    {"weir_stream_live", "gauge", "Always 1: somebody publishes the stream.",
      [](const stream::Stream& stream, const net::Services&, const Rtc*) -> uint64_t {
          return stream.live() ? 1 : 0;
      }},
     {"weir_stream_players", "gauge", "Players of the stream.",
      [](const stream::Stream& stream, const net::Services& services, const Rtc* rtc) -> uint64_t {
-         return players_of(stream, services, rtc).all;
+         return players_of(stream, services, rtc).all();
      }},
     {"weir_stream_webrtc_players", "gauge", "Those of them that play by WebRTC.",
      [](const stream::Stream& stream, const net::Services& services, const Rtc* rtc) -> uint64_t {
@@ -156,6 +230,14 @@ constexpr Series kStreamSeries[] = {
     {"weir_stream_received_bytes_total", "counter", "Bytes received from the current publisher.",
      [](const stream::Stream& stream, const net::Services&, const Rtc*) {
          return stream.bytes_received();
+     }},
+    {"weir_stream_sent_bytes_total", "counter", "Bytes sent to its players, over all transports.",
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.bytes_sent();
+     }},
+    {"weir_stream_key_frames_total", "counter", "Key frames from the current publisher.",
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.gop().key_frames;
      }},
     {"weir_stream_video_frames_total", "counter", "Video frames from the current publisher.",
      [](const stream::Stream& stream, const net::Services&, const Rtc*) {
@@ -169,25 +251,32 @@ constexpr Series kStreamSeries[] = {
      [](const stream::Stream& stream, const net::Services&, const Rtc*) {
          return stream.timeline().shifts();
      }},
+    {"weir_stream_timestamp_clamps_total", "counter", "Frames whose time had to be corrected.",
+     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
+         return stream.timeline().clamps();
+     }},
     {"weir_stream_gop_bytes", "gauge", "Bytes of the current group of pictures.",
      [](const stream::Stream& stream, const net::Services&, const Rtc*) {
          return stream.gop_bytes();
      }},
 };
 
-void streams_part(Exposition& text, const net::Services& services, const Rtc* rtc) {
+// Live ones alone: what a player waits for has any name that it likes.
+void streams_part(Exposition& text, const MetricsSources& from) {
+    std::vector<std::pair<const stream::Stream*, std::string>> shown;
+    from.services.registry.for_each([&](const stream::Stream& stream) {
+        if (stream.live() && shown.size() < from.most_streams) {
+            const stream::StreamKey& key = stream.key();
+            shown.emplace_back(&stream, fmt::format("{{vhost=\"{}\",app=\"{}\",stream=\"{}\"}}",
+                                                    label_value(key.vhost), label_value(key.app),
+                                                    label_value(key.name)));
+        }
+    });
     for (const Series& series : kStreamSeries) {
         text.head(series.name, series.type, series.help);
-        size_t count = 0;
-        services.registry.for_each([&](const stream::Stream& stream) {
-            if (count++ < kMaxStreamSeries) {
-                const stream::StreamKey& key = stream.key();
-                text.sample(
-                    series.name, series.value(stream, services, rtc),
-                    fmt::format("{{vhost=\"{}\",app=\"{}\",stream=\"{}\"}}", label_value(key.vhost),
-                                label_value(key.app), label_value(key.name)));
-            }
-        });
+        for (const auto& [stream, labels] : shown) {
+            text.sample(series.name, series.value(*stream, from.services, from.rtc), labels);
+        }
     }
 }
 
@@ -223,16 +312,21 @@ void objects_part(Exposition& text) {
 
 }  // namespace
 
-std::string metrics_text(const net::Services& services,
-                         const session::RtcServer* rtc,
-                         MonoTime started) {
+std::string metrics_text(const MetricsSources& from, std::span<const MetricsPart> more) {
     Exposition text;
-    process_part(text, started);
-    traffic_part(text, services);
-    if (rtc != nullptr && rtc->serving()) {
-        rtc_part(text, *rtc);
+    process_part(text, from);
+    runtime_part(text, from);
+    clients_part(text, from);
+    traffic_part(text, from);
+    write_ended_metrics(text, from.services.clients);
+    write_log_metrics(text);
+    if (from.rtc != nullptr && from.rtc->serving()) {
+        rtc_part(text, *from.rtc);
     }
-    streams_part(text, services, rtc);
+    for (const MetricsPart& part : more) {
+        part(text);
+    }
+    streams_part(text, from);
     objects_part(text);
     return text.take();
 }

@@ -1,20 +1,36 @@
 // /metrics: Prometheus text format 0.0.4.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 
+#include "app/exposition.h"
+#include "app/health_monitor.h"
+#include "app/process_stats.h"
 #include "base/clock.h"
+#include "io/worker_pool.h"
 #include "net/services.h"
 #include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
-// Streams past this many get no series of their own (the totals include them): bounded cardinality.
-inline constexpr size_t kMaxStreamSeries = 200;
+struct MetricsSources {
+    const net::Services& services;
+    const session::RtcServer* rtc = nullptr;  // null where there is no WebRTC
+    const HealthMonitor* health = nullptr;    // null: none
+    const io::WorkerPool* workers = nullptr;  // null: none
+    const ProcessStats& process;
+    MonoTime started;
+    // Live streams past this many get no series of their own (the totals include them): bounded
+    // cardinality, whatever publishers do.
+    size_t most_streams = 0;
+};
 
-// `rtc`: null where there is no WebRTC.
-std::string metrics_text(const net::Services& services,
-                         const session::RtcServer* rtc,
-                         MonoTime started);
+// Writes the metrics of a part of the server that keeps its own counters. Never yields. The names
+// begin with weir_; labels have few values, whatever clients do.
+using MetricsPart = std::function<void(Exposition&)>;
+
+std::string metrics_text(const MetricsSources& from, std::span<const MetricsPart> more = {});
 
 }  // namespace weir::app

@@ -204,6 +204,7 @@ void plant(net::HttpExchange& exchange, const ServerIdentity& identity) {
 void add_plants(net::HttpRouter& router, const ServerIdentity& identity) {
     net::HttpRouteOptions json;
     json.errors = net::HttpErrorFormat::kJson;
+    json.access = net::HttpAccess::kAdmin;
     router.add_prefix("/api/v1/plant", json,
                       [identity](net::HttpExchange& exchange) { plant(exchange, identity); });
 }

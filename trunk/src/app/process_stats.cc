@@ -48,6 +48,12 @@ ProcessStats process_stats() {
     return stats;
 }
 
+double cpu_time() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 MemoryStats memory_stats() {
     std::ifstream statm("/proc/self/statm");
     uint64_t total_pages = 0;

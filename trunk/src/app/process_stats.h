@@ -19,6 +19,9 @@ struct ProcessStats {
 // Counts the open descriptors one by one: the more connections, the longer.
 ProcessStats process_stats();
 
+// User and system, since start. Cheap.
+double cpu_time();
+
 struct MemoryStats {
     uint64_t resident_bytes = 0;
     uint64_t virtual_bytes = 0;

@@ -58,8 +58,9 @@ Result<RtcStreamUrl> RtcStreamUrl::parse(std::string_view url) {
     parts.vhost = target->query.get_or("vhost", host);
     parts.app = target->path.substr(1, last - 1);
     parts.name = target->path.substr(last + 1);
-    parts.key = target->query.get_or("key", "");
+    parts.key = target->query.get_or("key", target->query.get_or("token", ""));
     parts.layer = target->query.get_or("layer", "");
+    parts.query = target->query_text;
     return parts;
 }
 
@@ -68,6 +69,7 @@ void RtcJsonApi::add_to(net::HttpRouter& router) {
     options.cors = true;
     options.errors = net::HttpErrorFormat::kJson;
     options.methods = net::method_bit(net::HttpMethod::kPost);
+    options.access = net::HttpAccess::kOwnRules;
     options.options_fields = {{"Accept-Post", "application/json"}};
     router.add_prefix("/rtc/v1/publish", options,
                       [this](net::HttpExchange& exchange) { take(exchange, true); });
@@ -98,6 +100,7 @@ Result<Json> RtcJsonApi::make_answer(net::HttpExchange& exchange, bool publishes
     offer.name = url.name;
     offer.layer = url.layer;
     offer.token = token->empty() ? std::string_view(url.key) : *token;
+    offer.query = url.query;
     offer.sdp = sdp;
     WEIR_TRY_ASSIGN(const session::RtcAnswer made, routes_.answer(offer, exchange));
     Json answer = envelope(identity_);

@@ -26,6 +26,7 @@ struct RtcStreamUrl {
     std::string name;
     std::string key;
     std::string layer;
+    std::string query;  // as written
 
     // kMalformed says what is wrong.
     static Result<RtcStreamUrl> parse(std::string_view url);

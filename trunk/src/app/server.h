@@ -1,9 +1,12 @@
 // The server: everything that a configuration asks for, wired together. One per process.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "app/config/config.h"
+#include "app/drain.h"
+#include "app/load.h"
 #include "base/error.h"
 
 namespace weir::app {
@@ -11,10 +14,27 @@ namespace weir::app {
 class Server {
   public:
     // Yields. Opens all listeners; the error names the directive that cannot be had and what to do.
-    static Result<std::unique_ptr<Server>> start(Config config);
+    // `loaded` must hold a configuration. `source`: from where a reload reads it.
+    static Result<std::unique_ptr<Server>> start(ConfigSource source, LoadedConfig loaded);
     ~Server();  // stop() must have been called
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
+
+    // Reads the configuration anew, by a coroutine of the server. `why`: a literal, for the log.
+    // `done` is called when it is over, whatever became of it.
+    void reload_soon(const char* why, std::function<void()> done = {});
+
+    // Told of each configuration that has come into force by a reload; must not yield.
+    void on_reconfigure(std::function<void(const Config&)> told);
+
+    // Who is connected.
+    Remaining remaining() const;
+
+    // Yields. Closes the listeners for media and takes no new session; the API goes on, and says
+    // so. Idempotent.
+    void start_drain();
+
+    bool draining() const;
 
     // Yields. Ends everything: publishers, players, requests. Bounded by a deadline of its own.
     void stop();

@@ -1,5 +1,8 @@
 #include "app/http_api.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <map>
 #include <memory>
 #include <regex>
@@ -11,8 +14,18 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/api/openapi_document.h"
+#include "app/diagnosis/leak_api.h"
+#include "app/diagnosis/memory_api.h"
+#include "app/diagnosis/objects_api.h"
+#include "app/diagnosis/profile_api.h"
+#include "app/health_api.h"
 #include "app/metrics.h"
+#include "app/reload_api.h"
+#include "app/rtc_json_api.h"
+#include "app/tls_service.h"
 #include "base/version.h"
+#include "session/webrtc/rtc_routes.h"
 
 #include "test/net/http/test_client.h"
 #include "test/session/world.h"
@@ -27,6 +40,7 @@ class HttpApiTest : public session::World {
   protected:
     HttpApiTest() {
         start_rtmp();
+        api_.use(health_);
         api_.add_to(api_router_);
         api_.add_live_to(api_router_);
         api_http_ = net::HttpServer::create(api_router_, {});
@@ -64,6 +78,7 @@ class HttpApiTest : public session::World {
         return made;
     }
 
+    HealthMonitor health_{services_};
     HttpApi api_{services_, {"vid-1234567", "89abcdef", MonoClock::now()}, nullptr, 2935};
     net::HttpRouter api_router_{net::HttpRouteOptions{net::method_bit(net::HttpMethod::kGet), false,
                                                       net::HttpErrorFormat::kJson}};
@@ -87,6 +102,10 @@ TEST_F(HttpApiTest, SummarisesTheProcess) {
     EXPECT_EQ(data["connections"]["used"], 2);
     EXPECT_EQ(data["connections"]["limit"], 1000);
     EXPECT_EQ(data["self"]["pid"], getpid());
+    EXPECT_GT(data["system"]["mem_ram_kbyte"].get<uint64_t>(), 1000U);
+    EXPECT_GE(data["system"]["cpus_online"].get<int>(), 1);
+    EXPECT_GT(data["system"]["srs_recv_bytes"].get<uint64_t>(), 50U);
+    EXPECT_LE(data["self"]["mem_percent"].get<double>(), 1.0);
     EXPECT_GT(data["self"]["mem_kbyte"].get<uint64_t>(), 1000U);
     EXPECT_GT(data["self"]["open_descriptors"].get<uint64_t>(), 3U);
 }
@@ -95,6 +114,7 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
     EXPECT_TRUE(get("/api/v1/streams")["streams"].empty());
     auto source = publisher();
     auto viewer = player();
+    source->media(1, rtmp::kAudio, 10, Bytes{0xAF, 0x00, 0x12, 0x10});
     source->media(1, rtmp::kAudio, 10, test::aac_frame(5));
     ASSERT_TRUE(viewer->gets(test::aac_frame(5)));
     const Json list = get("/api/v1/streams");
@@ -109,6 +129,14 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
     EXPECT_EQ(stream["publish"]["active"], true);
     EXPECT_EQ(stream["video"]["codec"], "H264");
     EXPECT_EQ(stream["video"]["frames"], 1);
+    EXPECT_EQ(stream["audio"]["sample_rate"], 44'100);
+    EXPECT_EQ(stream["audio"]["channel"], 2);
+    EXPECT_EQ(stream["audio"]["profile"], "LC");
+    EXPECT_EQ(stream["viewers"], (Json{{"rtmp", 1}, {"flv", 0}, {"ws-flv", 0}, {"webrtc", 0}}));
+    EXPECT_EQ(stream["gop"]["key_frames"], 1);
+    EXPECT_GE(stream["gop"]["last_key_frame_ms"].get<int>(), 0);
+    EXPECT_EQ(stream["publish"]["ip"], "127.0.0.1");
+    EXPECT_EQ(stream["publish"]["transport"], "rtmp");
     EXPECT_EQ(stream["audio"]["codec"], "AAC");
     EXPECT_GT(stream["recv_bytes"].get<uint64_t>(), 50U);
     EXPECT_GT(stream["send_bytes"].get<uint64_t>(), 50U);
@@ -173,13 +201,22 @@ TEST_F(HttpApiTest, PagesThroughALongList) {
 }
 
 TEST_F(HttpApiTest, WhatIsNotThereIsNotFoundAsJson) {
-    for (const char* target : {"/api/v1/streams/st-000000000000", "/api/v1/clients/r1234567",
-                               "/api/v1/clientsr1234567", "/api/v1/nothing", "/"}) {
+    for (const char* target :
+         {"/api/v1/streams/st-000000000000", "/api/v1/clients/r1234567", "/api/v1/clientsr1234567",
+          "/api/v1/nothing", "/nothing", "/api/v1/versions/1", "/metrics/x", "/api/v2",
+          "/api/v1/vhosts/none"}) {
         const net::TestAnswer answer = ask(target);
         EXPECT_EQ(answer.status, 404) << target;
         EXPECT_TRUE(Json::parse(answer.body, nullptr, false).is_object()) << answer.body;
     }
     EXPECT_EQ(ask("/api/v1/clients/r1234567", "DELETE").status, 404);
+    EXPECT_EQ(ask("/api/v1/streams/st-000000000000", "DELETE").status, 404);
+    EXPECT_EQ(ask("/nothing", "DELETE").status, 404);
+    EXPECT_EQ(ask("/api/v1/", "DELETE").status, 405);
+    EXPECT_EQ(ask("/api/v1/versions", "DELETE").status, 405);
+    const Json missing = Json::parse(ask("/api/v1/nothing").body);
+    EXPECT_EQ(missing["code"], 404);
+    EXPECT_THAT(missing["paths"], testing::Contains("/api/v1/streams"));
 }
 
 TEST_F(HttpApiTest, DeletingAClientKicksIt) {
@@ -197,6 +234,218 @@ TEST_F(HttpApiTest, DeletingAClientKicksIt) {
     EXPECT_EQ(ask("/api/v1/streams", "DELETE").status, 405);
 }
 
+TEST_F(HttpApiTest, DeletingByFilterKicksThoseThatFitAndNobodyElse) {
+    auto a = publisher("a");
+    auto b = publisher("b");
+    auto viewer = player("a");
+    for (const char* wrong : {"?role=nobody", "?transport=carrier", "?strem=a", "?stream=a&x=1"}) {
+        EXPECT_EQ(ask(std::string("/api/v1/clients") + wrong, "DELETE").status, 400) << wrong;
+    }
+    EXPECT_EQ(clients_.size(), 3U);
+    const Json none = Json::parse(ask("/api/v1/clients?stream=c", "DELETE").body);
+    EXPECT_EQ(none["kicked"], 0);
+    const Json one = Json::parse(ask("/api/v1/clients?stream=a&role=player", "DELETE").body);
+    EXPECT_EQ(one["kicked"], 1);
+    EXPECT_TRUE(viewer->reads_to_end());
+    const Json both = Json::parse(ask("/api/v1/clients?app=live", "DELETE").body);
+    EXPECT_EQ(both["kicked"], 2);
+    EXPECT_TRUE(a->reads_to_end());
+    EXPECT_TRUE(b->reads_to_end());
+}
+
+TEST_F(HttpApiTest, DeletingAStreamEndsItsPublisher) {
+    auto source = publisher("a");
+    auto other = publisher("b");
+    auto viewer = player("a");
+    const std::string id = get("/api/v1/streams?stream=a")["streams"][0]["id"];
+    EXPECT_EQ(ask("/api/v1/streams/" + id + "?who=me", "DELETE").status, 400);
+    const net::TestAnswer answer = ask("/api/v1/streams/" + id, "DELETE");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(Json::parse(answer.body)["kicked"], 1);
+    EXPECT_TRUE(source->reads_to_end());
+    ASSERT_TRUE(session::eventually([&] { return clients_.size() == 2; }));
+    EXPECT_EQ(get("/api/v1/streams/" + id)["stream"]["publish"]["active"], false);
+    EXPECT_EQ(ask("/api/v1/streams/" + id, "DELETE").status, 409) << "nobody publishes it";
+    EXPECT_EQ(ask("/api/v1/streams/" + id + "?who=all", "DELETE").status, 200);
+    EXPECT_TRUE(viewer->reads_to_end());
+    ASSERT_TRUE(session::eventually([&] { return clients_.size() == 1; }));
+    EXPECT_FALSE(other->ended);
+}
+
+TEST_F(HttpApiTest, FiltersLists) {
+    auto a = publisher("a");
+    auto b = publisher("b");
+    auto viewer = player("a");
+    const auto total = [&](const char* target) { return get(target)["total"].get<int>(); };
+    EXPECT_EQ(total("/api/v1/streams?stream=a"), 1);
+    EXPECT_EQ(total("/api/v1/streams?app=live"), 2);
+    EXPECT_EQ(total("/api/v1/streams?app=other"), 0);
+    EXPECT_EQ(total("/api/v1/streams?live=1"), 2);
+    EXPECT_EQ(total("/api/v1/streams?live=0"), 0);
+    EXPECT_EQ(total("/api/v1/clients?role=publisher"), 2);
+    EXPECT_EQ(total("/api/v1/clients?role=player"), 1);
+    EXPECT_EQ(total("/api/v1/clients?stream=a"), 2);
+    EXPECT_EQ(total("/api/v1/clients?ip=127.0.0.1&transport=rtmp"), 3);
+    EXPECT_EQ(total("/api/v1/clients?ip=192.0.2.1"), 0);
+    EXPECT_EQ(total("/api/v1/clients?transport=webrtc"), 0);
+    EXPECT_EQ(get("/api/v1/clients?role=publisher&start=1&count=1")["clients"].size(), 1U);
+    for (const char* wrong :
+         {"/api/v1/clients?role=x", "/api/v1/clients?transport=x", "/api/v1/streams?live=yes"}) {
+        EXPECT_EQ(ask(wrong).status, 400) << wrong;
+    }
+}
+
+TEST_F(HttpApiTest, TellsHowFarAPlayerIs) {
+    auto source = publisher();
+    auto viewer = player();
+    health_.tick();
+    const Json client = get("/api/v1/clients?role=player")["clients"][0];
+    EXPECT_EQ(client["encrypted"], false);
+    EXPECT_EQ(client["play"]["state"], "flowing");
+    EXPECT_EQ(client["play"]["lag_ms"], 0);
+    EXPECT_EQ(client["play"]["lag_bytes"], 0);
+    EXPECT_GE(client["play"]["first_frame_ms"].get<int>(), 0);
+    EXPECT_LT(client["play"]["first_frame_ms"].get<int>(), 5'000);
+    EXPECT_GE(client["tcp"]["rtt_ms"].get<double>(), 0);
+    EXPECT_TRUE(client["tcp"]["retransmits"].is_number());
+    EXPECT_GT(client["kbps"]["send_1s"].get<int>(), 0);
+    EXPECT_EQ(client["stream"], get("/api/v1/streams")["streams"][0]["id"]);
+    const Json publishing = get("/api/v1/clients?role=publisher")["clients"][0];
+    EXPECT_TRUE(publishing["play"].is_null());
+    EXPECT_TRUE(publishing["tcp"].is_object());
+}
+
+TEST_F(HttpApiTest, ListsVhostsByIdAndName) {
+    api_.set_vhosts([] {
+        return std::vector<VhostEntry>{{std::string(stream::kDefaultVhost), true},
+                                       {"other.example", false}};
+    });
+    auto source = publisher();
+    const Json list = get("/api/v1/vhosts");
+    EXPECT_EQ(list["total"], 2);
+    EXPECT_EQ(list["vhosts"][0]["streams"], 1);
+    EXPECT_EQ(list["vhosts"][0]["clients"], 1);
+    EXPECT_EQ(list["vhosts"][1]["enabled"], false);
+    EXPECT_EQ(list["vhosts"][1]["streams"], 0);
+    const std::string id = list["vhosts"][1]["id"];
+    EXPECT_EQ(get("/api/v1/vhosts/" + id)["vhost"]["name"], "other.example");
+    EXPECT_EQ(get("/api/v1/vhosts/other.example")["vhost"]["id"], id);
+    EXPECT_EQ(get("/api/v1/vhosts?start=1")["vhosts"].size(), 1U);
+}
+
+TEST_F(HttpApiTest, ListsWhatThereIs) {
+    const Json root = get("/");
+    EXPECT_TRUE(root["urls"].contains("/api/"));
+    EXPECT_TRUE(root["urls"].contains("/metrics"));
+    EXPECT_TRUE(get("/api")["urls"].contains("v1"));
+    const Json urls = get("/api/v1")["urls"];
+    for (const auto& [name, text] : urls.items()) {
+        EXPECT_FALSE(text.get<std::string>().empty()) << name << " is not in the document";
+        if (name != "openapi.json") {
+            get("/api/v1/" + name);
+        }
+    }
+    EXPECT_EQ(urls, get("/api/v1/")["urls"]);
+}
+
+// All of what the server routes on the port of its API.
+struct EveryRoute {
+    EveryRoute(net::Services& services, io::WorkerPool& workers)
+        : rtc(services, {}),
+          rtc_routes(services, rtc, {}),
+          api(services, who, &rtc),
+          memory(who, services, &rtc, workers),
+          leaks(services.clients, who),
+          profiles(who, workers) {
+        api.add_to(router);
+        api.add_live_to(router);
+        router.add_prefix("/console", {}, [](net::HttpExchange&) {});
+        objects.add_to(router);
+        memory.add_to(router);
+        leaks.add_to(router);
+        profiles.add_to(router);
+        rtc_routes.add_to(router);
+        rtc_json.add_to(router);
+        health.add_to(router);
+        reload.add_to(router);
+        tls.add_to(router, who);
+    }
+
+    ServerIdentity who{"vid-1234567", "89abcdef", MonoClock::now()};
+    session::RtcServer rtc;
+    session::RtcRoutes rtc_routes;
+    HttpApi api;
+    ObjectsApi objects{who};
+    MemoryApi memory;
+    LeakApi leaks;
+    ProfileApi profiles;
+    RtcJsonApi rtc_json{who, rtc_routes};
+    HealthApi health{who, [] { return Health{}; }};
+    Reloader reloader{{}, {}};
+    ReloadApi reload{who, reloader};
+    TlsService tls{nullptr};
+    net::HttpRouter router;
+};
+
+// The document has every route of the router, and no other.
+TEST_F(HttpApiTest, TheOpenApiDocumentIsThatOfTheRouter) {
+    const Json document = Json::parse(openapi_document(), nullptr, false);
+    ASSERT_TRUE(document.is_object());
+    EXPECT_EQ(Json::parse(ask("/api/v1/openapi.json").body, nullptr, false), document);
+    EXPECT_EQ(document["info"]["version"], kVersion);
+
+    auto workers = io::WorkerPool::create(1, 8);
+    ASSERT_TRUE(workers.ok());
+    const auto parts = std::make_unique<EveryRoute>(services_, **workers);
+    const net::HttpRouter& router = parts->router;
+    const auto trimmed = [](std::string path) {
+        if (path.size() > 1 && path.ends_with('/')) {
+            path.pop_back();
+        }
+        return path;
+    };
+    std::set<std::string> documented;
+    for (const auto& [path, item] : document["paths"].items()) {
+        documented.insert(trimmed(path.substr(0, path.find("/{id}"))));
+        net::HttpRequest request;
+        request.path = std::regex_replace(path, std::regex("\\{id\\}"), "x");
+        const net::HttpRoute* route = router.find(request);
+        ASSERT_NE(route, nullptr) << path;
+        for (const auto& [method, operation] : item.items()) {
+            std::string name = method;
+            std::ranges::transform(name, name.begin(), [](char c) {
+                return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+            });
+            if (const auto parsed = net::parse_method(name)) {
+                EXPECT_NE(route->options.methods & net::method_bit(*parsed), 0U)
+                    << method << " " << path;
+            }
+        }
+    }
+    std::set<std::string> routed{"/", "/api", "/api/v1"};
+    router.for_each_prefix([&](std::string_view prefix, const net::HttpRouteOptions& options) {
+        routed.insert(std::string(prefix));
+        for (const net::HttpMethod method : {net::HttpMethod::kGet, net::HttpMethod::kPost,
+                                             net::HttpMethod::kPatch, net::HttpMethod::kDelete}) {
+            if (prefix == "/" || (options.methods & net::method_bit(method)) == 0) {
+                continue;
+            }
+            std::string name(net::to_string(method));
+            std::ranges::transform(name, name.begin(), [](char c) {
+                return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            });
+            bool found = false;
+            for (const auto& [path, item] : document["paths"].items()) {
+                found = found || (trimmed(path.substr(0, path.find("/{id}"))) == prefix &&
+                                  item.contains(name));
+            }
+            EXPECT_TRUE(found) << net::to_string(method) << " " << prefix
+                               << " is not in the document";
+        }
+    });
+    EXPECT_EQ(documented, routed);
+}
+
 TEST_F(HttpApiTest, NamesOfPeersCannotBreakTheJson) {
     auto source = publisher("q\"\\\xff\xc3\xa4<");
     const Json stream = get("/api/v1/streams")["streams"][0];
@@ -205,6 +454,16 @@ TEST_F(HttpApiTest, NamesOfPeersCannotBreakTheJson) {
     ASSERT_EQ(live["streams"].size(), 1U);
     EXPECT_THAT(live["streams"][0]["url_flv"].get<std::string>(),
                 HasSubstr("/live/q%22%5C%FF%C3%A4%3C.flv"));
+}
+
+TEST_F(HttpApiTest, TellsWhereThePublicServerIs) {
+    api_.set_http_port([](bool tls) -> uint16_t { return tls ? 443 : 80; });
+    const Json live = Json::parse(ask("/live.json").body);
+    EXPECT_EQ(live["http_port"], 80);
+    EXPECT_EQ(live["https_port"], 443);
+    const Json data = get("/api/v1/summaries")["data"];
+    EXPECT_EQ(data["http_port"], 80);
+    EXPECT_EQ(data["https_port"], 443);
 }
 
 TEST_F(HttpApiTest, TheLiveListTellsNothingAboutPeople) {
@@ -218,9 +477,31 @@ TEST_F(HttpApiTest, TheLiveListTellsNothingAboutPeople) {
     const Json live = Json::parse(answer.body);
     ASSERT_EQ(live["streams"].size(), 1U) << "what somebody waits for is not live";
     EXPECT_EQ(live["rtmp_port"], 2935);
+    EXPECT_FALSE(live.contains("http_port")) << "nobody has said";
+    EXPECT_EQ(live["health"]["cpu"], 0.0) << "no tick yet";
+    EXPECT_FALSE(live["health"].contains("history"));
     EXPECT_EQ(live["streams"][0]["players"], 1);
     EXPECT_EQ(live["streams"][0]["url_flv"], "/live/a.flv");
     EXPECT_THAT(answer.body, testing::Not(HasSubstr("127.0.0.1")));
+}
+
+TEST_F(HttpApiTest, TheLiveListHasPlotsOfTheLastMinutes) {
+    auto source = publisher();
+    auto viewer = player();
+    for (uint64_t i = 0; i < 3 * HealthMonitor::kTicksPerPoint; i++) {
+        health_.tick();
+    }
+    const Json health = Json::parse(ask("/live.json?history=1").body)["health"];
+    EXPECT_EQ(health["players"], 1);
+    EXPECT_EQ(health["live"], 1);
+    EXPECT_GT(health["memory_kib"].get<int>(), 1000);
+    for (const auto& [name, list] : health["history"].items()) {
+        EXPECT_EQ(list.size(), 3U) << name;
+    }
+    for (uint64_t i = 0; i < 2 * HealthMonitor::kPoints * HealthMonitor::kTicksPerPoint; i++) {
+        health_.tick();
+    }
+    EXPECT_EQ(health_.history().size(), HealthMonitor::kPoints);
 }
 
 // Prometheus text format 0.0.4.
@@ -228,14 +509,19 @@ TEST_F(HttpApiTest, MetricsAreWellFormedAndNothingIsTwice) {
     auto source = publisher("a");
     auto odd = publisher("b\"\\\xc3\xa4{}");
     auto viewer = player();
+    health_.tick();
+    api_.add_metrics([](Exposition& text) {
+        text.single("weir_of_a_part_total", "counter", "What a part of the server adds.", 7);
+    });
     const net::TestAnswer answer = ask("/metrics");
     EXPECT_EQ(answer.status, 200);
     EXPECT_THAT(std::string(answer.headers.get("Content-Type").value_or("")),
                 testing::StartsWith("text/plain"));
     const std::regex help("# HELP ([a-z_]+) \\S.*");
-    const std::regex type("# TYPE ([a-z_]+) (counter|gauge)");
+    const std::regex type("# TYPE ([a-z_]+) (counter|gauge|histogram)");
     const std::regex label(R"re([a-z]+="([^"\\\n]|\\\\|\\"|\\n)*")re");
     const std::regex sample(R"re(([a-z_]+)(\{.*\})? (-?[0-9.]+(e[+-]?[0-9]+)?))re");
+    const std::regex of_histogram("_(bucket|sum|count)$");
     std::set<std::string> helped;
     std::map<std::string, std::string> types;
     std::set<std::string> series;
@@ -252,6 +538,11 @@ TEST_F(HttpApiTest, MetricsAreWellFormedAndNothingIsTwice) {
             EXPECT_TRUE(types.emplace(match[1], match[2]).second) << line;
         } else {
             ASSERT_TRUE(std::regex_match(line, match, sample)) << line;
+            if (types[current] == "histogram") {
+                EXPECT_EQ(std::regex_replace(match[1].str(), of_histogram, ""), current) << line;
+                EXPECT_TRUE(series.insert(match[1].str() + match[2].str()).second) << line;
+                continue;
+            }
             EXPECT_EQ(match[1], current) << "samples follow their head: " << line;
             EXPECT_TRUE(types.contains(match[1])) << line;
             EXPECT_EQ(match[1].str().ends_with("_total"), types[match[1]] == "counter") << line;
@@ -266,6 +557,15 @@ TEST_F(HttpApiTest, MetricsAreWellFormedAndNothingIsTwice) {
         }
     }
     EXPECT_EQ(helped.size(), types.size());
+    for (const std::string& name : helped) {
+        EXPECT_TRUE(name.starts_with("weir_") || name.starts_with("process_")) << name;
+        for (const char* unit : {"_ms", "_us", "_kbps", "_kib", "_percent", "_milliseconds"}) {
+            EXPECT_FALSE(name.ends_with(unit)) << name << " is in no base unit";
+        }
+    }
+    EXPECT_THAT(answer.body, HasSubstr("weir_of_a_part_total 7\n"));
+    EXPECT_THAT(answer.body, HasSubstr("weir_sessions{role=\"player\",transport=\"rtmp\"} 1\n"));
+    EXPECT_THAT(answer.body, HasSubstr("weir_player_lag_seconds_count 1\n"));
     EXPECT_THAT(
         answer.body,
         HasSubstr("weir_stream_players{vhost=\"__defaultVhost__\",app=\"live\",stream=\"a\"} 1\n"));
@@ -276,21 +576,47 @@ TEST_F(HttpApiTest, MetricsAreWellFormedAndNothingIsTwice) {
 }
 
 TEST_F(HttpApiTest, MetricsOfManyStreamsAreBounded) {
-    std::vector<stream::Stream*> made;
-    for (size_t i = 0; i < kMaxStreamSeries + 50; i++) {
-        made.push_back(
-            &registry_.get_or_create({"v", "live", std::to_string(i)}, {}, MonoClock::now()));
+    std::vector<std::unique_ptr<session::RtmpPeer>> sources;
+    for (int i = 0; i < 5; i++) {
+        sources.push_back(publisher(fmt::format("s{}", i)));
     }
-    const std::string text = metrics_text(services_, nullptr, MonoClock::now());
-    size_t lines = 0;
-    for (size_t at = 0; (at = text.find("weir_stream_live{", at)) != std::string::npos; at++) {
-        lines++;
-    }
-    EXPECT_EQ(lines, kMaxStreamSeries);
-    EXPECT_THAT(text, HasSubstr(fmt::format("weir_streams {}\n", made.size())));
-    for (stream::Stream* stream : made) {
-        registry_.release(*stream);
-    }
+    auto& waited_for = registry_.get_or_create({"v", "live", "any name"}, {}, MonoClock::now());
+    const auto lines = [&](size_t most) {
+        api_.set_stream_series([most] { return most; });
+        const std::string text = ask("/metrics").body;
+        EXPECT_THAT(text, HasSubstr("weir_streams 6\n"));
+        EXPECT_THAT(text, HasSubstr("weir_streams_live 5\n"));
+        EXPECT_THAT(text, HasSubstr(fmt::format("weir_streams_without_series {}\n",
+                                                5 - std::min<size_t>(5, most))));
+        EXPECT_THAT(text, testing::Not(HasSubstr("any name"))) << "nobody publishes it";
+        size_t count = 0;
+        for (size_t at = 0; (at = text.find("weir_stream_live{", at)) != std::string::npos; at++) {
+            count++;
+        }
+        return count;
+    };
+    EXPECT_EQ(lines(200), 5U);
+    EXPECT_EQ(lines(3), 3U);
+    EXPECT_EQ(lines(0), 0U);
+    registry_.release(waited_for);
+}
+
+TEST(ExpositionTest, LongLabelsAreCutAndStayDifferent) {
+    const std::string a(1000, 'a');
+    const std::string shown = label_value(a);
+    EXPECT_LT(shown.size(), kMaxLabelBytes + 30);
+    EXPECT_NE(shown, label_value(a + "b"));
+    EXPECT_EQ(label_value("q\"\\\n"), "q\\\"\\\\%0A");
+}
+
+TEST(ExpositionTest, HistogramsAreCumulative) {
+    Exposition text;
+    text.histogram("h_seconds", "Help.", std::array<int64_t, 2>{50, 100}, 1e-3,
+                   std::array<uint64_t, 3>{1, 2, 3}, 0.5);
+    EXPECT_EQ(text.take(),
+              "# HELP h_seconds Help.\n# TYPE h_seconds histogram\n"
+              "h_seconds_bucket{le=\"0.05\"} 1\nh_seconds_bucket{le=\"0.1\"} 3\n"
+              "h_seconds_bucket{le=\"+Inf\"} 6\nh_seconds_sum 0.5\nh_seconds_count 6\n");
 }
 
 }  // namespace

@@ -180,10 +180,11 @@ TEST_F(RtcApiTest, APlayerIsShownWithItsLinkAndCanBeKicked) {
     EXPECT_EQ(stream["clients"], 2);
     EXPECT_EQ(stream["video"]["codec"], "H264");
     EXPECT_GT(stream["video"]["width"].get<int>(), 0) << "of the SPS: nobody described the stream";
-    EXPECT_GT(stream["video"]["profile"].get<int>(), 0);
+    EXPECT_FALSE(stream["video"]["profile"].get<std::string>().empty());
     const Json client = get("/api/v1/clients")["clients"][0];
     EXPECT_EQ(client["type"], "webrtc-play");
     EXPECT_EQ(client["protocol"], "webrtc");
+    EXPECT_EQ(client["encrypted"], true);
     const Json link = client["link"];
     EXPECT_EQ(link["state"], "connected");
     EXPECT_EQ(link["transport"], "udp");

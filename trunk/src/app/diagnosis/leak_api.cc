@@ -89,6 +89,7 @@ void LeakApi::stop() {
 void LeakApi::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions json;
     json.errors = net::HttpErrorFormat::kJson;
+    json.access = net::HttpAccess::kAdmin;
     router.add_prefix(std::string(kValgrindPath), json,
                       [this](auto& exchange) { valgrind(exchange); });
     router.add_prefix(std::string(kLeaksPath), json, [this](auto& exchange) { leaks(exchange); });
@@ -180,7 +181,8 @@ void LeakApi::check(net::HttpExchange& exchange, const std::vector<LeakCheck>& c
     // check, and a connection that is kept open would be there.
     const std::string_view path = request.path.starts_with(kLeaksPath) ? kLeaksPath : kValgrindPath;
     net::DetachedConnection connection = exchange.detach();
-    if (*wait) {
+    // What encrypts a connection cannot be put away for the time of the check: it asks again.
+    if (*wait && !connection.stream->encrypted()) {
         if (Error failed = checker_->attach(*id, connection)) {
             const std::string text = body(*id, 500, failed.message());
             answer_and_close(*connection.stream, 500, text);

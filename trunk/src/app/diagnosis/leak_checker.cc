@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -44,7 +43,7 @@ bool answer_and_close(io::TcpStream& stream,
     if (Error failed = stream.write_all(as_bytes(bytes), io::Deadline::after(kWriteDeadline))) {
         return false;  // gone, or it does not read; the answer is kept under its id
     }
-    if (::shutdown(stream.fd(), SHUT_WR) != 0) {
+    if (!stream.end_writing()) {
         return false;
     }
     std::array<uint8_t, 512> dropped{};

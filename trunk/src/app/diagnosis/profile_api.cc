@@ -66,6 +66,7 @@ ProfileApi::ProfileApi(ServerIdentity identity, io::WorkerPool& workers)
 void ProfileApi::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions json;
     json.errors = net::HttpErrorFormat::kJson;
+    json.access = net::HttpAccess::kAdmin;
     const auto add = [&](const char* path, auto handler) {
         router.add_prefix(path, json, [this, path, handler](net::HttpExchange& exchange) {
             if (is_ours(exchange, path)) {

@@ -1,0 +1,204 @@
+#include "app/access/api_guard.h"
+
+#include <algorithm>
+
+#include "base/base64.h"
+#include "base/hmac.h"
+#include "base/strings.h"
+#include "net/http/access_token.h"
+#include "net/http/cors.h"
+#include "net/http/origin.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kBasic = "Basic ";
+constexpr double kBurstSeconds = 2;  // of the request rate, at once
+
+std::string retry_after(Millis wait) {
+    return std::to_string((wait.count() + 999) / 1000);
+}
+
+bool changes(net::HttpMethod method) {
+    return method != net::HttpMethod::kGet && method != net::HttpMethod::kHead &&
+           method != net::HttpMethod::kOptions;
+}
+
+}  // namespace
+
+void ApiGuard::refuse(net::HttpExchange& exchange,
+                      net::Refusal reason,
+                      int status,
+                      std::string_view text,
+                      const net::HttpFields& fields) {
+    limits_.count(reason);
+    if (log_.allow(MonoClock::now())) {
+        log::warn(
+            "api request refused status={} reason={} ip={} method={} path={} ({} more in the "
+            "last second)",
+            status, net::to_string(reason), exchange.peer().host(),
+            net::to_string(exchange.request().method), log::escaped(exchange.request().path),
+            log_.suppressed());
+    }
+    (void)exchange.respond_error(status, text, fields);
+}
+
+bool ApiGuard::within_rate(net::HttpExchange& exchange) {
+    const uint32_t rate = access().max_request_rate;
+    if (rate == 0) {
+        return true;
+    }
+    const Millis wait =
+        requests_.take(net::limited_address(exchange.peer()),
+                       {static_cast<double>(rate), kBurstSeconds * rate}, MonoClock::now());
+    if (wait > Millis(0)) {
+        refuse(exchange, net::Refusal::kApiRate, 429,
+               fmt::format("more than {} requests a second from this address "
+                           "(http_api max_request_rate); wait",
+                           rate),
+               {{"Retry-After", retry_after(wait)}});
+    }
+    return wait == Millis(0);
+}
+
+// A browser asks without the login whether the page may use it.
+bool ApiGuard::answer_preflight(net::HttpExchange& exchange, const net::HttpRoute* route) {
+    const net::HttpRequest& request = exchange.request();
+    const std::string_view origin = net::trimmed(request.headers.get("Origin").value_or(""));
+    if (origin.empty() || !net::is_listed_origin(origin, access().allow_origins)) {
+        return false;
+    }
+    exchange.add_route_field("Access-Control-Allow-Origin", std::string(origin));
+    exchange.add_route_field("Vary", "Origin");
+    if (!net::is_cors_preflight(request) || route == nullptr) {
+        return false;
+    }
+    net::HttpFields fields;
+    for (const net::HttpField& field :
+         net::cors_preflight_fields(request, route->options.methods)) {
+        if (field.name != "Access-Control-Allow-Origin" && field.name != "Vary") {
+            fields.add(field.name, field.value);
+        }
+    }
+    (void)exchange.respond(204, {}, {}, fields);
+    return true;
+}
+
+bool ApiGuard::admit(net::HttpExchange& exchange, const net::HttpRoute* route) {
+    if (!within_rate(exchange)) {
+        return false;
+    }
+    const net::HttpAccess wanted =
+        route != nullptr ? route->options.access : net::HttpAccess::kByMethod;
+    if (wanted == net::HttpAccess::kOwnRules) {
+        return true;
+    }
+    if (answer_preflight(exchange, route)) {
+        return false;
+    }
+    const net::HttpRequest& request = exchange.request();
+    const bool needs_admin = changes(request.method) || wanted == net::HttpAccess::kAdmin;
+    const bool open = access().open_metrics && request.path == "/metrics" && !needs_admin;
+    if (access().asks() && !open) {
+        return admit_login(exchange, needs_admin);
+    }
+    return admit_page(exchange, needs_admin, false);
+}
+
+ApiGuard::Login ApiGuard::login_of(const net::HttpRequest& request) const {
+    const std::string_view field = net::trimmed(request.headers.get("Authorization").value_or(""));
+    if (field.empty()) {
+        return {};
+    }
+    std::string user;
+    std::string secret;
+    const bool basic = net::equal_ignoring_case(field.substr(0, kBasic.size()), kBasic);
+    if (basic) {
+        const std::optional<Bytes> pair = parse_base64(net::trimmed(field.substr(kBasic.size())));
+        const Halves halves = split_once(pair ? as_text(*pair) : "", ':');
+        user = halves.before;
+        secret = halves.after;
+    } else if (const auto token = net::bearer_token(request)) {
+        secret = *token;
+    }
+    Login login{Login::Kind::kWrong, ApiRole::kRead, basic};
+    for (const ApiSecrets& known : access_.data().api) {
+        // Both are always compared, so that the time does not tell which names there are.
+        const bool same_kind = basic == !known.user.empty();
+        const bool same_user = equal_in_constant_time(as_bytes(user), as_bytes(known.user));
+        const bool same_secret = is_one_of(secret, known.secrets);
+        if (same_kind && same_user && same_secret && !secret.empty()) {
+            const bool more = login.kind == Login::Kind::kWrong || known.role == ApiRole::kAdmin;
+            login.kind = Login::Kind::kGood;
+            login.role = more ? known.role : login.role;
+        }
+    }
+    return login;
+}
+
+bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
+    const MonoTime now = MonoClock::now();
+    const NetAddress address = net::limited_address(exchange.peer());
+    if (const Millis wait = failures_.wait_for(address, kFailures, now); wait > Millis(0)) {
+        refuse(exchange, net::Refusal::kApiThrottled, 429,
+               "too many wrong logins from this address; wait",
+               {{"Retry-After", retry_after(wait)}});
+        return false;
+    }
+    const Login login = login_of(exchange.request());
+    if (login.kind != Login::Kind::kGood) {
+        net::HttpFields fields;
+        fields.add("WWW-Authenticate", "Bearer realm=\"weir\"");
+        if (!access().users.empty()) {
+            fields.add("WWW-Authenticate", "Basic realm=\"weir\", charset=\"UTF-8\"");
+        }
+        const bool wrong = login.kind == Login::Kind::kWrong;
+        if (wrong) {
+            (void)failures_.take(address, kFailures, now);
+        }
+        refuse(exchange, wrong ? net::Refusal::kApiWrongLogin : net::Refusal::kApiNoLogin, 401,
+               wrong ? "the token, or user and password, is wrong"
+                     : "this API needs a login: Authorization: Bearer TOKEN, with a token of "
+                       "http_api { token read|admin TOKEN; }",
+               fields);
+        return false;
+    }
+    if (needs_admin && login.role != ApiRole::kAdmin) {
+        refuse(exchange, net::Refusal::kApiRole, 403,
+               "this needs the role admin, and this login has the role read");
+        return false;
+    }
+    // What a page had to know it may use; what the browser adds by itself it may not.
+    return !login.basic || admit_page(exchange, needs_admin, true);
+}
+
+bool ApiGuard::admit_page(net::HttpExchange& exchange, bool needs_admin, bool known_host) {
+    const net::HttpRequest& request = exchange.request();
+    if (!known_host && !net::is_own_host(request.host, config_.server_names)) {
+        refuse(exchange, net::Refusal::kApiHost, 403,
+               "the API does not know itself by the name in the Host field: ask it by its address, "
+               "or name it with \"server_name NAME;\"");
+        return false;
+    }
+    if (!needs_admin) {
+        return true;  // without CORS fields a page cannot read what GET shows
+    }
+    const std::string_view page = net::trimmed(request.headers.get("Origin").value_or(""));
+    const bool listed = net::is_listed_origin(page, access().allow_origins);
+    const bool secure = exchange.secure();
+    const bool foreign = known_host
+                             ? net::crosses_origin(request, secure)
+                             : !net::foreign_origin(request, config_.server_names, secure).empty();
+    // Images and the like come without Origin; browsers of today mark them.
+    const bool hidden =
+        page.empty() && request.headers.get("Sec-Fetch-Site").value_or("") == "cross-site";
+    if ((foreign && !listed) || hidden) {
+        refuse(exchange, net::Refusal::kApiOrigin, 403,
+               "a page of another site may not use the API; \"http_api { allow_origin ORIGIN; }\" "
+               "allows it to one");
+        return false;
+    }
+    return true;
+}
+
+}  // namespace weir::app

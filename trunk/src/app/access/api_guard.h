@@ -1,0 +1,65 @@
+// ApiGuard: who may ask the HTTP API for what. One place in front of all of its routes
+// (HttpServerOptions::authorize).
+//
+// With tokens or users configured, everybody needs one: read for what GET shows, admin for all that
+// changes something or costs much. Without, whoever reaches a listener may do everything, but for
+// pages of other sites in a browser: Host against names of strangers that point here (DNS
+// rebinding), Origin against requests that a page makes behind its reader's back. Routes with rules
+// of their own (WHIP) pass; the request rate holds for all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app/access/access_control.h"
+#include "app/config/config.h"
+#include "base/log.h"
+#include "net/address_rates.h"
+#include "net/http/exchange.h"
+#include "net/http/router.h"
+#include "net/limits.h"
+
+namespace weir::app {
+
+class ApiGuard {
+  public:
+    // Wrong logins that an address may have at once, and one more per so many seconds. Then it is
+    // answered 429, whatever it shows.
+    static constexpr net::BucketOptions kFailures{1.0 / 6, 10};
+
+    // All must outlive this. Reads the configuration when it is asked.
+    ApiGuard(const Config& config, const AccessControl& access, net::Limits& limits)
+        : config_(config), access_(access), limits_(limits) {}
+
+    // Yields only to answer. False: the request is refused, and answered.
+    bool admit(net::HttpExchange& exchange, const net::HttpRoute* route);
+
+  private:
+    struct Login {
+        enum class Kind : uint8_t { kNone, kWrong, kGood } kind = Kind::kNone;
+        ApiRole role = ApiRole::kRead;
+        bool basic = false;  // a browser sends it by itself
+    };
+
+    const ApiAccessConfig& access() const { return config_.http_api.access; }
+
+    bool within_rate(net::HttpExchange& exchange);
+    bool answer_preflight(net::HttpExchange& exchange, const net::HttpRoute* route);
+    bool admit_login(net::HttpExchange& exchange, bool needs_admin);
+    bool admit_page(net::HttpExchange& exchange, bool needs_admin, bool known_host);
+    Login login_of(const net::HttpRequest& request) const;
+    void refuse(net::HttpExchange& exchange,
+                net::Refusal reason,
+                int status,
+                std::string_view text,
+                const net::HttpFields& fields = {});
+
+    const Config& config_;
+    const AccessControl& access_;
+    net::Limits& limits_;
+    net::AddressRates requests_;
+    net::AddressRates failures_;
+    log::Throttle log_{Millis(1000)};
+};
+
+}  // namespace weir::app

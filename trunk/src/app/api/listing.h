@@ -1,0 +1,80 @@
+// Lists of the API: which page of them, which of their members, and how a long one is written
+// without holding up the media thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/api_answer.h"
+#include "net/client_table.h"
+#include "net/http/request.h"
+#include "stream/stream.h"
+
+namespace weir::app {
+
+// ?start=&count=
+struct Page {
+    static constexpr uint64_t kDefaultCount = 10;
+    static constexpr uint64_t kMaxCount = 1000;
+
+    uint64_t start = 0;
+    uint64_t count = kDefaultCount;
+
+    bool has(uint64_t index) const { return index >= start && index - start < count; }
+
+    // kMalformed says what is wrong with which.
+    static Result<Page> read(const net::HttpQuery& query);
+};
+
+// ?vhost=&app=&stream= and, of clients, &role=&ip=&transport=; of streams, &live=. What is not
+// given fits everything. Views of the query.
+class ListFilterView {
+  public:
+    enum class Of : uint8_t { kStreams, kClients };
+
+    // kMalformed. `strict`: nothing but filters may be asked for, and one at least: what is deleted
+    // must not depend on how a name is spelt.
+    static Result<ListFilterView> read(const net::HttpQuery& query, Of what, bool strict);
+
+    bool fits(const stream::StreamKey& key) const;
+    bool fits(const stream::Stream& stream) const;
+    bool fits(const net::Client& client) const;
+
+  private:
+    using Wanted = std::optional<std::string_view>;
+
+    Wanted vhost_;
+    Wanted app_;
+    Wanted stream_;
+    Wanted ip_;
+    Wanted transport_;
+    std::optional<net::ClientRole> role_;
+    std::optional<bool> live_;
+};
+
+// A list as text, item by item: memory for one JSON object at a time, and a yield whenever the
+// media thread has been held for kSlice.
+class ListText {
+  public:
+    static constexpr Micros kSlice{1'000};
+
+    ListText() : slice_begin_(MonoClock::now()) {}
+
+    void add(const Json& item);
+
+    // Yields, when it is time to. What was found in a table before may be gone then.
+    void pause_if_long();
+
+    // {members of `head`, which has some, "NAME": [..]} with a newline.
+    std::string take(const Json& head, std::string_view name);
+
+    // The head is the envelope and "total".
+    std::string take(const ServerIdentity& identity, uint64_t total, std::string_view name);
+
+  private:
+    std::string items_;
+    MonoTime slice_begin_;
+};
+
+}  // namespace weir::app

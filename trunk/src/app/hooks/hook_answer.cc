@@ -1,0 +1,83 @@
+#include "app/hooks/hook_answer.h"
+
+#include <string_view>
+
+#include "app/api_answer.h"
+#include "base/strings.h"
+
+namespace weir::app {
+namespace {
+
+constexpr int kMaxDepth = 8;  // only members of the object itself are looked at
+
+// Not an object or number when the text is no JSON, or nests too deep.
+Json parse_body(std::string_view text) {
+    bool too_deep = false;
+    Json body = Json::parse(
+        text,
+        [&too_deep](int depth, Json::parse_event_t, Json&) {
+            too_deep = too_deep || depth > kMaxDepth;
+            return !too_deep;
+        },
+        false);
+    return too_deep || body.is_discarded() ? Json() : body;
+}
+
+// A sentence that can be put anywhere: printable ASCII, and not too long.
+std::string shown_text(std::string_view text) {
+    std::string shown;
+    for (char c : text.substr(0, kMaxHookMessage)) {
+        shown += c >= ' ' && c <= '~' ? c : ' ';
+    }
+    return shown;
+}
+
+HookAnswer refusal(const Json& body) {
+    HookAnswer answer;
+    answer.verdict = HookAnswer::Verdict::kRefuse;
+    if (body.is_object()) {
+        const auto message = body.find("msg");
+        if (message != body.end() && message->is_string()) {
+            answer.text = shown_text(message->get_ref<const std::string&>());
+        }
+    }
+    return answer;
+}
+
+}  // namespace
+
+HookAnswer read_hook_answer(const net::HttpResponse& response) {
+    const Json body = parse_body(response.body);
+    const Json* code = &body;
+    if (body.is_object()) {
+        const auto found = body.find("code");
+        code = found == body.end() ? nullptr : &*found;
+    }
+    const bool has_code = code != nullptr && code->is_number_integer();
+    HookAnswer answer;
+    if (response.status == 200 || response.status == 201) {
+        if (!has_code) {
+            answer.text = response.body.empty()
+                              ? "it answers with nothing, expected 0 or {\"code\":0}"
+                              : "it answers with neither 0 nor {\"code\":0}";
+            return answer;
+        }
+        if (*code != 0) {
+            return refusal(body);
+        }
+        answer.verdict = HookAnswer::Verdict::kAllow;
+        return answer;
+    }
+    answer.again = response.status >= 500 || response.status == 408 || response.status == 429;
+    if (response.status >= 400 && !answer.again) {
+        return refusal(body);
+    }
+    answer.text = fmt::format("it answers with status {}", response.status);
+    return answer;
+}
+
+bool hook_took_it(const net::HttpResponse& response) {
+    return response.status / 100 == 2;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,30 @@
+// What a hook server's answer means. Pure.
+//
+// Allowed: status 200 or 201, and a body that is 0 or an object with code 0. Refused: any other
+// code, or a 4xx. All else is no answer: the configuration says what becomes of the client
+// (on_error).
+#pragma once
+
+#include <string>
+
+#include "net/http/response_parser.h"
+
+namespace weir::app {
+
+// Of "msg", the text for the client.
+inline constexpr size_t kMaxHookMessage = 200;
+
+struct HookAnswer {
+    enum class Verdict : uint8_t { kAllow, kRefuse, kError };
+
+    Verdict verdict = Verdict::kError;
+    std::string text;    // refused: for the client, may be empty; error: for the log
+    bool again = false;  // error: another attempt may help (5xx, 408, 429)
+};
+
+HookAnswer read_hook_answer(const net::HttpResponse& response);
+
+// The server has taken a notification: any 2xx, whatever it says.
+bool hook_took_it(const net::HttpResponse& response);
+
+}  // namespace weir::app

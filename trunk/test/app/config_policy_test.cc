@@ -1,0 +1,302 @@
+#include "app/config_policy.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/base64.h"
+#include "base/hmac.h"
+#include "proto/rtmp/stream_name.h"
+
+#include "test/app/access/test_config.h"
+
+namespace weir::app {
+namespace {
+
+using net::Refusal;
+using testing::HasSubstr;
+
+constexpr std::string_view kLocal = "127.0.0.1:5000";
+constexpr std::string_view kRemote = "203.0.113.9:5000";
+constexpr std::string_view kJwtSecret = "0123456789abcdef0123456789abcdef";
+
+// What a server makes of a configuration.
+class Rules {
+  public:
+    explicit Rules(std::string_view text) : config_(config_of(text)) {
+        access_.use(secrets_of(config_));
+    }
+
+    // Empty when it is allowed.
+    std::string publish(std::string_view peer, std::string_view token = {}, std::string user = {}) {
+        return ask(Action::kPublish, peer, token, user);
+    }
+
+    std::string play(std::string_view peer, std::string_view token = {}) {
+        return ask(Action::kPlay, peer, token, {});
+    }
+
+    std::string publish_from_page(std::string_view peer,
+                                  std::string host,
+                                  std::string origin,
+                                  std::string_view token = {}) {
+        net::HttpRequest request;
+        request.host = std::move(host);
+        if (!origin.empty()) {
+            request.headers.add("Origin", std::move(origin));
+        }
+        http_ = &request;
+        std::string why = ask(Action::kPublish, peer, token, {});
+        http_ = nullptr;
+        return why;
+    }
+
+    net::LoginAnswer login(std::string_view query,
+                           bool publishes = true,
+                           std::string_view peer = kRemote) {
+        const io::SocketAddress address = io::SocketAddress::parse(peer).value();
+        return policy_.login({"any", "live", query, publishes, address});
+    }
+
+    uint64_t refused(Refusal reason) const { return limits_.refused(reason); }
+
+    ConfigPolicy& policy() { return policy_; }
+
+    std::string vhost;
+
+  private:
+    std::string ask(Action action,
+                    std::string_view peer,
+                    std::string_view token,
+                    std::string_view user) {
+        const stream::StreamKey key = policy_.key_of(vhost, "live", "room");
+        const io::SocketAddress address = io::SocketAddress::parse(peer).value();
+        const net::AccessRequest request{
+            .key = key, .peer = address, .token = token, .user = user, .http = http_};
+        Error error;
+        if (action == Action::kPublish) {
+            error = policy_.may_publish(request).take_error();
+        } else {
+            error = policy_.may_play(request).take_error();
+        }
+        EXPECT_TRUE(!error || error.code() == ErrorCode::kDenied);
+        return std::string(error.message());
+    }
+
+    Config config_;
+    net::Limits limits_;
+    AccessControl access_{limits_};
+    ConfigPolicy policy_{config_, access_, limits_};
+    const net::HttpRequest* http_ = nullptr;
+};
+
+TEST(ConfigPolicyTest, WithoutAnythingPublishesFromLoopbackAndPlaysFromEverywhere) {
+    Rules rules("");
+    EXPECT_EQ(rules.publish(kLocal), "");
+    EXPECT_THAT(rules.publish(kRemote), HasSubstr("allow publish 203.0.113.9"));
+    EXPECT_EQ(rules.play(kRemote), "");
+    EXPECT_EQ(rules.refused(Refusal::kAddress), 1U);
+}
+
+TEST(ConfigPolicyTest, AKeyAloneOpensPublishingToEveryAddress) {
+    Rules rules("security { publish_key s3cret; publish_key next; }");
+    EXPECT_EQ(rules.publish(kRemote, "s3cret"), "");
+    EXPECT_EQ(rules.publish(kRemote, "next"), "");
+    EXPECT_THAT(rules.publish(kRemote), HasSubstr("publishing needs a key: ?key=KEY"));
+    EXPECT_THAT(rules.publish(kLocal), HasSubstr("needs a key")) << "loopback too";
+    for (const char* wrong : {"s3cre", "s3cret ", "S3cret", "s3cretnext", "x"}) {
+        EXPECT_EQ(rules.publish(kRemote, wrong), "the key is wrong") << wrong;
+    }
+    EXPECT_EQ(rules.refused(Refusal::kKeyMissing), 2U);
+    EXPECT_EQ(rules.refused(Refusal::kKeyWrong), 5U);
+    EXPECT_EQ(rules.play(kRemote), "") << "playing stays open";
+}
+
+TEST(ConfigPolicyTest, ADenyRuleStillRefusesWithTheRightKey) {
+    Rules rules("security { deny publish 203.0.113.0/24; publish_key s3cret; }");
+    EXPECT_THAT(rules.publish(kRemote, "s3cret"), HasSubstr("not allowed"));
+    EXPECT_EQ(rules.publish("198.51.100.1:1", "s3cret"), "");
+}
+
+TEST(ConfigPolicyTest, WithAnAllowRuleBothAreAsked) {
+    Rules rules("security { allow publish 203.0.113.9; publish_key s3cret; }");
+    EXPECT_EQ(rules.publish(kRemote, "s3cret"), "");
+    EXPECT_THAT(rules.publish(kRemote), HasSubstr("needs a key"));
+    EXPECT_THAT(rules.publish("198.51.100.1:1", "s3cret"), HasSubstr("not allowed"));
+    EXPECT_EQ(rules.publish(kLocal, "s3cret"), "") << "as the unwritten rule says";
+}
+
+TEST(ConfigPolicyTest, WithSatisfyAnyOneOfBothIsEnough) {
+    Rules rules(
+        "security { satisfy any; allow publish 127.0.0.1; deny publish 198.51.100.1; "
+        "publish_key s3cret; }");
+    EXPECT_EQ(rules.publish(kLocal), "");
+    EXPECT_EQ(rules.publish(kRemote, "s3cret"), "");
+    EXPECT_THAT(rules.publish(kRemote), HasSubstr("needs a key"));
+    EXPECT_THAT(rules.publish("198.51.100.1:1", "s3cret"), HasSubstr("not allowed"));
+}
+
+TEST(ConfigPolicyTest, PlayingHasKeysOfItsOwn) {
+    Rules rules("security { play_key watch; publish_key s3cret; }");
+    EXPECT_EQ(rules.play(kRemote, "watch"), "");
+    EXPECT_THAT(rules.play(kRemote), HasSubstr("playing needs a key"));
+    EXPECT_EQ(rules.play(kRemote, "s3cret"), "the key is wrong");
+    EXPECT_EQ(rules.publish(kRemote, "watch"), "the key is wrong");
+}
+
+TEST(ConfigPolicyTest, AVhostHasKeysOfItsOwn) {
+    Rules rules(
+        "security { publish_key one; } vhost a.b { security { publish_key two; } } "
+        "vhost open { security { } } vhost same { }");
+    EXPECT_EQ(rules.publish(kRemote, "one"), "");
+    rules.vhost = "a.b";
+    EXPECT_EQ(rules.publish(kRemote, "one"), "the key is wrong");
+    EXPECT_EQ(rules.publish(kRemote, "two"), "");
+    rules.vhost = "open";
+    EXPECT_THAT(rules.publish(kRemote, "one"), HasSubstr("not allowed"));
+    EXPECT_EQ(rules.publish(kLocal), "");
+    rules.vhost = "same";
+    EXPECT_EQ(rules.publish(kRemote, "one"), "");
+}
+
+std::string jwt(std::string_view claims) {
+    const std::string front =
+        base64url(as_bytes(R"({"alg":"HS256"})")) + "." + base64url(as_bytes(claims));
+    return front + "." + base64url(hmac_sha256(as_bytes(kJwtSecret), as_bytes(front)));
+}
+
+TEST(ConfigPolicyTest, ATokenOpensWhatItNames) {
+    Rules rules(fmt::format("security {{ jwt_secret {}; publish_key s3cret; }}", kJwtSecret));
+    const std::string plays =
+        jwt(R"({"app":"live","stream":"ro*","action":"play","exp":9999999999})");
+    EXPECT_EQ(rules.play(kRemote, plays), "");
+    EXPECT_EQ(rules.publish(kRemote, plays), "the token is refused: it does not allow that action");
+    EXPECT_EQ(rules.publish(kRemote, "s3cret"), "") << "a key does it too";
+    EXPECT_THAT(rules.publish(kRemote), HasSubstr("needs a key or token"));
+    EXPECT_THAT(rules.play(kRemote), HasSubstr("playing needs a token: ?key=TOKEN"));
+    EXPECT_EQ(rules.play(kRemote, "nonsense"), "the token (or key) is wrong");
+    EXPECT_EQ(rules.play(kRemote, jwt(R"({"app":"live","stream":"room","action":"play","exp":1})")),
+              "the token is refused: it has expired");
+    EXPECT_EQ(rules.refused(Refusal::kToken), 2U);
+}
+
+TEST(ConfigPolicyTest, TokensMayBeForOneActionOnly) {
+    Rules rules(fmt::format("security {{ jwt_secret {}; jwt_actions publish; }}", kJwtSecret));
+    EXPECT_EQ(rules.play(kRemote), "");
+    EXPECT_THAT(rules.publish(kLocal), HasSubstr("needs a token"));
+}
+
+// A page of another site in a browser whose address may publish.
+TEST(ConfigPolicyTest, LetsNoStrangersPagePublishByItsReadersAddress) {
+    Rules rules("server_name media.example.org;");
+    EXPECT_EQ(rules.publish_from_page(kLocal, "127.0.0.1:8080", ""), "");
+    EXPECT_EQ(rules.publish_from_page(kLocal, "127.0.0.1:8080", "http://127.0.0.1:8080"), "");
+    EXPECT_EQ(rules.publish_from_page(kLocal, "media.example.org", "https://media.example.org"),
+              "");
+    EXPECT_THAT(rules.publish_from_page(kLocal, "127.0.0.1:8080", "https://evil.example"),
+                HasSubstr("allow_origin https://evil.example;"));
+    EXPECT_NE(rules.publish_from_page(kLocal, "evil.example:8080", "http://evil.example:8080"), "");
+    EXPECT_NE(rules.publish_from_page(kLocal, "127.0.0.1:8080", "null"), "");
+    EXPECT_EQ(rules.refused(Refusal::kOrigin), 3U);
+}
+
+TEST(ConfigPolicyTest, LetsAStrangersPagePublishWhereThereIsNothingToBorrow) {
+    Rules open("security { allow publish all; }");
+    EXPECT_EQ(open.publish_from_page(kRemote, "h.example", "https://evil.example"), "")
+        << "everybody may: there is nothing to borrow";
+    Rules keyed("security { publish_key s3cret; }");
+    EXPECT_EQ(keyed.publish_from_page(kRemote, "h.example", "https://a.example", "s3cret"), "")
+        << "the page knows the key";
+}
+
+TEST(ConfigPolicyTest, LetsAListedPagePublish) {
+    Rules listed("security { allow_origin https://studio.example.org; }");
+    EXPECT_EQ(listed.publish_from_page(kLocal, "localhost", "https://studio.example.org"), "");
+    EXPECT_NE(listed.publish_from_page(kLocal, "localhost", "https://evil.example"), "");
+    Rules network("security { allow publish 203.0.113.0/24; }");
+    EXPECT_NE(network.publish_from_page(kRemote, "192.0.2.1:8080", "https://evil.example"), "");
+}
+
+class LoginTest : public testing::Test {
+  protected:
+    Rules rules_{"security { publish_user studio 'pass word'; }"};
+
+    std::string answer(std::string_view password, std::string_view user = "studio") {
+        const std::string asked = rules_.login(fmt::format("authmod=adobe&user={}", user)).refusal;
+        EXPECT_THAT(asked, HasSubstr("?reason=needauth"));
+        const std::string_view query = std::string_view(asked).substr(asked.find('?') + 1);
+        const std::string_view opaque = rtmp::query_value(query, "opaque");
+        return fmt::format("authmod=adobe&user={}&challenge=01234567&response={}&opaque={}", user,
+                           rtmp::adobe_response(user, rtmp::query_value(query, "salt"), password,
+                                                opaque, "01234567"),
+                           opaque);
+    }
+};
+
+TEST_F(LoginTest, AsksPublishersAndLetsPlayersPass) {
+    EXPECT_THAT(rules_.login("").refusal, HasSubstr("code=403 need auth; authmod=adobe"));
+    EXPECT_EQ(rules_.login("", false).refusal, "");
+    EXPECT_EQ(rules_.login("key=x").refusal, "") << "the publish command says whether it is right";
+    EXPECT_EQ(rules_.play(kRemote), "");
+    EXPECT_THAT(rules_.publish(kLocal), HasSubstr("needs a user and a password"));
+}
+
+TEST_F(LoginTest, LetsTheRightPasswordIn) {
+    const net::LoginAnswer login = rules_.login(answer("pass word"));
+    EXPECT_EQ(login.refusal, "");
+    EXPECT_EQ(login.user, "studio");
+    EXPECT_EQ(rules_.publish(kRemote, "", login.user), "");
+    EXPECT_NE(rules_.publish(kRemote, "", "nobody"), "");
+}
+
+TEST_F(LoginTest, RefusesTheWrongPasswordAndTheWrongName) {
+    EXPECT_THAT(rules_.login(answer("pass")).refusal, HasSubstr("?reason=authfailed"));
+    EXPECT_THAT(rules_.login(answer("pass word", "nobody")).refusal,
+                HasSubstr("?reason=authfailed"));
+    EXPECT_THAT(rules_.login("authmod=adobe&user=a\r\nb").refusal, HasSubstr("authfailed"));
+    EXPECT_EQ(rules_.refused(Refusal::kLogin), 3U);
+    EXPECT_EQ(rules_.login("authmod=adobe&user=nobody").user, "");
+}
+
+TEST_F(LoginTest, AnAnswerIsForItsAddressAndOnce) {
+    const std::string query = answer("pass word");
+    EXPECT_NE(rules_.login(query, true, "198.51.100.1:1").refusal, "");
+    EXPECT_EQ(rules_.login(query).user, "studio");
+    EXPECT_NE(rules_.login(query).refusal, "");
+}
+
+TEST_F(LoginTest, GuessesAreFew) {
+    for (int i = 0; i < 10; i++) {
+        EXPECT_NE(rules_.login(answer(fmt::format("guess {}", i))).refusal, "");
+    }
+    EXPECT_THAT(rules_.login(answer("pass word")).refusal, HasSubstr("authfailed"))
+        << "whatever it shows";
+    EXPECT_EQ(rules_.refused(Refusal::kLogin), 11U);
+    const std::string elsewhere = "198.51.100.1:1";
+    const std::string asked = rules_.login("authmod=adobe&user=studio", true, elsewhere).refusal;
+    EXPECT_THAT(asked, HasSubstr("needauth")) << "another address is asked";
+    for (int i = 0; i < 3; i++) {
+        EXPECT_THAT(rules_.login(answer("x", "other")).refusal, HasSubstr("authfailed"));
+    }
+}
+
+TEST(ConfigPolicyTest, WithoutUsersNobodyIsAskedToLogIn) {
+    Rules rules("security { publish_key s3cret; }");
+    EXPECT_EQ(rules.login("").refusal, "");
+    EXPECT_EQ(rules.login("authmod=adobe&user=x").refusal, "");
+}
+
+TEST(ConfigPolicyTest, HandsTheLimitsOn) {
+    Rules rules("max_players 7; max_publish_bitrate 8m; vhost a.b { max_publish_bitrate 500k; }");
+    const io::SocketAddress peer = io::SocketAddress::parse(kLocal).value();
+    const stream::StreamKey key = rules.policy().key_of("", "live", "room");
+    const stream::StreamKey other = rules.policy().key_of("a.b", "live", "room");
+    EXPECT_EQ(rules.policy().may_play({.key = key, .peer = peer})->max_players, 7U);
+    EXPECT_EQ(rules.policy().may_publish({.key = key, .peer = peer})->max_bits_per_second,
+              8'000'000U);
+    EXPECT_EQ(rules.policy().may_publish({.key = other, .peer = peer})->max_bits_per_second,
+              500'000U);
+}
+
+}  // namespace
+}  // namespace weir::app
