@@ -1,6 +1,7 @@
 // One stream on the page: what is known of it, and its player when it is open.
 
 import { asSentence, bitRate, duration, frameSize, milliseconds, percent, setText, showText } from './common.js';
+import { IS_CONSOLE, PublisherLine } from './console.js';
 import { Player, TRANSPORTS } from './player.js';
 
 const STATES = { connecting: 'connecting…', blocked: 'Click the video to play it.' };
@@ -29,6 +30,12 @@ export class StreamCard {
       const small = document.createElement('small');
       small.textContent = ` ${this.stream.query}`;
       this.find('h3').append(small);
+    }
+    if (IS_CONSOLE) {
+      // Media is on the public port.
+      this.publisher = new PublisherLine(this.find('.publisher'));
+      this.button.addEventListener('click', () => window.open(this.watchUrl, '_blank', 'noopener'));
+      return;
     }
     this.button.addEventListener('click', () => (this.player?.active ? this.close() : this.open(false)));
     this.transport.addEventListener('change', () => {
@@ -95,7 +102,15 @@ export class StreamCard {
       return;
     }
     const codecs = [live.video, live.audio].filter(Boolean).join(' + ') || 'no media yet';
-    setText(this.find('.facts'), `${codecs} · ${live.players ?? 0} watching · live for ${duration(live.live_ms ?? 0)}`);
+    const rate = live.kbps ? ` · ${bitRate(live.kbps)}` : '';
+    setText(this.find('.facts'), `${codecs}${rate} · ${live.players ?? 0} watching · live for ${duration(live.live_ms ?? 0)}`);
+  }
+
+  // In the console. `stream`: of the API, undefined while it is not live; `publicOrigin`: where it can be watched, or null.
+  showDetails(stream, publicOrigin) {
+    this.publisher.show(stream);
+    this.button.hidden = !publicOrigin;
+    this.watchUrl = publicOrigin ? `${publicOrigin}/?play=${encodeURIComponent(this.stream.key)}&autoplay=1` : '';
   }
 
   async sample() {
@@ -108,8 +123,9 @@ export class StreamCard {
   show() {
     const { player } = this;
     const active = Boolean(player?.active);
-    setText(this.button, active ? 'Stop' : 'Play');
-    this.button.setAttribute('aria-label', `${active ? 'Stop' : 'Play'} ${this.stream.title}`);
+    const verb = IS_CONSOLE ? 'Watch' : active ? 'Stop' : 'Play';
+    setText(this.button, verb);
+    this.button.setAttribute('aria-label', `${verb} ${this.stream.title}`);
     this.button.classList.toggle('primary', !active);
     this.element.classList.toggle('open', !this.idle);
     if (this.idle) {

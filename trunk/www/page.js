@@ -1,12 +1,16 @@
 // The page: lists what is live (live.json), each stream with a player, shows how to publish.
 //
+// On the API's port, at /console/, the same page shows who publishes and who is connected (console.js).
+//
 // ?play=live/livestream&transport=webrtc|http|ws&autoplay=1 shows that stream first, and starts it (muted, as browsers
 // demand). window.weirPlayer is the player that was opened last.
 
 import { byId, DEFAULT_RTMP_PORT, makeStream, setText, showText, signallingUrl, streamFromText } from './common.js';
 import { StreamCard } from './card.js';
+import { ask, IS_CONSOLE, publishers, startConsole } from './console.js';
 import { mediaUrl } from './flv_engine.js';
 import { TRANSPORTS } from './player.js';
+import { Health } from './plot.js';
 
 const LIST_PERIOD_MS = 2000;
 const FIGURES_PERIOD_MS = 1000;
@@ -74,18 +78,53 @@ function placeCards(shown) {
 }
 
 let streams = [];
+const health = new Health(byId('health'), byId('plots'), byId('plot'));
+
+// Where the public server is, as seen from the console: by https when the console is, as far as it can be; null when there
+// is none.
+function publicOrigin(live) {
+  const tls = live.https_port > 0 && (window.location.protocol === 'https:' || !live.http_port);
+  const port = tls ? live.https_port : live.http_port;
+  return port ? `${tls ? 'https' : 'http'}://${window.location.hostname}:${port}` : null;
+}
+
+async function refreshDetails(live) {
+  const origin = publicOrigin(live);
+  const publish = byId('publish-link');
+  publish.hidden = !origin;
+  if (origin) {
+    publish.href = `${origin}/publish.html`;
+  }
+  const known = await publishers();
+  for (const each of streams) {
+    cards.get(streamOf(each).key)?.showDetails(known.get(`${each.vhost}/${each.app}/${each.name}`), origin);
+  }
+}
+
+// The API's port may ask for a token, for this too.
+async function readLive() {
+  const path = `/live.json${health.points.length ? '' : '?history=1'}`;
+  if (IS_CONSOLE) {
+    return ask(path);
+  }
+  const answer = await fetch(path, { cache: 'no-store' });
+  if (!answer.ok) {
+    throw new Error(`the server answered ${answer.status}`);
+  }
+  return answer.json();
+}
 
 async function refreshList() {
   try {
-    const answer = await fetch('live.json', { cache: 'no-store' });
-    if (!answer.ok) {
-      throw new Error(`the server answered ${answer.status}`);
-    }
-    const live = await answer.json();
+    const live = await readLive();
     showText(byId('list-error'), '');
     streams = live.streams ?? [];
     showList(streams);
+    health.update(live.health);
     showRecipes(live.rtmp_port ?? DEFAULT_RTMP_PORT);
+    if (IS_CONSOLE) {
+      await refreshDetails(live);
+    }
   } catch (error) {
     showText(byId('list-error'), `The list of streams cannot be read: ${error.message}.`);
     setText(byId('summary'), 'no connection to the server');
@@ -130,6 +169,12 @@ window.addEventListener('pageshow', (event) => {
 window.addEventListener('online', () => cards.forEach((card) => card.player?.retryNow()));
 
 showRecipes(DEFAULT_RTMP_PORT);
+if (IS_CONSOLE) {
+  document.title = 'Weir: console';
+  byId('recipes').hidden = true;
+  setText(byId('here'), 'Console');
+  startConsole(LIST_PERIOD_MS);
+}
 const asked = streamFromText(query.get('play') ?? '');
 if (asked) {
   pinned = cardOf(asked);

@@ -1,0 +1,181 @@
+// What the page shows on the API's port, at /console/: who publishes, who is connected, and buttons that end them. The
+// public port has none of this.
+
+import { bitRate, byId, duration, milliseconds, reasonOf, setText, showText } from './common.js';
+
+const PAGE = 50;
+const SURE_MS = 4000;
+const TOKEN = 'weir-token';
+
+export const IS_CONSOLE = /^\/console(\/|$)/.test(window.location.pathname);
+
+// ---- asking
+
+export async function ask(path, method = 'GET') {
+  const token = sessionStorage.getItem(TOKEN);
+  const answer = await fetch(path, { method, cache: 'no-store', headers: token ? { Authorization: `Bearer ${token}` } : {} });
+  byId('token-line').hidden = answer.status !== 401;
+  if (!answer.ok) {
+    throw new Error((await reasonOf(answer)) || `the server answered ${answer.status}`);
+  }
+  return answer.json();
+}
+
+// ---- the table of clients
+
+const COLUMNS = [
+  ['who', (client) => client.id],
+  ['stream', (client) => (client.name ? `${client.app}/${client.name}` : '-')],
+  ['as', (client) => client.type],
+  ['address', (client) => client.ip],
+  ['for', (client) => duration(client.alive * 1000)],
+  ['bit rate', (client) => bitRate(client.publish ? client.kbps.recv_10s : client.kbps.send_10s)],
+  ['behind', (client) => (client.play?.lag_ms === undefined || client.play?.lag_ms === null ? '-' : milliseconds(client.play.lag_ms))],
+  ['round trip', (client) => roundTrip(client)],
+  ['resent', (client) => String(client.tcp?.retransmits ?? client.link?.retransmitted ?? '-')],
+  ['missed', (client) => (client.play ? `${client.play.dropped_frames} frames` : '-')],
+];
+
+function roundTrip(client) {
+  const rtt = client.tcp?.rtt_ms ?? client.link?.rtt_ms;
+  return rtt === undefined || rtt === null ? '-' : rtt < 0.1 ? '< 0.1 ms' : rtt < 10 ? `${rtt.toFixed(1)} ms` : milliseconds(rtt);
+}
+
+function cell(kind, text) {
+  const element = document.createElement(kind);
+  element.textContent = text;
+  return element;
+}
+
+// The first click asks, the second within a few seconds does it.
+function kickButton(text, kick) {
+  const button = cell('button', text);
+  button.type = 'button';
+  button.className = 'kick';
+  let sure = null;
+  button.addEventListener('click', async () => {
+    if (!sure) {
+      button.textContent = 'Sure?';
+      sure = setTimeout(() => { sure = null; button.textContent = text; }, SURE_MS);
+      return;
+    }
+    clearTimeout(sure);
+    button.disabled = true;
+    try {
+      await kick();
+      showText(byId('console-error'), '');
+    } catch (error) {
+      showText(byId('console-error'), `That did not work: ${error.message}.`);
+    }
+    refreshClients();
+  });
+  return button;
+}
+
+const rows = new Map();  // by the client's id: a button that was clicked once must stay
+
+function rowOf(client) {
+  let row = rows.get(client.id);
+  if (!row) {
+    row = document.createElement('tr');
+    row.append(...COLUMNS.map(() => cell('td', '')));
+    const last = cell('td', '');
+    last.append(kickButton('Kick', () => ask(`/api/v1/clients/${encodeURIComponent(client.id)}`, 'DELETE')));
+    row.append(last);
+    rows.set(client.id, row);
+  }
+  COLUMNS.forEach(([, text], index) => setText(row.children[index], text(client)));
+  return row;
+}
+
+let first = 0;
+
+async function refreshClients() {
+  const query = new URLSearchParams({ start: first, count: PAGE });
+  for (const name of ['role', 'transport', 'stream']) {
+    const value = byId(`client-${name}`).value.trim();
+    if (value) {
+      query.set(name, value);
+    }
+  }
+  try {
+    const { total, clients } = await ask(`/api/v1/clients?${query}`);
+    if (first > 0 && first >= total) {
+      first = 0;
+    }
+    const shown = clients.map(rowOf);
+    for (const [id, row] of rows) {
+      if (!shown.includes(row)) {
+        rows.delete(id);
+        row.remove();
+      }
+    }
+    const body = byId('clients').tBodies[0];
+    shown.forEach((row, index) => {
+      if (body.children[index] !== row) {
+        body.insertBefore(row, body.children[index] ?? null);
+      }
+    });
+    setText(byId('client-count'), total === 0 ? 'nobody' : `${first + 1} to ${first + clients.length} of ${total}`);
+    byId('client-back').disabled = first === 0;
+    byId('client-on').disabled = first + PAGE >= total;
+    showText(byId('console-error'), '');
+  } catch (error) {
+    showText(byId('console-error'), `The clients cannot be read: ${error.message}.`);
+  }
+}
+
+// ---- who publishes
+
+// By "vhost/app/name".
+export async function publishers() {
+  const { streams } = await ask('/api/v1/streams?live=1&count=200');
+  return new Map(streams.map((stream) => [`${stream.vhost}/${stream.app}/${stream.name}`, stream]));
+}
+
+// The line of a card: who publishes, what, and a button that ends it.
+export class PublisherLine {
+  constructor(element) {
+    this.element = element;
+    this.text = cell('span', '');
+    this.id = '';
+    element.append(this.text, kickButton('End', () => ask(`/api/v1/streams/${encodeURIComponent(this.id)}`, 'DELETE')));
+  }
+
+  show(stream) {
+    this.element.hidden = !stream;
+    if (!stream) {
+      return;
+    }
+    this.id = stream.id;
+    const { publish, video, gop, viewers } = stream;
+    const picture = video ? `${video.codec} ${video.profile} ${video.level} ${video.width} × ${video.height}, ${Math.round(video.fps)} frames/s, `
+      + `key frame every ${(gop.ms / 1000).toFixed(1)} s` : 'no picture';
+    const over = Object.entries(viewers).filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name}`).join(', ');
+    setText(this.text, `${publish.ip} by ${publish.transport} (${publish.cid}) · ${picture}${over ? ` · viewers: ${over}` : ''}`);
+  }
+}
+
+// ---- start
+
+export function startConsole(periodMs) {
+  byId('console').hidden = false;
+  byId('clients').tHead.rows[0].append(...COLUMNS.map(([name]) => cell('th', name)), cell('th', ''));
+  const anew = () => { first = 0; refreshClients(); };
+  for (const name of ['role', 'transport', 'stream']) {
+    byId(`client-${name}`).addEventListener('input', anew);
+  }
+  byId('client-back').addEventListener('click', () => { first = Math.max(0, first - PAGE); refreshClients(); });
+  byId('client-on').addEventListener('click', () => { first += PAGE; refreshClients(); });
+  byId('token-form').addEventListener('submit', (event) => {
+    event.preventDefault();
+    sessionStorage.setItem(TOKEN, byId('token').value);
+    byId('token').value = '';
+    refreshClients();
+  });
+  const loop = async () => {
+    await refreshClients();
+    setTimeout(loop, periodMs);
+  };
+  loop();
+}
