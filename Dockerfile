@@ -1,8 +1,11 @@
-# Weir in a container: docker build -t weir . && \
-#   docker run --rm -p 1935:1935 -p 8080:8080 -p 8000:8000/udp -p 8000:8000 -e WEIR_CANDIDATE=ADDRESS weir
-# ADDRESS is where browsers reach this machine; without it WebRTC offers the container's own.
-# The configuration is /opt/weir/conf/weir.conf; mount another one over it. From outside the container publishing needs
-# a line such as `security { allow publish 192.168.0.0/16; }` there, since every peer is a remote one.
+# Weir in a container:
+#   docker build -t weir .
+#   docker run --rm -p 1935:1935 -p 8080:8080 -p 8000:8000/udp -p 8000:8000 \
+#     -e WEIR_CANDIDATE=ADDRESS -e WEIR_VHOST_SECURITY_PUBLISH_KEY=A-LONG-SECRET weir
+# ADDRESS is where browsers reach this machine; without it WebRTC offers the container's own. Who shows the key may publish;
+# without a key or a rule nobody may, since every peer of a container is a remote one. Any directive comes from the
+# environment (WEIR_LISTEN and so on, doc/configuration.md), or from files mounted into /etc/weir/conf.d/ (doc/operations.md).
+# `docker kill --signal=QUIT` drains, `docker stop` ends at once. scripts/chroot-test --only docker runs these steps.
 
 FROM debian:12 AS build
 WORKDIR /weir
@@ -11,17 +14,17 @@ COPY trunk/www/package.json trunk/www/package-lock.json trunk/www/
 # --demo brings the libraries of the pages.
 RUN scripts/install-deps.sh --demo
 COPY . .
-RUN ./configure --tests=off && make && strip --strip-debug -o objs/weir.stripped objs/weir
+RUN ./configure --tests=off && make
+RUN PREFIX=/usr DESTDIR=/out CONFIG=/weir/conf/docker.conf scripts/install
 
 FROM debian:12-slim
-RUN apt-get update && apt-get install -y --no-install-recommends libssl3 libfmt9 libsrtp2-1 libavcodec59 && rm -rf /var/lib/apt/lists/* \
- && useradd --system --home-dir /opt/weir --shell /usr/sbin/nologin weir
-WORKDIR /opt/weir
-COPY --from=build /weir/objs/weir.stripped objs/weir
-COPY --from=build /weir/objs/www objs/www
-COPY --from=build /weir/conf conf
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libssl3 libfmt9 libsrtp2-1 libavcodec59 && rm -rf /var/lib/apt/lists/*
+RUN useradd --system --create-home --home-dir /var/lib/weir --shell /usr/sbin/nologin weir
+COPY --from=build /out/ /
 USER weir
+WORKDIR /var/lib/weir
 EXPOSE 1935 8080 8000/udp 8000
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["/opt/weir/objs/weir"]
-CMD ["-c", "conf/weir.conf"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/1985 && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && grep -q '200 OK' <&3"]
+ENTRYPOINT ["/usr/bin/weir"]
+CMD ["-c", "/etc/weir/weir.conf"]

@@ -18,7 +18,7 @@ WINDOW ?=
 # make leak-hunt HUNT='--tool valgrind --scenario rtmp'; everything that it does by itself when empty.
 HUNT ?=
 
-.PHONY: all help demo test bench bench-full micro coverage check lint format fuzz clean leak-hunt
+.PHONY: all help demo test bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
 
 all: build
 
@@ -77,6 +77,21 @@ micro: ## build and run the micro-benchmarks; MICRO='--benchmark_filter=WireLog'
 
 coverage: ## which lines the tests and a stream reach: a table, and objs/coverage-report/index.html
 	@scripts/coverage
+
+# make install PREFIX=/usr DESTDIR=/tmp/weir; scripts/install --help lists the variables.
+INSTALL = PREFIX DESTDIR SYSCONFDIR UNITDIR CONFIG STRIP
+export $(INSTALL)
+install: ## put what is built into PREFIX (/usr/local): program, pages, configuration, unit, manual
+	@BUILD=$(CURDIR)/$(BUILD) scripts/install
+
+uninstall: ## take it away again; a changed configuration stays
+	@BUILD=$(CURDIR)/$(BUILD) scripts/install --uninstall
+
+deb: ## objs/deb/weir_VERSION_ARCH.deb from the release build
+	@[ "$(VARIANT)" = release ] || { echo "make: a $(VARIANT) build is configured; ./configure && make deb"; exit 1; }
+	@scripts/install-deps.sh --demo
+	@$(MAKE) --no-print-directory build TARGETS="weir weir-bench"
+	@BUILD=$(CURDIR)/$(BUILD) scripts/package-deb
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check
