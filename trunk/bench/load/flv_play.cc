@@ -34,18 +34,21 @@ Result<PlayTarget> flv_play_target(const std::string& url,
                                    uint32_t streams,
                                    const ProtocolOptions&) {
     WEIR_TRY_ASSIGN(Url parsed, parse_url(url));
-    if (parsed.scheme == "rtmp") {
-        return make_error(ErrorCode::kUnsupported, "'{}': expected an http:// or ws:// URL", url);
+    if (parsed.scheme.starts_with("rtmp")) {
+        return make_error(ErrorCode::kUnsupported,
+                          "'{}': expected an http:// or ws:// URL, or https:// or wss://", url);
     }
     WEIR_TRY(check_numbered(url, streams));
     std::vector<FlvTarget> targets;
     for (uint32_t i = 0; i < streams; i++) {
-        targets.push_back({parsed.authority(), numbered(parsed.path, i), parsed.scheme == "ws"});
+        targets.push_back(
+            {parsed.authority(), numbered(parsed.path, i), parsed.scheme.starts_with("ws")});
     }
     PlayTarget target;
     target.url = url;
     target.publish_url = publish_url_of(parsed);
-    target.transport = parsed.scheme == "ws" ? "ws-flv" : "http-flv";
+    target.transport = parsed.scheme + "-flv";
+    WEIR_TRY(target.use_tls(parsed));
     WEIR_TRY_ASSIGN(target.address, resolve(parsed.host, parsed.port));
     target.make = [targets = std::move(targets)](uint32_t stream, PlayerCheck& check) {
         return std::make_unique<FlvPlayClient>(targets[stream], check, system_random(), now_ns());

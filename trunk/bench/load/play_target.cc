@@ -34,6 +34,14 @@ const PlayProtocol* find_play_protocol(std::string_view name) {
     return nullptr;
 }
 
+Error PlayTarget::use_tls(const Url& parsed) {
+    if (parsed.tls()) {
+        WEIR_TRY_ASSIGN(tls, io::TlsContext::client({.verify = false, .ca_file = {}}));
+        host = parsed.host;
+    }
+    return {};
+}
+
 Error check_numbered(const std::string& url, uint32_t streams) {
     if (streams > 1 && !has_number(url)) {
         return make_error(ErrorCode::kMalformed,

@@ -10,11 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "io/tcp.h"
+#include "io/tls.h"
 
 #include "bench/load/core/options.h"
 #include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
+#include "bench/load/core/units.h"
 #include "bench/load/rtc_play_options.h"
 
 namespace weir::load {
@@ -28,13 +29,19 @@ struct PlayTarget {
     std::string url;             // as given, with its %d
     std::string publish_url;     // where the same streams are published by default; may be empty
     io::SocketAddress address;   // every connection goes there
-    std::string transport = {};  // "rtmp", "http-flv", "ws-flv": for reports
+    std::string transport = {};  // "rtmp", "http-flv", "wss-flv": for reports
     ClientFactory make;
     // Makes the players instead, where they are no TCP connections.
     std::shared_ptr<class PlayerFactory> players = {};
     // Whether the frames of video and of audio arrive as they were published: not when the server
     // transcodes them.
     std::array<bool, 2> keeps = {true, true};
+    // Of an encrypted connection, any certificate is good; null: it is plain.
+    std::shared_ptr<const io::TlsContext> tls = {};
+    std::string host = {};  // for the handshake
+
+    // What the URL says about it. kSystem.
+    Error use_tls(const Url& parsed);
 };
 
 // What only some protocols look at.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "io/tls.h"
 #include "proto/rtmp/client_session.h"
 #include "proto/rtmp/handshake.h"
 
@@ -45,6 +46,11 @@ class RtmpPublisher final : public Publisher {
     Error connect(io::Deadline deadline) override {
         SourceAddresses sources(address_);
         WEIR_TRY_ASSIGN(stream_, io::TcpStream::connect(address_, deadline, sources.of(number_)));
+        if (url_.tls()) {
+            WEIR_TRY_ASSIGN(const auto tls,
+                            io::TlsContext::client({.verify = false, .ca_file = {}}));
+            WEIR_TRY(io::tls_connect(*stream_, *tls, url_.host, deadline));
+        }
         rtmp::ClientHandshake handshake(system_random());
         Bytes buffer(kReadSize);
         ByteSpan unread;
@@ -188,11 +194,12 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
                           options.streams, url);
     }
     WEIR_TRY_ASSIGN(Url first, parse_url(numbered(url, 0)));
-    if (first.scheme != "rtmp" && first.scheme != "http") {
-        return make_error(ErrorCode::kUnsupported,
-                          "'{}': publishing needs an rtmp:// URL, or an http:// one for WebRTC "
-                          "(WHIP)",
-                          url);
+    if (!first.scheme.starts_with("rtmp") && first.scheme != "http") {
+        return make_error(
+            ErrorCode::kUnsupported,
+            "'{}': publishing needs an rtmp:// or rtmps:// URL, or an http:// one for WebRTC "
+            "(WHIP)",
+            url);
     }
     WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
     // lint: allow-new - private constructor

@@ -18,8 +18,9 @@ Result<PlayTarget> rtmp_play_target(const std::string& url,
                                     uint32_t streams,
                                     const ProtocolOptions&) {
     WEIR_TRY_ASSIGN(Url first, parse_url(url));
-    if (first.scheme != "rtmp") {
-        return make_error(ErrorCode::kUnsupported, "'{}': expected an rtmp:// URL", url);
+    if (first.scheme != "rtmp" && first.scheme != "rtmps") {
+        return make_error(ErrorCode::kUnsupported, "'{}': expected an rtmp:// URL, or rtmps://",
+                          url);
     }
     WEIR_TRY(check_numbered(url, streams));
     std::vector<RtmpTarget> targets;
@@ -31,7 +32,8 @@ Result<PlayTarget> rtmp_play_target(const std::string& url,
     PlayTarget target;
     target.url = url;
     target.publish_url = url;
-    target.transport = "rtmp";
+    target.transport = first.scheme;
+    WEIR_TRY(target.use_tls(first));
     WEIR_TRY_ASSIGN(target.address, resolve(first.host, first.port));
     target.make = [targets = std::move(targets)](uint32_t stream, PlayerCheck& check) {
         return std::make_unique<RtmpPlayClient>(targets[stream], check, system_random());

@@ -21,6 +21,9 @@ constexpr size_t kMaxTurnBytes = 32 * 1024;
 
 Error TcpPlayer::connect(const io::SocketAddress* from, io::Deadline deadline) {
     WEIR_TRY_ASSIGN(connection_, io::TcpStream::connect(target_.address, deadline, from));
+    if (target_.tls) {
+        WEIR_TRY(io::tls_connect(*connection_, *target_.tls, target_.host, deadline));
+    }
     client_ = target_.make(stream_, check());
     connection_->set_handler(this);
     if (flush()) {

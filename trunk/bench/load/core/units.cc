@@ -23,6 +23,9 @@ uint16_t default_port(std::string_view scheme) {
     if (scheme == "rtmp") {
         return 1935;
     }
+    if (scheme == "rtmps" || scheme == "https" || scheme == "wss") {
+        return 443;
+    }
     return scheme == "http" || scheme == "ws" ? 8080 : 0;
 }
 
@@ -131,6 +134,10 @@ std::string Url::authority() const {
                                                : fmt::format("[{}]:{}", host, port);
 }
 
+bool Url::tls() const {
+    return scheme == "rtmps" || scheme == "https" || scheme == "wss";
+}
+
 Result<Url> parse_url(std::string_view text) {
     size_t mark = text.find("://");
     if (mark == std::string_view::npos || mark == 0) {
@@ -141,15 +148,16 @@ Result<Url> parse_url(std::string_view text) {
     url.scheme = text.substr(0, mark);
     url.port = default_port(url.scheme);
     if (url.port == 0) {
-        return make_error(ErrorCode::kUnsupported,
-                          "URL '{}': scheme '{}' is not known here: rtmp, http or ws", text,
-                          url.scheme);
+        return make_error(
+            ErrorCode::kUnsupported,
+            "URL '{}': scheme '{}' is not known here: rtmp, http, ws, or these with s", text,
+            url.scheme);
     }
     std::string_view rest = text.substr(mark + 3);
     size_t slash = rest.find('/');
     WEIR_TRY(split_authority(text, rest.substr(0, slash), url));
     url.path = slash == std::string_view::npos ? "/" : std::string(rest.substr(slash));
-    if (url.scheme == "rtmp") {
+    if (url.scheme == "rtmp" || url.scheme == "rtmps") {
         std::string_view path = url.path;
         std::string_view before_query = path.substr(0, path.find('?'));
         size_t last = before_query.rfind('/');

@@ -26,7 +26,7 @@ std::string grouped(uint64_t value);
 std::string bit_rate_text(double bits_per_second);
 
 struct Url {
-    std::string scheme;  // "rtmp", "http", "ws"
+    std::string scheme;  // "rtmp", "http", "ws", or one of them with "s"
     std::string host;    // without brackets
     uint16_t port = 0;   // the scheme's own when the URL has none
     std::string path;    // from the first '/', with the query
@@ -37,6 +37,8 @@ struct Url {
 
     // "host:port" or "[host]:port".
     std::string authority() const;
+
+    bool tls() const;
 };
 
 // kMalformed: no scheme, an unknown one, no host, a bad port, or (rtmp) no stream name.

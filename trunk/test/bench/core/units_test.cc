@@ -66,6 +66,12 @@ TEST(UnitsTest, HttpUrlsKeepTheirPath) {
     ASSERT_TRUE(url.ok());
     EXPECT_EQ(url->path, "/live/livestream.flv?k=1");
     EXPECT_EQ(parse_url("ws://h/x.flv")->port, 8080);
+    EXPECT_FALSE(parse_url("ws://h/x.flv")->tls());
+    for (const char* text : {"wss://h/x.flv", "https://h/x.flv", "rtmps://h/app/stream"}) {
+        EXPECT_TRUE(parse_url(text)->tls()) << text;
+        EXPECT_EQ(parse_url(text)->port, 443);
+    }
+    EXPECT_EQ(parse_url("rtmps://h/app/stream")->stream, "stream");
 }
 
 TEST(UnitsTest, WrongUrlsAreRefused) {

@@ -111,18 +111,21 @@ TEST_F(PlayRunTest, PlayersThatRestFindLostFrames) {
     RelayServer server(Fault::kDrop);
     options_.clients = 250;
     options_.run.duration = Millis(2'500);
+    // Publisher, server and players share a core, and perhaps not even that: late is not lost.
+    options_.group.behind = Millis(60'000);
+    options_.group.stall = Millis(60'000);
     EXPECT_EQ(play(server), kExitFailed);
     EXPECT_EQ(failed(), "lost ");
-    // Each player misses the same frames; whether one at the edge of the window is within it
-    // depends on the player's turn.
-    EXPECT_GE(value("lost"), 250 * 3);
-    EXPECT_LE(value("lost"), 250 * 4);
+    // One of 20 frames: each player misses the same ones; whether one at the edge of the window is
+    // within it depends on the player's turn.
+    const double expected = value("video_frames") / 19;
+    EXPECT_NEAR(value("lost"), expected, 250);
 }
 
 TEST_F(PlayRunTest, PlayersThatRestSeeTheServerClose) {
-    RelayServer server(Fault::kClosePlayers);
+    RelayServer server(Fault::kClosePlayers, 250);
     options_.clients = 250;
-    options_.run.duration = Millis(3'000);
+    options_.run.duration = Millis(60'000);  // it ends with the last player
     EXPECT_EQ(play(server), kExitFailed);
     EXPECT_EQ(value("broken"), 250);
 }
@@ -177,7 +180,7 @@ TEST_F(PlayRunTest, TimestampsThatGoBackFail) {
 }
 
 TEST_F(PlayRunTest, PlayersThatFallBehindFailThoughNothingIsLost) {
-    RelayServer server(Fault::kDelay);
+    RelayServer server(Fault::kDelay, 5);
     options_.run.duration = Millis(5'000);
     EXPECT_EQ(play(server), kExitFailed);
     EXPECT_EQ(failed(), "behind ");
@@ -186,7 +189,7 @@ TEST_F(PlayRunTest, PlayersThatFallBehindFailThoughNothingIsLost) {
 }
 
 TEST_F(PlayRunTest, AServerThatClosesMidRunEndsItAndIsCounted) {
-    RelayServer server(Fault::kClosePlayers);
+    RelayServer server(Fault::kClosePlayers, 5);
     options_.run.duration = Millis(60'000);
     MonoTime begin = MonoClock::now();
     EXPECT_EQ(play(server), kExitFailed);
@@ -198,7 +201,7 @@ TEST_F(PlayRunTest, AServerThatClosesMidRunEndsItAndIsCounted) {
 
 // No frame is lost then, nothing is late, and every connection stands.
 TEST_F(PlayRunTest, AServerThatFreezesFails) {
-    RelayServer server(Fault::kFreeze);
+    RelayServer server(Fault::kFreeze, 5);
     options_.stream.shape.audio_bits_per_second = 0;
     options_.run.duration = Millis(4'000);
     EXPECT_EQ(play(server), kExitFailed);
@@ -208,7 +211,7 @@ TEST_F(PlayRunTest, AServerThatFreezesFails) {
 }
 
 TEST_F(PlayRunTest, AServerThatFrozeBeforeTheWindowFails) {
-    RelayServer server(Fault::kFreezeEarly);
+    RelayServer server(Fault::kFreezeEarly, 5);
     options_.settle = Millis(1'200);
     options_.stream.shape.audio_bits_per_second = 0;
     options_.run.duration = Millis(2'000);
@@ -380,7 +383,7 @@ TEST_F(PlayRunTest, EachClientHasItsEntryWhenAskedFor) {
 }
 
 TEST_F(PlayRunTest, TheReasonStandsWithTheClientItEnded) {
-    RelayServer server(Fault::kClosePlayers);
+    RelayServer server(Fault::kClosePlayers, 5);
     options_.run.per_client = true;
     options_.run.duration = Millis(60'000);
     EXPECT_EQ(play(server), kExitFailed);

@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint64_t kFaultyFrame = 20;
 constexpr uint64_t kTurningFrame = 75;
-constexpr uint64_t kEarlyFrame = 40;
+constexpr uint64_t kFreezeFrame = 45;
+constexpr uint64_t kEarlyFrame = 15;
 constexpr Millis kLateBy{900};
 constexpr uint32_t kStepBackMs = 500;
 
@@ -24,7 +25,7 @@ uint32_t chunk_stream_of(media::TrackKind kind) {
 
 }  // namespace
 
-RelayServer::RelayServer(Fault fault) : fault_(fault) {
+RelayServer::RelayServer(Fault fault, size_t players) : fault_(fault), players_(players) {
     auto listener = io::TcpListener::listen(io::loopback());
     WEIR_CHECK(listener.ok());
     listener_ = std::move(*listener);
@@ -158,14 +159,17 @@ void RelayServer::relay(Stream& stream, rtmp::MediaMessage& message) {
 
 void RelayServer::relay_frame(Stream& stream, rtmp::MediaMessage& message) {
     stream.video_frames++;
-    if (stream.video_frames >= kTurningFrame && fault_ == Fault::kClosePlayers) {
+    if (stream.frames_for_all > 0 || stream.players.size() >= players_) {
+        stream.frames_for_all++;
+    }
+    if (stream.frames_for_all >= kTurningFrame && fault_ == Fault::kClosePlayers) {
         for (Connection* player : stream.players) {
             player->stream->shutdown();
         }
         return;
     }
-    if ((fault_ == Fault::kFreeze && stream.video_frames >= kTurningFrame) ||
-        (fault_ == Fault::kFreezeEarly && stream.video_frames >= kEarlyFrame)) {
+    if ((fault_ == Fault::kFreeze && stream.frames_for_all >= kFreezeFrame) ||
+        (fault_ == Fault::kFreezeEarly && stream.frames_for_all >= kEarlyFrame)) {
         return;
     }
     bool faulty = stream.video_frames % kFaultyFrame == 15;
@@ -192,7 +196,7 @@ void RelayServer::relay_frame(Stream& stream, rtmp::MediaMessage& message) {
 }
 
 void RelayServer::give(Stream& stream, const rtmp::MediaMessage& message) {
-    if (fault_ == Fault::kDelay && stream.video_frames >= kTurningFrame) {
+    if (fault_ == Fault::kDelay && stream.frames_for_all >= kTurningFrame) {
         stream.late.push_back({MonoClock::now() + Micros(kLateBy), message});
         return;
     }

@@ -22,11 +22,11 @@ enum class Fault : uint8_t {
     kDuplicate,
     kSwap,
     kTimeBack,
-    // From the 75th video frame on:
+    // From the 75th video frame on, counted from when all players are there:
     kClosePlayers,
-    kFreeze,       // players stay connected and get nothing more
     kDelay,        // players get everything 900 ms late
-    kFreezeEarly,  // the same from the 40th on
+    kFreeze,       // from the 45th: players stay connected and get nothing more
+    kFreezeEarly,  // the same from the 15th on
     // From the start:
     kRefusePlay,
     kSilent,  // says nothing at all
@@ -34,7 +34,8 @@ enum class Fault : uint8_t {
 
 class RelayServer {
   public:
-    explicit RelayServer(Fault fault);
+    // `players`: so many are all of a stream.
+    explicit RelayServer(Fault fault, size_t players = 0);
     ~RelayServer();  // Yields.
     RelayServer(const RelayServer&) = delete;
     RelayServer& operator=(const RelayServer&) = delete;
@@ -63,6 +64,7 @@ class RelayServer {
         std::vector<rtmp::MediaMessage> held;
         std::deque<Late> late;
         uint64_t video_frames = 0;
+        uint64_t frames_for_all = 0;  // since all players were there
     };
 
     void accept();
@@ -75,6 +77,7 @@ class RelayServer {
     void send(Connection& player, const rtmp::MediaMessage& message);
 
     Fault fault_;
+    size_t players_;
     std::unique_ptr<io::TcpListener> listener_;
     io::Coroutine acceptor_;
     io::TaskGroup connections_;
