@@ -38,6 +38,7 @@ tests|iproute2|ss
 tests|ca-certificates|
 tests|rtmpdump|rtmpdump
 tests|curl|curl
+tests|openssl|openssl
 tests|vlc-bin|
 tests|vlc-plugin-base|
 tests|chromium|
@@ -45,6 +46,9 @@ tests|python3-venv|
 tests|procps|ps
 tests|gdb|gdb
 tests|golang-go|go
+tests|systemd|systemd-analyze
+tests|man-db|man
+tests|dpkg-dev|dpkg-shlibdeps
 bench|libpcre2-8-0|
 bench|linux-perf|perf
 bench|util-linux|taskset

@@ -1,5 +1,6 @@
 """A player that takes nothing among players that do."""
 
+import re
 import time
 
 import pytest
@@ -8,6 +9,7 @@ from flv import HttpFlv
 from media import publisher
 from rtmp import RtmpPlayer
 from test_publish import TagCollector, check_tag_times
+from tls import certificate, connect, tls_weir
 from weir import SANITIZED, wait_until
 
 pytestmark = pytest.mark.alone
@@ -52,6 +54,35 @@ def test_stalled_player_costs_nothing_and_goes(weir, folder, heavy):
     if not SANITIZED:
         assert grown < 8 * 1024, f"{grown} KiB more with two stalled players"
     assert "stall" in weir.log().lower() or "behind" in weir.log().lower(), "the log says why"
+
+
+def test_who_takes_nothing_of_a_thin_stream_has_stalled(new_weir, folder):
+    """Its send buffer would not be full for minutes: the reason and the counter are those of a stalled player all the same."""
+    certificate(folder)
+    weir = tls_weir(new_weir, folder, "write_stall_timeout 3s; send_buffer 8m;").start()
+    with publisher(weir.rtmp(), folder):
+        weir.wait_live()
+        with RtmpPlayer(weir.rtmp_port), HttpFlv(weir.http_port, receive_buffer=4096), connect(weir.https_port, tls=True) as secure:
+            secure.sendall(b"GET /live/livestream.flv HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            wait_until(lambda: len(weir.clients()) == 4, 5, "three players")
+            wait_until(lambda: len(weir.clients()) == 1, 30, "the stalled players are dropped")
+        metrics = weir.metrics()
+    ended = re.findall(r"closed role=player transport=(\w+) .* reason=(\w+) detail=\"(.*)\"", weir.log())
+    assert sorted(ended) == [(each, "stalled", "write stalled: the player took nothing") for each in ("flv", "flv", "rtmp")]
+    assert "\nweir_player_stalled_total 3\n" in metrics
+    assert re.search(r'weir_clients_ended_total\{[^}]*stalled[^}]*\} 3', metrics), re.findall(r".*stalled.*", metrics)
+    assert "\nweir_player_write_stalls_total 0\n" in metrics, "a send buffer was full: nothing shown here"
+
+
+def test_who_does_not_read_the_answers_to_its_commands_has_stalled(weir):
+    with RtmpPlayer(weir.rtmp_port, play=False) as player:
+        player.socket.settimeout(3)
+        with pytest.raises(OSError):  # its answers are not read, so the server reads no more either
+            while True:
+                player.command("createStream", 2, None, "longer than its answer" * 5, stream=0)
+        wait_until(lambda: not weir.clients(), 20, "it is dropped")
+    ended = [line for line in weir.metrics().splitlines() if line.startswith("weir_clients_ended_total") and line.endswith(" 1")]
+    assert 'weir_clients_ended_total{role="connecting",reason="stalled"} 1' in ended, ended
 
 
 @pytest.mark.config("write_stall_timeout 20s; play { queue_length 1s; } send_buffer 32k;")

@@ -88,6 +88,7 @@ class Weir:
             f"http_api {{ listen 127.0.0.1:{self.api_port}; }}\n"
             f"{extra}\n")
         self.process = None
+        self.wrapper = []  # a command that runs the server
 
     # ---- life ----
 
@@ -100,7 +101,7 @@ class Weir:
         limit = None if descriptors is None else \
             lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([BINARY, "-c", self.config_path], stdout=log, stderr=log,
+            self.process = subprocess.Popen([*self.wrapper, BINARY, "-c", self.config_path], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, cwd=self.folder, preexec_fn=limit,
                                             # A clean end must have freed everything; the server's own default is not to ask.
                                             env={"ASAN_OPTIONS": "leak_check_at_exit=1", **os.environ})

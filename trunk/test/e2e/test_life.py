@@ -1,0 +1,226 @@
+"""Life and death: drain, signals, crashes, what the service manager hears."""
+
+import ctypes
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from flv import HttpFlv
+from media import publisher
+from weir import BINARY, SANITIZED, TOP, accepts, wait_until
+
+BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
+
+
+def health(port, path="/healthz"):
+    """(status, body)"""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def wait_end(server, seconds):
+    code = server.process.wait(seconds)
+    server.process = None
+    return code
+
+
+@pytest.mark.smoke
+def test_a_drain_keeps_who_is_there_and_ends_after_the_last(weir, folder):
+    assert health(weir.api_port) == (200, "ok\n")
+    assert health(weir.http_port) == (200, "ok\n")
+    with publisher(weir.rtmp(), folder):
+        weir.wait_live()
+        with HttpFlv(weir.http_port) as player:
+            reader = player.reader()
+            reader.tags_until(lambda tag: tag.is_key_frame())
+            weir.process.send_signal(signal.SIGQUIT)
+            wait_until(lambda: not accepts(weir.rtmp_port), 2, "RTMP takes nobody new")
+            assert not accepts(weir.http_port)
+            status, body = health(weir.api_port)
+            assert (status, body) == (503, "draining\n")
+            status, body = health(weir.api_port, "/api/v1/health")
+            data = json.loads(body)["data"]
+            assert status == 503 and data["status"] == "draining" and data["players"] == 1 and data["publishers"] == 1
+            for _ in range(2):
+                reader.tags_until(lambda tag: tag.is_key_frame())  # it still plays
+            assert weir.process.poll() is None
+    assert wait_end(weir, 3) == 0
+    assert "draining publishers=1 players=1" in weir.log() and "drained=all" in weir.log(), weir.log()
+
+
+@pytest.mark.config("drain_timeout 1s;")
+def test_a_drain_ends_at_its_deadline(weir, folder):
+    with publisher(weir.rtmp(), folder):
+        weir.wait_live()
+        weir.process.send_signal(signal.SIGQUIT)
+        started = time.monotonic()
+        assert wait_end(weir, 4) == 0
+        assert 0.9 < time.monotonic() - started < 2.5
+    assert "stopping after drain_timeout publishers=1" in weir.log()
+
+
+def test_sigterm_ends_a_drain(weir, folder):
+    with publisher(weir.rtmp(), folder):
+        weir.wait_live()
+        weir.process.send_signal(signal.SIGQUIT)
+        wait_until(lambda: "draining" in weir.log(), 2, "it drains")
+        weir.stop()
+
+
+def test_an_idle_server_drains_at_once(weir):
+    weir.process.send_signal(signal.SIGQUIT)
+    assert wait_end(weir, 2) == 0
+
+
+def test_signals_that_mean_nothing_do_no_harm(weir):
+    weir.process.send_signal(signal.SIGUSR2)
+    weir.process.send_signal(signal.SIGUSR1)
+    weir.process.send_signal(signal.SIGPIPE)
+    wait_until(lambda: "signal=USR2" in weir.log(), 2, "a line about SIGUSR2")
+    assert accepts(weir.rtmp_port)
+
+
+@pytest.mark.alone
+def test_it_ends_in_a_second_with_a_thousand_players(weir, folder):
+    load = subprocess.Popen([BENCH, "rtmp-play", "--url", weir.rtmp("live/load"), "--clients", "1000", "--ramp", "2s",
+                             "--publish", "300k", "--duration", "60s", "--quiet"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: weir.api("/api/v1/summaries")["data"]["clients"] > 1000, 30, "1,000 players")
+        weir.stop()  # checks the time and the exit code
+    finally:
+        load.kill()
+        load.wait()
+
+
+def test_a_second_signal_while_it_stops_ends_it_at_once(weir):
+    # Both wait for a process that is stopped: the first one begins the end, and then the second one kills.
+    weir.process.send_signal(signal.SIGSTOP)
+    weir.process.send_signal(signal.SIGTERM)
+    weir.process.send_signal(signal.SIGINT)
+    weir.process.send_signal(signal.SIGCONT)
+    assert wait_end(weir, 1.5) in (-signal.SIGTERM, -signal.SIGINT)
+
+
+# ---- crashes ----
+
+
+def send_to_media_thread(server, number):
+    """kill() lets the kernel choose the thread."""
+    assert ctypes.CDLL(None).tgkill(server.process.pid, server.process.pid, number) == 0
+
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
+@pytest.mark.parametrize("log, number", [
+    *(("stderr", number) for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)),
+    ("file", signal.SIGSEGV), ("json", signal.SIGABRT)])
+def test_a_crash_leaves_a_stack_and_dies_of_its_signal(new_weir, folder, number, log):
+    server = new_weir({"stderr": "", "file": "log_file own.log;", "json": "log_file own.log; log_format json;"}[log])
+    server.start()
+    send_to_media_thread(server, number)
+    assert wait_end(server, 5) == -number
+    text = server.log()
+    assert f"crashed signal={number.name}" in text and "thread=weir" in text, text
+    assert re.search(r"build=[0-9a-f]{40}", text), text
+    offsets = re.findall(r"#\d+ \S+/weir\(\+(0x[0-9a-f]+)\)", text)
+    assert offsets, text
+    if log == "file":
+        own = (folder / "own.log").read_text()
+        assert own.index("ready") < own.index(f"crashed signal={number.name}"), "what was logged before is there"
+        assert "  #0 " in own
+    if log == "json":
+        rows = [json.loads(line) for line in (folder / "own.log").read_text().splitlines()]
+        assert rows[-1]["message"] == "crashed" and rows[-1]["signal"] == number.name and rows[-1]["stack"]
+        assert rows[-2]["message"] == "ready"
+    names = subprocess.run(["addr2line", "-Cfipe", BINARY, *offsets], capture_output=True, text=True).stdout
+    assert "trunk/src/" in names, names
+
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
+def test_a_crash_makes_a_core_file(new_weir, folder):
+    pattern = open("/proc/sys/kernel/core_pattern").read().strip()
+    if pattern.startswith(("|", "/")):
+        pytest.fail(f"core_pattern is {pattern}; this test looks for a file in the working folder")
+    server = new_weir()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    assert hard != 0, "ulimit -c is 0 here"
+    with open(server.log_path, "ab") as log:
+        server.process = subprocess.Popen(
+            [BINARY, "-c", server.config_path], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
+    server.wait_ready()
+    server.process.send_signal(signal.SIGSEGV)
+    assert wait_end(server, 10) == -signal.SIGSEGV
+    cores = list(folder.glob("core*"))
+    assert cores and cores[0].stat().st_size > 0
+    for core in cores:
+        core.unlink()
+
+
+# ---- the service manager ----
+
+
+class Manager:
+    """The socket that NOTIFY_SOCKET names."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.socket.settimeout(5)
+        self.heard = []
+
+    def wait_for(self, start, seconds=5):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            message = self.socket.recv(4096).decode()
+            self.heard.append((time.monotonic(), message))
+            if message.startswith(start):
+                return message
+        raise AssertionError(f"no {start} in {self.heard}")
+
+
+@pytest.fixture
+def managed(new_weir, tmp_path, monkeypatch):
+    manager = Manager(tmp_path / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    monkeypatch.setenv("WATCHDOG_USEC", "400000")
+    yield new_weir().start(), manager
+    manager.socket.close()
+
+
+def test_the_service_manager_hears_of_start_life_and_end(managed):
+    server, manager = managed
+    ready = manager.wait_for("READY=1")
+    assert f"MAINPID={server.process.pid}" in ready and "STATUS=" in ready
+    times = []
+    for _ in range(5):
+        manager.wait_for("WATCHDOG=1")
+        times.append(time.monotonic())
+    assert (times[-1] - times[0]) / 4 < 0.3, "at half of what it waits"
+    server.stop()
+    manager.wait_for("STOPPING=1")
+
+
+def test_a_hung_media_thread_is_silent(managed):
+    server, manager = managed
+    manager.wait_for("WATCHDOG=1")
+    server.process.send_signal(signal.SIGSTOP)
+    manager.socket.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        for _ in range(5):
+            manager.wait_for("WATCHDOG=1")
+    server.process.send_signal(signal.SIGCONT)
+    manager.socket.settimeout(5)
+    manager.wait_for("WATCHDOG=1")
