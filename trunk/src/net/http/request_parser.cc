@@ -49,10 +49,51 @@ bool looks_like_other_version(std::string_view line) {
            version[6] == '.' && digit(version[7]) && version != "HTTP/1.0" && version != "HTTP/1.1";
 }
 
+// What requests and responses have in common: the fields and the body. Message: has both.
+template <bool kIsRequest, class Message>
+class MessageSink : public beast::http::basic_parser<kIsRequest> {
+  protected:
+    explicit MessageSink(Message& out) : out_(out) {}
+
+    Message& out_;
+    bool header_done_ = false;
+
+  private:
+    void on_field_impl(beast::http::field /*field*/,
+                       BeastText name,
+                       BeastText value,
+                       BeastError& /*ec*/) override {
+        if (!header_done_) {  // trailers are read and dropped
+            out_.headers.add(std::string(text_of(name)), std::string(text_of(value)));
+        }
+    }
+
+    void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
+                           BeastError& /*ec*/) override {}
+
+    std::size_t on_body_impl(BeastText body, BeastError& /*ec*/) override {
+        out_.body.append(body.data(), body.size());
+        return body.size();
+    }
+
+    void on_chunk_header_impl(std::uint64_t /*size*/,
+                              BeastText /*extensions*/,
+                              BeastError& /*ec*/) override {}
+
+    std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
+                                   BeastText body,
+                                   BeastError& /*ec*/) override {
+        out_.body.append(body.data(), body.size());
+        return body.size();
+    }
+
+    void on_finish_impl(BeastError& /*ec*/) override {}
+};
+
 // Collects one request from Beast's callbacks and applies the rules that Beast leaves to its user.
-class Sink final : public beast::http::basic_parser<true> {
+class Sink final : public MessageSink<true, HttpRequest> {
   public:
-    Sink(HttpRequest& out, const HttpLimits& limits) : out_(out) {
+    Sink(HttpRequest& out, const HttpLimits& limits) : MessageSink(out) {
         header_limit(static_cast<uint32_t>(limits.request_line_bytes + limits.header_bytes));
         body_limit(limits.body_bytes);
     }
@@ -89,15 +130,6 @@ class Sink final : public beast::http::basic_parser<true> {
                           BeastText /*reason*/,
                           int /*version*/,
                           BeastError& /*ec*/) override {}
-
-    void on_field_impl(beast::http::field /*field*/,
-                       BeastText name,
-                       BeastText value,
-                       BeastError& /*ec*/) override {
-        if (!header_done_) {  // trailers are read and dropped
-            out_.headers.add(std::string(text_of(name)), std::string(text_of(value)));
-        }
-    }
 
     void on_header_impl(BeastError& ec) override {
         header_done_ = true;
@@ -141,34 +173,11 @@ class Sink final : public beast::http::basic_parser<true> {
         }
     }
 
-    void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
-                           BeastError& /*ec*/) override {}
-
-    std::size_t on_body_impl(BeastText body, BeastError& /*ec*/) override {
-        out_.body.append(body.data(), body.size());
-        return body.size();
-    }
-
-    void on_chunk_header_impl(std::uint64_t /*size*/,
-                              BeastText /*extensions*/,
-                              BeastError& /*ec*/) override {}
-
-    std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
-                                   BeastText body,
-                                   BeastError& /*ec*/) override {
-        out_.body.append(body.data(), body.size());
-        return body.size();
-    }
-
-    void on_finish_impl(BeastError& /*ec*/) override {}
-
     void fail(int status, std::string reason, BeastError& ec) {
         broken_rule_ = HttpParseError{status, std::move(reason)};
         ec = beast::http::error::bad_value;  // any error stops Beast; ours is told by broken_rule()
     }
 
-    HttpRequest& out_;
-    bool header_done_ = false;
     bool expects_continue_ = false;
     std::optional<HttpParseError> broken_rule_;
 };
@@ -355,9 +364,9 @@ namespace {
 constexpr int kSwitchingProtocols = 101;
 
 // Collects one response; the rules that Beast leaves to its user.
-class ResponseSink final : public beast::http::basic_parser<false> {
+class ResponseSink final : public MessageSink<false, HttpResponse> {
   public:
-    ResponseSink(HttpResponse& out, const HttpResponseLimits& limits) : out_(out) {
+    ResponseSink(HttpResponse& out, const HttpResponseLimits& limits) : MessageSink(out) {
         header_limit(static_cast<uint32_t>(limits.head_bytes + 8));  // cut by complete_head()
         body_limit(limits.body_bytes);
     }
@@ -376,15 +385,6 @@ class ResponseSink final : public beast::http::basic_parser<false> {
         version_minor_ = version % 10;
         if (status < 100) {
             fail(make_error(ErrorCode::kMalformed, "its status is {}", status), ec);
-        }
-    }
-
-    void on_field_impl(beast::http::field /*field*/,
-                       BeastText name,
-                       BeastText value,
-                       BeastError& /*ec*/) override {
-        if (!header_done_) {  // trailers are read and dropped
-            out_.headers.add(std::string(text_of(name)), std::string(text_of(value)));
         }
     }
 
@@ -411,35 +411,12 @@ class ResponseSink final : public beast::http::basic_parser<false> {
         }
     }
 
-    void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
-                           BeastError& /*ec*/) override {}
-
-    std::size_t on_body_impl(BeastText body, BeastError& /*ec*/) override {
-        out_.body.append(body.data(), body.size());
-        return body.size();
-    }
-
-    void on_chunk_header_impl(std::uint64_t /*size*/,
-                              BeastText /*extensions*/,
-                              BeastError& /*ec*/) override {}
-
-    std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
-                                   BeastText body,
-                                   BeastError& /*ec*/) override {
-        out_.body.append(body.data(), body.size());
-        return body.size();
-    }
-
-    void on_finish_impl(BeastError& /*ec*/) override {}
-
     void fail(Error why, BeastError& ec) {
         broken_rule_ = std::move(why);
         ec = beast::http::error::bad_value;
     }
 
-    HttpResponse& out_;
     int version_minor_ = 1;
-    bool header_done_ = false;
     Error broken_rule_;
 };
 
