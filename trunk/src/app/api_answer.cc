@@ -15,6 +15,18 @@ std::string dumped(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+Json parsed(std::string_view text, int most_depth) {
+    bool too_deep = false;
+    Json body = Json::parse(
+        text,
+        [&](int depth, Json::parse_event_t, Json&) {
+            too_deep = too_deep || depth > most_depth;
+            return !too_deep;
+        },
+        false);
+    return too_deep || body.is_discarded() ? Json() : body;
+}
+
 void answer(net::HttpExchange& exchange, const Json& body) {
     (void)exchange.respond(200, "application/json", dumped(body) + "\n");
 }

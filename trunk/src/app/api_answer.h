@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,9 @@ Json envelope(const ServerIdentity& identity);
 
 // As one line without a newline; text that is not UTF-8 is replaced, never an error.
 std::string dumped(const Json& json);
+
+// What somebody else wrote. Null when the text is no JSON, or nests deeper than `most_depth`.
+Json parsed(std::string_view text, int most_depth);
 
 // Responds 200 with the JSON and a newline; text that is not UTF-8 is replaced, never an error. A
 // peer that is gone is the server's business. Yields.

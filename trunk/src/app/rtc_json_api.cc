@@ -19,19 +19,6 @@ std::string_view text_of(const Json& body, const char* name) {
                : std::string_view();
 }
 
-// Not an object when the text is no JSON, or nests too deep.
-Json parse_body(std::string_view text) {
-    bool too_deep = false;
-    Json body = Json::parse(
-        text,
-        [&too_deep](int depth, Json::parse_event_t, Json&) {
-            too_deep = too_deep || depth > kMaxDepth;
-            return !too_deep;
-        },
-        false);
-    return too_deep ? Json() : body;
-}
-
 }  // namespace
 
 Result<RtcStreamUrl> RtcStreamUrl::parse(std::string_view url) {
@@ -79,7 +66,7 @@ void RtcJsonApi::add_to(net::HttpRouter& router) {
 
 Result<Json> RtcJsonApi::make_answer(net::HttpExchange& exchange, bool publishes) {
     const net::HttpRequest& request = exchange.request();
-    const Json body = parse_body(request.body);
+    const Json body = parsed(request.body, kMaxDepth);
     if (!body.is_object()) {
         return make_error(ErrorCode::kMalformed,
                           "the body must be a JSON object with streamurl and sdp");

@@ -10,19 +10,6 @@ namespace {
 
 constexpr int kMaxDepth = 8;  // only members of the object itself are looked at
 
-// Not an object or number when the text is no JSON, or nests too deep.
-Json parse_body(std::string_view text) {
-    bool too_deep = false;
-    Json body = Json::parse(
-        text,
-        [&too_deep](int depth, Json::parse_event_t, Json&) {
-            too_deep = too_deep || depth > kMaxDepth;
-            return !too_deep;
-        },
-        false);
-    return too_deep || body.is_discarded() ? Json() : body;
-}
-
 // A sentence that can be put anywhere: printable ASCII, and not too long.
 std::string shown_text(std::string_view text) {
     std::string shown;
@@ -47,7 +34,7 @@ HookAnswer refusal(const Json& body) {
 }  // namespace
 
 HookAnswer read_hook_answer(const net::HttpResponse& response) {
-    const Json body = parse_body(response.body);
+    const Json body = parsed(response.body, kMaxDepth);
     const Json* code = &body;
     if (body.is_object()) {
         const auto found = body.find("code");
