@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <elf.h>
@@ -25,6 +26,8 @@ struct Module {
     uint64_t base = 0;
     uint64_t begin = 0;
     uint64_t end = 0;
+    uint64_t code_begin = 0;
+    uint64_t code_end = 0;
     std::array<char, 64> name{};  // of the file, without its folder
 };
 
@@ -73,12 +76,18 @@ int note_module(dl_phdr_info* info, size_t, void*) {
     Module& module = own.modules[own.count];
     module.base = info->dlpi_addr;
     module.begin = UINT64_MAX;
+    module.code_begin = UINT64_MAX;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr)& header = info->dlpi_phdr[i];
         if (header.p_type == PT_LOAD) {
-            module.begin = std::min<uint64_t>(module.begin, module.base + header.p_vaddr);
-            module.end =
-                std::max<uint64_t>(module.end, module.base + header.p_vaddr + header.p_memsz);
+            const uint64_t begin = module.base + header.p_vaddr;
+            const uint64_t end = begin + header.p_memsz;
+            module.begin = std::min(module.begin, begin);
+            module.end = std::max(module.end, end);
+            if ((header.p_flags & PF_X) != 0) {
+                module.code_begin = std::min(module.code_begin, begin);
+                module.code_end = std::max(module.code_end, end);
+            }
         } else if (header.p_type == PT_NOTE && own.count == 0 && own.build_id_size == 0) {
             note_build_id(*info, header);
         }
@@ -127,10 +136,12 @@ class MappedProgram {
         struct stat facts {};
 
         if (::fstat(fd, &facts) == 0 && facts.st_size > 0) {
-            void* at =
-                ::mmap(nullptr, static_cast<size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-            if (at != MAP_FAILED) {
-                data_ = static_cast<const char*>(at);
+            // Not by mmap(): that one is wrapped (io/stacks.cc), and the crash may have come while
+            // a stack was being mapped.
+            const long at = ::syscall(SYS_mmap, nullptr, static_cast<size_t>(facts.st_size),
+                                      PROT_READ, MAP_PRIVATE, fd, 0L);
+            if (at != -1) {
+                data_ = reinterpret_cast<const char*>(at);
                 size_ = static_cast<size_t>(facts.st_size);
             }
         }
@@ -248,12 +259,12 @@ void write_crash_line(SafeText& out, const CrashFacts& facts) {
     out.add(" build=").add(build_id().empty() ? "?" : build_id()).add("\n");
 }
 
-void write_crash_frame(SafeText& out, size_t number, const void* address) {
+void write_crash_frame(SafeText& out, size_t number, const void* address, bool named) {
     const auto at = reinterpret_cast<uint64_t>(address);
     out.add("  #").add_decimal(number).add(" ");
     add_place(out, at);
     const Module* module = module_of(at);
-    if (module != nullptr && is_program(*module)) {
+    if (named && module != nullptr && is_program(*module)) {
         std::array<char, kMaxName> name;
         const std::string_view symbol = program_symbol(at - module->base, name);
         if (!symbol.empty()) {
@@ -297,6 +308,11 @@ void note_program() {
     own = {};
     dl_iterate_phdr(&note_module, nullptr);
     (void)!::readlink("/proc/self/exe", own.path.data(), own.path.size() - 1);
+}
+
+bool is_known_code(uint64_t address) {
+    const Module* module = module_of(address);
+    return module != nullptr && address >= module->code_begin && address < module->code_end;
 }
 
 std::string_view build_id() {

@@ -25,6 +25,8 @@ class SafeText {
 
     void clear() { size_ = 0; }
 
+    void cut(size_t size) { size_ = size; }  // to no more than it has
+
   private:
     std::span<char> buffer_;
     size_t size_ = 0;
@@ -49,8 +51,8 @@ std::string_view signal_name(int signal);
 void write_crash_line(SafeText& out, const CrashFacts& facts);
 
 // "  #3 /usr/bin/weir(+0x1234) name\n": the address as offset in its file, which addr2line takes,
-// and for the program the function's name as in its symbol table.
-void write_crash_frame(SafeText& out, size_t number, const void* address);
+// and for the program, if it is to be `named`, the function's name as in its symbol table.
+void write_crash_frame(SafeText& out, size_t number, const void* address, bool named = true);
 
 // Both as one JSON object, with a newline.
 void write_crash_json(SafeText& out, const CrashFacts& facts, std::span<void* const> frames);
@@ -58,6 +60,9 @@ void write_crash_json(SafeText& out, const CrashFacts& facts, std::span<void* co
 // Where programs and libraries lie now, and the build id of the program. Libraries loaded later are
 // shown by address only.
 void note_program();
+
+// The address lies in the code of the program or of one of those libraries.
+bool is_known_code(uint64_t address);
 
 // Of the linker, 40 hex digits; empty when the program has none.
 std::string_view build_id();

@@ -20,6 +20,7 @@
 #include "base/line_ring.h"
 #include "base/log.h"
 #include "base/log_json.h"
+#include "io/signal_stack.h"
 #include "io/signals_blocked.h"
 
 namespace weir::io {
@@ -194,6 +195,7 @@ bool LogWriter::State::flush(Millis most) {
 
 void LogWriter::State::run() {
     pthread_setname_np(pthread_self(), "weir-log");
+    const SignalStack signal_stack;
     thread_id = gettid();
     while (!stopping) {
         obey();

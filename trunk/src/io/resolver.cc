@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/net_address.h"
 #include "io/reactor.h"
+#include "io/signal_stack.h"
 #include "io/signals_blocked.h"
 
 namespace weir::io {
@@ -138,6 +139,7 @@ void* run_thread(void* argument) {
     const std::unique_ptr<std::shared_ptr<Shared>> shared(
         static_cast<std::shared_ptr<Shared>*>(argument));
     pthread_setname_np(pthread_self(), "weir-dns");
+    const SignalStack signal_stack;
     (*shared)->thread_main();
     return nullptr;
 }

@@ -79,6 +79,8 @@ class Scheduler {
     void enlist(CoroutineState& state);
     void delist(CoroutineState& state);
 
+    static const void* root() { return reinterpret_cast<const void*>(&thread_main); }
+
     Worker* self() const { return static_cast<Worker*>(st_thread_getspecific(key_)); }
 
     // When the runtime was up: what came before is its own.
@@ -411,6 +413,10 @@ RunningView running_now() {
         return {};
     }
     return {self->task->name(), self->task->log_id()};
+}
+
+const void* coroutine_root() {
+    return Scheduler::root();
 }
 
 NoYield::NoYield() {

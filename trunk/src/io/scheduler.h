@@ -110,6 +110,9 @@ struct RunningView {
 
 RunningView running_now();
 
+// The function in which every coroutine but "main" begins. Async-signal-safe.
+const void* coroutine_root();
+
 // True on the thread that called start_scheduler().
 bool on_media_thread();
 

@@ -17,6 +17,7 @@
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
+#include "io/signal_stack.h"
 #include "io/signals_blocked.h"
 
 namespace weir::io {
@@ -71,6 +72,7 @@ WorkerPool::Impl::~Impl() {
 
 void WorkerPool::Impl::thread_main() {
     pthread_setname_np(pthread_self(), "weir-worker");
+    const SignalStack signal_stack;
     std::unique_lock lock(mutex);
     for (;;) {
         queue_changed.wait(lock, [this] { return stopping || !queue.empty(); });
