@@ -11,6 +11,7 @@ import av
 from aiortc import MediaStreamTrack, RTCPeerConnection, RTCRtpSender, RTCSessionDescription
 
 from rtc import BITS, http, through, whep_path, whip_path
+from weir import is_late
 
 WIDTH, HEIGHT, FPS, CELL = 320, 180, 25, 10
 TONE_HZ, RATE, CHUNK = 440, 48000, 960
@@ -124,16 +125,16 @@ class AioPeer:
                                    bytes(frame.planes[0])[:frame.samples * 4]))  # packed, stereo
 
     async def wait_video(self, least=1, seconds=10):
-        deadline = time.monotonic() + seconds
+        started = time.monotonic()
         while len(self.video) < least:
-            assert time.monotonic() < deadline, \
+            assert not is_late(started, seconds), \
                 f"{len(self.video)} pictures of {least} within {seconds} s; {self.pc.connectionState}"
             await asyncio.sleep(0.02)
 
     async def wait_state(self, state, seconds=15):
-        deadline = time.monotonic() + seconds
+        started = time.monotonic()
         while self.pc.connectionState != state:
-            assert time.monotonic() < deadline, f"{self.pc.connectionState}, not {state}, after {seconds} s"
+            assert not is_late(started, seconds), f"{self.pc.connectionState}, not {state}, after {seconds} s"
             await asyncio.sleep(0.02)
 
 

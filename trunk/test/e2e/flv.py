@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import websocket
 
+from weir import is_late
+
 AUDIO, VIDEO, SCRIPT = 8, 9, 18
 
 
@@ -70,8 +72,8 @@ class FlvReader:
 
     def tags_until(self, wanted, seconds=10):
         """All tags up to the first one for which wanted(tag) is true."""
-        end, found = time.monotonic() + seconds, []
-        while time.monotonic() < end:
+        started, found = time.monotonic(), []
+        while not is_late(started, seconds):
             found.append(self.tag())
             if wanted(found[-1]):
                 return found

@@ -8,7 +8,7 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
-from weir import TOP, wait_until
+from weir import TOP, wait_end, wait_until
 
 SAMPLE = TOP / "doc" / "sample.flv"
 
@@ -57,7 +57,7 @@ class Program:
         if self.process.poll() is None:
             self.process.send_signal(number)
             try:
-                self.process.wait(seconds)
+                wait_end(self.process, seconds)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         return self.process.wait()
@@ -70,7 +70,7 @@ class Program:
         return self.process.poll() is None
 
     def wait(self, seconds):
-        return self.process.wait(seconds)
+        return wait_end(self.process, seconds)
 
     def log(self):
         return self.log_path.read_text(errors="replace")

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 from media import Program
-from weir import free_port
+from weir import free_port, is_late, wait_until
 
 SESSION_PATH = re.compile(r"/rtc/v1/session/\w+$")
 
@@ -301,9 +301,7 @@ class Page:
     def __init__(self, browser, weir):
         self.browser = browser
         browser.open(weir.http("/nothing-is-here"))
-        deadline = time.monotonic() + 10
-        while browser.evaluate("location.port") != str(weir.http_port):
-            assert time.monotonic() < deadline, "the page is there"
+        wait_until(lambda: browser.evaluate("location.port") == str(weir.http_port), 10, "the page is there")
         browser.evaluate("document.readyState == 'loading' ? new Promise(go => addEventListener('load', go)) : 0")
         browser.evaluate(SCRIPT)
 
@@ -330,19 +328,19 @@ class Page:
         return self.browser.evaluate(f"takeFrames({json.dumps(name)})")
 
     def wait_frames(self, name, least=1, seconds=10):
-        deadline = time.monotonic() + seconds
+        started = time.monotonic()
         while True:
             stats = self.stats(name)
             if stats["shown"] >= least and stats.get("video"):
                 return stats
-            if time.monotonic() > deadline:
+            if is_late(started, seconds):
                 raise AssertionError(f"{name}: no {least} pictures within {seconds} s: {stats}")
             time.sleep(0.05)
 
     def wait_state(self, name, state, seconds=15):
-        deadline = time.monotonic() + seconds
+        started = time.monotonic()
         while self.stats(name)["connection"] != state:
-            assert time.monotonic() < deadline, f"{name}: not {state} within {seconds} s: {self.stats(name)}"
+            assert not is_late(started, seconds), f"{name}: not {state} within {seconds} s: {self.stats(name)}"
             time.sleep(0.05)
 
     def close(self, name, say=True):

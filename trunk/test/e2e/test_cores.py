@@ -33,7 +33,7 @@ def inherited():
 def test_media_thread_moves_and_the_workers_stay(weir):
     assert cores_of(weir) == (str(LAST), {inherited()})
     assert weir.api("/api/v1/summaries")["data"]["self"]["cpu_affinity"] == str(LAST)
-    assert f"cores media={LAST} workers={inherited()}" in weir.log()
+    weir.wait_log(f"cores media={LAST} workers={inherited()}")
 
 
 @pytest.mark.config(f"worker_cpu_affinity {FIRST};")

@@ -8,7 +8,7 @@ import pytest
 import rtc
 from browser import Browser, nearest, sample_pictures, watch
 from media import SAMPLE, Recording, check_rising, play_ffmpeg, publisher, run
-from weir import wait_until
+from weir import is_late, patience, wait_until
 
 SIMILAR = 25  # as in test_browser.py
 
@@ -77,7 +77,7 @@ def test_page_plays_an_rtmp_stream_by_webrtc(rtc_weir, folder):
         now = wait_figures(browser)
         assert now["shown"] == "WebRTC" and now["size"] == "640 × 360" and "bit/s" in now["rate"], now
         assert now["figures"]["codecs"] == ["H264", "opus"], now
-        assert 0 <= now["figures"]["latencyMs"] < 2000 and now["first_ms"] < 5000, now
+        assert 0 <= now["figures"]["latencyMs"] < 2000 * patience() and now["first_ms"] < 5000 * patience(), now
         assert now["figures"]["kilobits"] > 100 and now["figures"]["over"] == "udp", now
         assert browser.evaluate("weirPlayer.engine.session.pc.localDescription.sdp.match(/a=fmtp:.*stereo=1/g)?.length") == 1
         assert not browser.console, browser.console
@@ -91,7 +91,7 @@ def test_leaving_the_page_ends_its_session_at_once(rtc_weir, folder):
         wait_playing(browser, "webrtc")
         browser.open("about:blank")
         wait_until(lambda: all(client["publish"] for client in rtc_weir.clients()), 3, "the player is gone")
-        assert 'reason=peer_closed detail="peer closed"' in rtc_weir.log()
+        rtc_weir.wait_log('reason=peer_closed detail="peer closed"')
 
 
 def test_reference_b_frames_are_played_over_flv_and_the_page_says_why(rtc_weir, folder, pyramid):
@@ -135,7 +135,7 @@ def test_media_that_does_not_get_through_is_played_over_flv(rtc_weir, folder):
         started = time.monotonic()
         browser.open(rtc_weir.http("/?play=live/livestream&autoplay=1"))
         now = wait_playing(browser, "http", 20)
-        assert 3.5 < time.monotonic() - started < 15
+        assert time.monotonic() - started > 3.5 and not is_late(started, 15)
         assert f"127.0.0.1:{dead}/udp" in now["reason"] and "within 4 s" in now["reason"], now
         watch(browser, 1)
         # The session that came to nothing has been taken back.

@@ -48,7 +48,7 @@ def test_rules_api_and_log_see_the_client_of_the_proxy(behind, folder, kind):
             status, _ = flv_of(refused)
             assert status == 403
     wait_until(lambda: "ip=192.0.2.77" in behind.log(), 5, "the log names the client")
-    assert "ip=198.51.100.9" in behind.log()
+    behind.wait_log("ip=198.51.100.9")
 
 
 def test_publishing_by_rtmp_behind_a_proxy_is_not_local(behind):
@@ -66,7 +66,7 @@ def test_connections_without_a_good_header_end(behind):
             except ConnectionResetError:
                 pass
     wait_until(lambda: behind.api("/api/v1/tls")["data"]["proxy_protocol"]["malformed"] == 3, 5, "each is counted")
-    assert "http connection rejected ip=127.0.0.1: PROXY protocol: " in behind.log()
+    behind.wait_log("http connection rejected ip=127.0.0.1: PROXY protocol: ")
 
 
 def test_only_trusted_proxies_are_believed(new_weir, folder):
@@ -78,7 +78,7 @@ def test_only_trusted_proxies_are_believed(new_weir, folder):
         except ConnectionResetError:
             pass
     assert server.api("/api/v1/tls")["data"]["proxy_protocol"]["untrusted"] == 1
-    assert "127.0.0.1 is none of trusted_proxies" in server.log()
+    server.wait_log("127.0.0.1 is none of trusted_proxies")
     # A local proxy that nobody named: whoever comes by it is not local, whatever it says.
     for fields in ("X-Forwarded-For: 127.0.0.1\r\n", "X-Real-IP: 127.0.0.1\r\n", "Via: 1.1 proxy\r\n"):
         answer = get(connect(server.http_port), "/live/x.flv", fields)

@@ -145,7 +145,7 @@ def test_who_speaks_no_tls_is_told(secure):
     assert said.returncode != 0
     stream = connect(secure.rtmp_port, b"\x16\x03\x01\x02\x00\x01\x00" + bytes(512))
     assert stream.recv(100) == b""
-    assert "looks like TLS" in secure.log()
+    secure.wait_log("looks like TLS")
     assert secure.api("/api/v1/tls")["data"]["handshakes"]["not_tls"] >= 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from browser import Browser
 from media import Program, check_rising, play_curl, play_ffmpeg, run
 from rtc import (ClockPublisher, Page, change, delays, longest_freeze, median_delay, rtc_weir, whep_path, whip_path)
-from weir import wait_until
+from weir import patience, wait_until
 
 pytestmark = pytest.mark.alone
 
@@ -31,7 +31,7 @@ def test_rtmp_plays_by_whep(new_weir, folder, browser):
             waits.append(page.wait_frames(name)["first"])
             if name != "one":
                 assert page.close(name) == 200
-        assert sorted(waits)[1] < 1000, f"the first pictures came after {waits} ms"
+        assert sorted(waits)[1] < 1000 * patience(), f"the first pictures came after {waits} ms"
         time.sleep(3)  # catching up
         page.frames("one")
         before = page.stats("one")
@@ -40,13 +40,13 @@ def test_rtmp_plays_by_whep(new_weir, folder, browser):
         seconds = (after["video"]["timestamp"] - before["video"]["timestamp"]) / 1000
         decoded, lost, freezes = change(before, after, "video", "framesDecoded", "packetsLost", "freezeCount")
         assert decoded > 0.94 * 25 * seconds, (decoded, seconds)
-        assert lost == 0 and freezes == 0 and longest_freeze(shown) < 0.5, (lost, freezes, longest_freeze(shown))
+        assert lost == 0 and freezes == 0 and longest_freeze(shown) < 0.5 * patience(), (lost, freezes, longest_freeze(shown))
         samples, concealed, lost = change(before, after, "audio", "totalSamplesReceived", "concealedSamples", "packetsLost")
         assert samples > 0.95 * 48000 * seconds and concealed < 0.03 * samples and lost == 0, (samples, concealed, lost)
         buffered, emitted = change(before, after, "video", "jitterBufferDelay", "jitterBufferEmittedCount")
         print(f"first {sorted(waits)[1]:.0f} ms, buffer {1000 * buffered / emitted:.0f} ms, delay {median_delay(shown):.0f} ms")
-        assert buffered / emitted < 0.3, f"jitter buffer {1000 * buffered / emitted:.0f} ms"
-        assert median_delay(shown) < 300, f"camera to screen: {sorted(delays(shown))}"
+        assert buffered / emitted < 0.3 * patience(), f"jitter buffer {1000 * buffered / emitted:.0f} ms"
+        assert median_delay(shown) < 300 * patience(), f"camera to screen: {sorted(delays(shown))}"
         assert page.close("one") == 200
 
 
@@ -131,4 +131,4 @@ def test_other_b_frames_are_left_out(new_weir, folder, browser):
         for a, b in zip(frames, frames[1:]):
             by_code, by_time = b[1] - a[1], ((b[2] - a[2]) % (1 << 32)) / 90
             assert by_code > 0 and abs(by_code - by_time) <= 3, (a, b)
-        assert longest_freeze(frames) < 0.6
+        assert longest_freeze(frames) < 0.6 * patience()
