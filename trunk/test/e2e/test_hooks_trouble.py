@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from hooks import HookServer, silent_udp_port_53
+from hooks import HookServer, SilentNames
 from hostile import Feed, Peer, bench_beside
-from weir import SANITIZED, free_port, wait_until
+from weir import SANITIZED, free_port, patience, wait_until
 
 pytestmark = pytest.mark.alone
 
@@ -77,7 +77,7 @@ def test_media_flows_on(new_weir, folder, trouble):
             return Arrivals(weir)
 
         during = latency(weir, folder, trouble, disturb)
-        assert during["p99"] < before["p99"] + MORE_MS, (before, during)
+        assert during["p99"] < before["p99"] + MORE_MS * patience(), (before, during)
         failed = weir.api("/api/v1/summaries")["data"]["hooks"]
         assert failed["on_play"]["failed"] + failed["on_connect"]["failed"] > 0, failed
         with pytest.raises((OSError, EOFError)):
@@ -87,13 +87,11 @@ def test_media_flows_on(new_weir, folder, trouble):
 
 
 def test_media_flows_on_while_no_name_is_answered(new_weir, folder):
-    name_server = silent_udp_port_53()
-    (folder / "resolv.conf").write_text("nameserver 127.0.0.66\noptions timeout:20 attempts:3\n")
+    name_server = SilentNames(folder)
     port = free_port()
-    urls = " ".join(f"{action} http://hooks.example.net:{port}/;" for action in ("on_play", "on_stop"))
+    urls = " ".join(f"{action} http://hooks:{port}/;" for action in ("on_play", "on_stop"))
     weir = new_weir(f"vhost hooked.test {{ http_hooks {{ {urls} timeout 2s; }} }}")
-    weir.wrapper = ["unshare", "-m", "sh", "-c",
-                    f'mount --bind "{folder}/resolv.conf" /etc/resolv.conf && exec "$@"', "sh"]
+    weir.wrapper = name_server.wrapper
     weir.start()
     before = latency(weir, folder, "before")
 
@@ -108,12 +106,10 @@ def test_media_flows_on_while_no_name_is_answered(new_weir, folder):
                 self.ending.wait(0.2)
 
     during = latency(weir, folder, "dead name server", lambda: Hooked(weir))
-    name_server.setblocking(False)
-    assert name_server.recv(512), "the name was asked for"
-    assert during["p99"] < before["p99"] + MORE_MS, (before, during)
+    assert name_server.was_asked(), "the name was asked for"
+    assert during["p99"] < before["p99"] + MORE_MS * patience(), (before, during)
     threads = os.listdir(f"/proc/{weir.process.pid}/task")
     assert len(threads) < 16, threads
-    name_server.close()
     # The end of the server does not wait for the threads that hang: the fixture measures a second.
 
 

@@ -27,7 +27,7 @@ def tls_weir(new_weir, folder, extra="", certificates=("server",), proxies=""):
     server = new_weir()
     server.rtmps_port, server.https_port, server.apis_port = free_port(), free_port(), free_port()
     server.proxy_rtmp_port, server.proxy_http_port, server.proxy_https_port = free_port(), free_port(), free_port()
-    pairs = "\n".join(f"ssl_certificate {folder}/{name}.pem; ssl_certificate_key {folder}/{name}.key;"
+    pairs = "\n".join(f'ssl_certificate "{folder}/{name}.pem"; ssl_certificate_key "{folder}/{name}.key";'
                       for name in certificates)
     server.config_path.write_text(
         f"listen 127.0.0.1:{server.rtmp_port};\nlisten 127.0.0.1:{server.rtmps_port} ssl;\n"
