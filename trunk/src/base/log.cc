@@ -1,6 +1,9 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <cstdio>
+
+#include "base/utf8.h"
 
 namespace weir::log {
 namespace {
@@ -75,20 +78,24 @@ void write_as(std::string_view id, Level level, fmt::string_view format, fmt::fo
 
 std::string escaped(std::string_view text, size_t limit) {
     std::string out;
-    for (char c : text) {
+    while (!text.empty()) {
         if (out.size() >= limit) {
             out += "...";
             break;
         }
-        auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
+        const size_t size = utf8_size(text);
+        const std::string_view character = text.substr(0, std::max<size_t>(size, 1));
+        if (character == "\"" || character == "\\") {
             out += '\\';
-            out += c;
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+            out += character;
+        } else if (size > 0 && is_plain_character(character)) {
+            out += character;
         } else {
-            out += c;
+            for (const char c : character) {
+                fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+            }
         }
+        text.remove_prefix(character.size());
     }
     return out;
 }

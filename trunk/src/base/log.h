@@ -84,8 +84,9 @@ void warn_as(std::string_view id, fmt::format_string<Args...> format, Args&&... 
     }
 }
 
-// A peer's text made safe for a log line: control characters and non-ASCII as \xNN, quotes and
-// backslashes escaped, cut at `limit` characters with "..." at the end.
+// A peer's text made safe for a log line: UTF-8 as it is, but what is none, controls and what hides
+// or turns text (is_plain_character()) as \xNN; quotes and backslashes escaped; cut at `limit`
+// bytes, between characters, with "..." at the end.
 std::string escaped(std::string_view text, size_t limit = 200);
 
 // The same for a value without quotes, as in "stream={}": spaces as \x20, so that it stays one word

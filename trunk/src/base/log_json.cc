@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
+
 namespace weir::log {
 namespace {
 
@@ -29,30 +31,6 @@ int hex_digit(char c) {
         return c - '0';
     }
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-// Bytes of the UTF-8 character at the start of `text`, 0 when there is none (RFC 3629 §4).
-size_t utf8_size(std::string_view text) {
-    const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = at(0);
-    const size_t size = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-    if (size == 0 || text.size() < size) {
-        return 0;
-    }
-    for (size_t i = 1; i < size; i++) {
-        if ((at(i) & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    const bool overlong = (first == 0xe0 && at(1) < 0xa0) || (first == 0xf0 && at(1) < 0x90);
-    const bool surrogate = first == 0xed && at(1) >= 0xa0;
-    const bool too_high = first == 0xf4 && at(1) >= 0x90;
-    return overlong || surrogate || too_high ? 0 : size;
 }
 
 // What log::escaped() did to a text.

@@ -80,6 +80,24 @@ TEST(LogEscapedTest, HidesControlCharactersAndQuotes) {
     EXPECT_EQ(escaped(std::string_view("\0\x7f\xff", 3)), "\\x00\\x7f\\xff");
 }
 
+TEST(LogEscapedTest, NamesOfTheWorldAreShownAsTheyAre) {
+    EXPECT_EQ(
+        escaped("live/\xd0\xba\xd0\xb8\xd0\xbd\xd0\xbe \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x8e\xa5"),
+        "live/\xd0\xba\xd0\xb8\xd0\xbd\xd0\xbe \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x8e\xa5");
+    EXPECT_EQ(token("\xd0\xba \xd0\xb8"), "\xd0\xba\\x20\xd0\xb8");
+    // Right-to-left override, a line separator, a space that is none, half a character.
+    EXPECT_EQ(escaped("a\xe2\x80\xae"
+                      "b"),
+              "a\\xe2\\x80\\xaeb");
+    EXPECT_EQ(escaped("a\xe2\x80\xa8"
+                      "b"),
+              "a\\xe2\\x80\\xa8"
+              "b");
+    EXPECT_EQ(token("a\xc2\xa0role=admin"), "a\\xc2\\xa0role=admin");
+    EXPECT_EQ(escaped("\xe6\x97"), "\\xe6\\x97");
+    EXPECT_EQ(escaped("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5", 5), "\xe6\x97\xa5\xe6\x9c\xac...");
+}
+
 TEST(LogEscapedTest, CutsLongText) {
     EXPECT_EQ(escaped("abcdef", 6), "abcdef");
     EXPECT_EQ(escaped("abcdefg", 6), "abcdef...");
