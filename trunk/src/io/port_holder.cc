@@ -19,7 +19,10 @@ namespace fs = std::filesystem;
 
 // proc(5): "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...", all
 // hexadecimal but the inode.
-void collect_listeners(const char* table, uint16_t port, std::set<std::string>& sockets) {
+void collect_holders(const char* table,
+                     PortKind kind,
+                     uint16_t port,
+                     std::set<std::string>& sockets) {
     constexpr std::string_view kListening = "0A";
     std::ifstream file(table);
     std::string line;
@@ -34,7 +37,8 @@ void collect_listeners(const char* table, uint16_t port, std::set<std::string>& 
         fields >> slot >> local >> skipped >> state >> skipped >> skipped >> skipped >> skipped >>
             skipped >> inode;
         size_t colon = local.rfind(':');
-        if (state == kListening && colon != std::string::npos &&
+        const bool holds = kind == PortKind::kUdp || state == kListening;
+        if (holds && colon != std::string::npos &&
             std::strtoul(local.c_str() + colon + 1, nullptr, 16) == port) {
             sockets.insert(fmt::format("socket:[{}]", inode));
         }
@@ -56,10 +60,11 @@ bool holds_one(const fs::path& process, const std::set<std::string>& sockets) {
 
 }  // namespace
 
-std::string describe_port_holder(uint16_t port) {
+std::string describe_port_holder(PortKind kind, uint16_t port) {
     std::set<std::string> sockets;
-    collect_listeners("/proc/net/tcp", port, sockets);
-    collect_listeners("/proc/net/tcp6", port, sockets);
+    const bool udp = kind == PortKind::kUdp;
+    collect_holders(udp ? "/proc/net/udp" : "/proc/net/tcp", kind, port, sockets);
+    collect_holders(udp ? "/proc/net/udp6" : "/proc/net/tcp6", kind, port, sockets);
     if (sockets.empty()) {
         return {};
     }

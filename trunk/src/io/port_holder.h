@@ -1,5 +1,5 @@
-// Private to io/: who listens on a TCP port, from /proc. Reads many small files: for error messages
-// only.
+// Private to io/: who has a port that cannot be had, from /proc. Reads many small files: for error
+// messages only.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,10 @@
 
 namespace weir::io {
 
-// "held by process 1234 (nginx)"; empty when it cannot be found out (another user's process,
-// another container).
-std::string describe_port_holder(uint16_t port);
+enum class PortKind : uint8_t { kTcp, kUdp };
+
+// Of who listens on the TCP port, or has bound the UDP port: "held by process 1234 (nginx)". Empty
+// when it cannot be found out (another user's process, another container).
+std::string describe_port_holder(PortKind kind, uint16_t port);
 
 }  // namespace weir::io

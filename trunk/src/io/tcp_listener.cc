@@ -32,7 +32,7 @@ Error busy_or_system(int why, const SocketAddress& address) {
     if (why != EADDRINUSE) {
         return Error::from_errno(why, fmt::format("listen on {}", address.to_string()));
     }
-    std::string holder = describe_port_holder(address.port());
+    std::string holder = describe_port_holder(PortKind::kTcp, address.port());
     return make_error(ErrorCode::kBusy, "listen on {}: the port is in use{}{}", address.to_string(),
                       holder.empty() ? "" : ", ", holder);
 }

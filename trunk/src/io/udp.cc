@@ -194,8 +194,9 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
     if (::bind(fd, address.raw(), address.raw_size()) != 0) {
         const int why = errno;
         if (why == EADDRINUSE) {
-            return make_error(ErrorCode::kBusy, "bind udp {}: the port is in use",
-                              address.to_string());
+            const std::string holder = describe_port_holder(PortKind::kUdp, address.port());
+            return make_error(ErrorCode::kBusy, "bind udp {}: the port is in use{}{}",
+                              address.to_string(), holder.empty() ? "" : ", ", holder);
         }
         return Error::from_errno(why, fmt::format("bind udp {}", address.to_string()));
     }

@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test/support/io/loopback.h"
@@ -58,6 +61,19 @@ TEST(UdpSocketTest, GivesDatagramsWithTheirPath) {
     EXPECT_EQ(take(*client, 1)[0].bytes, "answer");
     EXPECT_EQ(server->stats().received, 2u);
     EXPECT_EQ(server->stats().sent_bytes, 6u);
+}
+
+TEST(UdpSocketTest, PortInUseSaysWhoHoldsIt) {
+    for (const char* address : {"127.0.0.1:0", "[::1]:0"}) {
+        auto first = bound(address);
+        auto second = UdpSocket::bind(first->local(), {});
+        ASSERT_FALSE(second.ok());
+        EXPECT_EQ(second.error().code(), ErrorCode::kBusy);
+        const std::string expected =
+            fmt::format("bind udp {}: the port is in use, held by process {} (",
+                        first->local().to_string(), getpid());
+        EXPECT_EQ(second.error().message().substr(0, expected.size()), expected);
+    }
 }
 
 TEST(UdpSocketTest, AnswersLeaveByTheAddressThatWasAsked) {
