@@ -34,7 +34,9 @@ Error raise_descriptor_limit() {
 Error init_runtime() {
     WEIR_TRY(raise_descriptor_limit());
     WEIR_TRY(start_scheduler());
+    // Both are told by the call that fails, too: a peer that has gone, a file over RLIMIT_FSIZE.
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     log::set_id_hook(&log_id);
     WEIR_TRY(install_fault_handler());
     install_leak_check();

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import time
 import pytest
 
 from media import play_curl, publisher
-from weir import BINARY, TOP, wait_until
+from weir import BINARY, TOP, patience, wait_end, wait_until
 
 BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
 
@@ -92,44 +93,47 @@ def test_a_start_that_fails_is_told_on_the_terminal_too(new_weir, folder):
     assert "in use" in (second.folder / "own.log").read_text()
 
 
+# A disk that is full, without the right to make one: a file may grow no further, and then it may.
+SMALL = 64 * 1024
+
+
 @pytest.fixture
-def small_disk(folder):
-    """A filesystem of 64 KiB."""
-    if os.geteuid() != 0:
-        pytest.fail("mounting a small filesystem needs root: run the suite as root")
-    place = folder / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+def cramped(new_weir):
+    """A server whose log file may have so many bytes."""
+    server = new_weir("log_file own.log; log_level debug;")
+    server.wrapper = ["prlimit", f"--fsize={SMALL}:unlimited"]
+    return server.start()
 
 
-def test_a_full_disk_is_told_and_over_when_there_is_room(new_weir, small_disk):
-    server = new_weir(f'log_file "{small_disk}/weir.log"; log_level debug;').start()
-    filler = small_disk / "filler"
-    filler.write_bytes(b"x" * 40_000)
-
+def ask_until_full(server):
     def ask_on():
         server.api("/api/v1/versions")
         return server.api("/api/v1/summaries")["data"]["log"]["failing"]
-    why = wait_until(ask_on, 20, "the disk is full")
-    assert why == "No space left on device"
-    assert metric(server, "weir_log_failing") == 1
-    assert "No space left on device" in server.log(), "stderr has it, once"
-    assert server.log().count("No space left") == 1
-    filler.unlink()
-    wait_until(lambda: metric(server, "weir_log_failing") == 0, 5, "it is written again")
-    log = small_disk / "weir.log"
-    wait_until(lambda: "the log could not be written for" in log.read_text(), 5, "the log says so")
+    return wait_until(ask_on, 60, "the file is full")
+
+
+def test_a_log_that_cannot_grow_is_told_and_over_when_there_is_room(cramped, folder):
+    assert ask_until_full(cramped) == "File too large"
+    assert metric(cramped, "weir_log_failing") == 1
+    cramped.wait_log("File too large")
+    resource.prlimit(cramped.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    wait_until(lambda: metric(cramped, "weir_log_failing") == 0, 20, "it is written again")
+    log = folder / "own.log"
+    wait_until(lambda: "the log could not be written for" in log.read_text(), 20, "the log says so")
     assert all(re.match(r"\d{4}-", line) for line in lines_of(log)), "no line is torn"
-    assert metric(server, "weir_log_write_errors_total") == 1
+    assert metric(cramped, "weir_log_write_errors_total") == 1
+    assert cramped.log().count("File too large") == 1, "stderr has it, once"
 
 
-def test_it_ends_in_a_second_with_a_full_disk_under_its_log(new_weir, small_disk):
-    server = new_weir(f'log_file "{small_disk}/weir.log"; log_level debug;').start()
-    (small_disk / "filler").write_bytes(b"x" * 50_000)
-    wait_until(lambda: server.api("/api/v1/summaries")["data"]["log"]["failing"], 20, "the disk is full")
-    server.stop()  # checks the time
+def test_it_ends_in_a_second_with_a_log_that_cannot_grow(cramped):
+    ask_until_full(cramped)
+    cramped.stop()  # checks the time
+
+
+def test_a_full_disk_is_told_by_its_name(new_weir):
+    server = new_weir("log_file /dev/full;").start()
+    server.wait_log("log_file /dev/full cannot be written: No space left on device")
+    server.stop()
 
 
 class SlowReader(threading.Thread):
@@ -197,9 +201,9 @@ def test_a_slow_reader_of_the_log_does_not_touch_the_fan_out(new_weir, folder, t
         during = fan_out(server, folder, "during")
         assert metric(server, "weir_log_queue_bytes") > 400_000, "the log was behind all the time"
         print(f"{target}: before {before}, during {during}, lost {dropped}")
-        assert during["p99"] < 1.5 * before["p99"] + 20, f"before {before}, during {during}"
+        assert during["p99"] < (1.5 * before["p99"] + 20) * patience(), f"before {before}, during {during}"
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(1.0) == 0
+        assert wait_end(server.process, 1.0) == 0
         server.process = None
     finally:
         stop.set()
@@ -208,25 +212,25 @@ def test_a_slow_reader_of_the_log_does_not_touch_the_fan_out(new_weir, folder, t
 
 
 @pytest.mark.alone
-def test_a_full_disk_under_the_log_does_not_touch_the_fan_out(new_weir, folder, small_disk):
+def test_a_log_that_cannot_grow_does_not_touch_the_fan_out(new_weir, folder):
     # The same flood of lines both times; without a merge window, which follows the load.
-    extra = "log_level debug; play { mw_latency 0; }"
-    server = new_weir(f"{extra} log_file own.log;").start()
-    full = new_weir(f'{extra} log_file "{small_disk}/weir.log";', name="full").start()
+    extra = "log_level debug; play { mw_latency 0; } log_file own.log;"
+    server = new_weir(extra).start()
+    full = new_weir(extra, name="full")
+    full.wrapper = ["prlimit", f"--fsize={SMALL}:unlimited"]
+    full.start()
     latency = {}
     for name, each in (("before", server), ("during", full)):
-        if name == "during":
-            (small_disk / "filler").write_bytes(b"x" * 60_000)
         stop = threading.Event()
         asker = threading.Thread(target=flood, args=(each, stop), daemon=True)
         asker.start()
         try:
             if name == "during":
-                wait_until(lambda: metric(full, "weir_log_failing") == 1, 20, "the disk is full")
+                wait_until(lambda: metric(full, "weir_log_failing") == 1, 60, "the file is full")
             latency[name] = fan_out(each, folder, name)
         finally:
             stop.set()
             asker.join(10)
-    print(f"full disk: {latency}, lost {metric(full, 'weir_log_dropped_total')}")
+    print(f"full file: {latency}, lost {metric(full, 'weir_log_dropped_total')}")
     assert metric(full, "weir_log_failing") == 1
-    assert latency["during"]["p99"] < 1.5 * latency["before"]["p99"] + 20, latency
+    assert latency["during"]["p99"] < (1.5 * latency["before"]["p99"] + 20) * patience(), latency
