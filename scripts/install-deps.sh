@@ -15,6 +15,7 @@ build|ninja-build|ninja
 build|make|make
 build|pkg-config|pkg-config
 build|python3|
+build|python3-venv|npm
 build|libst-dev|
 build|libssl-dev|
 build|libsrtp2-dev|
@@ -32,7 +33,6 @@ build|libbenchmark-dev|
 demo|ffmpeg|ffmpeg
 demo|iproute2|ss
 demo|ca-certificates|
-demo|python3-venv|npm
 tests|ffmpeg|ffmpeg
 tests|iproute2|ss
 tests|ca-certificates|
@@ -65,8 +65,8 @@ usage() {
   cat <<END
 usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools]
 
-Installs what is missing to build Weir, and with
-  --demo   what scripts/demo needs too: ffmpeg and the libraries of the pages
+Installs what is missing to build Weir, with the libraries of its pages (mpegts.js), and with
+  --demo   what scripts/demo needs too: ffmpeg
   --tests  what scripts/test needs too: players, a browser, Python tools
   --bench  what scripts/bench compares with and counts by: nginx with its RTMP module, perf
   --tools  what the diagnosis flags of ./configure need, and scripts/e2e/: valgrind, gperftools, gprof, gcovr, perf, strace
@@ -169,9 +169,19 @@ install_pion() {
   pion_digest >"$pion_peer.stamp"
 }
 
+# A line for each library of the pages: mpegts.js, without which the player page shows no RTMP stream.
+page_libraries() {
+  python3 -c 'import json,sys; print("\n".join(json.load(open(sys.argv[1]))["dependencies"]))' "$pages/package.json"
+}
+
 pages_missing() {
-  wanted demo && [ -f "$pages/package-lock.json" ] &&
-    ! fresh "$vendor/.stamp" "$(digest "$pages/package.json" "$pages/package-lock.json")"
+  local name
+  [ -f "$pages/package-lock.json" ] || return 1
+  fresh "$vendor/.stamp" "$(digest "$pages/package.json" "$pages/package-lock.json")" || return 0
+  while read -r name; do
+    [ -n "$(find "$vendor/$name" -mindepth 1 -maxdepth 1 -type f -name "*.js" 2>/dev/null)" ] || return 0
+  done < <(page_libraries)
+  return 1
 }
 
 # npm, or else the one of the wheel, which a venv of its own holds.
@@ -203,7 +213,7 @@ install_pages() {
     mkdir -p "$vendor/$name"
     find "$from/dist" -maxdepth 1 -name '*.js' -exec cp {} "$vendor/$name/" \;
     find "$from" -maxdepth 1 -iname 'LICEN[CS]E*' -exec cp {} "$vendor/$name/" \;
-  done < <(python3 -c 'import json,sys; print("\n".join(json.load(open(sys.argv[1]))["dependencies"]))' "$pages/package.json")
+  done < <(page_libraries)
   digest "$pages/package.json" "$pages/package-lock.json" >"$vendor/.stamp"
 }
 
@@ -242,7 +252,7 @@ if [ -n "$check" ]; then
   for package in "${missing[@]}"; do echo "missing: Debian package $package"; count=$((count + 1)); done
   if venv_missing; then echo "missing: Python tools in objs/tools/venv"; count=$((count + 1)); fi
   if pion_missing; then echo "missing: objs/tools/pion-peer"; count=$((count + 1)); fi
-  if pages_missing; then echo "missing: page libraries in objs/www/vendor"; count=$((count + 1)); fi
+  if pages_missing; then echo "missing: page libraries in objs/www/vendor: $(page_libraries | tr '\n' ' ')"; count=$((count + 1)); fi
   if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
   exit 1
