@@ -24,6 +24,10 @@ all: build
 
 .PHONY: build
 build: objs/config.mk
+	@# What was built in another folder (a copied or moved tree) names that one everywhere: it is built anew.
+	@if [ -f $(BUILD)/CMakeCache.txt ] && ! grep -qFx "CMAKE_HOME_DIRECTORY:INTERNAL=$$(pwd -P)/trunk" $(BUILD)/CMakeCache.txt && \
+	  ! grep -qFx "CMAKE_HOME_DIRECTORY:INTERNAL=$$PWD/trunk" $(BUILD)/CMakeCache.txt; then \
+	  echo "make: $(BUILD) was built in another folder; it is built anew"; rm -rf $(BUILD); fi
 	@cmake -S trunk -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).cmake.log 2>&1 || { cat $(BUILD).cmake.log; \
 	  echo "make: cmake failed; are the packages there? scripts/install-deps.sh --check lists what is missing"; exit 1; }
 	@cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
@@ -82,16 +86,16 @@ coverage: ## which lines the tests and a stream reach: a table, and objs/coverag
 INSTALL = PREFIX DESTDIR SYSCONFDIR UNITDIR CONFIG STRIP
 export $(INSTALL)
 install: ## put what is built into PREFIX (/usr/local): program, pages, configuration, unit, manual
-	@BUILD=$(CURDIR)/$(BUILD) scripts/install
+	@BUILD="$(CURDIR)/$(BUILD)" scripts/install
 
 uninstall: ## take it away again; a changed configuration stays
-	@BUILD=$(CURDIR)/$(BUILD) scripts/install --uninstall
+	@BUILD="$(CURDIR)/$(BUILD)" scripts/install --uninstall
 
 deb: ## objs/deb/weir_VERSION_ARCH.deb from the release build
 	@[ "$(VARIANT)" = release ] || { echo "make: a $(VARIANT) build is configured; ./configure && make deb"; exit 1; }
 	@scripts/install-deps.sh --demo
 	@$(MAKE) --no-print-directory build TARGETS="weir weir-bench"
-	@BUILD=$(CURDIR)/$(BUILD) scripts/package-deb
+	@BUILD="$(CURDIR)/$(BUILD)" scripts/package-deb
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check

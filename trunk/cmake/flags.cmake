@@ -11,7 +11,8 @@ endif()
 # ST's assembly has no stack note: without this the whole program gets an executable stack.
 target_link_options(weir_flags INTERFACE -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now)
 # The sources are found by their own folder, so that <> never finds one of ours.
-target_compile_options(weir_flags INTERFACE "SHELL:-iquote ${CMAKE_SOURCE_DIR}/src" "SHELL:-iquote ${CMAKE_SOURCE_DIR}")
+target_compile_options(weir_flags INTERFACE "SHELL:-iquote \"${CMAKE_SOURCE_DIR}/src\""
+  "SHELL:-iquote \"${CMAKE_SOURCE_DIR}\"")
 
 # Tests are compiled once and run for seconds: optimising them costs more than it saves (measured: 5.9 s a file with
 # -O2, 2.3 s without; 16 s and 3.3 s under the sanitizers). What they test is optimised as ever.

@@ -126,3 +126,59 @@ def test_a_release_build_has_nothing_of_the_tools(weir):
     for kind in ("cpu", "heap"):
         answer = weir.api(f"/api/v1/profile/{kind}")
         assert answer["http_status"] == 501 and "./configure --gperf=on" in answer["error"]
+
+
+# ---- a tree that was copied or moved ----
+
+
+@pytest.fixture
+def tree(folder):
+    """A checkout in a folder with a space in its name, and a cmake that only says that it ran."""
+    top = folder / "a tree"
+    (top / "trunk" / "www").mkdir(parents=True)
+    (top / "trunk" / "www" / "index.html").touch()
+    for name in ("configure", "Makefile"):
+        shutil.copy(TOP / name, top)
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "cmake").write_text("#!/bin/sh\necho \"$PWD: $@\" >>\"$(dirname \"$0\")/ran\"\n")
+    (tools / "cmake").chmod(0o755)
+    (top / "objs" / "release").mkdir(parents=True)
+    (top / "objs" / "release" / "old").touch()
+    return top
+
+
+@pytest.mark.parametrize("built_in, kept", [("itself", True), ("/somewhere/else", False), ("itself-2", False)])
+def test_what_another_folder_has_built_is_built_anew(tree, built_in, kept):
+    cache = tree / "objs" / "release" / "CMakeCache.txt"
+    cache.write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={built_in.replace('itself', str(tree))}/trunk\n")
+    done = subprocess.run(["make"], cwd=tree, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                          env={"PATH": f"{tree.parent}/tools:/usr/bin:/bin", "CXX": "true"})
+    assert done.returncode == 0, done.stdout
+    assert (tree / "objs" / "release" / "old").exists() == kept
+    assert ("built in another folder" in done.stdout) != kept
+    assert "--build objs/release" in (tree.parent / "tools" / "ran").read_text()
+
+
+def test_what_is_missing_says_so_of_the_page_libraries(folder):
+    top = folder / "a tree"
+    (top / "scripts").mkdir(parents=True)
+    (top / "trunk" / "test" / "e2e").mkdir(parents=True)
+    shutil.copy(TOP / "scripts/install-deps.sh", top / "scripts")
+    (top / "trunk" / "www").mkdir()
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(TOP / "trunk/www" / name, top / "trunk/www")
+
+    def check():
+        return subprocess.run([top / "scripts/install-deps.sh", "--check"], text=True, capture_output=True, timeout=60)
+
+    def speaks_of_pages(done):
+        return any("page libraries" in line and "mpegts.js" in line for line in done.stdout.splitlines())
+    nothing = check()
+    assert nothing.returncode == 1 and speaks_of_pages(nothing), nothing.stdout + nothing.stderr
+    vendor = top / "objs" / "www" / "vendor"
+    shutil.copytree(TOP / "objs/www/vendor", vendor)
+    assert not speaks_of_pages(check())
+    for script in (vendor / "mpegts.js").glob("*.js"):
+        script.unlink()
+    assert speaks_of_pages(check()), "the stamp alone is not the library"
