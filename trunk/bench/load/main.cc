@@ -33,7 +33,7 @@ std::string usage() {
     out += fmt::format("  {:<14} {}\n", "metrics", "lists the figures that conditions may use");
     return out +
            "\n'weir-bench SUBCOMMAND --help' lists its options. Exit code: 0 passed, 1 failed, 2 "
-           "could not start.\n";
+           "could not start, 3 ended by a signal.\n";
 }
 
 int run(std::span<const char* const> arguments) {

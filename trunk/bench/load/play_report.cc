@@ -175,6 +175,9 @@ void add_rows(Report& report, const PlayResult& result) {
     add_media(report, result);
     add_latency(report, result);
     result.totals.rtc.add_to(report, result.window_s);
+    if (result.clients.connected == 0) {
+        report.nothing_measured();
+    }
 }
 
 void add_default_conditions(Report& report, const PlayResult& result) {

@@ -92,6 +92,7 @@ void RunControl::watch_signals() {
         if (stopped_) {
             _exit(128 + *number);
         }
+        by_signal_ = true;
         stop(*number == SIGINT ? "interrupted (Ctrl+C)" : "terminated");
     }
 }
@@ -133,8 +134,10 @@ int RunControl::finish(Report& report, const std::function<std::string()>& page)
     if (line_open_) {
         fmt::print(stderr, "\r\033[K");
     }
-    if (stopped_) {
-        report.interrupted(reason_);
+    if (stopped_ && by_signal_) {
+        report.incomplete(reason_);
+    } else if (stopped_) {
+        report.ended_early(reason_);
     }
     if (options_.table_to != nullptr) {
         fmt::print(options_.table_to, "{}", report.to_table());
@@ -152,7 +155,12 @@ int RunControl::finish(Report& report, const std::function<std::string()>& page)
             return kExitUsage;
         }
     }
-    return report.passed() ? kExitPassed : kExitFailed;
+    switch (report.verdict()) {
+        case Report::Verdict::kPassed: return kExitPassed;
+        case Report::Verdict::kFailed: return kExitFailed;
+        case Report::Verdict::kIncomplete: return kExitIncomplete;
+    }
+    return kExitFailed;
 }
 
 Error ensure_descriptors(uint64_t count) {

@@ -86,6 +86,7 @@ class RunControl {
     io::Signal stop_signal_;
     std::string reason_;
     bool stopped_ = false;
+    bool by_signal_ = false;
     bool line_open_ = false;
     uint64_t next_line_ns_ = 0;
 };

@@ -8,8 +8,9 @@ namespace weir::load {
 
 // Exit codes.
 constexpr int kExitPassed = 0;
-constexpr int kExitFailed = 1;  // a condition of the report was not met
-constexpr int kExitUsage = 2;   // wrong options, or the run could not start
+constexpr int kExitFailed = 1;      // a condition of the report was not met
+constexpr int kExitUsage = 2;       // wrong options, or the run could not start
+constexpr int kExitIncomplete = 3;  // SIGINT or SIGTERM ended it
 
 struct Subcommand {
     std::string_view name;

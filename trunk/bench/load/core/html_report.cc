@@ -73,18 +73,30 @@ using Row = ReportSection::Row;
 
 // ---- verdict -----------------------------------------------------------------------------------
 
+const char* verdict_text(const Report& report) {
+    switch (report.verdict()) {
+        case Report::Verdict::kPassed: return "PASS";
+        case Report::Verdict::kFailed: return "FAIL";
+        case Report::Verdict::kIncomplete: return "INCOMPLETE";
+    }
+    return "";
+}
+
 std::string header(const Report& report, const RunFacts& facts) {
-    bool passed = report.passed();
+    const bool passed = report.passed();
     std::string out = fmt::format(
         "<header><div><h1>weir-bench {}</h1>\n<p class=\"target\">{}</p>\n<p class=\"soft\">{}</p>"
         "</div>\n<div class=\"verdict {}\" id=\"verdict\">{}</div></header>\n",
         html_escape(report.command()), html_escape(report.target()), html_escape(facts.started),
-        passed ? "pass" : "fail", passed ? "PASS" : "FAIL");
-    if (!report.why_interrupted().empty()) {
+        passed ? "pass" : "fail", verdict_text(report));
+    if (!report.why_ended_early().empty()) {
         out += fmt::format("<div class=\"notice early\">The run ended early: {}</div>\n",
-                           html_escape(report.why_interrupted()));
+                           html_escape(report.why_ended_early()));
     }
     if (passed) {
+        return out;
+    }
+    if (std::ranges::all_of(report.conditions(), &Report::Condition::met)) {
         return out;
     }
     out += "<div class=\"notice fail\" id=\"failed\">What did not hold:<ul>\n";
@@ -356,8 +368,7 @@ std::string html_report(const Report& report, const TimeSeries& series, const Ru
         "'unsafe-inline'; img-src data:\"/>\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
         "<link rel=\"icon\" href=\"data:,\"/>\n<title>{}: weir-bench {} {}</title>\n<style>",
-        report.passed() ? "PASS" : "FAIL", html_escape(report.command()),
-        html_escape(report.target()));
+        verdict_text(report), html_escape(report.command()), html_escape(report.target()));
     out += kStyle;
     out += "</style>\n</head>\n<body>\n<main>\n";
     out += header(report, facts) + tiles(report) + plots(series) + conditions(report) +

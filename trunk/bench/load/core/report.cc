@@ -105,9 +105,22 @@ void Report::expect(std::string_view key, bool met, std::string_view what, std::
     conditions_.push_back({std::string(key), std::string(what), std::move(found), met});
 }
 
-bool Report::passed() const {
-    return std::all_of(conditions_.begin(), conditions_.end(),
-                       [](const Condition& each) { return each.met; });
+Report::Verdict Report::verdict() const {
+    if (incomplete_) {
+        return Verdict::kIncomplete;
+    }
+    const bool all = std::all_of(conditions_.begin(), conditions_.end(),
+                                 [](const Condition& each) { return each.met; });
+    return all ? Verdict::kPassed : Verdict::kFailed;
+}
+
+std::string_view to_string(Report::Verdict verdict) {
+    switch (verdict) {
+        case Report::Verdict::kPassed: return "passed";
+        case Report::Verdict::kFailed: return "failed";
+        case Report::Verdict::kIncomplete: return "incomplete";
+    }
+    return "";
 }
 
 std::string Report::to_table() const {
@@ -115,27 +128,37 @@ std::string Report::to_table() const {
     for (const ReportSection& section : sections_) {
         out += fmt::format("\n{}\n", section.title());
         for (const ReportSection::Row& row : section.rows()) {
-            out += fmt::format("  {:<28} {}\n", row.label, ReportSection::shown(row));
+            const auto* times = std::get_if<ReportSection::Distribution>(&row.value);
+            if (measured_ || times == nullptr || times->count > 0) {
+                out += fmt::format("  {:<28} {}\n", row.label, ReportSection::shown(row));
+            }
+        }
+        if (!measured_) {
+            break;  // the first says who was connected; the others would be zeros
         }
     }
     out += '\n';
-    if (!interrupted_.empty()) {
-        out += fmt::format("ended early: {}\n", interrupted_);
+    if (!ended_early_.empty()) {
+        out += fmt::format("ended early: {}\n", ended_early_);
     }
     for (const Condition& condition : conditions_) {
         if (!condition.met) {
-            out +=
-                fmt::format("FAILED {}: {}: {}\n", condition.key, condition.what, condition.found);
+            out += fmt::format("{} {}: {}: {}\n", incomplete_ ? "NOT SEEN" : "FAILED",
+                               condition.key, condition.what, condition.found);
         }
     }
-    out += passed() ? "PASSED\n" : "";
+    out += verdict() == Verdict::kPassed       ? "PASSED\n"
+           : verdict() == Verdict::kIncomplete ? "INCOMPLETE: it was ended before its time\n"
+                                               : "";
     return out;
 }
 
 std::string Report::to_json() const {
     std::string out = fmt::format(
-        "{{\n  \"command\": {},\n  \"target\": {},\n  \"passed\": {},\n  \"ended_early\": {}",
-        json_string(command_), json_string(target_), passed(), json_string(interrupted_));
+        "{{\n  \"command\": {},\n  \"target\": {},\n  \"passed\": {},\n  \"verdict\": "
+        "\"{}\",\n  \"ended_early\": {}",
+        json_string(command_), json_string(target_), passed(), to_string(verdict()),
+        json_string(ended_early_));
     for (const ReportSection& section : sections_) {
         out += fmt::format(",\n  {}: {{", json_string(section.key()));
         const char* separator = "\n    ";

@@ -96,9 +96,22 @@ class Report {
     }
 
     // The run ended early; shown, no failure by itself.
-    void interrupted(std::string why) { interrupted_ = std::move(why); }
+    void ended_early(std::string why) { ended_early_ = std::move(why); }
 
-    bool passed() const;
+    // Somebody ended it before it had seen what it was to see: neither passed nor failed.
+    void incomplete(std::string why) {
+        ended_early(std::move(why));
+        incomplete_ = true;
+    }
+
+    // Nobody was connected: the table has no figures of what never was, only why.
+    void nothing_measured() { measured_ = false; }
+
+    enum class Verdict : uint8_t { kPassed, kFailed, kIncomplete };
+
+    Verdict verdict() const;
+
+    bool passed() const { return verdict() == Verdict::kPassed; }
 
     std::string to_table() const;
     std::string to_json() const;
@@ -109,7 +122,7 @@ class Report {
     const std::string& target() const { return target_; }
 
     // Why the run ended early; empty when it did not.
-    const std::string& why_interrupted() const { return interrupted_; }
+    const std::string& why_ended_early() const { return ended_early_; }
 
     const std::vector<ReportSection>& sections() const { return sections_; }
 
@@ -118,10 +131,15 @@ class Report {
   private:
     std::string command_;
     std::string target_;
-    std::string interrupted_;
+    std::string ended_early_;
+    bool incomplete_ = false;
+    bool measured_ = true;
     std::vector<ReportSection> sections_;
     std::vector<std::pair<std::string, std::string>> attached_;
     std::vector<Condition> conditions_;
 };
+
+// "passed", "failed", "incomplete".
+std::string_view to_string(Report::Verdict verdict);
 
 }  // namespace weir::load

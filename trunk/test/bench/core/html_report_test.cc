@@ -111,7 +111,7 @@ TEST(HtmlReportTest, HasAllTablesOfTheReport) {
 
 TEST(HtmlReportTest, SaysHowTheRunWasMade) {
     Report report = small_report();
-    report.interrupted("Ctrl+C");
+    report.ended_early("Ctrl+C");
     std::string page = html_report(report, TimeSeries(), facts());
     EXPECT_THAT(page, HasSubstr("<pre id=\"command\">weir-bench rtmp-play --clients 2000</pre>"));
     EXPECT_THAT(page, HasSubstr("2026-01-02 03:04:05 UTC"));
@@ -119,9 +119,18 @@ TEST(HtmlReportTest, SaysHowTheRunWasMade) {
     EXPECT_THAT(page, HasSubstr("The run ended early: Ctrl+C"));
 }
 
+TEST(HtmlReportTest, WhatSomebodyEndedIsIncomplete) {
+    Report report = small_report();
+    report.incomplete("interrupted (Ctrl+C)");
+    const std::string page = html_report(report, TimeSeries(), facts());
+    EXPECT_THAT(page, HasSubstr("id=\"verdict\">INCOMPLETE<"));
+    EXPECT_THAT(page, HasSubstr("The run ended early: interrupted (Ctrl+C)"));
+    EXPECT_THAT(page, testing::Not(HasSubstr("What did not hold")));
+}
+
 TEST(HtmlReportTest, EveryTextIsEscaped) {
     Report report(kNasty, kNasty);
-    report.interrupted(kNasty);
+    report.ended_early(kNasty);
     report.section(kNasty, kNasty)
         .text(kNasty, kNasty, kNasty)
         .number(kNasty, kNasty, 1, kNasty, 1);

@@ -33,6 +33,7 @@ TEST(ReportTest, JsonHoldsTheSameValues) {
   "command": "rtmp-play",
   "target": "rtmp://h/a/b",
   "passed": true,
+  "verdict": "passed",
   "ended_early": "",
   "clients": {
     "asked": 2000,
@@ -66,9 +67,44 @@ TEST(ReportTest, OneConditionThatIsNotMetFailsTheRun) {
 
 TEST(ReportTest, AnEarlyEndIsShownAndIsNoFailure) {
     Report report = small_report();
-    report.interrupted("interrupted (Ctrl+C)");
+    report.ended_early("every player has ended");
     EXPECT_TRUE(report.passed());
-    EXPECT_NE(report.to_table().find("ended early: interrupted (Ctrl+C)"), std::string::npos);
+    EXPECT_NE(report.to_table().find("ended early: every player has ended"), std::string::npos);
+}
+
+TEST(ReportTest, WhatSomebodyEndedIsIncompleteAndDidNotPass) {
+    for (const bool held : {true, false}) {
+        Report report = small_report();
+        report.expect("connected", held, "all clients connect", "1 of 2");
+        report.incomplete("interrupted (Ctrl+C)");
+        EXPECT_EQ(report.verdict(), Report::Verdict::kIncomplete);
+        EXPECT_FALSE(report.passed());
+        const std::string table = report.to_table();
+        EXPECT_NE(table.find("ended early: interrupted (Ctrl+C)"), std::string::npos);
+        EXPECT_NE(table.find("INCOMPLETE"), std::string::npos);
+        EXPECT_EQ(table.find("PASSED"), std::string::npos);
+        EXPECT_EQ(table.find("FAILED"), std::string::npos);
+        EXPECT_EQ(table.find("NOT SEEN connected: ") != std::string::npos, !held);
+        EXPECT_NE(report.to_json().find("\"passed\": false,\n  \"verdict\": \"incomplete\""),
+                  std::string::npos);
+    }
+}
+
+TEST(ReportTest, ARunThatMeasuredNothingSaysWhyAndNoZeros) {
+    Report report("rtmp-play", "rtmp://h/a/b");
+    report.section("clients", "clients")
+        .count("connected", "connected", 0)
+        .text("failure_1", "  2 x", "Connection refused")
+        .distribution("connect_ms", "connected after", Histogram());
+    report.section("media", "received").count("bytes", "bytes", 0);
+    report.expect("connected", false, "all clients connect", "0 of 2");
+    report.nothing_measured();
+    EXPECT_EQ(report.to_table(),
+              "rtmp-play rtmp://h/a/b\n\nclients\n  connected                    0\n    2 x      "
+              "                  Connection refused\n\n"
+              "FAILED connected: all clients connect: 0 of 2\n");
+    EXPECT_NE(report.to_json().find("\"media\""), std::string::npos)
+        << "the same form for programs";
 }
 
 TEST(ReportTest, AttachedJsonStandsBehindTheConditions) {
