@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/http/origin.h"
+#include "net/trusted_proxies.h"
 
 namespace weir::app {
 namespace {
@@ -72,7 +73,11 @@ Error ConfigPolicy::check_page(const VhostConfig& vhost, const net::AccessReques
     }
     const std::string_view page =
         net::foreign_origin(*request.http, config_.server_names, request.secure);
-    if (page.empty() || net::is_listed_origin(page, vhost.access.allow_origins)) {
+    // A developer's page on another port of the machine asks over loopback, without a proxy: such a
+    // peer would not be a loopback address (net::TrustedProxies).
+    const bool local = request.peer.is_loopback() && !net::names_a_proxy(request.http->headers) &&
+                       net::is_loopback_page(*request.http);
+    if (page.empty() || local || net::is_listed_origin(page, vhost.access.allow_origins)) {
         return {};
     }
     limits_.count(net::Refusal::kOrigin);

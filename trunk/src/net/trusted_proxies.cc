@@ -79,12 +79,12 @@ std::vector<std::string_view> hops_in(const HttpFields& fields) {
     return hops;
 }
 
+}  // namespace
+
 bool names_a_proxy(const HttpFields& fields) {
     return fields.has("X-Forwarded-For") || fields.has("Forwarded") || fields.has("X-Real-IP") ||
            fields.has("X-Forwarded-Proto") || fields.has("X-Forwarded-Host") || fields.has("Via");
 }
-
-}  // namespace
 
 bool AddressRange::contains(const NetAddress& address) const {
     constexpr unsigned kByte = 8;

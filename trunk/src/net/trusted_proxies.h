@@ -30,6 +30,9 @@ struct RequestOrigin {
     bool forwarded = false;  // through a proxy
 };
 
+// Whether a request has a field that a proxy adds, whatever it says.
+bool names_a_proxy(const HttpFields& fields);
+
 class TrustedProxies {
   public:
     // More proxies in a row than this are nobody's.

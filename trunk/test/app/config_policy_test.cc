@@ -39,8 +39,12 @@ class Rules {
     std::string publish_from_page(std::string_view peer,
                                   std::string host,
                                   std::string origin,
-                                  std::string_view token = {}) {
+                                  std::string_view token = {},
+                                  std::string proxy_field = {}) {
         net::HttpRequest request;
+        if (!proxy_field.empty()) {
+            request.headers.add(std::move(proxy_field), "x");
+        }
         request.host = std::move(host);
         if (!origin.empty()) {
             request.headers.add("Origin", std::move(origin));
@@ -198,6 +202,32 @@ TEST(ConfigPolicyTest, LetsNoStrangersPagePublishByItsReadersAddress) {
     EXPECT_NE(rules.publish_from_page(kLocal, "evil.example:8080", "http://evil.example:8080"), "");
     EXPECT_NE(rules.publish_from_page(kLocal, "127.0.0.1:8080", "null"), "");
     EXPECT_EQ(rules.refused(Refusal::kOrigin), 3U);
+}
+
+// What a developer serves on another port of the same machine.
+TEST(ConfigPolicyTest, LetsPagesOfThisMachinePublishOverLoopback) {
+    Rules rules("server_name media.example.org;");
+    EXPECT_EQ(rules.publish_from_page(kLocal, "127.0.0.1:8080", "http://127.0.0.1:3000"), "");
+    EXPECT_EQ(rules.publish_from_page(kLocal, "localhost:8080", "http://localhost:5173"), "");
+    EXPECT_EQ(rules.publish_from_page("[::1]:5000", "[::1]:8080", "http://app.localhost"), "");
+    for (const char* host : {"evil.example:8080", "media.example.org", "[::1].evil.com"}) {
+        EXPECT_NE(rules.publish_from_page(kLocal, host, "http://127.0.0.1:3000"), "") << host;
+    }
+    for (const char* page :
+         {"https://evil.example", "http://192.168.0.1:3000", "http://127.0.0.1.evil.example:3000",
+          "http://[::1].evil.com", "null"}) {
+        EXPECT_NE(rules.publish_from_page(kLocal, "127.0.0.1:8080", page), "") << page;
+    }
+    for (const char* field : {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"}) {
+        EXPECT_NE(
+            rules.publish_from_page(kLocal, "127.0.0.1:8080", "http://127.0.0.1:3000", "", field),
+            "")
+            << field << ": whose loopback that page means, nobody knows";
+    }
+    // Not over loopback: the page is of another machine, however it calls itself.
+    Rules network("security { allow publish 203.0.113.0/24; }");
+    EXPECT_NE(network.publish_from_page(kRemote, "127.0.0.1:8080", "http://127.0.0.1:3000"), "");
+    EXPECT_NE(network.publish_from_page(kRemote, "192.0.2.1:8080", "http://127.0.0.1:3000"), "");
 }
 
 TEST(ConfigPolicyTest, LetsAStrangersPagePublishWhereThereIsNothingToBorrow) {

@@ -11,12 +11,13 @@
 
 namespace weir::net {
 
-// Without port and brackets: "example.org", "::1".
+// Without port and brackets: "example.org", "::1". Empty: that is no host with or without a port
+// (RFC 3986 §3.2.2), as "[::1].example.org" is not.
 std::string_view host_name(std::string_view host);
 
 // Whether nobody else can have made the browser believe that this server is his: an IP address,
 // localhost and what ends in .localhost, a name without a dot (no public name), or one of `own`.
-// Empty (HTTP/1.0, which no browser speaks) is true.
+// Empty (HTTP/1.0, which no browser speaks) is true; what is no host is not.
 bool is_own_host(std::string_view host, std::span<const std::string> own);
 
 // Whether the request says that a page of another scheme, name or port than Host made it. `secure`:
@@ -29,6 +30,11 @@ bool crosses_origin(const HttpRequest& request, bool secure);
 std::string_view foreign_origin(const HttpRequest& request,
                                 std::span<const std::string> own,
                                 bool secure);
+
+// Whether a page of this machine made the request, whatever its port, and asked this machine by an
+// address of its own: Origin and Host are of 127.0.0.0/8, [::1], localhost or *.localhost, which no
+// name of a stranger can stand for. Says nothing of the connection: the caller knows the peer.
+bool is_loopback_page(const HttpRequest& request);
 
 // Origin against what was configured: "https://a.example", or "*" for any.
 bool is_listed_origin(std::string_view origin, std::span<const std::string> listed);

@@ -27,7 +27,10 @@ TEST(OriginTest, KnowsTheNamesThatNobodyElseCanHave) {
     }
     for (const char* host :
          {"evil.example", "evil.example:1985", "127.0.0.1.evil.example", "localhost.evil.example",
-          "xmedia.example.org", "example.org", "evillocalhost.x", ".localhost.x", "1.2.3"}) {
+          "xmedia.example.org", "example.org", "evillocalhost.x", ".localhost.x", "1.2.3",
+          // No host at all, whatever it begins with.
+          "[::1].evil.com", "[::1]evil", "[::1", "[]", "[localhost]", "[evil.com]", "::1.evil.com",
+          ":8080", "localhost:80.evil.com", "127.0.0.1:x", "weir:1985:evil.com"}) {
         EXPECT_FALSE(is_own_host(host, kOwn)) << host;
     }
 }
@@ -45,6 +48,45 @@ TEST(OriginTest, TellsPagesOfOtherSites) {
                              "https://127.0.0.1.evil.example:8080", "file://", "x"}) {
         EXPECT_EQ(foreign_origin(request("127.0.0.1:8080", page), kOwn, false), page);
     }
+}
+
+// What a developer has on another port of the same machine.
+TEST(OriginTest, KnowsPagesOfThisMachine) {
+    for (const char* page : {"http://127.0.0.1:3000", "http://127.0.0.1", "https://127.9.8.7:3000",
+                             "http://[::1]:3000", "http://localhost:3000", "https://LOCALHOST",
+                             "http://app.localhost:5173"}) {
+        EXPECT_TRUE(is_loopback_page(request("127.0.0.1:8080", page))) << page;
+        EXPECT_TRUE(is_loopback_page(request("localhost:8080", page))) << page;
+        EXPECT_TRUE(is_loopback_page(request("[::1]:8080", page))) << page;
+    }
+    for (const char* page : {"http://evil.example",
+                             "http://evil.example:3000",
+                             "http://127.0.0.1.evil.example:3000",
+                             "http://localhost.evil.example",
+                             "http://evillocalhost",
+                             "http://[::1].evil.com",
+                             "http://127.0.0.1@evil.example",
+                             "http://evil.example@127.0.0.1",
+                             "http://192.168.0.1:3000",
+                             "http://localhost.",
+                             "http://weir:3000",
+                             "null",
+                             "file://",
+                             "chrome-extension://x",
+                             "127.0.0.1:3000",
+                             "http://",
+                             "http://127.1",
+                             "http://2130706433",
+                             "http://0.0.0.0:3000",
+                             "http://127.0.0.1:3000/x"}) {
+        EXPECT_FALSE(is_loopback_page(request("127.0.0.1:8080", page))) << page;
+    }
+    EXPECT_FALSE(is_loopback_page(request("127.0.0.1:8080"))) << "no page at all";
+    // A name of a stranger that points here, and the machine's address in its network.
+    EXPECT_FALSE(is_loopback_page(request("evil.example:8080", "http://127.0.0.1:3000")));
+    EXPECT_FALSE(is_loopback_page(request("192.168.0.1:8080", "http://127.0.0.1:3000")));
+    EXPECT_FALSE(is_loopback_page(request("weir:8080", "http://127.0.0.1:3000")));
+    EXPECT_FALSE(is_loopback_page(request("", "http://127.0.0.1:3000")));
 }
 
 // The page and the Host field agree, and both are a stranger's name that points here.
