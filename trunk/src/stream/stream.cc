@@ -68,6 +68,7 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
     video_ = {};
     audio_ = {};
     gop_stats_ = {};
+    frame_order_.clear();
     bytes_received_before_ += bytes_received_;
     bytes_received_ = 0;
     dropped_configs_ = 0;
@@ -155,6 +156,7 @@ bool Stream::take_config(const PacketRef& packet, MonoTime now) {
     // Nobody may start before a changed video configuration and decode with the new one.
     if (packet->info().kind == TrackKind::kVideo && packet->info().config &&
         packet->info().audience == media::Audience::kEverybody) {
+        frame_order_.clear();
         forget_gop();
     }
     return true;
@@ -297,6 +299,7 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
                 timeline_.map(info.kind, static_cast<uint32_t>(packet->time_ms()), now));
             if (video && info.track_id == first_video_track_) {
                 count_video(*packet, start, now);
+                frame_order_.on_frame(*packet, config(TrackKind::kVideo));
             }
         }
     } else {

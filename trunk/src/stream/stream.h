@@ -18,6 +18,7 @@
 #include "base/object_count.h"
 #include "base/rate_history.h"
 #include "media/description.h"
+#include "media/frame_order.h"
 #include "media/packet.h"
 #include "media/timeline.h"
 #include "stream/muxer.h"
@@ -201,6 +202,9 @@ class Stream : private Counted<Stream> {
 
     const GopStats& gop() const { return gop_stats_; }
 
+    // Of the first video track.
+    const media::FrameOrder& frame_order() const { return frame_order_; }
+
     // The newest key frame of the first video track, while it is kept; null: none.
     const media::MediaPacket* key_frame() const;
 
@@ -251,6 +255,7 @@ class Stream : private Counted<Stream> {
     TrackStats video_;
     TrackStats audio_;
     GopStats gop_stats_;
+    media::FrameOrder frame_order_;
     MonoTime since_;
     uint64_t bytes_received_ = 0;
     uint64_t bytes_received_before_ = 0;

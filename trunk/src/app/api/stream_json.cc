@@ -5,6 +5,7 @@
 #include "app/api/track_json.h"
 #include "app/api_answer.h"
 #include "net/http/target.h"
+#include "session/webrtc/rtc_playable.h"
 
 namespace weir::app {
 namespace {
@@ -62,6 +63,14 @@ Json publish_json(const stream::Stream& stream, MonoTime now) {
             {"ip", publisher->client_ip()},
             {"transport", publisher->client_transport()},
             {"since_ms", wall_time_ms() - age_ms(stream.live_since(), now)}};
+}
+
+Json webrtc_json(const stream::Stream& stream, const session::RtcServer* rtc) {
+    if (rtc == nullptr || !rtc->serving()) {
+        return {{"playable", false}, {"why", "WebRTC is off on this server (rtc_server)"}};
+    }
+    const session::RtcPlayable told = session::rtc_playable(stream, rtc->refusal(stream));
+    return {{"playable", told.playable ? Json(*told.playable) : Json(nullptr)}, {"why", told.why}};
 }
 
 }  // namespace
@@ -143,6 +152,7 @@ Json stream_json(const stream::Stream& stream,
             {"timestamp_clamps", timeline.clamps()},
             {"frames_dropped", stream.frames_before_key_dropped()},
             {"encoder", stream.description().encoder},
+            {"webrtc", webrtc_json(stream, rtc)},
             {"video", video_json(stream, clock, now)},
             {"audio", audio_json(stream)}};
 }
@@ -167,6 +177,7 @@ Json live_json(const stream::Stream& stream,
             {"players", players_of(stream, services, rtc).all()},
             {"kbps", receive_rates(stream, clock, now)[kTenSeconds] / 1000},
             {"fps", std::round(stream.frame_rate(clock, now, kRateWindows[kTenSeconds]))},
+            {"webrtc", webrtc_json(stream, rtc)},
             {"live_ms", age_ms(stream.live_since(), now)}};
 }
 

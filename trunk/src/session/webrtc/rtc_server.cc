@@ -630,4 +630,9 @@ size_t RtcServer::players(const stream::Stream& stream) const {
     return found == pumps_.end() ? 0 : found->second->players();
 }
 
+std::string_view RtcServer::refusal(const stream::Stream& stream) const {
+    const auto found = pumps_.find(&stream);
+    return found == pumps_.end() ? std::string_view() : found->second->muxer().refusal();
+}
+
 }  // namespace weir::session

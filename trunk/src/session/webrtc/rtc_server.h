@@ -135,6 +135,10 @@ class RtcServer {
 
     size_t players(const stream::Stream& stream) const;
 
+    // Why nobody can play it, as its WebRTC players have found out; empty when there are none, or
+    // they can.
+    std::string_view refusal(const stream::Stream& stream) const;
+
     // Of streams that have WebRTC players: payloads kept for them and for retransmission.
     uint64_t history_bytes() const;
 

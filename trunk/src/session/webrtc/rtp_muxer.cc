@@ -6,6 +6,7 @@
 #include "media/avc.h"
 #include "media/hevc.h"
 #include "media/opus.h"
+#include "session/webrtc/rtc_playable.h"
 
 namespace weir::session {
 namespace {
@@ -25,21 +26,8 @@ uint32_t clock_of(Codec codec) {
     }
 }
 
-bool is_video(Codec codec) {
-    return codec == Codec::kH264 || codec == Codec::kHevc || codec == Codec::kVp8 ||
-           codec == Codec::kVp9 || codec == Codec::kAv1;
-}
-
-bool is_audio(Codec codec) {
-    return codec == Codec::kOpus || codec == Codec::kG711A || codec == Codec::kG711U;
-}
-
 uint8_t layer_of(const media::PacketInfo& info) {
     return static_cast<uint8_t>(std::min<size_t>(info.layer, kMaxLayers - 1));
-}
-
-bool is_bridged(Codec codec) {
-    return codec == Codec::kAac || codec == Codec::kMp3;
 }
 
 }  // namespace
@@ -64,7 +52,7 @@ void RtpMuxer::take_video_config(const media::MediaPacket& packet) {
     const Codec codec = packet.info().codec;
     const uint8_t layer = layer_of(packet.info());
     const auto index = static_cast<uint8_t>(kRtpVideoTrack + layer);
-    if (!is_video(codec) || !use_codec(index, codec)) {
+    if (!is_rtp_video(codec) || !use_codec(index, codec)) {
         return;
     }
     Bytes& in_force = video_configs_[layer];
@@ -146,7 +134,7 @@ bool RtpMuxer::is_behind(const media::MediaPacket& packet) {
 void RtpMuxer::on_video(const media::MediaPacket& packet, bool start) {
     const uint8_t layer = layer_of(packet.info());
     const auto index = static_cast<uint8_t>(kRtpVideoTrack + layer);
-    if (!is_video(packet.info().codec) || !use_codec(index, packet.info().codec)) {
+    if (!is_rtp_video(packet.info().codec) || !use_codec(index, packet.info().codec)) {
         return;
     }
     bool discardable = false;
@@ -154,10 +142,7 @@ void RtpMuxer::on_video(const media::MediaPacket& packet, bool start) {
         const media::avc::FrameInfo frame =
             media::avc::inspect_frame(packet.payload(), length_size_);
         if (frame.is_reference_b()) {
-            refusal_ =
-                "its B-frames are referred to by others, which WebRTC cannot show in order: "
-                "encode without B-frames (x264: bframes=0, or tune=zerolatency), or without "
-                "b-pyramid";
+            refusal_ = b_frame_refusal(packet.info().codec);
         }
         if (frame.bidirectional) {
             skipped_++;
@@ -170,9 +155,7 @@ void RtpMuxer::on_video(const media::MediaPacket& packet, bool start) {
         if (is_behind(packet)) {
             // A leading or bidirectional picture: to be shown before one that was decoded already.
             if (frame.referenced) {
-                refusal_ =
-                    "its B-frames are referred to by others, which WebRTC cannot show in order: "
-                    "encode without B-frames (x265: bframes=0), or without b-pyramid";
+                refusal_ = b_frame_refusal(packet.info().codec);
             }
             skipped_++;
             return;
@@ -190,7 +173,7 @@ void RtpMuxer::on_video(const media::MediaPacket& packet, bool start) {
 
 // Sound in a codec that browsers do not take goes through a bridge, which begins here.
 void RtpMuxer::take_audio_config(const media::MediaPacket& packet) {
-    if (workers_ == nullptr || !is_bridged(packet.info().codec) ||
+    if (workers_ == nullptr || !is_bridged_audio(packet.info().codec) ||
         (bridge_ && std::ranges::equal(packet.payload(), bridged_config_))) {
         return;
     }
@@ -208,7 +191,7 @@ void RtpMuxer::take_audio_config(const media::MediaPacket& packet) {
 void RtpMuxer::on_audio(const media::PacketRef& packet, bool start) {
     const Codec codec = packet->info().codec;
     audio_starts_ = start;
-    if (is_audio(codec)) {
+    if (is_rtp_audio(codec)) {
         bridge_.reset();
         if (use_codec(kRtpAudioTrack, codec)) {
             write(kRtpAudioTrack, *packet, start, false);
