@@ -126,6 +126,11 @@ Result<net::PlayRules> ConfigPolicy::may_play(const net::AccessRequest& request)
     return rules;
 }
 
+bool ConfigPolicy::plays_openly(const net::AccessRequest& request) const {
+    const net::Limits::Uncounted question(limits_);
+    return may_play(request).ok();
+}
+
 std::optional<net::PumpOptions> ConfigPolicy::pump_options(const stream::StreamKey& key) const {
     const VhostConfig* vhost = config_.find_vhost(key.vhost);
     if (vhost == nullptr || vhost->name != key.vhost) {

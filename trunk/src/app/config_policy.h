@@ -25,6 +25,7 @@ class ConfigPolicy final : public net::Policy {
                              std::string_view name) const override;
     Result<net::PublishRules> may_publish(const net::AccessRequest& request) const override;
     Result<net::PlayRules> may_play(const net::AccessRequest& request) const override;
+    bool plays_openly(const net::AccessRequest& request) const override;
     net::LoginAnswer login(const net::LoginRequest& request) const override;
 
     // What holds for the players of a running pump of that stream; none where the vhost is gone or

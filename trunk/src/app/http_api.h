@@ -6,15 +6,16 @@
 // Lists yield in between; so does whatever reads /proc.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "app/api/live_list.h"
 #include "app/api/system_probe.h"
 #include "app/api_answer.h"
+#include "app/config/access_config.h"
 #include "app/health_monitor.h"
 #include "app/metrics.h"
 #include "net/http/router.h"
@@ -28,6 +29,12 @@ namespace weir::app {
 struct VhostEntry {
     std::string name;
     bool enabled = true;
+};
+
+// What whoever asks for /live.json may know.
+struct LiveView {
+    StreamList list = StreamList::kAll;
+    bool health = true;
 };
 
 class HttpApi {
@@ -69,8 +76,12 @@ class HttpApi {
     // others when somebody wants the list. This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
 
-    // GET /live.json: what is live, for the page of the public server.
+    // GET /live.json: all that is live, for the console.
     void add_live_to(net::HttpRouter& router);
+
+    // The same as far as `view` says at each request, for pages of the public server.
+    void add_live_to(net::HttpRouter& router,
+                     std::function<LiveView(const net::HttpExchange&)> view);
 
     void set_rtmp_port(uint16_t port) { rtmp_port_ = port; }
 
@@ -108,7 +119,8 @@ class HttpApi {
     void metrics(net::HttpExchange& exchange);
 
     // live_api.cc
-    void live(net::HttpExchange& exchange);
+    void live(net::HttpExchange& exchange, const LiveView& view);
+    bool plays_openly(const net::HttpExchange& exchange, const stream::StreamKey& key) const;
     Json health_json(bool history) const;
 
     net::Services services_;
@@ -124,15 +136,7 @@ class HttpApi {
     std::vector<MetricsPart> metrics_parts_;
     const net::HttpRouter* router_ = nullptr;
     SystemProbe probe_;
-
-    // Of live.json, without and with history: many pages ask for it at once.
-    struct LiveText {
-        std::shared_ptr<const std::string> text;  // null: none yet
-        MonoTime at{};
-        bool is_made = false;  // anew, by somebody: others get the old one
-    };
-
-    std::array<LiveText, 2> live_;
+    LiveList live_;
 };
 
 }  // namespace weir::app

@@ -22,6 +22,7 @@
 #include "app/http_api.h"
 #include "app/listener_set.h"
 #include "app/log_setup.h"
+#include "app/page_security.h"
 #include "app/plants.h"
 #include "app/process_stats.h"
 #include "app/reload.h"
@@ -32,6 +33,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "io/worker_pool.h"
+#include "net/http/origin.h"
 #include "net/http/static_files.h"
 #include "session/flv/flv_routes.h"
 #include "session/rtmp/rtmp_server.h"
@@ -129,6 +131,8 @@ struct Server::Impl {
     std::vector<Diagnostic> check(const Config& next);
     void reconfigure(const Config& before);
     net::HttpServerOptions http_options();
+    void add_hsts(net::HttpExchange& exchange);
+    LiveView live_view(const net::HttpExchange& exchange);
     Remaining remaining() const;
     void warn_about_descriptors() const;
     void set_up_api();
@@ -197,6 +201,27 @@ net::HttpServerOptions Server::Impl::http_options() {
     return options;
 }
 
+// A proxy that ends TLS in front of this server speaks for itself.
+void Server::Impl::add_hsts(net::HttpExchange& exchange) {
+    if (exchange.connection().encrypted()) {
+        if (std::string value = hsts_value(config, exchange.request().host); !value.empty()) {
+            exchange.add_route_field("Strict-Transport-Security", std::move(value));
+        }
+    }
+}
+
+// Of the public server. How the server is concerns who sits at it, or who has a login of the API:
+// nobody by a name of a stranger that points here, nor through a proxy.
+LiveView Server::Impl::live_view(const net::HttpExchange& exchange) {
+    const net::HttpRequest& request = exchange.request();
+    if (guard.knows(exchange)) {
+        return {StreamList::kAll, true};
+    }
+    const bool local = exchange.peer().is_loopback() && !net::names_a_proxy(request.headers) &&
+                       net::is_own_host(request.host, config.server_names);
+    return {config.http_server.stream_list, local};
+}
+
 // Routers and servers are there whatever is enabled: a reload may want them.
 Error Server::Impl::fill_public() {
     net::StaticFilesOptions options;
@@ -205,13 +230,23 @@ Error Server::Impl::fill_public() {
     flv.add_to(public_router);
     rtc_routes.add_to(public_router);
     rtc_json.add_to(public_router);
-    api.add_live_to(public_router);
+    api.add_live_to(public_router,
+                    [this](const net::HttpExchange& exchange) { return live_view(exchange); });
     health_api.add_plain_to(public_router);
     net::HttpRouteOptions open_to_all;
     open_to_all.cors = true;
-    public_router.add_prefix("/", open_to_all,
-                             [this](net::HttpExchange& exchange) { files->handle(exchange); });
-    public_http = net::HttpServer::create(public_router, http_options());
+    public_router.add_prefix("/", open_to_all, [this](net::HttpExchange& exchange) {
+        for (const net::HttpField& field : frame_fields(config.http_server)) {
+            exchange.add_route_field(field.name, field.value);
+        }
+        files->handle(exchange);
+    });
+    net::HttpServerOptions served = http_options();
+    served.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute*) {
+        add_hsts(exchange);
+        return true;
+    };
+    public_http = net::HttpServer::create(public_router, std::move(served));
     return {};
 }
 
@@ -244,6 +279,7 @@ Error Server::Impl::fill_api() {
     });
     net::HttpServerOptions guarded = http_options();
     guarded.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute* route) {
+        add_hsts(exchange);
         return guard.admit(exchange, route);
     };
     api_http = net::HttpServer::create(api_router, std::move(guarded));

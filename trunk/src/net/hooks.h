@@ -80,6 +80,11 @@ class Hooks {
     // yields.
     virtual bool wants(HookAction action, std::string_view vhost) const = 0;
 
+    // Whether somebody has to say yes before a client may do this. Never yields.
+    virtual bool asks(HookAction action, std::string_view vhost) const {
+        return wants(action, vhost);
+    }
+
     // Yields. Asks, and waits for the answer at most as long as configured; returns early when
     // `peer` (may be null) hangs up. Until then nobody else may wait for `peer` or handle its
     // events.

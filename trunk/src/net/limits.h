@@ -139,12 +139,34 @@ class Limits {
 
     size_t addresses() const { return addresses_.keys(); }
 
-    void count(Refusal refusal) { refusals_[static_cast<size_t>(refusal)]++; }
+    void count(Refusal refusal) {
+        if (counts_) {
+            refusals_[static_cast<size_t>(refusal)]++;
+        }
+    }
+
+    // While it lives nothing is counted: somebody asks what would happen. Must not live across a
+    // yield.
+    class Uncounted {
+      public:
+        explicit Uncounted(Limits& limits)
+            : limits_(limits), before_(std::exchange(limits.counts_, false)) {}
+
+        Uncounted(const Uncounted&) = delete;
+        Uncounted& operator=(const Uncounted&) = delete;
+
+        ~Uncounted() { limits_.counts_ = before_; }
+
+      private:
+        Limits& limits_;
+        bool before_;
+    };
 
     uint64_t refused(Refusal refusal) const { return refusals_[static_cast<size_t>(refusal)]; }
 
   private:
     size_t per_address_ = 0;
+    bool counts_ = true;
     Places<NetAddress> addresses_;
     Places<stream::StreamKey, StreamKeyHash> players_;
     std::array<uint64_t, kRefusals> refusals_{};

@@ -66,6 +66,10 @@ class Policy {
     virtual Result<PublishRules> may_publish(const AccessRequest& request) const = 0;
     virtual Result<PlayRules> may_play(const AccessRequest& request) const = 0;
 
+    // Whether may_play() would say yes; nobody is counted as refused. For lists. Where the request
+    // shows neither token nor user, the same for all streams of a vhost and app.
+    virtual bool plays_openly(const AccessRequest& request) const { return may_play(request).ok(); }
+
     // User and password of an RTMP publisher, by Adobe's challenge and response.
     virtual LoginAnswer login(const LoginRequest&) const { return {}; }
 

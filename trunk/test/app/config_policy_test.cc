@@ -62,6 +62,12 @@ class Rules {
         return policy_.login({"any", "live", query, publishes, address});
     }
 
+    bool plays_openly(std::string_view peer) {
+        const stream::StreamKey key = policy_.key_of(vhost, "live", "room");
+        const io::SocketAddress address = io::SocketAddress::parse(peer).value();
+        return policy_.plays_openly({.key = key, .peer = address});
+    }
+
     uint64_t refused(Refusal reason) const { return limits_.refused(reason); }
 
     ConfigPolicy& policy() { return policy_; }
@@ -228,6 +234,27 @@ TEST(ConfigPolicyTest, LetsPagesOfThisMachinePublishOverLoopback) {
     Rules network("security { allow publish 203.0.113.0/24; }");
     EXPECT_NE(network.publish_from_page(kRemote, "127.0.0.1:8080", "http://127.0.0.1:3000"), "");
     EXPECT_NE(network.publish_from_page(kRemote, "192.0.2.1:8080", "http://127.0.0.1:3000"), "");
+}
+
+// For the list of streams: the answer of may_play(), and nobody is refused.
+TEST(ConfigPolicyTest, TellsWhatPlaysOpenly) {
+    EXPECT_TRUE(Rules("").plays_openly(kRemote));
+    EXPECT_FALSE(Rules("security { deny play all; }").plays_openly(kRemote));
+    EXPECT_FALSE(
+        Rules("security { jwt_secret " + std::string(kJwtSecret) + "; }").plays_openly(kRemote));
+    EXPECT_FALSE(Rules("vhost __defaultVhost__ { enabled off; }").plays_openly(kRemote));
+    Rules keyed("security { play_key s3cret; }");
+    EXPECT_FALSE(keyed.plays_openly(kRemote));
+    EXPECT_FALSE(keyed.plays_openly(kLocal));
+    EXPECT_EQ(keyed.refused(Refusal::kKeyMissing), 0U) << "that was a question only";
+    EXPECT_NE(keyed.play(kRemote), "");
+    EXPECT_EQ(keyed.refused(Refusal::kKeyMissing), 1U);
+    Rules office("security { allow play 203.0.113.0/24; deny play all; }");
+    EXPECT_TRUE(office.plays_openly(kRemote));
+    EXPECT_FALSE(office.plays_openly("198.51.100.1:5000"));
+    Rules either("security { play_key s3cret; satisfy any; allow play 203.0.113.0/24; }");
+    EXPECT_TRUE(either.plays_openly(kRemote));
+    EXPECT_FALSE(either.plays_openly("198.51.100.1:5000"));
 }
 
 TEST(ConfigPolicyTest, LetsAStrangersPagePublishWhereThereIsNothingToBorrow) {

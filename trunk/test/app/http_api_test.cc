@@ -485,6 +485,102 @@ TEST_F(HttpApiTest, TheLiveListTellsNothingAboutPeople) {
     EXPECT_THAT(answer.body, testing::Not(HasSubstr("127.0.0.1")));
 }
 
+// What pages of the public server get: as much as whoever asks may know.
+class LiveViewTest : public HttpApiTest {
+  protected:
+    LiveViewTest() {
+        api_.add_live_to(view_router_, [this](const net::HttpExchange&) { return view_; });
+        view_http_ = net::HttpServer::create(view_router_, {});
+        view_address_ = net::serve_on_loopback(*view_http_);
+    }
+
+    ~LiveViewTest() override {
+        Error error = view_http_->stop(io::soon());
+        EXPECT_FALSE(error) << error.to_string();
+    }
+
+    Json see(std::string_view target = "/live.json") { return see_at(view_address_, target); }
+
+    static Json see_at(const io::SocketAddress& address, std::string_view target = "/live.json") {
+        const net::TestAnswer answer =
+            net::TestClient(address).ask(fmt::format("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", target));
+        EXPECT_EQ(answer.status, 200);
+        return Json::parse(answer.body);
+    }
+
+    static std::string names(const Json& live) {
+        std::string text;
+        for (const Json& stream : live["streams"]) {
+            text +=
+                stream["app"].get<std::string>() + "/" + stream["name"].get<std::string>() + " ";
+        }
+        return text;
+    }
+
+    LiveView view_;
+    net::HttpRouter view_router_;
+    std::unique_ptr<net::HttpServer> view_http_;
+    io::SocketAddress view_address_;
+};
+
+TEST_F(LiveViewTest, NamesAllStreamsOrThoseThatPlayOpenlyOrNone) {
+    auto open_one = publisher("a");
+    auto another = publisher("b");
+    auto secret = peer();
+    secret->open("secret");
+    ASSERT_TRUE(secret->publish("c?key=open-sesame"));
+    ASSERT_TRUE(session::eventually([&] { return registry_.size() == 3; }));
+    EXPECT_EQ(names(see()), "live/a live/b secret/c ");
+    view_.list = StreamList::kOpen;
+    EXPECT_EQ(names(see()), "live/a live/b ") << "at once, whatever others have seen before";
+    EXPECT_EQ(see()["list"], "open");
+    view_.list = StreamList::kNone;
+    EXPECT_EQ(names(see()), "");
+    EXPECT_EQ(Json::parse(ask("/live.json").body)["streams"].size(), 3U) << "the console's list";
+}
+
+TEST_F(LiveViewTest, WhatAHookServerHasToAllowIsNotOpen) {
+    class AskingHooks final : public net::Hooks {
+      public:
+        bool wants(net::HookAction, std::string_view) const override { return true; }
+
+        bool asks(net::HookAction, std::string_view) const override { return has_to_allow; }
+
+        Result<net::HookTicket> ask(const net::Client&,
+                                    const net::HookRequestView&,
+                                    io::TcpStream*) override {
+            return net::HookTicket();
+        }
+
+        bool has_to_allow = true;
+    };
+
+    AskingHooks hooks;
+    const net::Services asking{registry_, fanout_, clients_, connections_, policy_, limits_, hooks};
+    HttpApi api{asking, {"vid-1234567", "89abcdef", MonoClock::now()}};
+    net::HttpRouter router;
+    api.add_live_to(router,
+                    [](const net::HttpExchange&) { return LiveView{StreamList::kOpen, true}; });
+    auto server = net::HttpServer::create(router, {});
+    const io::SocketAddress address = net::serve_on_loopback(*server);
+    auto source = publisher("a");
+    EXPECT_EQ(names(see_at(address)), "");
+    hooks.has_to_allow = false;  // it is told only
+    EXPECT_EQ(names(see_at(address)), "live/a ");
+    EXPECT_FALSE(server->stop(io::soon()));
+}
+
+TEST_F(LiveViewTest, KeepsTheServersHealthToItself) {
+    health_.tick();
+    EXPECT_TRUE(see("/live.json?history=1")["health"].contains("history"));
+    view_.health = false;
+    for (const char* target : {"/live.json", "/live.json?history=1"}) {
+        EXPECT_TRUE(see(target)["health"].is_null()) << target;
+    }
+    view_.health = true;
+    EXPECT_TRUE(see()["health"].contains("cpu"));
+}
+
 TEST_F(HttpApiTest, TheLiveListHasPlotsOfTheLastMinutes) {
     auto source = publisher();
     auto viewer = player();

@@ -136,6 +136,20 @@ ApiGuard::Login ApiGuard::login_of(const net::HttpRequest& request) const {
     return login;
 }
 
+bool ApiGuard::knows(const net::HttpExchange& exchange) {
+    const MonoTime now = MonoClock::now();
+    const NetAddress address = net::limited_address(exchange.peer());
+    if (!access().asks() || failures_.wait_for(address, kFailures, now) > Millis(0)) {
+        return false;
+    }
+    const Login login = login_of(exchange.request());
+    if (login.kind == Login::Kind::kWrong) {
+        limits_.count(net::Refusal::kApiWrongLogin);
+        (void)failures_.take(address, kFailures, now);
+    }
+    return login.kind == Login::Kind::kGood;
+}
+
 bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
     const MonoTime now = MonoClock::now();
     const NetAddress address = net::limited_address(exchange.peer());
@@ -149,7 +163,9 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
     if (login.kind != Login::Kind::kGood) {
         net::HttpFields fields;
         fields.add("WWW-Authenticate", "Bearer realm=\"weir\"");
-        if (!access().users.empty()) {
+        // A script that shows a form of its own says so by this field; a browser that was offered
+        // Basic would open its own box over it.
+        if (!access().users.empty() && !exchange.request().headers.has("X-Requested-With")) {
             fields.add("WWW-Authenticate", "Basic realm=\"weir\", charset=\"UTF-8\"");
         }
         const bool wrong = login.kind == Login::Kind::kWrong;

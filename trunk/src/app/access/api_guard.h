@@ -34,6 +34,10 @@ class ApiGuard {
     // Yields only to answer. False: the request is refused, and answered.
     bool admit(net::HttpExchange& exchange, const net::HttpRoute* route);
 
+    // Whether the request shows a login of the API, on whatever server: any role. A wrong one
+    // counts like a wrong one there. Never yields.
+    bool knows(const net::HttpExchange& exchange);
+
   private:
     struct Login {
         enum class Kind : uint8_t { kNone, kWrong, kGood } kind = Kind::kNone;

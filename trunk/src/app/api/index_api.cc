@@ -52,7 +52,11 @@ HttpApi::HttpApi(const net::Services& services,
                  ServerIdentity identity,
                  const session::RtcServer* rtc,
                  uint16_t rtmp_port)
-    : services_(services), identity_(std::move(identity)), rtc_(rtc), rtmp_port_(rtmp_port) {}
+    : services_(services),
+      identity_(std::move(identity)),
+      rtc_(rtc),
+      rtmp_port_(rtmp_port),
+      live_(services, rtc) {}
 
 void HttpApi::add_exact(net::HttpRouter& router, const char* path, Handler handler) {
     router.add_prefix(path, json_options(), [this, path, handler](net::HttpExchange& exchange) {

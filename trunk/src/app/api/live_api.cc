@@ -1,15 +1,11 @@
-// /live.json of the public server: what is live, and how the server is. No client, no address of
-// anybody.
+// /live.json: what is live and, for whoever may know it, how the server is. No client, no address
+// of anybody.
 #include <cmath>
 
-#include "app/api/listing.h"
-#include "app/api/stream_json.h"
 #include "app/http_api.h"
 
 namespace weir::app {
 namespace {
-
-constexpr Millis kLiveFresh{500};  // every page asks, again and again
 
 double rounded(float value) {
     return std::round(static_cast<double>(value) * 1000) / 1000;
@@ -58,42 +54,54 @@ Json HttpApi::health_json(bool history) const {
 }
 
 void HttpApi::add_live_to(net::HttpRouter& router) {
-    net::HttpRouteOptions options;
-    options.errors = net::HttpErrorFormat::kJson;
-    router.add_prefix("/live.json", options, [this](auto& exchange) { live(exchange); });
+    add_live_to(router, [](const net::HttpExchange&) { return LiveView{}; });
 }
 
-void HttpApi::live(net::HttpExchange& exchange) {
+void HttpApi::add_live_to(net::HttpRouter& router,
+                          std::function<LiveView(const net::HttpExchange&)> view) {
+    net::HttpRouteOptions options;
+    options.errors = net::HttpErrorFormat::kJson;
+    router.add_prefix("/live.json", options, [this, view = std::move(view)](auto& exchange) {
+        live(exchange, view(exchange));
+    });
+}
+
+// Whether whoever asks could play the stream as he is: without a key, and without a hook server
+// that has to say yes.
+bool HttpApi::plays_openly(const net::HttpExchange& exchange, const stream::StreamKey& key) const {
+    const net::AccessRequest request{.key = key,
+                                     .peer = exchange.peer(),
+                                     .http = &exchange.request(),
+                                     .secure = exchange.secure(),
+                                     .transport = "flv"};
+    return services_.policy.plays_openly(request) &&
+           !services_.hooks.asks(net::HookAction::kPlay, key.vhost);
+}
+
+void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
     const std::string_view asked = exchange.request().query.get_or("history", "0");
     if (asked != "0" && asked != "1") {
         (void)exchange.respond_error(400, "history must be 1 or 0");
         return;
     }
-    const bool history = asked == "1";
-    LiveText& kept = live_[history ? 1 : 0];
-    const bool fresh = kept.text && MonoClock::now() - kept.at < kLiveFresh;
-    if (!fresh && !(kept.text && kept.is_made)) {
-        kept.is_made = true;
-        ListText list;
-        stream::StreamKey key;
-        while (const stream::Stream* stream = services_.registry.after(key)) {
-            key = stream->key();
-            if (stream->live()) {
-                list.add(live_json(*stream, services_, rtc_, MonoClock::now()));
-            }
-            list.pause_if_long();
-        }
-        Json head = {{"rtmp_port", rtmp_port_}, {"health", health_json(history)}};
+    const bool history = view.health && asked == "1";
+    const auto shows = [&](const stream::StreamKey& key) {
+        return view.list == StreamList::kAll ||
+               (view.list == StreamList::kOpen && plays_openly(exchange, key));
+    };
+    const auto head = [&] {
+        Json json = {{"rtmp_port", rtmp_port_},
+                     {"list", to_string(view.list)},
+                     {"health", view.health ? health_json(history) : Json(nullptr)}};
         if (http_port_) {
-            head["http_port"] = http_port_(false);
-            head["https_port"] = http_port_(true);
+            json["http_port"] = http_port_(false);
+            json["https_port"] = http_port_(true);
         }
-        kept.text = std::make_shared<const std::string>(list.take(head, "streams"));
-        kept.at = MonoClock::now();
-        kept.is_made = false;
-    }
-    // One for all who ask: a thousand that read slowly must not have a thousand copies.
-    const std::shared_ptr<const std::string> text = kept.text;
+        return json;
+    };
+    const std::string kind = fmt::format("{}{}{}", to_string(view.list), view.health, history);
+    // One for all who see the same: a thousand that read slowly must not have a thousand copies.
+    const std::shared_ptr<const std::string> text = live_.text(shows, kind, head);
     if (!exchange.begin(200, "application/json", text->size(), {{"Cache-Control", "no-store"}})) {
         (void)exchange.write(as_bytes(*text));
     }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::app {
@@ -56,6 +57,19 @@ struct AccessConfig {
 
     bool operator==(const AccessConfig&) const = default;
 };
+
+// Which streams /live.json of the public server names: all, those that whoever asks may play as he
+// is, or none.
+enum class StreamList : uint8_t { kAll, kOpen, kNone };
+
+constexpr std::string_view to_string(StreamList list) {
+    switch (list) {
+        case StreamList::kAll: return "all";
+        case StreamList::kOpen: return "open";
+        case StreamList::kNone: break;
+    }
+    return "none";
+}
 
 enum class ApiRole : uint8_t { kRead, kAdmin };
 

@@ -73,12 +73,24 @@ struct CoreSet {
     bool operator==(const CoreSet&) const = default;
 };
 
+// Strict-Transport-Security (RFC 6797): for how long browsers that came by TLS come by nothing
+// else.
+struct HstsConfig {
+    bool is_auto = true;  // app/page_security.h decides
+    Millis max_age{0};    // otherwise; 0: it is not sent
+
+    bool operator==(const HstsConfig&) const = default;
+};
+
 struct HttpServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;
     std::string dir;  // static files; relative paths are already resolved against the configuration
                       // file's folder
     std::vector<CertificateConfig> certificates;  // empty: those of the top level
+    StreamList stream_list = StreamList::kOpen;
+    std::vector<std::string> frame_ancestors;  // as in Content-Security-Policy; at least one
+    HstsConfig hsts;
 
     bool operator==(const HttpServerConfig&) const = default;
 };

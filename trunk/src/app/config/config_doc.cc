@@ -137,6 +137,7 @@ std::string value_shape(const Directive& directive) {
         case ValueType::kText: return "word";
         case ValueType::kHosts: return "name ...";
         case ValueType::kOrigins: return "origin ...";
+        case ValueType::kFrames: return "self, none or origin ...";
         case ValueType::kSecret: return "secret or file:path ...";
         case ValueType::kLogin: return "name, then password or file:path";
         case ValueType::kRoleSecret: return "read or admin, then token or file:path";

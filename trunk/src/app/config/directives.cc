@@ -94,6 +94,7 @@ std::string expectation(const Directive& directive) {
         case ValueType::kText: return "one word";
         case ValueType::kHosts: return "names of hosts, as in media.example.org";
         case ValueType::kOrigins: return "SCHEME://HOST[:PORT], or *";
+        case ValueType::kFrames: return "self, none, or SCHEME://HOST[:PORT]";
         case ValueType::kSecret:
             return directive.min > 1
                        ? fmt::format("secrets of at least {} bytes, or file:PATH", directive.min)

@@ -55,6 +55,7 @@ enum class ValueType : uint8_t {
     kText,          // one word
     kHosts,         // one or more names of hosts
     kOrigins,       // one or more of SCHEME://HOST[:PORT], or *
+    kFrames,        // self, none, or one or more of SCHEME://HOST[:PORT], *
     kSecret,        // one or more secrets, or file:PATH; at least `min` bytes each
     kLogin,         // NAME SECRET
     kRoleSecret,    // read|admin SECRET

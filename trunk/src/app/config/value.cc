@@ -83,6 +83,7 @@ class ValueParser {
             case ValueType::kSecret:
             case ValueType::kHosts:
             case ValueType::kOrigins:
+            case ValueType::kFrames:
             case ValueType::kListen:
             case ValueType::kAddress:
             case ValueType::kNetworks:
@@ -126,6 +127,7 @@ class ValueParser {
             case ValueType::kText: return parse_text(value);
             case ValueType::kHosts: return parse_words(value, is_host_name);
             case ValueType::kOrigins: return parse_words(value, is_origin_pattern);
+            case ValueType::kFrames: return parse_words(value, is_frame_source);
             case ValueType::kSecret: return parse_secrets(value);
             case ValueType::kLogin: return parse_login(value, 0);
             case ValueType::kRoleSecret: return parse_role(value) && parse_secret_at(value, 1);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "base/strings.h"
 
 namespace weir::app {
@@ -76,6 +78,19 @@ bool is_origin_pattern(std::string_view text) {
         return consists_of(host.substr(1, host.size() - 2), ":");
     }
     return is_host_name(host);
+}
+
+bool is_frame_source(std::string_view text) {
+    if (text == "self" || text == "none") {
+        return true;
+    }
+    constexpr std::string_view kAnyBelow = "://*.";
+    const size_t at = text.find(kAnyBelow);
+    if (at == std::string_view::npos) {
+        return is_origin_pattern(text);
+    }
+    return is_origin_pattern(
+        fmt::format("{}://{}", text.substr(0, at), text.substr(at + kAnyBelow.size())));
 }
 
 std::string resolve_path(std::string_view path, std::string_view folder) {

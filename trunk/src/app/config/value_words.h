@@ -31,6 +31,10 @@ bool is_host_name(std::string_view text);
 // "https://a.example", "http://localhost:3000", or "*".
 bool is_origin_pattern(std::string_view text);
 
+// What may show a page in a frame: "self", "none", an origin as above, or one of all hosts below a
+// name, "https://*.example".
+bool is_frame_source(std::string_view text);
+
 // Relative paths start at `folder`.
 std::string resolve_path(std::string_view path, std::string_view folder);
 

@@ -78,6 +78,11 @@ std::string HookService::secret_of(const VhostConfig& vhost) const {
     return secret_of_ ? secret_of_(vhost) : vhost.http_hooks.secret.text;
 }
 
+bool HookService::asks(HookAction action, std::string_view vhost) const {
+    const HttpHooksConfig* hooks = hooks_of(vhost);
+    return hooks != nullptr && hooks->has(action);
+}
+
 // Null when nothing is configured.
 Ref<HookService::Targets> HookService::targets_of(std::string_view vhost) {
     const HttpHooksConfig* hooks = hooks_of(vhost);

@@ -42,6 +42,7 @@ class HookService final : public net::Hooks {
     HookService& operator=(const HookService&) = delete;
 
     bool wants(net::HookAction action, std::string_view vhost) const override;
+    bool asks(net::HookAction action, std::string_view vhost) const override;
     Result<net::HookTicket> ask(const net::Client& client,
                                 const net::HookRequestView& what,
                                 io::TcpStream* peer) override;

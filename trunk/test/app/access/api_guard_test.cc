@@ -36,6 +36,9 @@ class Api {
         add("/api/v1/profile", options);
         options.access = net::HttpAccess::kOwnRules;
         add("/rtc/v1/whip", options);
+        router_.add_prefix("/knows", options, [this](net::HttpExchange& exchange) {
+            (void)exchange.respond(200, "text/plain", guard_.knows(exchange) ? "yes" : "no");
+        });
         net::HttpServerOptions server;
         server.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute* route) {
             return guard_.admit(exchange, route);
@@ -254,6 +257,39 @@ TEST(ApiGuardTest, LimitsTheRateOfRequests) {
     EXPECT_GE(refused, 10);
     EXPECT_LE(refused, 16) << "two seconds' worth at once";
     EXPECT_EQ(api.refused(Refusal::kApiRate), static_cast<uint64_t>(refused));
+}
+
+TEST(ApiGuardTest, OffersNoLoginBoxOfTheBrowserToAPageWithItsOwn) {
+    Api api("user admin alice wonderland;");
+    const auto offered = [](const net::TestAnswer& answer) {
+        std::string all;
+        for (const net::HttpField& field : answer.headers) {
+            all += field.name == "WWW-Authenticate" ? field.value + "; " : "";
+        }
+        return all;
+    };
+    EXPECT_THAT(offered(api.ask("GET /api/v1/clients")), HasSubstr("Basic realm"));
+    const net::TestAnswer page =
+        api.ask("GET /api/v1/clients", "X-Requested-With: weir-console\r\n");
+    EXPECT_EQ(page.status, 401);
+    EXPECT_EQ(offered(page), "Bearer realm=\"weir\"; ");
+}
+
+// For /live.json of the public server.
+TEST(ApiGuardTest, KnowsWhoHasALogin) {
+    Api open("");
+    EXPECT_EQ(open.ask("GET /knows").body, "no");
+    Api api("token read metrics-0123; user admin alice wonderland;");
+    EXPECT_EQ(api.ask("GET /knows").body, "no");
+    EXPECT_EQ(api.ask("GET /knows", "Authorization: Bearer metrics-0123\r\n").body, "yes");
+    const std::string alice = base64(as_bytes("alice:wonderland"));
+    EXPECT_EQ(api.ask("GET /knows", "Authorization: Basic " + alice + "\r\n").body, "yes");
+    for (int i = 0; i < static_cast<int>(ApiGuard::kFailures.burst); i++) {
+        EXPECT_EQ(api.ask("GET /knows", "Authorization: Bearer guess-0123\r\n").body, "no");
+    }
+    EXPECT_GE(api.refused(Refusal::kApiWrongLogin), 9U);
+    EXPECT_EQ(api.ask("GET /knows", "Authorization: Bearer metrics-0123\r\n").body, "no")
+        << "who guesses is not believed";
 }
 
 }  // namespace
