@@ -1,8 +1,24 @@
 // One stream on the page: what is known of it, and its player when it is open.
 
-import { asSentence, bitRate, duration, frameSize, milliseconds, percent, setText, showText } from './common.js';
+import { asSentence, bitRate, duration, frameSize, milliseconds, percent, setText, showError, showText } from './common.js';
 import { IS_CONSOLE, PublisherLine } from './console.js';
 import { Player, TRANSPORTS } from './player.js';
+
+const SECRET_OF = 'weir-key ';
+
+// The key that this tab has shown for a stream before; empty: none.
+export function rememberedSecret(stream) {
+  try {
+    return sessionStorage.getItem(SECRET_OF + stream.key) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function webrtcText({ playable, why }) {
+  const verdict = playable === null ? 'not known yet' : playable ? 'yes' : 'no';
+  return `By WebRTC: ${verdict}${why ? `, ${why}` : ''}`;
+}
 
 const STATES = { connecting: 'connecting…', blocked: 'Click the video to play it.' };
 
@@ -10,10 +26,12 @@ export class StreamCard {
   // `stream`: of makeStream(). `opened(card)` is called when its player starts.
   constructor(stream, template, opened) {
     this.stream = stream;
+    stream.secret ||= rememberedSecret(stream);
     this.element = template.content.firstElementChild.cloneNode(true);
     this.player = null;
     this.opened = opened;
-    this.live = null;  // what live.json says, null while it is not live
+    this.live = null;    // what live.json says, null while it is not in it
+    this.listed = true;  // all that is live is in live.json
     this.button = this.find('button.play');
     this.transport = this.find('select.transport');
     this.fill();
@@ -43,6 +61,13 @@ export class StreamCard {
         this.open(this.player.video.muted);
       }
     });
+    this.find('.key-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      const field = this.find('.key-form input');
+      this.useSecret(field.value.trim());
+      field.value = '';
+      this.open(this.player.video.muted);
+    });
     this.find('button.sound').addEventListener('click', () => {
       const { video } = this.player;
       video.muted = !video.muted;
@@ -54,6 +79,16 @@ export class StreamCard {
 
   get idle() { return !this.player || this.player.state === 'idle'; }
 
+  // Kept for this tab only, for when the page is loaded again.
+  useSecret(secret) {
+    this.stream.secret = secret;
+    try {
+      sessionStorage.setItem(SECRET_OF + this.stream.key, secret);
+    } catch {
+      // a browser that stores nothing
+    }
+  }
+
   open(muted) {
     if (!this.player) {
       const video = this.find('video');
@@ -62,6 +97,7 @@ export class StreamCard {
       this.player.addEventListener('change', () => this.show());
       video.addEventListener('volumechange', () => this.show());
     }
+    this.player.live = this.live;
     this.find('.player').hidden = false;
     this.find('a.link').href = this.linkHref();
     this.player.start(this.stream, this.transport.value, muted);
@@ -84,10 +120,14 @@ export class StreamCard {
     return url.href.replaceAll('%2F', '/');
   }
 
-  // `live`: its entry of live.json, or null.
-  update(live) {
+  // `live`: its entry of live.json, or null. `listed`: that would have an entry of it, if it were live.
+  update(live, listed) {
     const returned = live && !this.live;
     this.live = live;
+    this.listed = listed;
+    if (this.player) {
+      this.player.live = live;
+    }
     if (returned && this.player?.state === 'waiting') {
       this.player.retryNow();
     }
@@ -96,9 +136,12 @@ export class StreamCard {
 
   showFacts() {
     const live = this.live;
-    this.element.classList.toggle('off', !live);
+    const playing = this.player?.state === 'playing';
+    this.element.classList.toggle('off', !live && !playing);
+    showText(this.find('.webrtc'), IS_CONSOLE && live?.webrtc ? webrtcText(live.webrtc) : '');
     if (!live) {
-      setText(this.find('.facts'), 'not live');
+      setText(this.find('.facts'), this.listed ? 'not live' : playing ? 'not in the list of this server'
+        : 'not in the list of this server: it is not live, or needs a key');
       return;
     }
     const codecs = [live.video, live.audio].filter(Boolean).join(' + ') || 'no media yet';
@@ -134,11 +177,19 @@ export class StreamCard {
     this.element.dataset.state = player.state;
     this.element.dataset.transport = player.transport ?? '';
     showText(this.find('.overlay'), this.overlayText());
-    showText(this.find('.error'), player.state === 'failed' ? player.message : '');
+    showError(this.find('.error'), player.state === 'failed' ? this.failureText() : '');
+    this.find('.key-form').hidden = player.state !== 'failed' || player.endKind !== 'denied';
+    this.showFacts();
     showText(this.find('.reason'), player.reason && player.transport !== 'webrtc'
-      ? `Playing over ${TRANSPORTS[player.transport]}, as WebRTC cannot be used here. ${asSentence(player.reason)}` : '');
+      ? `Playing over ${TRANSPORTS[player.transport]}. ${asSentence(player.reason)}` : '');
     setText(this.find('button.sound'), player.video.muted ? 'Turn sound on' : 'Turn sound off');
     this.showFigures();
+  }
+
+  // The server's words on a missing key are for programs.
+  failureText() {
+    const { player } = this;
+    return player.endKind === 'denied' && /needs a (key|token)/.test(player.message) ? 'This stream needs a key.' : player.message;
   }
 
   overlayText() {

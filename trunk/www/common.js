@@ -16,6 +16,16 @@ export function showText(element, text) {
   setText(element, text ?? '');
 }
 
+// Of a message that a person has to see: when it is new it is brought into the window, which never moves for one that is
+// in it.
+export function showError(element, text) {
+  const fresh = text && (element.hidden || element.textContent !== text);
+  showText(element, text);
+  if (fresh) {
+    element.scrollIntoView({ block: 'nearest' });
+  }
+}
+
 // ---- numbers, for people
 
 export function bitRate(kilobits) {
@@ -105,7 +115,11 @@ export function asSentence(text) {
 
 // ---- streams
 
-// "live/livestream" or "live/livestream?vhost=x": always a stream of this server, whatever the text. null without a name.
+// What a viewer shows to be let in. Never in a title, a link or a key of ours.
+const SECRETS = ['key', 'token'];
+
+// "live/livestream" or "live/livestream?vhost=x&key=KEY": always a stream of this server, whatever the text. null without a
+// name.
 export function streamFromText(text) {
   const [path, ...rest] = text.split('?');
   const parts = path.split('/').filter(Boolean);
@@ -115,18 +129,27 @@ export function streamFromText(text) {
   return makeStream(parts.slice(0, -1).join('/'), parts.at(-1), rest.join('?'));
 }
 
-// `query`: what else its addresses carry, such as "vhost=x".
+// `query`: what else its addresses carry, such as "vhost=x"; a key in it becomes the stream's `secret`.
 export function makeStream(app, name, query = '') {
   const path = [...app.split('/'), name].map(encodeURIComponent).join('/');
   const more = new URLSearchParams(query);
+  const secret = SECRETS.map((each) => more.get(each)).find(Boolean) ?? '';
+  SECRETS.forEach((each) => more.delete(each));
+  const rest = more.toString();
   return {
     app,
     name,
-    query,
+    query: rest,
+    secret,
     title: `${app}/${name}`,
-    key: `${app}/${name}${query ? '?' + query : ''}`,
-    flvPath: `/${path}.flv${query ? '?' + more : ''}`,
+    key: `${app}/${name}${rest ? '?' + rest : ''}`,
+    flvPath: `/${path}.flv${rest ? '?' + rest : ''}`,
   };
+}
+
+// Where its FLV is, for a player that shows its key.
+export function flvPathWithKey(stream) {
+  return stream.secret ? `${stream.flvPath}${stream.query ? '&' : '?'}key=${encodeURIComponent(stream.secret)}` : stream.flvPath;
 }
 
 // The address of WHIP ("whip") or WHEP ("whep") for a stream.

@@ -1,24 +1,66 @@
 // What the page shows on the API's port, at /console/: who publishes, who is connected, and buttons that end them. The
 // public port has none of this.
 
-import { bitRate, byId, duration, milliseconds, reasonOf, setText, showText } from './common.js';
+import { asSentence, bitRate, byId, duration, milliseconds, reasonOf, setText, showError, showText } from './common.js';
 
 const PAGE = 50;
 const SURE_MS = 4000;
-const TOKEN = 'weir-token';
+const LOGIN = 'weir-login';  // the field Authorization, for this tab
 
 export const IS_CONSOLE = /^\/console(\/|$)/.test(window.location.pathname);
 
 // ---- asking
 
+// The API wants a login that this tab does not have.
+export class LoginNeeded extends Error {}
+
+let needed = false;   // until somebody logs in: asking without would come to the same
+let tried = false;    // the login in use was typed in just now
+let loggedIn = () => {};
+
+// One login box for all that the page asks.
+function showLogin(message) {
+  needed = true;
+  sessionStorage.removeItem(LOGIN);
+  byId('login').hidden = false;
+  byId('logout').hidden = true;
+  byId('console').hidden = true;
+  showError(byId('login-error'), message);
+}
+
 export async function ask(path, method = 'GET') {
-  const token = sessionStorage.getItem(TOKEN);
-  const answer = await fetch(path, { method, cache: 'no-store', headers: token ? { Authorization: `Bearer ${token}` } : {} });
-  byId('token-line').hidden = answer.status !== 401;
+  if (needed) {
+    throw new LoginNeeded();
+  }
+  const login = sessionStorage.getItem(LOGIN);
+  const answer = await fetch(path, {
+    method,
+    cache: 'no-store',
+    // Said so that a refusal does not open a login box of the browser's over this page's.
+    headers: { 'X-Requested-With': 'weir-console', ...(login ? { Authorization: login } : {}) },
+  });
+  if (answer.status === 401) {
+    if (login === sessionStorage.getItem(LOGIN)) {
+      showLogin(login ? (tried ? await reasonOf(answer) : 'This login holds no longer.') : '');
+    }
+    throw new LoginNeeded();
+  }
   if (!answer.ok) {
     throw new Error((await reasonOf(answer)) || `the server answered ${answer.status}`);
   }
+  byId('login').hidden = true;
+  byId('console').hidden = false;
+  byId('logout').hidden = !login;
+  tried = false;
   return answer.json();
+}
+
+function logIn(user, secret) {
+  const pair = new TextEncoder().encode(`${user}:${secret}`);
+  sessionStorage.setItem(LOGIN, user ? `Basic ${btoa(String.fromCharCode(...pair))}` : `Bearer ${secret}`);
+  needed = false;
+  tried = true;
+  loggedIn();
 }
 
 // ---- the table of clients
@@ -65,7 +107,7 @@ function kickButton(text, kick) {
       await kick();
       showText(byId('console-error'), '');
     } catch (error) {
-      showText(byId('console-error'), `That did not work: ${error.message}.`);
+      showError(byId('console-error'), `That did not work: ${asSentence(error.message)}`);
     }
     refreshClients();
   });
@@ -78,7 +120,11 @@ function rowOf(client) {
   let row = rows.get(client.id);
   if (!row) {
     row = document.createElement('tr');
-    row.append(...COLUMNS.map(() => cell('td', '')));
+    row.append(...COLUMNS.map(([name]) => {
+      const one = cell('td', '');
+      one.dataset.name = name;  // shown where the table is too wide for the window
+      return one;
+    }));
     const last = cell('td', '');
     last.append(kickButton('Kick', () => ask(`/api/v1/clients/${encodeURIComponent(client.id)}`, 'DELETE')));
     row.append(last);
@@ -121,7 +167,9 @@ async function refreshClients() {
     byId('client-on').disabled = first + PAGE >= total;
     showText(byId('console-error'), '');
   } catch (error) {
-    showText(byId('console-error'), `The clients cannot be read: ${error.message}.`);
+    if (!(error instanceof LoginNeeded)) {
+      showError(byId('console-error'), `The clients cannot be read: ${asSentence(error.message)}`);
+    }
   }
 }
 
@@ -158,8 +206,8 @@ export class PublisherLine {
 
 // ---- start
 
-export function startConsole(periodMs) {
-  byId('console').hidden = false;
+// `refresh`: reads what else the page shows anew, after a login.
+export function startConsole(periodMs, refresh) {
   byId('clients').tHead.rows[0].append(...COLUMNS.map(([name]) => cell('th', name)), cell('th', ''));
   const anew = () => { first = 0; refreshClients(); };
   for (const name of ['role', 'transport', 'stream']) {
@@ -167,11 +215,21 @@ export function startConsole(periodMs) {
   }
   byId('client-back').addEventListener('click', () => { first = Math.max(0, first - PAGE); refreshClients(); });
   byId('client-on').addEventListener('click', () => { first += PAGE; refreshClients(); });
-  byId('token-form').addEventListener('submit', (event) => {
+  // One after the other: a wrong login is shown to the server once only.
+  loggedIn = async () => {
+    await refresh();
+    await refreshClients();
+  };
+  byId('login').addEventListener('submit', (event) => {
     event.preventDefault();
-    sessionStorage.setItem(TOKEN, byId('token').value);
-    byId('token').value = '';
-    refreshClients();
+    logIn(byId('login-user').value.trim(), byId('login-secret').value);
+    byId('login-secret').value = '';
+  });
+  byId('logout').addEventListener('click', () => {
+    rows.forEach((row) => row.remove());
+    rows.clear();
+    showLogin('');
+    refresh();
   });
   const loop = async () => {
     await refreshClients();

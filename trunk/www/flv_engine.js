@@ -1,5 +1,7 @@
 // Plays one FLV stream in a <video> with mpegts.js, over HTTP or WebSocket. An engine of Player: see player.js.
 
+import { flvPathWithKey } from './common.js';
+
 const LIBRARY = 'vendor/mpegts.js/mpegts.js';
 
 let library = null;
@@ -37,7 +39,7 @@ function endOf(mpegts, type, detail, info, transport) {
       const said = `${info?.code ?? ''} ${info?.msg ?? ''}`.trim();
       switch (info?.code) {
         case 404: return { kind: 'absent', message: 'This stream is not live.' };
-        case 403: return { kind: 'denied', message: `The server refuses to play this stream (${said}).` };
+        case 403: return { kind: 'denied', message: `The server does not let you play this stream: it may need a key (${said}).` };
         default: return { kind: 'lost', message: `The server refused the stream (${said}).` };
       }
     }
@@ -61,7 +63,7 @@ export class FlvEngine {
   // `transport`: 'http' or 'ws'. `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried.
   constructor(video, stream, transport, events) {
     this.video = video;
-    this.url = mediaUrl(stream.flvPath, transport);
+    this.url = mediaUrl(flvPathWithKey(stream), transport);
     this.transport = transport;
     this.events = events;
     this.engine = null;
@@ -86,7 +88,10 @@ export class FlvEngine {
       this.end({ kind: 'unsupported', message: 'This browser has no Media Source Extensions, which playing FLV needs.' });
       return;
     }
+    // What goes wrong is shown on the page, in words for people.
     mpegts.LoggingControl.enableVerbose = false;
+    mpegts.LoggingControl.enableWarn = false;
+    mpegts.LoggingControl.enableError = false;
     const engine = this.engine = mpegts.createPlayer({ type: 'flv', isLive: true, url: this.url }, {
       enableStashBuffer: false,
       liveBufferLatencyChasing: true,
@@ -115,7 +120,13 @@ export class FlvEngine {
     this.closed = true;
     const engine = this.engine;
     this.engine = null;
-    engine?.destroy();
+    if (engine) {
+      engine.pause();
+      engine.unload();
+      engine.detachMediaElement();
+      // Not within one of its own events, whose handler goes on with what would not be there any more.
+      setTimeout(() => engine.destroy());
+    }
   }
 
   // Seconds ahead of the play position.

@@ -2,12 +2,12 @@
 //
 // On the API's port, at /console/, the same page shows who publishes and who is connected (console.js).
 //
-// ?play=live/livestream&transport=webrtc|http|ws&autoplay=1 shows that stream first, and starts it (muted, as browsers
-// demand). window.weirPlayer is the player that was opened last.
+// ?play=live/livestream&key=KEY&transport=webrtc|http|ws&autoplay=1 shows that stream first, and starts it (muted, as
+// browsers demand). The key goes from the address into this tab's memory. window.weirPlayer is the player that was opened last.
 
-import { byId, DEFAULT_RTMP_PORT, makeStream, setText, showText, signallingUrl, streamFromText } from './common.js';
+import { asSentence, byId, DEFAULT_RTMP_PORT, makeStream, setText, showError, showText, signallingUrl, streamFromText } from './common.js';
 import { StreamCard } from './card.js';
-import { ask, IS_CONSOLE, publishers, startConsole } from './console.js';
+import { ask, IS_CONSOLE, LoginNeeded, publishers, startConsole } from './console.js';
 import { mediaUrl } from './flv_engine.js';
 import { TRANSPORTS } from './player.js';
 import { Health } from './plot.js';
@@ -15,11 +15,13 @@ import { Health } from './plot.js';
 const LIST_PERIOD_MS = 2000;
 const FIGURES_PERIOD_MS = 1000;
 const MOST_CARDS = 200;
+const MOST_LIST_WAIT_MS = 1000;
 const FILTER_FROM = 8;  // so many streams are worth a search field
 
 const query = new URLSearchParams(window.location.search);
-const cards = new Map();  // by the stream's key
-let pinned = null;        // the card that ?play= asked for
+const cards = new Map();   // by the stream's key
+const pinned = new Set();  // cards that were asked for by name: they stay
+let listed = 'all';        // which streams the server names
 
 // ---- list
 
@@ -44,32 +46,55 @@ function streamOf(live) {
 const wanted = (stream) => stream.title.toLowerCase().includes(byId('filter').value.trim().toLowerCase());
 
 function showList(streams) {
-  const listed = new Map(streams.map((live) => {
+  const named = new Map(streams.map((live) => {
     const stream = streamOf(live);
     return [stream.key, { stream, live }];
   }));
-  const shown = [...listed.values()].filter(({ stream }) => wanted(stream)).slice(0, MOST_CARDS).map(({ stream }) => cardOf(stream));
+  const shown = [...named.values()].filter(({ stream }) => wanted(stream)).slice(0, MOST_CARDS).map(({ stream }) => cardOf(stream));
   for (const [key, card] of cards) {
-    card.update(listed.get(key)?.live ?? null);
-    if (card.idle && card !== pinned && !shown.includes(card)) {
+    card.update(named.get(key)?.live ?? null, listed === 'all');
+    if (card.idle && !pinned.has(card) && !shown.includes(card)) {
       cards.delete(key);
       card.element.remove();
     }
   }
   placeCards(shown);
-  showText(byId('more'), listed.size > MOST_CARDS ? `${MOST_CARDS} of ${listed.size} are shown; the search field finds the others.` : '');
-  byId('filter-line').hidden = listed.size < FILTER_FROM && !byId('filter').value;
-  byId('nothing').hidden = listed.size !== 0;
+  showText(byId('more'), named.size > MOST_CARDS ? `${MOST_CARDS} of ${named.size} are shown; the search field finds the others.` : '');
+  byId('filter-line').hidden = named.size < FILTER_FROM && !byId('filter').value;
+  byId('nothing').hidden = named.size !== 0;
+  byId('nothing').replaceChildren(...nothingText());
+  byId('other').hidden = IS_CONSOLE;
   const players = streams.reduce((sum, live) => sum + (live.players ?? 0), 0);
-  setText(byId('summary'), `${streams.length} live, ${players} watching`);
+  // None in the list of what is open does not mean that nothing is live.
+  setText(byId('summary'), streams.length > 0 || listed === 'all' ? `${streams.length} live, ${players} watching` : '');
+}
+
+// Of an empty list.
+function nothingText() {
+  if (listed === 'none') {
+    return ['This server does not say what is live. Play a stream by its name.'];
+  }
+  const link = document.createElement('a');
+  link.href = byId('publish-link').href;
+  link.textContent = 'Publish from this browser';
+  return ['Nothing is live', listed === 'open' ? ' that plays without a key' : '', '. ',
+    ...(IS_CONSOLE ? [] : [link, ', or with one of the programs below.'])];
+}
+
+// A stream that a person named, first of all.
+function pin(stream) {
+  const card = cardOf(stream);
+  if (stream.secret) {
+    card.useSecret(stream.secret);
+  }
+  pinned.add(card);
+  byId('streams').prepend(card.element);
+  return card;
 }
 
 // Only what is new is put in: a video that is moved in the document stops, and the keyboard loses its place.
 function placeCards(shown) {
   const list = byId('streams');
-  if (pinned && pinned.element.parentElement !== list) {
-    list.prepend(pinned.element);
-  }
   for (const card of shown) {
     if (card.element.parentElement !== list) {
       list.append(card.element);
@@ -119,6 +144,8 @@ async function refreshList() {
     const live = await readLive();
     showText(byId('list-error'), '');
     streams = live.streams ?? [];
+    listed = live.list ?? 'all';
+    byId('live').hidden = false;
     showList(streams);
     health.update(live.health);
     showRecipes(live.rtmp_port ?? DEFAULT_RTMP_PORT);
@@ -126,10 +153,28 @@ async function refreshList() {
       await refreshDetails(live);
     }
   } catch (error) {
-    showText(byId('list-error'), `The list of streams cannot be read: ${error.message}.`);
-    setText(byId('summary'), 'no connection to the server');
+    if (error instanceof LoginNeeded) {
+      showLoginNeeded();
+    } else {
+      showError(byId('list-error'), `The list of streams cannot be read: ${asSentence(error.message)}`);
+      setText(byId('summary'), error instanceof TypeError ? 'no connection to the server' : '');
+    }
   }
-  setTimeout(refreshList, LIST_PERIOD_MS);
+  clearTimeout(listTimer);
+  listTimer = setTimeout(refreshList, LIST_PERIOD_MS);
+}
+
+let listTimer = 0;
+
+// The console before its login, and after it has ended: nothing of what was there stays.
+function showLoginNeeded() {
+  showText(byId('list-error'), '');
+  setText(byId('summary'), '');
+  streams = [];
+  cards.forEach((card) => card.element.remove());
+  cards.clear();
+  byId('live').hidden = true;
+  health.update(null);
 }
 
 async function refreshFigures() {
@@ -173,18 +218,51 @@ if (IS_CONSOLE) {
   document.title = 'Weir: console';
   byId('recipes').hidden = true;
   setText(byId('here'), 'Console');
-  startConsole(LIST_PERIOD_MS);
+  startConsole(LIST_PERIOD_MS, refreshList);
 }
+
+byId('other').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const stream = streamFromText(byId('other-name').value.trim());
+  if (!stream) {
+    return;
+  }
+  const card = pin({ ...stream, secret: byId('other-key').value.trim() || stream.secret });
+  byId('other').reset();
+  card.open(false);
+  card.element.scrollIntoView({ block: 'nearest' });
+});
+
+// A key in the address would be on every picture of this screen, and in the history of the browser.
+function hideSecrets(stream) {
+  const url = new URL(window.location.href);
+  const before = url.href;
+  url.searchParams.delete('key');
+  url.searchParams.delete('token');
+  if (stream.secret) {
+    url.searchParams.set('play', stream.key);
+  }
+  if (url.href !== before) {
+    history.replaceState(null, '', url.href.replaceAll('%2F', '/'));
+  }
+}
+
+const firstList = refreshList();
+refreshFigures();
 const asked = streamFromText(query.get('play') ?? '');
 if (asked) {
-  pinned = cardOf(asked);
-  placeCards([]);
+  asked.secret = query.get('key') || query.get('token') || asked.secret;
+  hideSecrets(asked);
+  const card = pin(asked);
   if (query.get('transport') in TRANSPORTS) {
-    pinned.transport.value = query.get('transport');
+    card.transport.value = query.get('transport');
   }
   if (query.get('autoplay') === '1') {
-    pinned.open(true);
+    // What is known of the stream decides how it is played; a server that is slow to say so is not waited for.
+    Promise.race([firstList, new Promise((resolve) => { setTimeout(resolve, MOST_LIST_WAIT_MS); })]).then(() => {
+      if (card.idle) {
+        card.open(true);
+      }
+    });
   }
 }
-refreshList();
-refreshFigures();

@@ -9,6 +9,7 @@
 // one transport until it ends: start(), close(), sample(), and events.ready() and events.end({ kind, message }).
 
 import { asSentence, Backoff } from './common.js';
+import { unfitness } from './fitness.js';
 import { FlvEngine } from './flv_engine.js';
 import { WhepEngine } from './whep_engine.js';
 
@@ -34,6 +35,7 @@ export class Player extends EventTarget {
     this.timer = 0;
     this.stream = null;
     this.choice = 'auto';
+    this.live = null;         // what the list of the server says of the stream; null: nothing
     this.reset();
     video.addEventListener('playing', () => this.onPlaying());
     video.addEventListener('error', () => {
@@ -48,6 +50,7 @@ export class Player extends EventTarget {
     this.transport = null;    // of the engine
     this.reason = '';         // why it is not WebRTC
     this.message = '';        // of 'waiting' and 'failed'
+    this.endKind = '';        // of 'failed': why
     this.figures = null;      // of the last sample()
     this.startedAt = 0;
     this.firstPictureMs = null;
@@ -101,14 +104,19 @@ export class Player extends EventTarget {
   begin() {
     const reachable = performance.now() > unreachableUntil;
     this.reason = '';
-    if (this.choice !== 'auto') {
-      this.attempt(this.choice);
-    } else if (reachable) {
-      this.attempt('webrtc');
-    } else {
-      this.reason = unreachableReason;
-      this.attempt('http');
+    const unfit = unfitness(this.live);
+    const possible = this.choice === 'auto' ? ['webrtc', 'http'] : [this.choice];
+    const transport = possible.find((each) => !unfit[each] && (each !== 'webrtc' || reachable || this.choice !== 'auto'));
+    if (!transport) {
+      // Asking the server, or the browser's decoders, would come to the same, with worse words.
+      this.transport = possible.at(-1);
+      this.fail({ kind: 'unsupported', message: unfit[possible.at(-1)] });
+      return;
     }
+    if (this.choice === 'auto' && transport !== 'webrtc') {
+      this.reason = unfit.webrtc || unreachableReason;
+    }
+    this.attempt(transport);
   }
 
   attempt(transport) {
@@ -178,21 +186,30 @@ export class Player extends EventTarget {
       unreachableReason = end.message;
     }
     if (this.choice === 'auto' && this.transport === 'webrtc' && FALLBACK.has(end.kind)) {
+      const unfit = unfitness(this.live).http;
+      if (unfit) {
+        this.fail({ kind: 'unsupported', message: unfit });
+        return;
+      }
       this.reason = end.message;
       this.attempt('http');
     } else if (FINAL.has(end.kind)) {
-      this.message = end.message;
-      this.enter('failed');
+      this.fail(end);
     } else {
       this.wait(end);
     }
   }
 
+  fail(end) {
+    this.message = end.message;
+    this.endKind = end.kind;
+    this.enter('failed');
+  }
+
   wait(end) {
     const pauseMs = this.backoff.next();
     if (pauseMs === null) {
-      this.message = `${asSentence(end.message)} Tried again for ${Math.round(this.backoff.giveUpMs / 60_000)} minutes, in vain.`;
-      this.enter('failed');
+      this.fail({ ...end, message: `${asSentence(end.message)} Tried again for ${Math.round(this.backoff.giveUpMs / 60_000)} minutes, in vain.` });
       return;
     }
     this.message = end.message;

@@ -8,22 +8,29 @@ const WIDTH = 150;
 const HEIGHT = 36;
 
 const share = (value) => `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
+const wholeShare = (value) => `${Math.round(100 * value)} %`;
 
 function memory(kib) {
   return kib >= 1024 * 1024 ? `${(kib / 1024 / 1024).toFixed(2)} GiB` : `${Math.round(kib / 1024)} MiB`;
 }
 
-// `least`: what the top of the plot stands for at least, so that noise does not look like much. `high`: from here on it is
-// a warning.
+// `least`: what the top of the plot stands for at least, so that little does not look like much. `high`: from here on it is
+// a warning. `step`: what the top is a round number of.
 const SERIES = [
-  { key: 'players', name: 'watching', text: String, least: 4 },
-  { key: 'send_kbps', name: 'to viewers', text: bitRate, least: 100 },
-  { key: 'recv_kbps', name: 'from publishers', text: bitRate, least: 100 },
-  { key: 'cpu', name: 'processor', text: share, least: 0.1, title: 'of one core' },
-  { key: 'busy', name: 'media thread', text: share, least: 0.1, high: 0.8, title: 'share of its time; 100 % is saturated' },
-  { key: 'memory_kib', name: 'memory', text: memory, least: 16 * 1024 },
-  { key: 'drops', name: 'slow viewers', text: String, least: 4, high: 1, title: 'moved to a newer key frame, or closed' },
+  { key: 'players', name: 'watching', text: String, least: 10 },
+  { key: 'send_kbps', name: 'to viewers', text: bitRate, least: 1000 },
+  { key: 'recv_kbps', name: 'from publishers', text: bitRate, least: 1000 },
+  { key: 'cpu', name: 'processor', text: share, scale: wholeShare, least: 1, title: 'of one core' },
+  { key: 'busy', name: 'media thread', text: share, scale: wholeShare, least: 1, high: 0.8, title: 'share of its time; 100 % is saturated' },
+  { key: 'memory_kib', name: 'memory', text: memory, least: 64 * 1024, step: 1024 },
+  { key: 'drops', name: 'slow viewers', text: String, least: 10, high: 1, title: 'moved to a newer key frame, or closed' },
 ];
+
+// The next of 1, 2, 5, 10, 20, 50 ... steps.
+function roundUp(value, step = 1) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(value / step, 1e-9)));
+  return step * power * [1, 2, 5, 10].find((factor) => factor * power * step >= value * 0.999999);
+}
 
 class Plot {
   constructor(series, template) {
@@ -37,18 +44,22 @@ class Plot {
   }
 
   draw(points) {
-    const { key, least, text, high, title } = this.series;
+    const { key, least, text, scale = text, step: round, high, title } = this.series;
     const values = points.map((point) => point[key]);
     const now = values.at(-1) ?? 0;
     const most = Math.max(...values, 0);
-    const top = Math.max(most, least);
-    const step = WIDTH / (Math.max(values.length, FEWEST_POINTS) - 1);
+    const top = most > least ? roundUp(most, round) : least;
+    const count = Math.max(values.length, FEWEST_POINTS);
+    const step = WIDTH / (count - 1);
     const x = (index) => (WIDTH - (values.length - 1 - index) * step).toFixed(1);
     const y = (value) => (HEIGHT - 1 - (value / top) * (HEIGHT - 3)).toFixed(1);
     const line = values.map((value, index) => `${index ? 'L' : 'M'}${x(index)} ${y(value)}`).join('');
     this.svg.querySelector('.line').setAttribute('d', line);
     this.svg.querySelector('.area').setAttribute('d', line ? `${line}L${WIDTH} ${HEIGHT}L${x(0)} ${HEIGHT}Z` : '');
     setText(this.value, text(now));
+    setText(this.element.querySelector('.top'), scale(top));
+    const period = points.length > 1 ? (points.at(-1).time_ms - points[0].time_ms) / (points.length - 1) : 0;
+    setText(this.element.querySelector('.past'), period ? `${Math.round((period * (count - 1)) / 60_000)} min ago` : '');
     this.element.classList.toggle('high', high !== undefined && now >= high);
     const label = `${this.series.name}: ${text(now)} now, ${text(most)} at most in the last minutes${title ? ` (${title})` : ''}`;
     this.element.title = label;

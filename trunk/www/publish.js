@@ -2,7 +2,7 @@
 //
 // ?app=live&stream=livestream&key=... fills in the fields. window.weirPublisher is what publishes.
 
-import { bitRate, byId, DEFAULT_RTMP_PORT, frameSize, makeStream, milliseconds, percent, setText, showText } from './common.js';
+import { bitRate, byId, DEFAULT_RTMP_PORT, frameSize, makeStream, milliseconds, percent, setText, showError, showText } from './common.js';
 import { mediaUrl } from './flv_engine.js';
 import { WhipPublisher } from './whip_publisher.js';
 
@@ -121,7 +121,7 @@ async function openMedia() {
   }
   busy = true;
   const screen = screenChosen();
-  showText(byId('error'), '');
+  showError(byId('error'), '');
   showText(byId('overlay'), screen ? 'Choose what to show…' : 'The browser asks for camera and microphone…');
   try {
     const opened = await capture(screen);
@@ -137,7 +137,7 @@ async function openMedia() {
     release(old);
     return true;
   } catch (error) {
-    showText(byId('error'), error.name === 'Error' ? `It does not begin: ${error.message}.` : captureError(error, screen));
+    showError(byId('error'), error.name === 'Error' ? `It does not begin: ${error.message}.` : captureError(error, screen));
     return false;
   } finally {
     busy = false;
@@ -149,7 +149,7 @@ async function openMedia() {
 function onTrackEnded(track, screen) {
   publisher.stop();
   closeMedia();
-  showText(byId('error'), screen && track.kind === 'video' ? 'Showing the screen was ended, and so is publishing.'
+  showError(byId('error'), screen && track.kind === 'video' ? 'Showing the screen was ended, and so is publishing.'
     : `The ${track.kind === 'video' ? 'camera' : 'microphone'} is gone: it was unplugged, or another program took it.`);
 }
 
@@ -208,11 +208,11 @@ async function goOrStop() {
     closeMedia();
     return;
   }
-  showText(byId('error'), '');
+  showError(byId('error'), '');
   showText(byId('note'), '');
   for (const id of ['app', 'stream']) {
     if (!value(id).trim()) {
-      showText(byId('error'), `The ${id === 'app' ? 'application' : 'stream'} needs a name.`);
+      showError(byId('error'), `The ${id === 'app' ? 'application' : 'stream'} needs a name.`);
       byId(id).focus();
       return;
     }
@@ -269,7 +269,7 @@ function showLinks(live) {
 }
 
 publisher.addEventListener('change', () => {
-  showText(byId('error'), publisher.state === 'failed' || publisher.state === 'waiting' ? publisher.message : '');
+  showError(byId('error'), publisher.state === 'failed' || publisher.state === 'waiting' ? publisher.message : '');
   showText(byId('note'), publisher.note);
   show();
 });

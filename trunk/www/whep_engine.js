@@ -21,7 +21,7 @@ export class WhepEngine {
   }
 
   async start() {
-    this.session = new WebRtcSession(signallingUrl('whep', this.stream), {
+    this.session = new WebRtcSession(signallingUrl('whep', this.stream, this.stream.secret), {
       prepare: (pc) => {
         pc.addTransceiver('video', { direction: 'recvonly' });
         pc.addTransceiver('audio', { direction: 'recvonly' });

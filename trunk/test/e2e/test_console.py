@@ -2,7 +2,9 @@
 connected. Other tests play with it."""
 
 import contextlib
+import re
 import time
+import urllib.request
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_plots_get_points_and_a_stream_that_ends_disappears(weir, folder):
                 lines = browser.evaluate("[...document.querySelectorAll('#plots .line')].map((path) => path.getAttribute('d'))")
                 assert all(line.startswith("M") and line.count("L") >= 2 and "NaN" not in line for line in lines), lines
         wait_until(lambda: "live/one" not in browser.evaluate(TEXT).split("Publish")[0], 10, "the stream is gone")
-        shows(browser, "0 live")
+        shows(browser, "Nothing is live")
 
 
 def test_plots_begin_with_what_was_before(weir, folder):
@@ -150,17 +152,74 @@ def test_links_keep_the_scheme_and_a_token_opens_the_console(new_weir, folder):
     with publisher(server.rtmps(), folder), Browser(folder, "--ignore-certificate-errors") as browser:
         for scheme, port, public in (("https", server.apis_port, server.https_port), ("http", server.api_port, server.http_port)):
             browser.open(f"{scheme}://127.0.0.1:{port}/console/")
-            wait_until(lambda: browser.evaluate("document.getElementById('token-line')?.hidden === false"), 10, "a token is asked for")
+            wait_until(lambda: browser.evaluate("document.getElementById('login')?.hidden === false"), 10, "a login is asked for")
             assert browser.evaluate("document.querySelectorAll('.card').length") == 0, "nothing is told without it"
-            browser.evaluate("document.getElementById('token').value = 'open-sesame-0123';"
-                             "document.getElementById('token-form').requestSubmit()")
+            assert "no connection" not in browser.evaluate(TEXT)
+            log_in(browser, "open-sesame-0123")
             shows(browser, "127.0.0.1 by rtmp")
-            assert browser.evaluate("document.getElementById('token-line').hidden")
+            assert browser.evaluate("document.getElementById('login').hidden")
             origin = f"{scheme}://127.0.0.1:{public}"
             assert browser.evaluate(publish_link) == origin + "/publish.html"
             assert browser.evaluate(watched) == origin + "/?play=live%2Flivestream&autoplay=1"
             browser.open(browser.evaluate(publish_link))
             shows(browser, "Publish")
+
+
+def log_in(browser, secret, user=""):
+    browser.evaluate(f"document.getElementById('login-user').value = '{user}';"
+                     f"document.getElementById('login-secret').value = '{secret}';"
+                     "document.getElementById('login').requestSubmit()")
+
+
+def test_one_box_takes_a_token_or_a_user_and_a_wrong_one_costs_one_try(new_weir, folder):
+    server = new_weir()
+    text = server.config_path.read_text()
+    server.config_path.write_text(text.replace(
+        "http_api {", "http_api { token read look-0123; user admin alice 'wonder land';"))
+    server.start()
+
+    def wrong_logins():
+        with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{server.api_port}/metrics",
+                                                           headers={"Authorization": "Bearer look-0123"}), timeout=5) as answer:
+            found = re.search(r'weir_refused_total{reason="api_wrong_login"} (\d+)', answer.read().decode())
+            return int(found.group(1))
+
+    with publisher(server.rtmp(), folder), Browser(folder) as browser:
+        browser.open(f"http://127.0.0.1:{server.api_port}/console/")
+        shows(browser, "asks for a login")
+        log_in(browser, "guess-0123")
+        shows(browser, "is wrong")
+        time.sleep(5)  # of the page's periods: a wrong login must not be shown again and again
+        assert wrong_logins() == 1, "else ten periods later the address is refused"
+        assert browser.evaluate("sessionStorage.length") == 0
+        log_in(browser, "look-0123")
+        shows(browser, "127.0.0.1 by rtmp")
+        browser.evaluate("document.getElementById('logout').click()")
+        shows(browser, "asks for a login")
+        assert browser.evaluate("document.querySelectorAll('.card, #clients tbody tr').length") == 0
+        log_in(browser, "wonder land", "alice")
+        shows(browser, "127.0.0.1 by rtmp")
+        assert wrong_logins() == 1
+
+
+def test_the_phone_shows_streams_first_and_each_kick_button(weir, folder):
+    with publisher(weir.rtmp(), folder), HttpFlv(weir.http_port) as player:
+        player.reader().tags(1)
+        with Browser(folder) as browser:
+            browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+            browser.open(f"http://127.0.0.1:{weir.api_port}/console/")
+            wait_until(lambda: browser.evaluate("document.querySelectorAll('#clients tbody tr').length") == 2, 10, "two clients")
+            wait_until(lambda: browser.evaluate("document.querySelectorAll('.card').length") == 1, 10, "a stream")
+            wait_until(lambda: browser.evaluate(POINTS).get("cpu", 0) >= 2, 10, "plots")
+            assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "it fits the window"
+            box = "const box = one.getBoundingClientRect(); return box.width > 20 && box.left >= 0 && box.right <= innerWidth;"
+            assert browser.evaluate(f"[...document.querySelectorAll('#clients .kick')].every((one) => {{ {box} }})")
+            assert browser.evaluate("document.querySelector('.card').getBoundingClientRect().bottom < innerHeight"), "on the first screen"
+            assert browser.evaluate("document.getElementById('health').getBoundingClientRect().top > "
+                                    "document.querySelector('#clients').getBoundingClientRect().bottom"), "plots come last"
+            tops = browser.evaluate("Object.fromEntries([...document.querySelectorAll('#plots li')].map("
+                                    "(li) => [li.dataset.plot, li.querySelector('.top').textContent]))")
+            assert tops["cpu"] == "100 %" and tops["players"] == "10" and "it/s" in tops["send_kbps"], tops
 
 
 def test_a_hundred_streams_are_listed(weir, folder):
