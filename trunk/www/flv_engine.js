@@ -103,8 +103,10 @@ export class FlvEngine {
     engine.on(mpegts.Events.STATISTICS_INFO, (info) => {
       this.kilobits = (info.speed ?? 0) * 8;
     });
-    engine.on(mpegts.Events.LOADING_COMPLETE, () => this.end({ kind: 'ended', message: 'The stream has ended.' }));
-    engine.on(mpegts.Events.ERROR, (type, detail, info) => this.end(endOf(mpegts, type, detail, info, this.transport)));
+    // Later: the library has more to do in the same moment, for which it must not be destroyed yet.
+    const endSoon = (end) => setTimeout(() => this.end(end));
+    engine.on(mpegts.Events.LOADING_COMPLETE, () => endSoon({ kind: 'ended', message: 'The stream has ended.' }));
+    engine.on(mpegts.Events.ERROR, (type, detail, info) => endSoon(endOf(mpegts, type, detail, info, this.transport)));
     engine.attachMediaElement(this.video);
     engine.load();
     this.events.ready();
@@ -120,13 +122,7 @@ export class FlvEngine {
     this.closed = true;
     const engine = this.engine;
     this.engine = null;
-    if (engine) {
-      engine.pause();
-      engine.unload();
-      engine.detachMediaElement();
-      // Not within one of its own events, whose handler goes on with what would not be there any more.
-      setTimeout(() => engine.destroy());
-    }
+    engine?.destroy();
   }
 
   // Seconds ahead of the play position.

@@ -194,11 +194,30 @@ def test_https_is_told_to_stay_https(new_weir, folder):
 
 # ---- what cannot be played
 
+def hevc_file(folder):
+    path = folder / "hevc.mp4"
+    run(["ffmpeg", "-v", "error", "-i", SAMPLE, "-t", "3", "-an", "-c:v", "libx265", "-x265-params", "log-level=error:bframes=0",
+         "-preset", "ultrafast", "-tag:v", "hvc1", path], 60)
+    return path
+
+
+def test_a_player_that_finds_out_by_itself_leaves_no_errors_behind(new_weir, folder):
+    server = new_weir()
+    server.config_path.write_text(server.config_path.read_text().replace("http_server {", "http_server { stream_list none;"))
+    server.start()
+    with publisher(server.rtmp(), folder, hevc_file(folder), ffmpeg=modern_ffmpeg()), Browser(folder) as browser:
+        server.wait_live()
+        for transport in ("http", "ws"):
+            browser.open(server.http(f"/?play=live/livestream&transport={transport}&autoplay=1"))
+            wait_until(lambda: browser.evaluate(STATE) == "failed", 20, f"{transport} says that it cannot")
+            shows(browser, "cannot play the codecs of this stream")
+            shows(browser, "does not say what is live")
+        assert browser.console == [], browser.console
+
+
 def test_what_this_browser_cannot_decode_is_said_in_one_sentence(new_weir, folder):
     weir = rtc_weir(new_weir)
-    hevc = folder / "hevc.mp4"
-    run(["ffmpeg", "-v", "error", "-i", SAMPLE, "-t", "3", "-an", "-c:v", "libx265", "-x265-params", "log-level=error:bframes=0",
-         "-preset", "ultrafast", "-tag:v", "hvc1", hevc], 60)
+    hevc = hevc_file(folder)
     with publisher(weir.rtmp(), folder, hevc, ffmpeg=modern_ffmpeg()), Browser(folder) as browser:
         wait_until(lambda: any(one["video"] == "HEVC" for one in live(weir.http("/live.json"))["streams"]), 10, "HEVC is live")
         browser.call("Log.enable")
