@@ -19,13 +19,15 @@ function decodesRtp({ rtp }) {
   return codecs.length === 0 || codecs.some((codec) => codec.mimeType.toLowerCase() === rtp);
 }
 
-// { webrtc, http, ws }: a sentence that says why not; missing where it can be tried. `live`: of live.json, null: not known.
+// { webrtc, http, ws }: a sentence that says why this browser cannot; missing where it can be tried. And `refused`: why the
+// server would refuse it by WebRTC, which may change. `live`: of live.json, null: not known.
 export function unfitness(live) {
   const unfit = {};
   const codec = CODECS[live?.video];
   if (live?.webrtc?.playable === false) {
-    unfit.webrtc = `This stream cannot be played by WebRTC: ${live.webrtc.why}.`;
-  } else if (codec && !decodesRtp(codec)) {
+    unfit.refused = `This stream cannot be played by WebRTC: ${live.webrtc.why}.`;
+  }
+  if (codec && !decodesRtp(codec)) {
     unfit.webrtc = `This browser has no ${codec.name} for WebRTC.`;
   }
   if (codec && !decodesFiles(codec)) {

@@ -103,19 +103,19 @@ export class Player extends EventTarget {
 
   begin() {
     const reachable = performance.now() > unreachableUntil;
-    this.reason = '';
     const unfit = unfitness(this.live);
-    const possible = this.choice === 'auto' ? ['webrtc', 'http'] : [this.choice];
-    const transport = possible.find((each) => !unfit[each] && (each !== 'webrtc' || reachable || this.choice !== 'auto'));
+    const auto = this.choice === 'auto';
+    const possible = auto ? ['webrtc', 'http'] : [this.choice];
+    // Asked for by hand, WebRTC is tried: the server's answer is the one that counts.
+    const without = { ...unfit, webrtc: unfit.webrtc || (auto ? unfit.refused || (reachable ? '' : unreachableReason) : '') };
+    const transport = possible.find((each) => !without[each]);
     if (!transport) {
       // Asking the server, or the browser's decoders, would come to the same, with worse words.
       this.transport = possible.at(-1);
-      this.fail({ kind: 'unsupported', message: unfit[possible.at(-1)] });
+      this.fail({ kind: 'unsupported', message: without[this.transport] });
       return;
     }
-    if (this.choice === 'auto' && transport !== 'webrtc') {
-      this.reason = unfit.webrtc || unreachableReason;
-    }
+    this.reason = transport === 'webrtc' || !auto ? '' : without.webrtc;
     this.attempt(transport);
   }
 
