@@ -46,6 +46,8 @@ tests|python3-venv|
 tests|procps|ps
 tests|gdb|gdb
 tests|golang-go|go
+tests|clang-16|clang++-16
+tests|libclang-rt-16-dev|
 tests|systemd|systemd-analyze
 tests|man-db|man
 tests|dpkg-dev|dpkg-shlibdeps

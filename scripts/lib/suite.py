@@ -23,8 +23,9 @@ LOGS = OBJS / "test"
 FUZZ = TOP / "trunk" / "fuzz"
 
 # part -> seconds that one of its programs may take, also beside as much other work: only what hangs ends by them
-LIMITS = {"build": 7200, "unit": 900, "component": 1800, "fuzz": 900, "lint": 1800, "e2e": 7200, "e2e-alone": 3600, "smoke": 1200}
-PARTS = ["lint", "build", "unit", "component", "fuzz", "e2e", "smoke"]
+LIMITS = {"build": 7200, "unit": 900, "component": 1800, "fuzz": 900, "fuzz-search": 5400, "lint": 1800, "e2e": 7200,
+          "e2e-alone": 3600, "smoke": 1200}
+PARTS = ["lint", "build", "unit", "component", "fuzz", "fuzz-search", "e2e", "smoke"]
 VARIANTS = {"release": [], "sanitizer": ["--sanitizer=on"]}
 LINTS = ["layers", "headers", "lint"]
 # End-to-end tests mostly wait, so three files of them run side by side (ports: trunk/test/e2e/weir.py).
@@ -211,6 +212,30 @@ def fuzz(tally):
     tally.part("fuzz replays", started, before)
 
 
+FUZZ_OUTCOME = re.compile(r"^(ok  |FAIL) (\S+): (.*)$", re.M)
+
+
+def fuzz_search(tally):
+    """Builds the targets with clang and lets each search for a few seconds; an input that is found fails the suite."""
+    started, before = time.monotonic(), tally.now()
+    command = ["scripts/fuzz", "--smoke"]
+    code, text = run(command, "fuzz-search.log", LIMITS["fuzz-search"])
+    outcomes = list(FUZZ_OUTCOME.finditer(text))
+    for outcome, following in zip(outcomes, outcomes[1:] + [None]):
+        state, target, what = outcome.groups()
+        if state != "FAIL":
+            tally.passed += 1
+            continue
+        log = text[outcome.end():following.start() if following else len(text)]
+        again = re.search(r"^again: (.*)$", log, re.M)
+        tally.fail(f"fuzz search {target}", f"{what}\n{tail(log, 30)}", again.group(1) if again else shell(command))
+    missing = len(list(FUZZ.glob("*_fuzz.cc"))) - len(outcomes)
+    if missing or (code != 0 and len(tally.failures) == before[1]):
+        why = f"{how(code, LIMITS['fuzz-search'])}, {missing} targets did not run"
+        tally.fail("fuzz search", f"{why}\n{tail(text, 30)}", shell(command))
+    tally.part("fuzz search with clang", started, before)
+
+
 def find_culprit(binary, files):
     for path in files:
         if run([binary, path], "culprit.log", 30, SANITIZER_ENV)[0] != 0:
@@ -300,6 +325,8 @@ def main():
             lint(tally, *lints.result())
     if "fuzz" in parts:
         fuzz(tally)
+    if "fuzz-search" in parts:
+        fuzz_search(tally)
     if "e2e" in parts:
         e2e(tally, "e2e", "release", ["-m", "not alone", *SIDE_BY_SIDE])
         e2e(tally, "e2e-alone", "release", ["-m", "alone"])

@@ -19,31 +19,42 @@ constexpr size_t kMaxShown = 60;      // of a foreign value
 constexpr size_t kMaxAttempts = 200;  // of taking lines out of the result
 
 // What the result says, in the shape in which it is written.
+struct InnerBlock;
+
 struct Block {
     std::vector<std::string> lines;
-    std::vector<std::pair<std::string, Block>> blocks;  // "play", "vhost a.example"
+    std::vector<InnerBlock> blocks;
 
-    Block& inner(const std::string& name) {
-        for (auto& [each, block] : blocks) {
-            if (each == name) {
-                return block;
-            }
-        }
-        return blocks.emplace_back(name, Block()).second;
-    }
-
-    void write(std::string& out, size_t depth) const {
-        const std::string indent(4 * depth, ' ');
-        for (const std::string& line : lines) {
-            out += fmt::format("{}{}\n", indent, line);
-        }
-        for (const auto& [name, block] : blocks) {
-            out += fmt::format("{}{} {{\n", indent, name);
-            block.write(out, depth + 1);
-            out += indent + "}\n";
-        }
-    }
+    Block& inner(const std::string& name);
+    void write(std::string& out, size_t depth) const;
 };
+
+struct InnerBlock {
+    std::string name;  // "play", "vhost a.example"
+    Block block;
+};
+
+Block& Block::inner(const std::string& name) {
+    for (InnerBlock& each : blocks) {
+        if (each.name == name) {
+            return each.block;
+        }
+    }
+    blocks.push_back({name, Block()});
+    return blocks.back().block;
+}
+
+void Block::write(std::string& out, size_t depth) const {
+    const std::string indent(4 * depth, ' ');
+    for (const std::string& line : lines) {
+        out += fmt::format("{}{}\n", indent, line);
+    }
+    for (const auto& [name, block] : blocks) {
+        out += fmt::format("{}{} {{\n", indent, name);
+        block.write(out, depth + 1);
+        out += indent + "}\n";
+    }
+}
 
 // Whether the table here has it: other versions may have more or less.
 const Directive* directive_of(std::string_view key) {

@@ -253,12 +253,24 @@ Value Value::unsupported() {
     return {Type::kUnsupported, 0.0};
 }
 
+Value Value::object() {
+    return object({});
+}
+
 Value Value::object(std::vector<Member> members) {
     return {Type::kObject, std::move(members)};
 }
 
+Value Value::ecma_array() {
+    return ecma_array({});
+}
+
 Value Value::ecma_array(std::vector<Member> members) {
     return {Type::kEcmaArray, std::move(members)};
+}
+
+Value Value::strict_array() {
+    return strict_array({});
 }
 
 Value Value::strict_array(std::vector<Value> elements) {

@@ -57,9 +57,13 @@ class Value {
     static Value null();
     static Value undefined();
     static Value unsupported();
-    static Value object(std::vector<Member> members = {});
-    static Value ecma_array(std::vector<Member> members = {});
-    static Value strict_array(std::vector<Value> elements = {});
+    // Without an argument: empty. (A default argument would need Member complete here.)
+    static Value object();
+    static Value object(std::vector<Member> members);
+    static Value ecma_array();
+    static Value ecma_array(std::vector<Member> members);
+    static Value strict_array();
+    static Value strict_array(std::vector<Value> elements);
 
     Type type() const { return type_; }
 
