@@ -17,7 +17,8 @@ namespace {
 using weir::flv::Tag;
 using weir::flv::TagReader;
 
-std::vector<Tag> read_all(weir::ByteSpan bytes, size_t step) {
+// Tags and whether the input ended in an error.
+std::pair<std::vector<Tag>, bool> read_all(weir::ByteSpan bytes, size_t step) {
     TagReader reader(1 << 20);
     std::vector<Tag> tags;
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(step, bytes.size()))) {
@@ -26,14 +27,14 @@ std::vector<Tag> read_all(weir::ByteSpan bytes, size_t step) {
             Tag tag;
             const TagReader::Status status = reader.next(tag);
             if (status == TagReader::Status::kError) {
-                return tags;
+                return {std::move(tags), true};
             }
             if (status == TagReader::Status::kTag) {
                 tags.push_back(std::move(tag));
             }
         }
     }
-    return tags;
+    return {std::move(tags), false};
 }
 
 void check_body(weir::media::TrackKind kind, weir::ByteSpan body) {
@@ -55,9 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         return 0;
     }
     const weir::ByteSpan bytes(data + 1, size - 1);
-    const std::vector<Tag> whole = read_all(bytes, SIZE_MAX);
+    const auto [whole, failed] = read_all(bytes, SIZE_MAX);
+    const auto [cut, cut_failed] = read_all(bytes, size_t{data[0]} + 1);
+    WEIR_CHECK(failed == cut_failed);
     WEIR_CHECK(std::ranges::equal(
-        whole, read_all(bytes, size_t{data[0]} + 1), [](const Tag& a, const Tag& b) {
+        whole, cut, [](const Tag& a, const Tag& b) {
             return a.type == b.type && a.timestamp == b.timestamp && a.body == b.body;
         }));
     for (const Tag& tag : whole) {

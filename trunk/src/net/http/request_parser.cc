@@ -2,8 +2,9 @@
 // fields container, no asio.
 //
 // Beast gets a head only when it is complete: HeadScanner finds its end, counts lines and
-// sizes, and refuses what can be refused early. So the outcome does not depend on how the input was
-// split.
+// sizes, and refuses what can be refused early. A head that is complete and not enough for Beast
+// ("GET / H") is malformed. Of a body it never sees more than the longest chunk header, which it
+// takes only whole. So the outcome does not depend on how the input was split.
 //
 // Beast 1.81 asserts that the last chunk arrives with at least five bytes, which a peer can break
 // by its timing ("0\r\n", then "\r"); the code after that assertion copes. So its assertions are
@@ -30,8 +31,6 @@ namespace beast = boost::beast;
 using BeastError = beast::error_code;
 using BeastText = beast::string_view;
 
-constexpr size_t kMaxChunkOverheadBytes =
-    16 * 1024;  // one chunk header with its extensions, or all trailers
 constexpr size_t kKeptBufferBytes = 4 * 1024;  // an idle connection holds no more
 
 std::string_view text_of(BeastText text) {
@@ -248,41 +247,56 @@ struct RequestParser::Impl {
             case HeadScanner::Status::kError: return fail(scanner.error());
             case HeadScanner::Status::kComplete: break;
         }
-        size_t head_bytes = scanner.head_bytes();
-        std::string request_line(unread().substr(0, scanner.request_line_bytes() - 2));
+        const size_t head_bytes = scanner.head_bytes();
+        const std::string request_line(unread().substr(0, scanner.request_line_bytes() - 2));
         pending = HttpRequest();
         sink.emplace(pending, limits);
         continue_due = true;
-        return put(head_bytes, request_line);
+        BeastError ec;
+        put(head_bytes, ec);
+        if (failed) {
+            return Status::kError;
+        }
+        if (ec || !sink->is_header_done()) {
+            return fail(sink->broken_rule() ? *sink->broken_rule() : error_of(ec, request_line));
+        }
+        return sink->is_done() ? Status::kRequest : Status::kNeedMore;
     }
 
-    // Up to `size` unread bytes to Beast, until it has a request, an error or too few.
-    Status put(size_t size, std::string_view request_line) {
+    // Unread bytes of the body to Beast, until it has a request, an error or too few.
+    Status go_on() {
         while (!sink->is_done()) {
-            BeastError ec;
-            size_t used = 0;
-            try {
-                used = sink->put(boost::asio::const_buffer(unread().data(), size), ec);
-            } catch (const std::exception&) {  // lint: allow-catch (Beast may throw)
-                return fail({500, "the request could not be read"});
-            }
-            if (ec == beast::http::error::need_more) {
-                consume(used);
-                return unread().size() > kMaxChunkOverheadBytes
-                           ? fail({400, "a chunk header or the trailers are too long"})
-                           : Status::kNeedMore;
-            }
-            if (ec) {
-                return fail(sink->broken_rule() ? *sink->broken_rule()
-                                                : error_of(ec, request_line));
-            }
-            consume(used);
-            size -= used;
-            if (size == 0 && !sink->is_done()) {
+            const size_t size = std::min(unread().size(), limits.chunk_head_bytes);
+            if (size == 0) {
                 return Status::kNeedMore;
+            }
+            BeastError ec;
+            const size_t used = put(size, ec);
+            if (failed) {
+                return Status::kError;
+            }
+            if (ec && ec != beast::http::error::need_more) {
+                return fail(sink->broken_rule() ? *sink->broken_rule() : error_of(ec, {}));
+            }
+            if (used == 0 && !sink->is_done()) {
+                return size < limits.chunk_head_bytes
+                           ? Status::kNeedMore
+                           : fail({400, "a chunk header or the trailers are too long"});
             }
         }
         return Status::kRequest;
+    }
+
+    // `size` unread bytes to Beast; how many it took.
+    size_t put(size_t size, BeastError& ec) {
+        size_t used = 0;
+        try {
+            used = sink->put(boost::asio::const_buffer(unread().data(), size), ec);
+        } catch (const std::exception&) {  // lint: allow-catch (Beast may throw)
+            fail({500, "the request could not be read"});
+        }
+        consume(used);
+        return used;
     }
 
     HttpLimits limits;
@@ -321,7 +335,7 @@ RequestParser::Status RequestParser::next(HttpRequest& out) {
         status = self.start();
     }
     if (status == Status::kNeedMore && self.sink && !self.unread().empty()) {
-        status = self.put(self.unread().size(), {});
+        status = self.go_on();
     }
     if (status == Status::kRequest) {
         self.sink.reset();
@@ -476,16 +490,16 @@ struct HttpResponseParser::Impl {
 
     Status run() {
         while (status == Status::kNeedMore) {
-            size_t size = buffer.size();
+            size_t head = 0;
             if (!sink) {
-                size = complete_head();
-                if (size == 0) {
+                head = complete_head();
+                if (head == 0) {
                     return status;
                 }
                 pending = HttpResponse();
                 sink.emplace(pending, limits);
             }
-            if (!put(size)) {
+            if (!put(head)) {
                 return status;
             }
             if (pending.status / 100 != 1) {
@@ -504,9 +518,13 @@ struct HttpResponseParser::Impl {
         buffer.erase(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size));
     }
 
-    // Up to `size` bytes to Beast. True when it has a response.
-    bool put(size_t size) {
-        while (!sink->is_done()) {
+    // The head, and of the body as much as is there, to Beast. True when it has a response.
+    bool put(size_t head) {
+        for (bool in_head = head > 0; !sink->is_done(); in_head = false) {
+            const size_t size = in_head ? head : std::min(buffer.size(), limits.chunk_head_bytes);
+            if (size == 0) {
+                return false;
+            }
             BeastError ec;
             size_t used = 0;
             try {
@@ -515,21 +533,18 @@ struct HttpResponseParser::Impl {
                 fail(make_error(ErrorCode::kInternal, "it could not be read"));
                 return false;
             }
-            if (ec && ec != beast::http::error::need_more) {
+            if ((ec && ec != beast::http::error::need_more) ||
+                (in_head && !sink->is_header_done())) {
                 Error rule = sink->take_broken_rule();
                 fail(rule ? std::move(rule) : response_error_of(ec));
                 return false;
             }
             consume(used);
-            size = buffer.size();
-            if (ec || (used == 0 && !sink->is_done())) {
-                if (buffer.size() > kMaxChunkOverheadBytes) {
+            if (used == 0 && !sink->is_done()) {
+                if (size == limits.chunk_head_bytes) {
                     fail(make_error(ErrorCode::kLimit,
                                     "a chunk header or the trailers of its body are too long"));
                 }
-                return false;
-            }
-            if (buffer.empty() && !sink->is_done()) {
                 return false;
             }
         }

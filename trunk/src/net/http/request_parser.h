@@ -21,6 +21,7 @@ struct HttpLimits {
     size_t header_bytes = 16 * 1024;       // all fields together, without the request line; 431
     size_t header_fields = 100;            // 431
     size_t body_bytes = 64 * 1024;         // decoded; 413
+    size_t chunk_head_bytes = 16 * 1024;   // a chunk header with its extensions, or all trailers
 };
 
 // What to answer to a request that could not be read.

@@ -21,6 +21,8 @@ struct HttpResponseLimits {
     size_t head_bytes = 16 * 1024;  // status line and fields
     size_t body_bytes = 64 * 1024;  // decoded
     size_t interim_answers = 8;     // 1xx
+    // A chunk header with its extensions, or all trailers.
+    size_t chunk_head_bytes = 16 * 1024;
 };
 
 struct HttpResponse {

@@ -65,7 +65,8 @@ size_t HeaderReader::wanted() const {
                    ? kBinaryHead - size
                    : kBinaryHead + (static_cast<size_t>(bytes_[14]) << 8 | bytes_[15]) - size;
     }
-    return bytes_.back() == '\r' ? 1 : 2;  // of the line's end
+    // The line's end has two bytes; never past the longest line.
+    return bytes_.back() == '\r' ? 1 : std::min<size_t>(2, kMaxText - size);
 }
 
 HeaderReader::Status HeaderReader::malformed(std::string_view why) {
@@ -89,15 +90,20 @@ HeaderReader::Status HeaderReader::feed(ByteSpan bytes) {
 }
 
 HeaderReader::Status HeaderReader::parse_text() {
-    if (bytes_.size() < kShortestText || bytes_.back() != '\n') {
-        return bytes_.size() < kMaxText ? Status::kNeedMore
-                                        : malformed("the line is longer than 107 bytes");
-    }
+    // The first LF ends the line, wherever the input was cut: what is behind it is not looked at.
     std::string_view line = as_text(bytes_);
-    if (!line.ends_with("\r\n")) {
+    const size_t end = line.find('\n');
+    if (end == std::string_view::npos) {
+        return line.size() < kMaxText ? Status::kNeedMore
+                                      : malformed("the line is longer than 107 bytes");
+    }
+    if (line[end - 1] != '\r') {  // kTextStart is in front
         return malformed("the line does not end with CR LF");
     }
-    line.remove_suffix(2);
+    line = line.substr(0, end - 1);
+    if (end + 1 < kShortestText) {
+        return malformed("expected PROXY TCP4|TCP6 SOURCE DESTINATION PORT PORT");
+    }
     header_.version = 1;
     const std::vector<std::string_view> parts = split(line, ' ', kTextParts + 1);
     if (parts[1] == "UNKNOWN") {

@@ -17,14 +17,22 @@ using Status = RequestParser::Status;
 struct Outcome {
     std::vector<HttpRequest> requests;
     int error_status = 0;  // 0: no error
+    std::string error_reason;
     std::string unread;
 };
 
-Outcome read_all(std::string_view input, size_t piece, const HttpLimits& limits = {}) {
+// `first`: the size of the first piece, as the others when 0.
+Outcome read_all(std::string_view input,
+                 size_t piece,
+                 const HttpLimits& limits = {},
+                 size_t first = 0) {
     RequestParser parser(limits);
     Outcome outcome;
-    for (size_t at = 0; at < input.size() && outcome.error_status == 0; at += piece) {
-        parser.feed(as_bytes(input.substr(at, piece)));
+    size_t size = first > 0 ? first : piece;
+    while (!input.empty() && outcome.error_status == 0) {
+        parser.feed(as_bytes(input.substr(0, size)));
+        input.remove_prefix(std::min(size, input.size()));
+        size = piece;
         HttpRequest request;
         Status status;
         while ((status = parser.next(request)) == Status::kRequest) {
@@ -32,7 +40,8 @@ Outcome read_all(std::string_view input, size_t piece, const HttpLimits& limits 
         }
         if (status == Status::kError) {
             outcome.error_status = parser.error().status;
-            EXPECT_FALSE(parser.error().reason.empty());
+            outcome.error_reason = parser.error().reason;
+            EXPECT_FALSE(outcome.error_reason.empty());
         }
     }
     outcome.unread = std::string(as_text(parser.take_unread()));
@@ -59,7 +68,7 @@ std::string summary(const HttpRequest& request) {
 }
 
 std::string summary(const Outcome& outcome) {
-    std::string text = fmt::format("error={} ", outcome.error_status);
+    std::string text = fmt::format("error={} {} ", outcome.error_status, outcome.error_reason);
     for (const HttpRequest& request : outcome.requests) {
         text += summary(request) + "\n";
     }
@@ -230,6 +239,54 @@ TEST(RequestParserTest, RefusesMalformedRequestsWithTheRightStatus) {
     for (const MalformedCase& c : malformed_cases()) {
         EXPECT_EQ(read_all(c.input, c.input.size()).error_status, c.status) << c.what;
         EXPECT_EQ(read_all(c.input, 1).error_status, c.status) << c.what << ", one byte at a time";
+    }
+}
+
+// Every input whole, in two pieces cut at each byte, and in pieces of one size.
+void expect_same_however_cut(std::string_view input, const HttpLimits& limits) {
+    const std::string whole = summary(read_all(input, input.size(), limits));
+    for (size_t cut = 1; cut < input.size(); cut++) {
+        ASSERT_EQ(summary(read_all(input, input.size(), limits, cut)), whole)
+            << "cut at " << cut << ": " << input;
+    }
+    for (const size_t piece : {1U, 2U, 3U, 7U}) {
+        ASSERT_EQ(summary(read_all(input, piece, limits)), whole)
+            << "pieces of " << piece << ": " << input;
+    }
+}
+
+TEST(RequestParserTest, ComesToTheSameEndWhereverTheInputIsCut) {
+    const HttpLimits limits{.request_line_bytes = 128,
+                            .header_bytes = 256,
+                            .header_fields = 6,
+                            .body_bytes = 64,
+                            .chunk_head_bytes = 32};
+    expect_same_however_cut(kPipeline, limits);
+    const std::string chunked = with_field("Transfer-Encoding: chunked", "POST");
+    for (const size_t size : {20U, 26U, 27U, 28U, 29U, 30U, 31U, 32U, 40U, 90U}) {
+        const std::string extension(size, 'e');
+        expect_same_however_cut(chunked + "1;" + extension + "\r\na\r\n0\r\n\r\n", limits);
+        expect_same_however_cut(chunked + "1\r\na\r\n0;" + extension + "\r\n\r\n", limits);
+        expect_same_however_cut(chunked + "0\r\nA: " + extension + "\r\n\r\n", limits);
+    }
+    for (const std::string_view line : {"GET / H", "GET / HTTP/", "GET / HTTP/1.", "GET /", "GET ",
+                                        "GET", "GET / HTTP/2.0", "GET / HTTP/1.11"}) {
+        for (const std::string_view rest : {"", "x", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"}) {
+            expect_same_however_cut(fmt::format("{}\r\n\r\n{}", line, rest), limits);
+        }
+    }
+    for (const MalformedCase& c : malformed_cases()) {
+        if (c.input.size() < 600) {
+            expect_same_however_cut(c.input, limits);
+        }
+    }
+}
+
+// Beast asks for eight bytes of a version, and the head has no more.
+TEST(RequestParserTest, DoesNotWaitForMoreOfACompleteHead) {
+    for (const std::string_view input :
+         {"GET / H\r\n\r\n", "GET / HTT\r\n\r\n", "GET / HTTP\r\nA: b\r\n\r\n"}) {
+        EXPECT_EQ(read_all(input, input.size()).error_status, 400) << input;
     }
 }
 

@@ -1,5 +1,6 @@
 #include "net/http/response_parser.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -9,12 +10,21 @@ namespace {
 
 using Status = HttpResponseParser::Status;
 
-// What comes of a whole answer, fed in pieces; the connection ends behind it.
-std::string outcome_of(std::string_view text, size_t piece) {
-    HttpResponseParser parser({.head_bytes = 512, .body_bytes = 64, .interim_answers = 2});
+constexpr HttpResponseLimits kLimits{.head_bytes = 512, .body_bytes = 64, .interim_answers = 2};
+
+// What comes of a whole answer, fed in pieces; the connection ends behind it. `first`: the size of
+// the first piece, as the others when 0.
+std::string outcome_of(std::string_view text,
+                       size_t piece,
+                       const HttpResponseLimits& limits = kLimits,
+                       size_t first = 0) {
+    HttpResponseParser parser(limits);
     Status status = Status::kNeedMore;
-    for (size_t at = 0; at < text.size(); at += piece) {
-        status = parser.feed(as_bytes(text.substr(at, piece)));
+    size_t size = first > 0 ? first : piece;
+    while (!text.empty()) {
+        status = parser.feed(as_bytes(text.substr(0, size)));
+        text.remove_prefix(std::min(size, text.size()));
+        size = piece;
     }
     status = parser.end();
     if (status == Status::kError) {
@@ -30,6 +40,28 @@ struct Case {
     std::string text;
     std::string_view outcome;
 };
+
+// A chunk header may be so long, and not longer because more of it came at once.
+TEST(HttpResponseParserTest, LimitsAChunkHeaderWhereverTheInputIsCut) {
+    const HttpResponseLimits limits{.head_bytes = 512, .body_bytes = 64, .chunk_head_bytes = 32};
+    constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (const size_t length : {20U, 26U, 27U, 28U, 29U, 30U, 31U, 32U, 40U, 90U}) {
+        const std::string extension(length, 'e');
+        for (const std::string& body : {"1;" + extension + "\r\na\r\n0\r\n\r\n",
+                                        "1\r\na\r\n0;" + extension + "\r\n\r\n",
+                                        "0\r\nA: " + extension + "\r\n\r\n"}) {
+            const std::string text = std::string(kHead) + body;
+            const std::string whole = outcome_of(text, text.size(), limits);
+            if (length == 20 || length >= 40) {
+                EXPECT_EQ(whole.starts_with("limit"), length >= 40) << body << ": " << whole;
+            }
+            for (size_t cut = 1; cut < text.size(); cut++) {
+                ASSERT_EQ(outcome_of(text, text.size(), limits, cut), whole) << cut << " " << body;
+            }
+            ASSERT_EQ(outcome_of(text, 1, limits), whole) << body;
+        }
+    }
+}
 
 TEST(HttpResponseParserTest, SaysTheSameHoweverTheInputIsCut) {
     const std::string long_line(600, 'x');

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -116,6 +117,45 @@ TEST(ProxyHeaderTest, ReadsTheSameByteByByteAndNeverMoreThanTheHeader) {
             EXPECT_EQ(read(std::string_view(input).substr(0, size)).status, Status::kNeedMore);
         }
     }
+}
+
+// A line's end where the reader does not expect it, and lines around the limit: whole, cut at each
+// byte, and in pieces of each size.
+TEST(ProxyHeaderTest, ComesToTheSameEndWhereverTheInputIsCut) {
+    std::vector<std::string> inputs = {
+        "PROXY UNKNOWN\n\r\nGET / HTTP/1.1\r\n",
+        "PROXY UNKNOWN \n\r\nGET / HTTP/1.1\r\n",
+        "PROXY UNKNOWN ab\nc\r\nGET / HTTP/1.1\r\n",
+        "PROXY UNKNOWN abc\nd\r\nGET / HTTP/1.1\r\n",
+        "PROXY UNKNOWN a\r\r\nGET / HTTP/1.1\r\n",
+        "PROXY UNKNOWN a\rb\r\nGET / HTTP/1.1\r\n",
+        "PROXY TCP4 192.0.2.1 10.0.0.7 4242 1935\n\r\nGET /",
+        "PROXY TCP4 192.0.2.1 10.0.0.7 4242 193\n5\r\nGET /",
+        "PROXY \r\nGET / HTTP/1.1\r\n",
+        "PROXY\nTCP4 192.0.2.1 10.0.0.7\r\n",
+    };
+    for (size_t size = 100; size < 112; size++) {
+        const std::string start = "PROXY UNKNOWN ";
+        for (const std::string_view end : {"\r\n", "\n", "\r\r\n", "\n\n"}) {
+            const std::string fill(size - start.size() - end.size(), 'x');
+            inputs.push_back(start + fill + std::string(end) + "GET / HTTP/1.1\r\n");
+        }
+    }
+    for (const std::string& input : inputs) {
+        const Outcome bytes = read(input, 1);
+        EXPECT_NE(bytes.status, Status::kNeedMore) << input;
+        for (size_t piece = 2; piece <= input.size(); piece++) {
+            const Outcome cut = read(input, piece);
+            ASSERT_EQ(cut.status, bytes.status) << "pieces of " << piece << ": " << input;
+            ASSERT_EQ(cut.error, bytes.error) << "pieces of " << piece << ": " << input;
+        }
+        if (bytes.status == Status::kDone) {
+            EXPECT_EQ(bytes.used, input.find('\n') + 1) << input;
+            EXPECT_LE(bytes.used, HeaderReader::kMaxText);
+        }
+    }
+    EXPECT_EQ(read("PROXY UNKNOWN " + std::string(91, 'x') + "\r\n").status, Status::kDone);
+    EXPECT_EQ(read("PROXY UNKNOWN " + std::string(92, 'x') + "\r\n").status, Status::kMalformed);
 }
 
 TEST(ProxyHeaderTest, RefusesWhatIsNoHeaderAtItsFirstByte) {
