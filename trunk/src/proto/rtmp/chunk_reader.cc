@@ -190,7 +190,7 @@ bool ChunkReader::read_payload(ByteSpan& bytes) {
     ChunkStream& stream = streams_[current_];
     const ByteSpan part = bytes.first(std::min<size_t>(payload_left_, bytes.size()));
     const uint32_t size = static_cast<uint32_t>(part.size());
-    if (size > limits_.max_partial_bytes - partial_bytes_) {
+    if (uint64_t{partial_bytes_} + size > limits_.max_partial_bytes) {
         return fail(make_error(ErrorCode::kLimit, "unfinished messages of more than {} bytes",
                                limits_.max_partial_bytes));
     }

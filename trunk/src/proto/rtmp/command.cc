@@ -121,11 +121,19 @@ void write_number_result(double transaction, double value, Bytes& out) {
 }
 
 void write_empty_result(double transaction, Bytes& out) {
-    amf::Writer(out).string("_result").number(transaction).null().undefined();
+    amf::Writer(out).string("_result").number(transaction).null().null();
 }
 
 void write_call_failed(double transaction, std::string_view description, Bytes& out) {
     write_connect_error(transaction, {"error", status::kCallFailed, description}, out);
+}
+
+void write_play_status(std::string_view code, Bytes& out) {
+    amf::Writer writer(out);
+    writer.string("onPlayStatus").begin_object();
+    writer.key("level").string("status");
+    writer.key("code").string(code);
+    writer.end_object();
 }
 
 void write_sample_access(Bytes& out) {

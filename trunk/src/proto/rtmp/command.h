@@ -48,6 +48,9 @@ inline constexpr std::string_view kUnpublishSuccess = "NetStream.Unpublish.Succe
 inline constexpr std::string_view kPlayStart = "NetStream.Play.Start";
 inline constexpr std::string_view kPlayReset = "NetStream.Play.Reset";
 inline constexpr std::string_view kPlayStop = "NetStream.Play.Stop";
+inline constexpr std::string_view kPlayComplete = "NetStream.Play.Complete";
+// Ours: clients pass over codes that they do not know.
+inline constexpr std::string_view kPlayWaiting = "NetStream.Play.Waiting";
 inline constexpr std::string_view kPlayFailed = "NetStream.Play.Failed";
 inline constexpr std::string_view kPlayStreamNotFound = "NetStream.Play.StreamNotFound";
 inline constexpr std::string_view kPlayPublishNotify = "NetStream.Play.PublishNotify";
@@ -79,8 +82,9 @@ void write_named_status(std::string_view command,
                         Bytes& out);  // onFCPublish and friends
 void write_create_stream_result(double transaction, uint32_t stream_id, Bytes& out);
 void write_number_result(double transaction, double value, Bytes& out);
-void write_empty_result(double transaction, Bytes& out);  // _result, null, undefined
+void write_empty_result(double transaction, Bytes& out);  // _result, null, null
 void write_call_failed(double transaction, std::string_view description, Bytes& out);
+void write_play_status(std::string_view code, Bytes& out);  // data message onPlayStatus
 void write_sample_access(Bytes& out);  // data message |RtmpSampleAccess, both allowed
 
 }  // namespace weir::rtmp

@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kMaxReportedText = 1024;
 constexpr size_t kMaxCodecList = 256;
 constexpr size_t kMaxShownName = 64;
+constexpr double kMaxDurationMs = 1e12;  // 30 years: more is no end
+constexpr std::string_view kFmle = "FMLE/";  // how flashVer of an encoder begins
 
 std::string cut(std::string_view text, size_t size) {
     return std::string(text.substr(0, std::min(text.size(), size)));
@@ -55,6 +57,15 @@ EnhancedCaps parse_enhanced(const amf::Value& object) {
 uint32_t stream_id_of(const amf::Value& value) {
     const double number = value.as_number();
     return number >= 1 && number <= 4294967295.0 ? static_cast<uint32_t>(number) : 0;
+}
+
+// RTMP 1.0 §7.2.2.1 has seconds; Flash Player and librtmp send milliseconds, of the start as well: -2
+// ("live or recorded") or -1 ("live") as the start tells a client of the book, -2000 or -1000 one of
+// the others. Deviation: 0, "a single frame" in the book, is what a client sends that means no end.
+int64_t duration_of(double start, double duration) {
+    const bool in_seconds = start == -1 || start == -2;
+    const double ms = in_seconds ? duration * 1000 : duration;
+    return ms >= 1 && ms <= kMaxDurationMs ? static_cast<int64_t>(ms) : -1;
 }
 
 bool is_false(const amf::Value& value) {
@@ -135,6 +146,7 @@ bool ServerSession::on_connect(const Message&, const Command& command, Event& ev
     }
     pending_connect_->object_encoding = request.object_encoding;
     pending_connect_->enhanced = request.enhanced.present;
+    fmle_ = request.flash_version.starts_with(kFmle);
     names_ = request.app + request.vhost + request.query;
     app_size_ = static_cast<uint16_t>(request.app.size());
     vhost_size_ = static_cast<uint16_t>(request.vhost.size());
@@ -166,7 +178,7 @@ Error ServerSession::parse_connect(const amf::Value& object, ConnectRequest& req
     request.vhost = vhost;
     request.flash_version = cut(object.text_of("flashVer"), kMaxReportedText);
     request.publishes =
-        object.text_of("type") == "nonprivate" || request.flash_version.starts_with("FMLE/");
+        object.text_of("type") == "nonprivate" || request.flash_version.starts_with(kFmle);
     request.page_url = cut(object.text_of("pageUrl"), kMaxReportedText);
     request.swf_url = cut(object.text_of("swfUrl"), kMaxReportedText);
     request.query = std::move(query);
@@ -243,7 +255,12 @@ void ServerSession::answer_named(const Command& command,
     send_command(body);
 }
 
-bool ServerSession::on_fc_publish(const Message&, const Command& command, Event&) {
+bool ServerSession::on_fc_publish(const Message& message, const Command& command, Event& event) {
+    // Adobe's encoder waits for the call back. gortmplib takes that for the answer to what it asked
+    // next, and leaves.
+    if (!fmle_) {
+        return on_acknowledged(message, command, event);
+    }
     answer_named(
         command, "onFCPublish",
         {"status", status::kPublishStart, cut(command.arg(0).as_string(), kMaxStreamNameSize)});
@@ -335,7 +352,7 @@ bool ServerSession::on_play(const Message& message, const Command& command, Even
     PlayRequest request;
     request.name = std::move(*name);
     request.start_s = command.arg(1).as_number(-2);
-    request.duration_s = command.arg(2).as_number(-1);
+    request.duration_ms = duration_of(request.start_s, command.arg(2).as_number(-1));
     request.reset = command.arg(3).as_boolean(true);
     slot->state = StreamState::kPlayAsked;
     slot->name = request.name.path();
@@ -396,7 +413,7 @@ bool ServerSession::on_close(const Message&, const Command&, Event& event) {
 
 // The slot becomes idle; `tell`: a publisher hears of it.
 bool ServerSession::end_stream(StreamSlot& slot, bool tell, Event& event) {
-    const StreamState state = std::exchange(slot.state, StreamState::kIdle);
+    const StreamState state = leave_state(slot);
     const std::string name = std::exchange(slot.name, std::string());
     if (state == StreamState::kIdle) {
         return false;

@@ -129,10 +129,13 @@ bool ServerSession::handle_message(Message& message, Event& event) {
         case kCommandAmf0:
         case kCommandAmf3: return handle_command(message, event);
         case kAggregate:
-            if (is_publishing(message.stream_id)) {
+            if (const std::optional<uint32_t> publish = publish_of(message.stream_id)) {
+                message.stream_id = *publish;
                 const uint32_t timestamp = message.timestamp;
                 aggregate_ = std::make_unique<Aggregate>(
                     Aggregate{std::move(message), AggregateSplitter(timestamp)});
+            } else {
+                stray_messages_++;
             }
             return false;
         default: handle_control(message); return false;
@@ -182,14 +185,19 @@ void ServerSession::handle_user_control(const Message& message) {
 bool ServerSession::media_event(
     uint8_t type, uint32_t timestamp, uint32_t stream_id, Bytes body, Event& event) {
     const std::optional<media::TrackKind> kind = media_kind(type);
-    if (!kind || !is_publishing(stream_id)) {
+    if (!kind) {
+        return false;
+    }
+    const std::optional<uint32_t> publish = publish_of(stream_id);
+    if (!publish) {
+        stray_messages_++;
         return false;
     }
     if (*kind == media::TrackKind::kData && !strip_data(type, body)) {
         return false;
     }
     event.kind = EventKind::kMedia;
-    event.stream_id = stream_id;
+    event.stream_id = *publish;
     event.data.emplace<MediaMessage>(MediaMessage{*kind, timestamp, std::move(body)});
     return true;
 }
@@ -203,6 +211,15 @@ bool ServerSession::next_part(Event& event) {
     }
     return media_event(part->type, part->timestamp, whole.stream_id,
                        Bytes(part->body.begin(), part->body.end()), event);
+}
+
+// The slot becomes idle. A player that stops may say long commands again.
+ServerSession::StreamState ServerSession::leave_state(StreamSlot& slot) {
+    const StreamState state = std::exchange(slot.state, StreamState::kIdle);
+    if (state == StreamState::kPlaying) {
+        limit_messages(limits_before_publish(options_.limits));
+    }
+    return state;
 }
 
 ServerSession::StreamSlot* ServerSession::find_stream(uint32_t id) {
@@ -221,6 +238,38 @@ ServerSession::StreamSlot* ServerSession::find_stream(uint32_t id, StreamState s
 
 bool ServerSession::is_publishing(uint32_t id) {
     return find_stream(id, StreamState::kPublishing) != nullptr;
+}
+
+// The message stream whose publish the media of `id` belongs to. Some encoders send on stream 0, or
+// on one that they made for nothing: where one stream publishes, that is the one. What comes late
+// for a publish that has ended never goes to another.
+std::optional<uint32_t> ServerSession::publish_of(uint32_t id) {
+    const StreamSlot* own = find_stream(id);
+    if (own && own->state == StreamState::kPublishing) {
+        return id;
+    }
+    if (own ? own->published : id != 0 && id < next_stream_id_) {
+        return std::nullopt;
+    }
+    std::optional<uint32_t> only;
+    for (const StreamSlot& slot : streams_) {
+        if (slot.state != StreamState::kPublishing) {
+            continue;
+        }
+        if (only) {
+            return std::nullopt;
+        }
+        only = slot.id;
+    }
+    return only;
+}
+
+void ServerSession::limit_messages(const ChunkLimits& limits) {
+    reader_.set_limits(limits);
+    if (reader_.partial_bytes() > limits.max_partial_bytes) {
+        fail(make_error(ErrorCode::kLimit, "unfinished messages of more than {} bytes",
+                        limits.max_partial_bytes));
+    }
 }
 
 void ServerSession::check_output() {
@@ -287,7 +336,8 @@ void ServerSession::accept_publish(uint32_t stream_id) {
         return;
     }
     slot->state = StreamState::kPublishing;
-    reader_.set_limits(options_.limits);
+    slot->published = true;
+    limit_messages(options_.limits);
     write_user_control({kStreamBegin, stream_id, 0}, output_);
     const std::string description = slot->name + " is now published.";
     send_status(stream_id, {"status", status::kPublishStart, description, slot->name});
@@ -299,6 +349,7 @@ void ServerSession::accept_play(uint32_t stream_id) {
         return;
     }
     slot->state = StreamState::kPlaying;
+    limit_messages({kMaxWhilePlaying, kMaxWhilePlaying});
     write_user_control({kStreamBegin, stream_id, 0}, output_);
     if (slot->reset) {
         send_status(stream_id, {"status", status::kPlayReset,
@@ -318,7 +369,7 @@ void ServerSession::reject(uint32_t stream_id,
     if (!slot || slot->state == StreamState::kIdle) {
         return;
     }
-    slot->state = StreamState::kIdle;
+    leave_state(*slot);
     const std::string name = std::exchange(slot->name, std::string());
     send_status(stream_id, {"error", code, description, name});
 }
@@ -347,6 +398,32 @@ void ServerSession::notify_unpublish(uint32_t stream_id) {
     send_status(stream_id, {"status", status::kPlayUnpublishNotify,
                             slot->name + " is not published any more.", slot->name});
     write_user_control({kStreamEof, stream_id, 0}, output_);
+}
+
+void ServerSession::notify_waiting(uint32_t stream_id) {
+    if (const StreamSlot* slot = find_stream(stream_id, StreamState::kPlayAsked)) {
+        send_status(stream_id, {"status", status::kPlayWaiting,
+                                "Nobody publishes " + slot->name + " yet; waiting.", slot->name});
+    }
+}
+
+// What Flash Media Server says at the end of a recording. The last one is for players that wait for
+// the end of something live.
+void ServerSession::complete_play(uint32_t stream_id) {
+    StreamSlot* slot = find_stream(stream_id, StreamState::kPlaying);
+    if (!slot) {
+        return;
+    }
+    write_user_control({kStreamEof, stream_id, 0}, output_);
+    send_status(stream_id, {"status", status::kPlayStop, "Stopped playing " + slot->name +
+                                                             ": the duration asked for is over.",
+                            slot->name});
+    Bytes body;
+    write_play_status(status::kPlayComplete, body);
+    send(kStatusChunkStream, kDataAmf0, stream_id, body);
+    notify_unpublish(stream_id);
+    leave_state(*slot);
+    slot->name.clear();
 }
 
 void ServerSession::send_status(uint32_t stream_id, const Status& info) {

@@ -13,13 +13,15 @@
 // bytes are fed; the answer may come later. Output past kMaxOutput is an error (kLimit): a peer
 // that asks and never reads costs no memory. Messages over kMaxCommandSize are refused until a
 // publish was accepted. A playing client keeps its session: about 500 bytes with everything, after
-// shrink(). Media bodies are FLV tag bodies (proto/flv/tag.h reads them).
+// shrink(), and kMaxWhilePlaying of unfinished messages. Media bodies are FLV tag bodies
+// (proto/flv/tag.h reads them).
 //
 // Peers: amf
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -73,7 +75,7 @@ struct PlayRequest {
     StreamName name;
     double start_s = -2;     // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
                              // sends milliseconds
-    double duration_s = -1;  // as sent; -1 to the end
+    int64_t duration_ms = -1;  // of stream time, then the play ends; -1: it does not end by itself
     bool reset = true;
 };
 
@@ -92,7 +94,7 @@ enum class EventKind : uint8_t {
     kConnect,    // ConnectRequest; answer with accept_connect or reject_connect
     kPublish,    // PublishRequest; accept_publish or reject
     kPlay,       // PlayRequest; accept_play or reject
-    kMedia,      // MediaMessage of an accepted publish
+    kMedia,      // MediaMessage of an accepted publish; `stream_id` is that of the publish
     kUnpublish,  // FCUnpublish, closeStream or deleteStream of a stream that publishes (or had
                  // asked to)
     kStop,       // the same of one that plays
@@ -129,6 +131,7 @@ class ServerSession {
     static constexpr size_t kMaxStreams = 16;
     static constexpr uint32_t kMaxCommandSize = 64 * 1024;
     static constexpr uint32_t kMaxPartialBeforePublish = 128 * 1024;
+    static constexpr uint32_t kMaxWhilePlaying = 4 * 1024;  // of a message, and of all unfinished
     static constexpr size_t kMaxOutput = 64 * 1024;
     static constexpr uint32_t kMinAckWindow = 1024;  // smaller windows of a peer are taken as this
 
@@ -162,8 +165,14 @@ class ServerSession {
     void accept_connect();
     void reject_connect(std::string_view code, std::string_view description);
     void accept_publish(uint32_t stream_id);
-    // StreamBegin, Play.Reset if asked for, Play.Start, |RtmpSampleAccess.
+    // StreamBegin, Play.Reset if asked for, Play.Start, |RtmpSampleAccess. A peer that has begun
+    // more than kMaxWhilePlaying of other messages fails.
     void accept_play(uint32_t stream_id);
+    // Nobody publishes yet: an onStatus of level status, before accept_play.
+    void notify_waiting(uint32_t stream_id);
+    // The duration that the client asked for is over: StreamEOF, Play.Stop, Play.Complete and
+    // Play.UnpublishNotify. The stream may play or publish again.
+    void complete_play(uint32_t stream_id);
     // Refuses a publish or play, or ends one that had been accepted: an onStatus of level error.
     void reject(uint32_t stream_id, std::string_view code, std::string_view description);
     void answer_pause(uint32_t stream_id, bool on);
@@ -178,6 +187,9 @@ class ServerSession {
     uint32_t last_pong_ms() const { return last_pong_ms_; }
 
     uint32_t pongs() const { return pongs_; }
+
+    // Media messages that were dropped because no publish could be told to be theirs.
+    uint64_t stray_messages() const { return stray_messages_; }
 
     // Bytes that were fed, and the last sequence number that the peer acknowledged (wraps).
     uint64_t bytes_received() const { return bytes_received_; }
@@ -197,6 +209,7 @@ class ServerSession {
         uint32_t id = 0;
         StreamState state = StreamState::kIdle;
         bool reset = false;
+        bool published = false;  // now or before
         std::string name;  // "app/stream" while it publishes or plays
     };
 
@@ -240,11 +253,14 @@ class ServerSession {
 
     void answer_named(const Command& command, std::string_view callback, const Status& info);
     bool end_stream(StreamSlot& slot, bool tell, Event& event);
+    StreamState leave_state(StreamSlot& slot);
     static Error parse_connect(const amf::Value& object, ConnectRequest& request);
     Result<StreamName> parse_name(std::string_view text) const;
     StreamSlot* find_stream(uint32_t id);
     StreamSlot* find_stream(uint32_t id, StreamState state);
     bool is_publishing(uint32_t id);
+    std::optional<uint32_t> publish_of(uint32_t id);
+    void limit_messages(const ChunkLimits& limits);
 
     void send(uint32_t chunk_stream_id, uint8_t type, uint32_t stream_id, ByteSpan body);
     void send_command(ByteSpan body);
@@ -260,6 +276,7 @@ class ServerSession {
     std::vector<StreamSlot> streams_;
     Bytes output_;
     Error error_;
+    uint64_t stray_messages_ = 0;
     uint64_t bytes_received_ = 0;
     uint64_t bytes_acknowledged_ = 0;  // to the peer
     uint32_t peer_window_ = 0;         // 0: it named none
@@ -271,6 +288,7 @@ class ServerSession {
     uint16_t app_size_ = 0;
     uint16_t vhost_size_ = 0;
     State state_ = State::kNew;
+    bool fmle_ = false;  // the peer says that it is Adobe's encoder, or one that does as that does
     bool failed_ = false;
 };
 

@@ -89,13 +89,9 @@ Error parse_path(std::string_view app, std::string_view name, StreamName& out) {
     if (std::ranges::any_of(app, is_control) || std::ranges::any_of(name, is_control)) {
         return make_error(ErrorCode::kMalformed, "stream name with control characters");
     }
+    std::string stream;
+    append_parts(name, stream);
     std::string path;
-    append_parts(name, path);
-    if (path.empty()) {
-        return make_error(ErrorCode::kMalformed,
-                          "empty stream name: the address has the form rtmp://host/app/stream");
-    }
-    path.clear();
     append_parts(app, path);
     append_parts(name, path);
     if (has_dot_part(path)) {
@@ -103,9 +99,9 @@ Error parse_path(std::string_view app, std::string_view name, StreamName& out) {
     }
     const size_t slash = path.rfind('/');
     if (slash == std::string::npos) {
-        return make_error(
-            ErrorCode::kMalformed,
-            "empty application name: the address has the form rtmp://host/app/stream");
+        return make_error(ErrorCode::kMalformed,
+                          "empty {} name: the address has the form rtmp://host/app/stream",
+                          stream.empty() ? "stream" : "application");
     }
     out.app = path.substr(0, slash);
     out.stream = path.substr(slash + 1);

@@ -16,7 +16,8 @@ inline constexpr size_t kMaxUrlSize = 4096;         // tcUrl; also a query
 
 // What publish and play name, in normal form: slashes at the ends and doubled ones are gone, and
 // the last part of the whole path is the stream. So "a/b" + "c", "a" + "b/c" and "a/b/" + "/c" are
-// all app "a/b", stream "c".
+// all app "a/b", stream "c"; and so is "a/b/c" + "", which clients say that put the whole path into
+// the app.
 struct StreamName {
     std::string app;
     std::string stream;

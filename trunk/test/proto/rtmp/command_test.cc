@@ -115,7 +115,7 @@ TEST(CommandTest, ResultsAndErrors) {
     EXPECT_EQ(read(body).arg(0).as_number(), 1);
     body.clear();
     write_empty_result(2, body);
-    EXPECT_EQ(read(body).arg(0).type(), amf::Type::kUndefined);
+    EXPECT_EQ(read(body).arg(0).type(), amf::Type::kNull);
     body.clear();
     write_call_failed(9, "no", body);
     EXPECT_EQ(read(body).name, "_error");

@@ -65,18 +65,21 @@ class Peer {
     static amf::Value number(double value) { return amf::Value::number(value); }
 
     static amf::Value connect_object(std::string_view app,
-                                     std::string_view tc_url = "rtmp://host/live") {
+                                     std::string_view tc_url = "rtmp://host/live",
+                                     std::string_view flash_version = "test") {
         amf::Value object = amf::Value::object();
         object.set("app", text(app));
         object.set("tcUrl", text(tc_url));
-        object.set("flashVer", text("test"));
+        object.set("flashVer", text(flash_version));
         return object;
     }
 
     // connect, accepted; gives what the session made of it.
     ConnectRequest connect(std::string_view app = "live",
-                           std::string_view tc_url = "rtmp://host/live") {
-        std::vector<Event> events = command(0, "connect", 1, {}, connect_object(app, tc_url));
+                           std::string_view tc_url = "rtmp://host/live",
+                           std::string_view flash_version = "test") {
+        std::vector<Event> events =
+            command(0, "connect", 1, {}, connect_object(app, tc_url, flash_version));
         EXPECT_EQ(events.size(), 1u);
         session.accept_connect();
         answers();

@@ -158,7 +158,7 @@ TEST(ServerSessionTest, RefusesCommandsBeforeConnect) {
 TEST(ServerSessionTest, PublishDialogueOfFfmpeg) {
     Peer peer;
     peer.feed(test::set_chunk_size(60000));
-    peer.connect();
+    peer.connect("live", "rtmp://host/live", "FMLE/3.0 (compatible; Lavf59.27.100)");
     EXPECT_THAT(peer.command(0, "releaseStream", 2, {Peer::text("cam?key=1")}), IsEmpty());
     EXPECT_THAT(peer.codes(), ElementsAre("_result"));
     EXPECT_THAT(peer.command(0, "FCPublish", 3, {Peer::text("cam?key=1")}), IsEmpty());
@@ -214,6 +214,51 @@ TEST(ServerSessionTest, PublishDialogueOfFfmpeg) {
                                           "onStatus NetStream.Unpublish.Success"));
     EXPECT_THAT(peer.command(0, "deleteStream", 7, {Peer::number(id)}), IsEmpty());
     EXPECT_FALSE(peer.session.failed());
+}
+
+// gortmplib: the path with its key in the app, an empty name, the second part of publish is no type.
+// It takes the first command behind its createStream for the answer, and cannot read undefined.
+TEST(ServerSessionTest, PublishDialogueOfGortmplib) {
+    Peer peer;
+    const ConnectRequest request =
+        peer.connect("live/cam?key=1", "rtmp://host/live/cam", "LNX 9,0,124,2");
+    EXPECT_EQ(request.app, "live/cam");
+    EXPECT_THAT(peer.command(0, "releaseStream", 2, {Peer::text("")}), IsEmpty());
+    EXPECT_THAT(peer.command(0, "FCPublish", 3, {Peer::text("")}), IsEmpty());
+    const std::vector<Command> answers = peer.commands();
+    ASSERT_EQ(answers.size(), 2u);
+    for (const Command& answer : answers) {
+        EXPECT_EQ(answer.name, "_result");
+        ASSERT_EQ(answer.args.size(), 1u);
+        EXPECT_EQ(answer.args[0].type(), amf::Type::kNull);
+    }
+    const uint32_t id = peer.create_stream();
+    std::vector<Event> events =
+        peer.command(id, "publish", 5, {Peer::text(""), Peer::text("live/cam?key=1")});
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].publish().name.app, "live");
+    EXPECT_EQ(events[0].publish().name.stream, "cam");
+    EXPECT_EQ(events[0].publish().name.query, "key=1");
+    peer.session.accept_publish(id);
+    EXPECT_THAT(peer.codes(), ElementsAre("onStatus NetStream.Publish.Start"));
+}
+
+TEST(ServerSessionTest, PlaysTheLastPartOfTheAppWhereTheNameIsEmpty) {
+    Peer peer;
+    peer.connect("live/room/cam?vhost=a.example&key=1", "rtmp://host/live/room");
+    const uint32_t id = peer.create_stream();
+    std::vector<Event> events = peer.command(id, "play", 3, {Peer::text("?token=2")});
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].play().name.path(), "live/room/cam");
+    EXPECT_EQ(events[0].play().name.app, "live/room");
+    EXPECT_EQ(events[0].play().name.vhost, "a.example");
+    EXPECT_EQ(events[0].play().name.query, "token=2&vhost=a.example&key=1");
+
+    Peer bare;
+    bare.connect("live");
+    const uint32_t other = bare.create_stream();
+    EXPECT_THAT(bare.command(other, "play", 3, {Peer::text("")}), IsEmpty());
+    EXPECT_THAT(bare.codes(), ElementsAre("onStatus NetStream.Play.Failed"));
 }
 
 // Flash with objectEncoding 3: every command in AMF3 messages, the stream closed by closeStream.
@@ -420,7 +465,7 @@ TEST(ServerSessionTest, PlayDialogueOfFfmpeg) {
     EXPECT_EQ(events[0].kind, EventKind::kPlay);
     EXPECT_EQ(events[0].play().name.path(), "live/cam");
     EXPECT_EQ(events[0].play().start_s, -2000);
-    EXPECT_EQ(events[0].play().duration_s, -1);
+    EXPECT_EQ(events[0].play().duration_ms, -1);
     EXPECT_TRUE(events[0].play().reset);
     EXPECT_THAT(peer.feed(hex("02 000000 00000a 04 00000000 0003 00000001 00000bb8")), IsEmpty());
     EXPECT_THAT(peer.answers(), IsEmpty());
@@ -458,9 +503,9 @@ TEST(ServerSessionTest, PlayDialogueOfLibrtmp) {
     EXPECT_THAT(peer.codes(), ElementsAre("_result", "onFCSubscribe NetStream.Play.Start"));
     std::vector<Event> events = peer.command(
         id, "play", 5,
-        {Peer::text("cam"), Peer::number(-1000), Peer::number(5), amf::Value::boolean(false)});
+        {Peer::text("cam"), Peer::number(-1000), Peer::number(5000), amf::Value::boolean(false)});
     ASSERT_EQ(events.size(), 1u);
-    EXPECT_EQ(events[0].play().duration_s, 5);
+    EXPECT_EQ(events[0].play().duration_ms, 5000);
     EXPECT_FALSE(events[0].play().reset);
     peer.session.accept_play(id);
     EXPECT_THAT(peer.codes(), ElementsAre("onStatus NetStream.Play.Start"));

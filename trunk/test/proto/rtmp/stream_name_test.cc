@@ -29,6 +29,26 @@ TEST(StreamNameTest, LastPartIsTheStream) {
     EXPECT_EQ(name.stream, "c");
 }
 
+TEST(StreamNameTest, AnEmptyNameIsTheLastPartOfTheApp) {
+    struct Case {
+        const char* app;
+        const char* name;
+        const char* expected_app;
+        const char* expected_stream;
+    };
+
+    for (const Case& c : {Case{"live/x", "", "live", "x"}, Case{"live/room1/x", "", "live/room1", "x"},
+                          Case{"/live//x/", "/", "live", "x"}}) {
+        StreamName name;
+        EXPECT_FALSE(parse_path(c.app, c.name, name)) << c.app;
+        EXPECT_EQ(name.app, c.expected_app);
+        EXPECT_EQ(name.stream, c.expected_stream);
+    }
+    StreamName name;
+    EXPECT_TRUE(parse_path("live/..", "", name)) << "dots stay refused";
+    EXPECT_TRUE(parse_path("../x", "", name));
+}
+
 TEST(StreamNameTest, RefusesEmptyNames) {
     StreamName name;
     for (const char* empty : {"", "/", "///"}) {
@@ -38,6 +58,7 @@ TEST(StreamNameTest, RefusesEmptyNames) {
     }
     EXPECT_NE(parse_path("", "a", name).message().find("empty application name"),
               std::string_view::npos);
+    EXPECT_NE(parse_path("", "", name).message().find("empty stream name"), std::string_view::npos);
 }
 
 TEST(StreamNameTest, RefusesDotPartsAndControlCharacters) {
