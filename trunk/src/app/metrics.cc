@@ -111,6 +111,10 @@ void traffic_part(Exposition& text, const MetricsSources& from) {
                 "Live streams beyond metrics_per_stream: the totals alone have them.",
                 live - std::min(live, from.most_streams));
     text.single("weir_received_bytes_total", "counter", "Media from publishers.", traffic.received);
+    text.single("weir_stray_messages_total", "counter",
+                "Media messages of RTMP publishers dropped because their message stream publishes "
+                "nothing.",
+                services.registry.stray_messages());
     text.single("weir_sent_bytes_total", "counter", "Bytes sent to players, over all transports.",
                 traffic.sent);
     text.single("weir_player_writes_total", "counter", "Write calls to TCP players.", pump.writes);

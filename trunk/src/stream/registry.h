@@ -47,6 +47,11 @@ class Registry {
 
     Traffic traffic() const;
 
+    // Media messages that were dropped because no stream could be told to be theirs.
+    void count_stray(uint64_t messages) { stray_messages_ += messages; }
+
+    uint64_t stray_messages() const { return stray_messages_; }
+
     // The first stream behind that key, null: there is none. For those who go over all and yield in
     // between; a key of empty parts is before all.
     const Stream* after(const StreamKey& key) const {
@@ -66,6 +71,7 @@ class Registry {
     std::map<StreamKey, std::unique_ptr<Stream>> streams_;
     RateClock clock_;
     Traffic gone_;  // of streams that are no more
+    uint64_t stray_messages_ = 0;
 };
 
 }  // namespace weir::stream

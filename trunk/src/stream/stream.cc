@@ -42,14 +42,22 @@ Stream::~Stream() {
     WEIR_CHECK(publisher_ == nullptr && sinks_.empty());
 }
 
+Error Stream::busy() const {
+    return make_error(ErrorCode::kBusy,
+                      "{} is being published by another client; wait until it ends, publish "
+                      "another stream name, or set publish_conflict takeover",
+                      key_.to_string());
+}
+
+std::string Stream::describe_holder(MonoTime now) const {
+    const auto held_s = std::chrono::duration_cast<Seconds>(now - live_since_).count();
+    return publisher_ ? fmt::format(" (by {} for {} s)", publisher_->describe(), held_s) : "";
+}
+
 Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTime now) {
     if (publisher_) {
         if (policy == PublishConflict::kRefuse) {
-            const auto held_s = std::chrono::duration_cast<Seconds>(now - live_since_).count();
-            return make_error(ErrorCode::kBusy,
-                              "{} is being published by {} for {} s; wait until it ends, or set "
-                              "publish_conflict takeover",
-                              key_.to_string(), publisher_->describe(), held_s);
+            return busy();
         }
         Publisher* previous = publisher_;
         publisher_ = nullptr;

@@ -42,8 +42,7 @@ inline constexpr std::string_view kDefaultVhost = "__defaultVhost__";
 // The publishing session, as the stream sees it.
 class Publisher {
   public:
-    // "client abc12345 from 192.0.2.1", for the line that tells a second publisher who holds the
-    // name.
+    // "client abc12345 from 192.0.2.1", for the line of the log that says who holds the name.
     virtual std::string describe() const = 0;
     virtual std::string_view client_id() const = 0;
 
@@ -112,8 +111,14 @@ class Stream : private Counted<Stream> {
 
     // ---- publishing ----
 
-    // kBusy names the holder. With kTakeover the holder is told and replaced.
+    // kBusy: busy(). With kTakeover the holder is told and replaced.
     Error start_publish(Publisher& publisher, PublishConflict policy, MonoTime now);
+
+    // What a second publisher is told. Not who holds the name: that is for the log alone.
+    Error busy() const;
+
+    // " (by client abc12345 from 192.0.2.1 for 7 s)", for the log; empty when nobody publishes.
+    std::string describe_holder(MonoTime now) const;
 
     // Takes the packet (time: the publisher's clock) and gives it to all sinks of its audience.
     // Ignored unless `publisher` is the current one. `now`: arrival.

@@ -225,7 +225,12 @@ Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& ex
     };
     Result<RtcAnswer> made = ask();
     if (!made.ok()) {
-        log_refused(made.error(), exchange);
+        const stream::Stream* held =
+            made.error().code() == ErrorCode::kBusy
+                ? services_.registry.find(
+                      services_.policy.key_of(offer.vhost, offer.app, offer.name))
+                : nullptr;
+        log_refused(made.error(), exchange, held ? held->describe_holder(MonoClock::now()) : "");
     }
     return made;
 }
@@ -242,10 +247,13 @@ void RtcRoutes::respond(net::HttpExchange& exchange, const RtcAnswer& answer) co
     (void)exchange.respond(201, kSdp, answer.sdp, fields);
 }
 
-void RtcRoutes::log_refused(const Error& error, const net::HttpExchange& exchange) {
+void RtcRoutes::log_refused(const Error& error,
+                            const net::HttpExchange& exchange,
+                            std::string_view holder) {
     if (refused_.allow(MonoClock::now())) {
-        log::warn("webrtc offer refused ip={}: {} ({} more in the last second)",
-                  exchange.peer().host(), log::escaped(error.message()), refused_.suppressed());
+        log::warn("webrtc offer refused ip={}: {}{} ({} more in the last second)",
+                  exchange.peer().host(), log::escaped(error.message()), holder,
+                  refused_.suppressed());
     }
 }
 

@@ -66,7 +66,10 @@ class RtcRoutes {
                                                net::HttpExchange& exchange);
     void manage(net::HttpExchange& exchange);
     void patch(net::HttpExchange& exchange, RtcSession& session);
-    void log_refused(const Error& error, const net::HttpExchange& exchange);
+    // `holder`: of a busy name, which only the log tells.
+    void log_refused(const Error& error,
+                     const net::HttpExchange& exchange,
+                     std::string_view holder = {});
     void refuse(net::HttpExchange& exchange, const Error& error);
     void respond(net::HttpExchange& exchange, const RtcAnswer& answer) const;
 

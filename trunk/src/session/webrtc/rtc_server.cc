@@ -500,8 +500,7 @@ Error RtcServer::may_begin(std::string_view offer) {
 Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const {
     const stream::Stream* stream = services_.registry.find(key);
     if (stream && stream->live() && conflict == stream::PublishConflict::kRefuse) {
-        return make_error(ErrorCode::kBusy, "{} is being published by {}", key.to_string(),
-                          stream->publisher()->describe());
+        return stream->busy();
     }
     return {};
 }
