@@ -100,6 +100,10 @@ void Player::place(const stream::Stream& stream, const stream::Muxer& muxer) {
     Outbox& box = outbox();
     box.at = cursor_.position();
     const size_t begin = box.bytes.size();
+    if (const std::optional<Millis> duration = protocol_->duration(); duration && !started_) {
+        const stream::WireLog& log = muxer.log();
+        end_ms_ = log.head_time_ms() - log.ms_behind(cursor_) + duration->count();
+    }
     protocol_->on_start(stream, muxer, !started_, box.bytes);
     box.front_begin =
         started_ ? begin : SIZE_MAX;  // the first front holds more than the front: never replaced
@@ -194,12 +198,35 @@ bool Player::say(const stream::WireLog& log, ByteSpan out) {
     return true;
 }
 
+std::optional<size_t> Player::bytes_to_end(const stream::WireLog& log) const {
+    const std::optional<uint64_t> end = log.first_at(cursor_, end_ms_);
+    if (!end) {
+        return SIZE_MAX;
+    }
+    const uint64_t left = *end - cursor_.position();
+    return left > 0 || frame_left_ > 0 || outbox_ ? std::optional(static_cast<size_t>(left))
+                                                  : std::nullopt;
+}
+
 Player::Flush Player::flush(const stream::WireLog& log) {
     std::array<iovec, kMaxParts + 2> parts;
     std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header;
     size_t count = 0;
     size_t private_bytes = 0;
     size_t limit = kMaxWriteBytes;
+    if (placed_ && end_ms_ != kNoEnd) {
+        const std::optional<size_t> left = bytes_to_end(log);
+        if (!left && completed_) {
+            pump_.complete(*this);
+            return Flush::kEnded;
+        }
+        if (!left) {
+            completed_ = true;
+            protocol_->on_complete(outbox().bytes);
+            outbox_->at = cursor_.position();
+        }
+        limit = std::min(limit, left.value_or(0));
+    }
     if (outbox_) {
         if (!placed_ || outbox_->at == cursor_.position()) {
             private_bytes = outbox_->bytes.size() - outbox_->sent;

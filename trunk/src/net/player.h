@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -57,6 +58,15 @@ class PlayerProtocol {
                           bool first,
                           Bytes& out) = 0;
 
+    // The player begins to wait: nobody publishes its stream. At most once, before on_start.
+    virtual void on_wait(Bytes& out) { (void)out; }
+
+    // Stream time from the first start on after which the play is over; none: it goes on.
+    virtual std::optional<Millis> duration() const { return std::nullopt; }
+
+    // It is over: the last words. When they are sent, on_released.
+    virtual void on_complete(Bytes& out) { (void)out; }
+
     // Bytes from the peer; answers are appended to `out` and go out between two entries.
     virtual PlayerVerdict on_data(ByteSpan data, Bytes& out) = 0;
 
@@ -73,7 +83,7 @@ class PlayerProtocol {
         return 0;
     }
 
-    // After kConversation: takes the connection (and itself) back.
+    // After kConversation and on_complete: takes the connection (and itself) back.
     virtual void on_released(std::unique_ptr<PlayerProtocol> self,
                              std::unique_ptr<io::TcpStream> stream,
                              std::unique_ptr<Client> client) {
@@ -95,6 +105,7 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     // again without reading, and each time costs another front.
     static constexpr size_t kMaxResumeBytes = 1024 * 1024;
     static constexpr size_t kMaxWriteBytes = 256 * 1024;
+    static constexpr int64_t kNoEnd = INT64_MAX;
 
     enum class State : uint8_t { kWaiting, kFlowing, kBlocked, kPaused, kEnded };
 
@@ -151,6 +162,8 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     void resync(const stream::Stream& stream, const stream::Muxer& muxer);
 
     Flush flush(const stream::WireLog& log);
+    // Of the log, until the play is over; none: it is over now.
+    std::optional<size_t> bytes_to_end(const stream::WireLog& log) const;
     void end_broken(const io::IoResult& result);
     void note_written(size_t written, size_t private_bytes, ByteSpan header, size_t log_bytes);
     Outbox& outbox();
@@ -167,11 +180,13 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     uint64_t frame_left_ = 0;  // log bytes still owed to the frame that is open (WebSocket)
     MonoTime since_;           // flowing: last write; blocked: last progress; waiting: joined
     MonoTime joined_;
+    int64_t end_ms_ = kNoEnd;  // on the stream's timeline: what begins then is not sent
     Player* previous_ = nullptr;
     Player* next_ = nullptr;
     State state_ = State::kWaiting;
     bool placed_ = false;
     bool started_ = false;
+    bool completed_ = false;  // the protocol has said its last words
 };
 
 // Intrusive list; a player is in at most one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "io/runtime.h"
 #include "net/fanout.h"
 
@@ -138,9 +139,21 @@ void Pump::add(std::unique_ptr<io::TcpStream> stream,
     if (player->state_ == Player::State::kWaiting && log().has_start()) {
         begin(*player, now);
     } else {
+        if (player->state_ == Player::State::kWaiting && !stream_.live()) {
+            tell_wait(*player);
+        }
         write_to(*player, now);
     }
     wake();
+}
+
+void Pump::tell_wait(Player& player) {
+    log::info_as(player.client_->id(), "waits for a publisher stream={} for {} s at most",
+                 log::token(stream_.key().to_string()),
+                 std::chrono::duration<double>(options_.wait_publisher).count());
+    Bytes words;
+    player.protocol_->on_wait(words);
+    (void)player.say(log(), words);  // few bytes
 }
 
 void Pump::begin(Player& player, MonoTime now) {
@@ -384,6 +397,11 @@ void Pump::end(Player& player, EndReason reason, std::string_view detail) {
     player.outbox_.reset();
     enter(player, Player::State::kEnded, MonoClock::now());
     wake();
+}
+
+void Pump::complete(Player& player) {
+    enter(player, Player::State::kFlowing, MonoClock::now());  // it has taken everything
+    release(player);
 }
 
 void Pump::release(Player& player) {

@@ -121,6 +121,7 @@ class Pump final : private stream::LogListener, private Counted<Pump> {
     void sweep_waiting(MonoTime now);
     void start_waiting(MonoTime now);
     void begin(Player& player, MonoTime now);
+    void tell_wait(Player& player);
     bool first_is_behind() const;
     bool outran_sweep() const;
     Micros until_next_due(MonoTime now) const;
@@ -130,6 +131,8 @@ class Pump final : private stream::LogListener, private Counted<Pump> {
     void resume(Player& player);
     // `detail`: for the log and hooks, in place of the reason's own words.
     void end(Player& player, EndReason reason, std::string_view detail = {});
+    // The duration that the player asked for is over: it goes back to its session.
+    void complete(Player& player);
     void limit_stall(io::TcpStream& stream) const;
     void release(Player& player);
     void count(const Client& client, bool comes);

@@ -185,6 +185,22 @@ int64_t WireLog::ms_behind(const Cursor& cursor) const {
     return 0;
 }
 
+std::optional<uint64_t> WireLog::first_at(const Cursor& cursor, int64_t time_ms) const {
+    if (head_time_ms_ < time_ms) {
+        return std::nullopt;
+    }
+    uint32_t offset = cursor.offset;
+    for (const LogBlock* block = cursor.block.get(); block; block = block->next.get()) {
+        for (const LogEntry& entry : block->entries) {
+            if (entry.offset >= offset && entry.time_ms >= time_ms) {
+                return block->start + entry.offset;
+            }
+        }
+        offset = 0;
+    }
+    return std::nullopt;
+}
+
 uint64_t WireLog::entries_until(const Cursor& cursor, uint64_t end) const {
     uint64_t count = 0;
     uint64_t from = cursor.position();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,7 @@ class PumpTest : public testing::Test, protected stream::Publisher {
             far = std::move(pair.server);
         }
         auto told = std::make_shared<Told>();
+        told->duration = duration_;
         auto client = std::make_unique<Client>(clients_, "test", "127.0.0.1");
         client->role = ClientRole::kPlayer;
         client->key = key_;
@@ -149,6 +151,7 @@ class PumpTest : public testing::Test, protected stream::Publisher {
     std::vector<std::unique_ptr<Peer>> peers_;
     uint32_t clock_ = 0;
     uint32_t number_ = 0;
+    std::optional<Millis> duration_;  // of who joins
     int joined_fd_ = -1;  // our end of who joined last
     bool small_buffers_ = false;
     bool encrypted_ = false;  // those who join

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@ inline constexpr char kMedia = 'M';
 inline constexpr char kFront = 'F';
 inline constexpr char kAnswer = 'A';
 inline constexpr char kEnd = 'E';
+inline constexpr char kComplete = 'C';
 
 inline Bytes record(char letter, uint32_t number, size_t filling = 0) {
     Bytes out;
@@ -79,7 +81,9 @@ class RecordFormat final : public stream::Format {
 
 // What a player's protocol was told; outlives it.
 struct Told {
+    std::optional<Millis> duration;  // what the player asked for
     int starts = 0;
+    int waits = 0;
     bool ended = false;
     bool ended_started = false;
     EndReason reason = EndReason::kSystemError;
@@ -103,6 +107,15 @@ class RecordProtocol final : public PlayerProtocol {
             say(record(kFront, static_cast<const RecordMuxer&>(muxer).start_number), out);
         }
     }
+
+    void on_wait(Bytes&) override {
+        EXPECT_EQ(told_->starts, 0);
+        told_->waits++;
+    }
+
+    std::optional<Millis> duration() const override { return told_->duration; }
+
+    void on_complete(Bytes& out) override { say(record(kComplete, 0), out); }
 
     PlayerVerdict on_data(ByteSpan data, Bytes& out) override {
         PlayerVerdict verdict = PlayerVerdict::kGoOn;

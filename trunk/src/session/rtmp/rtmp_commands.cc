@@ -174,7 +174,7 @@ Result<RtmpConnection::Next> RtmpConnection::handle_publish(rtmp::Event& event, 
         publish->ticket = std::move(*answered_->answer);
     }
     if (Error busy = target.start_publish(*publish, rules->conflict, now)) {
-        server_.log_refused("publish", key, *client_, busy);
+        server_.log_refused("publish", key, *client_, busy, target.describe_holder(now));
         // Two asked, the other one was faster.
         publish->ticket.end(*client_, net::EndClass::kRefused, busy.message());
         return reject(stream_id, rtmp::status::kPublishBadName, busy.message());
@@ -240,16 +240,19 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(rtmp::Event& event, Byt
     if (client_->turns++ < kToldTurns) {
         log::info("play stream={} ip={}", log::token(key.to_string()), client_->ip());
     }
-    hand_over(stream_id, *rules, rest);
+    hand_over(stream_id, request.duration_ms, *rules, rest);
     return Next::kHandedOver;
 }
 
 // Answers that are not sent yet go with the session; the player sends them at once.
-void RtmpConnection::hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest) {
+void RtmpConnection::hand_over(uint32_t stream_id,
+                               int64_t duration_ms,
+                               const net::PlayRules& rules,
+                               ByteSpan rest) {
     client_->kick = nullptr;
     client_->probe = nullptr;
     const RtmpFormat& format = server_.format(session_.chunk_size());
-    auto player = std::make_unique<RtmpPlayer>(std::move(session_), stream_id,
+    auto player = std::make_unique<RtmpPlayer>(std::move(session_), stream_id, duration_ms,
                                                Bytes(rest.begin(), rest.end()), std::move(facts_),
                                                server_.resume());
     server_.services().fanout.play(rules, format, std::move(stream_), std::move(player),

@@ -14,6 +14,9 @@ namespace {
 
 constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
 constexpr size_t kReadBytes = 64 * 1024;
+// Who is refused reads why, and leaves. Encoders that stay wait for our end: until then OBS says
+// nothing to its user.
+constexpr Millis kRefusedStay{1'000};
 
 // Shared by all connections: what was read is consumed before the coroutine yields again.
 std::array<uint8_t, kReadBytes>& read_buffer() {
@@ -107,6 +110,7 @@ void RtmpConnection::run(const net::Ingress* ingress) {
 void RtmpConnection::run_again(rtmp::ServerSession session, Bytes unread) {
     io::set_log_id(client_->id());
     session_ = std::move(session);
+    stray_noted_ = session_.stray_messages();
     client_->stop_playing();
     connected_ = true;
     client_->turn_ticket.end(*client_, net::EndClass::kPeerClosed, "stopped by the client");
@@ -140,6 +144,9 @@ Result<RtmpConnection::Next> RtmpConnection::handshake(io::Deadline deadline) {
 }
 
 MonoTime RtmpConnection::deadline() const {
+    if (refused_) {
+        return phase_since_ + kRefusedStay;
+    }
     if (!connected_) {
         return phase_since_ + server_.options().handshake;
     }
@@ -252,6 +259,26 @@ Result<RtmpConnection::Next> RtmpConnection::hear(ByteSpan bytes) {
 // Never yields: the bytes may be in the shared buffer.
 Result<RtmpConnection::Next> RtmpConnection::take_in(ByteSpan bytes) {
     const io::NoYield no_yield;
+    Result<Next> next = take_in_all(bytes);
+    note_stray();
+    return next;
+}
+
+void RtmpConnection::note_stray() {
+    const uint64_t stray = session_.stray_messages();
+    if (stray == stray_noted_) {
+        return;
+    }
+    server_.services().registry.count_stray(stray - stray_noted_);
+    stray_noted_ = stray;
+    // Encoders that were refused go on for a while: the log has said why.
+    if (!told_of_stray_ && refusals_ == 0 && client_) {
+        told_of_stray_ = true;
+        server_.log_stray(*client_, publishes_.size());
+    }
+}
+
+Result<RtmpConnection::Next> RtmpConnection::take_in_all(ByteSpan bytes) {
     for (;;) {
         rtmp::Event event;
         while (session_.next_event(event)) {

@@ -136,6 +136,8 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     Result<Next> converse();
     Result<Next> hear(ByteSpan bytes);
     Result<Next> take_in(ByteSpan bytes);
+    Result<Next> take_in_all(ByteSpan bytes);
+    void note_stray();
     Result<Next> handle(rtmp::Event& event, ByteSpan rest);
     Result<Next> handle_connect(rtmp::Event& event, ByteSpan rest);
     Error handle_media(rtmp::Event& event);
@@ -148,7 +150,10 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
                     ByteSpan rest);
     void ask();
     Error take_refusal();
-    void hand_over(uint32_t stream_id, const net::PlayRules& rules, ByteSpan rest);
+    void hand_over(uint32_t stream_id,
+                   int64_t duration_ms,
+                   const net::PlayRules& rules,
+                   ByteSpan rest);
     void end_publish(uint32_t stream_id, net::EndClass why, std::string_view detail);
     Error flush();
     MonoTime deadline() const;
@@ -166,6 +171,8 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     MonoTime phase_since_;
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;
     uint32_t refusals_ = 0;  // of its commands
+    uint64_t stray_noted_ = 0;
+    bool told_of_stray_ = false;
     bool refused_ = false;   // its connect: the peer is expected to leave
     std::unique_ptr<RtmpConnectFacts> facts_;
     std::string ended_by_;  // kick, takeover, stall: why, where the error does not say it; or empty

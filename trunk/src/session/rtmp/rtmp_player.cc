@@ -12,11 +12,13 @@ using net::PlayerVerdict;
 
 RtmpPlayer::RtmpPlayer(rtmp::ServerSession session,
                        uint32_t stream_id,
+                       int64_t duration_ms,
                        Bytes unread,
                        std::unique_ptr<RtmpConnectFacts> facts,
                        const RtmpResume& resume)
     : session_(std::move(session)),
       stream_id_(stream_id),
+      duration_ms_(duration_ms),
       unread_(std::move(unread)),
       facts_(std::move(facts)),
       resume_(resume) {
@@ -34,6 +36,20 @@ void RtmpPlayer::on_start(const stream::Stream&,
     }
     // The pump's muxer is of our format.
     static_cast<const RtmpMuxer&>(muxer).front(stream_id_, out);
+}
+
+void RtmpPlayer::on_wait(Bytes& out) {
+    session_.notify_waiting(stream_id_);
+    session_.append_output(out);
+}
+
+std::optional<Millis> RtmpPlayer::duration() const {
+    return duration_ms_ < 0 ? std::nullopt : std::optional(Millis(duration_ms_));
+}
+
+void RtmpPlayer::on_complete(Bytes& out) {
+    session_.complete_play(stream_id_);
+    session_.append_output(out);
 }
 
 PlayerVerdict RtmpPlayer::on_data(ByteSpan data, Bytes& out) {

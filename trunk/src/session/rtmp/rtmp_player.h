@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/object_count.h"
@@ -35,9 +36,10 @@ class RtmpPlayer final : public net::PlayerProtocol, private Counted<RtmpPlayer>
     static constexpr size_t kMaxUnread = 16 * 1024;
 
     // `session` has given its kPlay event for `stream_id`, unanswered; `unread` follows it.
-    // `resume` must outlive this.
+    // `duration_ms`: of the play, -1 without end. `resume` must outlive this.
     RtmpPlayer(rtmp::ServerSession session,
                uint32_t stream_id,
+               int64_t duration_ms,
                Bytes unread,
                std::unique_ptr<RtmpConnectFacts> facts,
                const RtmpResume& resume);
@@ -46,6 +48,9 @@ class RtmpPlayer final : public net::PlayerProtocol, private Counted<RtmpPlayer>
                   const stream::Muxer& muxer,
                   bool first,
                   Bytes& out) override;
+    void on_wait(Bytes& out) override;
+    std::optional<Millis> duration() const override;
+    void on_complete(Bytes& out) override;
     net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
     void on_end(net::EndReason reason, bool started, Bytes& out) override;
     void on_released(std::unique_ptr<PlayerProtocol> self,
@@ -58,6 +63,7 @@ class RtmpPlayer final : public net::PlayerProtocol, private Counted<RtmpPlayer>
 
     rtmp::ServerSession session_;
     uint32_t stream_id_;
+    int64_t duration_ms_;
     bool answered_ = false;
     Bytes unread_;  // until the play is answered
     std::unique_ptr<RtmpConnectFacts> facts_;

@@ -57,11 +57,15 @@ class RtmpServer {
     const RtmpResume& resume() const { return resume_; }
 
     // Says why a publish or play was refused; throttled over the whole server: a peer can ask again
-    // at once.
+    // at once. `holder`: of the name, which only the log tells.
     void log_refused(std::string_view what,
                      const stream::StreamKey& key,
                      const net::Client& client,
-                     const Error& why);
+                     const Error& why,
+                     std::string_view holder = {});
+
+    // Media came on a message stream that publishes nothing; throttled.
+    void log_stray(const net::Client& client, size_t publishes);
 
     // A publisher's configuration was too large; throttled.
     void log_dropped_config(const stream::StreamKey& key);
@@ -86,6 +90,7 @@ class RtmpServer {
     log::Throttle throttle_{Millis(1000)};
     log::Throttle refused_{Millis(1000)};
     log::Throttle dropped_config_{Millis(1000)};
+    log::Throttle stray_{Millis(1000)};
 };
 
 }  // namespace weir::session
