@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/http/cors.h"
+#include "net/http/not_here.h"
 
 namespace weir::net {
 
@@ -343,7 +344,8 @@ bool HttpConnection::serve(const HttpRequest& request) {
     } else if (request.method == HttpMethod::kOptions) {
         answer_options(exchange, route);
     } else if (route == nullptr) {
-        ignored = exchange.respond_error(404, "there is nothing at this path", {});
+        ignored = exchange.respond_error(
+            404, why_not_here(request.path, "there is nothing at this path"), {});
     } else if ((options.methods & method_bit(request.method)) == 0) {
         ignored = exchange.respond_error(405, "this path does not take that method",
                                          {{"Allow", allow_text(options.methods)}});
@@ -372,7 +374,8 @@ void HttpConnection::answer_options(HttpExchange& exchange, const HttpRoute* rou
         add_all(fields, options.options_fields);
         ignored = exchange.respond(204, {}, {}, fields);
     } else if (route == nullptr && request.path != "*") {
-        ignored = exchange.respond_error(404, "there is nothing at this path", {});
+        ignored = exchange.respond_error(
+            404, why_not_here(request.path, "there is nothing at this path"), {});
     } else {
         HttpFields fields{{"Allow", allow_text(options.methods)}};
         add_all(fields, options.options_fields);

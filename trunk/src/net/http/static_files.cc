@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "net/http/byte_range.h"
+#include "net/http/not_here.h"
 #include "net/http/target.h"
 
 namespace weir::net {
@@ -285,7 +286,9 @@ void StaticFiles::handle(HttpExchange& exchange) {
     if (opened.is_folder && !path.ends_with('/')) {
         failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
     } else if (opened.status != 200) {
-        failed = exchange.respond_error(opened.status, opened.reason);
+        failed = exchange.respond_error(opened.status, opened.status == 404
+                                                           ? why_not_here(path, opened.reason)
+                                                           : opened.reason);
     } else {
         failed = answer_file(exchange, workers_, opened, relative);
     }
