@@ -59,10 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto [whole, failed] = read_all(bytes, SIZE_MAX);
     const auto [cut, cut_failed] = read_all(bytes, size_t{data[0]} + 1);
     WEIR_CHECK(failed == cut_failed);
-    WEIR_CHECK(std::ranges::equal(
-        whole, cut, [](const Tag& a, const Tag& b) {
-            return a.type == b.type && a.timestamp == b.timestamp && a.body == b.body;
-        }));
+    WEIR_CHECK(std::ranges::equal(whole, cut, [](const Tag& a, const Tag& b) {
+        return a.type == b.type && a.timestamp == b.timestamp && a.body == b.body;
+    }));
     for (const Tag& tag : whole) {
         if (const auto kind = weir::flv::track_kind(tag.type)) {
             check_body(*kind, tag.body);

@@ -40,8 +40,8 @@ void answer(ServerSession& session, Event& event, bool accept) {
 
 // What an owner acts on.
 std::string describe(Event& event) {
-    std::string text = std::to_string(static_cast<int>(event.kind)) + " " +
-                       std::to_string(event.stream_id) + " ";
+    std::string text =
+        std::to_string(static_cast<int>(event.kind)) + " " + std::to_string(event.stream_id) + " ";
     switch (event.kind) {
         case EventKind::kConnect: return text + event.connect().app + "?" + event.connect().query;
         case EventKind::kPublish: return text + event.publish().name.path();

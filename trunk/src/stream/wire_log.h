@@ -122,8 +122,8 @@ class WireLog : private Counted<WireLog> {
     // Stream time between the cursor and the head, in ms.
     int64_t ms_behind(const Cursor& cursor) const;
 
-    // Log offset of the first entry from the cursor on whose time is `time_ms` or later; none: it is
-    // not there yet.
+    // Log offset of the first entry from the cursor on whose time is `time_ms` or later; none: it
+    // is not there yet.
     std::optional<uint64_t> first_at(const Cursor& cursor, int64_t time_ms) const;
 
     // Entries that begin from the cursor on and before the log offset `end`.

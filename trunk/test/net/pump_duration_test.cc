@@ -20,10 +20,9 @@ TEST_F(PumpTest, APlayEndsAtItsDurationInWhatWasThereAlready) {
     Peer& peer = join();
     ASSERT_TRUE(peer.read_until([&] { return peer.told->released != nullptr; }));
     ASSERT_TRUE(peer.read_until([&] { return peer.count(kComplete) == 1; }));
-    EXPECT_THAT(peer.items,
-                ElementsAre(Item{kFront, key}, Item{kKey, key}, Item{kMedia, key + 1},
-                            Item{kMedia, key + 2}, Item{kMedia, key + 3}, Item{kMedia, key + 4},
-                            Item{kComplete, 0}));
+    EXPECT_THAT(peer.items, ElementsAre(Item{kFront, key}, Item{kKey, key}, Item{kMedia, key + 1},
+                                        Item{kMedia, key + 2}, Item{kMedia, key + 3},
+                                        Item{kMedia, key + 4}, Item{kComplete, 0}));
     EXPECT_FALSE(peer.told->ended) << "the connection goes back to its session";
     EXPECT_FALSE(peer.ended);
 }

@@ -152,7 +152,7 @@ class PumpTest : public testing::Test, protected stream::Publisher {
     uint32_t clock_ = 0;
     uint32_t number_ = 0;
     std::optional<Millis> duration_;  // of who joins
-    int joined_fd_ = -1;  // our end of who joined last
+    int joined_fd_ = -1;              // our end of who joined last
     bool small_buffers_ = false;
     bool encrypted_ = false;  // those who join
 };

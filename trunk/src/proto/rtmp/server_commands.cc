@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxReportedText = 1024;
 constexpr size_t kMaxCodecList = 256;
 constexpr size_t kMaxShownName = 64;
-constexpr double kMaxDurationMs = 1e12;  // 30 years: more is no end
+constexpr double kMaxDurationMs = 1e12;      // 30 years: more is no end
 constexpr std::string_view kFmle = "FMLE/";  // how flashVer of an encoder begins
 
 std::string cut(std::string_view text, size_t size) {
@@ -59,9 +59,11 @@ uint32_t stream_id_of(const amf::Value& value) {
     return number >= 1 && number <= 4294967295.0 ? static_cast<uint32_t>(number) : 0;
 }
 
-// RTMP 1.0 §7.2.2.1 has seconds; Flash Player and librtmp send milliseconds, of the start as well: -2
-// ("live or recorded") or -1 ("live") as the start tells a client of the book, -2000 or -1000 one of
-// the others. Deviation: 0, "a single frame" in the book, is what a client sends that means no end.
+// RTMP 1.0 §7.2.2.1 has seconds; Flash Player and librtmp send milliseconds, of the start as well:
+// -2
+// ("live or recorded") or -1 ("live") as the start tells a client of the book, -2000 or -1000 one
+// of the others. Deviation: 0, "a single frame" in the book, is what a client sends that means no
+// end.
 int64_t duration_of(double start, double duration) {
     const bool in_seconds = start == -1 || start == -2;
     const double ms = in_seconds ? duration * 1000 : duration;

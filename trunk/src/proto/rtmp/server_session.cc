@@ -415,8 +415,8 @@ void ServerSession::complete_play(uint32_t stream_id) {
         return;
     }
     write_user_control({kStreamEof, stream_id, 0}, output_);
-    send_status(stream_id, {"status", status::kPlayStop, "Stopped playing " + slot->name +
-                                                             ": the duration asked for is over.",
+    send_status(stream_id, {"status", status::kPlayStop,
+                            "Stopped playing " + slot->name + ": the duration asked for is over.",
                             slot->name});
     Bytes body;
     write_play_status(status::kPlayComplete, body);

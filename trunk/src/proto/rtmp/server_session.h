@@ -73,8 +73,8 @@ struct PublishRequest {
 
 struct PlayRequest {
     StreamName name;
-    double start_s = -2;     // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
-                             // sends milliseconds
+    double start_s = -2;  // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
+                          // sends milliseconds
     int64_t duration_ms = -1;  // of stream time, then the play ends; -1: it does not end by itself
     bool reset = true;
 };
@@ -210,7 +210,7 @@ class ServerSession {
         StreamState state = StreamState::kIdle;
         bool reset = false;
         bool published = false;  // now or before
-        std::string name;  // "app/stream" while it publishes or plays
+        std::string name;        // "app/stream" while it publishes or plays
     };
 
     enum class State : uint8_t { kNew, kConnectAsked, kConnected, kClosed };

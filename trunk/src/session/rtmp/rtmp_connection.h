@@ -173,7 +173,7 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     uint32_t refusals_ = 0;  // of its commands
     uint64_t stray_noted_ = 0;
     bool told_of_stray_ = false;
-    bool refused_ = false;   // its connect: the peer is expected to leave
+    bool refused_ = false;  // its connect: the peer is expected to leave
     std::unique_ptr<RtmpConnectFacts> facts_;
     std::string ended_by_;  // kick, takeover, stall: why, where the error does not say it; or empty
 #if WEIR_PLANTS

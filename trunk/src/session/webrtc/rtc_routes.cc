@@ -225,11 +225,10 @@ Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& ex
     };
     Result<RtcAnswer> made = ask();
     if (!made.ok()) {
-        const stream::Stream* held =
-            made.error().code() == ErrorCode::kBusy
-                ? services_.registry.find(
-                      services_.policy.key_of(offer.vhost, offer.app, offer.name))
-                : nullptr;
+        const stream::Stream* held = made.error().code() == ErrorCode::kBusy
+                                         ? services_.registry.find(services_.policy.key_of(
+                                               offer.vhost, offer.app, offer.name))
+                                         : nullptr;
         log_refused(made.error(), exchange, held ? held->describe_holder(MonoClock::now()) : "");
     }
     return made;

@@ -275,8 +275,9 @@ bool RtcSession::begin_publishing(MonoTime now) {
     stream::Registry& registry = server_.services().registry;
     stream_ = &registry.get_or_create(client_->key, rules_.stream, now);
     if (Error busy = stream_->start_publish(*this, rules_.conflict, now)) {
-        server_.log_trouble(*client_, "publish refused",
-                            log::escaped(std::string(busy.message()) + stream_->describe_holder(now), 500));
+        server_.log_trouble(
+            *client_, "publish refused",
+            log::escaped(std::string(busy.message()) + stream_->describe_holder(now), 500));
         registry.release(*stream_);
         stream_ = nullptr;
         end(net::EndClass::kRefused, "stream is busy");

@@ -47,9 +47,9 @@ TEST(HttpResponseParserTest, LimitsAChunkHeaderWhereverTheInputIsCut) {
     constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (const size_t length : {20U, 26U, 27U, 28U, 29U, 30U, 31U, 32U, 40U, 90U}) {
         const std::string extension(length, 'e');
-        for (const std::string& body : {"1;" + extension + "\r\na\r\n0\r\n\r\n",
-                                        "1\r\na\r\n0;" + extension + "\r\n\r\n",
-                                        "0\r\nA: " + extension + "\r\n\r\n"}) {
+        for (const std::string& body :
+             {"1;" + extension + "\r\na\r\n0\r\n\r\n", "1\r\na\r\n0;" + extension + "\r\n\r\n",
+              "0\r\nA: " + extension + "\r\n\r\n"}) {
             const std::string text = std::string(kHead) + body;
             const std::string whole = outcome_of(text, text.size(), limits);
             if (length == 20 || length >= 40) {

@@ -207,8 +207,8 @@ TEST(ServerSessionMediaTest, TellsAPlayerThatItWaits) {
     EXPECT_EQ(commands[0].arg(0).text_of("level"), "status") << "an error would end the client";
     EXPECT_EQ(commands[0].arg(0).text_of("code"), "NetStream.Play.Waiting");
     peer.session.accept_play(id);
-    EXPECT_THAT(peer.codes(), ElementsAre("onStatus NetStream.Play.Reset",
-                                          "onStatus NetStream.Play.Start"));
+    EXPECT_THAT(peer.codes(),
+                ElementsAre("onStatus NetStream.Play.Reset", "onStatus NetStream.Play.Start"));
     peer.session.notify_waiting(id);
     EXPECT_THAT(peer.codes(), IsEmpty());
 }

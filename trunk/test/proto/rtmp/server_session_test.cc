@@ -216,8 +216,9 @@ TEST(ServerSessionTest, PublishDialogueOfFfmpeg) {
     EXPECT_FALSE(peer.session.failed());
 }
 
-// gortmplib: the path with its key in the app, an empty name, the second part of publish is no type.
-// It takes the first command behind its createStream for the answer, and cannot read undefined.
+// gortmplib: the path with its key in the app, an empty name, the second part of publish is no
+// type. It takes the first command behind its createStream for the answer, and cannot read
+// undefined.
 TEST(ServerSessionTest, PublishDialogueOfGortmplib) {
     Peer peer;
     const ConnectRequest request =

@@ -37,8 +37,9 @@ TEST(StreamNameTest, AnEmptyNameIsTheLastPartOfTheApp) {
         const char* expected_stream;
     };
 
-    for (const Case& c : {Case{"live/x", "", "live", "x"}, Case{"live/room1/x", "", "live/room1", "x"},
-                          Case{"/live//x/", "/", "live", "x"}}) {
+    for (const Case& c :
+         {Case{"live/x", "", "live", "x"}, Case{"live/room1/x", "", "live/room1", "x"},
+          Case{"/live//x/", "/", "live", "x"}}) {
         StreamName name;
         EXPECT_FALSE(parse_path(c.app, c.name, name)) << c.app;
         EXPECT_EQ(name.app, c.expected_app);

@@ -96,8 +96,9 @@ TEST_F(RtmpClientsTest, MediaOfNoPublishIsCountedAndLoggedOnce) {
     const uint64_t stray = registry_.stray_messages();
     source->media(0, rtmp::kVideo, 80, test::avc_frame(false, 2));
     ASSERT_TRUE(eventually([&] { return registry_.stray_messages() == stray + 1; }));
-    EXPECT_TRUE(logged("media dropped ip=127.0.0.1: its message stream publishes nothing, and this "
-                       "connection publishes 2 streams"));
+    EXPECT_TRUE(
+        logged("media dropped ip=127.0.0.1: its message stream publishes nothing, and this "
+               "connection publishes 2 streams"));
     source->start_media(1);
     auto player = peer();
     player->open();
