@@ -44,8 +44,8 @@ Stream::~Stream() {
 
 Error Stream::busy() const {
     return make_error(ErrorCode::kBusy,
-                      "{} is being published by another client; wait until it ends, publish "
-                      "another stream name, or set publish_conflict takeover",
+                      "{} is being published by another client; wait until it ends, or set "
+                      "publish_conflict takeover",
                       key_.to_string());
 }
 

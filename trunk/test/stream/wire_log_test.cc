@@ -141,6 +141,21 @@ TEST_F(WireLogTest, CountsTheEntriesBetweenTwoPlaces) {
     }
 }
 
+TEST_F(WireLogTest, FindsTheFirstEntryOfATimeFromTheCursorOn) {
+    for (int64_t i = 0; i < 20; i++) {
+        add(3000, i * 40, i == 0);
+    }
+    const Cursor begin = log_.start();
+    EXPECT_EQ(log_.first_at(begin, 0), 0U);
+    EXPECT_EQ(log_.first_at(begin, 200), 5U * 3000U);
+    EXPECT_EQ(log_.first_at(begin, 201), 6U * 3000U) << "blocks further";
+    EXPECT_EQ(log_.first_at(begin, 760), 19U * 3000U);
+    EXPECT_EQ(log_.first_at(begin, 761), std::nullopt) << "not there yet";
+    // From within an entry: the next one, also when its time was over long ago.
+    EXPECT_EQ(log_.first_at(cursor_at(begin, 9001), 0), 4U * 3000U);
+    EXPECT_EQ(log_.first_at(cursor_at(begin, 9000), 0), 3U * 3000U);
+}
+
 TEST_F(WireLogTest, ACaughtUpCursorSeesWhatComesNext) {
     add(kMinBlockBytes, 0, true);  // ends exactly at the block's end
     Cursor cursor = log_.start();
