@@ -8,6 +8,18 @@
 namespace weir::app {
 namespace {
 
+// Without slashes at the ends and doubled ones.
+std::string normal_path(std::string_view path) {
+    std::string out;
+    for (const std::string_view part : split(path, '/')) {
+        if (!part.empty()) {
+            out += out.empty() ? "" : "/";
+            out += part;
+        }
+    }
+    return out;
+}
+
 net::PumpOptions pump_options_of(const VhostConfig& vhost) {
     net::PumpOptions options;
     options.merge_window = vhost.play.mw_latency;
@@ -24,19 +36,44 @@ stream::StreamKey ConfigPolicy::key_of(std::string_view vhost,
                                        std::string_view app,
                                        std::string_view name) const {
     const VhostConfig* found = config_.find_vhost(vhost);
-    return {found ? found->name : std::string(vhost), std::string(app), std::string(name)};
+    stream::StreamKey key{found ? found->name : std::string(vhost), normal_path(app),
+                          normal_path(name)};
+    if (const size_t slash = key.name.rfind('/'); slash != std::string::npos) {
+        key.app += (key.app.empty() ? "" : "/") + key.name.substr(0, slash);
+        key.name.erase(0, slash + 1);
+    }
+    return key;
+}
+
+Result<const VhostConfig*> ConfigPolicy::section_of(const stream::StreamKey& key) const {
+    const VhostConfig* vhost = config_.find_vhost(key.vhost);
+    if (!vhost) {
+        limits_.count(net::Refusal::kVhostDisabled);
+        return make_error(ErrorCode::kDenied,
+                          "vhost {} is disabled; set \"enabled on;\" in its section",
+                          log::escaped(key.vhost));
+    }
+    const VhostConfig* section = vhost->settings_of(key.app);
+    if (section == nullptr) {
+        limits_.count(net::Refusal::kVhostDisabled);
+        const VhostConfig& application = *vhost->application_of(key.app);
+        if (!application.has_spelling_of(key.app)) {
+            return make_error(ErrorCode::kDenied,
+                              "there is no application {}; upper and lower case differ: it is "
+                              "written {}",
+                              log::escaped(key.app), log::escaped(application.application));
+        }
+        return make_error(ErrorCode::kDenied,
+                          "application {} is disabled; set \"enabled on;\" in its section",
+                          log::escaped(application.application));
+    }
+    return section;
 }
 
 Result<const VhostConfig*> ConfigPolicy::admit(Action action,
                                                const net::AccessRequest& request) const {
     using Kind = AccessRules::Verdict::Kind;
-    const VhostConfig* vhost = config_.find_vhost(request.key.vhost);
-    if (!vhost) {
-        limits_.count(net::Refusal::kVhostDisabled);
-        return make_error(ErrorCode::kDenied,
-                          "vhost {} is disabled; set \"enabled on;\" in its section",
-                          log::escaped(request.key.vhost));
-    }
+    WEIR_TRY_ASSIGN(const VhostConfig* const vhost, section_of(request.key));
     const bool publishes = action == Action::kPublish;
     const bool asks = publishes ? vhost->access.asks_to_publish() : vhost->access.asks_to_play();
     const std::string host = request.peer.host();
@@ -53,7 +90,7 @@ Result<const VhostConfig*> ConfigPolicy::admit(Action action,
          (secret_is_enough || AccessRules::default_allows(action, *address)));
     if (!address_passes) {
         limits_.count(net::Refusal::kAddress);
-        return make_error(ErrorCode::kDenied, "{}", refusal_text(action, host, vhost->name));
+        return make_error(ErrorCode::kDenied, "{}", refusal_text(action, host, vhost->title()));
     }
     const bool address_is_enough =
         !asks || (vhost->access.satisfy_any && verdict.kind == Kind::kAllow);
@@ -84,13 +121,14 @@ Error ConfigPolicy::check_page(const VhostConfig& vhost, const net::AccessReques
     return make_error(
         ErrorCode::kDenied,
         "publishing without a key from a page of {} is not allowed; add \"security {{ "
-        "allow_origin {}; }}\" to vhost {}, or, if that page is this server's own, its "
+        "allow_origin {}; }}\" to {}, or, if that page is this server's own, its "
         "name with server_name",
-        log::escaped(page), log::escaped(page), vhost.name);
+        log::escaped(page), log::escaped(page), vhost.title());
 }
 
 net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {
-    const VhostConfig* vhost = config_.find_vhost(request.vhost);
+    const VhostConfig* vhost =
+        config_.find_settings(request.vhost, normal_path(split_once(request.app, '?').before));
     if (!vhost || vhost->access.publish_users.empty()) {
         return {};
     }
@@ -102,7 +140,10 @@ net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {
     const bool listed = address && vhost->access.satisfy_any &&
                         vhost->security.verdict(Action::kPublish, *address).kind ==
                             AccessRules::Verdict::Kind::kAllow;
-    return access_.login(*vhost, request, request.publishes && !shows_key && !listed);
+    net::LoginAnswer answer =
+        access_.login(*vhost, request, request.publishes && !shows_key && !listed);
+    answer.scope = vhost->section();
+    return answer;
 }
 
 Result<net::PublishRules> ConfigPolicy::may_publish(const net::AccessRequest& request) const {
@@ -132,7 +173,7 @@ bool ConfigPolicy::plays_openly(const net::AccessRequest& request) const {
 }
 
 std::optional<net::PumpOptions> ConfigPolicy::pump_options(const stream::StreamKey& key) const {
-    const VhostConfig* vhost = config_.find_vhost(key.vhost);
+    const VhostConfig* vhost = config_.find_settings(key.vhost, key.app);
     if (vhost == nullptr || vhost->name != key.vhost) {
         return std::nullopt;
     }

@@ -33,6 +33,7 @@ class ConfigPolicy final : public net::Policy {
     std::optional<net::PumpOptions> pump_options(const stream::StreamKey& key) const;
 
   private:
+    Result<const VhostConfig*> section_of(const stream::StreamKey& key) const;
     Result<const VhostConfig*> admit(Action action, const net::AccessRequest& request) const;
     Error check_page(const VhostConfig& vhost, const net::AccessRequest& request) const;
 

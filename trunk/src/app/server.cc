@@ -520,7 +520,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source, LoadedConfig 
     impl.reloader.use(*impl.workers);
     impl.hooks.set_workers(impl.workers.get());
     impl.hooks.set_secrets([&impl](const VhostConfig& vhost) {
-        const VhostSecrets* secrets = impl.access.data().find(vhost.name);
+        const VhostSecrets* secrets = impl.access.data().find(vhost.section());
         return secrets != nullptr ? secrets->hook_secret : std::string();
     });
     Error failed = impl.fill_public();

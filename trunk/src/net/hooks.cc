@@ -5,7 +5,7 @@ namespace {
 
 class NoHooks final : public Hooks {
   public:
-    bool wants(HookAction, std::string_view) const override { return false; }
+    bool wants(HookAction, const stream::StreamKey&) const override { return false; }
 
     Result<HookTicket> ask(const Client&, const HookRequestView&, io::TcpStream*) override {
         return HookTicket();

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "net/end_class.h"
+#include "stream/registry.h"
 
 namespace weir::io {
 class TcpStream;
@@ -78,11 +80,16 @@ class Hooks {
   public:
     // Whether somebody has to be asked whether a client may do this, or told of its end. Never
     // yields.
-    virtual bool wants(HookAction action, std::string_view vhost) const = 0;
+    virtual bool wants(HookAction action, const stream::StreamKey& key) const = 0;
+
+    // Whom a connection to that app (a key without a name) had to ask; empty: nobody. A stream
+    // whose scope is another one needs another connection, or on_connect would be gone around.
+    // Never yields.
+    virtual std::string connect_scope(const stream::StreamKey&) const { return {}; }
 
     // Whether somebody has to say yes before a client may do this. Never yields.
-    virtual bool asks(HookAction action, std::string_view vhost) const {
-        return wants(action, vhost);
+    virtual bool asks(HookAction action, const stream::StreamKey& key) const {
+        return wants(action, key);
     }
 
     // Yields. Asks, and waits for the answer at most as long as configured; returns early when

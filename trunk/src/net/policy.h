@@ -29,8 +29,9 @@ struct AccessRequest {
     // `Authorization: Bearer TOKEN`; empty when it shows nothing. A secret: never in an error or
     // the log, and compared by equal_in_constant_time().
     std::string_view token = {};
-    // Who has proven to be whom by login(), in the vhost of the key; empty: nobody.
+    // Who has proven to be whom by login(), and LoginAnswer::scope of that; empty: nobody.
     std::string_view user = {};
+    std::string_view user_scope = {};
     // Of a request that came by HTTP: to tell whether another site's page has made it.
     const HttpRequest* http = nullptr;
     bool secure = false;  // it came by TLS (HttpExchange::secure())
@@ -50,14 +51,16 @@ struct LoginRequest {
 };
 
 struct LoginAnswer {
-    std::string user;     // who it is; empty: nobody asked
-    std::string refusal;  // not empty: the connect is refused with this description
+    std::string user;        // who it is; empty: nobody asked
+    std::string refusal;     // not empty: the connect is refused with this description
+    std::string scope = {};  // where the user counts; for AccessRequest::user_scope
 };
 
 class Policy {
   public:
     // The key under which a stream is kept: the peer's vhost mapped to a configured one (the
-    // default when unknown).
+    // default when unknown); of app and name, slashes at the ends and doubled ones are gone, and
+    // the last part is the name. An empty name stays empty: the key of an app.
     virtual stream::StreamKey key_of(std::string_view vhost,
                                      std::string_view app,
                                      std::string_view name) const = 0;

@@ -59,7 +59,9 @@ class Rules {
                            bool publishes = true,
                            std::string_view peer = kRemote) {
         const io::SocketAddress address = io::SocketAddress::parse(peer).value();
-        return policy_.login({"any", "live", query, publishes, address});
+        net::LoginAnswer answer = policy_.login({"any", app, query, publishes, address});
+        scope = answer.scope;
+        return answer;
     }
 
     bool plays_openly(std::string_view peer) {
@@ -73,16 +75,23 @@ class Rules {
     ConfigPolicy& policy() { return policy_; }
 
     std::string vhost;
+    std::string app = "live";
+    std::string name = "room";
+    std::string scope;  // of the login before
 
   private:
     std::string ask(Action action,
                     std::string_view peer,
                     std::string_view token,
                     std::string_view user) {
-        const stream::StreamKey key = policy_.key_of(vhost, "live", "room");
+        const stream::StreamKey key = policy_.key_of(vhost, app, name);
         const io::SocketAddress address = io::SocketAddress::parse(peer).value();
-        const net::AccessRequest request{
-            .key = key, .peer = address, .token = token, .user = user, .http = http_};
+        const net::AccessRequest request{.key = key,
+                                         .peer = address,
+                                         .token = token,
+                                         .user = user,
+                                         .user_scope = scope,
+                                         .http = http_};
         Error error;
         if (action == Action::kPublish) {
             error = policy_.may_publish(request).take_error();
@@ -279,7 +288,13 @@ class LoginTest : public testing::Test {
     Rules rules_{"security { publish_user studio 'pass word'; }"};
 
     std::string answer(std::string_view password, std::string_view user = "studio") {
-        const std::string asked = rules_.login(fmt::format("authmod=adobe&user={}", user)).refusal;
+        return answer_for(rules_, password, user);
+    }
+
+    static std::string answer_for(Rules& rules,
+                                  std::string_view password,
+                                  std::string_view user = "studio") {
+        const std::string asked = rules.login(fmt::format("authmod=adobe&user={}", user)).refusal;
         EXPECT_THAT(asked, HasSubstr("?reason=needauth"));
         const std::string_view query = std::string_view(asked).substr(asked.find('?') + 1);
         const std::string_view opaque = rtmp::query_value(query, "opaque");
@@ -353,6 +368,111 @@ TEST(ConfigPolicyTest, HandsTheLimitsOn) {
               8'000'000U);
     EXPECT_EQ(rules.policy().may_publish({.key = other, .peer = peer})->max_bits_per_second,
               500'000U);
+}
+
+constexpr std::string_view kApplications =
+    "security { deny publish all; allow play all; }"
+    "application vip { security { allow publish 203.0.113.9; deny play all; } }"
+    "application vip/open { security { allow play all; } }"
+    "application off { enabled off; }"
+    "application keys { max_players 3; security { publish_key s3cret; } }"
+    "application like { max_players 4; }";
+
+// Whether a stream of that app may be published and played from kRemote.
+std::string allowed(Rules& rules, std::string app, std::string name = "room") {
+    rules.app = std::move(app);
+    rules.name = std::move(name);
+    return fmt::format("{}{}", rules.publish(kRemote).empty() ? "publish " : "",
+                       rules.play(kRemote).empty() ? "play" : "");
+}
+
+TEST(ConfigPolicyTest, AnApplicationHasRulesOfItsOwn) {
+    Rules rules(kApplications);
+    EXPECT_EQ(allowed(rules, "live"), "play") << "as the vhost says";
+    EXPECT_EQ(allowed(rules, "vip"), "publish ");
+    EXPECT_EQ(allowed(rules, "like"), "play") << "what it does not say is as in its vhost";
+    EXPECT_EQ(allowed(rules, "off"), "");
+    EXPECT_EQ(allowed(rules, "off/room"), "");
+    EXPECT_THAT(rules.play(kLocal), HasSubstr("application off is disabled"));
+    rules.app = "keys";
+    EXPECT_EQ(rules.publish(kRemote, "s3cret"), "");
+    EXPECT_THAT(rules.publish(kRemote), HasSubstr("needs a key"));
+    rules.app = "live";
+    EXPECT_NE(rules.publish(kRemote, "s3cret"), "");
+    rules.app = "vip";
+    EXPECT_THAT(rules.publish("198.51.100.1:1"),
+                HasSubstr("to application vip of vhost __defaultVhost__"));
+}
+
+// However a client spells it, it gets no rules that are not meant for the stream that it reaches.
+TEST(ConfigPolicyTest, NoSpellingGetsAroundTheRulesOfAnApplication) {
+    Rules rules(kApplications);
+    for (const char* same :
+         {"vip", "vip/", "/vip", "//vip//", "vip/room", "vip//room/", "vip/inst"}) {
+        EXPECT_EQ(allowed(rules, same), "publish ") << same;
+    }
+    EXPECT_EQ(allowed(rules, "vip/open"), "play");
+    EXPECT_EQ(allowed(rules, "vip/open/more"), "play");
+    EXPECT_EQ(allowed(rules, "vip", "open/room"), "play") << "app vip/open";
+    EXPECT_EQ(allowed(rules, "", "vip/room"), "publish ");
+    for (const char* other : {"vipers", "vi", "live/vip", "vip.x", "vip?x"}) {
+        EXPECT_EQ(allowed(rules, other), "play") << other << " is another application";
+    }
+    for (const char* odd :
+         {"VIP", "Vip/room", "vIp//", "vip/OPEN", "Vip/open", "OFF", "Keys", "LIKE"}) {
+        EXPECT_EQ(allowed(rules, odd), "") << odd;
+        EXPECT_THAT(rules.play(kRemote), HasSubstr("upper and lower case differ")) << odd;
+    }
+}
+
+TEST(ConfigPolicyTest, KeysOfStreamsAreInNormalForm) {
+    Rules rules("");
+    const auto key = [&](std::string_view app, std::string_view name) {
+        return rules.policy().key_of("", app, name).to_string();
+    };
+    for (const auto& [app, name] : {std::pair("a/b", "c"), std::pair("a", "b/c"),
+                                    std::pair("/a//b/", "/c/"), std::pair("", "a/b/c")}) {
+        EXPECT_EQ(key(app, name), "/a/b/c");
+    }
+    EXPECT_EQ(rules.policy().key_of("", "/a/", "").app, "a");
+}
+
+TEST(ConfigPolicyTest, ApplicationsBelongToTheirVhost) {
+    Rules rules(
+        "vhost a.b { application vip { security { deny play all; } } }"
+        "vhost c.d { play { wait_publisher 5s; } }");
+    rules.vhost = "a.b";
+    EXPECT_EQ(allowed(rules, "vip"), "");
+    EXPECT_EQ(allowed(rules, "live"), "play");
+    rules.vhost = "c.d";
+    EXPECT_EQ(allowed(rules, "vip"), "play");
+    rules.vhost = "";
+    EXPECT_EQ(allowed(rules, "vip"), "play");
+}
+
+TEST_F(LoginTest, ALoginCountsForItsApplicationOnly) {
+    Rules rules(
+        "application a { security { publish_user studio 'pass word'; } }"
+        "application a/b { security { publish_user studio 'other one'; } }");
+    rules.app = "a";
+    const net::LoginAnswer login = rules.login(answer_for(rules, "pass word"));
+    EXPECT_EQ(login.user, "studio");
+    EXPECT_EQ(rules.publish(kRemote, "", login.user), "");
+    rules.app = "a/b";
+    EXPECT_NE(rules.publish(kRemote, "", login.user), "") << "other users, of the same name";
+}
+
+TEST(ConfigPolicyTest, LimitsOfAnApplicationGoBeforeThoseOfItsVhost) {
+    Rules rules(
+        "max_players 7; application live { play { queue_length 3s; } } "
+        "application vip { max_players 2; }");
+    const io::SocketAddress peer = io::SocketAddress::parse(kLocal).value();
+    const stream::StreamKey live = rules.policy().key_of("", "live", "room");
+    const stream::StreamKey vip = rules.policy().key_of("", "vip", "room");
+    EXPECT_EQ(rules.policy().may_play({.key = live, .peer = peer})->max_players, 7U);
+    EXPECT_EQ(rules.policy().may_play({.key = vip, .peer = peer})->max_players, 2U);
+    EXPECT_EQ(rules.policy().pump_options(live)->queue_length, Seconds(3));
+    EXPECT_EQ(rules.policy().pump_options(vip)->queue_length, Seconds(10));
 }
 
 }  // namespace

@@ -542,9 +542,11 @@ TEST_F(LiveViewTest, NamesAllStreamsOrThoseThatPlayOpenlyOrNone) {
 TEST_F(LiveViewTest, WhatAHookServerHasToAllowIsNotOpen) {
     class AskingHooks final : public net::Hooks {
       public:
-        bool wants(net::HookAction, std::string_view) const override { return true; }
+        bool wants(net::HookAction, const stream::StreamKey&) const override { return true; }
 
-        bool asks(net::HookAction, std::string_view) const override { return has_to_allow; }
+        bool asks(net::HookAction, const stream::StreamKey&) const override {
+            return has_to_allow;
+        }
 
         Result<net::HookTicket> ask(const net::Client&,
                                     const net::HookRequestView&,

@@ -72,7 +72,7 @@ TEST(HooksTest, EveryEndOfAPlayerHasAWord) {
 TEST(HooksTest, WithoutHooksNobodyIsAsked) {
     ClientTable table;
     const Client client(table, "rtmp", "192.0.2.1");
-    EXPECT_FALSE(no_hooks().wants(HookAction::kPublish, "v"));
+    EXPECT_FALSE(no_hooks().wants(HookAction::kPublish, {"v", "live", "x"}));
     const Result<HookTicket> ticket = no_hooks().ask(client, {}, nullptr);
     ASSERT_TRUE(ticket.ok());
     EXPECT_FALSE(*ticket);

@@ -20,7 +20,7 @@ using Told = std::vector<std::string>;
 // Writes down what happens; an answer is given when a test lets it.
 class FakeHooks final : public net::Hooks {
   public:
-    bool wants(HookAction, std::string_view) const override { return true; }
+    bool wants(HookAction, const stream::StreamKey&) const override { return true; }
 
     Result<net::HookTicket> ask(const net::Client&,
                                 const net::HookRequestView& what,
@@ -43,6 +43,10 @@ class FakeHooks final : public net::Hooks {
         }
         told.push_back("+" + name);
         return net::HookTicket(std::make_unique<Record>(*this, name));
+    }
+
+    std::string connect_scope(const stream::StreamKey& key) const override {
+        return key.app.starts_with("live") ? "" : key.app;
     }
 
     Told asked;
@@ -120,6 +124,19 @@ TEST_F(SessionHooksTest, ARefusedConnectIsAnErrorAndTheEnd) {
     EXPECT_TRUE(asking->reads_to_end());
     EXPECT_EQ(asking->results, 0);
     EXPECT_TRUE(hooks_.told.empty());
+}
+
+// Whom on_connect let in to one application may not go on to another one that asks for itself.
+TEST_F(SessionHooksTest, AConnectionOfOneApplicationIsNoneOfAnother) {
+    auto one = peer();
+    one->open("vip");
+    EXPECT_TRUE(one->publish("a"));
+    auto other = peer();
+    other->open("vip");
+    EXPECT_TRUE(other->publish("inner/a", 1, rtmp::status::kPublishDenied))
+        << "vip/inner is asked for by itself";
+    EXPECT_NE(other->descriptions.back().find("another application"), std::string::npos);
+    EXPECT_TRUE(other->play("inner/a", 1, rtmp::status::kPlayFailed));
 }
 
 TEST_F(SessionHooksTest, ARefusedPublisherHearsWhyAndMayAskAgain) {

@@ -16,7 +16,7 @@ constexpr int64_t kMillisPerSecond = 1000;
 
 const VhostSecrets& secrets_of(const AccessData& data, const VhostConfig& vhost) {
     static const VhostSecrets none;  // of a vhost that is newer than the data: nobody gets in
-    const VhostSecrets* found = data.find(vhost.name);
+    const VhostSecrets* found = data.find(vhost.section());
     return found != nullptr ? *found : none;
 }
 
@@ -63,7 +63,7 @@ Error AccessControl::check(const VhostConfig& vhost,
                            const net::AccessRequest& request) const {
     const VhostSecrets& secrets = secrets_of(*data_, vhost);
     const bool publishes = action == Action::kPublish;
-    if (publishes && !request.user.empty()) {
+    if (publishes && !request.user.empty() && request.user_scope == vhost.section()) {
         for (const UserSecrets& user : secrets.publish_users) {
             if (user.name == request.user) {
                 return {};
@@ -116,7 +116,7 @@ net::LoginAnswer AccessControl::login(const VhostConfig& vhost,
             log::warn(
                 "login refused user={} ip={} vhost={}: wrong user or password ({} more in "
                 "the last second)",
-                log::escaped(query.user), peer, vhost.name, log_.suppressed());
+                log::escaped(query.user), peer, log::token(vhost.section()), log_.suppressed());
         }
         return {{}, rtmp::adobe_failed()};
     };

@@ -37,8 +37,9 @@ class Loader {
     Result<std::shared_ptr<const AccessData>> load(const Config& config) {
         auto data = std::make_shared<AccessData>();
         for (const VhostConfig& vhost : config.vhosts) {
-            if (Error wrong = load_vhost(vhost, data->vhosts[vhost.name])) {
-                return std::move(wrong).with_context("vhost " + vhost.name);
+            WEIR_TRY(load_section(vhost, *data));
+            for (const VhostConfig& application : vhost.applications) {
+                WEIR_TRY(load_section(application, *data));
             }
         }
         WEIR_TRY(load_api(config.http_api.access, data->api));
@@ -49,6 +50,13 @@ class Loader {
     }
 
   private:
+    Error load_section(const VhostConfig& vhost, AccessData& data) {
+        if (Error wrong = load_vhost(vhost, data.vhosts[vhost.section()])) {
+            return std::move(wrong).with_context(vhost.title());
+        }
+        return {};
+    }
+
     struct Read {
         SecretFile facts;
         std::string text;
@@ -177,8 +185,8 @@ bool SecretFile::has_changed() const {
     return now.changed_ns != changed_ns || now.size != size || now.inode != inode;
 }
 
-const VhostSecrets* AccessData::find(std::string_view vhost) const {
-    const auto found = vhosts.find(vhost);
+const VhostSecrets* AccessData::find(std::string_view section) const {
+    const auto found = vhosts.find(section);
     return found == vhosts.end() ? nullptr : &found->second;
 }
 

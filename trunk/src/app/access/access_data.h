@@ -44,11 +44,12 @@ struct SecretFile {
 };
 
 struct AccessData {
-    std::map<std::string, VhostSecrets, std::less<>> vhosts;  // by configured name
+    std::map<std::string, VhostSecrets, std::less<>> vhosts;  // by VhostConfig::section()
     std::vector<ApiSecrets> api;
     std::vector<SecretFile> files;
 
-    const VhostSecrets* find(std::string_view vhost) const;
+    // `section`: VhostConfig::section().
+    const VhostSecrets* find(std::string_view section) const;
 
     // Blocks on disk.
     bool is_stale() const;

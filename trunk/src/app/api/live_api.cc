@@ -75,7 +75,7 @@ bool HttpApi::plays_openly(const net::HttpExchange& exchange, const stream::Stre
                                      .secure = exchange.secure(),
                                      .transport = "flv"};
     return services_.policy.plays_openly(request) &&
-           !services_.hooks.asks(net::HookAction::kPlay, key.vhost);
+           !services_.hooks.asks(net::HookAction::kPlay, key);
 }
 
 void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {

@@ -145,12 +145,11 @@ bool AccessRules::allows(Action action, std::string_view peer) const {
     return address && allows(action, *address);
 }
 
-std::string refusal_text(Action action, std::string_view peer, std::string_view vhost) {
+std::string refusal_text(Action action, std::string_view peer, std::string_view section) {
     std::optional<IpAddress> address = IpAddress::parse(peer);
     std::string shown = address ? address->to_string() : std::string(peer);
-    return fmt::format(
-        "{}ing from {} is not allowed; add \"security {{ allow {} {}; }}\" to vhost {}",
-        to_string(action), shown, to_string(action), shown, vhost);
+    return fmt::format("{}ing from {} is not allowed; add \"security {{ allow {} {}; }}\" to {}",
+                       to_string(action), shown, to_string(action), shown, section);
 }
 
 }  // namespace weir::app

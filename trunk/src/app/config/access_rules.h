@@ -93,9 +93,9 @@ class AccessRules {
     std::vector<AccessRule> rules_;
 };
 
-// One sentence for the log and the status to the peer, which names the line that would let it in:
-// publishing from 203.0.113.9 is not allowed; add "security { allow publish 203.0.113.9; }" to
-// vhost __defaultVhost__
-std::string refusal_text(Action action, std::string_view peer, std::string_view vhost);
+// `section`: "vhost NAME". One sentence for the log and the status to the peer, which names the
+// line that would let it in: publishing from 203.0.113.9 is not allowed; add "security { allow
+// publish 203.0.113.9; }" to vhost __defaultVhost__
+std::string refusal_text(Action action, std::string_view peer, std::string_view section);
 
 }  // namespace weir::app

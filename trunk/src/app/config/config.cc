@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,7 +24,8 @@ namespace {
 constexpr size_t kMostListed = 12;  // names of directives in one message
 
 bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
+           directive.type == ValueType::kApplication;
 }
 
 void apply_defaults(const Target& target, const ValueScope& scope) {
@@ -87,12 +89,20 @@ class Checker {
                 apply_override(each, inherited_, "");
             }
         }
+        const Statements applications = std::exchange(applications_, {});
+        if (!vhost_statements_.empty() && !applications.empty()) {
+            sink_.report(applications.front()->name.at,
+                         "found an application at the top level of a file that has vhost sections; "
+                         "expected it in the vhost that it is meant for (vhost __defaultVhost__ "
+                         "serves all names without a section)");
+        }
         for (const Statement* statement : vhost_statements_) {
             check_vhost(*statement);
         }
         if (!vhost_places_.contains(kDefaultVhost)) {
             config_.vhosts.push_back(inherited_);
             override_default(config_.vhosts.back());
+            check_applications(applications, config_.vhosts.back());
         }
         check_listeners();
         check_certificates();
@@ -102,6 +112,8 @@ class Checker {
     }
 
   private:
+    using Statements = std::vector<const Statement*>;
+
     struct Listener {
         std::string address;
         std::string origin;
@@ -114,7 +126,7 @@ class Checker {
     struct Place {
         Context context;
         VhostConfig& vhost;
-        std::string section;  // the vhost's; empty: the top level
+        std::string section;  // VhostConfig::section(); empty: the top level
         std::string path;     // of the keys inside: "http_api."
     };
 
@@ -154,6 +166,10 @@ class Checker {
                 vhost_statements_.push_back(&statement);
                 continue;
             }
+            if (directive->type == ValueType::kApplication) {
+                applications_.push_back(&statement);
+                continue;
+            }
             check_statement(*directive, statement, is_first, place);
         }
     }
@@ -185,6 +201,13 @@ class Checker {
             place.path.substr(0, place.path.empty() ? 0 : place.path.size() - 1);
         const bool overridden = is_overridden(key, place) || is_overridden(block, place);
         std::optional<Value> value = parse_value(directive, statement, scope_of(statement), sink_);
+        if (value && directive.name == kUnresolvedName) {
+            sink_.report(statement.name.at,
+                         fmt::format("found something to decide: {} Write what you want in place "
+                                     "of this line, or remove it",
+                                     value->text));
+            return;
+        }
         if (value && !overridden) {
             take(directive, statement, *value, Target{config_, place.vhost, is_first}, place);
         }
@@ -313,7 +336,36 @@ class Checker {
         if (vhost.name == kDefaultVhost) {
             override_default(vhost);
         }
+        check_applications(std::exchange(applications_, {}), vhost);
         config_.vhosts.push_back(std::move(vhost));
+    }
+
+    // What applications begin with is complete by now: files and environment.
+    void check_applications(const Statements& statements, VhostConfig& vhost) {
+        std::map<std::string, Position> places;
+        std::vector<VhostConfig> done;
+        for (const Statement* statement : statements) {
+            const Directive& directive = *find_directive("application", kVhostContext);
+            const std::optional<Value> value =
+                parse_value(directive, *statement, scope_of(*statement), sink_);
+            VhostConfig application = vhost;
+            if (value) {
+                application.application = value->text;
+                const auto [first, is_first] = places.emplace(value->text, statement->name.at);
+                if (!is_first) {
+                    sink_.report(statement->arguments[0].at,
+                                 fmt::format("found a second application {}, the first one is on "
+                                             "{}; put all of it into one",
+                                             value->text, shown(first->second, *statement)));
+                }
+                record(directive, *statement, *value,
+                       {kVhostContext, application, application.section(), ""});
+            }
+            check_block(statement->block,
+                        {directive.opens, application, application.section(), ""});
+            done.push_back(std::move(application));
+        }
+        vhost.applications = std::move(done);
     }
 
     const Directive* known(const Statement& statement, Context context) {
@@ -460,37 +512,14 @@ class Checker {
     DiagnosticSink& sink_;
     Config config_;
     VhostConfig inherited_;
-    std::vector<const Statement*> vhost_statements_;
+    Statements vhost_statements_;
+    Statements applications_;  // of the block that was looked at last
     std::map<std::string, Position, std::less<>> vhost_places_;
     std::vector<Override> overrides_;
     std::vector<Listener> listeners_;
 };
 
 }  // namespace
-
-std::vector<uint16_t> CoreSet::numbers() const {
-    std::set<uint16_t> unique;
-    for (const CoreRange& range : ranges) {
-        for (uint32_t core = range.first; core <= range.last; core++) {
-            unique.insert(static_cast<uint16_t>(core));
-        }
-    }
-    return {unique.begin(), unique.end()};
-}
-
-const VhostConfig* Config::find_vhost(std::string_view name) const {
-    const VhostConfig* found = nullptr;
-    for (const VhostConfig& vhost : vhosts) {
-        if (vhost.name != kDefaultVhost && equals_ignore_case(vhost.name, name)) {
-            found = &vhost;
-            break;
-        }
-        if (vhost.name == kDefaultVhost) {
-            found = &vhost;
-        }
-    }
-    return found != nullptr && found->enabled ? found : nullptr;
-}
 
 ParseOutcome parse_config(std::string_view text,
                           std::string_view file_name,

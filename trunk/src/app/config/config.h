@@ -149,8 +149,10 @@ struct PublishConfig {
     bool operator==(const PublishConfig&) const = default;
 };
 
+// What holds in a vhost, or in one of its applications, which begins with all that its vhost says.
 struct VhostConfig {
-    std::string name;  // lower case, but for __defaultVhost__
+    std::string name;         // lower case, but for __defaultVhost__
+    std::string application;  // "vip", "vip/inner"; empty: of the vhost itself
     bool enabled = false;
     PublishConflict publish_conflict = PublishConflict::kRefuse;
     AccessRules security;
@@ -162,6 +164,26 @@ struct VhostConfig {
     Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
     uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
     HttpHooksConfig http_hooks;
+    std::vector<VhostConfig> applications;  // those with a section; an application has none
+
+    // "a.example", "a.example/vip": a name that no other section has.
+    std::string section() const;
+
+    // For people: "vhost a.example", "application vip of vhost a.example".
+    std::string title() const;
+
+    // The application whose section holds for that app (in normal form): `vip` for "vip" and all
+    // below it, as "vip/room"; the longest name goes first. Upper and lower case count as the same
+    // here, see has_spelling_of(). nullptr: the vhost itself.
+    const VhostConfig* application_of(std::string_view app) const;
+
+    // Of application_of(app): whether its name stands in `app` letter by letter. Where it does not,
+    // nobody is let in: a client must not choose other rules by another spelling.
+    bool has_spelling_of(std::string_view app) const;
+
+    // What holds for that app; nullptr: nobody is let in, as the application is disabled or spelled
+    // in another way.
+    const VhostConfig* settings_of(std::string_view app) const;
 
     bool operator==(const VhostConfig&) const = default;
 };
@@ -196,6 +218,9 @@ struct Config {
     // The vhost for a name as the peer gave it (any case, empty allowed): its own section or else
     // the default one. nullptr when that section says `enabled off`.
     const VhostConfig* find_vhost(std::string_view name) const;
+
+    // The same for an app of that vhost, in normal form: what its application says, or the vhost.
+    const VhostConfig* find_settings(std::string_view vhost, std::string_view app) const;
 
     bool operator==(const Config&) const = default;
 };

@@ -35,15 +35,15 @@ with its default.
   in several. Port 0 lets the system choose. Behind the addresses, `ssl` (or `tls`) makes it HTTPS or RTMPS, and
   `proxy_protocol` expects the header of a proxy in front of each connection ([tls.md](tls.md)).
 - Relative paths start at the folder of the file that they are written in.
-- A directive is given once per block, but for `listen`, `ssl_certificate`, `ssl_certificate_key`, `trusted_proxies`,
-  `candidate`, `ice_server`, `vhost`, `server_name`, those of `http_hooks` that take URLs, and those of `security` and
-  `http_api` that add a rule, a secret or an origin.
+- A directive is given once per block, but for `vhost`, `application`, `listen`, `ssl_certificate`, `ssl_certificate_key`,
+  `trusted_proxies`, `candidate`, `ice_server`, `server_name`, `unresolved`, those of `http_hooks` that take URLs, and those
+  of `security` and `http_api` that add a rule, a secret or an origin.
 - Where a secret stands (keys, passwords, tokens), `file:PATH` names a file that holds it: one secret per line, read
   again when the file changes. No message shows a secret.
 - `include FILE;` puts other files in its place, in any block: one by its path, or all that match a pattern, as in
   `include conf.d/*.conf;`, sorted by name. Errors name the file they are in. At most 256 files, 8 deep.
 - What stands at the top level and may also stand in a `vhost` is inherited by every vhost, before or behind it in the
-  file.
+  file; and what a vhost says, by its applications.
 )";
 
 constexpr std::string_view kMarkdownReload = R"(
@@ -76,7 +76,7 @@ value comes from.
 
 Each directive has a variable that replaces what the files say, at the start and at every reload. Addresses and other
 lists are separated by blanks or `;`, several statements of one directive by `;`. Those of `vhost` are for the top level
-and for `__defaultVhost__`; another vhost with a value of its own keeps it. An empty one counts as not set.
+and for `__defaultVhost__`; another vhost, or an application, with a value of its own keeps it. An empty one counts as not set.
 An unknown `WEIR_` name is a warning; what
 Kubernetes sets for a service called weir (`WEIR_PORT`, `WEIR_SERVICE_HOST` ...) is ignored. `WEIR_CONFIG_FILE` is the
 file to read where there is no `-c`; `WEIR_CANDIDATE` goes before `WEIR_RTC_SERVER_CANDIDATE`, and `CANDIDATE` counts where
@@ -84,6 +84,25 @@ nothing else names a candidate.
 
 | variable | directive | a change in the running server |
 |---|---|---|
+)";
+
+constexpr std::string_view kMarkdownApplication = R"(
+An application holds what a `vhost` holds, but for `application` itself:
+
+    vhost __defaultVhost__ {
+        security { deny publish all; deny play all; }
+        application live { security { allow publish 10.0.0.0/8; } }
+        application vip  { security { publish_key file:vip.keys; play_key file:viewers.keys; } }
+    }
+
+- What it does not say is as in its vhost. A `security` block is replaced as a whole; of `http_hooks`, `play` and
+  `publish` each directive by itself.
+- `application vip` is for the streams of `rtmp://HOST/vip/STREAM` and of everything below, as `rtmp://HOST/vip/room/STREAM`;
+  the longest name that fits goes first. Slashes at the end and doubled ones do not count.
+- Upper and lower case differ: `VIP` is not `vip`. So that nobody gets other rules by spelling, an app that differs from a
+  configured one only by that is refused.
+- It holds for every protocol, for hooks and for logins.
+- At the top level, `application` belongs to `__defaultVhost__`, in a file without `vhost` sections.
 )";
 
 constexpr std::string_view kMarkdownAccess = R"(
@@ -117,6 +136,7 @@ constexpr Section kSections[] = {
     {kVhostContext, "vhost NAME { }",
      "All but `enabled` may also stand at the top level, where it is the default of every "
      "vhost.\n"},
+    {kApplicationContext, "application NAME { }", kMarkdownApplication},
     {kSecurityContext, "security { }", kMarkdownAccess},
     {kPlayContext, "play { }", ""},
     {kPublishContext, "publish { }", ""},
@@ -128,7 +148,8 @@ constexpr Section kSections[] = {
 std::string value_shape(const Directive& directive) {
     switch (directive.type) {
         case ValueType::kBlock: return "{ ... }";
-        case ValueType::kVhost: return "NAME { ... }";
+        case ValueType::kVhost:
+        case ValueType::kApplication: return "NAME { ... }";
         case ValueType::kFlag: return "on, off";
         case ValueType::kCount: return "number";
         case ValueType::kSize: return "size";
@@ -194,7 +215,8 @@ std::string change_text(const EnvironmentSlot& slot) {
 }
 
 bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
+           directive.type == ValueType::kApplication;
 }
 
 std::string wrapped_comment(std::string_view text, std::string_view indent) {
@@ -232,7 +254,9 @@ void append_block(std::string& out, Context context, size_t depth) {
         out += first ? "" : "\n";
         first = false;
         out += comment_of(directive, indent);
-        if (is_block(directive)) {
+        if (directive.type == ValueType::kApplication) {
+            out += fmt::format("{}# {} {}\n", indent, directive.name, directive.example);
+        } else if (is_block(directive)) {
             out += fmt::format(
                 "{}{}{} {{\n", indent, directive.name,
                 directive.type == ValueType::kVhost ? fmt::format(" {}", kDefaultVhost) : "");
@@ -255,6 +279,9 @@ std::string config_markdown() {
         if (!section.note.empty()) {
             out += section.note.starts_with('\n') ? "" : "\n";
             out += section.note;
+        }
+        if (section.context == kApplicationContext) {
+            continue;  // what a vhost has
         }
         out += "\n| directive | value | default | range | meaning |\n|---|---|---|---|---|\n";
         for (const Directive& directive : directives()) {

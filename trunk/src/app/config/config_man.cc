@@ -31,7 +31,8 @@ A # at the start of a word begins a comment.
 Values with spaces or one of ; { } are quoted.
 Durations are written 350ms, 10s, 2m or 1h, sizes 64k, 16m or 1g.
 Relative paths start at the folder of the file.
-What stands at the top level and may also stand in a vhost is inherited by every vhost.
+What stands at the top level and may also stand in a vhost is inherited by every vhost, and what a
+vhost says by its applications.
 )";
 
 constexpr std::string_view kTail = R"(.SH SEE ALSO
@@ -65,7 +66,8 @@ std::string quoted(std::string_view text) {
 }
 
 bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
+           directive.type == ValueType::kApplication;
 }
 
 void append_directive(std::string& out, const Directive& directive) {
@@ -88,6 +90,9 @@ std::string config_man_page() {
     std::string out(kHead);
     for (Contexts bit = 1; bit <= kLastContext; bit *= 2) {
         const auto context = static_cast<Context>(bit);
+        if (context == kApplicationContext) {
+            continue;  // what a vhost has
+        }
         std::string section;
         for (const Directive& directive : directives()) {
             const bool elsewhere =

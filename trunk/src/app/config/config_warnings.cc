@@ -37,17 +37,20 @@ void warn_of_vhost(const VhostConfig& vhost, std::vector<std::string>& out) {
     }
     if (any_short(vhost.access.publish_keys) || any_short(vhost.access.play_keys) ||
         short_password) {
-        out.push_back(fmt::format(
-            "vhost {}: a key or password has fewer than {} characters and can be guessed",
-            vhost.name, kShortSecret));
+        out.push_back(
+            fmt::format("{}: a key or password has fewer than {} characters and can be guessed",
+                        vhost.title(), kShortSecret));
     }
     if (!vhost.access.publish_users.empty() &&
         (!vhost.access.publish_keys.empty() || vhost.access.jwt_for_publish())) {
         out.push_back(fmt::format(
-            "vhost {} has users and keys for publishing: an encoder without user and password must "
+            "{} has users and keys for publishing: an encoder without user and password must "
             "put its key into the address of the server (rtmp://HOST/APP?key=KEY), not only behind "
             "the stream's name",
-            vhost.name));
+            vhost.title()));
+    }
+    for (const VhostConfig& application : vhost.applications) {
+        warn_of_vhost(application, out);
     }
 }
 

@@ -40,6 +40,7 @@ std::string_view to_string(Context context) {
         case kHttpServerContext: return "http_server";
         case kHttpApiContext: return "http_api";
         case kVhostContext: return "vhost";
+        case kApplicationContext: return "application";
         case kSecurityContext: return "security";
         case kPlayContext: return "play";
         case kPublishContext: return "publish";
@@ -77,6 +78,7 @@ std::string expectation(const Directive& directive) {
     switch (directive.type) {
         case ValueType::kBlock: return "'{'";
         case ValueType::kVhost: return "the name of one virtual host";
+        case ValueType::kApplication: return "the name of one application";
         case ValueType::kFlag: return "on or off";
         case ValueType::kCount:
             return fmt::format("{}a number from {} to {}", special, directive.min, directive.max);

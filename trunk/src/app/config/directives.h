@@ -30,9 +30,14 @@ enum Context : Contexts {
     kPlayContext = 32,
     kPublishContext = 64,
     kRtcServerContext = 128,
+    kApplicationContext = 256,
     kHooksContext = 1 << 13,
     kLastContext = kHooksContext,  // the highest bit
 };
+
+// Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an
+// application of the vhost for its own.
+inline constexpr Contexts kStreamContexts = kGlobalContext | kVhostContext | kApplicationContext;
 
 // "the top level", "http_server", "vhost" ...
 std::string_view to_string(Context context);
@@ -40,6 +45,7 @@ std::string_view to_string(Context context);
 enum class ValueType : uint8_t {
     kBlock,         // { ... }, without values
     kVhost,         // NAME { ... }
+    kApplication,   // NAME { ... }
     kFlag,          // on|off
     kCount,         // a plain number
     kSize,          // bytes; k, m, g
@@ -52,7 +58,7 @@ enum class ValueType : uint8_t {
     kAccess,        // publish|play ADDRESS|CIDR|all
     kInclude,       // the path of a file, or a pattern
     kBitrate,       // bits per second; k, m, g of 1000
-    kText,          // one word
+    kText,          // one word, or a text in quotes
     kHosts,         // one or more names of hosts
     kOrigins,       // one or more of SCHEME://HOST[:PORT], or *
     kFrames,        // self, none, or one or more of SCHEME://HOST[:PORT], *
@@ -94,6 +100,9 @@ struct Target {
 inline constexpr uint8_t kNoSecret = UINT8_MAX;
 
 inline constexpr std::string_view kIncludeName = "include";
+
+// Stands for a decision that only the operator can make: a file with one in it is refused.
+inline constexpr std::string_view kUnresolvedName = "unresolved";
 
 // What a change does to a running server.
 enum class Effect : uint8_t {

@@ -45,7 +45,7 @@ const Directive kAccessDirectives[] = {
              t.config.max_connections_per_ip = static_cast<uint32_t>(v.number);
          }},
     {.name = "max_players",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .type = ValueType::kCount,
      .default_text = "0",
      .min = 1,
@@ -55,7 +55,7 @@ const Directive kAccessDirectives[] = {
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.max_players = static_cast<uint32_t>(v.number); }},
     {.name = "max_publish_bitrate",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .type = ValueType::kBitrate,
      .default_text = "0",
      .min = 10'000,

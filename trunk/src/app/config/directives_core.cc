@@ -94,6 +94,15 @@ const Directive kCoreDirectives[] = {
             "the request's "
             "header.",
      .apply = [](const Target& t, const Value& v) { t.config.handshake_timeout = millis(v); }},
+    {.name = kUnresolvedName,
+     .contexts = kStreamContexts,
+     .type = ValueType::kText,
+     .repeatable = true,
+     .example = "\"who may play application vip?\"",
+     .doc = "Something that the operator has to decide: a configuration with such a line is "
+            "refused, with its text. weir --explain writes one for all that restricted access in "
+            "the old server and has no counterpart here.",
+     .apply = [](const Target&, const Value&) {}},  // the checker refuses it
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr std::string_view kExample = "http://127.0.0.1:8085/hooks";
 
 const Directive kHookDirectives[] = {
     {.name = "http_hooks",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .opens = kHooksContext,
      .doc = "HTTP servers that are asked whether a client may connect, publish or play, and told "
             "when it ends, by POST of JSON (doc/hooks.md)."},

@@ -13,14 +13,23 @@ const Directive kVhostDirectives[] = {
             "__defaultVhost__ "
             "serves every name without a section of its own."},
     {.name = "enabled",
-     .contexts = kVhostContext,
+     .contexts = kVhostContext | kApplicationContext,
      .type = ValueType::kFlag,
      .default_text = "on",
-     .doc = "off refuses every client of this vhost; for __defaultVhost__ that means every name "
-            "without a section.",
+     .doc = "off refuses every client of this vhost, or of this application; for __defaultVhost__ "
+            "that means every name without a section.",
      .apply = [](const Target& t, const Value& v) { t.vhost.enabled = v.number != 0; }},
-    {.name = "publish_conflict",
+    {.name = "application",
      .contexts = kGlobalContext | kVhostContext,
+     .type = ValueType::kApplication,
+     .opens = kApplicationContext,
+     .repeatable = true,
+     .example = "vip { security { deny play all; } }",
+     .doc = "Settings of one application of the vhost: of the streams of rtmp://HOST/NAME/... and "
+            "of all below it. What it does not say is as in its vhost. At the top level it belongs "
+            "to __defaultVhost__, in a file without vhost sections."},
+    {.name = "publish_conflict",
+     .contexts = kStreamContexts,
      .type = ValueType::kChoice,
      .default_text = "refuse",
      .choices = "refuse|takeover",
@@ -31,7 +40,7 @@ const Directive kVhostDirectives[] = {
              t.vhost.publish_conflict = static_cast<PublishConflict>(v.number);
          }},
     {.name = "write_stall_timeout",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .type = ValueType::kDuration,
      .default_text = "20s",
      .min = kSecond,
@@ -42,7 +51,7 @@ const Directive kVhostDirectives[] = {
             "long is closed.",
      .apply = [](const Target& t, const Value& v) { t.vhost.write_stall_timeout = millis(v); }},
     {.name = "send_buffer",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .type = ValueType::kSize,
      .default_text = "512k",
      .min = 16 * kKilo,
@@ -58,12 +67,12 @@ const Directive kVhostDirectives[] = {
      .apply = [](const Target& t, const Value& v) { t.vhost.send_buffer = v.number; }},
 
     {.name = "security",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .opens = kSecurityContext,
      .doc = "Who may publish and play. The first rule that matches decides; when none does, "
             "publishing is allowed "
             "from loopback only and playing from everywhere. In a vhost it replaces the one of the "
-            "top level.",
+            "top level, in an application that of its vhost, as a whole: rules and secrets.",
      .apply =
          [](const Target& t, const Value&) {
              t.vhost.security = {};
@@ -85,7 +94,7 @@ const Directive kVhostDirectives[] = {
      .apply = [](const Target& t, const Value& v) { t.vhost.security.add(v.rule); }},
 
     {.name = "play",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .opens = kPlayContext,
      .doc = "What players get."},
     {.name = "mw_latency",
@@ -149,7 +158,7 @@ const Directive kVhostDirectives[] = {
      .apply = [](const Target& t, const Value& v) { t.vhost.play.wait_publisher = millis(v); }},
 
     {.name = "publish",
-     .contexts = kGlobalContext | kVhostContext,
+     .contexts = kStreamContexts,
      .opens = kPublishContext,
      .doc = "What is asked of publishers."},
     {.name = "firstpkt_timeout",

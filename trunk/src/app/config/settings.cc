@@ -15,6 +15,7 @@ namespace weir::app {
 namespace {
 
 constexpr std::string_view kVhostKey = "vhost.";
+constexpr std::string_view kApplicationKey = "vhost.application";
 constexpr size_t kMaxShownValue = 400;  // bytes, of a report
 constexpr size_t kOriginColumn = 48;
 
@@ -48,9 +49,13 @@ Index index_of(const Settings& settings) {
     return index;
 }
 
-// What holds there: its own, else that of the top level, else the default.
+std::string vhost_of(const std::string& section) {
+    return section.substr(0, section.find('/'));
+}
+
+// What holds there: its own, else that of the vhost around it, of the top level, or the default.
 Said effective(const Index& index, const Place& place, const Directive& directive) {
-    for (const std::string& vhost : {place.first, std::string()}) {
+    for (const std::string& vhost : {place.first, vhost_of(place.first), std::string()}) {
         if (const auto found = index.find({vhost, place.second}); found != index.end()) {
             return found->second;
         }
@@ -60,7 +65,8 @@ Said effective(const Index& index, const Place& place, const Directive& directiv
 }
 
 bool has_section(const Index& index, const std::string& vhost) {
-    return vhost.empty() || vhost == stream::kDefaultVhost || index.contains({vhost, "vhost"});
+    return vhost.empty() || vhost == stream::kDefaultVhost || index.contains({vhost, "vhost"}) ||
+           index.contains({vhost, std::string(kApplicationKey)});
 }
 
 size_t order_of(const Directive& directive) {
@@ -85,11 +91,13 @@ class Dump {
 
     std::string text() {
         add_block(kGlobalContext, "", "", 0);
+        add_applications(std::string(stream::kDefaultVhost), 0);
         for (const Setting& setting : settings_.list) {
             if (setting.key == "vhost") {
                 out_ += '\n';
                 add_line(out_, 0, fmt::format("vhost {} {{", setting.vhost), setting.origin);
                 add_block(kVhostContext, setting.vhost, "", 1);
+                add_applications(setting.vhost, 1);
                 out_ += "}\n";
             }
         }
@@ -97,6 +105,25 @@ class Dump {
     }
 
   private:
+    // Those of the default vhost stand at the top level where it has no section.
+    void add_applications(const std::string& vhost, size_t depth) {
+        const bool has_section = std::ranges::any_of(settings_.list, [&](const Setting& each) {
+            return each.key == "vhost" && each.vhost == vhost;
+        });
+        if (has_section != (depth == 1)) {
+            return;
+        }
+        for (const Setting& setting : settings_.list) {
+            if (setting.key == kApplicationKey && vhost_of(setting.vhost) == vhost) {
+                out_ += '\n';
+                add_line(out_, depth, fmt::format("application {} {{", setting.shown),
+                         setting.origin);
+                add_block(kApplicationContext, setting.vhost, "", depth + 1);
+                out_ += std::string(4 * depth, ' ') + "}\n";
+            }
+        }
+    }
+
     // In a section of a vhost what it says itself, at the top level everything.
     void add_block(Context context,
                    const std::string& vhost,
@@ -104,6 +131,7 @@ class Dump {
                    size_t depth) {
         for (const Directive& directive : directives()) {
             if ((directive.contexts & context) == 0 || directive.type == ValueType::kVhost ||
+                directive.type == ValueType::kApplication ||
                 directive.type == ValueType::kInclude) {
                 continue;
             }
@@ -221,11 +249,11 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
         const bool is = has_section(new_index, vhost);
         SettingChange change;
         change.vhost = vhost;
-        if (key == "vhost") {
+        if (key == "vhost" || key == kApplicationKey) {
             if (was == is) {
                 continue;
             }
-            change.directive = "vhost";
+            change.directive = directive_text(key);
             change.from = was ? vhost : "";
             change.to = is ? vhost : "";
             change.effect = ChangeEffect::kNewConnections;

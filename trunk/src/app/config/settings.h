@@ -17,7 +17,7 @@ struct Setting {
     // stand in a vhost begins with "vhost." wherever it was written; rules of access go under their
     // block, "vhost.security".
     std::string key;
-    std::string vhost;  // the section it stands in; empty: the top level
+    std::string vhost;  // the section it stands in (VhostConfig::section()); empty: the top level
     std::string text;   // the value in one form of several: "10s" for 10000ms. A secret is in here.
     std::string shown;  // the same without its secrets
     std::string origin;  // "conf/weir.conf:3", "WEIR_LISTEN in the environment"
@@ -48,7 +48,7 @@ std::string directive_text(std::string_view key);
 
 struct SettingChange {
     std::string directive;  // "play queue_length", "http_api listen", "vhost"
-    std::string vhost;      // empty: the top level
+    std::string vhost;      // the section, "a.example" or "a.example/vip"; empty: the top level
     std::string from;       // empty: it was not there
     std::string to;
     ChangeEffect effect = ChangeEffect::kApplied;

@@ -9,6 +9,7 @@
 #include "base/config_number.h"
 #include "base/redact.h"
 #include "base/strings.h"
+#include "proto/rtmp/stream_name.h"
 
 namespace weir::app {
 
@@ -117,6 +118,7 @@ class ValueParser {
         switch (directive_.type) {
             case ValueType::kBlock: return true;
             case ValueType::kVhost: return parse_vhost(value);
+            case ValueType::kApplication: return parse_application(value);
             case ValueType::kFlag: return parse_choice(value, "off|on");
             case ValueType::kChoice: return parse_choice(value, directive_.choices);
             case ValueType::kCount: return parse_number(value, {}, 1);
@@ -152,6 +154,23 @@ class ValueParser {
             return true;
         }
         return fail(word(), "a host name of letters, digits, '.', '-' and '_'");
+    }
+
+    // In the form in which names of streams are compared.
+    bool parse_application(Value& value) {
+        value.text = word().text;
+        const bool printable = std::ranges::none_of(value.text, [](char c) {
+            const auto byte = static_cast<unsigned char>(c);
+            return byte < 0x20 || byte == 0x7F;
+        });
+        if (printable && !value.text.empty() && value.text.size() <= rtmp::kMaxAppSize &&
+            rtmp::normal_app(value.text) == value.text) {
+            return true;
+        }
+        return fail(
+            word(),
+            "the name of an application as in rtmp://HOST/NAME/STREAM: without '?', without "
+            "'/' at its ends");
     }
 
     bool parse_choice(Value& value, std::string_view choices) {

@@ -15,7 +15,7 @@ using Verdict = HookAnswer::Verdict;
 
 void HookService::tell(Ref<HookLine> line, std::unique_ptr<HookFacts> facts, HookEnd end) {
     const HookAction action = closing_of(facts->action);
-    const Ref<Targets> targets = targets_of(facts->vhost);
+    const Ref<Targets> targets = targets_of(facts->vhost, facts->app);
     if (!targets || !targets->config.has(action)) {
         return;
     }

@@ -14,7 +14,7 @@ using Verdict = HookAnswer::Verdict;
 
 namespace {
 
-constexpr size_t kMaxRememberedVhosts = 256;
+constexpr size_t kMaxRememberedSections = 256;
 constexpr Millis kLastAttempt{400};  // of what is left when the server stops
 
 // Waits for the end of a peer besides the answer.
@@ -64,36 +64,55 @@ HookService::~HookService() {
 
 // ---- what is configured ----
 
-const HttpHooksConfig* HookService::hooks_of(std::string_view vhost) const {
-    const VhostConfig* found = config_.find_vhost(vhost);
-    return found != nullptr && found->http_hooks.enabled ? &found->http_hooks : nullptr;
+// Null when nothing is configured there.
+const VhostConfig* HookService::section_of(std::string_view vhost, std::string_view app) const {
+    const VhostConfig* found = config_.find_settings(vhost, app);
+    return found != nullptr && found->http_hooks.enabled ? found : nullptr;
 }
 
-bool HookService::wants(HookAction action, std::string_view vhost) const {
-    const HttpHooksConfig* hooks = hooks_of(vhost);
-    return hooks != nullptr && (hooks->has(action) || hooks->has(closing_of(action)));
+bool HookService::wants(HookAction action, const stream::StreamKey& key) const {
+    const VhostConfig* section = section_of(key.vhost, key.app);
+    return section != nullptr &&
+           (section->http_hooks.has(action) || section->http_hooks.has(closing_of(action)));
+}
+
+// The same servers, asked for the same application.
+std::string HookService::connect_scope(const stream::StreamKey& key) const {
+    const VhostConfig* section = section_of(key.vhost, key.app);
+    if (section == nullptr || !section->http_hooks.has(HookAction::kConnect)) {
+        return {};
+    }
+    if (key.app.empty()) {
+        return "no application";
+    }
+    std::string scope = section->application + " ";
+    for (const net::HttpUrl& url : section->http_hooks.urls_of(HookAction::kConnect)) {
+        scope += url.origin() + url.target + " ";
+    }
+    return scope;
 }
 
 std::string HookService::secret_of(const VhostConfig& vhost) const {
     return secret_of_ ? secret_of_(vhost) : vhost.http_hooks.secret.text;
 }
 
-bool HookService::asks(HookAction action, std::string_view vhost) const {
-    const HttpHooksConfig* hooks = hooks_of(vhost);
-    return hooks != nullptr && hooks->has(action);
+bool HookService::asks(HookAction action, const stream::StreamKey& key) const {
+    const VhostConfig* section = section_of(key.vhost, key.app);
+    return section != nullptr && section->http_hooks.has(action);
 }
 
 // Null when nothing is configured.
-Ref<HookService::Targets> HookService::targets_of(std::string_view vhost) {
-    const HttpHooksConfig* hooks = hooks_of(vhost);
-    if (hooks == nullptr) {
+Ref<HookService::Targets> HookService::targets_of(std::string_view vhost, std::string_view app) {
+    const VhostConfig* section = section_of(vhost, app);
+    if (section == nullptr) {
         return nullptr;
     }
-    std::string secret = secret_of(*config_.find_vhost(vhost));
-    if (targets_.size() > kMaxRememberedVhosts) {
+    const HttpHooksConfig* hooks = &section->http_hooks;
+    std::string secret = secret_of(*section);
+    if (targets_.size() > kMaxRememberedSections) {
         targets_.clear();
     }
-    Ref<Targets>& kept = targets_[std::string(vhost)];
+    Ref<Targets>& kept = targets_[section->section()];
     if (!kept || kept->config != *hooks || kept->secret != secret) {
         kept = make_ref<Targets>(*hooks, std::move(secret));
     }
@@ -114,8 +133,9 @@ Result<net::HookTicket> HookService::ask(const net::Client& client,
     if (stopping_ || io::interrupted()) {
         return make_error(ErrorCode::kInterrupted, "the server is stopping");
     }
-    const Ref<Targets> targets = targets_of(what.vhost);
-    if (!targets || !wants(what.action, what.vhost)) {
+    const Ref<Targets> targets = targets_of(what.vhost, what.app);
+    if (!targets ||
+        !(targets->config.has(what.action) || targets->config.has(closing_of(what.action)))) {
         return net::HookTicket();
     }
     auto record = std::make_unique<Record>(

@@ -41,8 +41,9 @@ class HookService final : public net::Hooks {
     HookService(const HookService&) = delete;
     HookService& operator=(const HookService&) = delete;
 
-    bool wants(net::HookAction action, std::string_view vhost) const override;
-    bool asks(net::HookAction action, std::string_view vhost) const override;
+    bool wants(net::HookAction action, const stream::StreamKey& key) const override;
+    bool asks(net::HookAction action, const stream::StreamKey& key) const override;
+    std::string connect_scope(const stream::StreamKey& key) const override;
     Result<net::HookTicket> ask(const net::Client& client,
                                 const net::HookRequestView& what,
                                 io::TcpStream* peer) override;
@@ -72,9 +73,9 @@ class HookService final : public net::Hooks {
     struct Question;
     struct Task;
 
-    const HttpHooksConfig* hooks_of(std::string_view vhost) const;
+    const VhostConfig* section_of(std::string_view vhost, std::string_view app) const;
     std::string secret_of(const VhostConfig& vhost) const;
-    Ref<Targets> targets_of(std::string_view vhost);
+    Ref<Targets> targets_of(std::string_view vhost, std::string_view app);
     Ref<HookLine> line_of(std::string_view client_id);
     void tell(Ref<HookLine> line, std::unique_ptr<HookFacts> facts, HookEnd end);
     void note_drop(HookTask& task);

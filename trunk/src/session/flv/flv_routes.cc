@@ -74,7 +74,7 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
         return;
     }
     std::unique_ptr<net::Client> client;
-    if (services_.hooks.wants(net::HookAction::kPlay, key.vhost)) {
+    if (services_.hooks.wants(net::HookAction::kPlay, key)) {
         client = new_client(exchange, key);
         if (!ask_hooks(exchange, *client, *token)) {
             return;

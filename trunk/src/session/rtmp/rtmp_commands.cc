@@ -44,10 +44,10 @@ Result<RtmpConnection::Next> RtmpConnection::reject(uint32_t stream_id,
 // Whether hook servers have to be asked before this is done. They are asked last: what is refused
 // anyway is no event.
 bool RtmpConnection::has_to_ask(net::HookAction action,
-                                std::string_view vhost,
+                                const stream::StreamKey& key,
                                 rtmp::Event& event,
                                 ByteSpan rest) {
-    if (answered_ != nullptr || !server_.services().hooks.wants(action, vhost)) {
+    if (answered_ != nullptr || !server_.services().hooks.wants(action, key)) {
         return false;
     }
     asked_ = std::make_unique<Asked>();
@@ -89,6 +89,19 @@ RtmpConnectFacts& RtmpConnection::facts() {
     return *facts_;
 }
 
+// on_connect was asked for another application than that of the stream.
+Error RtmpConnection::check_connected(const stream::StreamKey& key) const {
+    const std::string scope =
+        server_.services().hooks.connect_scope({key.vhost, key.app, std::string()});
+    if (scope.empty() || (facts_ && facts_->connect_scope == scope)) {
+        return {};
+    }
+    return make_error(ErrorCode::kDenied,
+                      "this connection was let in to another application: connect to "
+                      "rtmp://HOST/{}",
+                      log::escaped(key.app));
+}
+
 // Of the command that was asked for; success when it was allowed, or nobody was asked.
 Error RtmpConnection::take_refusal() {
     return answered_ == nullptr || answered_->answer.ok() ? Error()
@@ -113,15 +126,15 @@ Result<RtmpConnection::Next> RtmpConnection::handle_connect(rtmp::Event& event, 
         }
         if (!login.user.empty()) {
             facts().login_user = std::move(login.user);
-            facts().login_vhost = key.vhost;
+            facts().login_scope = std::move(login.scope);
         }
-        if (services.hooks.wants(net::HookAction::kConnect, key.vhost) ||
-            services.hooks.wants(net::HookAction::kPublish, key.vhost) ||
-            services.hooks.wants(net::HookAction::kPlay, key.vhost)) {
+        if (services.hooks.wants(net::HookAction::kConnect, key) ||
+            services.hooks.wants(net::HookAction::kPublish, key) ||
+            services.hooks.wants(net::HookAction::kPlay, key)) {
             facts().tc_url = request.tc_url;
         }
     }
-    if (has_to_ask(net::HookAction::kConnect, key.vhost, event, rest)) {
+    if (has_to_ask(net::HookAction::kConnect, key, event, rest)) {
         return Next::kAsk;
     }
     if (Error refused = take_refusal()) {
@@ -130,6 +143,9 @@ Result<RtmpConnection::Next> RtmpConnection::handle_connect(rtmp::Event& event, 
     }
     if (answered_ != nullptr) {
         client_->connected_ticket = std::move(*answered_->answer);
+    }
+    if (std::string scope = services.hooks.connect_scope(key); !scope.empty()) {
+        facts().connect_scope = std::move(scope);
     }
     connected_ = true;
     phase_since_ = MonoClock::now();
@@ -145,15 +161,19 @@ Result<RtmpConnection::Next> RtmpConnection::handle_publish(rtmp::Event& event, 
         services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
     const MonoTime now = MonoClock::now();
     const std::string token = token_in(request.name.query);
-    const std::string_view user = facts_ && key.vhost == facts_->login_vhost
-                                      ? std::string_view(facts_->login_user)
-                                      : std::string_view();
-    Result<net::PublishRules> rules = services.policy.may_publish({.key = key,
-                                                                   .peer = stream_->peer(),
-                                                                   .token = token,
-                                                                   .user = user,
-                                                                   .transport = "rtmp",
-                                                                   .query = request.name.query});
+    Result<net::PublishRules> rules = services.policy.may_publish(
+        {.key = key,
+         .peer = stream_->peer(),
+         .token = token,
+         .user = facts_ ? facts_->login_user : std::string_view(),
+         .user_scope = facts_ ? facts_->login_scope : std::string_view(),
+         .transport = "rtmp",
+         .query = request.name.query});
+    if (rules.ok()) {
+        if (Error elsewhere = check_connected(key)) {
+            rules = std::move(elsewhere);
+        }
+    }
     if (!rules.ok()) {
         server_.log_refused("publish", key, *client_, rules.error());
         return reject(stream_id, rtmp::status::kPublishDenied, rules.error().message());
@@ -161,7 +181,7 @@ Result<RtmpConnection::Next> RtmpConnection::handle_publish(rtmp::Event& event, 
     const stream::Stream* holder = services.registry.find(key);
     const bool busy_now =
         holder != nullptr && holder->live() && rules->conflict == stream::PublishConflict::kRefuse;
-    if (!busy_now && has_to_ask(net::HookAction::kPublish, key.vhost, event, rest)) {
+    if (!busy_now && has_to_ask(net::HookAction::kPublish, key, event, rest)) {
         return Next::kAsk;
     }
     if (Error refused = take_refusal()) {
@@ -207,6 +227,11 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(rtmp::Event& event, Byt
                                                              .token = token,
                                                              .transport = "rtmp",
                                                              .query = request.name.query});
+    if (rules.ok()) {
+        if (Error elsewhere = check_connected(key)) {
+            rules = std::move(elsewhere);
+        }
+    }
     if (!rules.ok()) {
         server_.log_refused("play", key, *client_, rules.error());
         return reject(stream_id, rtmp::status::kPlayFailed, rules.error().message());
@@ -216,7 +241,7 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(rtmp::Event& event, Byt
         server_.log_refused("play", key, *client_, place.error());
         return reject(stream_id, rtmp::status::kPlayFailed, place.error().message());
     }
-    if (has_to_ask(net::HookAction::kPlay, key.vhost, event, rest)) {
+    if (has_to_ask(net::HookAction::kPlay, key, event, rest)) {
         return Next::kAsk;
     }
     if (Error refused = take_refusal()) {

@@ -145,11 +145,12 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     Result<Next> handle_play(rtmp::Event& event, ByteSpan rest);
     Result<Next> reject(uint32_t stream_id, std::string_view status, std::string_view why);
     bool has_to_ask(net::HookAction action,
-                    std::string_view vhost,
+                    const stream::StreamKey& key,
                     rtmp::Event& event,
                     ByteSpan rest);
     void ask();
     Error take_refusal();
+    Error check_connected(const stream::StreamKey& key) const;
     void hand_over(uint32_t stream_id,
                    int64_t duration_ms,
                    const net::PlayRules& rules,

@@ -16,8 +16,9 @@ namespace weir::session {
 // What is remembered of a connect for commands that come later; null: nothing.
 struct RtmpConnectFacts {
     std::string tc_url;       // as it came, for hooks; empty when nobody asks for it
-    std::string login_vhost;  // where login_user has proven to be who it is
+    std::string login_scope;  // where login_user has proven to be who it is
     std::string login_user;
+    std::string connect_scope;  // net::Hooks::connect_scope() of what it connected to
 };
 
 // What becomes of a connection that stops playing and talks on; the server makes a coroutine for

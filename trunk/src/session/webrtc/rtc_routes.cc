@@ -162,7 +162,7 @@ Result<std::unique_ptr<net::Client>> RtcRoutes::admit(const RtcOffer& offer,
     client->key = key;
     net::HookRequestView what;
     what.action = offer.publishes ? net::HookAction::kPublish : net::HookAction::kPlay;
-    if (!services_.hooks.wants(what.action, key.vhost)) {
+    if (!services_.hooks.wants(what.action, key)) {
         return client;
     }
     WEIR_TRY(server_.may_begin(offer.sdp));

@@ -135,11 +135,11 @@ TEST(AccessRulesTest, RefusesAPeerWhoseAddressIsNoAddress) {
 }
 
 TEST(RefusalTextTest, NamesTheLineToAdd) {
-    EXPECT_EQ(refusal_text(Action::kPublish, "::ffff:203.0.113.9", "__defaultVhost__"),
+    EXPECT_EQ(refusal_text(Action::kPublish, "::ffff:203.0.113.9", "vhost __defaultVhost__"),
               "publishing from 203.0.113.9 is not allowed; add \"security { allow publish "
               "203.0.113.9; }\" to vhost "
               "__defaultVhost__");
-    EXPECT_EQ(refusal_text(Action::kPlay, "2001:db8::1", "a.b"),
+    EXPECT_EQ(refusal_text(Action::kPlay, "2001:db8::1", "vhost a.b"),
               "playing from 2001:db8::1 is not allowed; add \"security { allow play 2001:db8::1; "
               "}\" to vhost a.b");
 }

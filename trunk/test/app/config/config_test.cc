@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/config_parser.h"
@@ -43,6 +44,7 @@ std::vector<std::string> addresses(const std::vector<ListenAddress>& list) {
     return out;
 }
 
+using testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
 TEST(ConfigTest, AnEmptyFileGivesTheDefaultsOfTheDesign) {
@@ -180,7 +182,8 @@ TEST(ConfigTest, ReportsAllErrorsOfAFileWithTheirPlaces) {
             "'worker_threads'",
             "t.conf:6:17: found '99999', expected PORT, ADDRESS:PORT or [IPV6-ADDRESS]:PORT",
             "t.conf:7:8: found no value for dir, expected a path",
-            "t.conf:8:5: found 'play' in http_server, but it belongs in the top level or vhost",
+            "t.conf:8:5: found 'play' in http_server, but it belongs in the top level or vhost or "
+            "application",
             "t.conf:11:19: found 'record', expected publish or play",
             "t.conf:12:23: found '6s', expected auto or a duration from 0 to 5s (with ms, s, m or "
             "h; a bare "
@@ -329,6 +332,52 @@ TEST(LoadConfigTest, SaysWhyAFileCannotBeRead) {
     ParseOutcome folder = load_config("/tmp");
     EXPECT_FALSE(folder.ok());
     EXPECT_EQ(to_string(folder.errors), "/tmp: cannot be read: Is a directory\n");
+}
+
+TEST(ConfigApplicationTest, MistakesAreSaid) {
+    const auto said = [](std::string_view text) {
+        return to_string(parse_config(text, "t.conf").errors);
+    };
+    EXPECT_THAT(said("application a { }\napplication a { }"),
+                HasSubstr("t.conf:2:13: found a second application a, the first one is on line 1"));
+    EXPECT_THAT(said("application a { } vhost b { }"), HasSubstr("expected it in the vhost"));
+    EXPECT_THAT(said("application a { application b { } }"),
+                HasSubstr("found 'application' in application, but it belongs in"));
+    EXPECT_THAT(said("application a { listen 1; }"), HasSubstr("but it belongs in"));
+    EXPECT_THAT(said("application a { nothing 1; }"), HasSubstr("a directive of application"));
+    for (const char* name : {"/a", "a/", "a//b", "a?b", "''", "\"a\\nb\""}) {
+        EXPECT_THAT(said(std::string("application ") + name + " { }"),
+                    HasSubstr("expected the name of an application"))
+            << name;
+    }
+    EXPECT_EQ(said("vhost a { application x { } } vhost b { application x { } }"), "");
+    EXPECT_EQ(said("application X { } application x { }"), "") << "two applications";
+}
+
+TEST(ConfigApplicationTest, WhatItDoesNotSayIsAsInItsVhostWhereverThatStands) {
+    const ParseOutcome outcome = parse_config(
+        "application a { max_players 3; http_hooks { timeout 3s; } }"
+        "security { allow publish 10.0.0.1; } http_hooks { on_play http://h/; }",
+        "t.conf", {{"WEIR_VHOST_PLAY_WAIT_PUBLISHER", "7s"}});
+    ASSERT_TRUE(outcome.ok()) << to_string(outcome.errors);
+    const VhostConfig& a = *outcome.config->find_settings("any", "a");
+    EXPECT_EQ(a.section(), "__defaultVhost__/a");
+    EXPECT_TRUE(a.security.allows(Action::kPublish, "10.0.0.1"));
+    EXPECT_EQ(a.max_players, 3U);
+    EXPECT_EQ(a.http_hooks.timeout, Seconds(3));
+    EXPECT_EQ(a.http_hooks.urls_of(net::HookAction::kPlay).size(), 1U);
+    EXPECT_EQ(a.play.wait_publisher, Seconds(7)) << "of the environment";
+}
+
+TEST(ConfigTest, SomethingToDecideIsRefusedWithItsText) {
+    const auto said = [](std::string_view text) {
+        return to_string(parse_config(text, "t.conf").errors);
+    };
+    for (const char* text :
+         {"unresolved \"who may play?\";", "vhost a { unresolved 'who may play?'; }",
+          "application a { unresolved 'who may play?'; }"}) {
+        EXPECT_THAT(said(text), HasSubstr("found something to decide: who may play?")) << text;
+    }
 }
 
 }  // namespace

@@ -11,13 +11,14 @@ namespace weir::app {
 namespace {
 
 bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost;
+    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
+           directive.type == ValueType::kApplication;
 }
 
 TEST(DirectivesTest, EachNameStandsOnceInAContext) {
     std::set<std::pair<std::string_view, unsigned>> seen;
     for (const Directive& directive : directives()) {
-        for (unsigned bit = kGlobalContext; bit <= kPublishContext; bit <<= 1) {
+        for (unsigned bit = kGlobalContext; bit <= kLastContext; bit <<= 1) {
             if ((directive.contexts & bit) != 0) {
                 EXPECT_TRUE(seen.insert({directive.name, bit}).second) << directive.name;
             }

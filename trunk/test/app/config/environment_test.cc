@@ -43,7 +43,8 @@ TEST(EnvironmentTest, EachDirectiveHasOneNameAndTheDocumentationListsIt) {
     for (const Directive& directive : directives()) {
         const bool has_name =
             directive.type != ValueType::kVhost && directive.type != ValueType::kInclude &&
-            directive.type != ValueType::kAccess && directive.type != ValueType::kBlock;
+            directive.type != ValueType::kAccess && directive.type != ValueType::kBlock &&
+            directive.type != ValueType::kApplication && directive.name != kUnresolvedName;
         EXPECT_TRUE(!has_name || std::ranges::any_of(environment_slots(),
                                                      [&](const EnvironmentSlot& slot) {
                                                          return slot.directive == &directive;

@@ -135,5 +135,27 @@ TEST(SettingsTest, TheDumpMeansTheSameAndSaysWhereFrom) {
     EXPECT_EQ(*first.config, *second.config) << dump;
 }
 
+TEST(SettingsTest, ApplicationsAreDumpedAndComparedUnderTheirVhost) {
+    for (const char* text :
+         {"max_players 9; application b/c { max_players 5; security { deny play all; } }"
+          "application a { }",
+          "vhost x.y { application vip { http_hooks { on_play http://h/; } } }"
+          "vhost __defaultVhost__ { application 'a b' { enabled off; } }"}) {
+        ParseOutcome first = parse_config(text, "t.conf");
+        ASSERT_TRUE(first.ok()) << to_string(first.errors);
+        const std::string dump = dump_config(first.config->settings);
+        ParseOutcome second = parse_config(dump, "t.conf");
+        ASSERT_TRUE(second.ok()) << to_string(second.errors) << dump;
+        EXPECT_EQ(*first.config, *second.config) << dump;
+    }
+    EXPECT_THAT(changes("max_players 4; application a { }",
+                        "max_players 4; application a { max_players 5; }"),
+                ElementsAre("max_players 4 -> 5 vhost=__defaultVhost__/a (new connections)"));
+    EXPECT_THAT(
+        changes("vhost x { application a { max_players 4; } }", "vhost x { application b { } }"),
+        ElementsAre("application x/a -> (none) vhost=x/a (new connections)",
+                    "application (none) -> x/b vhost=x/b (new connections)"));
+}
+
 }  // namespace
 }  // namespace weir::app

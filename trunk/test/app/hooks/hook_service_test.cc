@@ -130,11 +130,57 @@ class HookServiceTest : public testing::Test {
 
 TEST_F(HookServiceTest, WantsNothingWhereNothingIsConfigured) {
     configure("", "on_unpublish on_play");
-    EXPECT_FALSE(service_->wants(HookAction::kConnect, "any"));
-    EXPECT_TRUE(service_->wants(HookAction::kPublish, "any"));  // its end
-    EXPECT_TRUE(service_->wants(HookAction::kPlay, "any"));
+    EXPECT_FALSE(service_->wants(HookAction::kConnect, {"any", "live", ""}));
+    EXPECT_TRUE(service_->wants(HookAction::kPublish, {"any", "live", "x"}));  // its end
+    EXPECT_TRUE(service_->wants(HookAction::kPlay, {"any", "live", "x"}));
     configure("enabled off;");
-    EXPECT_FALSE(service_->wants(HookAction::kPlay, "any"));
+    EXPECT_FALSE(service_->wants(HookAction::kPlay, {"any", "live", "x"}));
+}
+
+// What one application has to ask is not asked for the other.
+TEST_F(HookServiceTest, AnApplicationHasServersOfItsOwn) {
+    const std::string url = "http://" + address_.to_string() + "/hook";
+    ParseOutcome outcome = parse_config(
+        fmt::format("application vip {{ http_hooks {{ on_connect {0}; on_publish {0}; }} }}"
+                    "application vip/quiet {{ http_hooks {{ enabled off; }} }}",
+                    url),
+        "t.conf");
+    ASSERT_TRUE(outcome.ok());
+    config_ = std::move(*outcome.config);
+    service_ = std::make_unique<HookService>(config_, identity_);
+    const auto wants = [&](const char* app) {
+        return service_->wants(HookAction::kPublish, {"any", app, "x"});
+    };
+    EXPECT_TRUE(wants("vip"));
+    EXPECT_TRUE(wants("vip/room"));
+    EXPECT_FALSE(wants("vip/quiet"));
+    EXPECT_FALSE(wants("live"));
+    auto who = client();
+    net::HookRequestView what;
+    what.action = HookAction::kPublish;
+    what.vhost = stream::kDefaultVhost;
+    what.app = "live";
+    what.stream = "cam";
+    ASSERT_TRUE(service_->ask(*who, what, nullptr).ok());
+    EXPECT_TRUE(events_.empty());
+    what.app = "vip";
+    ASSERT_TRUE(service_->ask(*who, what, nullptr).ok());
+    ASSERT_TRUE(hears(1));
+    EXPECT_EQ(events_[0]["app"], "vip");
+    const auto scope = [&](const char* app) { return service_->connect_scope({"any", app, ""}); };
+    EXPECT_EQ(scope("live"), "");
+    EXPECT_EQ(scope("vip/quiet"), "");
+    EXPECT_NE(scope("vip"), "");
+    EXPECT_EQ(scope("vip"), scope("vip/room"));
+}
+
+TEST_F(HookServiceTest, AConnectionWithoutAnApplicationIsNotThatOfOne) {
+    configure();
+    const auto scope = [&](const char* vhost, const char* app) {
+        return service_->connect_scope({vhost, app, ""});
+    };
+    EXPECT_NE(scope("any", ""), scope("any", "live"));
+    EXPECT_EQ(scope("any", "live"), scope("other", "room")) << "the same server was asked";
 }
 
 TEST_F(HookServiceTest, AsksAndTellsInOrder) {
