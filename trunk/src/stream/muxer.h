@@ -42,8 +42,9 @@ class PacketSink {
 
     // Takes a packet (frame, codec configuration, metadata, data). `start` is set when a new cursor
     // may begin here (a key frame of the first video track, or any frame of an audio-only stream):
-    // the configurations and metadata in force, for all audiences, which such a cursor must be sent
-    // first (the format's player protocol does that).
+    // the configurations and metadata in force, which such a cursor must be sent first (the
+    // format's player protocol does that), and then audio frames that were given before it and are
+    // of its time or later.
     virtual void on_packet(const media::PacketRef& packet, const Configs* start) = 0;
 
     // Nobody may begin to play before the next start.

@@ -1,6 +1,7 @@
 #include "stream/stream.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -19,6 +20,10 @@ bool is_state(const PacketInfo& info) {
 bool same_slot(const PacketInfo& a, const PacketInfo& b) {
     return a.kind == b.kind && a.track_id == b.track_id && a.config == b.config &&
            a.metadata == b.metadata && a.audience == b.audience;
+}
+
+bool is_audio_frame(const PacketInfo& info) {
+    return info.kind == TrackKind::kAudio && !is_state(info) && !info.end;
 }
 
 bool is_for(const PacketInfo& info, const PacketSink& sink) {
@@ -190,17 +195,72 @@ bool Stream::keep_video(const PacketInfo& info, MonoTime now) {
 
 void Stream::remember(const PacketRef& packet, bool start) {
     if (start) {
-        gop_.clear();
-        gop_bytes_ = 0;
-        gop_configs_ = configs_;
+        begin_gop(packet);
     } else if (gop_.empty()) {
         return;
     }
     gop_.push_back(packet);
     gop_bytes_ += packet->body().size();
+    limit_gop();
+}
+
+void Stream::limit_gop() {
     if (gop_bytes_ + gop_.size() * kFrameCost > options_.gop_cap_bytes) {
         forget_gop();
     }
+}
+
+// Audio of the key frame's time and later has come before it: whoever starts at the key frame would
+// have no audio until then.
+void Stream::begin_gop(const PacketRef& key) {
+    Configs early;
+    if (key->info().kind == TrackKind::kVideo) {
+        const auto is_early = [&key](const PacketRef& held) {
+            return is_audio_frame(held->info()) && held->time_ms() >= key->time_ms();
+        };
+        std::ranges::copy_if(gop_configs_, std::back_inserter(early), is_early);
+        std::ranges::copy_if(gop_, std::back_inserter(early), is_early);
+        const int64_t latest = early.empty() ? 0 : early.back()->time_ms();
+        std::erase_if(early, [latest](const PacketRef& held) {
+            return held->time_ms() < latest - kMaxEarlyMs;
+        });
+        size_t bytes = 0;
+        for (const PacketRef& held : early) {
+            bytes += held->body().size();
+        }
+        if (bytes > kMaxEarlyBytes) {
+            early.clear();
+        }
+    }
+    gop_.clear();
+    gop_bytes_ = 0;
+    gop_configs_ = configs_;
+    std::ranges::copy(early, std::back_inserter(gop_configs_));
+}
+
+// Where its time is: a muxer that comes later writes it in order.
+void Stream::keep_derived(const PacketRef& packet) {
+    if (gop_.empty()) {
+        return;
+    }
+    auto at = gop_.end();
+    while (at - gop_.begin() > 1 && (*(at - 1))->time_ms() > packet->time_ms()) {
+        --at;
+    }
+    gop_.insert(at, packet);
+    gop_bytes_ += packet->body().size();
+    limit_gop();
+}
+
+std::vector<PacketRef> Stream::kept_audio(media::Audience audience) const {
+    std::vector<PacketRef> kept;
+    const auto wanted = [audience](const PacketRef& held) {
+        return is_audio_frame(held->info()) && held->info().track_id == 0 &&
+               held->info().audience == audience;
+    };
+    std::ranges::copy_if(gop_configs_, std::back_inserter(kept), wanted);
+    std::ranges::copy_if(gop_, std::back_inserter(kept), wanted);
+    return kept;
 }
 
 void Stream::count_video(const media::MediaPacket& packet, bool key, MonoTime now) {
@@ -249,7 +309,11 @@ void Stream::give(PacketSink& sink, const PacketRef& packet, bool start) const {
         sink.on_packet(packet, nullptr);
         return;
     }
-    const auto of_others = [&sink](const PacketRef& held) { return !is_for(held->info(), sink); };
+    // RTP needs no early audio: what a player does first is to learn both clocks.
+    const auto of_others = [&sink](const PacketRef& held) {
+        return !is_for(held->info(), sink) ||
+               (is_audio_frame(held->info()) && sink.audience() == media::Audience::kWebRtc);
+    };
     if (std::ranges::none_of(gop_configs_, of_others)) {
         sink.on_packet(packet, &gop_configs_);
         return;
@@ -333,7 +397,11 @@ void Stream::publish_derived(const Publisher& publisher,
         return;
     }
     const bool start = info.kind == TrackKind::kAudio && !is_state(info) && !video_present_;
-    remember(frozen, start);
+    if (start) {
+        remember(frozen, true);
+    } else {
+        keep_derived(frozen);
+    }
     hand_out(frozen, start && !gop_.empty());
 }
 

@@ -99,6 +99,10 @@ class Stream : private Counted<Stream> {
     // What a frame costs besides its body: the packet, its place in the list, the allocator's
     // headers.
     static constexpr uint64_t kFrameCost = sizeof(media::MediaPacket) + 64;
+    // Audio that comes before the key frame of its time: so much of it is kept for those who start
+    // there (an encoder needs longer for a picture than for its sound, the more the busier it is).
+    static constexpr int64_t kMaxEarlyMs = 1'000;
+    static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: none is kept
     static constexpr Millis kVideoGone{
         10'000};  // audio goes on alone: joiners no longer wait for a key frame
 
@@ -152,6 +156,10 @@ class Stream : private Counted<Stream> {
     void detach(PacketSink& sink);
 
     bool has_sinks() const { return !sinks_.empty(); }
+
+    // The audio frames of the first track that a player of this audience gets when it starts now,
+    // in order.
+    std::vector<media::PacketRef> kept_audio(media::Audience audience) const;
 
     // Somebody would get packets that are for this audience alone.
     bool has_audience(media::Audience audience) const;
@@ -231,6 +239,9 @@ class Stream : private Counted<Stream> {
     bool config_fits(const media::MediaPacket& packet) const;
     bool keep_video(const media::PacketInfo& info, MonoTime now);
     void remember(const media::PacketRef& packet, bool start);
+    void begin_gop(const media::PacketRef& key);
+    void keep_derived(const media::PacketRef& packet);
+    void limit_gop();
     void forget_gop();
     void count_video(const media::MediaPacket& packet, bool key, MonoTime now);
     void hand_out(const media::PacketRef& packet, bool start);
@@ -245,7 +256,7 @@ class Stream : private Counted<Stream> {
 
     Configs configs_;                    // in force now
     Configs previous_configs_;           // of the publisher before: players need no second copy
-    Configs gop_configs_;                // in force where the GOP starts
+    Configs gop_configs_;                // in force where the GOP starts, and early audio
     std::vector<media::PacketRef> gop_;  // from the start entry on; empty: nowhere to start
     uint64_t gop_bytes_ = 0;
 

@@ -238,5 +238,83 @@ TEST_F(AudienceTest, OnlyThePublisherThatIsThereIsAskedForAKeyFrame) {
     EXPECT_EQ(publisher_.wanted, 1);
 }
 
+std::vector<int64_t> times_of_frames(const Configs& packets) {
+    std::vector<int64_t> times;
+    for (const media::PacketRef& packet : packets) {
+        if (!packet->info().config && !packet->info().metadata) {
+            times.push_back(packet->time_ms());
+        }
+    }
+    return times;
+}
+
+// An encoder under load gives a picture long after the sound of its moment.
+TEST_F(AudienceTest, SoundThatCameBeforeItsKeyFrameIsPartOfTheStart) {
+    picture(true, 0);
+    const int64_t begin = flv_.packets.back()->time_ms();
+    for (uint32_t time = 0; time < 900; time += 20) {
+        sound(time);
+        derived(begin + time, test::aac_frame(time));
+    }
+    picture(true, 600);
+    EXPECT_EQ(flv_.starts, 2);
+    const std::vector<int64_t> early = times_of_frames(flv_.configs);
+    ASSERT_EQ(early.size(), 15U);
+    EXPECT_EQ(early.front(), begin + 600);
+    EXPECT_EQ(early.back(), begin + 880);
+    EXPECT_TRUE(times_of_frames(webrtc_.configs).empty());
+    // Whoever comes later is given the same.
+    Sink late(Audience::kFlv);
+    stream_.attach(late);
+    EXPECT_EQ(times_of_frames(late.configs), early);
+    stream_.detach(late);
+    // A key frame within reach of them has its part, too.
+    picture(true, 800);
+    EXPECT_EQ(times_of_frames(flv_.configs).front(), begin + 800);
+    EXPECT_EQ(stream_.kept_audio(Audience::kFlv).size(), 5U);
+    EXPECT_EQ(stream_.kept_audio(Audience::kWebRtc).size(), 5U);
+    picture(true, 1000);
+    EXPECT_TRUE(times_of_frames(flv_.configs).empty());
+}
+
+TEST_F(AudienceTest, EarlySoundHasALimit) {
+    picture(true, 0);
+    const int64_t begin = flv_.packets.back()->time_ms();
+    for (uint32_t time = 0; time < 3'000; time += 20) {
+        derived(begin + time, test::aac_frame(time));
+    }
+    picture(true, 400);
+    const std::vector<int64_t> early = times_of_frames(flv_.configs);
+    ASSERT_FALSE(early.empty());
+    EXPECT_EQ(early.back(), begin + 2980);
+    EXPECT_EQ(early.front(), begin + 2980 - Stream::kMaxEarlyMs) << "the newest of it";
+    for (int i = 0; i < 3; i++) {
+        Bytes large = test::aac_frame(1);
+        large.resize(Stream::kMaxEarlyBytes / 2);
+        derived(begin + 3'000, std::move(large));
+    }
+    picture(true, 2'900);
+    EXPECT_TRUE(times_of_frames(flv_.configs).empty());
+}
+
+TEST_F(AudienceTest, SoundThatIsMadeLateHasItsPlaceForThoseWhoComeLater) {
+    picture(true, 0);
+    const int64_t begin = flv_.packets.back()->time_ms();
+    for (uint32_t time = 40; time < 400; time += 40) {
+        picture(false, time);
+    }
+    for (uint32_t time = 0; time < 400; time += 20) {
+        derived(begin + time, test::aac_frame(time));
+    }
+    Sink late(Audience::kFlv);
+    stream_.attach(late);
+    EXPECT_TRUE(std::ranges::is_sorted(
+        late.packets, {}, [](const media::PacketRef& packet) { return packet->time_ms(); }));
+    EXPECT_EQ(late.starts, 1);
+    EXPECT_TRUE(late.packets.front()->info().key);
+    EXPECT_EQ(late.count(media::Codec::kAac), 20U);
+    stream_.detach(late);
+}
+
 }  // namespace
 }  // namespace weir::stream

@@ -39,9 +39,11 @@ void FlvMuxer::front(Bytes& out) const {
     ByteWriter writer(out);
     for (const media::PacketRef& config : start_configs_) {
         const auto size = static_cast<uint32_t>(config->body().size());
-        writer.bytes(
-            {header.data(), flv::write_tag_header(flv::tag_type(config->info().kind),
-                                                  tag_time(start_ms_), size, header.data())});
+        const media::PacketInfo& info = config->info();
+        const bool frame = !info.config && !info.metadata;
+        const uint32_t time = tag_time(frame ? config->time_ms() : start_ms_);
+        writer.bytes({header.data(),
+                      flv::write_tag_header(flv::tag_type(info.kind), time, size, header.data())});
         writer.bytes(config->body());
         writer.bytes({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
     }

@@ -23,6 +23,11 @@ constexpr std::array<uint8_t, 2> kMessageTypes = {rtmp::kAudio, rtmp::kVideo};
 constexpr size_t kAudioTrack = static_cast<size_t>(TrackKind::kAudio);
 constexpr size_t kVideoTrack = static_cast<size_t>(TrackKind::kVideo);
 
+bool is_frame(const media::MediaPacket& packet) {
+    const media::PacketInfo& info = packet.info();
+    return info.kind != TrackKind::kData && !info.config && !info.metadata;
+}
+
 // A harmless data message, for a chunk stream whose track has not begun.
 const Bytes& clock_message() {
     static const Bytes body = [] {
@@ -124,13 +129,32 @@ void RtmpMuxer::front(uint32_t stream_id, Bytes& out) const {
             add(rtmp::kDataAmf0, config->body());
         }
     }
-    const int64_t origin = *std::ranges::min_element(start_clocks_);
+    // Early audio moves the clock of its track from its first frame to where the log goes on.
+    std::array<int64_t, kTracks> clocks = start_clocks_;
+    for (const media::PacketRef& packet : start_configs_) {
+        if (is_frame(*packet)) {
+            int64_t& clock = clocks[static_cast<size_t>(packet->info().kind)];
+            clock = std::min(clock, packet->time_ms());
+        }
+    }
+    const int64_t origin = *std::ranges::min_element(clocks);
     for (size_t track : {kVideoTrack, kAudioTrack}) {
-        begin(kChunkStreams[track], start_clocks_[track] - origin);
-        for (const media::PacketRef& config : start_configs_) {
-            if (static_cast<size_t>(config->info().kind) == track) {
-                add(kMessageTypes[track], config->body());
+        begin(kChunkStreams[track], clocks[track] - origin);
+        for (const media::PacketRef& packet : start_configs_) {
+            if (static_cast<size_t>(packet->info().kind) != track) {
+                continue;
             }
+            if (is_frame(*packet)) {
+                const int64_t time =
+                    std::clamp(packet->time_ms(), clocks[track], start_clocks_[track]);
+                header.timestamp += static_cast<uint32_t>(time - clocks[track]);
+                clocks[track] = time;
+            }
+            add(kMessageTypes[track], packet->body());
+        }
+        if (clocks[track] < start_clocks_[track]) {
+            header.timestamp = static_cast<uint32_t>(start_clocks_[track] - clocks[track]);
+            add(kMessageTypes[track], {});
         }
         if (header.format == rtmp::ChunkFormat::kFull) {
             // No configuration carries the clock. An empty media message would announce a track

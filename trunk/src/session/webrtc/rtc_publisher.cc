@@ -425,7 +425,9 @@ std::vector<RtcLayerStats> RtcPublisher::layers(MonoTime now) const {
 
 // ---- sound ----
 
-// Only while somebody needs it: sound in AAC, for players of other protocols.
+// Only while somebody needs it: sound in AAC, for players of other protocols. Whoever comes first
+// begins at a key frame that is older, and so may those who come after: the sound since then is
+// made as well.
 void RtcPublisher::bridge(const media::PacketRef& packet, Codec codec) {
     if (options_.workers == nullptr || !stream_.has_audience(media::Audience::kFlv)) {
         bridge_.reset();
@@ -439,6 +441,13 @@ void RtcPublisher::bridge(const media::PacketRef& packet, Codec codec) {
         bridge_ = std::make_unique<AudioBridge>(
             *options_.workers, options, stream_.key().to_string(),
             [this](ByteSpan frame, int64_t time_us) { publish_aac(frame, false, time_us / 1000); });
+        const std::vector<media::PacketRef> made = stream_.kept_audio(media::Audience::kFlv);
+        for (const media::PacketRef& kept : stream_.kept_audio(media::Audience::kWebRtc)) {
+            const bool is_made = !made.empty() && kept->time_ms() <= made.back()->time_ms();
+            if (!is_made && kept != packet) {
+                bridge_->push(kept);
+            }
+        }
     }
     bridge_->push(packet);
 }

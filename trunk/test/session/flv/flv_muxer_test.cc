@@ -96,6 +96,26 @@ TEST_F(FlvMuxerTest, TheFrontHasTheTimeOfTheStart) {
     }
 }
 
+TEST_F(FlvMuxerTest, AudioThatCameBeforeItsKeyFrameIsInTheFront) {
+    headers();
+    gop();
+    const uint32_t key = clock_;
+    for (int i = 0; i < 5; i++) {
+        audio();
+        pass(20);
+    }
+    send(TrackKind::kVideo, key, test::avc_frame(true, 77));
+    audio();
+    const std::vector<flv::Tag> tags = front();
+    ASSERT_EQ(tags.size(), 3U + 5U);
+    const uint32_t start = log_from_start().at(0).timestamp;
+    for (uint32_t i = 0; i < 5; i++) {
+        EXPECT_EQ(tags[3 + i].type, flv::kAudioTag);
+        EXPECT_EQ(tags[3 + i].timestamp, start + i * 20);
+    }
+    EXPECT_EQ(log_from_start().at(1).timestamp, start + 100);
+}
+
 TEST_F(FlvMuxerTest, TheFrontTellsTheConfigurationAtTheStartNotTheNewest) {
     headers(1);
     gop(5);

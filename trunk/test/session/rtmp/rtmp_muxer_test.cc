@@ -231,6 +231,36 @@ TEST_F(RtmpMuxerTest, AudioAlone) {
     }
 }
 
+TEST_F(RtmpMuxerTest, AudioThatCameBeforeItsKeyFrameIsInTheFront) {
+    headers();
+    for (int round = 0; round < 3; round++) {
+        gop();
+        const uint32_t key = clock_;
+        for (int i = 0; i < 15; i++) {
+            audio();
+            pass(20);
+        }
+        send(TrackKind::kVideo, key, test::avc_frame(true, 77));
+        join();
+        audio();
+    }
+    expect_all_viewers_have_all();
+    for (auto& viewer : viewers_) {
+        const std::vector<rtmp::Message>& front = viewer->front_messages();
+        ASSERT_EQ(front.size(), 3U + 15U);
+        EXPECT_THAT(viewer->front().at(2), "8:af")
+            << "the configuration, with the time of what follows";
+        const std::vector<rtmp::Message>& log = viewer->messages();
+        for (size_t i = 0; i < 15; i++) {
+            EXPECT_EQ(front[3 + i].type, rtmp::kAudio);
+            EXPECT_EQ(front[3 + i].timestamp, log.at(0).timestamp + i * 20);
+        }
+        EXPECT_EQ(log.at(0).type, rtmp::kVideo);
+        EXPECT_EQ(log.at(1).type, rtmp::kAudio);
+        EXPECT_EQ(log.at(1).timestamp, log.at(0).timestamp + 300);
+    }
+}
+
 TEST_F(RtmpMuxerTest, AudioThatStartsLate) {
     send(TrackKind::kVideo, 0, test::avc_header());
     gop(25, false);

@@ -1,6 +1,10 @@
 // Sound between WebRTC and the others, on a worker thread.
 #include "session/webrtc/audio_bridge.h"
 
+#include <atomic>
+
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "session/webrtc/rtc_publisher.h"
@@ -14,6 +18,10 @@ namespace {
 
 using media::Codec;
 using media::TrackKind;
+
+// The camera of chromium-whip.sdp.
+constexpr uint32_t kCameraSsrc = 2374988436;
+constexpr uint8_t kCameraType = 102;
 
 // 20 ms of G.711: a saw tooth.
 Bytes g711_body() {
@@ -161,23 +169,29 @@ TEST_F(AudioBridgeTest, MuxerMakesOpusOfAac) {
 }
 
 // And Opus that is published is AAC for all others, while there are others.
-class BridgedWorld : public RtcWorld {};
+class BridgedWorld : public RtcWorld {
+  protected:
+    // From G.711.
+    static std::vector<Bytes> opus_frames(int count) {
+        transcode::AudioOptions options;
+        options.from = Codec::kG711U;
+        options.to = Codec::kOpus;
+        auto made = transcode::AudioTranscoder::create(options);
+        WEIR_CHECK(made.ok());
+        std::vector<Bytes> opus;
+        const Bytes g711 = g711_body();
+        for (int i = 0; i < count; i++) {
+            Error error = (*made)->transcode(
+                ByteSpan(g711).subspan(1), i * 20'000,
+                [&](ByteSpan frame, int64_t) { opus.emplace_back(frame.begin(), frame.end()); });
+            WEIR_CHECK(!error);
+        }
+        return opus;
+    }
+};
 
 TEST_F(BridgedWorld, OpusOfABrowserIsAacForOthersWhileThereAreOthers) {
-    // Opus frames, from G.711.
-    transcode::AudioOptions options;
-    options.from = Codec::kG711U;
-    options.to = Codec::kOpus;
-    auto made = transcode::AudioTranscoder::create(options);
-    ASSERT_TRUE(made.ok()) << made.error().to_string();
-    std::vector<Bytes> opus;
-    const Bytes g711 = g711_body();
-    for (int i = 0; i < 200; i++) {
-        Error error = (*made)->transcode(
-            ByteSpan(g711).subspan(1), i * 20'000,
-            [&](ByteSpan frame, int64_t) { opus.emplace_back(frame.begin(), frame.end()); });
-        ASSERT_FALSE(error) << error.to_string();
-    }
+    const std::vector<Bytes> opus = opus_frames(200);
     start_rtc();
     auto peer = publishing_peer();
     ASSERT_NE(peer, nullptr);
@@ -225,6 +239,77 @@ TEST_F(BridgedWorld, OpusOfABrowserIsAacForOthersWhileThereAreOthers) {
     registry_.release(stream());
     EXPECT_TRUE(is_gone(id));
     EXPECT_TRUE(io::eventually([] { return live_objects("worker_job") == 0; }));
+}
+
+// AAC is made while somebody needs it, and all of what a player starts with is needed: the first
+// one comes in the middle of a GOP, and so does the next, which begins where the first did. The
+// worker is busy at that time.
+TEST_F(BridgedWorld, TheFirstPlayersHaveSoundFromTheirKeyFrameOn) {
+    const std::vector<Bytes> opus = opus_frames(100);
+    start_rtc();
+    auto peer = publishing_peer();
+    ASSERT_NE(peer, nullptr);
+    RtpSource microphone(Codec::kOpus, 111, 2111609516, 5);
+    RtpSource camera(Codec::kH264, kCameraType, kCameraSsrc, 1000);
+    camera.set_config(test::kAvcBaselineConfig);
+    uint32_t ms = 0;
+    const auto film = [&](uint32_t until_ms) {
+        for (; ms < until_ms; ms += 20) {
+            if (ms % 40 == 0) {
+                const Bytes picture = test::nal_frame(
+                    {h264_nal(ms == 0 ? Picture::kKey : Picture::kReferenced, ms, 500)});
+                uint64_t index = camera.next();
+                for (const Bytes& packet : camera.packets(picture, ms * 90)) {
+                    peer->send_rtp(packet, index++);
+                }
+            }
+            const uint64_t index = microphone.next();
+            peer->send_rtp(microphone.packet(opus[ms / 20], ms * 48, ms == 0), index);
+            EXPECT_FALSE(io::sleep_for(Millis(0)));
+        }
+        EXPECT_TRUE(io::eventually([&] {
+            peer->poll();
+            return stream().audio().frames >= until_ms / 20;
+        }));
+    };
+    film(800);
+    std::atomic<bool> busy{true};
+    for (int i = 0; i < 4; i++) {
+        ASSERT_FALSE(workers_->submit(
+            [&busy] {
+                while (busy) {
+                    usleep(1'000);
+                }
+            },
+            nullptr));
+    }
+    Recorder first;
+    stream().attach(first);
+    film(1'200);
+    Recorder second;
+    stream().attach(second);
+    film(1'400);
+    busy = false;
+    for (Recorder* recorder : {&first, &second}) {
+        std::vector<int64_t> sounds;
+        ASSERT_TRUE(io::eventually([&] {
+            sounds.clear();
+            for (const media::PacketRef& packet : recorder->packets) {
+                if (packet->info().codec == Codec::kAac && !packet->info().config) {
+                    sounds.push_back(packet->time_ms());
+                }
+            }
+            return sounds.size() > 55;
+        })) << sounds.size();
+        const int64_t begin = recorder->packets.front()->time_ms();
+        EXPECT_TRUE(recorder->packets.front()->info().key);
+        EXPECT_NEAR(static_cast<double>(sounds.front() - begin), 0, 60);
+        for (size_t i = 1; i < sounds.size(); i++) {
+            EXPECT_NEAR(static_cast<double>(sounds[i] - sounds[i - 1]), 21, 3) << i;
+        }
+        stream().detach(*recorder);
+    }
+    registry_.release(stream());
 }
 
 }  // namespace
