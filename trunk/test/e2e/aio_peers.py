@@ -7,11 +7,16 @@ import math
 import struct
 import time
 
+import aioice.ice
 import av
 from aiortc import MediaStreamTrack, RTCPeerConnection, RTCRtpSender, RTCSessionDescription
 
 from rtc import BITS, http, through, whep_path, whip_path
 from weir import is_late
+
+# It leaves out loopback, where there may be nothing else (a container without a network).
+other_addresses = aioice.ice.get_host_addresses
+aioice.ice.get_host_addresses = lambda **kinds: other_addresses(**kinds) or ["127.0.0.1"]
 
 WIDTH, HEIGHT, FPS, CELL = 320, 180, 25, 10
 TONE_HZ, RATE, CHUNK = 440, 48000, 960

@@ -164,6 +164,11 @@ def flood(server, stop):
     return done
 
 
+# What is looked for is a media thread that waits for the log: for as long as the reader sleeps, so for seconds. Every
+# machine has moments of its own.
+MORE_MS = 200
+
+
 def fan_out(server, folder, name):
     """Latency in ms of 100 players of one stream, as the load client measures it."""
     report = folder / f"{name}.json"
@@ -201,7 +206,7 @@ def test_a_slow_reader_of_the_log_does_not_touch_the_fan_out(new_weir, folder, t
         during = fan_out(server, folder, "during")
         assert metric(server, "weir_log_queue_bytes") > 400_000, "the log was behind all the time"
         print(f"{target}: before {before}, during {during}, lost {dropped}")
-        assert during["p99"] < (1.5 * before["p99"] + 20) * patience(), f"before {before}, during {during}"
+        assert during["p99"] < 1.5 * before["p99"] + MORE_MS * patience(), f"before {before}, during {during}"
         server.process.send_signal(signal.SIGTERM)
         assert wait_end(server.process, 1.0) == 0
         server.process = None
@@ -233,4 +238,4 @@ def test_a_log_that_cannot_grow_does_not_touch_the_fan_out(new_weir, folder):
             asker.join(10)
     print(f"full file: {latency}, lost {metric(full, 'weir_log_dropped_total')}")
     assert metric(full, "weir_log_failing") == 1
-    assert latency["during"]["p99"] < (1.5 * latency["before"]["p99"] + 20) * patience(), latency
+    assert latency["during"]["p99"] < 1.5 * latency["before"]["p99"] + MORE_MS * patience(), latency
