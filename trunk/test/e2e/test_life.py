@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import random
 import re
 import resource
 import signal
@@ -148,6 +149,57 @@ def test_a_crash_leaves_a_stack_and_dies_of_its_signal(new_weir, folder, number,
         assert rows[-2]["message"] == "ready"
     names = subprocess.run(["addr2line", "-Cfipe", BINARY, *offsets], capture_output=True, text=True).stdout
     assert "trunk/src/" in names, names
+
+
+FATAL = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+
+
+def check_crash(server, number, thread):
+    """It died of that signal, and its report has a stack."""
+    assert wait_end(server, 10) == -number, server.log()[-3000:]
+    text = server.log()
+    assert f"crashed signal={number.name}" in text and f"thread={thread}" in text, text[-3000:]
+    assert re.search(r"^  #0 .*\(\+0x[0-9a-f]+\)", text, re.M) and "lines of the program" in text, text[-3000:]
+
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
+@pytest.mark.parametrize("thread", ["weir-log", "weir-worker"])
+@pytest.mark.parametrize("number", [signal.SIGILL, signal.SIGSEGV])
+def test_a_crash_of_a_helper_thread_is_reported(new_weir, thread, number):
+    server = new_weir().start()
+    tasks = {(task / "comm").read_text().strip(): int(task.name) for task in Path(f"/proc/{server.process.pid}/task").iterdir()}
+    assert ctypes.CDLL(None).tgkill(server.process.pid, tasks[thread], number) == 0
+    check_crash(server, number, thread)
+
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
+def test_a_crash_of_a_signal_that_was_ignored_at_the_start_ends_it_too(new_weir, folder):
+    server = new_weir()
+    with open(server.log_path, "ab") as log:
+        server.process = subprocess.Popen([BINARY, "-c", server.config_path], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                          cwd=folder, preexec_fn=lambda: signal.signal(signal.SIGILL, signal.SIG_IGN))
+    server.wait_ready()
+    send_to_media_thread(server, signal.SIGILL)
+    check_crash(server, signal.SIGILL, "weir")
+
+
+@pytest.mark.alone
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
+def test_a_crash_at_any_moment_under_load_is_reported(new_weir, folder):
+    moments = random.Random(1)
+    for turn in range(int(os.environ.get("WEIR_CRASHES", "15"))):
+        server = new_weir(name=f"{turn}").start()
+        load = subprocess.Popen([BENCH, "rtmp-play", "--url", server.rtmp("live/load"), "--clients", "50", "--publish", "2m",
+                                 "--duration", "60s", "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: server.api("/api/v1/summaries")["data"]["clients"] > 40, 20, "they play")
+            time.sleep(moments.random() / 10)
+            number = moments.choice(FATAL)
+            server.process.send_signal(number)
+            check_crash(server, number, "weir")
+        finally:
+            load.kill()
+            load.wait()
 
 
 @pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")

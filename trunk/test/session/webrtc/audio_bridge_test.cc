@@ -292,7 +292,7 @@ TEST_F(BridgedWorld, TheFirstPlayersHaveSoundFromTheirKeyFrameOn) {
     busy = false;
     for (Recorder* recorder : {&first, &second}) {
         std::vector<int64_t> sounds;
-        ASSERT_TRUE(io::eventually([&] {
+        EXPECT_TRUE(io::eventually([&] {
             sounds.clear();
             for (const media::PacketRef& packet : recorder->packets) {
                 if (packet->info().codec == Codec::kAac && !packet->info().config) {
@@ -303,7 +303,7 @@ TEST_F(BridgedWorld, TheFirstPlayersHaveSoundFromTheirKeyFrameOn) {
         })) << sounds.size();
         const int64_t begin = recorder->packets.front()->time_ms();
         EXPECT_TRUE(recorder->packets.front()->info().key);
-        EXPECT_NEAR(static_cast<double>(sounds.front() - begin), 0, 60);
+        EXPECT_NEAR(static_cast<double>((sounds.empty() ? 0 : sounds.front()) - begin), 0, 60);
         for (size_t i = 1; i < sounds.size(); i++) {
             EXPECT_NEAR(static_cast<double>(sounds[i] - sounds[i - 1]), 21, 3) << i;
         }
