@@ -18,7 +18,16 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1000,800",
          # A camera and a microphone that need no hardware and ask nobody.
          "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+# WebRTC leaves out loopback, where there may be nothing else (a container without a network).
+LONELY = ["--allow-loopback-in-peer-connection"]
 GRID = (32, 18)  # pixels that pictures are compared at
+
+
+def has_network():
+    """Whether there is more than loopback."""
+    routes = Path("/proc/net/route").read_text().splitlines()[1:]
+    addresses = Path("/proc/net/if_inet6")
+    return bool(routes) or addresses.exists() and any(line.split()[-1] != "lo" for line in addresses.read_text().splitlines())
 
 
 class Browser:
@@ -36,15 +45,15 @@ class Browser:
     def __enter__(self):
         self.profile.mkdir(parents=True)
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(["chromium", *FLAGS, *self.flags, f"--user-data-dir={self.profile}", "about:blank"],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            flags = [*FLAGS, *([] if has_network() else LONELY), *self.flags, f"--user-data-dir={self.profile}"]
+            self.process = subprocess.Popen(["chromium", *flags, "about:blank"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             port_file = self.profile / "DevToolsActivePort"
             wait_until(lambda: port_file.exists() and len(port_file.read_text().split()) > 1, 30, "chromium starts")
             port = port_file.read_text().split()[0]
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
                 page = next(target for target in json.load(answer) if target["type"] == "page")
-            self.page = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=20)
+            self.page = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=60)
             self.call("Page.enable")
             self.call("Runtime.enable")
         except BaseException:

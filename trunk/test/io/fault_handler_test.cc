@@ -394,7 +394,8 @@ TEST(CrashTest, AWorkersOverflowIsReported) {
     });
     EXPECT_THAT(text, HasSubstr("crashed signal=SIGSEGV"));
     EXPECT_THAT(text, HasSubstr("thread=weir-worker"));
-    EXPECT_THAT(text, ContainsRegex(std::string(kOwnFrame) + " [^\n]*overflow"));
+    EXPECT_THAT(text, ContainsRegex(kOwnFrame));
+    EXPECT_THAT(text, HasSubstr("overflow"));
 }
 
 TEST(CrashTest, AResolversOverflowIsReported) {
@@ -408,7 +409,8 @@ TEST(CrashTest, AResolversOverflowIsReported) {
         (void)resolver.resolve("name.example", 1, soon());
     });
     EXPECT_THAT(text, HasSubstr("thread=weir-dns"));
-    EXPECT_THAT(text, ContainsRegex(std::string(kOwnFrame) + " [^\n]*overflow"));
+    EXPECT_THAT(text, ContainsRegex(kOwnFrame));
+    EXPECT_THAT(text, HasSubstr("overflow"));
 }
 
 TEST(CrashTest, ThreadsThatCrashTogetherMakeOneReport) {
