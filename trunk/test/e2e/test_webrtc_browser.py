@@ -80,8 +80,8 @@ def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
             check_bridged(rtmp.result())
             check_bridged(flv.result())
     stats, sent = page.stats("mirror"), page.stats("camera")
-    assert stats["video"]["framesDecoded"] > 100 and stats["video"]["packetsLost"] == 0, stats
-    assert stats["audio"]["totalSamplesReceived"] > 4 * 48000, stats
+    assert stats["video"]["framesDecoded"] > 60 and stats["video"]["packetsLost"] == 0, stats
+    assert stats["audio"]["totalSamplesReceived"] > 3 * 48000, stats
     assert "video/H264" in sent and "audio/opus" in sent, sent
     assert page.close("camera") == 200
     wait_until(lambda: not any(one["name"] == "cam" and one["publish"]["active"] for one in weir.streams()), 3,
