@@ -195,7 +195,8 @@ TEST_F(RtcSignallingTest, WhatIsNotAllowedBusyFullOrNotThereHasItsStatus) {
         TestPublisher publisher(stream());
         const Response busy = whip();
         EXPECT_EQ(busy.status, 409);
-        EXPECT_THAT(busy.body, HasSubstr("being published by"));
+        EXPECT_THAT(busy.body, HasSubstr("being published by another client"));
+        EXPECT_THAT(busy.body, testing::Not(HasSubstr(publisher.describe())));
     }
     ASSERT_EQ(whip("b").status, 201);
     const Response full = whip("c");
