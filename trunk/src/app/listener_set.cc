@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
 #include "app/config/value.h"
 #include "base/log.h"
 
 namespace weir::app {
 namespace {
+
+constexpr uint16_t kPortsOfAll = 1024;  // the first
 
 constexpr int kUdpBuffer = 4 << 20;
 
@@ -128,11 +132,23 @@ Error ListenerSet::open_udp(Step& step, const io::SocketAddress& address) {
 
 Error ListenerSet::open(Step& step) {
     WEIR_TRY_ASSIGN(const io::SocketAddress address, address_of(step.wanted));
+    Error failed;
     if (is_udp(step.wanted.kind)) {
-        return open_udp(step, address);
+        failed = open_udp(step, address);
+    } else {
+        Result<std::unique_ptr<io::TcpListener>> tcp = io::TcpListener::listen(address);
+        failed = tcp.ok() ? Error() : tcp.take_error();
+        if (!failed) {
+            step.tcp = std::move(*tcp);
+        }
     }
-    WEIR_TRY_ASSIGN(step.tcp, io::TcpListener::listen(address));
-    return {};
+    const bool low = address.port() != 0 && address.port() < kPortsOfAll && geteuid() != 0;
+    if (failed && low && failed.code() != ErrorCode::kBusy) {
+        return std::move(failed).with_context(
+            "ports below 1024 can only be opened by root, before it becomes another user (restart "
+            "the server), or with CAP_NET_BIND_SERVICE");
+    }
+    return failed;
 }
 
 void ListenerSet::reopen(Entry& entry) {

@@ -8,6 +8,7 @@
 #include "app/config/include.h"
 #include "app/cpu_affinity.h"
 #include "app/rtc_candidates.h"
+#include "app/run_as.h"
 #include "app/tls_service.h"
 
 namespace weir::app {
@@ -61,6 +62,9 @@ LoadedConfig load(const ConfigSource& source) {
         if (Result<std::shared_ptr<const AccessData>> secrets = AccessData::load(*outcome.config);
             !secrets.ok()) {
             outcome.errors.push_back({source.file, 0, 0, std::string(secrets.error().message())});
+        }
+        if (Error bad = check_user(outcome.config->user)) {
+            outcome.errors.push_back({source.file, 0, 0, std::string(bad.message())});
         }
         if (Error bad = choose_addresses(outcome.config->rtc_server, source.environment)) {
             outcome.errors.push_back({"", 0, 0, std::string(bad.message())});

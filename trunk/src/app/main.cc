@@ -22,7 +22,9 @@
 #include "app/life.h"
 #include "app/load.h"
 #include "app/log_setup.h"
+#include "app/run_as.h"
 #include "app/server.h"
+#include "app/start_check.h"
 #include "app/tls_service.h"
 #include "base/build.h"
 #include "base/log.h"
@@ -40,7 +42,7 @@ constexpr std::string_view kUsage =
     "  -c FILE  configuration (default: $WEIR_CONFIG_FILE, else conf/weir.conf, then the "
     "installed\n"
     "           one, /etc/weir/weir.conf)\n"
-    "  -t       only test the configuration\n"
+    "  -t       only test the configuration, and open what a start opens but for the ports\n"
     "  -v       print the version\n"
     "  -h       this text\n"
     "  --dump-config         the configuration in force, and where each value comes from\n"
@@ -143,19 +145,6 @@ CommandLine parse_arguments(int count, char** arguments, const Environment& envi
     return line;
 }
 
-Error write_pid_file(const std::string& path) {
-    std::ofstream file(path);
-    file << getpid() << '\n';
-    file.close();
-    if (file.fail()) {
-        return make_error(
-            ErrorCode::kSystem,
-            "pid {}: cannot be written; does the folder exist, and may this user write there?",
-            path);
-    }
-    return {};
-}
-
 // An operator who starts a server by hand looks at the terminal, wherever the log goes.
 void say_cannot_start(const Config& config, const Error& why) {
     log::error("cannot start: {}", why.message());
@@ -181,6 +170,44 @@ void log_limits(const Config& config) {
               log::escaped(pattern));
 }
 
+// What is read again later: by a reload, or when it changes.
+std::vector<std::string> files_of_a_reload(const Config& config, std::vector<std::string> files) {
+    for (const auto* list : {&config.tls.certificates, &config.http_server.certificates,
+                             &config.http_api.certificates}) {
+        for (const CertificateConfig& each : *list) {
+            files.push_back(each.certificate);
+            files.push_back(each.key);
+        }
+    }
+    return files;
+}
+
+// All ports are open and nobody is served yet: the last moment of a process that root started.
+Error settle(const Config& config, const std::vector<std::string>& files) {
+    std::vector<std::string> own;
+    if (!config.pid.empty()) {
+        WEIR_TRY(write_pid_file(config.pid));
+        own.push_back(config.pid);
+    }
+    if (!config.log_file.empty()) {
+        own.push_back(config.log_file);
+    }
+    if (Error failed = become(config.user, own)) {
+        if (!config.pid.empty()) {
+            remove_pid_file(config.pid);
+        }
+        return failed;
+    }
+    if (const std::string warning = user_warning(config.user); !warning.empty()) {
+        log::warn("{}", warning);
+    }
+    for (const std::string& file : unreadable(files)) {
+        log::warn("user {}: may not read {}: a reload will fail", log::escaped(config.user.name),
+                  log::escaped(file));
+    }
+    return {};
+}
+
 // Yields. Runs until a signal asks for the end.
 int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     const Config config = *loaded.outcome.config;  // that of the start
@@ -194,17 +221,12 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
         log::warn("this build has planted defects: it leaks and crashes on purpose");
     }
     start_whole_run_profiles();
-    Result<std::unique_ptr<Server>> server = Server::start(std::move(source), std::move(loaded));
+    const std::vector<std::string> files = files_of_a_reload(config, loaded.outcome.watched);
+    Result<std::unique_ptr<Server>> server =
+        Server::start(std::move(source), std::move(loaded), [&] { return settle(config, files); });
     if (!server.ok()) {
         say_cannot_start(config, server.error());
         return 1;
-    }
-    if (!config.pid.empty()) {
-        if (Error failed = write_pid_file(config.pid)) {
-            say_cannot_start(config, failed);
-            (*server)->stop();
-            return 1;
-        }
     }
     log_limits(config);
     log::info("ready");
@@ -215,7 +237,7 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     (*life)->run(**server, config);
     (*life)->stopping();
     if (!config.pid.empty()) {
-        unlink(config.pid.c_str());
+        remove_pid_file(config.pid);
     }
     (*server)->stop();
     end_whole_run_profiles();
@@ -244,14 +266,19 @@ int run(int count, char** arguments) {
     for (const std::string& warning : outcome.warnings) {
         fmt::print(stderr, "weir: warning: {}\n", warning);
     }
+    std::vector<Diagnostic> errors = outcome.errors;
     if (outcome.ok() && line.test_only) {  // a server that runs has them in its log
-        for (const std::string& warning : check_certificates(*outcome.config).warnings) {
+        StartCheck start = check_start(*outcome.config);
+        std::vector<std::string> warnings = check_certificates(*outcome.config).warnings;
+        warnings.insert(warnings.end(), start.warnings.begin(), start.warnings.end());
+        for (const std::string& warning : warnings) {
             fmt::print(stderr, "weir: warning: {}\n", warning);
         }
+        errors = std::move(start.errors);
     }
-    if (!outcome.ok()) {
-        fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(outcome.errors), line.config_file,
-                   outcome.errors.size(), outcome.errors.size() == 1 ? "" : "s");
+    if (!errors.empty()) {
+        fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(errors), line.config_file,
+                   errors.size(), errors.size() == 1 ? "" : "s");
         return 1;
     }
     if (line.dump) {
@@ -264,6 +291,7 @@ int run(int count, char** arguments) {
     }
     enter_tool_settings(arguments);
     const Config& config = *outcome.config;
+    forbid_new_privileges(config.user);
     Result<std::unique_ptr<LogSetup>> log_setup = LogSetup::start(config);
     if (!log_setup.ok()) {
         fmt::print(stderr, "weir: cannot start: {}\n", log_setup.error().message());

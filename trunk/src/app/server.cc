@@ -127,7 +127,7 @@ struct Server::Impl {
     Error start_tls();
     Error start_access();
     void add_listeners();
-    Error open_listeners();
+    Error open_listeners(const std::function<Error()>& before_serving);
     std::vector<Diagnostic> check(const Config& next);
     void reconfigure(const Config& before);
     net::HttpServerOptions http_options();
@@ -357,7 +357,7 @@ void Server::Impl::add_listeners() {
     add(ListenerKind::kApi, TlsScope::kApi, "http", "/api/v1/summaries", api_http->acceptors());
 }
 
-Error Server::Impl::open_listeners() {
+Error Server::Impl::open_listeners(const std::function<Error()>& before_serving) {
     if (config.rtc_server.enabled) {
         log::info("webrtc candidates from={}", config.rtc_server.candidates_from);
         WEIR_TRY(rtc.start(workers.get()));
@@ -368,6 +368,12 @@ Error Server::Impl::open_listeners() {
     }
     if (!failures.empty()) {
         return std::move(failures[0].error).with_context(failures[0].address.origin);
+    }
+    if (before_serving) {
+        if (Error failed = before_serving()) {
+            listeners.abandon();
+            return failed;
+        }
     }
     return listeners.commit();
 }
@@ -510,7 +516,9 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::start(ConfigSource source, LoadedConfig loaded) {
+Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
+                                              LoadedConfig loaded,
+                                              const std::function<Error()>& before_serving) {
     auto server = std::unique_ptr<Server>(
         new Server(std::make_unique<Impl>(std::move(source), std::move(loaded))));
     Impl& impl = *server->impl_;
@@ -535,7 +543,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source, LoadedConfig 
     }
     if (!failed) {
         impl.add_listeners();
-        failed = impl.open_listeners();
+        failed = impl.open_listeners(before_serving);
     }
     if (!failed) {
         failed = impl.tasks.spawn("config watch", io::StackSize::kNormal,

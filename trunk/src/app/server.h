@@ -14,8 +14,11 @@ namespace weir::app {
 class Server {
   public:
     // Yields. Opens all listeners; the error names the directive that cannot be had and what to do.
-    // `loaded` must hold a configuration. `source`: from where a reload reads it.
-    static Result<std::unique_ptr<Server>> start(ConfigSource source, LoadedConfig loaded);
+    // `loaded` must hold a configuration. `source`: from where a reload reads it. `before_serving`
+    // is called when every port and file is open and nobody is served yet; an error ends the start.
+    static Result<std::unique_ptr<Server>> start(ConfigSource source,
+                                                 LoadedConfig loaded,
+                                                 const std::function<Error()>& before_serving = {});
     ~Server();  // stop() must have been called
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;

@@ -188,6 +188,14 @@ struct VhostConfig {
     bool operator==(const VhostConfig&) const = default;
 };
 
+// Who the process is once it listens; empty: who started it.
+struct UserConfig {
+    std::string name;
+    std::string group;  // empty: that of the user
+
+    bool operator==(const UserConfig&) const = default;
+};
+
 struct Config {
     std::string file;    // as given; empty for a text without a file
     std::string folder;  // that relative paths refer to; "." for a text without a file
@@ -205,6 +213,7 @@ struct Config {
     bool log_json = false;    // log_format json
     Millis drain_timeout{0};  // from SIGQUIT to the end, at most
     std::string pid;          // file for the process id; empty: none
+    UserConfig user;
     Millis handshake_timeout{0};
     TlsConfig tls;
     HttpServerConfig http_server;

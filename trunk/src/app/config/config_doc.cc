@@ -184,6 +184,7 @@ std::string value_shape(const Directive& directive) {
             return fmt::format(
                 "{}address or address/bits ...",
                 directive.special.empty() ? "" : fmt::format("{}, or ", directive.special));
+        case ValueType::kUser: return "name [group]";
         case ValueType::kUrl: return "URL ...";
         case ValueType::kSharedSecret: return "text or file:path";
     }

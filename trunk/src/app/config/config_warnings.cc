@@ -50,7 +50,9 @@ void warn_of_vhost(const VhostConfig& vhost, std::vector<std::string>& out) {
             vhost.title()));
     }
     for (const VhostConfig& application : vhost.applications) {
-        warn_of_vhost(application, out);
+        if (application.access != vhost.access) {
+            warn_of_vhost(application, out);
+        }
     }
 }
 

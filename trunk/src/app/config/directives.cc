@@ -116,6 +116,7 @@ std::string expectation(const Directive& directive) {
         case ValueType::kNetworks:
             return fmt::format("{}addresses or ADDRESS/BITS, as in 10.0.0.0/8 2001:db8::1",
                                special);
+        case ValueType::kUser: return "the name of a user, and of a group if it is not the user's";
         case ValueType::kUrl: return "http://HOST[:PORT][/PATH] or the same with https";
         case ValueType::kSharedSecret:
             return fmt::format("a text of {} to {} characters, or file:PATH", kMinSharedSecret,

@@ -68,6 +68,7 @@ enum class ValueType : uint8_t {
     kRoleLogin,     // read|admin NAME SECRET
     kIceServer,     // stun:HOST[:PORT], or turn:HOST[:PORT][?transport=udp|tcp] USER PASSWORD
     kNetworks,      // one or more of ADDRESS, ADDRESS/BITS
+    kUser,          // NAME [GROUP]
     kUrl,           // one or more of http://..., https://...
     kSharedSecret,  // a text that is never shown
 };

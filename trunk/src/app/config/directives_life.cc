@@ -28,6 +28,18 @@ const Directive kLifeDirectives[] = {
      .doc = "After SIGQUIT nobody new is let in and the server ends when the last client has left, "
             "or after this time.",
      .apply = [](const Target& t, const Value& v) { t.config.drain_timeout = millis(v); }},
+    {.name = "user",
+     .type = ValueType::kUser,
+     .reloadable = false,
+     .example = "weir",
+     .doc = "Who the process is once its ports, log_file and pid are open, where root started it: "
+            "a user, and a group if it is not the user's own. It reads everything else, and what "
+            "a reload opens, as that user. Without it, a process that root started stays root, "
+            "with a warning; where somebody else started it, it has no effect.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.user = {v.words.at(0), v.words.size() > 1 ? v.words[1] : ""};
+         }},
 };
 
 }  // namespace

@@ -78,6 +78,7 @@ class ValueParser {
             case ValueType::kBlock: least = most = 0; break;
             case ValueType::kAccess: least = most = 2; break;
             case ValueType::kIceServer: most = 3; break;
+            case ValueType::kUser: most = 2; break;
             case ValueType::kLogin:
             case ValueType::kRoleSecret: least = most = 2; break;
             case ValueType::kRoleLogin: least = most = 3; break;
@@ -142,6 +143,7 @@ class ValueParser {
             case ValueType::kAccess: return parse_rule(value);
             case ValueType::kIceServer: return parse_ice_server(value);
             case ValueType::kNetworks: return parse_networks(value);
+            case ValueType::kUser: return parse_words(value, is_account_name);
             case ValueType::kUrl: return parse_urls(value);
             case ValueType::kSharedSecret: return parse_shared_secret(value);
         }

@@ -57,6 +57,15 @@ bool is_host_name(std::string_view text) {
     return text.size() <= kMaxHostName && consists_of(text, ".-_");
 }
 
+bool is_account_name(std::string_view text) {
+    constexpr size_t kMaxAccountName = 256;
+    return !text.empty() && text.size() <= kMaxAccountName && text.front() != '-' &&
+           std::ranges::all_of(text, [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '-' || c == '.' || c == '$' || c == '@';
+           });
+}
+
 bool is_origin_pattern(std::string_view text) {
     if (text == "*") {
         return true;

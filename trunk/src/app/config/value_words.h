@@ -28,6 +28,9 @@ bool is_login_name(std::string_view text);
 // "media.example.org".
 bool is_host_name(std::string_view text);
 
+// Of a user or a group: "weir", "www-data", "_rtmp", "svc.media$".
+bool is_account_name(std::string_view text);
+
 // "https://a.example", "http://localhost:3000", or "*".
 bool is_origin_pattern(std::string_view text);
 

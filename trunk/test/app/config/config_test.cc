@@ -200,8 +200,8 @@ TEST(ConfigTest, NamesTheNearestDirectiveOrWhatThereIs) {
               "t.conf:1:12: found the unknown directive 'lisen', expected a directive of http_api; "
               "did you mean "
               "'listen'?");
-    EXPECT_EQ(only_error("publish { transcode on; }"),
-              "t.conf:1:11: found the unknown directive 'transcode', expected a directive of "
+    EXPECT_EQ(only_error("publish { painting on; }"),
+              "t.conf:1:11: found the unknown directive 'painting', expected a directive of "
               "publish (firstpkt_timeout, "
               "normal_timeout)");
     EXPECT_EQ(
@@ -211,10 +211,9 @@ TEST(ConfigTest, NamesTheNearestDirectiveOrWhatThereIs) {
 }
 
 TEST(ConfigTest, DoesNotListWhatNobodyReads) {
-    EXPECT_EQ(
-        only_error("transcode on;"),
-        "t.conf:1:1: found the unknown directive 'transcode', expected a directive of the top "
-        "level (weir.conf(5) lists them)");
+    EXPECT_EQ(only_error("painting on;"),
+              "t.conf:1:1: found the unknown directive 'painting', expected a directive of the top "
+              "level (weir.conf(5) lists them)");
 }
 
 TEST(ConfigTest, ReportsWhatIsGivenTwice) {
@@ -378,6 +377,16 @@ TEST(ConfigTest, SomethingToDecideIsRefusedWithItsText) {
           "application a { unresolved 'who may play?'; }"}) {
         EXPECT_THAT(said(text), HasSubstr("found something to decide: who may play?")) << text;
     }
+}
+
+TEST(ConfigTest, TheUserMayHaveAGroup) {
+    const auto user = [](std::string_view text) { return parse_config(text, "t.conf").config; };
+    EXPECT_EQ(user("user weir;")->user, (UserConfig{"weir", ""}));
+    EXPECT_EQ(user("user weir www-data;")->user, (UserConfig{"weir", "www-data"}));
+    EXPECT_EQ(user("")->user, UserConfig{});
+    EXPECT_FALSE(user("user a b c;"));
+    EXPECT_FALSE(user("user 'a b';"));
+    EXPECT_FALSE(user("user -x;"));
 }
 
 }  // namespace

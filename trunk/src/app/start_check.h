@@ -1,0 +1,27 @@
+// What a start opens besides its ports: looked at by `weir -t`, so that what is good there starts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+#include "base/error.h"
+
+namespace weir::app {
+
+// Blocks on disk. log_file and pid are opened as the start opens them, and what did not exist is
+// gone again afterwards.
+struct StartCheck {
+    std::vector<Diagnostic> errors;
+    std::vector<std::string> warnings;  // the server would start, but not serve that
+};
+
+StartCheck check_start(const Config& config);
+
+// Writes the process id. kSystem says what to do.
+Error write_pid_file(const std::string& path);
+
+// Takes the file away, or empties it where this user may not.
+void remove_pid_file(const std::string& path);
+
+}  // namespace weir::app

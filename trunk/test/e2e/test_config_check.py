@@ -1,0 +1,43 @@
+"""`weir -t` opens what a start opens, and knows the files of other servers."""
+
+import subprocess
+
+import pytest
+
+from weir import BINARY
+
+
+def check(path):
+    done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=20)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("line, words", [
+    ("log_file no/such/folder/weir.log;", "log_file"),
+    ("pid no/such/folder/weir.pid;", "pid "),
+])
+def test_a_folder_that_is_not_there(folder, line, words):
+    path = folder / "a.conf"
+    path.write_text(f"listen 127.0.0.1:0;\nhttp_server {{ enabled off; }} http_api {{ enabled off; }}\n{line}\n")
+    code, said = check(path)
+    assert code == 1 and words in said and "does the folder exist" in said, said
+    started = subprocess.run([BINARY, "-c", path], capture_output=True, text=True, timeout=20)
+    assert started.returncode == 1, "the start fails as well"
+
+
+def test_the_check_leaves_nothing_behind(folder):
+    path = folder / "a.conf"
+    path.write_text("log_file weir.log;\npid weir.pid;\n")
+    assert check(path)[0] == 0
+    assert sorted(each.name for each in folder.iterdir()) == ["a.conf"]
+    (folder / "weir.log").write_text("kept\n")
+    (folder / "weir.pid").write_text("77\n")
+    assert check(path)[0] == 0
+    assert (folder / "weir.log").read_text() == "kept\n" and (folder / "weir.pid").read_text() == "77\n"
+
+
+def test_a_folder_of_pages_that_is_not_there_is_a_warning(folder):
+    path = folder / "a.conf"
+    path.write_text("http_server { dir no-pages; }\n")
+    code, said = check(path)
+    assert code == 0 and "no-pages: there is no such folder" in said, said
