@@ -36,6 +36,7 @@ namespace weir::app {
 namespace {
 
 constexpr int kUsageError = 2;
+constexpr int kToDecide = 2;  // of --explain: written, but not all of it could be taken over
 
 constexpr std::string_view kUsage =
     "usage: weir [-c FILE] [-t] [-v] [-h]\n"
@@ -47,7 +48,8 @@ constexpr std::string_view kUsage =
     "  -h       this text\n"
     "  --dump-config         the configuration in force, and where each value comes from\n"
     "  --explain[=srs|=nginx-rtmp] FILE   what a configuration of SRS or of nginx's RTMP module\n"
-    "                        becomes here, and a configuration to begin with\n"
+    "                        becomes here, and a configuration to begin with; exit code 2:\n"
+    "                        something that restricted access there has to be decided\n"
     "  --print-config-doc    the table of directives as doc/configuration.md\n"
     "  --print-full-config   the same as conf/full.conf\n"
     "  --print-migration-doc the tables of doc/migrating.md\n"
@@ -85,7 +87,8 @@ bool take_explain(std::string_view argument, CommandLine& line) {
     return line.explain_as.has_value();
 }
 
-// The explanation as comments, then the configuration: all of it is one that -t accepts.
+// The explanation as comments, then the configuration: all of it is one that -t accepts, or refuses
+// until something is decided.
 int print_explained(const CommandLine& line) {
     const Result<std::string> text = real_disk().read(line.explain_file);
     if (!text.ok()) {
@@ -101,7 +104,17 @@ int print_explained(const CommandLine& line) {
         fmt::print("{}{}\n", each.empty() ? "#" : "# ", each);
     }
     fmt::print("{}", done.config);
-    return 0;
+    if (done.decisions.empty()) {
+        return 0;
+    }
+    fmt::print(stderr,
+               "weir: {}: {} to decide before this configuration can be used: the result says "
+               "which at its beginning, and is refused until its lines \"unresolved\" are gone\n",
+               line.explain_file,
+               done.decisions.size() == 1
+                   ? "there is one thing"
+                   : fmt::format("there are {} things", done.decisions.size()));
+    return kToDecide;
 }
 
 CommandLine parse_arguments(int count, char** arguments, const Environment& environment) {

@@ -190,6 +190,7 @@ vhost __defaultVhost__ {
     publish { normal_timeout 5000; }
     security { enabled on; allow publish 10.0.0.0/8; deny publish all; }
     rtc { enabled on; rtmp_to_rtc on; }
+    http_remux { enabled on; }
 }
 """
 
@@ -200,7 +201,7 @@ rtmp {
         listen 1935;
         chunk_size 4096;
         application live { live on; record off; allow publish 127.0.0.1; deny publish all; allow play all; }
-        application vod { play /var/flv; allow publish all; }
+        application vip { live on; allow play 10.1.0.0/16; deny play all; on_publish http://127.0.0.1/auth; }
     }
 }
 http { server { listen 8080; location /stat { rtmp_stat all; } } }
@@ -208,10 +209,10 @@ http { server { listen 8080; location /stat { rtmp_stat all; } } }
 
 
 @pytest.mark.parametrize("text, words", [
-    (SRS, ["# {file}:9: hls { }: no counterpart", "queue_length 30s;", "mw_latency 350ms;", "normal_timeout 5s;",
+    (SRS, ["# All that restricted access is taken over", "hls { }: no counterpart", "queue_length 30s;", "mw_latency 350ms;", "normal_timeout 5s;",
            "allow publish 10.0.0.0/8;"]),
     (NGINX, ["chunk_size 4096;", "deny publish all;", "max_connections 1024;", "rtmp_stat all: GET /api/v1/streams",
-             "not taken over"]),
+             "application vip {", "deny play all;", "on_publish http://127.0.0.1/auth;"]),
 ])
 def test_explained_configurations_pass_the_check(folder, text, words):
     path = folder / "theirs.conf"
@@ -226,6 +227,22 @@ def test_explained_configurations_pass_the_check(folder, text, words):
     path.write_text(text[:-3])  # without its last '}'
     code, _, errors = run("--explain", path)
     assert code == 1 and "theirs.conf:" in errors, errors
+
+
+def test_what_cannot_be_explained_is_to_be_decided(folder):
+    path = folder / "theirs.conf"
+    path.write_text(NGINX.replace("live on; record off;", "live on; on_update http://127.0.0.1/update?token=hush-hush;"))
+    code, said, errors = run("--explain", path)
+    assert code == 2 and "1 thing" not in errors and "one thing to decide" in errors, errors
+    assert said.startswith("# TO DECIDE: one thing in "), said
+    assert "hush-hush" not in said
+    (folder / "ours.conf").write_text(said)
+    code, _, errors = run("-t", "-c", folder / "ours.conf")
+    assert code == 1 and f"found something to decide: {path}:7: " in errors and "on_update" in errors, errors
+    decided = "\n".join(line for line in said.splitlines() if not line.startswith("unresolved"))
+    (folder / "ours.conf").write_text(decided)
+    code, _, errors = run("-t", "-c", folder / "ours.conf")
+    assert code == 0, errors
 
 
 def test_nobody_is_lost_by_reloads_under_load(new_weir):

@@ -3,6 +3,9 @@
 //
 // The knowledge is in tables (explain_srs.cc, explain_nginx.cc), from which doc/migrating.md is
 // made as well. Pure: the file is a text, files that it includes are not read.
+//
+// It fails closed: nothing that the old server refused is let in by the result. What restricted
+// access and cannot be written here becomes a line `unresolved`, with which the result is refused.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +41,8 @@ struct ForeignDirective {
     std::string_view here;      // the key of our table (Setting::key); empty: none
     std::string_view note;      // for people; one sentence or two
     Convert convert = nullptr;  // null: the values as they are
+    // It restricted access: what of it has no counterpart, the operator has to decide.
+    bool restricts = false;
 };
 
 std::span<const ForeignDirective> srs_directives();
@@ -49,14 +54,22 @@ std::span<const std::string_view> nginx_differences();
 
 struct Explained {
     std::vector<Diagnostic> errors;  // the file is broken, or it is of neither kind
-    std::string text;                // line by line; empty after errors
-    std::string config;              // which `weir -t` accepts
+    std::string text;                // losses first, then line by line; empty after errors
+    // What `weir -t` accepts, or refuses until each of `decisions` is settled.
+    std::string config;
+    std::vector<std::string> decisions;  // what restricted access and has no counterpart
 };
 
 // `server`: none finds it out.
 Explained explain(std::string_view text,
                   std::string_view file_name,
                   std::optional<ForeignServer> server);
+
+// Whose configuration that is, by directives that only they have; none: perhaps ours.
+std::optional<ForeignServer> looks_foreign(const std::vector<Statement>& statements);
+
+// "SRS", "nginx with its RTMP module".
+std::string_view to_string(ForeignServer server);
 
 // The generated part of doc/migrating.md: both tables.
 std::string migration_markdown();

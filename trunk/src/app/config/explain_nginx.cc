@@ -6,24 +6,6 @@
 namespace weir::app {
 namespace {
 
-// "1935 so_keepalive=on", "unix:/x": the address is what is kept.
-Values address(const Statement& statement) {
-    const std::string word = first_word(statement);
-    return word.starts_with("unix:") ? Values{} : Values{quoted_word(word)};
-}
-
-// allow|deny [publish|play] ADDRESS
-Values rule(const Statement& statement) {
-    const auto& words = statement.arguments;
-    if (words.size() == 2) {
-        return keep(statement);
-    }
-    if (words.size() != 1) {
-        return {};
-    }
-    return {"publish " + quoted_word(words[0].text), "play " + quoted_word(words[0].text)};
-}
-
 constexpr std::string_view kLater = "Not in this version.";
 constexpr std::string_view kPrograms = "A hook can start programs; nothing is started from here.";
 constexpr std::string_view kHook =
@@ -33,11 +15,14 @@ constexpr std::string_view kHook =
 const ForeignDirective kNginxDirectives[] = {
     {"rtmp", Fate::kBuiltIn, "", ""},
     {"server", Fate::kBuiltIn, "", "There is one server; all its listeners share the streams."},
-    {"application", Fate::kDiffers, "",
-     "Every application name is there by itself; rules are per vhost, not per application."},
-    {"listen", Fate::kSame, "listen", "TCP options are set by themselves.", address},
+    {"application", Fate::kSame, "vhost.application",
+     "Names without one are refused, as there: the top level denies everything."},
+    {"listen", Fate::kSame, "listen",
+     "TCP options are set by themselves; a bare port is IPv4 only, as there. proxy_protocol "
+     "believes trusted_proxies alone.",
+     nullptr, true},
     {"chunk_size", Fate::kSame, "chunk_size", "The default is 60000 instead of 4096."},
-    {"max_connections", Fate::kSame, "max_connections", "For the whole server."},
+    {"max_connections", Fate::kSame, "max_connections", "For the whole server.", nullptr, true},
     {"timeout", Fate::kDiffers, "vhost.write_stall_timeout",
      "For players that take nothing; silent publishers: publish { normal_timeout }.", milliseconds},
     {"ping", Fate::kBuiltIn, "", ""},
@@ -52,12 +37,14 @@ const ForeignDirective kNginxDirectives[] = {
     {"play_time_fix", Fate::kBuiltIn, "", "Each player's time begins near 0 and rises."},
     {"publish_time_fix", Fate::kBuiltIn, "", ""},
     {"so_keepalive", Fate::kBuiltIn, "", "Always on."},
-    {"allow", Fate::kSame, "vhost.security",
-     "The first rule that matches decides. Without one, publishing is allowed from loopback only; "
-     "nginx allows it to everybody.",
-     rule},
-    {"deny", Fate::kSame, "vhost.security", "The first rule that matches decides.", rule},
-    {"live", Fate::kBuiltIn, "", "Always on."},
+    {"allow", Fate::kSame, "vhost.security.allow",
+     "The first rule that matches decides, those of an application before those of the blocks "
+     "around. Without one, publishing is allowed from loopback only; nginx allows it to everybody.",
+     nullptr, true},
+    {"deny", Fate::kSame, "vhost.security.deny", "The first rule that matches decides.", nullptr,
+     true},
+    {"live", Fate::kDiffers, "",
+     "Always on; where it was not said nobody could watch, so deny play all; is written."},
     {"sync", Fate::kBuiltIn, "", ""},
     {"interleave", Fate::kBuiltIn, "", "Always."},
     {"wait_key", Fate::kBuiltIn, "",
@@ -92,15 +79,18 @@ const ForeignDirective kNginxDirectives[] = {
     {"exec_options", Fate::kNone, "", kPrograms},
     {"respawn", Fate::kNone, "", kPrograms},
     {"respawn_timeout", Fate::kNone, "", kPrograms},
-    {"on_connect", Fate::kDiffers, "vhost.http_hooks.on_connect", kHook},
+    {"on_connect", Fate::kDiffers, "vhost.http_hooks.on_connect", kHook, nullptr, true},
     {"on_disconnect", Fate::kDiffers, "vhost.http_hooks.on_close", kHook},
-    {"on_publish", Fate::kDiffers, "vhost.http_hooks.on_publish", kHook},
+    {"on_publish", Fate::kDiffers, "vhost.http_hooks.on_publish", kHook, nullptr, true},
     {"on_publish_done", Fate::kDiffers, "vhost.http_hooks.on_unpublish", kHook},
-    {"on_play", Fate::kDiffers, "vhost.http_hooks.on_play", kHook},
+    {"on_play", Fate::kDiffers, "vhost.http_hooks.on_play", kHook, nullptr, true},
     {"on_play_done", Fate::kDiffers, "vhost.http_hooks.on_stop", kHook},
     {"on_done", Fate::kDiffers, "", "on_unpublish and on_stop."},
     {"on_record_done", Fate::kNone, "", kLater},
-    {"on_update", Fate::kNone, "", "See /metrics and the API."},
+    {"on_update", Fate::kNone, "",
+     "Its answer could end a client while it played or published; end it by DELETE "
+     "/api/v1/clients/ID.",
+     nullptr, true},
     {"notify_method", Fate::kBuiltIn, "", "POST."},
     {"notify_update_timeout", Fate::kNone, "", ""},
     {"notify_update_strict", Fate::kNone, "", ""},
@@ -130,8 +120,9 @@ const ForeignDirective kNginxDirectives[] = {
     {"worker_processes", Fate::kBuiltIn, "", "One process with one media thread."},
     {"worker_connections", Fate::kDiffers, "max_connections", "The limit of the whole server."},
     {"daemon", Fate::kBuiltIn, "", "Runs in the foreground."},
-    {"pid", Fate::kSame, "pid", ""},
-    {"user", Fate::kBuiltIn, "", "Start it as the user that it shall be."},
+    {"pid", Fate::kDiffers, "",
+     "Not taken over, as nginx may still write that file: pid FILE; names another."},
+    {"user", Fate::kSame, "user", "", nullptr, true},
     {"error_log", Fate::kDiffers, "log_file", "",
      [](const Statement& s) { return Values{quoted_word(first_word(s))}; }},
     {"load_module", Fate::kBuiltIn, "", ""},
@@ -139,7 +130,8 @@ const ForeignDirective kNginxDirectives[] = {
     {"http", Fate::kDiffers, "",
      "Keep nginx for your other pages; HTTP-FLV, WebSocket-FLV, WHIP and WHEP are on port 8080 "
      "here."},
-    {"include", Fate::kSame, "", "The same here; that file was not read: explain it by itself."},
+    {"include", Fate::kNone, "", "Not read: put the file in its place, and explain the whole.",
+     nullptr, true},
 };
 
 constexpr std::string_view kNginxDifferences[] = {
@@ -147,9 +139,10 @@ constexpr std::string_view kNginxDifferences[] = {
     "names "
     "more; nginx lets everybody publish.",
     "Players start at the latest key frame at once; nginx's wait for the next one.",
-    "HTTP-FLV, WebSocket-FLV and the API are there without being asked for: ports 8080 and 1985, "
-    "the "
-    "latter on loopback.",
+    "The HTTP server is off, as nginx's module has none: without http_server { enabled off; } it "
+    "serves HTTP-FLV, WebRTC's offers and pages on port 8080, under the same rules. The API is on "
+    "127.0.0.1:1985.",
+    "Applications that are not written are refused, as there.",
     "A second publisher of a live name is refused, as there (publish_conflict takeover; lets it "
     "in).",
 };
