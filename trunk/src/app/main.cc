@@ -292,6 +292,9 @@ int run(int count, char** arguments) {
     if (!errors.empty()) {
         fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(errors), line.config_file,
                    errors.size(), errors.size() == 1 ? "" : "s");
+        if (!outcome.hint.empty()) {
+            fmt::print(stderr, "weir: {}\n", outcome.hint);
+        }
         return 1;
     }
     if (line.dump) {

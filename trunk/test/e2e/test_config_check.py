@@ -41,3 +41,28 @@ def test_a_folder_of_pages_that_is_not_there_is_a_warning(folder):
     path.write_text("http_server { dir no-pages; }\n")
     code, said = check(path)
     assert code == 0 and "no-pages: there is no such folder" in said, said
+
+
+@pytest.mark.parametrize("text, words", [
+    ("rtmp { server { listen 1935; application live { live on; } } }\n", "nginx with its RTMP module"),
+    ("listen 1935;\ndaemon off;\nvhost __defaultVhost__ { hls { enabled on; } }\n", "SRS"),
+    ("listen 1935;\nvhost __defaultVhost__ { http_remux { enabled on; } }\n", "SRS"),
+])
+def test_files_of_other_servers_are_known(folder, text, words):
+    path = folder / "theirs.conf"
+    path.write_text(text)
+    code, said = check(path)
+    assert code == 1 and f'looks like a configuration of {words}: "weir --explain {path}"' in said, said
+
+
+def test_what_is_not_in_this_version_is_said(folder):
+    path = folder / "a.conf"
+    path.write_text("vhost __defaultVhost__ {\n hls { enabled on; }\n dvr { }\n forward rtmp://h/live;\n}\n"
+                    "rtsp_server { }\nsrt_server { }\nexec_push x;\nhls_path /x;\n")
+    code, said = check(path)
+    assert code == 1
+    for words in ("2:2: found 'hls': HLS is not in this version", "3:2: found 'dvr': recording is not",
+                  "4:2: found 'forward'", "6:1: found 'rtsp_server': RTSP is not", "7:1: found 'srt_server': SRT is not",
+                  "8:1: found 'exec_push'", "9:1: found 'hls_path': HLS is not"):
+        assert words in said, f"{words}\n{said}"
+    assert "looks like" not in said, "one of ours, with wishes"

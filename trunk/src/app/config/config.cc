@@ -12,9 +12,11 @@
 #include "app/config/config_warnings.h"
 #include "app/config/directives.h"
 #include "app/config/environment.h"
+#include "app/config/explain.h"
 #include "app/config/include.h"
 #include "app/config/value.h"
 #include "base/config_parser.h"
+#include "base/log.h"
 #include "base/strings.h"
 
 namespace weir::app {
@@ -58,6 +60,39 @@ std::string homes_of(std::string_view name) {
         }
     }
     return homes;
+}
+
+// What other servers have under that name and this one not yet; empty: nothing of the kind.
+std::string_view not_in_this_version(std::string_view name) {
+    struct Feature {
+        std::string_view begin;  // of the directive's name
+        std::string_view what;
+    };
+
+    constexpr Feature kFeatures[] = {
+        {"hls", "HLS"},
+        {"dash", "DASH"},
+        {"dvr", "recording"},
+        {"record", "recording"},
+        {"forward", "sending a stream on to another server"},
+        {"push", "sending a stream on to another server"},
+        {"pull", "fetching a stream from another server"},
+        {"ingest", "fetching a stream from another server"},
+        {"cluster", "a cluster"},
+        {"rtsp", "RTSP"},
+        {"srt", "SRT"},
+        {"stream_caster", "publishing by MPEG-TS, RTSP or GB28181"},
+        {"gb28181", "GB28181"},
+        {"transcode", "transcoding of video"},
+        {"exec", "starting programs (a hook can)"},
+    };
+    for (const Feature& feature : kFeatures) {
+        const bool whole = name == feature.begin;
+        if (whole || (name.starts_with(feature.begin) && name[feature.begin.size()] == '_')) {
+            return feature.what;
+        }
+    }
+    return {};
 }
 
 std::string folder_of(const std::string& file) {
@@ -377,6 +412,11 @@ class Checker {
         if (directive != nullptr) {
             return directive;
         }
+        if (const std::string_view what = not_in_this_version(name); !what.empty()) {
+            sink_.report(statement.name.at, fmt::format("found {}: {} is not in this version",
+                                                        statement.name.shown(), what));
+            return nullptr;
+        }
         std::vector<std::string_view> names = names_in(context);
         std::string homes = homes_of(name);
         if (!homes.empty()) {
@@ -551,6 +591,12 @@ ParseOutcome parse_config(std::string_view text,
         outcome.config = std::move(config);
     }
     outcome.errors = sink.take();
+    if (const auto server = looks_foreign(statements); !outcome.config && server) {
+        outcome.hint = fmt::format(
+            "{} looks like a configuration of {}: \"weir --explain {}\" says what becomes of it "
+            "here, and writes one",
+            log::escaped(file), to_string(*server), log::escaped(file));
+    }
     outcome.watched = includer.watched();
     return outcome;
 }

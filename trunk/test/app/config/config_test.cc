@@ -379,6 +379,32 @@ TEST(ConfigTest, SomethingToDecideIsRefusedWithItsText) {
     }
 }
 
+TEST(ConfigTest, FilesOfOtherServersGetAHint) {
+    const auto hint = [](std::string_view text) { return parse_config(text, "t.conf").hint; };
+    EXPECT_THAT(hint("rtmp { server { listen 1935; } }"),
+                HasSubstr("nginx with its RTMP module: \"weir --explain t.conf\""));
+    EXPECT_THAT(hint("daemon off;"), HasSubstr("of SRS"));
+    EXPECT_THAT(hint("vhost a { http_remux { enabled on; } }"), HasSubstr("of SRS"));
+    EXPECT_EQ(hint("vhost a { hls { } }"), "") << "one of ours, with a wish";
+    EXPECT_EQ(hint("listen 1935;"), "");
+}
+
+TEST(ConfigTest, WhatOtherServersHaveIsNotInThisVersion) {
+    for (const auto& [text, what] : {std::pair("vhost a { hls { enabled on; } }", "HLS"),
+                                     {"dvr { }", "recording"},
+                                     {"record all;", "recording"},
+                                     {"application a { push rtmp://h/x; }", "sending a stream"},
+                                     {"srt_server { }", "SRT"},
+                                     {"rtsp { }", "RTSP"},
+                                     {"hls_fragment 3s;", "HLS"}}) {
+        EXPECT_THAT(to_string(parse_config(text, "t.conf").errors),
+                    testing::AllOf(HasSubstr(what), HasSubstr("is not in this version")))
+            << text;
+    }
+    EXPECT_THAT(to_string(parse_config("recorded on;", "t.conf").errors),
+                HasSubstr("unknown directive"));
+}
+
 TEST(ConfigTest, TheUserMayHaveAGroup) {
     const auto user = [](std::string_view text) { return parse_config(text, "t.conf").config; };
     EXPECT_EQ(user("user weir;")->user, (UserConfig{"weir", ""}));
