@@ -32,7 +32,9 @@ def start(place):
     def run(extra):
         server = Weir(place, extra)
         made.append(server)
-        return server.start()
+        server.start()
+        started(server)
+        return server
 
     yield run
     for server in made:
@@ -40,6 +42,11 @@ def start(place):
             server.stop()
         finally:
             server.kill()
+
+
+def started(server):
+    """The log is written by a thread of its own."""
+    wait_until(lambda: " ready\n" in server.log(), 20, "the log of the start")
 
 
 def threads(server):
@@ -60,10 +67,13 @@ def reload(server):
 
 
 def test_the_process_serves_as_that_user(place, start):
-    server = start(f"user nobody; pid {place}/weir.pid; worker_threads 3;")
     if not ROOT:
-        assert "user nobody has no effect: only a process that root started" in server.log()
+        other = "daemon" if os.geteuid() == NOBODY.pw_uid else "nobody"
+        server = start(f"user {other};")
+        assert f"user {other} has no effect: only a process that root started" in server.log()
+        assert threads(server)[0][0] == [str(os.geteuid())] * 4
         return
+    server = start(f"user nobody; pid {place}/weir.pid; worker_threads 3;")
     uid, gid = str(NOBODY.pw_uid), str(NOBODY.pw_gid)
     all_threads = threads(server)
     assert len(all_threads) >= 5
@@ -121,4 +131,5 @@ def test_root_is_warned_of(place, start):
     server.config_path.write_text(server.config_path.read_text() + "user root;\n")
     server.log_path.unlink()
     server.start()
+    started(server)
     assert "runs as root" not in server.log(), "the operator said so"
