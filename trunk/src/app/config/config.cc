@@ -41,7 +41,7 @@ void apply_defaults(const Target& target, const ValueScope& scope) {
 std::vector<std::string_view> names_in(Context context) {
     std::vector<std::string_view> names;
     for (const Directive& directive : directives()) {
-        if ((directive.contexts & context) != 0) {
+        if ((directive.contexts & context) != 0 && directive.name != kUnresolvedName) {
             names.push_back(directive.name);
         }
     }

@@ -147,6 +147,7 @@ class SrsExplainer : private Explainer {
                 lose(each, "not known to this program: if it restricted access, do the same here.");
             }
         }
+        around_ = outer;
         if (allows > 0 || denies == 0) {
             put(security, "deny publish all;");
             put(security, "deny play all;");
@@ -154,7 +155,6 @@ class SrsExplainer : private Explainer {
                 "what no allow line names is refused there: deny publish all; deny play "
                 "all; at the end");
         }
-        around_ = outer;
     }
 
     void write_rule(const Statement& rule, const Place& security) {
