@@ -73,6 +73,9 @@ Result<const VhostConfig*> ConfigPolicy::section_of(const stream::StreamKey& key
 Result<const VhostConfig*> ConfigPolicy::admit(Action action,
                                                const net::AccessRequest& request) const {
     using Kind = AccessRules::Verdict::Kind;
+    if (request.key.app.empty() || request.key.name.empty()) {
+        return make_error(ErrorCode::kDenied, "which stream? Its address is /APP/STREAM");
+    }
     WEIR_TRY_ASSIGN(const VhostConfig* const vhost, section_of(request.key));
     const bool publishes = action == Action::kPublish;
     const bool asks = publishes ? vhost->access.asks_to_publish() : vhost->access.asks_to_play();

@@ -445,6 +445,11 @@ TEST(ConfigPolicyTest, KeysOfStreamsAreInNormalForm) {
         EXPECT_EQ(key(app, name), "/a/b/c");
     }
     EXPECT_EQ(rules.policy().key_of("", "/a/", "").app, "a");
+    for (const auto& [app, name] : {std::pair("/", "x"), std::pair("live", "//")}) {
+        rules.app = app;
+        rules.name = name;
+        EXPECT_THAT(rules.play(kLocal), HasSubstr("which stream?")) << app << " " << name;
+    }
 }
 
 TEST(ConfigPolicyTest, ApplicationsBelongToTheirVhost) {
