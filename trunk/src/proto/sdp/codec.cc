@@ -62,12 +62,7 @@ uint32_t profile_of(const PayloadFormat& format) {
     }
 }
 
-Fit h264_fit(uint32_t mine, const PayloadFormat& offered) {
-    // Mode 0 knows single NAL units only, so that a picture over the size of a packet cannot be
-    // sent.
-    if (packetization_mode(offered) != 1) {
-        return Fit::kNone;
-    }
+Fit h264_profile_fit(uint32_t mine, const PayloadFormat& offered) {
     const std::optional<std::string_view> text = fmtp_parameter(offered.fmtp, "profile-level-id");
     // Deviation: the absence should mean Baseline at level 1. GStreamer leaves it out when it takes
     // everything.
@@ -83,6 +78,19 @@ Fit h264_fit(uint32_t mine, const PayloadFormat& offered) {
     return decoder == stream && stream != H264Profile::kUnknown ? Fit::kExact
            : h264_decodes(decoder, stream)                      ? Fit::kCovers
                                                                 : Fit::kOtherProfile;
+}
+
+Fit h264_fit(uint32_t mine, const PayloadFormat& offered) {
+    const Fit fit = h264_profile_fit(mine, offered);
+    if (packetization_mode(offered) == 1) {
+        return fit;
+    }
+    // Mode 0 knows single NAL units only, so that a picture over the size of a packet cannot be
+    // sent.
+    // Deviation: that is also what no mode means. But who says none (GStreamer's whepsrc, WHEP
+    // clients of a few lines) takes what its depacketizer takes, and all of them take mode 1.
+    const bool said = fmtp_parameter(offered.fmtp, "packetization-mode").has_value();
+    return said || fit < Fit::kCovers ? Fit::kNone : Fit::kUnsaidMode;
 }
 
 // Smaller is better; none when it cannot be received.
@@ -110,10 +118,12 @@ std::optional<uint32_t> receive_rank(const PayloadFormat& format) {
 }
 
 std::string h264_answer(const PayloadFormat& offered, bool receiving) {
-    const uint32_t mode = packetization_mode(offered);
+    const bool said = fmtp_parameter(offered.fmtp, "packetization-mode").has_value();
     const bool asymmetry = fmtp_number(offered.fmtp, "level-asymmetry-allowed", 0) == 1U;
     std::string out = asymmetry ? "level-asymmetry-allowed=1;" : "";
-    out += fmt::format("packetization-mode={}", mode);
+    // What is sent in an unsaid mode is mode 1.
+    out += fmt::format("packetization-mode={}",
+                       said || receiving ? packetization_mode(offered) : 1);
     const std::optional<std::string_view> text = fmtp_parameter(offered.fmtp, "profile-level-id");
     const std::optional<uint32_t> id = text ? parse_profile_level_id(*text) : std::nullopt;
     if (id) {
@@ -280,6 +290,32 @@ SendChoice choose_for_sending(const SendCodec& mine,
         }
     }
     return best;
+}
+
+std::string why_none_fits(const SendCodec& mine, std::span<const PayloadFormat> offered) {
+    for (const PayloadFormat& format : offered) {
+        if (format.codec != mine.codec || mine.codec == Codec::kUnknown) {
+            continue;
+        }
+        if (!has_expected_clock(format)) {
+            return fmt::format("{} is offered with a clock of {} Hz", format.name, format.clock_hz);
+        }
+        switch (mine.codec) {
+            case Codec::kH264:
+                return packetization_mode(format) != 1
+                           ? "H264 is offered without packetization-mode=1 only, and a picture may "
+                             "be larger than a packet: offer packetization-mode=1"
+                           : "the profile-level-id that H264 is offered with cannot be read";
+            case Codec::kHevc:
+                return "H265 is offered for several streams or in interleaved order only: offer "
+                       "tx-mode=SRST and sprop-max-don-diff=0";
+            default:
+                return fmt::format("{} is offered in profiles that do not play profile {} of this "
+                                   "stream",
+                                   format.name, mine.profile);
+        }
+    }
+    return {};
 }
 
 const PayloadFormat* choose_for_receiving(Codec codec, std::span<const PayloadFormat> offered) {

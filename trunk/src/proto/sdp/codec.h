@@ -83,6 +83,7 @@ struct SendCodec {
 enum class Fit : uint8_t {
     kNone,
     kOtherProfile,  // the same codec and packetization, but a profile that does not cover it
+    kUnsaidMode,    // covers it, and H.264's packetization mode is not said
     kCovers,        // a profile that covers it
     kExact,
 };
@@ -100,6 +101,10 @@ struct SendChoice {
 SendChoice choose_for_sending(const SendCodec& mine,
                               std::span<const PayloadFormat> offered,
                               bool lenient);
+
+// Why nothing of `offered` fits although the codec is there, and what to offer instead; empty when
+// the codec is not there.
+std::string why_none_fits(const SendCodec& mine, std::span<const PayloadFormat> offered);
 
 // The best format to receive `codec` in; null when none is understood. H.264 in packetization
 // mode 1 before 0, profile 0 of VP9 and AV1 and Main of HEVC before others, then the order of the

@@ -73,6 +73,8 @@ class Role {
     virtual bool wants(TrackKind kind) const = 0;
     virtual Choice choose(const MediaOffer& offer, TrackKind kind) const = 0;
     virtual std::string what_we_have(TrackKind kind) const = 0;
+    // Why choose() gave nothing although a codec is common; empty when none is.
+    virtual std::string obstacle(const MediaOffer& offer, TrackKind kind) const = 0;
     // Features, as the options say.
     virtual bool rtx() const = 0;
     virtual bool transport_cc() const = 0;
@@ -115,6 +117,8 @@ class PublisherRole final : public Role {
     std::string what_we_have(TrackKind kind) const override {
         return fmt::format("this server takes {}", names_of(codecs(kind)));
     }
+
+    std::string obstacle(const MediaOffer&, TrackKind) const override { return {}; }
 
     bool rtx() const override { return options_.rtx; }
 
@@ -177,6 +181,15 @@ class PlayerRole final : public Role {
 
     std::string what_we_have(TrackKind kind) const override {
         return fmt::format("this stream has {}", names_of(track(kind).codecs));
+    }
+
+    std::string obstacle(const MediaOffer& offer, TrackKind kind) const override {
+        for (const SendCodec& codec : track(kind).codecs) {
+            if (std::string why = why_none_fits(codec, offer.formats); !why.empty()) {
+                return why;
+            }
+        }
+        return {};
     }
 
     bool rtx() const override { return options_.rtx; }
@@ -304,6 +317,9 @@ class Negotiation {
             accept(offer, choice, out);
             out.direction = ours;
             return out;
+        }
+        if (const std::string why = use ? role_.obstacle(offer, out.kind) : ""; !why.empty()) {
+            return make_error(ErrorCode::kUnsupported, "{}: {}", label(offer), why);
         }
         if (use) {
             return make_error(ErrorCode::kUnsupported, "{}: no common codec: the offer has {}, {}",

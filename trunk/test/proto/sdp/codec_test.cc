@@ -118,9 +118,27 @@ TEST(SdpCodecTest, SendsH264InTheFormatOfItsProfile) {
 }
 
 TEST(SdpCodecTest, NeverSendsH264InPacketizationModeZero) {
-    const std::vector<PayloadFormat> offers = {h264("42e01f", 96, 0), h264("42e01f", 97, 2),
-                                               format(Codec::kH264, "profile-level-id=42e01f", 98)};
-    EXPECT_EQ(choose_for_sending({Codec::kH264, 0x42e01f, 0, 0}, offers, true).format, nullptr);
+    const std::vector<PayloadFormat> offers = {h264("42e01f", 96, 0), h264("42e01f", 97, 2)};
+    const SendCodec mine = {Codec::kH264, 0x42e01f, 0, 0};
+    EXPECT_EQ(choose_for_sending(mine, offers, true).format, nullptr);
+    EXPECT_NE(why_none_fits(mine, offers).find("offer packetization-mode=1"), std::string::npos);
+    EXPECT_EQ(why_none_fits({Codec::kVp8, 0, 0, 0}, offers), "");
+}
+
+TEST(SdpCodecTest, SendsModeOneWhereNoModeIsSaid) {
+    const SendCodec mine = {Codec::kH264, 0x42e01f, 0, 0};
+    // GStreamer's whepsrc with the caps that it has by itself.
+    const std::vector<PayloadFormat> bare = {format(Codec::kH264)};
+    EXPECT_EQ(choose_for_sending(mine, bare, false).fit, Fit::kUnsaidMode);
+    EXPECT_EQ(fmtp_for_sending(mine, bare[0]), "packetization-mode=1");
+    // A mode that is said comes first: Firefox offers both.
+    const std::vector<PayloadFormat> firefox = {
+        format(Codec::kH264, "profile-level-id=42e01f;level-asymmetry-allowed=1", 97),
+        h264("42e01f", 126)};
+    EXPECT_EQ(choose_for_sending(mine, firefox, false).format->payload_type, 126);
+    const SendCodec high = {Codec::kH264, 0x640028, 0, 0};
+    EXPECT_EQ(choose_for_sending(high, firefox, false).format, nullptr);
+    EXPECT_EQ(choose_for_sending(high, firefox, true).format->payload_type, 126);
 }
 
 TEST(SdpCodecTest, TakesTheAbsenceOfAProfileAsAny) {
