@@ -1,5 +1,5 @@
 // The ICE agent: each three bytes are an action (a check, sound or not; time; a restart; a lost
-// connection), an argument and a path. What the owner is told must agree with what there is.
+// connection; a path proven or taken by another session; a peer that answers or does not), an argument and a path. What the owner is told must agree with what there is.
 #include <array>
 #include <set>
 
@@ -37,6 +37,17 @@ size_t write_check(std::span<uint8_t> out, const ice::Credentials& who, uint8_t 
     return writer.size();
 }
 
+// What the peer answers to a check of ours.
+size_t write_answer(std::span<uint8_t> out,
+                    weir::ByteSpan check,
+                    const ice::RemoteCredentials& peer) {
+    stun::MessageView view;
+    WEIR_CHECK(stun::MessageView::parse(check, view) == stun::ParseStatus::kDone);
+    stun::MessageWriter writer(out, stun::MessageClass::kSuccess, stun::kBinding, view.transaction);
+    writer.integrity(peer.key());
+    return writer.size();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-*)
@@ -46,16 +57,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     weir::MonoTime now{weir::Seconds(1)};
     std::array<ice::Credentials, 2> known = {ice::Credentials::make(random)};
     known[1] = known[0];
-    ice::LiteAgent agent(now, {}, known[0]);
+    const ice::RemoteCredentials peer{"x", "the-password-of-the-peer"};
+    ice::LiteAgent agent(now, {}, known[0], peer, random);
+    bool answers = true;  // the peer, to checks of ours
     std::set<std::pair<uint16_t, uint32_t>> paths;
     for (size_t at = 0; at + 3 <= size; at += 3) {
         ice::Path path{weir::NetAddress::from_v4({1, 2, 3, 4}, data[at + 2]), data[at + 2] & 1U};
-        std::array<uint8_t, 256> packet{};
+        std::array<uint8_t, ice::kMaxCheckBytes> packet{};
         std::array<uint8_t, ice::kMaxResponseBytes> answer{};
-        switch (data[at] % 6) {
+        switch (data[at] % 10) {
             case 0:
             case 1: {
-                size_t bytes = write_check(packet, known[data[at] % 6], data[at + 1]);
+                size_t bytes = write_check(packet, known[data[at] % 2], data[at + 1]);
                 agent.handle_packet(now, std::span(packet).first(bytes), path, answer);
                 break;
             }
@@ -63,9 +76,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             case 3: now += weir::Millis(data[at + 1] * 50); break;
             case 4:
                 known = {ice::Credentials::make(random), known[0]};
-                agent.restart(known[0]);
+                agent.restart(known[0], peer);
                 break;
+            case 5: agent.distrust(now, path); break;
+            case 6: agent.note_received(now, path, data[at + 1], (data[at + 1] & 1U) != 0); break;
+            case 7: answers = !answers; break;
+            case 8: agent.prove(now, path); break;
             default: agent.forget_link(data[at + 1] & 1U);
+        }
+        size_t bytes = 0;
+        while (const ice::Path* to = agent.poll_check(now, packet, bytes)) {
+            WEIR_CHECK(!agent.is_proven(*to));
+            if (answers) {
+                const ice::Path from = *to;
+                bytes = write_answer(answer, std::span(packet).first(bytes), peer);
+                agent.handle_packet(now, std::span(answer).first(bytes), from, {});
+                WEIR_CHECK(agent.is_proven(from));
+            }
         }
         if (agent.next_timeout() && *agent.next_timeout() <= now) {
             agent.handle_timeout(now);
@@ -81,6 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
         WEIR_CHECK(paths.size() == agent.path_count() && paths.size() <= ice::kMaxPaths);
         WEIR_CHECK(paths.empty() == (agent.selected() == nullptr));
+        WEIR_CHECK(!agent.media_path() || agent.is_proven(*agent.media_path()));
     }
     return 0;
 }

@@ -92,6 +92,7 @@ struct Server::Impl {
         session::RtcServerOptions options;
         options.candidates = config.rtc_server.candidates;
         options.max_sessions = config.rtc_server.max_sessions;
+        options.max_unproven_per_address = config.rtc_server.max_unproven_per_ip;
         options.opus_bits_per_second = config.rtc_server.opus_bitrate;
         options.aac_bits_per_second = config.rtc_server.aac_bitrate;
         options.key_frame_interval = config.rtc_server.key_frame_interval;

@@ -186,6 +186,12 @@ class Client : private Counted<Client> {
     // summary line (role, stream, duration, bytes, rate, reason), the counter, the hook servers.
     void log_summary(EndClass why, std::string_view detail);
 
+    // The same without the line, for who can come and fail at will: whoever says why throttles it.
+    void end_quietly(EndClass why, std::string_view detail) {
+        tell_end(why, detail);
+        count_end(why);
+    }
+
     // The counter alone, for who left before it did either.
     void count_end(EndClass why) const;
 

@@ -17,6 +17,7 @@ std::string_view to_string(Refusal refusal) {
         case Refusal::kLogin: return "login";
         case Refusal::kOrigin: return "origin";
         case Refusal::kPlayers: return "max_players";
+        case Refusal::kUnprovenOffers: return "max_unproven_per_ip";
         case Refusal::kPublishBitrate: return "max_publish_bitrate";
         case Refusal::kApiNoLogin: return "api_no_login";
         case Refusal::kApiWrongLogin: return "api_wrong_login";
@@ -55,6 +56,18 @@ Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
                           per_address_, peer.host());
     }
     return addresses_.take(address);
+}
+
+Result<Limits::AddressPlace> Limits::enter_unproven(const io::SocketAddress& peer, size_t limit) {
+    const NetAddress address = limited_address(peer);
+    if (limit > 0 && unproven_.count(address) >= limit) {
+        count(Refusal::kUnprovenOffers);
+        return make_error(ErrorCode::kFull,
+                          "{} WebRTC offers from {} have not connected yet, the limit "
+                          "(max_unproven_per_ip): try again in some seconds",
+                          limit, peer.host());
+    }
+    return unproven_.take(address);
 }
 
 Result<Limits::PlayerPlace> Limits::enter_player(const stream::StreamKey& key, size_t limit) {

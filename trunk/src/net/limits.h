@@ -31,6 +31,7 @@ enum class Refusal : uint8_t {
     kLogin,           // user and password of a publisher
     kOrigin,          // a page of another site that wanted to publish
     kPlayers,         // max_players
+    kUnprovenOffers,  // WebRTC offers of one address, max_unproven_per_ip
     kPublishBitrate,  // max_publish_bitrate
     kApiNoLogin,
     kApiWrongLogin,
@@ -128,6 +129,10 @@ class Limits {
     // machine speaks for many.
     Result<AddressPlace> enter(const io::SocketAddress& peer);
 
+    // A place among the WebRTC offers of one address that have not come to anything yet; `limit` 0:
+    // any number. kFull. Loopback too: an offer is proven within moments, so a proxy needs few.
+    Result<AddressPlace> enter_unproven(const io::SocketAddress& peer, size_t limit);
+
     // A place among the players of the stream; `limit` 0: any number. kFull.
     Result<PlayerPlace> enter_player(const stream::StreamKey& key, size_t limit);
 
@@ -168,6 +173,7 @@ class Limits {
     size_t per_address_ = 0;
     bool counts_ = true;
     Places<NetAddress> addresses_;
+    Places<NetAddress> unproven_;
     Places<stream::StreamKey, StreamKeyHash> players_;
     std::array<uint64_t, kRefusals> refusals_{};
 };

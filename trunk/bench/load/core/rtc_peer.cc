@@ -12,6 +12,7 @@ namespace weir::load {
 namespace {
 
 constexpr size_t kCheckBytes = 700;  // user names may have 513
+constexpr size_t kAnswerBytes = 128;
 
 uint64_t random_u64(RandomSource& random) {
     std::array<uint8_t, 8> bytes;
@@ -74,10 +75,28 @@ void RtcPeer::repeat_check(MonoTime now) {
     link_.send(writer.message(), 0);
 }
 
+// The server asks whether we are where our packets come from, before it sends media.
+void RtcPeer::answer_check(const stun::MessageView& check) {
+    if (check.method != stun::kBinding || !check.check_integrity(credentials_.key())) {
+        return;
+    }
+    std::array<uint8_t, kAnswerBytes> buffer;
+    stun::MessageWriter writer(buffer, stun::MessageClass::kSuccess, stun::kBinding,
+                               check.transaction);
+    writer.xor_mapped_address(answer_.address).integrity(credentials_.key()).fingerprint();
+    link_.send(writer.message(), 0);
+}
+
 void RtcPeer::on_stun(MonoTime now, ByteSpan datagram) {
     stun::MessageView message;
-    if (stun::MessageView::parse(datagram, message) != stun::ParseStatus::kDone ||
-        message.transaction != transaction_ || !check_open_) {
+    if (stun::MessageView::parse(datagram, message) != stun::ParseStatus::kDone) {
+        return;
+    }
+    if (message.message_class == stun::MessageClass::kRequest) {
+        answer_check(message);
+        return;
+    }
+    if (message.transaction != transaction_ || !check_open_) {
         return;
     }
     if (message.message_class == stun::MessageClass::kError) {

@@ -125,6 +125,7 @@ class RtcPeer {
 
   private:
     void on_stun(MonoTime now, ByteSpan datagram);
+    void answer_check(const stun::MessageView& check);
     void send_check(MonoTime now);
     void repeat_check(MonoTime now);
     void drain_dtls(MonoTime now);

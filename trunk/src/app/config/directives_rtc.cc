@@ -66,6 +66,21 @@ const Directive kRtcDirectives[] = {
          [](const Target& t, const Value& v) {
              t.config.rtc_server.max_sessions = static_cast<uint32_t>(v.number);
          }},
+    {.name = "max_unproven_per_ip",
+     .contexts = kRtcServerContext,
+     .type = ValueType::kCount,
+     .default_text = "256",
+     .min = 0,
+     .max = 1000000,
+     .effect = Effect::kNewConnections,
+     .doc = "WebRTC offers of one address that have not connected yet, at the same time; one more "
+            "is answered 503. An IPv6 /64 counts as one address. An offer that comes to nothing "
+            "holds its place for 15 s, so without this limit one address could take all of "
+            "`max_sessions`. With 0, any number.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.rtc_server.max_unproven_per_ip = static_cast<uint32_t>(v.number);
+         }},
     {.name = "opus_bitrate",
      .contexts = kRtcServerContext,
      .type = ValueType::kCount,

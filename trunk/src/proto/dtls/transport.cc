@@ -109,6 +109,13 @@ std::optional<MonoTime> Transport::next_timeout() const {
     return std::min(ongoing_->deadline, ongoing_->repeat_at.value_or(ongoing_->deadline));
 }
 
+size_t Transport::transmit_bytes() const {
+    if (ongoing_ && ongoing_->unsent < ongoing_->flight.size()) {
+        return ongoing_->flight[ongoing_->unsent].size();
+    }
+    return send_last_flight_ ? last_flight().size() : send_close_ ? close_notify().size() : 0;
+}
+
 ByteSpan Transport::poll_transmit() {
     if (ongoing_ && ongoing_->unsent < ongoing_->flight.size()) {
         Bytes& datagram = ongoing_->flight[ongoing_->unsent++];

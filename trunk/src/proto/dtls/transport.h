@@ -82,6 +82,9 @@ class Transport final : private Counted<Transport> {
     // When to call handle_timeout(); none when nothing is awaited.
     std::optional<MonoTime> next_timeout() const;
 
+    // Bytes of the next datagram to send, 0 when there is none. Its path may not take them yet.
+    size_t transmit_bytes() const;
+
     // The next datagram to send, empty when there is none. Valid until the next call of this
     // object.
     ByteSpan poll_transmit();

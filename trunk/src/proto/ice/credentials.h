@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -31,6 +32,14 @@ struct Credentials {
     ByteSpan key() const { return as_bytes(password_text()); }
 
     bool operator==(const Credentials&) const = default;
+};
+
+// Those of the peer, from its offer or its ICE restart.
+struct RemoteCredentials {
+    std::string ufrag;     // 4 to 256 characters
+    std::string password;  // 22 to 256
+
+    ByteSpan key() const { return as_bytes(password); }
 };
 
 // The two parts of the USERNAME of a check, "<ours>:<theirs>" as seen by who receives it

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "proto/ice/candidate.h"
 #include "proto/stun/message_writer.h"
 
 // Invariants: a pair that is not `used` has no meaning; `selected_` names a used, not removed pair
@@ -19,6 +20,10 @@ namespace {
 // within a round of checks, 50 ms apart; a peer that moves stops nominating the old path.
 constexpr Millis kNominationHold{500};
 
+// How long nothing is heard on the selected path before authentic media on another one counts as
+// its nomination.
+constexpr Millis kSelectedSilent{500};
+
 // Generations are counted modulo 256; those that are compared lie close together.
 bool is_newer(uint8_t generation, uint8_t than) {
     return generation != than && static_cast<uint8_t>(generation - than) < 128;
@@ -26,7 +31,7 @@ bool is_newer(uint8_t generation, uint8_t than) {
 
 }  // namespace
 
-// Which of two nominated paths counts: the newer generation; then the higher value of nomination
+// Which of two paths counts: one that is proven; one that is nominated; the newer generation; then the higher value of nomination
 // where the peer numbers its nominations (renomination); then the one nominated last, but a lower
 // priority waits for kNominationHold (RFC 8445 §8.1.2 wants the highest priority of several).
 struct LiteAgent::PathOrder {
@@ -34,6 +39,12 @@ struct LiteAgent::PathOrder {
 
     // The time from which `a` comes before `b`; none: never, as things are.
     static std::optional<MonoTime> wins_from(const Pair& a, const Pair& b) {
+        if (a.proof.proven() != b.proof.proven()) {
+            return a.proof.proven() ? std::optional(MonoTime::min()) : std::nullopt;
+        }
+        if (a.nominated != b.nominated) {
+            return a.nominated ? std::optional(MonoTime::min()) : std::nullopt;
+        }
         if (a.generation != b.generation) {
             return is_newer(a.generation, b.generation) ? std::optional(MonoTime::min())
                                                         : std::nullopt;
@@ -59,8 +70,17 @@ struct LiteAgent::PathOrder {
     }
 };
 
-LiteAgent::LiteAgent(MonoTime now, const AgentOptions& options, const Credentials& local)
-    : options_(options), started_(now), last_check_(now), current_(local) {}
+LiteAgent::LiteAgent(MonoTime now,
+                     const AgentOptions& options,
+                     const Credentials& local,
+                     RemoteCredentials remote,
+                     RandomSource& random)
+    : random_(random),
+      options_(options),
+      waiting_since_(now),
+      last_check_(now),
+      current_(local),
+      remote_(std::move(remote)) {}
 
 Reply LiteAgent::handle_packet(MonoTime now,
                                ByteSpan datagram,
@@ -84,7 +104,10 @@ Reply LiteAgent::handle_message(MonoTime now,
     if (ended()) {
         return {Verdict::kClosed, 0};
     }
-    // Indications are keep-alives that need nothing; answers are to nothing that we sent.
+    if (message.message_class == stun::MessageClass::kSuccess) {
+        return take_answer(now, message, from);
+    }
+    // Indications are keep-alives that need nothing.
     if (message.message_class != stun::MessageClass::kRequest || message.method != stun::kBinding) {
         arrivals_.ignored++;
         return {Verdict::kIgnored, 0};
@@ -132,6 +155,10 @@ const Credentials& LiteAgent::credentials_of(uint8_t generation) const {
     return generation == generation_ ? current_ : previous_;
 }
 
+const RemoteCredentials& LiteAgent::remote_of(uint8_t generation) const {
+    return generation == generation_ ? remote_ : previous_remote_;
+}
+
 // Not authentic: no integrity in the answer, since there is no common key (RFC 8489 §9.1.3). It is
 // shorter than any request that has a user name, so it amplifies nothing.
 Reply LiteAgent::reject(Verdict verdict,
@@ -174,6 +201,9 @@ Reply LiteAgent::accept(MonoTime now,
     last_check_ = now;
     Pair& pair = pair_for(from, generation);
     pair.last_check = now;
+    pair.last_heard = now;
+    pair.proof.note_received(request.size());
+    pair.proof.want_check(now);
     pair.priority = request.priority.value_or(0);
     note_generation(now, pair, generation);
     // libwebrtc's renomination sends NOMINATION in place of USE-CANDIDATE.
@@ -189,8 +219,140 @@ Reply LiteAgent::accept(MonoTime now,
     writer.xor_mapped_address(from.remote);
     request.has_integrity_sha256() ? writer.integrity_sha256(key) : writer.integrity(key);
     writer.fingerprint();
-    return {Verdict::kAccepted, writer.size()};
+    return {Verdict::kAccepted, pair.proof.take(writer.size()) ? writer.size() : 0};
 }
+
+// Only whoever got our check knows its transaction number. That the answer is signed shows that it
+// is no other STUN server which answers there.
+Reply LiteAgent::take_answer(MonoTime now, const stun::MessageView& message, const Path& from) {
+    Pair* pair = find(from);
+    if (pair == nullptr || message.method != stun::kBinding ||
+        !pair->proof.is_answer(message.transaction) ||
+        !message.check_integrity(remote_of(pair->generation).key())) {
+        arrivals_.ignored++;
+        return {Verdict::kIgnored, 0};
+    }
+    arrivals_.answers++;
+    prove(now, *pair);
+    return {Verdict::kAnswer, 0};
+}
+
+LiteAgent::Pair* LiteAgent::find(const Path& path) {
+    for (Pair& pair : pairs_) {
+        if (pair.used && !pair.removed && pair.path == path) {
+            return &pair;
+        }
+    }
+    return nullptr;
+}
+
+const LiteAgent::Pair* LiteAgent::find(const Path& path) const {
+    return const_cast<LiteAgent*>(this)->find(path);
+}
+
+// ---- proof ----
+
+void LiteAgent::prove(MonoTime now, Pair& pair) {
+    if (pair.proof.proven()) {
+        return;
+    }
+    pair.proof.prove();
+    was_proven_ = true;
+    if (state_ == State::kConnected) {
+        select_nominated(now);
+    }
+}
+
+void LiteAgent::prove(MonoTime now, const Path& path) {
+    if (Pair* pair = find(path)) {
+        prove(now, *pair);
+    }
+}
+
+void LiteAgent::distrust(MonoTime now, const Path& path) {
+    Pair* pair = find(path);
+    if (pair == nullptr) {
+        return;
+    }
+    pair->proof.distrust(options_.check_tag, random_);
+    pair->proof_told = false;
+    if (state_ == State::kConnected) {
+        select_nominated(now);
+    }
+}
+
+bool LiteAgent::is_proven(const Path& path) const {
+    const Pair* pair = find(path);
+    return pair != nullptr && pair->proof.proven();
+}
+
+bool LiteAgent::may_send(const Path& path, size_t bytes) const {
+    const Pair* pair = find(path);
+    return pair != nullptr && pair->proof.may_send(bytes);
+}
+
+bool LiteAgent::take(const Path& path, size_t bytes) {
+    Pair* pair = find(path);
+    return pair != nullptr && pair->proof.take(bytes);
+}
+
+void LiteAgent::note_received(MonoTime now, const Path& path, size_t bytes, bool authentic) {
+    Pair* pair = find(path);
+    if (pair == nullptr) {
+        return;
+    }
+    pair->proof.note_received(bytes);
+    if (!authentic) {
+        return;
+    }
+    pair->last_heard = now;
+    if (selected_ == kNoPair || state_ != State::kConnected || !pair->proof.proven()) {
+        return;
+    }
+    const Pair& selected = pairs_[static_cast<size_t>(selected_)];
+    if (&selected != pair && now - selected.last_heard >= kSelectedSilent) {
+        nominate(now, *pair, std::max(pair->nomination, selected.nomination));
+    }
+}
+
+const Path* LiteAgent::media_path() const {
+    if (selected_ == kNoPair || !pairs_[static_cast<size_t>(selected_)].proof.proven()) {
+        return nullptr;
+    }
+    return &pairs_[static_cast<size_t>(selected_)].path;
+}
+
+const Path* LiteAgent::poll_check(MonoTime now, std::span<uint8_t> out, size_t& bytes) {
+    for (Pair& pair : pairs_) {
+        if (ended() || !pair.used || pair.removed || pair.proof.check_due() > now) {
+            continue;
+        }
+        bytes = write_check(pair, out);
+        if (pair.proof.take_check(now, bytes) && bytes > 0) {
+            return &pair.path;
+        }
+    }
+    return nullptr;
+}
+
+// A check of the controlled side, which nominates nothing (RFC 8445 §7.2.2).
+size_t LiteAgent::write_check(const Pair& pair, std::span<uint8_t> out) const {
+    const RemoteCredentials& remote = remote_of(pair.generation);
+    stun::MessageWriter writer(out, stun::MessageClass::kRequest, stun::kBinding,
+                               pair.proof.transaction());
+    constexpr uint64_t kTieBreaker = 0;  // the peer controls, whatever it says (§7.3.1.1)
+    const uint32_t priority = candidate_priority(CandidateType::kPeerReflexive, Transport::kUdp,
+                                                 TcpType::kNone, 65'535);
+    writer
+        .username(fmt::format("{}:{}", remote.ufrag, credentials_of(pair.generation).ufrag_text()))
+        .priority(priority)
+        .ice_controlled(kTieBreaker)
+        .integrity(remote.key())
+        .fingerprint();
+    return writer.size();
+}
+
+// ---- paths ----
 
 void LiteAgent::note_generation(MonoTime now, Pair& pair, uint8_t generation) {
     if (is_newer(generation, pair.generation)) {
@@ -225,8 +387,9 @@ LiteAgent::Pair& LiteAgent::pair_for(const Path& path, uint8_t generation) {
         return *found;
     }
     Pair& place = found ? *found : free ? *free : *oldest;
-    bool announced = place.used && place.announced;
-    if (announced && !found) {
+    // What the owner was told of and does not have to forget: events are in order.
+    bool revived = found && place.announced;
+    if (place.used && place.announced && !found) {
         // The owner drains the events after each call, so the place for one is enough.
         WEIR_DCHECK(!has_evicted_);
         evicted_ = place.path;
@@ -237,7 +400,9 @@ LiteAgent::Pair& LiteAgent::pair_for(const Path& path, uint8_t generation) {
     place.path = path;
     place.generation = generation;
     place.used = true;
-    place.announced = found && announced;
+    place.announced = revived;
+    place.revived = revived;
+    place.proof = PathProof(options_.check_tag, random_);
     return place;
 }
 
@@ -269,8 +434,7 @@ void LiteAgent::select_nominated(MonoTime now) {
         if (!pair.used || pair.removed || !pair.nominated || i == best) {
             continue;
         }
-        const Pair* other = best == kNoPair ? nullptr : &pairs_[static_cast<size_t>(best)];
-        if (!other || !other->nominated || comes_first(pair, *other)) {
+        if (best == kNoPair || comes_first(pair, pairs_[static_cast<size_t>(best)])) {
             best = i;
         }
     }
@@ -301,7 +465,10 @@ void LiteAgent::select(int8_t index) {
     }
     selected_ = index;
     selection_told_ = false;
-    state_ = State::kConnected;
+    if (state_ == State::kWaiting) {
+        state_ = State::kConnected;
+        waiting_since_ = last_check_;
+    }
 }
 
 const Path* LiteAgent::selected() const {
@@ -310,7 +477,9 @@ const Path* LiteAgent::selected() const {
     }
     const Pair* best = nullptr;
     for (const Pair& pair : pairs_) {
-        if (pair.used && !pair.removed && (!best || pair.priority > best->priority)) {
+        if (pair.used && !pair.removed &&
+            (!best || std::pair(pair.proof.proven(), pair.priority) >
+                          std::pair(best->proof.proven(), best->priority))) {
             best = &pair;
         }
     }
@@ -322,6 +491,15 @@ size_t LiteAgent::path_count() const {
         pairs_.begin(), pairs_.end(), [](const Pair& pair) { return pair.used && !pair.removed; }));
 }
 
+size_t LiteAgent::heap_bytes() const {
+    size_t bytes = 0;
+    for (const std::string* text : {&remote_.ufrag, &remote_.password, &previous_remote_.ufrag,
+                                    &previous_remote_.password}) {
+        bytes += text->capacity() > std::string().capacity() ? text->capacity() + 1 : 0;
+    }
+    return bytes;
+}
+
 void LiteAgent::handle_timeout(MonoTime now) {
     if (ended()) {
         return;
@@ -331,7 +509,7 @@ void LiteAgent::handle_timeout(MonoTime now) {
         end_generation(previous_);
     }
     if (now >= deadline()) {
-        end(state_ == State::kWaiting ? State::kFailed : State::kExpired);
+        end(is_settled() ? State::kExpired : State::kFailed);
         return;
     }
     for (Pair& pair : pairs_) {
@@ -347,8 +525,8 @@ void LiteAgent::handle_timeout(MonoTime now) {
 
 // When the session ends if nothing happens.
 MonoTime LiteAgent::deadline() const {
-    return state_ == State::kWaiting ? started_ + options_.connect_timeout
-                                     : last_check_ + options_.consent_timeout;
+    return is_settled() ? last_check_ + options_.consent_timeout
+                        : waiting_since_ + options_.connect_timeout;
 }
 
 std::optional<MonoTime> LiteAgent::next_timeout() const {
@@ -363,7 +541,7 @@ std::optional<MonoTime> LiteAgent::next_timeout() const {
         if (!pair.used || pair.removed) {
             continue;
         }
-        next = std::min(next, pair.last_check + options_.consent_timeout);
+        next = std::min({next, pair.last_check + options_.consent_timeout, pair.proof.check_due()});
         if (pair.nominated && selected_ != kNoPair) {
             std::optional<MonoTime> wins =
                 PathOrder::wins_from(pair, pairs_[static_cast<size_t>(selected_)]);
@@ -373,7 +551,7 @@ std::optional<MonoTime> LiteAgent::next_timeout() const {
     return next;
 }
 
-void LiteAgent::restart(const Credentials& local) {
+void LiteAgent::restart(const Credentials& local, RemoteCredentials remote) {
     if (ended()) {
         return;
     }
@@ -386,10 +564,12 @@ void LiteAgent::restart(const Credentials& local) {
             end_generation(previous_);
         }
         previous_ = current_;
+        previous_remote_ = std::move(remote_);
         previous_valid_ = true;
         generation_++;
     }
     current_ = local;
+    remote_ = std::move(remote);
     current_used_ = false;
     previous_until_ = MonoTime::max();  // until the new one is used, or consent ends
 }
@@ -403,15 +583,6 @@ void LiteAgent::end_generation(const Credentials& credentials) {
 void LiteAgent::forget_link(uint32_t link) {
     for (Pair& pair : pairs_) {
         if (pair.used && !pair.removed && pair.path.link == link) {
-            remove(pair);
-        }
-    }
-    select_after_loss();
-}
-
-void LiteAgent::forget_path(const Path& path) {
-    for (Pair& pair : pairs_) {
-        if (pair.used && !pair.removed && pair.path == path) {
             remove(pair);
         }
     }
@@ -438,6 +609,11 @@ std::optional<Event> LiteAgent::poll_path_event() {
             pair.used = false;
             return Event{Event::Type::kPathRemoved, pair.path, {}};
         }
+        if (pair.used && pair.revived) {
+            pair.revived = false;
+            pair.announced = false;
+            return Event{Event::Type::kPathRemoved, pair.path, {}};
+        }
     }
     for (Pair& pair : pairs_) {
         if (pair.used && !pair.announced) {
@@ -461,6 +637,12 @@ std::optional<Event> LiteAgent::poll_event() {
             return Event{type, pairs_[static_cast<size_t>(selected_)].path, {}};
         }
     }
+    for (Pair& pair : pairs_) {
+        if (pair.used && !pair.removed && pair.proof.proven() && !pair.proof_told) {
+            pair.proof_told = true;
+            return Event{Event::Type::kPathProven, pair.path, {}};
+        }
+    }
     if (has_ended_ufrag_) {
         has_ended_ufrag_ = false;
         return Event{Event::Type::kGenerationEnded, {}, ended_ufrag_};
@@ -480,6 +662,12 @@ std::string describe_arrivals(const LiteAgent& agent) {
                "candidates name an address that the peer can reach?";
     }
     std::string from = agent.last_arrival().remote.to_string();
+    if (arrived.nominations > 0 && !agent.was_proven()) {
+        return fmt::format(
+            "{} valid checks, {} with a nomination, last packet from {}, but the peer answered no "
+            "check of ours: do our packets reach it (firewall on the way back)?",
+            arrived.accepted, arrived.nominations, from);
+    }
     if (arrived.nominations > 0) {
         return fmt::format("{} valid checks, {} with a nomination, last packet from {}",
                            arrived.accepted, arrived.nominations, from);

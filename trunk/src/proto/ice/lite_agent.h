@@ -4,12 +4,19 @@
 //
 //   reply = agent.handle_packet(now, datagram, path, buffer);   // or handle_message()
 //   if (reply.response_bytes > 0) send them back on `path`;
-//   while ((event = agent.poll_event())) ...;                   // after each handle_*, restart,
-//   forget_* arm a timer for agent.next_timeout(); when it fires: agent.handle_timeout(now),
-//   poll_event()
+//   while ((event = agent.poll_event())) ...;          // after each handle_*, restart, forget_*,
+//   while ((path = agent.poll_check(now, buffer, n))) ...;  // prove, distrust: send n bytes there
+//   arm a timer for agent.next_timeout(); when it fires: agent.handle_timeout(now), and poll both
 //
-// It never sends by itself: no checks (lite), no keep-alives (answers to the peer's checks are
-// enough), so the answer comes back in the caller's buffer and no copy is queued here.
+// No keep-alives: answers to the peer's checks are enough. The answer comes back in the caller's
+// buffer, and no copy is queued here.
+//
+// Which address is proven (path_proof.h): the peer's checks say where it claims to be, and media
+// goes there only when something shows that the peer receives there. Each new path is therefore
+// checked once by us; the peer is a full agent and answers. A path whose owner knows better (a TCP
+// connection, a DTLS handshake that went over it alone) is proven by prove(). Until then
+// media_path() stays what it was, and take() bounds what the path may be sent.
+// Deviation: RFC 8445 §2.5 has no checks by lite agents. These nominate nothing and choose nothing.
 //
 // The owner finds the session of a STUN request by the user name first (stun::MessageView,
 // split_username), of other datagrams by their path; events tell which paths and fragments are
@@ -44,7 +51,9 @@
 #include "base/clock.h"
 #include "base/net_address.h"
 #include "base/object_count.h"
+#include "base/random.h"
 #include "proto/ice/credentials.h"
+#include "proto/ice/path_proof.h"
 #include "proto/stun/message.h"
 
 // Peers: stun
@@ -52,6 +61,7 @@ namespace weir::ice {
 
 inline constexpr size_t kMaxPaths = 8;            // the one longest without a check makes room
 inline constexpr size_t kMaxResponseBytes = 128;  // what handle_packet() may write
+inline constexpr size_t kMaxCheckBytes = 384;     // what poll_check() may write
 inline constexpr uint8_t kMaxRejections = 8;
 
 // Where a datagram came from: the peer's address, and a number that the owner gives to the socket
@@ -64,16 +74,18 @@ struct Path {
 };
 
 struct AgentOptions {
-    Millis connect_timeout{30'000};      // from construction to the first nomination
+    Millis connect_timeout{30'000};      // to the first nomination; from there to the first proof
     Millis consent_timeout{30'000};      // since the last valid check of a path (RFC 7675 §5.1)
     Millis previous_generation{15'000};  // what the old credentials live on after a restart
+    uint32_t check_tag = 0;              // of this agent's checks, see path_proof.h
 };
 
 enum class Verdict : uint8_t {
     kAccepted,  // a valid check
     kNotStun,   // not a STUN message, or a malformed one
     kBadFingerprint,
-    kIgnored,           // an indication, an answer, another method: nothing to do
+    kAnswer,            // proves the path: the answer to our check
+    kIgnored,           // an indication, another answer, another method: nothing to do
     kUnauthenticated,   // no USERNAME or no integrity: 400
     kUnknownUser,       // user name of no generation in force: 401
     kWrongPassword,     // 401
@@ -99,12 +111,13 @@ struct ArrivalCounters {
     uint32_t role_conflict = 0;
     uint32_t ignored = 0;
     uint32_t evicted_paths = 0;  // for want of room
+    uint32_t answers = 0;        // valid ones to our checks
 };
 
 enum class State : uint8_t {
     kWaiting,    // nothing nominated yet
     kConnected,  // there is a selected path, or there was one less than consent_timeout ago
-    kFailed,     // nothing was nominated within connect_timeout
+    kFailed,     // nothing was nominated, or then proven, within connect_timeout
     kExpired,    // no valid check for consent_timeout
 };
 
@@ -113,7 +126,8 @@ struct Event {
         kPathAdded,        // valid checks come from `path`: datagrams of it belong to this session
         kPathRemoved,      // and now no more
         kConnected,        // the first nomination; `path` is selected
-        kPathSelected,     // media goes to another `path` from now on
+        kPathSelected,     // another `path` is selected
+        kPathProven,       // the peer is at `path`, and nobody else; media_path() may be it
         kGenerationEnded,  // the fragment `ufrag` does not find this session any more
         kFailed,           // final, see State
         kExpired,          // final
@@ -130,7 +144,12 @@ class LiteAgent final : private Counted<LiteAgent> {
   public:
     static constexpr ObjectName kObjectName{"ice_agent", "ice"};
 
-    LiteAgent(MonoTime now, const AgentOptions& options, const Credentials& local);
+    // `random` must outlive this.
+    LiteAgent(MonoTime now,
+              const AgentOptions& options,
+              const Credentials& local,
+              RemoteCredentials remote,
+              RandomSource& random);
 
     // A datagram that looks like STUN (stun::looks_like_stun). `response` has room for
     // kMaxResponseBytes.
@@ -152,26 +171,60 @@ class LiteAgent final : private Counted<LiteAgent> {
 
     std::optional<Event> poll_event();
 
-    // New credentials, after the peer asked for an ICE restart. The old generation stays valid as
-    // said above; one before it ends now (unless the peer has not used the one in between).
-    void restart(const Credentials& local);
+    // The path of the check of ours that is to be sent now, written to `out` (room for
+    // kMaxCheckBytes) in `bytes`; null: none is due.
+    const Path* poll_check(MonoTime now, std::span<uint8_t> out, size_t& bytes);
+
+    // New credentials of both, after the peer asked for an ICE restart. The old generation stays
+    // valid as said above; one before it ends now (unless the peer has not used the one in
+    // between).
+    void restart(const Credentials& local, RemoteCredentials remote);
 
     // All paths through a link that is gone (a closed TCP connection).
     void forget_link(uint32_t link);
 
-    // This path, because its address now belongs to another session (the ports of a NAT are used
-    // again).
-    void forget_path(const Path& path);
+    // ---- what a path may be sent ----
+
+    // A datagram that was no STUN came from `path`. `authentic`: its keys opened it. Authentic media
+    // on a proven path while the selected one is silent means that the peer sends from there now
+    // (its NAT has given it another port, which no nomination tells).
+    void note_received(MonoTime now, const Path& path, size_t bytes, bool authentic);
+
+    // Whether `bytes` may be sent to `path`; if so, they are counted. Not for media, which only
+    // goes to media_path().
+    bool take(const Path& path, size_t bytes);
+    bool may_send(const Path& path, size_t bytes) const;
+
+    // The owner has seen that the peer receives there.
+    void prove(MonoTime now, const Path& path);
+
+    // Another session has proven to be there (the ports of a NAT are used again). The path stays
+    // known, and has to be proven anew before media goes there.
+    void distrust(MonoTime now, const Path& path);
+
+    // Whether the peer was proven to be on that path.
+    bool is_proven(const Path& path) const;
+
+    // Whether it ever was, on any.
+    bool was_proven() const { return was_proven_; }
+
+    // Where media goes: the selected path if it is proven; null: nowhere at the moment.
+    const Path* media_path() const;
 
     State state() const { return state_; }
 
     bool ended() const { return state_ == State::kFailed || state_ == State::kExpired; }
 
-    // Where media goes: the nominated path. Before the nomination the valid path with the highest
-    // priority, where an answer (of DTLS) may go but no media; null without any.
+    // The nominated path; before the nomination the valid path with the highest priority. A proven
+    // one comes before all that are not. Where DTLS goes, as far as take() lets it; null: none.
     const Path* selected() const;
 
     const Credentials& credentials() const { return current_; }
+
+    const RemoteCredentials& remote() const { return remote_; }
+
+    // Heap that it holds besides itself.
+    size_t heap_bytes() const;
 
     // The fragment of the generation before, where that is valid still; else empty.
     std::string_view previous_ufrag() const {
@@ -179,6 +232,19 @@ class LiteAgent final : private Counted<LiteAgent> {
     }
 
     size_t path_count() const;
+
+    // Every path that the owner may have been told of, those on the way out too.
+    template <typename Visit>
+    void visit_paths(Visit&& visit) const {
+        for (const Pair& pair : pairs_) {
+            if (pair.used) {
+                visit(pair.path);
+            }
+        }
+        if (has_evicted_) {
+            visit(evicted_);
+        }
+    }
 
     const ArrivalCounters& arrivals() const { return arrivals_; }
 
@@ -194,13 +260,17 @@ class LiteAgent final : private Counted<LiteAgent> {
         Path path;
         uint32_t priority = 0;    // the peer's PRIORITY
         uint32_t nomination = 0;  // value of the last nomination; 0 where the peer sends none
+        MonoTime last_heard;  // of the last valid check, or authentic packet
         MonoTime last_check;
         MonoTime last_nominated;
+        PathProof proof;
         uint8_t generation = 0;  // of the last check
         bool used = false;
         bool nominated = false;
         bool announced = false;  // kPathAdded was polled
         bool removed = false;    // and waits for kPathRemoved
+        bool revived = false;     // the removal is not told yet, and the path is back
+        bool proof_told = false;  // kPathProven was polled
     };
 
     // Order of paths that are nominated, in the .cc.
@@ -210,6 +280,12 @@ class LiteAgent final : private Counted<LiteAgent> {
 
     std::optional<uint8_t> generation_of(std::string_view local_ufrag) const;
     const Credentials& credentials_of(uint8_t generation) const;
+    const RemoteCredentials& remote_of(uint8_t generation) const;
+    Pair* find(const Path& path);
+    const Pair* find(const Path& path) const;
+    Reply take_answer(MonoTime now, const stun::MessageView& message, const Path& from);
+    void prove(MonoTime now, Pair& pair);
+    size_t write_check(const Pair& pair, std::span<uint8_t> out) const;
     Reply reject(Verdict verdict,
                  uint16_t code,
                  const stun::MessageView& request,
@@ -236,12 +312,18 @@ class LiteAgent final : private Counted<LiteAgent> {
     std::optional<Event> poll_path_event();
     MonoTime deadline() const;
 
+    // There was a nomination, and the peer was shown to be somewhere.
+    bool is_settled() const { return state_ == State::kConnected && was_proven_; }
+
+    RandomSource& random_;
     AgentOptions options_;
-    MonoTime started_;
+    MonoTime waiting_since_;  // for the first nomination, then for the first proof
     MonoTime last_check_;
     MonoTime previous_until_ = MonoTime::max();
     Credentials current_;
     Credentials previous_;
+    RemoteCredentials remote_;
+    RemoteCredentials previous_remote_;
     Path last_arrival_;
     Path evicted_;                                      // of a kPathRemoved that waits
     std::array<char, kUfragCharacters> ended_ufrag_{};  // of a kGenerationEnded that waits
@@ -251,6 +333,7 @@ class LiteAgent final : private Counted<LiteAgent> {
     State state_ = State::kWaiting;
     uint8_t generation_ = 0;
     uint8_t rejections_left_ = kMaxRejections;
+    bool was_proven_ = false;
     bool current_used_ = false;  // a valid check with the current credentials came
     bool previous_valid_ = false;
     bool has_evicted_ = false;
@@ -261,7 +344,7 @@ class LiteAgent final : private Counted<LiteAgent> {
 };
 
 // The whole of ICE for a session is to take at most 2 KiB.
-static_assert(sizeof(LiteAgent) <= 1024);
+static_assert(sizeof(LiteAgent) <= 1536);
 
 // A sentence for the log of a session that never connected: what arrived, and what to check.
 std::string describe_arrivals(const LiteAgent& agent);

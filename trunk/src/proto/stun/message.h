@@ -106,6 +106,9 @@ struct MessageView {
         return std::span(unknown).first(unknown_count);
     }
 
+    // Bytes of the datagram.
+    size_t size() const { return datagram_.size(); }
+
     bool has_integrity() const { return integrity_at_ != 0 || integrity_sha256_at_ != 0; }
 
     // Which of the two an answer has to use: the stronger one that the message has.

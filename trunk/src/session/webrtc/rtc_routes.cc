@@ -205,23 +205,26 @@ Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& ex
                                          .secure = exchange.secure(),
                                          .transport = "webrtc",
                                          .query = exchange.request().query_text};
+        RtcGuest guest;
+        guest.reached_at = reached_at;
         if (offer.publishes) {
             WEIR_TRY_ASSIGN(const net::PublishRules rules, services_.policy.may_publish(request));
+            WEIR_TRY_ASSIGN(guest.unproven, server_.enter_unproven(exchange.peer()));
             WEIR_TRY_ASSIGN(net::Limits::AddressPlace address,
                             services_.limits.enter(exchange.peer()));
-            WEIR_TRY_ASSIGN(std::unique_ptr<net::Client> client,
-                            admit(offer, key, rules.conflict, exchange));
-            client->hold(std::move(address));
-            return server_.publish(offer.sdp, key, rules, std::move(client), reached_at);
+            WEIR_TRY_ASSIGN(guest.client, admit(offer, key, rules.conflict, exchange));
+            guest.client->hold(std::move(address));
+            return server_.publish(offer.sdp, key, rules, std::move(guest));
         }
         WEIR_TRY_ASSIGN(const net::PlayRules rules, services_.policy.may_play(request));
+        WEIR_TRY_ASSIGN(guest.unproven, server_.enter_unproven(exchange.peer()));
         WEIR_TRY_ASSIGN(net::Limits::AddressPlace address, services_.limits.enter(exchange.peer()));
         WEIR_TRY_ASSIGN(net::Limits::PlayerPlace place,
                         services_.limits.enter_player(key, rules.max_players));
-        WEIR_TRY_ASSIGN(std::unique_ptr<net::Client> client, admit(offer, key, {}, exchange));
-        client->hold(std::move(address));
-        client->hold(std::move(place));
-        return server_.play(offer.sdp, key, rules, std::move(client), reached_at, offer.layer);
+        WEIR_TRY_ASSIGN(guest.client, admit(offer, key, {}, exchange));
+        guest.client->hold(std::move(address));
+        guest.client->hold(std::move(place));
+        return server_.play(offer.sdp, key, rules, std::move(guest), offer.layer);
     };
     Result<RtcAnswer> made = ask();
     if (!made.ok()) {

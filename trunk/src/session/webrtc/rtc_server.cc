@@ -167,12 +167,12 @@ void RtcServer::on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice
         on_stun(now, datagram, from);
         return;
     }
-    const auto bound = by_path_.find(from);
-    if (bound == by_path_.end()) {
+    RtcSession* const owner = paths_.owner(from);
+    if (owner == nullptr) {
         stats_.unknown_datagrams++;
         return;
     }
-    RtcSession& session = *bound->second;
+    RtcSession& session = *owner;
     if (first >= 20 && first <= 63) {
         session.on_dtls(now, datagram, from);
     } else if (first >= 128 && first <= 191) {
@@ -190,20 +190,25 @@ void RtcServer::on_stun(MonoTime now, ByteSpan datagram, const ice::Path& from) 
         stats_.malformed++;
         return;
     }
-    if (!message.username) {
+    RtcSession* const session = session_of(message);
+    if (session == nullptr) {
         stats_.unknown_stun++;
         return;
     }
-    const std::string_view ufrag = ice::split_username(*message.username).local;
+    session->on_stun(now, message, from);
+    touch(*session);
+}
+
+// Of a check by its user name, of an answer to a check of ours by what marks that.
+RtcSession* RtcServer::session_of(const stun::MessageView& message) const {
+    if (message.message_class == stun::MessageClass::kSuccess) {
+        const auto found = by_number_.find(ice::check_tag(message.transaction));
+        return found == by_number_.end() ? nullptr : found->second;
+    }
+    const std::string_view ufrag = ice::split_username(message.username.value_or("")).local;
     const auto found = ufrag.size() == ice::kUfragCharacters ? by_ufrag_.find(std::string(ufrag))
                                                              : by_ufrag_.end();
-    if (found == by_ufrag_.end()) {
-        stats_.unknown_stun++;
-        return;
-    }
-    RtcSession& session = *found->second;  // it may end, and the entry with it
-    session.on_stun(now, message, from);
-    touch(session);
+    return found == by_ufrag_.end() ? nullptr : found->second;
 }
 
 bool RtcServer::transmit(const ice::Path& path, ByteSpan data, size_t segment_bytes) {
@@ -217,31 +222,8 @@ bool RtcServer::takes_burst(const ice::Path& path) const {
 }
 
 void RtcServer::on_tcp_writable(const ice::Path& path) {
-    const auto bound = by_path_.find(path);
-    if (bound != by_path_.end()) {
-        bound->second->on_writable();
-    }
-}
-
-void RtcServer::bind_path(const ice::Path& path, RtcSession& session) {
-    RtcSession*& owner = by_path_[path];
-    if (owner != nullptr && owner != &session) {
-        owner->forget_path(path);  // the ports of a NAT are used again
-        touch(*owner);
-    }
-    owner = &session;
-    if (const auto entry = sessions_.find(session.id()); entry != sessions_.end()) {
-        entry->second.paths.push_back(path);
-    }
-}
-
-void RtcServer::unbind_path(const ice::Path& path, RtcSession& session) {
-    const auto found = by_path_.find(path);
-    if (found != by_path_.end() && found->second == &session) {
-        by_path_.erase(found);
-    }
-    if (const auto entry = sessions_.find(session.id()); entry != sessions_.end()) {
-        std::erase(entry->second.paths, path);
+    if (RtcSession* const session = paths_.owner(path)) {
+        session->on_writable();
     }
 }
 
@@ -329,12 +311,7 @@ void RtcServer::forget(RtcSession& session) {
     if (found->second.queued != MonoTime::max()) {
         timers_.erase({found->second.queued, &session});
     }
-    for (const ice::Path& path : found->second.paths) {
-        const auto bound = by_path_.find(path);
-        if (bound != by_path_.end() && bound->second == &session) {
-            by_path_.erase(bound);
-        }
-    }
+    by_number_.erase(session.number());
     unbind_ufrag(session.agent().credentials().ufrag_text(), session);
     unbind_ufrag(session.agent().previous_ufrag(), session);
     if (!session.is_connected()) {
@@ -478,9 +455,13 @@ Result<RtcAnswer> RtcServer::add(RtcSessionSetup setup, MonoTime now) {
     answer.sdp = setup.answer.text;
     setup.answer.text.clear();
     const std::string ufrag(setup.credentials.ufrag_text());
+    while (by_number_.contains(++last_number_)) {
+    }
+    setup.number = last_number_;
     auto session = std::make_unique<RtcSession>(*this, std::move(setup), now);
     answer.etag = etag_of(*session);
     by_ufrag_[ufrag] = session.get();
+    by_number_[session->number()] = session.get();
     RtcSession& added = *session;
     sessions_[answer.session_id].session = std::move(session);
     stats_.sessions_made++;
@@ -497,6 +478,10 @@ Error RtcServer::may_begin(std::string_view offer) {
     return make_identity();
 }
 
+Result<net::Limits::AddressPlace> RtcServer::enter_unproven(const io::SocketAddress& peer) {
+    return services_.limits.enter_unproven(peer, options_.max_unproven_per_address);
+}
+
 Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const {
     const stream::Stream* stream = services_.registry.find(key);
     if (stream && stream->live() && conflict == stream::PublishConflict::kRefuse) {
@@ -508,8 +493,7 @@ Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict c
 Result<RtcAnswer> RtcServer::publish(std::string_view offer,
                                      const stream::StreamKey& key,
                                      const net::PublishRules& rules,
-                                     std::unique_ptr<net::Client> client,
-                                     const NetAddress& reached_at) {
+                                     RtcGuest guest) {
     if (Error none = room()) {
         stats_.sessions_refused++;
         return none;
@@ -524,9 +508,10 @@ Result<RtcAnswer> RtcServer::publish(std::string_view offer,
     options.simulcast_layers = kMaxLayers;
     WEIR_TRY_ASSIGN(
         setup.answer,
-        sdp::answer_publisher(parsed, local_transport(setup.credentials, reached_at), options));
+        sdp::answer_publisher(parsed, local_transport(setup.credentials, guest.reached_at), options));
     setup.publish_rules = rules;
-    setup.client = std::move(client);
+    setup.client = std::move(guest.client);
+    setup.unproven = std::move(guest.unproven);
     return add(std::move(setup), MonoClock::now());
 }
 
@@ -555,8 +540,7 @@ Result<RtcPump*> RtcServer::pump_for(const stream::StreamKey& key, const net::Pl
 Result<RtcAnswer> RtcServer::play(std::string_view offer,
                                   const stream::StreamKey& key,
                                   const net::PlayRules& rules,
-                                  std::unique_ptr<net::Client> client,
-                                  const NetAddress& reached_at,
+                                  RtcGuest guest,
                                   std::string_view layer) {
     if (Error none = room()) {
         stats_.sessions_refused++;
@@ -597,9 +581,10 @@ Result<RtcAnswer> RtcServer::play(std::string_view offer,
     setup.credentials = make_credentials();
     WEIR_TRY_ASSIGN(
         setup.answer,
-        sdp::answer_player(parsed, local_transport(setup.credentials, reached_at), options));
+        sdp::answer_player(parsed, local_transport(setup.credentials, guest.reached_at), options));
     setup.pump = pump;
-    setup.client = std::move(client);
+    setup.client = std::move(guest.client);
+    setup.unproven = std::move(guest.unproven);
     return add(std::move(setup), MonoClock::now());
 }
 
@@ -617,7 +602,8 @@ Result<std::string> RtcServer::patch(RtcSession& session, std::string_view text)
     if (fragment.ice_ufrag.empty() || fragment.ice_ufrag == session.remote_ufrag()) {
         return std::string();  // candidates: a lite agent sends to none of them
     }
-    session.restart_ice(MonoClock::now(), make_credentials(), fragment.ice_ufrag);
+    session.restart_ice(MonoClock::now(), make_credentials(),
+                        {fragment.ice_ufrag, fragment.ice_pwd});
     by_ufrag_[std::string(session.agent().credentials().ufrag_text())] = &session;
     schedule(session);
     return sdp::answer_restart(fragment, local_transport(session.agent().credentials(), {}))

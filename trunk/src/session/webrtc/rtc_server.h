@@ -30,6 +30,7 @@
 #include "proto/srtp/control_cipher.h"
 #include "proto/srtp/status.h"
 #include "session/webrtc/rtc_link.h"
+#include "session/webrtc/rtc_path_table.h"
 #include "session/webrtc/rtc_pump.h"
 #include "session/webrtc/rtc_server_options.h"
 #include "session/webrtc/rtc_session.h"
@@ -41,6 +42,13 @@ struct RtcAnswer {
     std::string session_id;
     std::string sdp;
     std::string etag;  // of the ICE session, for PATCH
+};
+
+// Who offers.
+struct RtcGuest {
+    std::unique_ptr<net::Client> client;  // its key is set
+    NetAddress reached_at;  // our address that it used for signalling, one more candidate
+    net::Limits::AddressPlace unproven;  // enter_unproven(), until it has connected
 };
 
 class RtcServer {
@@ -100,22 +108,21 @@ class RtcServer {
     // kBusy when somebody publishes it, and may not be taken over.
     Error is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const;
 
-    // `offer`: SDP of the peer. `client`: of the peer; its key is set. `reached_at`: our address
-    // that the peer used for signalling, one more candidate. kMalformed, kUnsupported, kLimit:
-    // sdp::http_status(); kBusy: somebody else publishes the stream; kNotFound: nobody publishes
+    // A place among the offers of one address that have not connected yet. kFull.
+    Result<net::Limits::AddressPlace> enter_unproven(const io::SocketAddress& peer);
+
+    // `offer`: SDP of the peer. kMalformed, kUnsupported, kLimit: sdp::http_status(); kBusy: somebody else publishes the stream; kNotFound: nobody publishes
     // what is to be played.
     Result<RtcAnswer> publish(std::string_view offer,
                               const stream::StreamKey& key,
                               const net::PublishRules& rules,
-                              std::unique_ptr<net::Client> client,
-                              const NetAddress& reached_at);
+                              RtcGuest guest);
     // Yields: a stream that has just begun is waited for until its codecs are known. `layer`: of
     // its simulcast, by name; empty or "auto": as the path allows.
     Result<RtcAnswer> play(std::string_view offer,
                            const stream::StreamKey& key,
                            const net::PlayRules& rules,
-                           std::unique_ptr<net::Client> client,
-                           const NetAddress& reached_at,
+                           RtcGuest guest,
                            std::string_view layer = {});
 
     // nullptr when there is none.
@@ -182,8 +189,15 @@ class RtcServer {
 
     bool transmit(const ice::Path& path, ByteSpan data, size_t segment_bytes);
     bool takes_burst(const ice::Path& path) const;
-    void bind_path(const ice::Path& path, RtcSession& session);
-    void unbind_path(const ice::Path& path, RtcSession& session);
+
+    RtcPathTable<RtcSession>& paths() { return paths_; }
+
+    // Of a TCP connection, not of a UDP socket.
+    static bool is_connection(const ice::Path& path) { return path.link >= kMaxUdpLinks; }
+
+    // It is settled at the end of what goes on now.
+    void touch(RtcSession& session);
+
     // nullptr when it is gone.
     RtcLink* link_of(const ice::Path& path) const;
     void unbind_ufrag(std::string_view ufrag, RtcSession& session);
@@ -194,7 +208,7 @@ class RtcServer {
 
     // ---- for the TCP connections ----
 
-    bool has_session(const ice::Path& path) const { return by_path_.contains(path); }
+    bool has_session(const ice::Path& path) const { return paths_.owner(path) != nullptr; }
 
     // settle_tcp() after the last of those that came at once.
     void on_tcp_frame(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
@@ -220,16 +234,9 @@ class RtcServer {
     void note_tcp_dropped() { stats_.tcp_dropped++; }
 
   private:
-    struct PathHash {
-        size_t operator()(const ice::Path& path) const {
-            return std::hash<NetAddress>()(path.remote) ^ path.link;
-        }
-    };
-
     struct Entry {
         std::unique_ptr<RtcSession> session;
         MonoTime queued = MonoTime::max();  // its place in timers_; max: none
-        std::vector<ice::Path> paths;       // of by_path_; some may be of another session by now
     };
 
     static constexpr size_t kMaxUdpLinks = 64;  // numbers from here on are TCP connections
@@ -242,7 +249,7 @@ class RtcServer {
     void receive(io::UdpSocket& socket);
     void on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from);
     void on_stun(MonoTime now, ByteSpan datagram, const ice::Path& from);
-    void touch(RtcSession& session);
+    RtcSession* session_of(const stun::MessageView& message) const;
     void settle_touched(MonoTime now);
     void schedule(RtcSession& session);
     void run_timers();
@@ -279,7 +286,9 @@ class RtcServer {
     size_t tcp_connections_ = 0;
     std::unordered_map<std::string, Entry> sessions_;
     std::unordered_map<std::string, RtcSession*> by_ufrag_;
-    std::unordered_map<ice::Path, RtcSession*, PathHash> by_path_;
+    std::unordered_map<uint32_t, RtcSession*> by_number_;  // what marks its ICE checks
+    uint32_t last_number_ = 0;
+    RtcPathTable<RtcSession> paths_;
     std::unordered_map<const stream::Stream*, std::unique_ptr<RtcPump>> pumps_;
     std::vector<RtcSession*> touched_;
     std::vector<std::unique_ptr<RtcSession>> ended_;

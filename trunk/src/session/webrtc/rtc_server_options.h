@@ -17,6 +17,7 @@ struct RtcServerOptions {
     int receive_buffer_bytes = 4 << 20;
     int send_buffer_bytes = 4 << 20;
     size_t max_sessions = 10'000;
+    size_t max_unproven_per_address = 256;  // offers that have not connected yet; 0: any number
     size_t max_tcp_connections = 10'000;  // and those of all protocols: Services::connections
     Millis tcp_proof_timeout{10'000};     // for a TCP connection to bring a valid check
     ice::AgentOptions ice{.connect_timeout = Millis(15'000)};

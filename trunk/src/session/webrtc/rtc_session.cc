@@ -19,20 +19,35 @@ dtls::TransportOptions dtls_options(const RtcSessionSetup& setup) {
     return options;
 }
 
+ice::AgentOptions ice_options(const RtcServer& server, const RtcSessionSetup& setup) {
+    ice::AgentOptions options = server.options().ice;
+    options.check_tag = setup.number;
+    return options;
+}
+
+ice::RemoteCredentials remote_credentials(const RtcSessionSetup& setup) {
+    return {setup.answer.remote.ice_ufrag, setup.answer.remote.ice_pwd};
+}
+
 }  // namespace
 
 RtcSession::RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now)
     : server_(server),
       id_(std::move(setup.id)),
+      number_(setup.number),
       publishes_(setup.publishes),
       client_(std::move(setup.client)),
       rules_(setup.publish_rules),
       pump_(setup.pump),
       fixed_layer_(setup.layer),
       dtls_options_(dtls_options(setup)),
-      agent_(now, server.options().ice, setup.credentials) {
+      unproven_(std::move(setup.unproven)),
+      agent_(now,
+             ice_options(server, setup),
+             setup.credentials,
+             remote_credentials(setup),
+             system_random()) {
     answer_ = std::move(setup.answer);
-    remote_ufrag_ = answer_.remote.ice_ufrag;
     if (pump_ != nullptr) {
         pump_->hold();
     }
@@ -78,11 +93,15 @@ void RtcSession::on_stun(MonoTime now, const stun::MessageView& message, const i
     if (reply.response_bytes > 0) {
         server_.transmit(from, ByteSpan(response).first(reply.response_bytes), 0);
     }
+    if (reply.verdict == ice::Verdict::kAccepted) {
+        server_.paths().note_check(from, *this);
+    }
     drain_ice(now);  // the agent has room for one path that made room for another
 }
 
-void RtcSession::on_dtls(MonoTime now, ByteSpan datagram, const ice::Path&) {
+void RtcSession::on_dtls(MonoTime now, ByteSpan datagram, const ice::Path& from) {
     if (!ended_) {
+        agent_.note_received(now, from, datagram.size(), false);
         start_dtls(now);
         dtls_->handle_packet(now, datagram);
     }
@@ -94,7 +113,7 @@ void RtcSession::start_dtls(MonoTime now) {
     }
 }
 
-void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::Path&) {
+void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
     client_->received_bytes += datagram.size();
     if (ended_ || !media_begun_) {
         return;
@@ -121,6 +140,7 @@ void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::
         return;
     }
     dtls_->confirm();
+    agent_.note_received(now, from, datagram.size(), true);
     const std::span<uint8_t> bytes = datagram.first(plain.size);
     if (rtcp) {
         on_rtcp(now, bytes);
@@ -149,12 +169,12 @@ void RtcSession::want_key_frame() {
 }
 
 bool RtcSession::takes_burst() const {
-    const ice::Path* path = agent_.selected();
+    const ice::Path* path = agent_.media_path();
     return path == nullptr || server_.takes_burst(*path);
 }
 
 bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
-    const ice::Path* path = agent_.selected();
+    const ice::Path* path = agent_.media_path();
     if (path == nullptr) {
         return true;  // nowhere to send to: lost on the way
     }
@@ -177,9 +197,8 @@ void RtcSession::send_rtcp(std::span<uint8_t> buffer, size_t size) {
 
 void RtcSession::restart_ice(MonoTime now,
                              const ice::Credentials& credentials,
-                             std::string remote_ufrag) {
-    agent_.restart(credentials);
-    remote_ufrag_ = std::move(remote_ufrag);
+                             ice::RemoteCredentials remote) {
+    agent_.restart(credentials, std::move(remote));
     drain_ice(now);
 }
 
@@ -188,15 +207,22 @@ void RtcSession::restart_ice(MonoTime now,
 void RtcSession::drain_ice(MonoTime now) {
     while (const std::optional<ice::Event> event = agent_.poll_event()) {
         switch (event->type) {
-            case ice::Event::Type::kPathAdded: server_.bind_path(event->path, *this); break;
-            case ice::Event::Type::kPathRemoved: server_.unbind_path(event->path, *this); break;
+            case ice::Event::Type::kPathAdded:
+                if (RtcServer::is_connection(event->path)) {
+                    agent_.prove(now, event->path);  // TCP has shown that the peer is there
+                }
+                break;
+            case ice::Event::Type::kPathRemoved:
+                server_.paths().remove(event->path, *this);
+                break;
+            case ice::Event::Type::kPathProven: on_path_proven(now, event->path); break;
             case ice::Event::Type::kConnected:
                 if (dtls_options_.role == dtls::Role::kClient) {
                     start_dtls(now);
                 }
                 begin_media(now);
                 break;
-            case ice::Event::Type::kPathSelected: break;
+            case ice::Event::Type::kPathSelected: begin_media(now); break;
             case ice::Event::Type::kGenerationEnded:
                 server_.unbind_ufrag(event->ufrag_text(), *this);
                 break;
@@ -208,19 +234,49 @@ void RtcSession::drain_ice(MonoTime now) {
     }
 }
 
+void RtcSession::on_path_proven(MonoTime now, const ice::Path& path) {
+    server_.paths().take(now, path, *this);
+    unproven_.release();
+    begin_media(now);
+}
+
+void RtcSession::on_path_lost(MonoTime now, const ice::Path& path) {
+    agent_.distrust(now, path);
+    server_.touch(*this);
+}
+
+void RtcSession::send_checks(MonoTime now) {
+    std::array<uint8_t, ice::kMaxCheckBytes> check;
+    size_t bytes = 0;
+    while (const ice::Path* path = agent_.poll_check(now, check, bytes)) {
+        server_.transmit(*path, ByteSpan(check).first(bytes), 0);
+    }
+}
+
+// What a path may not be sent yet waits: for its proof, or for more from there.
+void RtcSession::send_dtls() {
+    while (const size_t bytes = dtls_->transmit_bytes()) {
+        const ice::Path* path = agent_.selected();
+        if (path == nullptr || !agent_.take(*path, bytes)) {
+            return;
+        }
+        if (!protector_) {
+            note_flight(*path);
+        }
+        server_.transmit(*path, dtls_->poll_transmit(), 0);
+    }
+}
+
+void RtcSession::note_flight(const ice::Path& path) {
+    flights_differ_ = flights_differ_ || (flight_path_ && *flight_path_ != path);
+    flight_path_ = path;
+}
+
 void RtcSession::drain_dtls(MonoTime now) {
     if (!dtls_) {
         return;
     }
-    while (true) {
-        const ByteSpan datagram = dtls_->poll_transmit();
-        if (datagram.empty()) {
-            break;
-        }
-        if (const ice::Path* path = agent_.selected()) {
-            server_.transmit(*path, datagram, 0);
-        }
-    }
+    send_dtls();
     while (const std::optional<dtls::Event> event = dtls_->poll_event()) {
         switch (*event) {
             case dtls::Event::kConnected: on_keys(now); break;
@@ -252,12 +308,18 @@ void RtcSession::on_keys(MonoTime now) {
         rtcp_unprotector_ = std::make_unique<srtp::RtcpUnprotector>(keys.profile, keys.remote,
                                                                     server_.control_cipher());
     }
+    // A handshake is only done with what it was sent. So a peer that answers no checks is proven
+    // too, as long as it stays where it is.
+    if (flight_path_ && !flights_differ_) {
+        agent_.prove(now, *flight_path_);
+        drain_ice(now);
+    }
     begin_media(now);
 }
 
-// Media begins when there are keys and a nominated path, whichever comes last.
+// Media begins when there are keys and a nominated path that is proven, whichever comes last.
 void RtcSession::begin_media(MonoTime now) {
-    if (media_begun_ || !protector_ || agent_.state() != ice::State::kConnected) {
+    if (ended_ || media_begun_ || !protector_ || agent_.media_path() == nullptr) {
         return;
     }
     media_begun_ = true;
@@ -293,7 +355,7 @@ bool RtcSession::begin_publishing(MonoTime now) {
     publisher_ = std::make_unique<RtcPublisher>(*stream_, *this, answer_, options);
     log::info_as(client_->id(), "publish stream={} transport=webrtc ip={} path={}",
                  log::token(client_->key.to_string()), client_->ip(),
-                 agent_.selected()->remote.to_string());
+                 agent_.media_path()->remote.to_string());
     return true;
 }
 
@@ -308,7 +370,7 @@ void RtcSession::begin_playing(MonoTime now) {
                                           RtcLayerOptions{&pump_->muxer().layers(), fixed_layer_});
     log::info_as(client_->id(), "play stream={} transport=webrtc ip={} path={}",
                  log::token(client_->key.to_string()), client_->ip(),
-                 agent_.selected()->remote.to_string());
+                 agent_.media_path()->remote.to_string());
     codecs_[kRtpAudioTrack] = audio ? audio->codec : media::Codec::kUnknown;
     codecs_[kRtpVideoTrack] = video ? video->codec : media::Codec::kUnknown;
     pump_->add(*this);
@@ -359,6 +421,7 @@ void RtcSession::settle(MonoTime now) {
         drain_ice(now);
     }
     if (!ended_) {
+        send_checks(now);
         drain_dtls(now);
     }
     if (!ended_) {
@@ -433,7 +496,8 @@ PumpedPlayer::Fate RtcSession::look(MonoTime) {
 
 void RtcSession::log_never_connected() const {
     server_.log_trouble(*client_, "never connected",
-                        fmt::format("{}; offered candidates: {}", ice::describe_arrivals(agent_),
+                        fmt::format("stream={} {}; offered candidates: {}", log::token(client_->key.to_string()),
+                                    ice::describe_arrivals(agent_),
                                     server_.candidate_text()));
 }
 
@@ -447,15 +511,7 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
     }
     if (dtls_ && dtls_->is_connected()) {
         dtls_->close();
-        while (true) {
-            const ByteSpan datagram = dtls_->poll_transmit();
-            if (datagram.empty()) {
-                break;
-            }
-            if (const ice::Path* path = agent_.selected()) {
-                server_.transmit(*path, datagram, 0);
-            }
-        }
+        send_dtls();
     }
     if (pump_ != nullptr) {
         pump_->remove(*this);
@@ -470,7 +526,12 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
         server_.services().registry.release(*stream_);
     }
     stream_ = nullptr;
-    client_->log_summary(why, reason);
+    agent_.visit_paths([this](const ice::Path& path) { server_.paths().remove(path, *this); });
+    if (agent_.state() == ice::State::kFailed) {
+        client_->end_quietly(why, reason);  // log_never_connected() has said it
+    } else {
+        client_->log_summary(why, reason);
+    }
     client_->kick = nullptr;
     client_->probe = nullptr;
     server_.forget(*this);

@@ -43,6 +43,9 @@ struct RtcSessionSetup {
     net::PublishRules publish_rules;  // of a publisher
     RtcPump* pump = nullptr;          // of a player
     std::optional<uint8_t> layer;     // that it asked for
+    uint32_t number = 0;              // that no other session has; marks its ICE checks
+    // Its place among the offers of its address that come to nothing, until it is proven.
+    net::Limits::AddressPlace unproven;
 };
 
 // Live bytes of one session, by what they are for.
@@ -93,17 +96,22 @@ class RtcSession final : public PumpedPlayer,
         }
     }
 
-    void forget_path(const ice::Path& path) { agent_.forget_path(path); }
+    // Another session has proven to be on that path.
+    void on_path_lost(MonoTime now, const ice::Path& path);
 
     // Does what the calls above have brought about: answers, events, the next timer.
     void settle(MonoTime now);
 
     std::optional<MonoTime> next_timeout() const;
 
-    // New credentials after the peer asked for an ICE restart.
-    void restart_ice(MonoTime now, const ice::Credentials& credentials, std::string remote_ufrag);
+    // New credentials of both sides, after the peer asked for an ICE restart.
+    void restart_ice(MonoTime now,
+                     const ice::Credentials& credentials,
+                     ice::RemoteCredentials remote);
 
-    const std::string& remote_ufrag() const { return remote_ufrag_; }
+    const std::string& remote_ufrag() const { return agent_.remote().ufrag; }
+
+    uint32_t number() const { return number_; }
 
     const ice::LiteAgent& agent() const { return agent_; }
 
@@ -114,6 +122,9 @@ class RtcSession final : public PumpedPlayer,
     bool ended() const { return ended_; }
 
     bool is_connected() const { return media_begun_; }
+
+    // Whether its peer was ever shown to be where it says.
+    bool was_proven() const { return agent_.was_proven(); }
 
     const RtcPlayer* player() const { return player_.get(); }
 
@@ -151,10 +162,14 @@ class RtcSession final : public PumpedPlayer,
     bool takes_burst() const override;
     bool send_burst(ByteSpan packets, size_t segment_bytes) override;
     void drain_ice(MonoTime now);
+    void send_checks(MonoTime now);
+    void send_dtls();
     void drain_dtls(MonoTime now);
+    void note_flight(const ice::Path& path);
     void drain_publisher(MonoTime now);
     void start_dtls(MonoTime now);
     void on_keys(MonoTime now);
+    void on_path_proven(MonoTime now, const ice::Path& path);
     void begin_media(MonoTime now);
     bool begin_publishing(MonoTime now);
     void begin_playing(MonoTime now);
@@ -166,7 +181,7 @@ class RtcSession final : public PumpedPlayer,
 
     RtcServer& server_;
     std::string id_;
-    std::string remote_ufrag_;
+    uint32_t number_;
     bool publishes_;
     bool ended_ = false;
     bool media_begun_ = false;
@@ -180,7 +195,11 @@ class RtcSession final : public PumpedPlayer,
     std::optional<uint8_t> fixed_layer_;
     media::Codec codecs_[2] = {};  // of a player, by track
     dtls::TransportOptions dtls_options_;
+    net::Limits::AddressPlace unproven_;
     ice::LiteAgent agent_;
+    // Where the flights of the handshake went: what answers all of them is there.
+    std::optional<ice::Path> flight_path_;
+    bool flights_differ_ = false;
     std::unique_ptr<dtls::Transport> dtls_;
     std::unique_ptr<srtp::Protector> protector_;
     std::unique_ptr<srtp::Unprotector> unprotector_;           // of a publisher

@@ -50,7 +50,7 @@ RtcSessionMemory& RtcSessionMemory::operator+=(const RtcSessionMemory& more) {
 
 RtcSessionMemory RtcSession::memory() const {
     RtcSessionMemory memory;
-    memory.ice = sizeof(ice::LiteAgent);
+    memory.ice = sizeof(ice::LiteAgent) + agent_.heap_bytes();
     if (dtls_) {
         memory.dtls = sizeof(dtls::Transport) + dtls_->heap_bytes();
         memory.dtls +=
@@ -69,11 +69,10 @@ RtcSessionMemory RtcSession::memory() const {
     if (publisher_) {
         memory.media += sizeof(RtcPublisher) + publisher_->heap_bytes();
     }
-    memory.other = sizeof(RtcSession) - sizeof(ice::LiteAgent) + heap_of(id_) +
-                   heap_of(remote_ufrag_) + heap_of(answer_);
+    memory.other = sizeof(RtcSession) - sizeof(ice::LiteAgent) + heap_of(id_) + heap_of(answer_);
     memory.other += sizeof(net::Client) + heap_of(client_->ip()) + heap_of(client_->key.vhost) +
                     heap_of(client_->key.app) + heap_of(client_->key.name);
-    memory.other += 3 * kNodeBytes + 2 * sizeof(std::string) + heap_of(id_) +
+    memory.other += 4 * kNodeBytes + 2 * sizeof(std::string) + heap_of(id_) +
                     agent_.path_count() * (kNodeBytes + sizeof(ice::Path));
     return memory;
 }

@@ -76,11 +76,9 @@ uint32_t RtcServer::add_link(RtcLink& link) {
 // Its session hears of it before the number is another connection's.
 void RtcServer::remove_link(const ice::Path& path) {
     links_[path.link] = nullptr;
-    const auto bound = by_path_.find(path);
-    if (bound != by_path_.end()) {
-        RtcSession& session = *bound->second;
-        session.forget_link(path.link);
-        touch(session);
+    if (RtcSession* const session = paths_.owner(path)) {
+        session->forget_link(path.link);
+        touch(*session);
         settle_touched(MonoClock::now());
         bury();
     }
@@ -118,8 +116,7 @@ io::UdpSocket* RtcServer::revive(const io::SocketAddress& bound) {
 }
 
 bool RtcServer::is_used(const io::UdpSocket& socket) const {
-    return std::ranges::any_of(by_path_, [&](const auto& bound) {
-        const uint32_t link = bound.first.link;
+    return paths_.any_link([&](uint32_t link) {
         return link < udp_links_.size() && udp_links_[link] && udp_links_[link]->uses(socket);
     });
 }

@@ -143,8 +143,9 @@ bool RtcTcpConnection::take_frames(ByteSpan bytes) {
 
 // ---- writing ----
 
-bool RtcTcpConnection::send(const NetAddress&, ByteSpan data, size_t segment_bytes) {
-    if (broken_ || data.empty()) {
+bool RtcTcpConnection::send(const NetAddress& remote, ByteSpan data, size_t segment_bytes) {
+    // A path of a connection that had this number before leads nowhere.
+    if (broken_ || data.empty() || remote != path_.remote) {
         return true;
     }
     const bool burst = segment_bytes != 0;

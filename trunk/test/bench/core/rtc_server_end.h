@@ -39,7 +39,11 @@ class CountingRandom final : public RandomSource {
 class RtcServerEnd final : public RtcLink {
   public:
     explicit RtcServerEnd(MonoTime now)
-        : agent_(now, {}, ice::Credentials::make(random_)), dtls_(options()) {}
+        : agent_(now,
+                 {},
+                 ice::Credentials::make(random_),
+                 {"peer", "the-password-of-the-peer"},
+                 random_), dtls_(options()) {}
 
     void expect_client(const dtls::Fingerprint& fingerprint) { dtls_.remote = fingerprint; }
 

@@ -1,106 +1,13 @@
-#include "proto/ice/lite_agent.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "test/proto/ice/support.h"
+#include "test/proto/ice/agent_fixture.h"
 
 namespace weir::ice {
 namespace {
 
-using test::Check;
-using test::SeededRandom;
 using Type = Event::Type;
-
-const Path kWifi{NetAddress::from_v4({198, 51, 100, 7}, 50'000), 0};
-const Path kMobile{NetAddress::from_v4({203, 0, 113, 9}, 40'000), 0};
-const Path kTcp{NetAddress::from_v4({198, 51, 100, 7}, 51'000), 17};
-
-Path path_number(uint16_t number) {
-    return {kWifi.remote.with_port(number), 0};
-}
-
-class LiteAgentTest : public ::testing::Test {
-  protected:
-    LiteAgentTest() {
-        credentials_ = Credentials::make(random_);
-        restart_agent({});
-    }
-
-    void restart_agent(const AgentOptions& options) {
-        agent_.emplace(now_, options, credentials_);
-        events_.clear();
-    }
-
-    Check check() const { return Check::with(credentials_); }
-
-    Verdict receive(const Bytes& bytes, const Path& from) {
-        std::array<uint8_t, kMaxResponseBytes> out{};
-        Reply reply = agent_->handle_packet(now_, bytes, from, out);
-        answer_.assign(out.begin(),
-                       out.begin() + static_cast<std::ptrdiff_t>(reply.response_bytes));
-        drain();
-        return reply.verdict;
-    }
-
-    Verdict receive(const Check& check, const Path& from) { return receive(check.bytes(), from); }
-
-    // The answer to the last request; must be there and sound.
-    stun::MessageView answer() {
-        stun::MessageView view;
-        EXPECT_EQ(stun::MessageView::parse(answer_, view), stun::ParseStatus::kDone);
-        EXPECT_TRUE(view.has_fingerprint);
-        return view;
-    }
-
-    // Lets time pass, with the timer as the owner would run it.
-    void pass(Millis duration) {
-        MonoTime end = now_ + duration;
-        while (std::optional<MonoTime> next = agent_->next_timeout()) {
-            if (*next > end) {
-                break;
-            }
-            EXPECT_GE(*next, now_) << "a timer in the past never ends";
-            now_ = std::max(now_, *next);
-            agent_->handle_timeout(now_);
-            drain();
-            if (++timeouts_ > 1000) {
-                ADD_FAILURE() << "the timer spins";
-                break;
-            }
-        }
-        now_ = end;
-    }
-
-    void drain() {
-        while (std::optional<Event> event = agent_->poll_event()) {
-            events_.push_back(*event);
-        }
-    }
-
-    // Types of the events since the last call.
-    std::vector<Type> events() {
-        std::vector<Type> types;
-        for (const Event& event : events_) {
-            types.push_back(event.type);
-        }
-        events_.clear();
-        return types;
-    }
-
-    NetAddress selected() const {
-        return agent_->selected() ? agent_->selected()->remote : NetAddress();
-    }
-
-    SeededRandom random_{1};
-    MonoTime now_{std::chrono::hours(5)};
-    Credentials credentials_;
-    std::optional<LiteAgent> agent_;
-    std::vector<Event> events_;
-    Bytes answer_;
-    int timeouts_ = 0;
-};
 
 using Types = std::vector<Type>;
 
@@ -429,7 +336,7 @@ TEST_F(LiteAgentTest, LosesThePathsOfAClosedConnection) {
     drain();
     EXPECT_EQ(events(), (Types{Type::kPathRemoved, Type::kPathSelected}));
     EXPECT_EQ(selected(), kWifi.remote);
-    agent_->forget_path(kWifi);
+    agent_->forget_link(kWifi.link);
     drain();
     EXPECT_EQ(events(), Types{Type::kPathRemoved});
     EXPECT_EQ(agent_->selected(), nullptr);
@@ -463,7 +370,8 @@ class IceRestartTest : public LiteAgentTest {
     void restart() {
         old_ = credentials_;
         credentials_ = Credentials::make(random_);
-        agent_->restart(credentials_);
+        peer_.password[0] ^= 1;
+        agent_->restart(credentials_, peer_);
         drain();
     }
 
@@ -613,9 +521,9 @@ TEST_F(LiteAgentTest, SaysWhatArrivedAndWhatToCheck) {
 
 TEST_F(LiteAgentTest, IsCountedAndSmall) {
     uint64_t live = find_object_class("ice_agent")->live();
-    LiteAgent other(now_, {}, credentials_);
+    LiteAgent other(now_, {}, credentials_, peer_, random_);
     EXPECT_EQ(find_object_class("ice_agent")->live(), live + 1);
-    EXPECT_LE(sizeof(LiteAgent), 1024U);
+    EXPECT_LE(sizeof(LiteAgent), 1536U);
     RecordProperty("bytes", static_cast<int>(sizeof(LiteAgent)));
 }
 

@@ -108,4 +108,24 @@ struct Check {
     }
 };
 
+// The peer's own credentials, as its offer says them.
+inline RemoteCredentials peer_credentials() {
+    return {"peer", "the-password-of-the-peer"};
+}
+
+// What the peer answers to a check of ours; empty when that is none for it.
+inline Bytes answer_to(ByteSpan check, const RemoteCredentials& peer, const Path& seen_from) {
+    stun::MessageView view;
+    if (stun::MessageView::parse(check, view) != stun::ParseStatus::kDone ||
+        view.message_class != stun::MessageClass::kRequest ||
+        !view.check_integrity(peer.key()) ||
+        split_username(view.username.value_or("")).local != peer.ufrag) {
+        return {};
+    }
+    std::array<uint8_t, kMaxResponseBytes> out{};
+    stun::MessageWriter writer(out, stun::MessageClass::kSuccess, stun::kBinding, view.transaction);
+    writer.xor_mapped_address(seen_from.remote).integrity(peer.key()).fingerprint();
+    return {writer.message().begin(), writer.message().end()};
+}
+
 }  // namespace weir::ice::test

@@ -40,6 +40,11 @@ class RtcPeer {
   public:
     explicit RtcPeer(const io::SocketAddress& server)
         : server_(NetAddress::from_sockaddr(*server.raw())) {
+        move();
+    }
+
+    // Its packets come from another address from now on, as behind a NAT that forgot it.
+    void move() {
         auto socket = io::UdpSocket::bind(io::loopback(), {});
         WEIR_CHECK(socket.ok());
         socket_ = std::move(*socket);
@@ -140,6 +145,8 @@ class RtcPeer {
         drain();
     }
 
+    // The ice-pwd of its offer: with it, it answers the server's checks. Empty: it answers none.
+    std::string own_password;
     std::string ufrag;
     std::string password;
     uint8_t video_type = 0;  // payload type
@@ -149,6 +156,7 @@ class RtcPeer {
     bool closed = false;  // the server said so
     uint64_t stun_answers = 0;
     uint64_t stun_errors = 0;
+    uint64_t stun_checks = 0;  // of the server
     uint64_t not_opened = 0;  // by libsrtp2
     std::vector<Bytes> rtp;
     std::vector<Bytes> rtcp;  // packets of compounds, with their headers
@@ -171,11 +179,27 @@ class RtcPeer {
     }
 
   private:
+    void answer_check(const stun::MessageView& check) {
+        stun_checks++;
+        if (own_password.empty() || !check.check_integrity(as_bytes(own_password))) {
+            return;
+        }
+        std::array<uint8_t, 128> out;
+        stun::MessageWriter writer(out, stun::MessageClass::kSuccess, stun::kBinding,
+                                   check.transaction);
+        writer.xor_mapped_address(server_).integrity(as_bytes(own_password)).fingerprint();
+        send(writer.message());
+    }
+
     void take(std::span<uint8_t> datagram) {
         const uint8_t first = datagram[0];
         if (first <= 3) {
             stun::MessageView message;
             ASSERT_EQ(stun::MessageView::parse(datagram, message), stun::ParseStatus::kDone);
+            if (message.message_class == stun::MessageClass::kRequest) {
+                answer_check(message);
+                return;
+            }
             const bool good = message.message_class == stun::MessageClass::kSuccess &&
                               message.check_integrity(as_bytes(password));
             (good ? stun_answers : stun_errors)++;

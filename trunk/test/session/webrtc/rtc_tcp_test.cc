@@ -243,7 +243,7 @@ class RtcTcp : public World {
     std::string play() {
         auto client = std::make_unique<net::Client>(clients_, "webrtc", "127.0.0.1");
         client->key = key_;
-        const Result<RtcAnswer> answer = rtc_->play(offer(), key_, {}, std::move(client), {});
+        const Result<RtcAnswer> answer = rtc_->play(offer(), key_, {}, {std::move(client), {}, {}});
         EXPECT_TRUE(answer.ok()) << answer.error().message();
         session_id_ = answer->session_id;
         return answer->sdp;

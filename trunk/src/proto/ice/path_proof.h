@@ -1,0 +1,90 @@
+// Whether somebody receives at the address that a peer's datagrams claim to come from, and how much
+// may be sent there before that is known.
+//
+// Whoever knows a session's credentials can send its checks from any forged source address. So
+// media goes to an address only once it is proven: our own check went there, and its answer, which
+// needs the check's transaction number, came back (the same thought as in RFC 7675 and in RFC 9000
+// §8). Until then the address gets at most kUnprovenFactor times the bytes that came from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "proto/stun/message.h"
+
+namespace weir::ice {
+
+// The first bytes of a transaction number, by which the owner of many agents finds the one that an
+// answer is for. The other eight are what nobody can guess.
+inline uint32_t check_tag(const stun::TransactionId& transaction) {
+    return ByteReader(transaction).u32();
+}
+
+inline constexpr uint64_t kUnprovenFactor = 3;
+inline constexpr Millis kCheckInterval{50};      // between two of our checks of one path, at least
+inline constexpr Millis kFirstCheckRepeat{100};  // doubled with each repetition
+inline constexpr uint8_t kMaxCheckRepeats = 4;   // until the peer is heard on the path again
+
+class PathProof {
+  public:
+    PathProof() = default;
+
+    // `tag` and eight bytes of `random` make the transaction number of our checks.
+    PathProof(uint32_t tag, RandomSource& random);
+
+    bool proven() const { return proven_; }
+
+    void note_received(size_t bytes) { received_ += bytes; }
+
+    // Whether so many bytes may be sent; if so, they are counted.
+    bool take(size_t bytes) {
+        if (!may_send(bytes)) {
+            return false;
+        }
+        sent_ += bytes;
+        return true;
+    }
+
+    bool may_send(size_t bytes) const {
+        return proven_ || sent_ + bytes <= kUnprovenFactor * received_;
+    }
+
+    // A valid check of the peer came: ours is due, now or kCheckInterval after the last one.
+    void want_check(MonoTime now);
+
+    // When our next check is due; MonoTime::max() when none is.
+    MonoTime check_due() const { return check_due_; }
+
+    // Ours, of `bytes`, is to be sent now. False: it must not be sent, and none is due until the
+    // next want_check().
+    bool take_check(MonoTime now, size_t bytes);
+
+    const stun::TransactionId& transaction() const { return transaction_; }
+
+    // Whether a message with that transaction number answers a check that was sent.
+    bool is_answer(const stun::TransactionId& transaction) const {
+        return checked_ != MonoTime::min() && transaction == transaction_;
+    }
+
+    void prove() {
+        proven_ = true;
+        check_due_ = MonoTime::max();
+    }
+
+    // It has to be proven again: somebody else was proven to be there.
+    void distrust(uint32_t tag, RandomSource& random) { *this = PathProof(tag, random); }
+
+  private:
+    stun::TransactionId transaction_{};
+    uint64_t received_ = 0;
+    uint64_t sent_ = 0;
+    MonoTime checked_ = MonoTime::min();  // when ours went out last; min: never
+    MonoTime check_due_ = MonoTime::max();
+    uint8_t repeats_ = 0;
+    bool proven_ = false;
+};
+
+}  // namespace weir::ice

@@ -1,0 +1,240 @@
+// What an address gets that was never shown to be the peer's, from a server over UDP on loopback;
+// and that a peer which moves is followed.
+#include <gtest/gtest.h>
+
+#include "session/webrtc/rtc_server.h"
+
+#include "test/session/webrtc/rtc_world.h"
+
+namespace weir::session {
+namespace {
+
+// Somebody whose address is forged: what is sent in its name, and what it gets for that.
+class Victim {
+  public:
+    explicit Victim(const io::SocketAddress& server)
+        : server_(NetAddress::from_sockaddr(*server.raw())) {
+        auto socket = io::UdpSocket::bind(io::loopback(), {});
+        WEIR_CHECK(socket.ok());
+        socket_ = std::move(*socket);
+    }
+
+    void forge(ByteSpan datagram) {
+        sent += datagram.size();
+        (void)socket_->send({server_, {}}, datagram);
+    }
+
+    void count() {
+        while (socket_->receive([this](std::span<uint8_t> datagram, const io::UdpPath&) {
+            received += datagram.size();
+            media += datagram[0] >= 128 ? 1 : 0;
+        })) {
+        }
+    }
+
+    uint64_t sent = 0;
+    uint64_t received = 0;
+    uint64_t media = 0;  // datagrams
+
+  private:
+    NetAddress server_;
+    std::unique_ptr<io::UdpSocket> socket_;
+};
+
+class RtcProofTest : public RtcWorld {
+  protected:
+    // What is published comes to the player within a second, and nothing to the victim.
+    static bool plays(RtcPeer& player, TestPublisher& publisher, Victim* victim = nullptr) {
+        const size_t before = player.rtp.size();
+        publisher.gop(5);
+        return io::eventually([&] {
+            player.poll();
+            if (victim != nullptr) {
+                victim->count();
+            }
+            return player.rtp.size() >= before + 5;
+        });
+    }
+
+    // Each with a password of its own, as every real offer has.
+    std::unique_ptr<RtcPeer> answering_player() {
+        const std::string offer = RtcPeer::offer("chromium-whep");
+        const std::string line = "a=ice-pwd:";
+        return connected_as(
+            sdp::test::replaced(offer, line + sdp_value(offer, line),
+                                line + "the-password-of-player-" + std::to_string(++players_)));
+    }
+
+    std::unique_ptr<RtcPeer> connected_as(const std::string& offer) {
+        const Result<RtcAnswer> answer = ask_to_play(offer);
+        EXPECT_TRUE(answer.ok()) << answer.error().to_string();
+        auto peer = std::make_unique<RtcPeer>(rtc_address_);
+        peer->take_answer(answer->sdp);
+        peer->own_password = sdp_value(offer, "a=ice-pwd:");
+        id_ = answer->session_id;
+        EXPECT_TRUE(peer->connect());
+        EXPECT_TRUE(io::eventually([&] {
+            peer->poll();
+            return rtc_->find(id_) != nullptr && rtc_->find(id_)->is_connected();
+        }));
+        return peer;
+    }
+
+    int players_ = 0;
+
+    const ice::LiteAgent& agent() { return rtc_->find(id_)->agent(); }
+};
+
+TEST_F(RtcProofTest, AnAddressThatNeverAnswersIsNoWayForMedia) {
+    start_rtc();
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    auto player = answering_player();
+    ASSERT_TRUE(plays(*player, publisher));
+    Victim victim(rtc_address_);
+    for (int i = 0; i < 50; i++) {
+        victim.forge(player->check());
+        ASSERT_TRUE(plays(*player, publisher, &victim)) << i;
+        ASSERT_LE(victim.received, 3 * victim.sent);
+        ASSERT_EQ(victim.media, 0U);
+    }
+    // Nor when the player's own path is no more.
+    player.reset();
+    const std::string id = id_;
+    for (int i = 0; i < 20; i++) {
+        publisher.gop(5);
+        ASSERT_FALSE(io::sleep_for(Millis(10)));
+        victim.count();
+    }
+    EXPECT_LE(victim.received, 3 * victim.sent);
+    EXPECT_EQ(victim.media, 0U);
+    rtc_->find(id)->end(net::EndClass::kKicked, "the test");
+}
+
+TEST_F(RtcProofTest, AnAddressThatNeverAnswersGetsFewFlightsOfAHandshake) {
+    start_rtc();
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    const Result<RtcAnswer> answer = ask_to_play(RtcPeer::offer("chromium-whep"));
+    ASSERT_TRUE(answer.ok());
+    RtcPeer attacker(rtc_address_);
+    attacker.take_answer(answer->sdp);
+    Victim victim(rtc_address_);
+    victim.forge(attacker.check());
+    // A ClientHello in the victim's name, and again.
+    Bytes hello;
+    attacker.drop_out = [&](ByteSpan datagram) {
+        hello.assign(datagram.begin(), datagram.end());
+        return true;
+    };
+    attacker.start_dtls();
+    attacker.poll();
+    ASSERT_FALSE(hello.empty());
+    const MonoTime until = MonoClock::now() + Millis(1500);
+    while (MonoClock::now() < until) {
+        victim.forge(hello);
+        ASSERT_FALSE(io::sleep_for(Millis(60)));
+        victim.count();
+        ASSERT_LE(victim.received, 3 * victim.sent);
+    }
+    EXPECT_GT(victim.received, 0U) << "somebody who is there would have got something";
+    const Result<RtcAnswer>& made = answer;
+    rtc_->find(made->session_id)->end(net::EndClass::kKicked, "the test");
+}
+
+TEST_F(RtcProofTest, AViewerThatAnswersIsFollowedToItsNewAddress) {
+    start_rtc();
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    auto player = answering_player();
+    ASSERT_TRUE(plays(*player, publisher));
+    for (int i = 0; i < 5; i++) {
+        player->move();
+        const MonoTime moved = MonoClock::now();
+        player->send_check();
+        ASSERT_TRUE(io::eventually([&] {
+            player->poll();
+            return agent().path_count() >= 2 && agent().media_path() != nullptr &&
+                   agent().path_count() == static_cast<size_t>(2 + i) && player->stun_checks > 0;
+        }));
+        ASSERT_TRUE(plays(*player, publisher));
+        EXPECT_LT(MonoClock::now() - moved, Seconds(1));
+    }
+}
+
+TEST_F(RtcProofTest, APeerThatAnswersNoChecksIsProvenByItsHandshake) {
+    start_rtc();
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    auto player = playing_peer();
+    ASSERT_NE(player, nullptr);
+    EXPECT_TRUE(plays(*player, publisher));
+    EXPECT_TRUE(player->own_password.empty());
+}
+
+TEST_F(RtcProofTest, ANeighbourCannotTakeThePathByAForgedCheck) {
+    start_rtc();
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    auto victim = answering_player();
+    const std::string victims = id_;
+    auto attacker = answering_player();
+    ASSERT_NE(victims, id_);
+    for (int i = 0; i < 10; i++) {
+        victim->send(attacker->check());  // comes from the victim's address
+        ASSERT_TRUE(plays(*victim, publisher)) << i;
+        ASSERT_TRUE(plays(*attacker, publisher)) << i;
+        // What the victim says is still heard as its own.
+        victim->send_check();
+    }
+    EXPECT_EQ(rtc_->stats().unauthentic, 0U);
+    ASSERT_NE(rtc_->find(victims), nullptr);
+    EXPECT_NE(rtc_->find(victims)->agent().media_path(), nullptr);
+}
+
+TEST_F(RtcProofTest, OneAddressCannotHoldAllPlacesWithOffersThatComeToNothing) {
+    RtcServerOptions options;
+    options.max_unproven_per_address = 3;
+    start_rtc(options);
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    const auto from = [](const char* address) {
+        return *io::SocketAddress::parse(address);
+    };
+    std::vector<net::Limits::AddressPlace> held;
+    for (const char* address : {"192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3"}) {
+        auto place = rtc_->enter_unproven(from(address));
+        ASSERT_TRUE(place.ok());
+        held.push_back(std::move(*place));
+    }
+    const auto refused = rtc_->enter_unproven(from("192.0.2.1:4"));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code(), ErrorCode::kFull);
+    EXPECT_EQ(limits_.refused(net::Refusal::kUnprovenOffers), 1U);
+    EXPECT_TRUE(rtc_->enter_unproven(from("192.0.2.2:1")).ok());
+    // A session gives its place back once it is proven, and not before.
+    const Result<RtcAnswer> answer = rtc_->play(RtcPeer::offer("chromium-whep"), key(), policy_.play,
+                                                {client(key()), {}, std::move(held.back())});
+    ASSERT_TRUE(answer.ok());
+    held.pop_back();
+    EXPECT_FALSE(rtc_->enter_unproven(from("192.0.2.1:4")).ok());
+    auto peer = connected(answer);
+    EXPECT_TRUE(rtc_->enter_unproven(from("192.0.2.1:4")).ok());
+    // The /64 of an IPv6 host is one address.
+    for (const char* address : {"[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8::3]:1"}) {
+        auto place = rtc_->enter_unproven(from(address));
+        ASSERT_TRUE(place.ok());
+        held.push_back(std::move(*place));
+    }
+    EXPECT_FALSE(rtc_->enter_unproven(from("[2001:db8::4]:1")).ok());
+    EXPECT_TRUE(rtc_->enter_unproven(from("[2001:db8:0:1::4]:1")).ok());
+}
+
+}  // namespace
+}  // namespace weir::session
