@@ -29,6 +29,7 @@
 #include "proto/ice/candidate.h"
 #include "proto/srtp/control_cipher.h"
 #include "proto/srtp/status.h"
+#include "session/webrtc/rtc_guest.h"
 #include "session/webrtc/rtc_link.h"
 #include "session/webrtc/rtc_path_table.h"
 #include "session/webrtc/rtc_pump.h"
@@ -36,20 +37,6 @@
 #include "session/webrtc/rtc_session.h"
 
 namespace weir::session {
-
-// What the peer is answered.
-struct RtcAnswer {
-    std::string session_id;
-    std::string sdp;
-    std::string etag;  // of the ICE session, for PATCH
-};
-
-// Who offers.
-struct RtcGuest {
-    std::unique_ptr<net::Client> client;  // its key is set
-    NetAddress reached_at;  // our address that it used for signalling, one more candidate
-    net::Limits::AddressPlace unproven;  // enter_unproven(), until it has connected
-};
 
 class RtcServer {
   public:
