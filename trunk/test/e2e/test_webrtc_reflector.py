@@ -81,7 +81,8 @@ def test_an_offer_is_no_reflector_of_handshakes(new_weir, folder):
     async def attack():
         async with AioPeer() as peer:
             hello = []
-            # What the peer sends never arrives, and an attacker repeats its ClientHello in the victim's name.
+            # What the peer sends never arrives, and an attacker sends its ClientHello in the victim's name, once: the
+            # server repeats its flight by itself.
             with Link(weir.rtc_port, drop=lambda up, one: up and one[0] == 22 and bool(hello.append(one) or True)) as link:
                 await peer.play(weir, link=link)
                 deadline = time.monotonic() + 10
@@ -89,9 +90,9 @@ def test_an_offer_is_no_reflector_of_handshakes(new_weir, folder):
                     assert time.monotonic() < deadline, "no ClientHello"
                     await asyncio.sleep(0.05)
                 victim = Victim(weir.rtc_port)
+                victim.forge(check_of(*credentials(peer)))
+                victim.forge(hello[0])
                 for _ in range(25):
-                    victim.forge(check_of(*credentials(peer)))
-                    victim.forge(hello[0])
                     await asyncio.sleep(0.2)
                     victim.look()
                 assert victim.got

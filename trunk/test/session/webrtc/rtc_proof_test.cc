@@ -123,7 +123,7 @@ TEST_F(RtcProofTest, AnAddressThatNeverAnswersGetsFewFlightsOfAHandshake) {
     attacker.take_answer(answer->sdp);
     Victim victim(rtc_address_);
     victim.forge(attacker.check());
-    // A ClientHello in the victim's name, and again.
+    // A ClientHello in the victim's name, once: the server repeats its flight by itself.
     Bytes hello;
     attacker.drop_out = [&](ByteSpan datagram) {
         hello.assign(datagram.begin(), datagram.end());
@@ -132,16 +132,15 @@ TEST_F(RtcProofTest, AnAddressThatNeverAnswersGetsFewFlightsOfAHandshake) {
     attacker.start_dtls();
     attacker.poll();
     ASSERT_FALSE(hello.empty());
-    const MonoTime until = MonoClock::now() + Millis(1500);
+    victim.forge(hello);
+    const MonoTime until = MonoClock::now() + Millis(2500);
     while (MonoClock::now() < until) {
-        victim.forge(hello);
         ASSERT_FALSE(io::sleep_for(Millis(60)));
         victim.count();
         ASSERT_LE(victim.received, 3 * victim.sent);
     }
     EXPECT_GT(victim.received, 0U) << "somebody who is there would have got something";
-    const Result<RtcAnswer>& made = answer;
-    rtc_->find(made->session_id)->end(net::EndClass::kKicked, "the test");
+    rtc_->find(answer->session_id)->end(net::EndClass::kKicked, "the test");
 }
 
 TEST_F(RtcProofTest, AViewerThatAnswersIsFollowedToItsNewAddress) {
