@@ -60,7 +60,7 @@ def test_a_playing_session_is_no_reflector(new_weir, folder):
                 victim.look()
             seen = len(peer.video)
             await peer.wait_video(seen + 10)  # it goes on where it was
-            # Nor when the player has gone without a word: the session lives on the forged checks alone.
+            # Nor when the player has gone without a word.
             await peer.pc.getTransceivers()[0].receiver.transport.transport.stop()
             until = time.monotonic() + SECONDS
             while time.monotonic() < until:

@@ -17,6 +17,10 @@ inline constexpr size_t kMaxResponseBytes = 128;  // what handle_packet() may wr
 inline constexpr size_t kMaxCheckBytes = 384;     // what poll_check() may write
 inline constexpr uint8_t kMaxRejections = 8;
 
+// A proven path is its session's for so long after it was heard there last: peers that are there
+// check or report more often.
+inline constexpr Millis kPathHeld{5'000};
+
 // Where a datagram came from: the peer's address, and a number that the owner gives to the socket
 // it came through (the UDP port, a TCP connection, one of several local addresses).
 struct Path {

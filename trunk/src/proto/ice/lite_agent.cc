@@ -1,6 +1,7 @@
 #include "proto/ice/lite_agent.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,9 +32,10 @@ bool is_newer(uint8_t generation, uint8_t than) {
 
 }  // namespace
 
-// Which of two paths counts: one that is proven; one that is nominated; the newer generation; then the higher value of nomination
-// where the peer numbers its nominations (renomination); then the one nominated last, but a lower
-// priority waits for kNominationHold (RFC 8445 §8.1.2 wants the highest priority of several).
+// Which of two paths counts: one that is proven; one that is nominated; the newer generation; then
+// the higher value of nomination where the peer numbers its nominations (renomination); then the
+// one nominated last, but a lower priority waits for kNominationHold (RFC 8445 §8.1.2 wants the
+// highest priority of several).
 struct LiteAgent::PathOrder {
     MonoTime now;
 
@@ -198,8 +200,10 @@ Reply LiteAgent::accept(MonoTime now,
                         const Path& from,
                         std::span<uint8_t> response) {
     arrivals_.accepted++;
-    last_check_ = now;
     Pair& pair = pair_for(from, generation);
+    if (pair.proof.proven() || !is_settled()) {
+        last_check_ = now;  // consent is that of a peer that is there
+    }
     pair.last_check = now;
     pair.last_heard = now;
     pair.proof.note_received(request.size());
@@ -258,6 +262,7 @@ void LiteAgent::prove(MonoTime now, Pair& pair) {
     }
     pair.proof.prove();
     was_proven_ = true;
+    last_check_ = now;
     if (state_ == State::kConnected) {
         select_nominated(now);
     }
@@ -271,7 +276,7 @@ void LiteAgent::prove(MonoTime now, const Path& path) {
 
 void LiteAgent::distrust(MonoTime now, const Path& path) {
     Pair* pair = find(path);
-    if (pair == nullptr) {
+    if (pair == nullptr || !pair->proof.proven()) {
         return;
     }
     pair->proof.distrust(options_.check_tag, random_);
@@ -284,6 +289,11 @@ void LiteAgent::distrust(MonoTime now, const Path& path) {
 bool LiteAgent::is_proven(const Path& path) const {
     const Pair* pair = find(path);
     return pair != nullptr && pair->proof.proven();
+}
+
+bool LiteAgent::holds(MonoTime now, const Path& path) const {
+    const Pair* pair = find(path);
+    return pair != nullptr && pair->proof.proven() && now - pair->last_heard < kPathHeld;
 }
 
 bool LiteAgent::may_send(const Path& path, size_t bytes) const {
@@ -305,12 +315,15 @@ void LiteAgent::note_received(MonoTime now, const Path& path, size_t bytes, bool
     if (!authentic) {
         return;
     }
-    pair->last_heard = now;
+    const MonoTime heard_before = std::exchange(pair->last_heard, now);
+    pair->proof.want_check(now);
     if (selected_ == kNoPair || state_ != State::kConnected || !pair->proof.proven()) {
         return;
     }
     const Pair& selected = pairs_[static_cast<size_t>(selected_)];
-    if (&selected != pair && now - selected.last_heard >= kSelectedSilent) {
+    // Once could be a packet that came late.
+    const bool heard_again = heard_before > selected.last_heard;
+    if (&selected != pair && heard_again && now - selected.last_heard >= kSelectedSilent) {
         nominate(now, *pair, std::max(pair->nomination, selected.nomination));
     }
 }
@@ -341,8 +354,8 @@ size_t LiteAgent::write_check(const Pair& pair, std::span<uint8_t> out) const {
     stun::MessageWriter writer(out, stun::MessageClass::kRequest, stun::kBinding,
                                pair.proof.transaction());
     constexpr uint64_t kTieBreaker = 0;  // the peer controls, whatever it says (§7.3.1.1)
-    const uint32_t priority = candidate_priority(CandidateType::kPeerReflexive, Transport::kUdp,
-                                                 TcpType::kNone, 65'535);
+    const uint32_t priority =
+        candidate_priority(CandidateType::kPeerReflexive, Transport::kUdp, TcpType::kNone, 65'535);
     writer
         .username(fmt::format("{}:{}", remote.ufrag, credentials_of(pair.generation).ufrag_text()))
         .priority(priority)
@@ -448,15 +461,28 @@ void LiteAgent::select_after_loss() {
         return;
     }
     select_nominated(MonoTime::max());
-    if (selected_ != kNoPair) {
-        return;
+    const int8_t best = best_valid();
+    if (selected_ == kNoPair ||
+        (best != kNoPair && pairs_[static_cast<size_t>(best)].proof.proven() &&
+         !pairs_[static_cast<size_t>(selected_)].proof.proven())) {
+        select(best);
     }
-    const Path* path = selected();
-    for (size_t i = 0; path && i < kMaxPaths; i++) {
-        if (&pairs_[i].path == path) {
-            select(static_cast<int8_t>(i));
+}
+
+// A proven one before others, then by priority; kNoPair without any.
+int8_t LiteAgent::best_valid() const {
+    int8_t best = kNoPair;
+    for (int8_t i = 0; i < static_cast<int8_t>(kMaxPaths); i++) {
+        const Pair& pair = pairs_[static_cast<size_t>(i)];
+        if (!pair.used || pair.removed) {
+            continue;
+        }
+        const auto rank = [](const Pair& of) { return std::pair(of.proof.proven(), of.priority); };
+        if (best == kNoPair || rank(pair) > rank(pairs_[static_cast<size_t>(best)])) {
+            best = i;
         }
     }
+    return best;
 }
 
 void LiteAgent::select(int8_t index) {
@@ -472,18 +498,8 @@ void LiteAgent::select(int8_t index) {
 }
 
 const Path* LiteAgent::selected() const {
-    if (selected_ != kNoPair) {
-        return &pairs_[static_cast<size_t>(selected_)].path;
-    }
-    const Pair* best = nullptr;
-    for (const Pair& pair : pairs_) {
-        if (pair.used && !pair.removed &&
-            (!best || std::pair(pair.proof.proven(), pair.priority) >
-                          std::pair(best->proof.proven(), best->priority))) {
-            best = &pair;
-        }
-    }
-    return best ? &best->path : nullptr;
+    const int8_t index = selected_ != kNoPair ? selected_ : best_valid();
+    return index == kNoPair ? nullptr : &pairs_[static_cast<size_t>(index)].path;
 }
 
 size_t LiteAgent::path_count() const {
@@ -493,8 +509,8 @@ size_t LiteAgent::path_count() const {
 
 size_t LiteAgent::heap_bytes() const {
     size_t bytes = 0;
-    for (const std::string* text : {&remote_.ufrag, &remote_.password, &previous_remote_.ufrag,
-                                    &previous_remote_.password}) {
+    for (const std::string* text :
+         {&remote_.ufrag, &remote_.password, &previous_remote_.ufrag, &previous_remote_.password}) {
         bytes += text->capacity() > std::string().capacity() ? text->capacity() + 1 : 0;
     }
     return bytes;

@@ -105,9 +105,9 @@ class LiteAgent final : private Counted<LiteAgent> {
 
     // ---- what a path may be sent ----
 
-    // A datagram that was no STUN came from `path`. `authentic`: its keys opened it. Authentic media
-    // on a proven path while the selected one is silent means that the peer sends from there now
-    // (its NAT has given it another port, which no nomination tells).
+    // A datagram that was no STUN came from `path`. `authentic`: its keys opened it. Authentic
+    // media on a proven path while the selected one is silent means that the peer sends from there
+    // now (its NAT has given it another port, which no nomination tells).
     void note_received(MonoTime now, const Path& path, size_t bytes, bool authentic);
 
     // Whether `bytes` may be sent to `path`; if so, they are counted. Not for media, which only
@@ -121,6 +121,9 @@ class LiteAgent final : private Counted<LiteAgent> {
     // Another session has proven to be there (the ports of a NAT are used again). The path stays
     // known, and has to be proven anew before media goes there.
     void distrust(MonoTime now, const Path& path);
+
+    // Whether the peer was proven to be on that path, and was heard there within kPathHeld.
+    bool holds(MonoTime now, const Path& path) const;
 
     // Whether the peer was proven to be on that path.
     bool is_proven(const Path& path) const;
@@ -180,15 +183,15 @@ class LiteAgent final : private Counted<LiteAgent> {
         Path path;
         uint32_t priority = 0;    // the peer's PRIORITY
         uint32_t nomination = 0;  // value of the last nomination; 0 where the peer sends none
-        MonoTime last_heard;  // of the last valid check, or authentic packet
+        MonoTime last_heard;      // of the last valid check, or authentic packet
         MonoTime last_check;
         MonoTime last_nominated;
         PathProof proof;
         uint8_t generation = 0;  // of the last check
         bool used = false;
         bool nominated = false;
-        bool announced = false;  // kPathAdded was polled
-        bool removed = false;    // and waits for kPathRemoved
+        bool announced = false;   // kPathAdded was polled
+        bool removed = false;     // and waits for kPathRemoved
         bool revived = false;     // the removal is not told yet, and the path is back
         bool proof_told = false;  // kPathProven was polled
     };
@@ -225,6 +228,7 @@ class LiteAgent final : private Counted<LiteAgent> {
     void nominate(MonoTime now, Pair& pair, uint32_t nomination);
     void select_nominated(MonoTime now);
     void select_after_loss();
+    int8_t best_valid() const;
     void select(int8_t index);
     void end(State state);
     void end_generation(const Credentials& credentials);

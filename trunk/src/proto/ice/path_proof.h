@@ -26,7 +26,9 @@ inline uint32_t check_tag(const stun::TransactionId& transaction) {
 inline constexpr uint64_t kUnprovenFactor = 3;
 inline constexpr Millis kCheckInterval{50};      // between two of our checks of one path, at least
 inline constexpr Millis kFirstCheckRepeat{100};  // doubled with each repetition
-inline constexpr uint8_t kMaxCheckRepeats = 4;   // until the peer is heard on the path again
+// Until the peer is heard on the path again, which it is soon. What is not spent on repetitions is
+// there for a flight of DTLS.
+inline constexpr uint8_t kMaxCheckRepeats = 1;
 
 class PathProof {
   public:

@@ -1,10 +1,13 @@
-// Whose datagrams come on which path, of all sessions. Only one session can have a path, and anybody
-// can forge the source address of a check, so:
+// Whose datagrams come on which path, of all sessions. Only one session can have a path, and
+// anybody can forge the source address of a check, so:
 //
-//   - a path belongs to the session whose valid check came first, and stays its own;
-//   - another session gets it by proving that its peer is there (ice/path_proof.h). That happens
-//     when a NAT uses its ports again; the first one then has to prove itself anew;
-//   - what its owner gives up belongs to the next valid check.
+//   - a path belongs to the session that has proven that its peer is there (ice/path_proof.h), as
+//     long as authentic packets of that session come from there;
+//   - until somebody has proven it, or when its owner is silent, it belongs to the last valid
+//   check;
+//   - another session gets it at any time by proving that its own peer is there. That happens when
+//   a
+//     NAT uses its ports again; the first one then has to prove itself anew.
 //
 // So a session whose peer is there cannot lose a path for good: its next check proves it again.
 #pragma once
@@ -18,13 +21,19 @@
 
 namespace weir::session {
 
-// `Owner` has on_path_lost(MonoTime, const ice::Path&): the path is another's now, who has proven it.
-// It gives its paths back with remove() before it goes.
+// `Owner` has holds_path(MonoTime, const ice::Path&), whether it has proven the path and its peer
+// is still heard there, and on_path_lost(MonoTime, const ice::Path&): the path is another's now. It
+// gives its paths back with remove() before it goes.
 template <typename Owner>
 class RtcPathTable {
   public:
     // A valid check of `owner` came on the path.
-    void note_check(const ice::Path& path, Owner& owner) { owners_.try_emplace(path, &owner); }
+    void note_check(MonoTime now, const ice::Path& path, Owner& owner) {
+        const auto [entry, is_new] = owners_.try_emplace(path, &owner);
+        if (!is_new && entry->second != &owner && !entry->second->holds_path(now, path)) {
+            take(now, path, owner);
+        }
+    }
 
     // The peer of `owner` has proven to be there.
     void take(MonoTime now, const ice::Path& path, Owner& owner) {

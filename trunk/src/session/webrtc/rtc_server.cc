@@ -119,7 +119,7 @@ sdp::SendTrack send_track(const RtpTrack& track) {
 }  // namespace
 
 RtcServer::RtcServer(const net::Services& services, RtcServerOptions options)
-    : services_(services), options_(std::move(options)) {
+    : services_(services), options_(std::move(options)), last_number_(random_ssrc()) {
     const auto unix_us =
         std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch());
     unix_epoch_ = MonoClock::now() - unix_us;
@@ -506,9 +506,9 @@ Result<RtcAnswer> RtcServer::publish(std::string_view offer,
     setup.credentials = make_credentials();
     sdp::PublisherOptions options;
     options.simulcast_layers = kMaxLayers;
-    WEIR_TRY_ASSIGN(
-        setup.answer,
-        sdp::answer_publisher(parsed, local_transport(setup.credentials, guest.reached_at), options));
+    WEIR_TRY_ASSIGN(setup.answer,
+                    sdp::answer_publisher(
+                        parsed, local_transport(setup.credentials, guest.reached_at), options));
     setup.publish_rules = rules;
     setup.client = std::move(guest.client);
     setup.unproven = std::move(guest.unproven);

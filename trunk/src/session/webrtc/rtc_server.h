@@ -98,8 +98,8 @@ class RtcServer {
     // A place among the offers of one address that have not connected yet. kFull.
     Result<net::Limits::AddressPlace> enter_unproven(const io::SocketAddress& peer);
 
-    // `offer`: SDP of the peer. kMalformed, kUnsupported, kLimit: sdp::http_status(); kBusy: somebody else publishes the stream; kNotFound: nobody publishes
-    // what is to be played.
+    // `offer`: SDP of the peer. kMalformed, kUnsupported, kLimit: sdp::http_status(); kBusy:
+    // somebody else publishes the stream; kNotFound: nobody publishes what is to be played.
     Result<RtcAnswer> publish(std::string_view offer,
                               const stream::StreamKey& key,
                               const net::PublishRules& rules,
@@ -274,7 +274,7 @@ class RtcServer {
     std::unordered_map<std::string, Entry> sessions_;
     std::unordered_map<std::string, RtcSession*> by_ufrag_;
     std::unordered_map<uint32_t, RtcSession*> by_number_;  // what marks its ICE checks
-    uint32_t last_number_ = 0;
+    uint32_t last_number_;  // begins anywhere: peers need not know how many there were
     RtcPathTable<RtcSession> paths_;
     std::unordered_map<const stream::Stream*, std::unique_ptr<RtcPump>> pumps_;
     std::vector<RtcSession*> touched_;

@@ -18,8 +18,8 @@ struct RtcServerOptions {
     int send_buffer_bytes = 4 << 20;
     size_t max_sessions = 10'000;
     size_t max_unproven_per_address = 256;  // offers that have not connected yet; 0: any number
-    size_t max_tcp_connections = 10'000;  // and those of all protocols: Services::connections
-    Millis tcp_proof_timeout{10'000};     // for a TCP connection to bring a valid check
+    size_t max_tcp_connections = 10'000;    // and those of all protocols: Services::connections
+    Millis tcp_proof_timeout{10'000};       // for a TCP connection to bring a valid check
     ice::AgentOptions ice{.connect_timeout = Millis(15'000)};
     int64_t opus_bits_per_second = 96'000;  // of sound that is made Opus
     int64_t aac_bits_per_second = 128'000;  // and AAC

@@ -42,6 +42,7 @@ RtcSession::RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now)
       fixed_layer_(setup.layer),
       dtls_options_(dtls_options(setup)),
       unproven_(std::move(setup.unproven)),
+      connect_deadline_(now + 2 * server.options().ice.connect_timeout),
       agent_(now,
              ice_options(server, setup),
              setup.credentials,
@@ -94,7 +95,7 @@ void RtcSession::on_stun(MonoTime now, const stun::MessageView& message, const i
         server_.transmit(from, ByteSpan(response).first(reply.response_bytes), 0);
     }
     if (reply.verdict == ice::Verdict::kAccepted) {
-        server_.paths().note_check(from, *this);
+        server_.paths().note_check(now, from, *this);
     }
     drain_ice(now);  // the agent has room for one path that made room for another
 }
@@ -208,13 +209,12 @@ void RtcSession::drain_ice(MonoTime now) {
     while (const std::optional<ice::Event> event = agent_.poll_event()) {
         switch (event->type) {
             case ice::Event::Type::kPathAdded:
+                server_.paths().note_check(now, event->path, *this);
                 if (RtcServer::is_connection(event->path)) {
                     agent_.prove(now, event->path);  // TCP has shown that the peer is there
                 }
                 break;
-            case ice::Event::Type::kPathRemoved:
-                server_.paths().remove(event->path, *this);
-                break;
+            case ice::Event::Type::kPathRemoved: server_.paths().remove(event->path, *this); break;
             case ice::Event::Type::kPathProven: on_path_proven(now, event->path); break;
             case ice::Event::Type::kConnected:
                 if (dtls_options_.role == dtls::Role::kClient) {
@@ -235,8 +235,10 @@ void RtcSession::drain_ice(MonoTime now) {
 }
 
 void RtcSession::on_path_proven(MonoTime now, const ice::Path& path) {
+    if (ended_) {
+        return;  // an event before this one ended it, and its paths are given back
+    }
     server_.paths().take(now, path, *this);
-    unproven_.release();
     begin_media(now);
 }
 
@@ -323,6 +325,7 @@ void RtcSession::begin_media(MonoTime now) {
         return;
     }
     media_begun_ = true;
+    unproven_.release();
     if (publishes_) {
         if (!begin_publishing(now)) {
             return;
@@ -392,6 +395,9 @@ void RtcSession::drain_publisher(MonoTime now) {
 void RtcSession::handle_timeout(MonoTime now) {
     agent_.handle_timeout(now);
     drain_ice(now);
+    if (!ended_ && !media_begun_ && now >= connect_deadline_) {
+        end(net::EndClass::kTimeout, "never connected");
+    }
     if (ended_) {
         return;
     }
@@ -439,6 +445,9 @@ std::optional<MonoTime> RtcSession::next_timeout() const {
             due = other;
         }
     };
+    if (!media_begun_) {
+        sooner(connect_deadline_);
+    }
     if (dtls_) {
         sooner(dtls_->next_timeout());
     }
@@ -495,10 +504,10 @@ PumpedPlayer::Fate RtcSession::look(MonoTime) {
 // ---- the end ----
 
 void RtcSession::log_never_connected() const {
-    server_.log_trouble(*client_, "never connected",
-                        fmt::format("stream={} {}; offered candidates: {}", log::token(client_->key.to_string()),
-                                    ice::describe_arrivals(agent_),
-                                    server_.candidate_text()));
+    server_.log_trouble(
+        *client_, "never connected",
+        fmt::format("stream={} {}; offered candidates: {}", log::token(client_->key.to_string()),
+                    ice::describe_arrivals(agent_), server_.candidate_text()));
 }
 
 void RtcSession::end(net::EndClass why, std::string_view reason) {
@@ -506,7 +515,8 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
         return;
     }
     ended_ = true;
-    if (agent_.state() == ice::State::kFailed) {
+    const bool never_connected = !media_begun_ && why == net::EndClass::kTimeout;
+    if (never_connected) {
         log_never_connected();
     }
     if (dtls_ && dtls_->is_connected()) {
@@ -527,7 +537,7 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
     }
     stream_ = nullptr;
     agent_.visit_paths([this](const ice::Path& path) { server_.paths().remove(path, *this); });
-    if (agent_.state() == ice::State::kFailed) {
+    if (never_connected) {
         client_->end_quietly(why, reason);  // log_never_connected() has said it
     } else {
         client_->log_summary(why, reason);

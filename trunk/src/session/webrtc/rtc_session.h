@@ -96,7 +96,9 @@ class RtcSession final : public PumpedPlayer,
         }
     }
 
-    // Another session has proven to be on that path.
+    bool holds_path(MonoTime now, const ice::Path& path) const { return agent_.holds(now, path); }
+
+    // The path is another session's now.
     void on_path_lost(MonoTime now, const ice::Path& path);
 
     // Does what the calls above have brought about: answers, events, the next timer.
@@ -196,6 +198,7 @@ class RtcSession final : public PumpedPlayer,
     media::Codec codecs_[2] = {};  // of a player, by track
     dtls::TransportOptions dtls_options_;
     net::Limits::AddressPlace unproven_;
+    MonoTime connect_deadline_;  // for media to begin
     ice::LiteAgent agent_;
     // Where the flights of the handshake went: what answers all of them is there.
     std::optional<ice::Path> flight_path_;

@@ -92,8 +92,7 @@ class LiteAgentTest : public ::testing::Test {
             if (to != nullptr && answers_) {
                 std::array<uint8_t, kMaxResponseBytes> out{};
                 const Path from = *to;
-                const Bytes answer =
-                    test::answer_to(ByteSpan(check).first(bytes), peer_, from);
+                const Bytes answer = test::answer_to(ByteSpan(check).first(bytes), peer_, from);
                 if (!answer.empty()) {
                     const Reply reply = agent_->handle_packet(now_, answer, from, out);
                     EXPECT_EQ(reply.verdict, Verdict::kAnswer);

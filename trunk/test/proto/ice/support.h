@@ -117,8 +117,7 @@ inline RemoteCredentials peer_credentials() {
 inline Bytes answer_to(ByteSpan check, const RemoteCredentials& peer, const Path& seen_from) {
     stun::MessageView view;
     if (stun::MessageView::parse(check, view) != stun::ParseStatus::kDone ||
-        view.message_class != stun::MessageClass::kRequest ||
-        !view.check_integrity(peer.key()) ||
+        view.message_class != stun::MessageClass::kRequest || !view.check_integrity(peer.key()) ||
         split_username(view.username.value_or("")).local != peer.ufrag) {
         return {};
     }

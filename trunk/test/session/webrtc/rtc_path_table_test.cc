@@ -47,7 +47,7 @@ class Holder {
         std::array<uint8_t, ice::kMaxResponseBytes> out{};
         const ice::Reply reply = agent_->handle_packet(now, datagram, from, out);
         if (reply.verdict == ice::Verdict::kAccepted) {
-            table_.note_check(from, *this);
+            table_.note_check(now, from, *this);
         }
         drain(now);
     }
@@ -61,6 +61,8 @@ class Holder {
             }
         }
     }
+
+    bool holds_path(MonoTime now, const ice::Path& path) const { return agent_->holds(now, path); }
 
     void on_path_lost(MonoTime now, const ice::Path& path) {
         agent_->distrust(now, path);
@@ -177,6 +179,9 @@ TEST_F(RtcPathTableTest, AForgedCheckTakesNothing) {
     ASSERT_EQ(table_.owner(kContested), &*sessions_[0]);
     for (int i = 0; i < 100; i++) {
         now_ += Millis(100);
+        if (i % 20 == 0) {
+            send_check(0);  // it is there, and says so every two seconds
+        }
         send_check(1);
         deliver_all();
         ASSERT_EQ(table_.owner(kContested), &*sessions_[0]);
@@ -194,6 +199,25 @@ TEST_F(RtcPathTableTest, APortThatANatUsesAgainGoesToWhoIsThere) {
     deliver_all();
     EXPECT_EQ(table_.owner(kContested), &*sessions_[1]);
     EXPECT_FALSE(sessions_[0]->sends_media_to(kContested));
+}
+
+TEST_F(RtcPathTableTest, APathWhoseOwnerIsSilentGoesToTheNextCheck) {
+    start(4);
+    send_check(0);
+    deliver_all();
+    now_ += ice::kPathHeld - Millis(1);
+    send_check(1);  // of a peer that answers no checks, and has a port that was another's
+    deliver_all();
+    ASSERT_EQ(table_.owner(kContested), &*sessions_[0]);
+    now_ += Millis(60);
+    send_check(1);
+    deliver_all();
+    EXPECT_EQ(table_.owner(kContested), &*sessions_[1]);
+    EXPECT_FALSE(sessions_[0]->sends_media_to(kContested));
+    send_check(0);  // it was there all the time, and proves it
+    deliver_all();
+    EXPECT_EQ(table_.owner(kContested), &*sessions_[0]);
+    EXPECT_TRUE(sessions_[0]->agent().is_proven(kContested));
 }
 
 TEST_F(RtcPathTableTest, WhatItsOwnerLeavesGoesToTheNextCheck) {

@@ -43,6 +43,15 @@ class Victim {
 
 class RtcProofTest : public RtcWorld {
   protected:
+    // A server with a stream that is live.
+    std::unique_ptr<TestPublisher> start(RtcServerOptions options = {}) {
+        start_rtc(std::move(options));
+        auto publisher = std::make_unique<TestPublisher>(stream());
+        publisher->config();
+        publisher->gop();
+        return publisher;
+    }
+
     // What is published comes to the player within a second, and nothing to the victim.
     static bool plays(RtcPeer& player, TestPublisher& publisher, Victim* victim = nullptr) {
         const size_t before = player.rtp.size();
@@ -86,16 +95,13 @@ class RtcProofTest : public RtcWorld {
 };
 
 TEST_F(RtcProofTest, AnAddressThatNeverAnswersIsNoWayForMedia) {
-    start_rtc();
-    TestPublisher publisher(stream());
-    publisher.config();
-    publisher.gop();
+    const auto publisher = start();
     auto player = answering_player();
-    ASSERT_TRUE(plays(*player, publisher));
+    ASSERT_TRUE(plays(*player, *publisher));
     Victim victim(rtc_address_);
     for (int i = 0; i < 50; i++) {
         victim.forge(player->check());
-        ASSERT_TRUE(plays(*player, publisher, &victim)) << i;
+        ASSERT_TRUE(plays(*player, *publisher, &victim)) << i;
         ASSERT_LE(victim.received, 3 * victim.sent);
         ASSERT_EQ(victim.media, 0U);
     }
@@ -103,7 +109,7 @@ TEST_F(RtcProofTest, AnAddressThatNeverAnswersIsNoWayForMedia) {
     player.reset();
     const std::string id = id_;
     for (int i = 0; i < 20; i++) {
-        publisher.gop(5);
+        publisher->gop(5);
         ASSERT_FALSE(io::sleep_for(Millis(10)));
         victim.count();
     }
@@ -113,10 +119,7 @@ TEST_F(RtcProofTest, AnAddressThatNeverAnswersIsNoWayForMedia) {
 }
 
 TEST_F(RtcProofTest, AnAddressThatNeverAnswersGetsFewFlightsOfAHandshake) {
-    start_rtc();
-    TestPublisher publisher(stream());
-    publisher.config();
-    publisher.gop();
+    const auto publisher = start();
     const Result<RtcAnswer> answer = ask_to_play(RtcPeer::offer("chromium-whep"));
     ASSERT_TRUE(answer.ok());
     RtcPeer attacker(rtc_address_);
@@ -144,12 +147,9 @@ TEST_F(RtcProofTest, AnAddressThatNeverAnswersGetsFewFlightsOfAHandshake) {
 }
 
 TEST_F(RtcProofTest, AViewerThatAnswersIsFollowedToItsNewAddress) {
-    start_rtc();
-    TestPublisher publisher(stream());
-    publisher.config();
-    publisher.gop();
+    const auto publisher = start();
     auto player = answering_player();
-    ASSERT_TRUE(plays(*player, publisher));
+    ASSERT_TRUE(plays(*player, *publisher));
     for (int i = 0; i < 5; i++) {
         player->move();
         const MonoTime moved = MonoClock::now();
@@ -159,35 +159,29 @@ TEST_F(RtcProofTest, AViewerThatAnswersIsFollowedToItsNewAddress) {
             return agent().path_count() >= 2 && agent().media_path() != nullptr &&
                    agent().path_count() == static_cast<size_t>(2 + i) && player->stun_checks > 0;
         }));
-        ASSERT_TRUE(plays(*player, publisher));
+        ASSERT_TRUE(plays(*player, *publisher));
         EXPECT_LT(MonoClock::now() - moved, Seconds(1));
     }
 }
 
 TEST_F(RtcProofTest, APeerThatAnswersNoChecksIsProvenByItsHandshake) {
-    start_rtc();
-    TestPublisher publisher(stream());
-    publisher.config();
-    publisher.gop();
+    const auto publisher = start();
     auto player = playing_peer();
     ASSERT_NE(player, nullptr);
-    EXPECT_TRUE(plays(*player, publisher));
+    EXPECT_TRUE(plays(*player, *publisher));
     EXPECT_TRUE(player->own_password.empty());
 }
 
 TEST_F(RtcProofTest, ANeighbourCannotTakeThePathByAForgedCheck) {
-    start_rtc();
-    TestPublisher publisher(stream());
-    publisher.config();
-    publisher.gop();
+    const auto publisher = start();
     auto victim = answering_player();
     const std::string victims = id_;
     auto attacker = answering_player();
     ASSERT_NE(victims, id_);
     for (int i = 0; i < 10; i++) {
         victim->send(attacker->check());  // comes from the victim's address
-        ASSERT_TRUE(plays(*victim, publisher)) << i;
-        ASSERT_TRUE(plays(*attacker, publisher)) << i;
+        ASSERT_TRUE(plays(*victim, *publisher)) << i;
+        ASSERT_TRUE(plays(*attacker, *publisher)) << i;
         // What the victim says is still heard as its own.
         victim->send_check();
     }
@@ -199,13 +193,8 @@ TEST_F(RtcProofTest, ANeighbourCannotTakeThePathByAForgedCheck) {
 TEST_F(RtcProofTest, OneAddressCannotHoldAllPlacesWithOffersThatComeToNothing) {
     RtcServerOptions options;
     options.max_unproven_per_address = 3;
-    start_rtc(options);
-    TestPublisher publisher(stream());
-    publisher.config();
-    publisher.gop();
-    const auto from = [](const char* address) {
-        return *io::SocketAddress::parse(address);
-    };
+    const auto publisher = start(options);
+    const auto from = [](const char* address) { return *io::SocketAddress::parse(address); };
     std::vector<net::Limits::AddressPlace> held;
     for (const char* address : {"192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3"}) {
         auto place = rtc_->enter_unproven(from(address));
@@ -218,8 +207,9 @@ TEST_F(RtcProofTest, OneAddressCannotHoldAllPlacesWithOffersThatComeToNothing) {
     EXPECT_EQ(limits_.refused(net::Refusal::kUnprovenOffers), 1U);
     EXPECT_TRUE(rtc_->enter_unproven(from("192.0.2.2:1")).ok());
     // A session gives its place back once it is proven, and not before.
-    const Result<RtcAnswer> answer = rtc_->play(RtcPeer::offer("chromium-whep"), key(), policy_.play,
-                                                {client(key()), {}, std::move(held.back())});
+    const Result<RtcAnswer> answer =
+        rtc_->play(RtcPeer::offer("chromium-whep"), key(), policy_.play,
+                   {client(key()), {}, std::move(held.back())});
     ASSERT_TRUE(answer.ok());
     held.pop_back();
     EXPECT_FALSE(rtc_->enter_unproven(from("192.0.2.1:4")).ok());
@@ -233,6 +223,91 @@ TEST_F(RtcProofTest, OneAddressCannotHoldAllPlacesWithOffersThatComeToNothing) {
     }
     EXPECT_FALSE(rtc_->enter_unproven(from("[2001:db8::4]:1")).ok());
     EXPECT_TRUE(rtc_->enter_unproven(from("[2001:db8:0:1::4]:1")).ok());
+}
+
+// The name was taken when a path was selected and proven at once: the session ends in the middle of
+// its events.
+TEST_F(RtcProofTest, ASessionThatEndsWhileItsPathIsProvenLeavesNoPath) {
+    start_rtc();
+    const std::string offer = RtcPeer::offer("chromium-whip");
+    const Result<RtcAnswer> answer = ask_to_publish(offer);
+    ASSERT_TRUE(answer.ok());
+    RtcPeer peer(rtc_address_);
+    peer.take_answer(answer->sdp);
+    peer.send(peer.check(false));
+    ASSERT_TRUE(io::eventually([&] {
+        peer.poll();
+        return peer.stun_answers > 0;
+    }));
+    peer.start_dtls();
+    ASSERT_TRUE(io::eventually([&] {
+        peer.poll();
+        return peer.connected;
+    }));
+    TestPublisher holder(stream());
+    peer.move();
+    peer.stun_answers = 0;
+    peer.send_check();  // nominated, not proven
+    ASSERT_TRUE(io::eventually([&] {
+        peer.poll();
+        return peer.stun_answers > 0;
+    }));
+    peer.move();
+    peer.own_password = sdp_value(offer, "a=ice-pwd:");
+    ice::test::Check last;  // nominated with a lower priority, then proven
+    last.username = peer.ufrag + ":peer";
+    last.password = peer.password;
+    last.use_candidate = true;
+    last.priority = 1000;
+    last.id = 77;
+    peer.send(last.bytes());
+    EXPECT_TRUE(io::eventually([&] {
+        peer.poll();
+        return rtc_->find(answer->session_id) == nullptr;
+    }));
+    EXPECT_TRUE(is_gone(answer->session_id));
+    EXPECT_EQ(rtc_->paths().size(), 0U);
+}
+
+TEST_F(RtcProofTest, AnOfferHoldsItsPlaceUntilMediaBeginsAndNotForLong) {
+    RtcServerOptions options;
+    options.max_unproven_per_address = 2;
+    options.ice.connect_timeout = Millis(300);
+    const auto publisher = start(options);
+    const auto address = *io::SocketAddress::parse("192.0.2.1:1");
+    for (int i = 0; i < 2; i++) {
+        auto place = rtc_->enter_unproven(address);
+        ASSERT_TRUE(place.ok());
+        const std::string offer = RtcPeer::offer("chromium-whep");
+        const Result<RtcAnswer> answer =
+            rtc_->play(offer, key(), policy_.play, {client(key()), {}, std::move(*place)});
+        ASSERT_TRUE(answer.ok());
+        RtcPeer peer(rtc_address_);
+        peer.take_answer(answer->sdp);
+        peer.own_password = sdp_value(offer, "a=ice-pwd:");
+        peer.send_check();  // one answered check, and no byte of DTLS
+        ASSERT_TRUE(io::eventually([&] {
+            peer.poll();
+            const RtcSession* session = rtc_->find(answer->session_id);
+            return session == nullptr || session->was_proven();
+        }));
+    }
+    EXPECT_TRUE(io::eventually([&] { return rtc_->sessions() == 0; }));
+    EXPECT_TRUE(rtc_->enter_unproven(address).ok());
+}
+
+TEST_F(RtcProofTest, APeerThatAnswersNoChecksAndMovesIsToldByTheEnd) {
+    RtcServerOptions options;
+    options.ice.consent_timeout = Millis(1000);
+    const auto publisher = start(options);
+    auto player = playing_peer();
+    ASSERT_NE(player, nullptr);
+    player->move();
+    EXPECT_TRUE(io::eventually([&] {
+        player->send_check();
+        player->poll();
+        return rtc_->find(id_) == nullptr;
+    })) << "it can never get media again, and its checks would keep it for good";
 }
 
 }  // namespace
