@@ -8,8 +8,16 @@ namespace {
 
 class Parser {
   public:
-    Parser(std::string_view text, IsDirectiveName is_name, DiagnosticSink& sink, Position begin)
-        : is_name_(is_name), sink_(sink), lexer_(text, sink, begin), token_(lexer_.next()) {}
+    Parser(std::string_view text,
+           IsDirectiveName is_name,
+           DiagnosticSink& sink,
+           Position begin,
+           QuotedNames quoted)
+        : is_name_(is_name),
+          quoted_(quoted),
+          sink_(sink),
+          lexer_(text, sink, begin),
+          token_(lexer_.next()) {}
 
     std::vector<Statement> parse_file() {
         std::vector<Statement> statements;
@@ -56,7 +64,7 @@ class Parser {
         statement.name = std::move(token_);
         statement.broken = statement.name.broken;
         statement.end = statement.name.end;
-        if (statement.name.quoted) {
+        if (statement.name.quoted && quoted_ == QuotedNames::kRefused) {
             sink_.report(statement.name.at,
                          "found a quoted text, expected the name of a directive");
             statement.broken = true;
@@ -144,6 +152,7 @@ class Parser {
     }
 
     IsDirectiveName is_name_;
+    QuotedNames quoted_;
     DiagnosticSink& sink_;
     LexerView lexer_;
     Token token_;
@@ -156,8 +165,9 @@ class Parser {
 std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
-                                        Position begin) {
-    return Parser(text, is_name, sink, begin).parse_file();
+                                        Position begin,
+                                        QuotedNames quoted) {
+    return Parser(text, is_name, sink, begin, quoted).parse_file();
 }
 
 }  // namespace weir

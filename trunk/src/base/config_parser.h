@@ -7,6 +7,7 @@
 // all.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +35,15 @@ struct Statement {
 // recognised.
 using IsDirectiveName = bool (*)(std::string_view name);
 
+// Ours are words without quotes; those of other servers may have them.
+enum class QuotedNames : uint8_t { kRefused, kAllowed };
+
 // At most kMaxConfigBytes of text (the caller reports more). Never nests deeper than
 // kMaxConfigDepth.
 std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
-                                        Position begin = {});
+                                        Position begin = {},
+                                        QuotedNames quoted = QuotedNames::kRefused);
 
 }  // namespace weir

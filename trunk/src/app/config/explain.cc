@@ -23,6 +23,10 @@ std::optional<ForeignServer> recognised(const std::vector<Statement>& statements
         "srs_log_tank", "srs_log_file", "srs_log_level",   "vhost",         "http_api",
         "http_server",  "rtc_server",   "srt_server",      "stream_caster", "heartbeat",
         "daemon",       "listen",       "max_connections", "stats",         "exporter"};
+    const auto is_vhost = [](const Statement& each) { return each.name.text == "vhost"; };
+    if (std::ranges::any_of(statements, is_vhost)) {
+        return ForeignServer::kSrs;  // nginx has none, whatever else there is
+    }
     for (const Statement& statement : statements) {
         if (nginx.contains(statement.name.text)) {
             return ForeignServer::kNginxRtmp;
@@ -114,7 +118,7 @@ Explained explain(std::string_view text,
         sink.report({0, 0, 0}, fmt::format("found more than {} bytes", kMaxConfigBytes));
     }
     const std::vector<Statement> statements =
-        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink);
+        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink, {}, QuotedNames::kAllowed);
     if (!server) {
         server = recognised(statements);
     }

@@ -53,22 +53,22 @@ Values keep(const Statement& statement) {
 }
 
 Values addresses(const Statement& statement) {
-    const auto has = [&](const std::string& address) {
-        return std::ranges::any_of(statement.arguments,
-                                   [&](const Token& each) { return each.text == address; });
-    };
-    std::string text;
+    std::vector<std::string> all;
     for (const Token& token : statement.arguments) {
-        const std::string_view word = token.text;
-        const std::string port(word.substr(word.rfind(':') + 1));
-        const bool bare = word == port;
-        const bool every = bare || word == "0.0.0.0:" + port || word == "[::]:" + port;
-        // "[::]" takes IPv4 too, and a bare port is that.
-        const bool twice =
-            every && !bare && (has(port) || (word.starts_with('0') && has("[::]:" + port)));
-        if (!twice) {
+        const std::string port = token.text.substr(token.text.rfind(':') + 1);
+        const bool bare = token.text == port || token.text == ":" + port;
+        const std::string word = bare ? "0.0.0.0:" + port : token.text;
+        if (std::ranges::find(all, word) == all.end()) {
+            all.push_back(word);
+        }
+    }
+    std::string text;
+    for (const std::string& word : all) {
+        const bool in_other = word.starts_with("0.0.0.0:") &&
+                              std::ranges::find(all, "[::]" + word.substr(7)) != all.end();
+        if (!in_other) {
             text += text.empty() ? "" : " ";
-            text += quoted_word(token.text);
+            text += quoted_word(word);
         }
     }
     return {text};
@@ -96,6 +96,10 @@ Values flag(const Statement& statement) {
         }
     }
     return {"off"};
+}
+
+Values only_on(const Statement& statement) {
+    return {first_word(statement) == "on" ? "on" : "off"};
 }
 
 Values when(const Statement& statement, std::string_view word, std::string value) {

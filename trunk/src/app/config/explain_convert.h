@@ -24,7 +24,11 @@ Values milliseconds(const Statement& statement);
 // "on" and "off", also written as true, 1, yes and their opposites.
 Values flag(const Statement& statement);
 
-// Addresses to listen on, a statement of all: "[::]:1935" beside "1935" or "0.0.0.0:1935" is one.
+// The same, where nothing but the word "on" is on.
+Values only_on(const Statement& statement);
+
+// Addresses to listen on, a statement of all. A bare port is that of every IPv4 address;
+// "[::]:1935" beside "1935" or "0.0.0.0:1935" is one, as it takes IPv4 too.
 Values addresses(const Statement& statement);
 
 // The same with TLS.

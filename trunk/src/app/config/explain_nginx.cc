@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::string_view kLater = "Not in this version.";
 constexpr std::string_view kPrograms = "A hook can start programs; nothing is started from here.";
+constexpr std::string_view kProgramsDecide =
+    "A hook can start programs; nothing is started from here. If it decided who may come, a hook "
+    "has to.";
 constexpr std::string_view kHook =
     "POST of JSON instead of a form; answer 0 or {\"code\":0} instead of 2xx. A redirect is not "
     "followed.";
@@ -69,9 +72,9 @@ const ForeignDirective kNginxDirectives[] = {
     {"exec", Fate::kNone, "", kPrograms},
     {"exec_push", Fate::kNone, "", kPrograms},
     {"exec_pull", Fate::kNone, "", kPrograms},
-    {"exec_play", Fate::kNone, "", kPrograms},
+    {"exec_play", Fate::kNone, "", kProgramsDecide, nullptr, true},
     {"exec_play_done", Fate::kNone, "", kPrograms},
-    {"exec_publish", Fate::kNone, "", kPrograms},
+    {"exec_publish", Fate::kNone, "", kProgramsDecide, nullptr, true},
     {"exec_publish_done", Fate::kNone, "", kPrograms},
     {"exec_record_done", Fate::kNone, "", kPrograms},
     {"exec_static", Fate::kNone, "", kPrograms},
@@ -140,8 +143,8 @@ constexpr std::string_view kNginxDifferences[] = {
     "more; nginx lets everybody publish.",
     "Players start at the latest key frame at once; nginx's wait for the next one.",
     "The HTTP server is off, as nginx's module has none: without http_server { enabled off; } it "
-    "serves HTTP-FLV, WebRTC's offers and pages on port 8080, under the same rules. The API is on "
-    "127.0.0.1:1985.",
+    "serves HTTP-FLV, WebRTC's offers and pages on port 8080, under the same rules. So is the "
+    "API, as nginx has none: http_api { enabled on; } opens it on 127.0.0.1:1985.",
     "Applications that are not written are refused, as there.",
     "A second publisher of a live name is refused, as there (publish_conflict takeover; lets it "
     "in).",

@@ -63,6 +63,8 @@ class NginxExplainer : private Explainer {
                 walk_plain(statement.block);
             } else if (name == "include" && !has_rtmp) {
                 lose(statement, kNotRead);
+            } else if (name == "vhost") {
+                lose(statement, "nginx has none: --explain=srs reads a file of SRS.");
             } else if (find(name) != nullptr && name != "include") {
                 explain_one(statement, name, {});
             } else {
@@ -188,7 +190,7 @@ class NginxExplainer : private Explainer {
         const bool proxy = has("proxy_protocol");
         const bool every6 = address.starts_with("[::]:");
         if (every6 && !has("ipv6only=off")) {
-            every6_.emplace(port, place_of(statement));
+            every6_.emplace(port, Listen6{place_of(statement), proxy});
         }
         if (address == "0.0.0.0:" + port) {
             every4_.insert_or_assign(port, true);
@@ -204,12 +206,12 @@ class NginxExplainer : private Explainer {
     }
 
     void close_what_is_not_written() {
-        for (const auto& [port, from] : every6_) {
+        for (const auto& [port, listen] : every6_) {
             if (!every4_.contains(port)) {
                 lose(
                     fmt::format("{}: listen [::]:{} took IPv6 only, here it takes IPv4 too: name "
                                 "an address of this machine, or accept it.",
-                                from, port));
+                                listen.from, port));
             }
         }
         for (OutLine& line : listens_) {
@@ -219,8 +221,15 @@ class NginxExplainer : private Explainer {
                 at == std::string::npos
                     ? ""
                     : line.text.substr(at + 8, line.text.find_first_of(" ;", at) - at - 8);
-            if (!every6_.contains(port)) {
+            const auto other = every6_.find(port);
+            if (other == every6_.end()) {
                 output().top().lines.push_back(line);
+            } else if ((line.text.find(" proxy_protocol") != std::string::npos) !=
+                       other->second.proxy) {
+                lose(
+                    fmt::format("{}: {} and [::]:{} are one listener here, and only one of them "
+                                "had proxy_protocol: name an address of this machine for one.",
+                                line.from, line.text, port));
             }
         }
         if (listens_.empty()) {
@@ -231,6 +240,7 @@ class NginxExplainer : private Explainer {
         put({"security"}, "deny publish all;");
         put({"security"}, "deny play all;");
         put({"http_server"}, "enabled off;");
+        put({"http_api"}, std::string(kApiOff));
     }
 
     static bool has_live(const Statements& statements) {
@@ -274,7 +284,12 @@ class NginxExplainer : private Explainer {
         }
     }
 
-    std::map<std::string, std::string> every6_;  // port; where it stands
+    struct Listen6 {
+        std::string from;  // where it stands
+        bool proxy = false;
+    };
+
+    std::map<std::string, Listen6> every6_;  // by port
     std::map<std::string, bool> every4_;
     std::vector<OutLine> listens_;
 };

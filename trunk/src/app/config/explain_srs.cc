@@ -24,8 +24,11 @@ Values candidates(const Statement& statement) {
 Values api_address(const Statement& statement) {
     Values values;
     for (const Token& token : statement.arguments) {
-        const bool bare = token.text.find(':') == std::string::npos;
-        values.push_back((bare ? "127.0.0.1:" : "") + quoted_word(token.text));
+        const size_t colon = token.text.find(':');
+        values.push_back((colon == std::string::npos ? "127.0.0.1:"
+                          : colon == 0               ? "127.0.0.1"
+                                                     : "") +
+                         quoted_word(token.text));
     }
     return values;
 }
@@ -39,9 +42,11 @@ constexpr std::string_view kOneThread = "There is one media thread; workers do w
 
 const ForeignDirective kSrsDirectives[] = {
     // The process.
-    {"listen", Fate::kSame, "listen", "Several addresses, IPv6 and [::] too.", addresses, true},
+    {"listen", Fate::kSame, "listen",
+     "Several addresses, IPv6 and [::] too; a bare port is IPv4 only, as there.", addresses, true},
     {"max_connections", Fate::kSame, "max_connections",
-     "Counts connections of all protocols. The default is 10000 instead of 1000.", nullptr, true},
+     "Counts connections of all protocols. Where it is not written: 1000, as there.", nullptr,
+     true},
     {"chunk_size", Fate::kSame, "chunk_size", ""},
     {"daemon", Fate::kBuiltIn, "", "Runs in the foreground: systemd or a container starts it."},
     {"pid", Fate::kDiffers, "",
@@ -60,9 +65,9 @@ const ForeignDirective kSrsDirectives[] = {
     {"work_dir", Fate::kBuiltIn, "", "Relative paths start at the folder of the configuration."},
     {"asprocess", Fate::kBuiltIn, "", "The service manager looks after the process."},
     {"server_id", Fate::kBuiltIn, "", "Random at each start; the API shows it."},
-    {"inotify_auto_reload", Fate::kSame, "config_watch", "", flag},
+    {"inotify_auto_reload", Fate::kSame, "config_watch", "", only_on},
     {"auto_reload_for_docker", Fate::kDiffers, "config_watch",
-     "Off unless said, in containers too.", flag},
+     "Off unless said, in containers too.", only_on},
     {"pithy_print_ms", Fate::kBuiltIn, "",
      "Logs have a line for an event and one summary for a client; figures are in /metrics."},
     {"grace_start_wait", Fate::kNone, "", "SIGQUIT drains at once."},
@@ -87,8 +92,8 @@ const ForeignDirective kSrsDirectives[] = {
      nullptr, true},
 
     // HTTP.
-    {"http_api.enabled", Fate::kSame, "http_api.enabled", "On unless said, and on loopback only.",
-     flag, true},
+    {"http_api.enabled", Fate::kSame, "http_api.enabled",
+     "Off unless said, as there: enabled off; is written.", only_on, true},
     {"http_api.listen", Fate::kDiffers, "http_api.listen",
      "On loopback, where SRS listens on every address: whoever reaches it can end any stream.",
      api_address, true},
@@ -114,7 +119,7 @@ const ForeignDirective kSrsDirectives[] = {
     {"http_api.https.cert", Fate::kSame, "http_api.ssl_certificate", ""},
     {"http_api.https.*", Fate::kBuiltIn, "", "listen says ssl."},
     {"http_server.enabled", Fate::kSame, "http_server.enabled",
-     "Where no vhost has http_remux it is off: it would serve HTTP-FLV.", flag, true},
+     "Where no vhost has http_remux it is off: it would serve HTTP-FLV.", only_on, true},
     {"http_server.listen", Fate::kSame, "http_server.listen", "", addresses, true},
     {"http_server.dir", Fate::kSame, "http_server.dir", "Folder of the pages."},
     {"http_server.crossdomain", Fate::kBuiltIn, "", "Media paths always have CORS."},
@@ -125,10 +130,10 @@ const ForeignDirective kSrsDirectives[] = {
     {"http_server.https.*", Fate::kBuiltIn, "", "listen says ssl."},
 
     // WebRTC, SRT and the others.
-    {"rtc_server.enabled", Fate::kSame, "rtc_server.enabled", "Off where no vhost has rtc.", flag,
-     true},
+    {"rtc_server.enabled", Fate::kSame, "rtc_server.enabled", "Off where no vhost has rtc.",
+     only_on, true},
     {"rtc_server.listen", Fate::kSame, "rtc_server.listen", "UDP, and TCP on the same port.",
-     nullptr, true},
+     addresses, true},
     {"rtc_server.candidate", Fate::kSame, "rtc_server.candidate",
      "Numeric addresses; * (the interfaces) is the default. $CANDIDATE is read from the "
      "environment.",
@@ -205,7 +210,7 @@ const ForeignDirective kSrsDirectives[] = {
      "Behind all deny lines; what no allow line names is refused, as there.", nullptr, true},
     {"vhost.security.deny", Fate::kSame, "vhost.security.deny",
      "Before all allow lines, as SRS reads them.", nullptr, true},
-    {"vhost.http_hooks.enabled", Fate::kSame, "vhost.http_hooks.enabled", "", flag, true},
+    {"vhost.http_hooks.enabled", Fate::kSame, "vhost.http_hooks.enabled", "", only_on, true},
     {"vhost.http_hooks.on_connect", Fate::kSame, "vhost.http_hooks.on_connect", "", nullptr, true},
     {"vhost.http_hooks.on_close", Fate::kSame, "vhost.http_hooks.on_close", ""},
     {"vhost.http_hooks.on_publish", Fate::kSame, "vhost.http_hooks.on_publish", "", nullptr, true},
@@ -217,12 +222,13 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.http_hooks.on_hls_notify", Fate::kNone, "", kLater},
     {"vhost.http_remux.enabled", Fate::kDiffers, "",
      "HTTP-FLV and WebSocket-FLV are there for every vhost, where http_server is on."},
-    {"vhost.http_remux.mount", Fate::kDiffers, "", "Always /APP/STREAM.flv."},
+    {"vhost.http_remux.mount", Fate::kDiffers, "",
+     "Always /APP/STREAM.flv; another path is to be decided."},
     {"vhost.http_remux.*", Fate::kBuiltIn, "", ""},
     {"vhost.http_static.*", Fate::kDiffers, "", "One folder for all vhosts: http_server { dir }."},
     {"vhost.rtc.enabled", Fate::kDiffers, "", "Every vhost has WebRTC where rtc_server is on."},
-    {"vhost.rtc.rtmp_to_rtc", Fate::kBuiltIn, "", "Always."},
-    {"vhost.rtc.rtc_to_rtmp", Fate::kBuiltIn, "", "Always."},
+    {"vhost.rtc.rtmp_to_rtc", Fate::kBuiltIn, "", "Always; off is to be decided."},
+    {"vhost.rtc.rtc_to_rtmp", Fate::kBuiltIn, "", "Always; off is to be decided."},
     {"vhost.rtc.opus_bitrate", Fate::kDiffers, "rtc_server.opus_bitrate",
      "In rtc_server, for all vhosts."},
     {"vhost.rtc.aac_bitrate", Fate::kDiffers, "rtc_server.aac_bitrate",
@@ -251,10 +257,11 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.forward.*", Fate::kNone, "", kLater},
     {"vhost.cluster.token_traverse", Fate::kNone, "",
      "The origin decided who may come; there are no edges in this version.", nullptr, true},
+    {"vhost.cluster.mode", Fate::kNone, "", "Not in this version; remote is to be decided."},
     {"vhost.cluster.*", Fate::kNone, "", kLater},
     {"vhost.token_traverse", Fate::kNone, "",
      "The origin decided who may come; there are no edges in this version.", nullptr, true},
-    {"vhost.mode", Fate::kNone, "", kLater},
+    {"vhost.mode", Fate::kNone, "", "Not in this version; remote is to be decided."},
     {"vhost.origin", Fate::kNone, "", kLater},
     {"vhost.gop_cache", Fate::kBuiltIn, "", "A player always starts at the latest key frame."},
     {"vhost.queue_length", Fate::kDiffers, "vhost.play.queue_length", "", seconds},
@@ -271,7 +278,11 @@ constexpr std::string_view kSrsDifferences[] = {
     "Publishing is allowed from this machine only until `security { allow publish ADDRESS; }` "
     "names "
     "more; SRS lets everybody publish.",
-    "The API listens on 127.0.0.1:1985 and has no CORS.",
+    "The API is off unless SRS had it on; then a bare port is 127.0.0.1 alone, and there is no "
+    "CORS.",
+    "The port of HTTP lists no streams (http_server { stream_list none; }), as there.",
+    "Where WebRTC is on, it and RTMP always reach one another's streams; SRS wants rtmp_to_rtc and "
+    "rtc_to_rtmp.",
     "http_server is off unless SRS had it on with http_remux, rtc_server unless a vhost had rtc.",
     "Names without a vhost section are refused, as there: vhost __defaultVhost__ { enabled off; }.",
     "A player waits 30 s for a stream that nobody publishes (play { wait_publisher }), then it is "

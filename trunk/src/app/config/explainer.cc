@@ -111,7 +111,11 @@ std::string network_text(std::string_view word) {
         return "all";
     }
     const std::optional<IpNetwork> network = IpNetwork::parse(word);
-    return network ? network->to_string() : std::string();
+    const std::string text = network ? network->to_string() : std::string();
+    // An address of IPv4 inside one of IPv6 is another one there.
+    const bool other =
+        (text.find(':') == std::string::npos) != (word.find(':') == std::string_view::npos);
+    return other ? std::string() : text;
 }
 
 const ForeignDirective* Explainer::find(std::string_view name) const {

@@ -15,6 +15,9 @@
 
 namespace weir::app {
 
+// For old servers that had no API, or had it off.
+inline constexpr std::string_view kApiOff = "enabled off;   # on: the API is on 127.0.0.1:1985";
+
 class Explainer {
   public:
     Explainer(std::span<const ForeignDirective> table, std::string file)

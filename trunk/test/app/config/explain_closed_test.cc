@@ -186,6 +186,36 @@ const Case kCases[] = {
      .server = kNginx,
      .text = "rtmp { server { application live { live on; } } }",
      .decides = true},
+    {.name = "a header of a proxy at one of two listeners of a port",
+     .server = kNginx,
+     .text =
+         "rtmp { server { listen 1935 proxy_protocol; listen [::]:1935; application live { live "
+         "on; } } }",
+     .decides = true},
+    {.name = "programs that are started for each publisher",
+     .server = kNginx,
+     .text =
+         "rtmp { server { listen 1935; application live { live on; exec_publish /bin/check; } } "
+         "}",
+     .decides = true},
+    {.name = "programs that are started for each player",
+     .server = kNginx,
+     .text = "rtmp { server { listen 1935; application live { live on; exec_play /bin/check; } } }",
+     .decides = true},
+    {.name = "a vhost, which nginx has not",
+     .server = kNginx,
+     .text = "rtmp { server { listen 1935; application live { live on; } } } vhost a { }",
+     .decides = true},
+    {.name = "an IPv6 address that is one of IPv4 here",
+     .server = kNginx,
+     .text = "rtmp { server { listen 1935; application live { live on; allow play ::ffff:10.0.0.1; "
+             "deny play all; } } }",
+     .decides = true},
+    {.name = "names in quotes",
+     .server = kNginx,
+     .text = "\"rtmp\" { server { listen 1935; \"application\" \"live\" { \"live\" \"on\";"
+             " 'deny' \"play\" \"all\"; } } }",
+     .closed = {{kPlay, "live", kOwn}, {kPlay, "live", kOutside}}},
     {.name = "IPv6 only",
      .server = kNginx,
      .text = "rtmp { server { listen [::]:1935; application live { live on; } } }",
@@ -293,6 +323,124 @@ const Case kCases[] = {
      .server = kSrs,
      .text = "vhost __defaultVhost__ { }",
      .decides = true},
+    {.name = "names in quotes",
+     .server = kSrs,
+     .text =
+         "\"listen\" \"1935\"; \"vhost\" \"__defaultVhost__\" { \"security\" { \"enabled\" \"on\";"
+         " \"deny\" \"play\" \"203.0.113.0/24\"; } }",
+     .closed = {{kPlay, "live", kOutside}},
+     .open = {{kPlay, "live", kInside}}},
+    {.name = "an include in hooks that look off",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { http_hooks { include hooks.conf; } }",
+     .decides = true},
+    {.name = "an include in rules that look off",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { security { enabled off; include rules.conf; } }",
+     .decides = true},
+    {.name = "an include in refer that looks off",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { refer { include refer.conf; } }",
+     .decides = true},
+    {.name = "an include in a login that looks off",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled on; auth { include login.conf; } } vhost a { }",
+     .decides = true},
+    {.name = "an include in a login",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled on; auth { enabled on; username u; password "
+             "long-enough; include x; } } vhost a { }",
+     .decides = true},
+    {.name = "a vhost that is off, then on",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { enabled off; enabled on; }",
+     .decides = true},
+    {.name = "listen twice",
+     .server = kSrs,
+     .text = "listen 127.0.0.1:1935; listen 1935; vhost a { }",
+     .decides = true},
+    {.name = "two blocks of the HTTP server",
+     .server = kSrs,
+     .text = "listen 1935; http_server { enabled off; } http_server { enabled on; } vhost a { "
+             "http_remux { enabled on; } }",
+     .decides = true},
+    {.name = "two blocks of the API",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled off; } http_api { enabled on; } vhost a { }",
+     .decides = true},
+    {.name = "rules that are off, then on, are in a block that is off",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { security { enabled on; enabled off; deny play all; } }",
+     .decides = true},
+    {.name = "two users of the API",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled on; auth { enabled on; username a; username b; "
+             "password long-enough; } } vhost a { }",
+     .decides = true},
+    {.name = "what there may be several of",
+     .server = kSrs,
+     .text = "listen 1935; stream_caster { enabled off; } stream_caster { enabled off; } vhost a { "
+             "security { enabled on; deny play 10.0.0.0/8; deny play 203.0.113.9; } } vhost b { }",
+     .closed = {{kPlay, "live", kOutside, "a"}, {kPlay, "live", kInside, "a"}},
+     .open = {{kPlay, "live", kOutside, "b"}}},
+    {.name = "HTTP-FLV at a path of its own",
+     .server = kSrs,
+     .text = "listen 1935; http_server { enabled on; } vhost a { http_remux { enabled on; mount "
+             "[vhost]/hidden/[app]/[stream].flv; } }",
+     .decides = true},
+    {.name = "HTTP-FLV at its usual path",
+     .server = kSrs,
+     .text = "listen 1935; http_server { enabled on; } vhost a { http_remux { enabled on; mount "
+             "[vhost]/[app]/[stream].flv; } }",
+     .open = {{kPlay, "live", kOutside, "a"}}},
+    {.name = "WebRTC that gives nothing of RTMP",
+     .server = kSrs,
+     .text = "listen 1935; rtc_server { enabled on; } vhost a { rtc { enabled on; rtmp_to_rtc off; "
+             "} }",
+     .decides = true},
+    {.name = "WebRTC that gives nothing to RTMP",
+     .server = kSrs,
+     .text = "listen 1935; rtc_server { enabled on; } vhost a { rtc { enabled on; rtc_to_rtmp off; "
+             "} }",
+     .decides = true},
+    {.name = "an edge, whose origin has rules",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { cluster { mode remote; origin h; } }",
+     .decides = true},
+    {.name = "an edge as it was written long ago",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { mode remote; origin h; }",
+     .decides = true},
+    {.name = "an API for everybody",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled on; listen 0.0.0.0:1985; } vhost a { }",
+     .decides = true},
+    {.name = "an API for everybody by TLS",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled on; https { enabled on; listen 0.0.0.0:1990; key k; "
+             "cert c; } } vhost a { }",
+     .decides = true},
+    {.name = "an API for everybody with a login, that does not reload",
+     .server = kSrs,
+     .text = "listen 1935; http_api { enabled on; listen 0.0.0.0:1985; raw_api { enabled off; } "
+             "auth { enabled on; username a; password long-enough; } } vhost a { }",
+     .decides = true},
+    {.name = "a flag that only looks on",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { security { enabled true; allow publish all; } }",
+     .closed = {{kPublish, "live", kOutside, "a"}}},
+    {.name = "a vhost that is neither on nor off",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { enabled false; }",
+     .closed = {{kPlay, "live", kOutside, "a"}}},
+    {.name = "a block that nobody here knows",
+     .server = kSrs,
+     .text = "listen 1935; vhost __defaultVhost__ { guard { } }",
+     .decides = true},
+    {.name = "an IPv6 address that is one of IPv4 here",
+     .server = kSrs,
+     .text = "listen 1935; vhost a { security { enabled on; allow play ::ffff:10.0.0.1; } }",
+     .decides = true},
     {.name = "a limit that cannot be",
      .server = kSrs,
      .text = "listen 1935; max_connections none; vhost __defaultVhost__ { }",
@@ -359,6 +507,61 @@ TEST(ExplainClosedTest, ServersThatWereOffStayOff) {
         " password secret-word; } } vhost a { }",
         kSrs);
     EXPECT_TRUE(config.http_api.access.asks());
+    EXPECT_TRUE(config.http_api.enabled);
+    for (const char* api : {"", "http_api { }", "http_api { enabled off; }",
+                            "http_api { enabled true; }", "http_api { listen 1985; }"}) {
+        const std::string text = fmt::format("listen 1935; {} vhost a {{ }}", api);
+        EXPECT_FALSE(loaded(text, kSrs).http_api.enabled) << api;
+    }
+    config = loaded("rtmp { server { listen 1935; application a { live on; } } }", kNginx);
+    EXPECT_FALSE(config.http_api.enabled);
+    config = loaded(
+        "listen 1935; http_server { enabled true; } vhost a { http_remux { enabled on; } }", kSrs);
+    EXPECT_FALSE(config.http_server.enabled) << "only the word on is on";
+}
+
+// There, a bare port is one of IPv4, and some things that are not written are less than here.
+TEST(ExplainClosedTest, SrsListensForNobodyElse) {
+    const Config config = config_of(
+        explain("listen 1935 :1936; rtmps { enabled on; listen 1443; key k; cert c; }"
+                "http_api { enabled on; listen :1985; }"
+                "http_server { enabled on; listen 8080; https { enabled on; listen 8088; } }"
+                "rtc_server { enabled on; listen 8000; }"
+                "vhost a { rtc { enabled on; } http_remux { enabled on; } }",
+                "f", kSrs)
+            .config);
+    const auto addresses = [](const auto& listeners) {
+        std::vector<std::string> all;
+        for (const auto& each : listeners) {
+            all.push_back(each.address);
+        }
+        return all;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(addresses(config.listen),
+                ElementsAre("0.0.0.0:1935", "0.0.0.0:1936", "0.0.0.0:1443"));
+    EXPECT_THAT(addresses(config.http_server.listen), ElementsAre("0.0.0.0:8080", "0.0.0.0:8088"));
+    EXPECT_THAT(addresses(config.http_api.listen), ElementsAre("127.0.0.1:1985"));
+    EXPECT_THAT(addresses(config.rtc_server.listen), ElementsAre("0.0.0.0:8000"));
+    EXPECT_EQ(config.max_connections, 1000U);
+    EXPECT_EQ(config.http_server.stream_list, StreamList::kNone);
+    const Config silent =
+        config_of(explain("listen 1935 [::]:1935; http_server { enabled on; } rtc_server { enabled "
+                          "on; } vhost a { rtc { enabled on; } http_remux { enabled on; } }",
+                          "f", kSrs)
+                      .config);
+    EXPECT_THAT(addresses(silent.listen), ElementsAre("[::]:1935"));
+    EXPECT_THAT(addresses(silent.http_server.listen), ElementsAre("0.0.0.0:8080"));
+    EXPECT_THAT(addresses(silent.rtc_server.listen), ElementsAre("0.0.0.0:8000"));
+}
+
+// Without --explain=srs: nginx has no vhost.
+TEST(ExplainClosedTest, AFileWithVhostsIsOneOfSrs) {
+    const Explained done =
+        explain("rtmp { listen 1935; } vhost a { security { enabled on; deny play all; } }", "f",
+                std::nullopt);
+    EXPECT_THAT(done.text, HasSubstr("f is a configuration of SRS."));
+    EXPECT_FALSE(done.decisions.empty());
 }
 
 }  // namespace

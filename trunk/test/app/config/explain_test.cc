@@ -133,10 +133,10 @@ TEST(ExplainTest, ListenersOfTlsAreTakenOver) {
     ASSERT_EQ(config.listen.size(), 2U) << "the same port twice is one listener";
     EXPECT_EQ(config.listen[0].address, "[::]:19350");
     EXPECT_FALSE(config.listen[0].ssl);
-    EXPECT_EQ(config.listen[1].address, "[::]:1443");
+    EXPECT_EQ(config.listen[1].address, "0.0.0.0:1443");
     EXPECT_TRUE(config.listen[1].ssl);
     ASSERT_EQ(config.http_server.listen.size(), 2U);
-    EXPECT_EQ(config.http_server.listen[1].address, "[::]:8088");
+    EXPECT_EQ(config.http_server.listen[1].address, "0.0.0.0:8088");
     EXPECT_TRUE(config.http_server.listen[1].ssl);
     ASSERT_EQ(config.http_api.listen.size(), 2U);
     EXPECT_EQ(config.http_api.listen[1].address, "127.0.0.1:1990");
