@@ -35,7 +35,7 @@
 namespace weir::app {
 namespace {
 
-constexpr int kUsageError = 2;
+constexpr int kUsageError = 1;
 constexpr int kToDecide = 2;  // of --explain: written, but not all of it could be taken over
 
 constexpr std::string_view kUsage =
@@ -71,6 +71,7 @@ struct CommandLine {
     std::string config_file = default_config();
     bool test_only = false;
     bool dump = false;
+    bool explains = false;  // was wanted, perhaps with a mistake
     std::string explain_file;
     std::optional<ForeignServer> explain_as;
     std::string text;  // to print, then end
@@ -93,11 +94,13 @@ int print_explained(const CommandLine& line) {
     const Result<std::string> text = real_disk().read(line.explain_file);
     if (!text.ok()) {
         fmt::print(stderr, "weir: {}: {}\n", line.explain_file, text.error().message());
+        fmt::print("{}", refused_config(line.explain_file, text.error().message()));
         return 1;
     }
     const Explained done = explain(*text, line.explain_file, line.explain_as);
     if (!done.errors.empty()) {
         fmt::print(stderr, "{}", to_string(done.errors));
+        fmt::print("{}", refused_config(line.explain_file, to_string(done.errors)));
         return 1;
     }
     for (const std::string_view each : split(done.text, '\n')) {
@@ -126,6 +129,7 @@ CommandLine parse_arguments(int count, char** arguments, const Environment& envi
     }
     for (int i = 1; i < count; i++) {
         const std::string_view argument = arguments[i];
+        line.explains = line.explains || argument.starts_with("--explain");
         if (argument == "-c" && i + 1 < count) {
             line.config_file = arguments[++i];
         } else if (argument == "-t") {
@@ -264,6 +268,9 @@ int run(int count, char** arguments) {
     CommandLine line = parse_arguments(count, arguments, source.environment);
     if (!line.error.empty()) {
         fmt::print(stderr, "weir: {}\n{}", line.error, kUsage);
+        if (line.explains) {
+            fmt::print("{}", refused_config("the file", line.error));
+        }
         return kUsageError;
     }
     if (!line.text.empty()) {

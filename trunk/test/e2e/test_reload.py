@@ -229,6 +229,18 @@ def test_explained_configurations_pass_the_check(folder, text, words):
     assert code == 1 and "theirs.conf:" in errors, errors
 
 
+@pytest.mark.parametrize("arguments", [
+    ["--explain", "{}"], ["--explain", "/nowhere/x"], ["--explain=srs"], ["--explain=other", "{}"]])
+def test_what_cannot_be_explained_is_no_configuration(folder, arguments):
+    path = folder / "theirs.conf"
+    path.write_text("vhost a {")
+    code, said, _ = run(*[each.format(path) for each in arguments])
+    assert code == 1
+    (folder / "ours.conf").write_text(said)
+    code, _, errors = run("-t", "-c", folder / "ours.conf")
+    assert code == 1 and "could not be explained" in errors, said + errors
+
+
 def test_what_cannot_be_explained_is_to_be_decided(folder):
     path = folder / "theirs.conf"
     path.write_text(NGINX.replace("live on; record off;", "live on; on_update http://127.0.0.1/update?token=hush-hush;"))

@@ -8,9 +8,12 @@
 
 #include "app/config/explainer.h"
 #include "app/config/settings.h"
+#include "base/log.h"
 
 namespace weir::app {
 namespace {
+
+constexpr size_t kMaxRefusal = 400;  // bytes of one text
 
 bool no_name(std::string_view) {
     return false;
@@ -134,6 +137,15 @@ Explained explain(std::string_view text,
     const std::string file(file_name);
     return *server == ForeignServer::kSrs ? explain_srs(statements, file)
                                           : explain_nginx(statements, file);
+}
+
+std::string refused_config(std::string_view file_name, std::string_view why) {
+    while (why.ends_with('\n')) {
+        why.remove_suffix(1);
+    }
+    const std::string text = fmt::format("{} could not be explained: {}",
+                                         log::escaped(file_name), log::escaped(why));
+    return fmt::format("{} {};\n", kUnresolvedName, quoted_word(text.substr(0, kMaxRefusal)));
 }
 
 std::string migration_markdown() {

@@ -65,6 +65,10 @@ Explained explain(std::string_view text,
                   std::string_view file_name,
                   std::optional<ForeignServer> server);
 
+// A configuration that is refused: what stands in the place of the result where there is none, so
+// that no empty file is taken for one. `why`: a line or more, for people.
+std::string refused_config(std::string_view file_name, std::string_view why);
+
 // Whose configuration that is, by directives that only they have; none: perhaps ours.
 std::optional<ForeignServer> looks_foreign(const std::vector<Statement>& statements);
 

@@ -81,7 +81,10 @@ bool ExplainOutput::drop_refused(std::vector<Written>& lines) {
             continue;  // a block: it cannot go alone
         }
         const OutLine& line = *refused.line;
-        const std::string why = log::escaped(error.message);
+        // A message shows what it found.
+        const std::string why = line.shown == line.text
+                                    ? log::escaped(error.message)
+                                    : "weir -t says why when it stands in a file";
         if (line.restricts) {
             decide(fmt::format("{}: \"{}\" is not possible here: {}.", line.from,
                                log::escaped(line.shown), why));

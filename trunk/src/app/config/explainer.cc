@@ -39,6 +39,9 @@ bool hides_words(const Statement& statement) {
 
 // Of those whose key stands in the path of an address.
 bool hides_paths(std::string_view name) {
+    if (name.starts_with("on_")) {
+        return true;
+    }
     for (const std::string_view each :
          {"push", "pull", "forward", "destination", "origin", "url", "output", "backend"}) {
         if (name == each) {
@@ -53,21 +56,32 @@ bool is_lower(const std::string& left, const std::string& right) {
     return std::pair(left.size(), left) < std::pair(right.size(), right);
 }
 
+// Of "USER:PASSWORD@HOST/KEY": "***@HOST/***".
+std::string shown_host(std::string_view text) {
+    const size_t end = std::min(text.find_first_of("/?#"), text.size());
+    const std::string_view host = text.substr(0, end);
+    const size_t user = host.rfind('@');
+    if (user == std::string_view::npos && text.find('@') != std::string_view::npos) {
+        return "***";  // a password with a '/', or a key with an '@'
+    }
+    return fmt::format("{}{}{}", user == std::string_view::npos ? "" : "***@",
+                       user == std::string_view::npos ? host : host.substr(user + 1),
+                       end < text.size() ? "/***" : "");
+}
+
 }  // namespace
 
 std::string shown_word(std::string_view word) {
     const size_t scheme = word.find("://");
-    if (scheme == std::string_view::npos) {
-        return std::string(word);
+    const size_t equal = word.find('=');
+    if (equal < word.find_first_of("/?#@:")) {  // "app=live", "playpath=KEY"
+        const std::string_view name = word.substr(0, equal);
+        return fmt::format("{}={}", name, name == "app" ? shown_host(word.substr(equal + 1)) : "***");
     }
-    std::string_view host = word.substr(scheme + 3);
-    const size_t end = std::min(host.find_first_of("/?#"), host.size());
-    const bool more = end < host.size();
-    host = host.substr(0, end);
-    const size_t user = host.rfind('@');
-    return fmt::format(
-        "{}{}{}{}", word.substr(0, scheme + 3), user == std::string_view::npos ? "" : "***@",
-        user == std::string_view::npos ? host : host.substr(user + 1), more ? "/***" : "");
+    if (scheme == std::string_view::npos || scheme > word.find('/')) {
+        return shown_host(word);
+    }
+    return fmt::format("{}{}", word.substr(0, scheme + 3), shown_host(word.substr(scheme + 3)));
 }
 
 std::string shown_statement(const Statement& statement) {
@@ -213,7 +227,7 @@ void Explainer::add(const Statement& statement,
         line.shown = secret ? fmt::format("{} (secret);", here.name)
                      : url  ? shown_statement(statement) + ";"
                             : line.text;
-        has_secrets_ = has_secrets_ || secret || (url && line.text.find('?') != std::string::npos);
+        has_secrets_ = has_secrets_ || secret || url;
         std::vector<OutLine>& all = output_.at(place).lines;
         const auto same_name = [&](const OutLine& each) {
             return each.text.starts_with(std::string(here.name) + " ");

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,41 @@ TEST(ExplainTest, SecretsAreShownNowhereButWhereTheyAreNeeded) {
     EXPECT_THAT(srs.text + srs.config, Not(HasSubstr("one-secret")));
     EXPECT_THAT(of(kSrs).config, HasSubstr("hidden-word"));
     EXPECT_THAT(of(kSrs).config, HasSubstr("THIS FILE HOLDS SECRETS"));
+}
+
+TEST(ExplainTest, SecretsWithoutASchemeAreHiddenToo) {
+    for (const char* line :
+         {"push a.example/live2/one-secret;", "push a.example app=live playpath=one-secret;",
+          "push rtmp://a.example app=live2/one-secret name=one-secret;",
+          "pull u:one-secret@h/live;", "pull rtmp://u:one-secret/x@h/live;",
+          "pull h/live@one-secret;", "push a.example/?k=rtmp://one-secret;",
+          "on_update http://h/one-secret?x=one-secret;", "on_update h/one-secret;",
+          "on_play ftp://h/one-secret;"}) {
+        const Explained done =
+            of(fmt::format("rtmp {{ server {{ listen 1935; application live {{ live on; {} }} }} }}",
+                           line),
+               ForeignServer::kNginxRtmp);
+        EXPECT_THAT(done.text + done.config, Not(HasSubstr("one-secret"))) << line;
+    }
+    const Explained hook =
+        of("rtmp { server { listen 1935; application live { live on; on_play http://h/one-secret; } } "
+           "}");
+    EXPECT_THAT(hook.text, Not(HasSubstr("one-secret")));
+    EXPECT_THAT(hook.config, HasSubstr("on_play http://h/one-secret;"));
+    EXPECT_THAT(hook.config, HasSubstr("THIS FILE HOLDS SECRETS"));
+    EXPECT_EQ(shown_word("a.example:1936/live"), "a.example:1936/***");
+    EXPECT_EQ(shown_word("rtmp://u:p@h"), "rtmp://***@h");
+    EXPECT_EQ(shown_word("app=live"), "app=live");
+    EXPECT_EQ(shown_word("127.0.0.1:1935"), "127.0.0.1:1935");
+}
+
+// Whatever is redirected into a file is no configuration that lets everybody in.
+TEST(ExplainTest, WhatCouldNotBeExplainedIsRefused) {
+    for (const std::string why : {"f:1:1: \"odd\"\nf:2:1: more\n", "", "\n"}) {
+        const ParseOutcome outcome = parse_config(refused_config("a \"b\"", why), "t.conf");
+        EXPECT_THAT(to_string(outcome.errors), HasSubstr("could not be explained")) << why;
+    }
+    EXPECT_FALSE(parse_config(refused_config("f", std::string(9000, 'x')), "").ok());
 }
 
 TEST(ExplainTest, NotesAreThoseOfTheirDirective) {
