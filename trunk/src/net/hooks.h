@@ -82,9 +82,9 @@ class Hooks {
     // yields.
     virtual bool wants(HookAction action, const stream::StreamKey& key) const = 0;
 
-    // Whom a connection to that app (a key without a name) had to ask; empty: nobody. A stream
-    // whose scope is another one needs another connection, or on_connect would be gone around.
-    // Never yields.
+    // What a connection to that app (a key without a name) had to ask about, and whom; empty:
+    // nobody. Differs between apps and vhosts. A stream whose scope is another one needs another
+    // connection, or on_connect would be gone around. Never yields.
     virtual std::string connect_scope(const stream::StreamKey&) const { return {}; }
 
     // Whether somebody has to say yes before a client may do this. Never yields.

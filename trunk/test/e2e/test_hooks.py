@@ -12,7 +12,7 @@ import pytest
 
 from flv import HttpFlv
 from hooks import ACTIONS, HookServer, check_pairs
-from hostile import Feed, Peer
+from hostile import Feed, Peer, command
 from media import publisher
 from rtc import http as rtc_http, rtc_weir, whep_path, whip_path
 from weir import TOP, free_port, wait_until
@@ -108,6 +108,20 @@ def test_two_hundred_clients_come_and_go(new_weir, folder, hooks):
     counts = {action: hooks.count(action) for action in ACTIONS}
     assert counts == {"on_connect": 2 * each + 1, "on_close": 2 * each + 1, "on_publish": 2 * each + 1,
                       "on_unpublish": 2 * each + 1, "on_play": 3 * each, "on_stop": 3 * each}, counts
+
+
+@pytest.mark.parametrize("name", ["x?vhost=b.example", "secret/x"])
+def test_one_vhost_or_app_is_no_way_into_another(new_weir, hooks, name):
+    """Both vhosts ask the same server, which was asked about live of a.example only."""
+    asks = hooks.config(actions=("on_connect",))
+    weir = new_weir(f"vhost a.example {{ {asks} }} vhost b.example {{ {asks} }}").start()
+    with Peer(weir.rtmp_port, app="live?vhost=a.example") as peer:
+        peer.send(command("createStream", 2, None) + command("publish", 3, None, name, "live", stream=1))
+        peer.wait_for(b"another application or vhost")
+    with Peer(weir.rtmp_port, app="live?vhost=a.example") as peer:
+        peer.publish("x")
+        peer.wait_for(b"Publish.Start")
+    assert {(event["vhost"], event["app"]) for event in hooks.heard()} == {("a.example", "live")}
 
 
 def test_a_refusal_reaches_the_client(new_weir, folder, hooks):

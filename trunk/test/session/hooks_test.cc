@@ -139,6 +139,17 @@ TEST_F(SessionHooksTest, AConnectionOfOneApplicationIsNoneOfAnother) {
     EXPECT_TRUE(other->play("inner/a", 1, rtmp::status::kPlayFailed));
 }
 
+// The whole path in the app: that is what on_connect was asked about.
+TEST_F(SessionHooksTest, AClientWithoutStreamNamesIsLetInByItsWholePath) {
+    auto one = peer();
+    one->open("vip/a");
+    EXPECT_TRUE(one->publish(""));
+    EXPECT_EQ(hooks_.asked, (Told{"on_connect vip/a/ ", "on_publish vip/a "}));
+    auto other = peer();
+    other->open("live/a");
+    EXPECT_TRUE(other->publish("?vhost=v")) << "nobody has to be asked about live";
+}
+
 TEST_F(SessionHooksTest, ARefusedPublisherHearsWhyAndMayAskAgain) {
     hooks_.refused[HookAction::kPublish] = ErrorCode::kDenied;
     auto publishing = peer();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "app/hooks/hook_service_types.h"
 #include "base/random.h"
 #include "net/client_table.h"
@@ -76,16 +78,13 @@ bool HookService::wants(HookAction action, const stream::StreamKey& key) const {
            (section->http_hooks.has(action) || section->http_hooks.has(closing_of(action)));
 }
 
-// The same servers, asked for the same application.
+// The same servers, asked about the same app of the same vhost.
 std::string HookService::connect_scope(const stream::StreamKey& key) const {
     const VhostConfig* section = section_of(key.vhost, key.app);
     if (section == nullptr || !section->http_hooks.has(HookAction::kConnect)) {
         return {};
     }
-    if (key.app.empty()) {
-        return "no application";
-    }
-    std::string scope = section->application + " ";
+    std::string scope = fmt::format("{}\n{}\n", section->section(), key.app);
     for (const net::HttpUrl& url : section->http_hooks.urls_of(HookAction::kConnect)) {
         scope += url.origin() + url.target + " ";
     }

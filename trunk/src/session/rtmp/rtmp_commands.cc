@@ -89,16 +89,21 @@ RtmpConnectFacts& RtmpConnection::facts() {
     return *facts_;
 }
 
-// on_connect was asked for another application than that of the stream.
+// on_connect was asked about another app or vhost than that of the stream. A client without stream
+// names connects to the whole path, so that is what was asked about.
 Error RtmpConnection::check_connected(const stream::StreamKey& key) const {
-    const std::string scope =
-        server_.services().hooks.connect_scope({key.vhost, key.app, std::string()});
-    if (scope.empty() || (facts_ && facts_->connect_scope == scope)) {
+    const net::Hooks& hooks = server_.services().hooks;
+    const std::string scope = hooks.connect_scope({key.vhost, key.app, std::string()});
+    const std::string_view connected = facts_ ? facts_->connect_scope : std::string_view();
+    if (scope.empty() || connected == scope ||
+        (!connected.empty() &&
+         connected == hooks.connect_scope({key.vhost, key.app + "/" + key.name, std::string()}))) {
         return {};
     }
     return make_error(ErrorCode::kDenied,
-                      "this connection was let in to another application: connect to "
-                      "rtmp://HOST/{}",
+                      "this connection was let in to another application or vhost: connect to "
+                      "rtmp://{}/{}",
+                      key.vhost == stream::kDefaultVhost ? "HOST" : log::escaped(key.vhost),
                       log::escaped(key.app));
 }
 

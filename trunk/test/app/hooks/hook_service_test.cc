@@ -171,7 +171,7 @@ TEST_F(HookServiceTest, AnApplicationHasServersOfItsOwn) {
     EXPECT_EQ(scope("live"), "");
     EXPECT_EQ(scope("vip/quiet"), "");
     EXPECT_NE(scope("vip"), "");
-    EXPECT_EQ(scope("vip"), scope("vip/room"));
+    EXPECT_NE(scope("vip"), scope("vip/room")) << "its server may refuse one of the two";
 }
 
 TEST_F(HookServiceTest, AConnectionWithoutAnApplicationIsNotThatOfOne) {
@@ -180,7 +180,23 @@ TEST_F(HookServiceTest, AConnectionWithoutAnApplicationIsNotThatOfOne) {
         return service_->connect_scope({vhost, app, ""});
     };
     EXPECT_NE(scope("any", ""), scope("any", "live"));
-    EXPECT_EQ(scope("any", "live"), scope("other", "room")) << "the same server was asked";
+    EXPECT_EQ(scope("any", "live"), scope("other", "live")) << "both are the default vhost";
+    EXPECT_NE(scope("any", "live"), scope("any", "room"));
+}
+
+TEST_F(HookServiceTest, AConnectionOfOneVhostIsNotThatOfAnotherWithTheSameServer) {
+    const std::string hooks = "http_hooks { on_connect http://" + address_.to_string() + "/hook; }";
+    ParseOutcome outcome = parse_config(
+        fmt::format("vhost a.example {{ {0} }} vhost b.example {{ {0} }}", hooks), "t.conf");
+    ASSERT_TRUE(outcome.ok());
+    config_ = *outcome.config;
+    service_ = std::make_unique<HookService>(config_, identity_);
+    const auto scope = [&](const char* vhost) {
+        return service_->connect_scope({vhost, "live", ""});
+    };
+    EXPECT_NE(scope("a.example"), "");
+    EXPECT_EQ(scope("a.example"), scope("a.example"));
+    EXPECT_NE(scope("a.example"), scope("b.example"));
 }
 
 TEST_F(HookServiceTest, AsksAndTellsInOrder) {
