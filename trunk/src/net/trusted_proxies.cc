@@ -82,12 +82,21 @@ std::vector<std::string_view> hops_in(const HttpFields& fields) {
 }  // namespace
 
 bool names_a_proxy(const HttpFields& fields) {
-    return fields.has("X-Forwarded-For") || fields.has("Forwarded") || fields.has("X-Real-IP") ||
-           fields.has("X-Forwarded-Proto") || fields.has("X-Forwarded-Host") || fields.has("Via");
+    // Besides the usual ones those of large networks that proxy: Cloudflare, Akamai, Fastly.
+    constexpr std::string_view kFields[] = {
+        "X-Forwarded-For",     "Forwarded",        "X-Real-IP",
+        "X-Forwarded-Proto",   "X-Forwarded-Host", "Via",
+        "CF-Connecting-IP",    "True-Client-IP",   "X-Client-IP",
+        "X-Cluster-Client-IP", "Fastly-Client-IP"};
+    return std::ranges::any_of(kFields, [&](std::string_view each) { return fields.has(each); });
 }
 
 bool AddressRange::contains(const NetAddress& address) const {
     constexpr unsigned kByte = 8;
+    constexpr unsigned kMappedBits = 96;
+    if (address.is_v4() && bits < kMappedBits) {
+        return false;  // a range of IPv6: all of IPv4, mapped, begins with zeros
+    }
     const NetAddress::V6& other = address.v6();
     const size_t whole = bits / kByte;
     if (!std::equal(ip.begin(), ip.begin() + static_cast<ptrdiff_t>(whole), other.begin())) {

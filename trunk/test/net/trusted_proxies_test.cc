@@ -30,7 +30,11 @@ TEST(TrustedProxiesTest, RangesCountBits) {
     EXPECT_FALSE(net.contains(*NetAddress::parse_ip("::10.1.2.3", 1)));
     EXPECT_TRUE(range("::1", 128).contains(*NetAddress::parse_ip("::1", 1)));
     EXPECT_FALSE(range("::1", 128).contains(*NetAddress::parse_ip("::2", 1)));
-    EXPECT_TRUE(range("::", 0).contains(*NetAddress::parse_ip("192.0.2.1", 1)));
+    for (const int each : {0, 16, 80, 95}) {
+        const auto bits = static_cast<uint8_t>(each);
+        EXPECT_FALSE(range("::", bits).contains(*NetAddress::parse_ip("192.0.2.1", 1))) << each;
+        EXPECT_TRUE(range("::", bits).contains(*NetAddress::parse_ip("::1", 1)));
+    }
 }
 
 TEST(TrustedProxiesTest, WithoutFieldsThePeerIsTheClient) {
@@ -109,6 +113,15 @@ TEST(TrustedProxiesTest, ListsAreBounded) {
         endless += "10.0.0.2,";
     }
     EXPECT_EQ(client(proxies, "10.0.0.1", {{"X-Forwarded-For", endless}}), "0.0.0.0");
+}
+
+TEST(TrustedProxiesTest, FieldsOfLargeNetworksNameAProxyToo) {
+    const TrustedProxies proxies;
+    for (const char* name : {"CF-Connecting-IP", "True-Client-IP", "Via", "Fastly-Client-IP"}) {
+        EXPECT_TRUE(names_a_proxy({{name, "192.0.2.1"}})) << name;
+        EXPECT_EQ(client(proxies, "127.0.0.1", {{name, "192.0.2.1"}}), "0.0.0.0") << name;
+    }
+    EXPECT_FALSE(names_a_proxy({{"Host", "a"}, {"User-Agent", "b"}}));
 }
 
 // A proxy on this machine that nobody named: its clients must not become local.

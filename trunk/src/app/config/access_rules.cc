@@ -93,7 +93,11 @@ std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
     return network;
 }
 
+// All addresses of IPv4 begin as ::ffff:0:0/96: a shorter prefix of zeros would contain each.
 bool IpNetwork::contains(const IpAddress& peer) const {
+    if (peer.is_ipv4() && bits < kMappedBits) {
+        return false;
+    }
     size_t whole = bits / 8;
     if (!std::equal(address.bytes.begin(), address.bytes.begin() + static_cast<ptrdiff_t>(whole),
                     peer.bytes.begin())) {

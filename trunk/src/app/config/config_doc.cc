@@ -113,8 +113,8 @@ Rules are tried in the order of the file and the first that matches decides. Beh
 
 So `security { allow publish 203.0.113.9; }` is all that a remote encoder needs, and
 `security { deny play all; allow play 10.0.0.0/8; }` refuses everybody: write the exception first. An IPv4 client of an
-IPv6 socket counts as IPv4. The part of an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not
-guessed at.
+IPv6 socket counts as IPv4: `0.0.0.0/0` is all of IPv4, and no network of IPv6, as `::/0`, has a client of IPv4 in it. The
+part of an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not guessed at.
 
 A secret that is configured for publishing (`publish_key`, `publish_user`, `jwt_secret`, `jwks_file`) is asked from
 everybody, and takes the place of the unwritten rules: without an `allow publish` line every address that has it may

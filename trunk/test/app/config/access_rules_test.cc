@@ -68,7 +68,16 @@ TEST(IpNetworkTest, ZeroBitsOfIpv4MeanAllOfIpv4AndNoMore) {
     EXPECT_TRUE(in("0.0.0.0/0", "203.0.113.9"));
     EXPECT_FALSE(in("0.0.0.0/0", "2001:db8::1"));
     EXPECT_TRUE(in("::/0", "2001:db8::1"));
-    EXPECT_TRUE(in("::/0", "203.0.113.9"));
+}
+
+// Mapped, every address of IPv4 begins with the zeros of ::/80.
+TEST(IpNetworkTest, ANetworkOfIpv6HasNoAddressOfIpv4) {
+    for (std::string_view network : {"::/0", "::/16", "::/80", "::/95"}) {
+        EXPECT_FALSE(in(network, "10.9.9.1")) << network;
+        EXPECT_FALSE(in(network, "::ffff:10.9.9.1")) << network;
+        EXPECT_TRUE(in(network, "::1")) << network;
+    }
+    EXPECT_TRUE(in("::ffff:0:0/96", "10.9.9.1")) << "the mapped form of 0.0.0.0/0";
 }
 
 TEST(IpNetworkTest, ClearsHostBitsAndWritesItselfAsOneWould) {
