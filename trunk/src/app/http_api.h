@@ -35,6 +35,9 @@ struct VhostEntry {
 struct LiveView {
     StreamList list = StreamList::kAll;
     bool health = true;
+    // Asked by a name that is not the server's own: a page of a stranger may read the answer (DNS
+    // rebinding), so the address that asks counts for nothing.
+    bool stranger = false;
 };
 
 class HttpApi {
@@ -120,7 +123,9 @@ class HttpApi {
 
     // live_api.cc
     void live(net::HttpExchange& exchange, const LiveView& view);
-    bool plays_openly(const net::HttpExchange& exchange, const stream::StreamKey& key) const;
+    bool plays_openly(const net::HttpExchange& exchange,
+                      const LiveView& view,
+                      const stream::StreamKey& key) const;
     Json health_json(bool history) const;
 
     net::Services services_;

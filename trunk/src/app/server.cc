@@ -218,9 +218,10 @@ LiveView Server::Impl::live_view(const net::HttpExchange& exchange) {
     if (guard.knows(exchange)) {
         return {StreamList::kAll, true};
     }
-    const bool local = exchange.peer().is_loopback() && !net::names_a_proxy(request.headers) &&
-                       net::is_own_host(request.host, config.server_names);
-    return {config.http_server.stream_list, local};
+    const bool own = net::is_own_host(request.host, config.server_names);
+    const bool local = own && exchange.peer().is_loopback() && !net::names_a_proxy(request.headers);
+    // Behind TLS a name is proven by its certificate.
+    return {config.http_server.stream_list, local, !own && !exchange.secure()};
 }
 
 // Routers and servers are there whatever is enabled: a reload may want them.

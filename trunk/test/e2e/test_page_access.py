@@ -51,12 +51,32 @@ def test_the_list_says_what_whoever_asks_may_know(new_weir, folder):
         assert told["list"] == "open" and told["streams"] == [], "it plays by a key only"
         assert told["health"]["history"], "asked over loopback"
         for headers in ({"Host": "evil.example"}, {"X_Forwarded_For": "203.0.113.9"}, {"Via": "1.1 proxy"},
-                        {"Authorization": "Bearer wrong-0123"}):
+                        {"CF_Connecting_IP": "203.0.113.9"}, {"Authorization": "Bearer wrong-0123"}):
             told = live(url, **headers)
             assert told["streams"] == [] and (told["health"] is None or "Authorization" in headers), (headers, told)
         assert live(url, Host="evil.example", Authorization="Bearer look-0123")["health"] is not None
         assert ask(server, "/live.json")[0] == 401, "on the API's port nothing without a login"
     assert 'weir_refused_total{reason="key_missing"} 0' in ask(server, "/metrics", Authorization="Bearer look-0123")[2]
+
+
+def test_a_name_of_a_stranger_lists_no_stream_that_only_this_machine_plays(new_weir, folder):
+    """DNS rebinding: a page of evil.example, whose name points here, reads what its visitor's address may see."""
+    server = new_weir("server_name media.example;\nvhost __defaultVhost__ { security { allow play 127.0.0.0/8; deny play all; } }")
+    server.start()
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        url = server.http("/live.json")
+        for host in ("evil.example", "127.0.0.1.evil.example"):
+            assert live(url, Host=host)["streams"] == [], host
+        for host in ("127.0.0.1:8080", "localhost", "media.example:8080"):
+            wait_until(lambda: len(live(url, Host=host)["streams"]) == 1, 10, f"listed for {host}")
+    server.stop()
+    server.config_path.write_text(server.config_path.read_text().replace("allow play 127.0.0.0/8; deny play all;", "deny play 127.0.0.0/8;"))
+    server.start()
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        for host in ("evil.example", "localhost"):
+            assert live(url, Host=host)["streams"] == [], "nor one that this address may not play"
 
 
 # ---- keys

@@ -3,12 +3,18 @@
 #include <cmath>
 
 #include "app/http_api.h"
+#include "net/trusted_proxies.h"
 
 namespace weir::app {
 namespace {
 
 double rounded(float value) {
     return std::round(static_cast<double>(value) * 1000) / 1000;
+}
+
+// An address that no rule for loopback or a network of the operator's takes.
+io::SocketAddress nobody() {
+    return net::to_socket_address(NetAddress::from_v4({0, 0, 0, 0}, 0));
 }
 
 }  // namespace
@@ -67,15 +73,19 @@ void HttpApi::add_live_to(net::HttpRouter& router,
 }
 
 // Whether whoever asks could play the stream as he is: without a key, and without a hook server
-// that has to say yes.
-bool HttpApi::plays_openly(const net::HttpExchange& exchange, const stream::StreamKey& key) const {
-    const net::AccessRequest request{.key = key,
-                                     .peer = exchange.peer(),
-                                     .http = &exchange.request(),
-                                     .secure = exchange.secure(),
-                                     .transport = "flv"};
-    return services_.policy.plays_openly(request) &&
-           !services_.hooks.asks(net::HookAction::kPlay, key);
+// that has to say yes; a page of a stranger, whatever the address that asks.
+bool HttpApi::plays_openly(const net::HttpExchange& exchange,
+                           const LiveView& view,
+                           const stream::StreamKey& key) const {
+    const auto allowed = [&](const io::SocketAddress& peer) {
+        return services_.policy.plays_openly({.key = key,
+                                              .peer = peer,
+                                              .http = &exchange.request(),
+                                              .secure = exchange.secure(),
+                                              .transport = "flv"});
+    };
+    return allowed(exchange.peer()) && !services_.hooks.asks(net::HookAction::kPlay, key) &&
+           (!view.stranger || allowed(nobody()));
 }
 
 void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
@@ -87,7 +97,7 @@ void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
     const bool history = view.health && asked == "1";
     const auto shows = [&](const stream::StreamKey& key) {
         return view.list == StreamList::kAll ||
-               (view.list == StreamList::kOpen && plays_openly(exchange, key));
+               (view.list == StreamList::kOpen && plays_openly(exchange, view, key));
     };
     const auto head = [&] {
         Json json = {{"rtmp_port", rtmp_port_},
