@@ -143,8 +143,8 @@ std::string refused_config(std::string_view file_name, std::string_view why) {
     while (why.ends_with('\n')) {
         why.remove_suffix(1);
     }
-    const std::string text = fmt::format("{} could not be explained: {}",
-                                         log::escaped(file_name), log::escaped(why));
+    const std::string text =
+        fmt::format("{} could not be explained: {}", log::escaped(file_name), log::escaped(why));
     return fmt::format("{} {};\n", kUnresolvedName, quoted_word(text.substr(0, kMaxRefusal)));
 }
 

@@ -80,14 +80,13 @@ class NginxExplainer : private Explainer {
         "that file was not read: put it in place of this line, and explain the whole.";
 
     void walk_rtmp(const Statements& statements) {
-        size_t servers = 0;
         for (const Statement& statement : statements) {
             if (statement.name.text != "server") {
                 walk_one(statement, {});
                 continue;
             }
             explain_one(statement, "server", {});
-            if (++servers == 2) {
+            if (++servers_ == 2) {
                 lose(statement,
                      "a second server { }: here all listeners share applications, rules and hooks, "
                      "so what was reached by one port only is reached by all.");
@@ -161,7 +160,8 @@ class NginxExplainer : private Explainer {
             walk_listen(statement);
         } else {
             explain_one(statement, name, place);
-            if (statement.has_block && find(name) == nullptr) {
+            const bool misplaced = name == "application" || name == "server" || name == "rtmp";
+            if (statement.has_block && (misplaced || find(name) == nullptr)) {
                 lose(statement, "not known to this program: if it restricted access, do the same.");
             }
         }
@@ -289,6 +289,7 @@ class NginxExplainer : private Explainer {
         bool proxy = false;
     };
 
+    size_t servers_ = 0;
     std::map<std::string, Listen6> every6_;  // by port
     std::map<std::string, bool> every4_;
     std::vector<OutLine> listens_;

@@ -29,8 +29,8 @@ bool is_on(const Statement* block) {
 
 // Blocks that do nothing until they are switched on, and here a line of theirs is enough.
 bool is_off_by_itself(std::string_view name) {
-    for (const std::string_view each :
-         {"https", "rtmps", "security", "refer", "http_hooks", "auth", "http_remux", "rtc"}) {
+    for (const std::string_view each : {"https", "rtmps", "security", "refer", "http_hooks", "auth",
+                                        "http_remux", "rtc", "forward", "exec"}) {
         if (name == each) {
             return true;
         }

@@ -76,7 +76,8 @@ std::string shown_word(std::string_view word) {
     const size_t equal = word.find('=');
     if (equal < word.find_first_of("/?#@:")) {  // "app=live", "playpath=KEY"
         const std::string_view name = word.substr(0, equal);
-        return fmt::format("{}={}", name, name == "app" ? shown_host(word.substr(equal + 1)) : "***");
+        return fmt::format("{}={}", name,
+                           name == "app" ? shown_host(word.substr(equal + 1)) : "***");
     }
     if (scheme == std::string_view::npos || scheme > word.find('/')) {
         return shown_host(word);

@@ -74,8 +74,8 @@ class Explainer {
 // stand in paths and queries.
 std::string shown_statement(const Statement& statement);
 
-// A word that says where to go, cut behind the host: "rtmp://***@host/***", "host/***"; of NAME=VALUE
-// the name only, but for app.
+// A word that says where to go, cut behind the host: "rtmp://***@host/***", "host/***"; of
+// NAME=VALUE the name only, but for app.
 std::string shown_word(std::string_view word);
 
 // Whether the table here has the key; nullptr: no.

@@ -122,14 +122,14 @@ TEST(ExplainTest, SecretsWithoutASchemeAreHiddenToo) {
           "on_update http://h/one-secret?x=one-secret;", "on_update h/one-secret;",
           "on_play ftp://h/one-secret;"}) {
         const Explained done =
-            of(fmt::format("rtmp {{ server {{ listen 1935; application live {{ live on; {} }} }} }}",
-                           line),
+            of(fmt::format(
+                   "rtmp {{ server {{ listen 1935; application live {{ live on; {} }} }} }}", line),
                ForeignServer::kNginxRtmp);
         EXPECT_THAT(done.text + done.config, Not(HasSubstr("one-secret"))) << line;
     }
-    const Explained hook =
-        of("rtmp { server { listen 1935; application live { live on; on_play http://h/one-secret; } } "
-           "}");
+    const Explained hook = of(
+        "rtmp { server { listen 1935; application live { live on; on_play http://h/one-secret; } } "
+        "}");
     EXPECT_THAT(hook.text, Not(HasSubstr("one-secret")));
     EXPECT_THAT(hook.config, HasSubstr("on_play http://h/one-secret;"));
     EXPECT_THAT(hook.config, HasSubstr("THIS FILE HOLDS SECRETS"));
