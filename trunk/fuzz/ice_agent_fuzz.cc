@@ -1,5 +1,6 @@
 // The ICE agent: each three bytes are an action (a check, sound or not; time; a restart; a lost
-// connection; a path proven or taken by another session; a peer that answers or does not), an argument and a path. What the owner is told must agree with what there is.
+// connection; a path proven or taken by another session; a peer that answers or does not), an
+// argument and a path. What the owner is told must agree with what there is.
 #include <array>
 #include <set>
 

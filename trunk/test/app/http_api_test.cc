@@ -544,9 +544,7 @@ TEST_F(LiveViewTest, WhatAHookServerHasToAllowIsNotOpen) {
       public:
         bool wants(net::HookAction, const stream::StreamKey&) const override { return true; }
 
-        bool asks(net::HookAction, const stream::StreamKey&) const override {
-            return has_to_allow;
-        }
+        bool asks(net::HookAction, const stream::StreamKey&) const override { return has_to_allow; }
 
         Result<net::HookTicket> ask(const net::Client&,
                                     const net::HookRequestView&,

@@ -123,9 +123,9 @@ struct RtcServerConfig {
     std::vector<IceServerConfig> ice_servers;
     uint32_t max_sessions = 0;
     uint32_t max_unproven_per_ip = 0;  // 0: any number
-    uint32_t opus_bitrate = 0;     // bits per second, of sound made for WebRTC players
-    uint32_t aac_bitrate = 0;      // and of that of WebRTC publishers for all others
-    Millis key_frame_interval{0};  // WebRTC publishers are asked for one so often; 0: not
+    uint32_t opus_bitrate = 0;         // bits per second, of sound made for WebRTC players
+    uint32_t aac_bitrate = 0;          // and of that of WebRTC publishers for all others
+    Millis key_frame_interval{0};      // WebRTC publishers are asked for one so often; 0: not
 
     bool operator==(const RtcServerConfig&) const = default;
 };

@@ -122,8 +122,8 @@ std::string h264_answer(const PayloadFormat& offered, bool receiving) {
     const bool asymmetry = fmtp_number(offered.fmtp, "level-asymmetry-allowed", 0) == 1U;
     std::string out = asymmetry ? "level-asymmetry-allowed=1;" : "";
     // What is sent in an unsaid mode is mode 1.
-    out += fmt::format("packetization-mode={}",
-                       said || receiving ? packetization_mode(offered) : 1);
+    out +=
+        fmt::format("packetization-mode={}", said || receiving ? packetization_mode(offered) : 1);
     const std::optional<std::string_view> text = fmtp_parameter(offered.fmtp, "profile-level-id");
     const std::optional<uint32_t> id = text ? parse_profile_level_id(*text) : std::nullopt;
     if (id) {
@@ -310,9 +310,10 @@ std::string why_none_fits(const SendCodec& mine, std::span<const PayloadFormat> 
                 return "H265 is offered for several streams or in interleaved order only: offer "
                        "tx-mode=SRST and sprop-max-don-diff=0";
             default:
-                return fmt::format("{} is offered in profiles that do not play profile {} of this "
-                                   "stream",
-                                   format.name, mine.profile);
+                return fmt::format(
+                    "{} is offered in profiles that do not play profile {} of this "
+                    "stream",
+                    format.name, mine.profile);
         }
     }
     return {};

@@ -43,7 +43,8 @@ class RtcServerEnd final : public RtcLink {
                  {},
                  ice::Credentials::make(random_),
                  {"peer", "the-password-of-the-peer"},
-                 random_), dtls_(options()) {}
+                 random_),
+          dtls_(options()) {}
 
     void expect_client(const dtls::Fingerprint& fingerprint) { dtls_.remote = fingerprint; }
 

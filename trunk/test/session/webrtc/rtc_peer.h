@@ -157,7 +157,7 @@ class RtcPeer {
     uint64_t stun_answers = 0;
     uint64_t stun_errors = 0;
     uint64_t stun_checks = 0;  // of the server
-    uint64_t not_opened = 0;  // by libsrtp2
+    uint64_t not_opened = 0;   // by libsrtp2
     std::vector<Bytes> rtp;
     std::vector<Bytes> rtcp;  // packets of compounds, with their headers
 

@@ -86,8 +86,7 @@ class RtcWorld : public World {
     }
 
     Result<RtcAnswer> ask_to_publish(const std::string& offer, std::string_view name = "a") {
-        return rtc_->publish(offer, key(name), policy_.publish,
-                             {client(key(name)), {}, {}});
+        return rtc_->publish(offer, key(name), policy_.publish, {client(key(name)), {}, {}});
     }
 
     Result<RtcAnswer> ask_to_play(const std::string& offer, std::string_view name = "a") {

@@ -27,8 +27,7 @@ Bytes make_check(std::string_view local_ufrag, std::string_view password) {
 }
 
 void run(benchmark::State& state, const Credentials& credentials, const Bytes& packet) {
-    LiteAgent agent(kNow, {}, credentials, {"peer", "the-password-of-the-peer"},
-                    system_random());
+    LiteAgent agent(kNow, {}, credentials, {"peer", "the-password-of-the-peer"}, system_random());
     std::array<uint8_t, kMaxResponseBytes> answer{};
     for (auto _ : state) {
         benchmark::DoNotOptimize(agent.handle_packet(kNow, packet, kPath, answer));
