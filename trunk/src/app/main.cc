@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "app/access/access_data.h"
 #include "app/config/config.h"
 #include "app/config/config_doc.h"
 #include "app/config/environment.h"
@@ -196,20 +197,32 @@ std::vector<std::string> files_of_a_reload(const Config& config, std::vector<std
             files.push_back(each.key);
         }
     }
+    const std::vector<std::string> secrets = secret_files(config);
+    files.insert(files.end(), secrets.begin(), secrets.end());
     return files;
+}
+
+std::string unreadable_warning(const Config& config, const std::string& file) {
+    return fmt::format("user {}: may not read {}: a reload will fail",
+                       log::escaped(config.user.name), log::escaped(file));
 }
 
 // All ports are open and nobody is served yet: the last moment of a process that root started.
 Error settle(const Config& config, const std::vector<std::string>& files) {
-    std::vector<std::string> own;
+    std::vector<int> own;
+    int pid_file = -1;
     if (!config.pid.empty()) {
-        WEIR_TRY(write_pid_file(config.pid));
-        own.push_back(config.pid);
+        WEIR_TRY_ASSIGN(pid_file, write_pid_file(config.pid));
+        own.push_back(pid_file);
     }
     if (!config.log_file.empty()) {
-        own.push_back(config.log_file);
+        own.push_back(io::LogWriter::crash_target().fd);
     }
-    if (Error failed = become(config.user, own)) {
+    Error failed = become(config.user, own);
+    if (pid_file >= 0) {
+        ::close(pid_file);
+    }
+    if (failed) {
         if (!config.pid.empty()) {
             remove_pid_file(config.pid);
         }
@@ -219,8 +232,7 @@ Error settle(const Config& config, const std::vector<std::string>& files) {
         log::warn("{}", warning);
     }
     for (const std::string& file : unreadable(files)) {
-        log::warn("user {}: may not read {}: a reload will fail", log::escaped(config.user.name),
-                  log::escaped(file));
+        log::warn("{}", unreadable_warning(config, file));
     }
     return {};
 }
@@ -291,6 +303,10 @@ int run(int count, char** arguments) {
         StartCheck start = check_start(*outcome.config);
         std::vector<std::string> warnings = check_certificates(*outcome.config).warnings;
         warnings.insert(warnings.end(), start.warnings.begin(), start.warnings.end());
+        for (const std::string& file : unreadable_by(
+                 outcome.config->user, files_of_a_reload(*outcome.config, outcome.watched))) {
+            warnings.push_back(unreadable_warning(*outcome.config, file));
+        }
         for (const std::string& warning : warnings) {
             fmt::print(stderr, "weir: warning: {}\n", warning);
         }

@@ -11,6 +11,7 @@
 #include <pwd.h>
 
 #include "base/log.h"
+#include "base/safe_open.h"
 
 namespace weir::app {
 namespace {
@@ -94,7 +95,7 @@ void forbid_new_privileges(const UserConfig& user) {
     }
 }
 
-Error become(const UserConfig& user, const std::vector<std::string>& own) {
+Error become(const UserConfig& user, const std::vector<int>& own) {
     if (user.name.empty() || !is_root()) {
         return {};
     }
@@ -102,10 +103,10 @@ Error become(const UserConfig& user, const std::vector<std::string>& own) {
     if (account.uid == 0) {
         return {};  // said by the operator
     }
-    for (const std::string& path : own) {
-        if (lchown(path.c_str(), account.uid, account.gid) != 0) {
-            log::warn("user {}: {} cannot be given to it: {}", log::escaped(user.name),
-                      log::escaped(path), std::strerror(errno));
+    for (const int file : own) {
+        if (give_away(file, account.uid, account.gid) != 0) {
+            log::warn("user {}: log_file or pid cannot be given to it: {}", log::escaped(user.name),
+                      std::strerror(errno));
         }
     }
     // glibc does each of these in all threads.
@@ -133,6 +134,33 @@ std::vector<std::string> unreadable(const std::vector<std::string>& files) {
         if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES) {
             out.push_back(path);
         }
+    }
+    return out;
+}
+
+std::vector<std::string> unreadable_by(const UserConfig& user,
+                                       const std::vector<std::string>& files) {
+    if (user.name.empty() || !is_root()) {
+        return {};
+    }
+    const Result<Account> account = find_account(user);
+    const int count = getgroups(0, nullptr);
+    if (!account.ok() || account->uid == 0 || count < 0) {
+        return {};
+    }
+    std::vector<gid_t> groups(static_cast<size_t>(count));
+    const gid_t group = getegid();
+    if (getgroups(count, groups.data()) != count) {
+        return {};
+    }
+    std::vector<std::string> out;
+    if (initgroups(user.name.c_str(), account->gid) == 0 && setegid(account->gid) == 0 &&
+        seteuid(account->uid) == 0) {
+        out = unreadable(files);
+    }
+    if (seteuid(0) != 0 || setegid(group) != 0 || setgroups(groups.size(), groups.data()) != 0) {
+        log::warn("user {}: root could not be had again after a look at its files",
+                  log::escaped(user.name));
     }
     return out;
 }

@@ -23,11 +23,16 @@ std::string user_warning(const UserConfig& user);
 void forbid_new_privileges(const UserConfig& user);
 
 // For good, in all threads: groups, group, user; core files and debuggers stay possible. `own`:
-// files that this process keeps on writing, which are given to the user. Does nothing where root
-// did not start it or nobody is named. After an error the process is in no state to go on.
-Error become(const UserConfig& user, const std::vector<std::string>& own);
+// open files that this process keeps on writing, which are given to the user. Does nothing where
+// root did not start it or nobody is named. After an error the process is in no state to go on.
+Error become(const UserConfig& user, const std::vector<int>& own);
 
 // Of these files those that this process cannot read any more.
 std::vector<std::string> unreadable(const std::vector<std::string>& files);
+
+// Of these files those that become() would make unreadable, found without becoming that user for
+// good: for `weir -t`, which has one thread. Empty where become() would do nothing.
+std::vector<std::string> unreadable_by(const UserConfig& user,
+                                       const std::vector<std::string>& files);
 
 }  // namespace weir::app

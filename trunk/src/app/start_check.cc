@@ -13,20 +13,19 @@
 #include "app/config_search.h"
 #include "app/log_setup.h"
 #include "base/log.h"
+#include "base/safe_open.h"
 
 namespace weir::app {
 namespace {
 
 constexpr mode_t kPidMode = 0644;
 
-Result<int> open_pid_file(const std::string& path, int flags) {
-    const int fd =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, kPidMode);
+Result<int> open_pid_file(const std::string& path) {
+    const int fd = open_to_write(path, O_WRONLY | O_NOCTTY, kPidMode);
     if (fd < 0) {
-        return make_error(
-            ErrorCode::kSystem,
-            "pid {}: cannot be written: {}; does the folder exist, and may this user write there?",
-            path, std::strerror(errno));
+        const int why = errno;
+        return make_error(ErrorCode::kSystem, "pid {}: cannot be written: {}; {}", path,
+                          std::strerror(why), why_not_opened(why));
     }
     return fd;
 }
@@ -38,21 +37,23 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-Error write_pid_file(const std::string& path) {
-    WEIR_TRY_ASSIGN(const int fd, open_pid_file(path, O_TRUNC));
+Result<int> write_pid_file(const std::string& path) {
+    WEIR_TRY_ASSIGN(const int fd, open_pid_file(path));
     const std::string text = fmt::format("{}\n", getpid());
-    const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    const int why = errno;
-    ::close(fd);
+    const bool written = ::ftruncate(fd, 0) == 0 &&
+                         ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (!written) {
+        const int why = errno;
+        ::close(fd);
         return make_error(ErrorCode::kSystem, "pid {}: cannot be written: {}", path,
                           std::strerror(why));
     }
-    return {};
+    return fd;
 }
 
 void remove_pid_file(const std::string& path) {
-    if (unlink(path.c_str()) != 0 && truncate(path.c_str(), 0) != 0) {
+    // Root may remove it, and must not follow a link to what it would empty.
+    if (unlink(path.c_str()) != 0 && (geteuid() == 0 || truncate(path.c_str(), 0) != 0)) {
         log::warn("pid {}: cannot be removed: {}", log::escaped(path), std::strerror(errno));
     }
 }
@@ -71,7 +72,7 @@ StartCheck check_start(const Config& config) {
     }
     if (!config.pid.empty()) {
         const bool had_pid = exists(config.pid);
-        Result<int> opened = open_pid_file(config.pid, 0);
+        Result<int> opened = open_pid_file(config.pid);
         if (opened.ok()) {
             ::close(*opened);
             if (!had_pid) {

@@ -18,8 +18,8 @@ struct StartCheck {
 
 StartCheck check_start(const Config& config);
 
-// Writes the process id. kSystem says what to do.
-Error write_pid_file(const std::string& path);
+// Writes the process id; gives the open file. kSystem says what to do.
+Result<int> write_pid_file(const std::string& path);
 
 // Takes the file away, or empties it where this user may not.
 void remove_pid_file(const std::string& path);

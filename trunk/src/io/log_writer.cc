@@ -20,6 +20,7 @@
 #include "base/line_ring.h"
 #include "base/log.h"
 #include "base/log_json.h"
+#include "base/safe_open.h"
 #include "io/signal_stack.h"
 #include "io/signals_blocked.h"
 
@@ -46,13 +47,11 @@ Result<int> open_log(const std::string& path) {
     const bool fifo = ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
     // A FIFO opened for both needs no reader to be opened, and none to come back after it left.
     const int access = fifo ? O_RDWR : O_WRONLY;
-    const int fd = ::open(
-        path.c_str(), access | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, kFileMode);
+    const int fd = open_to_write(path, access | O_APPEND | O_NOCTTY | O_NONBLOCK, kFileMode);
     if (fd < 0) {
-        return make_error(ErrorCode::kSystem,
-                          "log_file {} cannot be opened: {}; does the folder exist, and may this "
-                          "user write there?",
-                          shown(path), text_of(errno));
+        const int why = errno;
+        return make_error(ErrorCode::kSystem, "log_file {} cannot be opened: {}; {}", shown(path),
+                          text_of(why), why_not_opened(why));
     }
     return fd;
 }

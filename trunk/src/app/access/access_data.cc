@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <set>
 #include <utility>
 
 #include <sys/stat.h>
@@ -196,6 +197,37 @@ bool AccessData::is_stale() const {
 
 Result<std::shared_ptr<const AccessData>> AccessData::load(const Config& config) {
     return Loader().load(config);
+}
+
+std::vector<std::string> secret_files(const Config& config) {
+    std::set<std::string> files;
+    const auto add = [&](const SecretSource& source) {
+        if (source.is_file) {
+            files.insert(source.text);
+        }
+    };
+    const auto add_section = [&](const VhostConfig& section) {
+        const AccessConfig& access = section.access;
+        add(section.http_hooks.secret);
+        for (const auto* list : {&access.publish_keys, &access.play_keys, &access.jwt_secrets}) {
+            std::ranges::for_each(*list, add);
+        }
+        for (const LoginConfig& user : access.publish_users) {
+            add(user.password);
+        }
+        files.insert(access.jwks_files.begin(), access.jwks_files.end());
+    };
+    for (const VhostConfig& vhost : config.vhosts) {
+        add_section(vhost);
+        std::ranges::for_each(vhost.applications, add_section);
+    }
+    for (const ApiTokenConfig& token : config.http_api.access.tokens) {
+        add(token.token);
+    }
+    for (const ApiUserConfig& user : config.http_api.access.users) {
+        add(user.login.password);
+    }
+    return {files.begin(), files.end()};
 }
 
 }  // namespace weir::app

@@ -60,4 +60,7 @@ struct AccessData {
     static Result<std::shared_ptr<const AccessData>> load(const Config& config);
 };
 
+// The files that load() reads, each once.
+std::vector<std::string> secret_files(const Config& config);
+
 }  // namespace weir::app
