@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -205,9 +204,8 @@ void on_fault(int number, siginfo_t* info, void* context) {
 }  // namespace
 
 Error install_fault_handler() {
-    // Never destroyed: exit handlers may crash, too.
-    static const SignalStack* own = std::make_unique<SignalStack>().release();
-    (void)own;
+    SignalStack own;
+    own.leave();  // exit handlers may crash, too
     note_program();
     (void)reporter();
     (void)fault_guard();

@@ -16,6 +16,9 @@ class SignalStack {
     SignalStack(const SignalStack&) = delete;
     SignalStack& operator=(const SignalStack&) = delete;
 
+    // The thread keeps it for good.
+    void leave() { memory_ = nullptr; }
+
   private:
     static constexpr size_t kBytes = size_t{64} * 1024;  // address space; a handler touches little
 
