@@ -65,7 +65,7 @@ def names_place(page, folder, host):
 
 @pytest.mark.parametrize("page, folder, named", [
     ("made by objs/weir-bench of weir", "/weir", False), ("made in /weir/objs", "/weir", True), ("(/weir)", "/weir", True),
-    ("of /work/a b/objs", "/work/a b", True), ("/weirdo", "/weir", False), ("on host-7", "/weir", True),
+    ("of /srv/a b/objs", "/srv/a b", True), ("/weirdo", "/weir", False), ("on host-7", "/weir", True),
     ("on a host-71", "/weir", False)])
 def test_a_page_that_names_its_place_is_found(page, folder, named):
     assert names_place(page, folder, "host-7") == named
