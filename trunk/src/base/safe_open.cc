@@ -11,10 +11,10 @@
 namespace weir {
 namespace {
 
-bool only_root_writes_to(int folder) {
+bool is_trusted(int folder) {
     struct stat facts {};
 
-    return ::fstat(folder, &facts) == 0 && facts.st_uid == 0 &&
+    return ::fstat(folder, &facts) == 0 && (facts.st_uid == 0 || facts.st_uid == ::geteuid()) &&
            (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
@@ -28,7 +28,7 @@ void close_quietly(int fd) {
 int open_folder(const std::filesystem::path& path, bool& trusted) {
     constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     int folder = ::open("/", kFlags);
-    trusted = folder >= 0 && only_root_writes_to(folder);
+    trusted = folder >= 0 && is_trusted(folder);
     for (const std::filesystem::path& part : path.parent_path().relative_path()) {
         if (folder < 0) {
             break;
@@ -36,7 +36,7 @@ int open_folder(const std::filesystem::path& path, bool& trusted) {
         const int next = ::openat(folder, part.c_str(), kFlags | (trusted ? 0 : O_NOFOLLOW));
         close_quietly(folder);
         folder = next;
-        trusted = trusted && folder >= 0 && only_root_writes_to(folder);
+        trusted = trusted && folder >= 0 && is_trusted(folder);
     }
     return folder;
 }
@@ -44,10 +44,12 @@ int open_folder(const std::filesystem::path& path, bool& trusted) {
 }  // namespace
 
 int open_to_write(const std::string& path, int flags, mode_t mode) {
+    return ::geteuid() == 0 ? open_distrustfully(path, flags, mode)
+                            : ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, mode);
+}
+
+int open_distrustfully(const std::string& path, int flags, mode_t mode) {
     flags |= O_CREAT | O_CLOEXEC;
-    if (::geteuid() != 0) {
-        return ::open(path.c_str(), flags, mode);
-    }
     std::error_code failed;
     const std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
     if (failed || whole.filename().empty()) {

@@ -14,6 +14,9 @@ namespace weir {
 // (EMLINK), as that user could have made them of any file of the machine.
 int open_to_write(const std::string& path, int flags, mode_t mode);
 
+// The same with root's rules for any caller: folders of root and of the caller itself are trusted.
+int open_distrustfully(const std::string& path, int flags, mode_t mode);
+
 // What to look at, for a message with an errno of open_to_write().
 std::string_view why_not_opened(int error_number);
 

@@ -95,7 +95,10 @@ def test_publishers_on_lossy_paths(new_weir, folder, browser):
         # At 20 % the browser itself encodes a third of the pictures only; there may be pauses, but no end.
         shown = sorted(float(packet["pts_time"]) for packet in recording.packets() if packet["codec_type"] == "video")
         pause = max(b - a for a, b in zip(shown, shown[1:]))
-        assert frames > {"five": 170, "twenty": 20}[name] and pause < {"five": 2, "twenty": 6}[name], (name, frames, pause)
+        # The browser's encoder also skips pictures when the machine is busy: compared with what it encoded.
+        encoded = stats[name]["video"]["framesEncoded"]
+        assert frames > {"five": 0.7, "twenty": 0.4}[name] * min(encoded, 250) - 10, (name, frames, encoded)
+        assert pause < {"five": 2, "twenty": 6}[name], (name, pause)
         assert stats[name]["video"]["nackCount"] > 0
 
 
