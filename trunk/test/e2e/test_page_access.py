@@ -243,6 +243,7 @@ def test_what_this_browser_cannot_decode_is_said_in_one_sentence(new_weir, folde
         browser.call("Log.enable")
         browser.open(weir.http("/"))
         shows(browser, "live/livestream")
+        wait_until(lambda: browser.evaluate("document.querySelector('.card .play') !== null"), 10, "it has a card")
         for transport in ("auto", "http", "ws", "webrtc"):
             browser.evaluate("document.querySelector('.card .play').click()" if transport == "auto" else choose(transport))
             wait_until(lambda: browser.evaluate(STATE) == "failed", 10, f"{transport} says that it cannot")
