@@ -296,11 +296,6 @@ bool LiteAgent::holds(MonoTime now, const Path& path) const {
     return pair != nullptr && pair->proof.proven() && now - pair->last_heard < kPathHeld;
 }
 
-bool LiteAgent::may_send(const Path& path, size_t bytes) const {
-    const Pair* pair = find(path);
-    return pair != nullptr && pair->proof.may_send(bytes);
-}
-
 bool LiteAgent::take(const Path& path, size_t bytes) {
     Pair* pair = find(path);
     return pair != nullptr && pair->proof.take(bytes);

@@ -113,7 +113,6 @@ class LiteAgent final : private Counted<LiteAgent> {
     // Whether `bytes` may be sent to `path`; if so, they are counted. Not for media, which only
     // goes to media_path().
     bool take(const Path& path, size_t bytes);
-    bool may_send(const Path& path, size_t bytes) const;
 
     // The owner has seen that the peer receives there.
     void prove(MonoTime now, const Path& path);

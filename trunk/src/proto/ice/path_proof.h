@@ -43,15 +43,9 @@ class PathProof {
 
     // Whether so many bytes may be sent; if so, they are counted.
     bool take(size_t bytes) {
-        if (!may_send(bytes)) {
-            return false;
-        }
-        sent_ += bytes;
-        return true;
-    }
-
-    bool may_send(size_t bytes) const {
-        return proven_ || sent_ + bytes <= kUnprovenFactor * received_;
+        const bool allowed = proven_ || sent_ + bytes <= kUnprovenFactor * received_;
+        sent_ += allowed ? bytes : 0;
+        return allowed;
     }
 
     // A valid check of the peer came: ours is due, now or kCheckInterval after the last one.

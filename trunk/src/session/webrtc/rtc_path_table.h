@@ -3,11 +3,9 @@
 //
 //   - a path belongs to the session that has proven that its peer is there (ice/path_proof.h), as
 //     long as authentic packets of that session come from there;
-//   - until somebody has proven it, or when its owner is silent, it belongs to the last valid
-//   check;
+//   - until somebody has proven it, or when its owner is silent, it belongs to the last check;
 //   - another session gets it at any time by proving that its own peer is there. That happens when
-//   a
-//     NAT uses its ports again; the first one then has to prove itself anew.
+//     a NAT uses its ports again; the first one then has to prove itself anew.
 //
 // So a session whose peer is there cannot lose a path for good: its next check proves it again.
 #pragma once

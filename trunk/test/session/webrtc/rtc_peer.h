@@ -94,8 +94,8 @@ class RtcPeer {
     }
 
     // ICE and DTLS. Yields.
-    bool connect() {
-        send_check();
+    bool connect(bool nominate = true) {
+        send(check(nominate));
         if (!io::eventually([&] {
                 poll();
                 return stun_answers > 0;

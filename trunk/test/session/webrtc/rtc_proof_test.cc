@@ -234,16 +234,7 @@ TEST_F(RtcProofTest, ASessionThatEndsWhileItsPathIsProvenLeavesNoPath) {
     ASSERT_TRUE(answer.ok());
     RtcPeer peer(rtc_address_);
     peer.take_answer(answer->sdp);
-    peer.send(peer.check(false));
-    ASSERT_TRUE(io::eventually([&] {
-        peer.poll();
-        return peer.stun_answers > 0;
-    }));
-    peer.start_dtls();
-    ASSERT_TRUE(io::eventually([&] {
-        peer.poll();
-        return peer.connected;
-    }));
+    ASSERT_TRUE(peer.connect(false));
     TestPublisher holder(stream());
     peer.move();
     peer.stun_answers = 0;

@@ -185,16 +185,7 @@ TEST_F(RtcServerTest, CheckMayEndItsSession) {
     ASSERT_TRUE(answer.ok());
     RtcPeer peer(rtc_address_);
     peer.take_answer(answer->sdp);
-    peer.send(peer.check(false));
-    ASSERT_TRUE(io::eventually([&] {
-        peer.poll();
-        return peer.stun_answers > 0;
-    }));
-    peer.start_dtls();
-    ASSERT_TRUE(io::eventually([&] {
-        peer.poll();
-        return peer.connected;
-    }));
+    ASSERT_TRUE(peer.connect(false));
     TestPublisher publisher(stream());
     peer.send_check();
     EXPECT_TRUE(is_gone(answer->session_id));
