@@ -117,17 +117,17 @@ def test_a_heap_that_grows_with_nothing_that_is_counted_says_so():
     assert found[0]["what"].endswith("in step with no class that is counted")
 
 
-@pytest.mark.parametrize("in_use", [[1000], [1000, 90000], [1000, 90000, 90000], [1000, 90000, 95000, 95000],
+@pytest.mark.parametrize("in_use", [[1000], [1000, 90000], [1000, 90000, 90000], [1000, 2000, 4100], [1000, 90000, 95000, 95000],
                                     [1000, 90000, 80000]])
 def test_a_heap_that_grows_once_has_found_its_size(in_use):
     assert judge.judge_heap([settled(used) for used in in_use]) == []
 
 
 def test_the_books_of_stacks_that_a_larger_crowd_maps_are_no_growth():
-    rounds = [settled(used) for used in (0, 5000, 6360)]
-    rounds[2][1]["stack"] = {"live": 10, "bytes": 640000, "made": 10}
+    rounds = [settled(used) for used in (0, 4000, 5000, 6360)]
+    rounds[3][1]["stack"] = {"live": 10, "bytes": 640000, "made": 10}
     assert judge.judge_heap(rounds) == []
-    rounds[2] = (7000, rounds[2][1])
+    rounds[3] = (7000, rounds[3][1])
     assert [finding["kind"] for finding in judge.judge_heap(rounds)] == ["growing"]
 
 
@@ -233,7 +233,7 @@ def hunt(*options, seconds=60):  # pytest ends a test after 90
 def short_hunt(tmp_path_factory):
     """A hunt through everything, beside the next tests: most of its time is waiting. (process, page)"""
     report = tmp_path_factory.mktemp("hunt") / "hunt.html"
-    with subprocess.Popen([HUNT, "--tool", "objects", "--weir", BINARY, "--client", CLIENT, "--scenario", "all", "--repeat", "2",
+    with subprocess.Popen([HUNT, "--tool", "objects", "--weir", BINARY, "--client", CLIENT, "--scenario", "all", "--repeat", "3",
                            "--clients", "3", "--seconds", "1", "--ports", "26000-31999", "--report", report],
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         yield process, report
