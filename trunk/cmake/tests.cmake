@@ -21,7 +21,7 @@ weir_test_binary(weir-unit-tests FOLDERS base media proto stream bench/core
 # A table of cases on the stack; no coroutine runs it.
 set_source_files_properties(test/proto/flv/tag_test.cc PROPERTIES COMPILE_OPTIONS -Wframe-larger-than=65536)
 # Coroutine tests bring their own main (test/support/io_main.cc): the scheduler must be up before the first test.
-weir_test_binary(weir-component-tests FOLDERS io net transcode session app bench/run support/io
+weir_test_binary(weir-component-tests FOLDERS io net transcode session config diagnosis app bench/run support/io
   DEPS weir_app weir_load GTest::gtest GTest::gmock)
 
 # Fuzz targets: gcc replays the corpora; scripts/fuzz builds them with clang's libFuzzer.

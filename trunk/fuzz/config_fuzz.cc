@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 
-#include "app/config/config.h"
 #include "base/bytes.h"
 #include "base/check.h"
+#include "config/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
                                       size_t size);  // NOLINT(readability-identifier-naming)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string_view text = weir::as_text({data, size});
-    weir::app::ParseOutcome outcome = weir::app::parse_config(text, "conf/fuzz.conf");
+    weir::config::ParseOutcome outcome = weir::config::parse_config(text, "conf/fuzz.conf");
     WEIR_CHECK(outcome.ok() == outcome.errors.empty());
     WEIR_CHECK(outcome.errors.size() <= weir::kMaxDiagnostics);
     for (const weir::Diagnostic& error : outcome.errors) {
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (outcome.ok()) {
         WEIR_CHECK(!outcome.config->listen.empty());
         WEIR_CHECK(!outcome.config->vhosts.empty());
-        WEIR_CHECK(weir::app::parse_config(text, "conf/fuzz.conf").config == outcome.config);
+        WEIR_CHECK(weir::config::parse_config(text, "conf/fuzz.conf").config == outcome.config);
     }
     return 0;
 }

@@ -5,27 +5,27 @@
 #include <string>
 
 #include "base/check.h"
-#include "net/http/request_parser.h"
-#include "net/http/target.h"
+#include "proto/http/request_parser.h"
+#include "proto/http/target.h"
 
-using Status = weir::net::RequestParser::Status;
+using Status = weir::http::RequestParser::Status;
 
-static constexpr weir::net::HttpLimits kTight{.request_line_bytes = 64,
-                                              .header_bytes = 96,
-                                              .header_fields = 4,
-                                              .body_bytes = 32,
-                                              .chunk_head_bytes = 16};
+static constexpr weir::http::RequestLimits kTight{.request_line_bytes = 64,
+                                                  .header_bytes = 96,
+                                                  .header_fields = 4,
+                                                  .body_bytes = 32,
+                                                  .chunk_head_bytes = 16};
 
 static std::string outcome_of(weir::ByteSpan input, size_t piece, bool tight) {
-    weir::net::RequestParser parser(tight ? kTight : weir::net::HttpLimits());
+    weir::http::RequestParser parser(tight ? kTight : weir::http::RequestLimits());
     std::string outcome;
     for (size_t at = 0; at < input.size(); at += piece) {
         parser.feed(input.subspan(at, std::min(piece, input.size() - at)));
-        weir::net::HttpRequest request;
+        weir::http::Request request;
         Status status;
         while ((status = parser.next(request)) == Status::kRequest) {
             const std::string& path = request.path;
-            WEIR_CHECK(path == "*" || weir::net::normalised_path(path) == path);
+            WEIR_CHECK(path == "*" || weir::http::normalised_path(path) == path);
             outcome += request.target + "\n" + path + "\n" + request.body + "\n";
         }
         if (status == Status::kError) {

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "base/check.h"
-#include "net/http/response_parser.h"
+#include "proto/http/response_parser.h"
 
-using Status = weir::net::HttpResponseParser::Status;
+using Status = weir::http::ResponseParser::Status;
 
 static std::string outcome_of(weir::ByteSpan input, size_t piece) {
-    weir::net::HttpResponseParser parser(
+    weir::http::ResponseParser parser(
         {.head_bytes = 256, .body_bytes = 256, .chunk_head_bytes = 32});
     for (size_t at = 0; at < input.size(); at += piece) {
         (void)parser.feed(input.subspan(at, std::min(piece, input.size() - at)));
@@ -17,10 +17,10 @@ static std::string outcome_of(weir::ByteSpan input, size_t piece) {
     if (parser.end() == Status::kError) {
         return std::string(parser.take_error().message());
     }
-    const weir::net::HttpResponse response = parser.take_response();
+    const weir::http::Response response = parser.take_response();
     WEIR_CHECK(response.status >= 100 && response.body.size() <= 256);
     std::string outcome = std::to_string(response.status) + (response.keep_alive ? "k" : "c");
-    for (const weir::net::HttpField& field : response.headers) {
+    for (const weir::http::Field& field : response.headers) {
         outcome += field.name + ":" + field.value + "\n";
     }
     return outcome + response.body;

@@ -13,24 +13,24 @@
 #include <fmt/format.h>
 
 #include "app/access/access_data.h"
-#include "app/config/config.h"
-#include "app/config/config_doc.h"
-#include "app/config/environment.h"
-#include "app/config/explain.h"
-#include "app/config/include.h"
-#include "app/config_search.h"
-#include "app/diagnosis/profilers.h"
-#include "app/life.h"
-#include "app/load.h"
-#include "app/log_setup.h"
-#include "app/run_as.h"
-#include "app/server.h"
-#include "app/start_check.h"
-#include "app/tls_service.h"
+#include "app/run/config_search.h"
+#include "app/run/life.h"
+#include "app/run/load.h"
+#include "app/run/log_setup.h"
+#include "app/run/run_as.h"
+#include "app/run/server.h"
+#include "app/run/start_check.h"
+#include "app/run/tls_service.h"
 #include "base/build.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
+#include "config/config.h"
+#include "config/config_doc.h"
+#include "config/environment.h"
+#include "config/explain.h"
+#include "config/include.h"
+#include "diagnosis/profilers.h"
 #include "io/runtime.h"
 
 namespace weir::app {
@@ -74,7 +74,7 @@ struct CommandLine {
     bool dump = false;
     bool explains = false;  // was wanted, perhaps with a mistake
     std::string explain_file;
-    std::optional<ForeignServer> explain_as;
+    std::optional<config::ForeignServer> explain_as;
     std::string text;  // to print, then end
     std::string error;
 };
@@ -85,23 +85,24 @@ bool take_explain(std::string_view argument, CommandLine& line) {
     if (argument.empty()) {
         return true;
     }
-    line.explain_as = argument.front() == '=' ? foreign_server(argument.substr(1)) : std::nullopt;
+    line.explain_as =
+        argument.front() == '=' ? config::foreign_server(argument.substr(1)) : std::nullopt;
     return line.explain_as.has_value();
 }
 
 // The explanation as comments, then the configuration: all of it is one that -t accepts, or refuses
 // until something is decided.
 int print_explained(const CommandLine& line) {
-    const Result<std::string> text = real_disk().read(line.explain_file);
+    const Result<std::string> text = config::real_disk().read(line.explain_file);
     if (!text.ok()) {
         fmt::print(stderr, "weir: {}: {}\n", line.explain_file, text.error().message());
-        fmt::print("{}", refused_config(line.explain_file, text.error().message()));
+        fmt::print("{}", config::refused_config(line.explain_file, text.error().message()));
         return 1;
     }
-    const Explained done = explain(*text, line.explain_file, line.explain_as);
+    const config::Explained done = config::explain(*text, line.explain_file, line.explain_as);
     if (!done.errors.empty()) {
         fmt::print(stderr, "{}", to_string(done.errors));
-        fmt::print("{}", refused_config(line.explain_file, to_string(done.errors)));
+        fmt::print("{}", config::refused_config(line.explain_file, to_string(done.errors)));
         return 1;
     }
     for (const std::string_view each : split(done.text, '\n')) {
@@ -121,10 +122,10 @@ int print_explained(const CommandLine& line) {
     return kToDecide;
 }
 
-CommandLine parse_arguments(int count, char** arguments, const Environment& environment) {
+CommandLine parse_arguments(int count, char** arguments, const config::Environment& environment) {
     CommandLine line;
     for (const auto& [name, value] : environment) {
-        if (name == kConfigFileVariable && !value.empty()) {
+        if (name == config::kConfigFileVariable && !value.empty()) {
             line.config_file = value;
         }
     }
@@ -139,7 +140,7 @@ CommandLine parse_arguments(int count, char** arguments, const Environment& envi
                    take_explain(argument, line)) {
             line.explain_file = arguments[++i];
         } else if (argument == "--print-migration-doc") {
-            line.text = migration_markdown();
+            line.text = config::migration_markdown();
         } else if (argument == "--dump-config") {
             line.dump = true;
         } else if (argument == "-v" || argument == "--version") {
@@ -147,11 +148,11 @@ CommandLine parse_arguments(int count, char** arguments, const Environment& envi
         } else if (argument == "-h" || argument == "--help") {
             line.text = kUsage;
         } else if (argument == "--print-config-doc") {
-            line.text = config_markdown();
+            line.text = config::config_markdown();
         } else if (argument == "--print-full-config") {
-            line.text = annotated_config();
+            line.text = config::annotated_config();
         } else if (argument == "--print-config-man") {
-            line.text = config_man_page();
+            line.text = config::config_man_page();
         } else if (line.error.empty()) {
             CommandLine ignored;
             const bool needs_file = argument == "-c" || (argument.starts_with("--explain") &&
@@ -164,7 +165,7 @@ CommandLine parse_arguments(int count, char** arguments, const Environment& envi
 }
 
 // An operator who starts a server by hand looks at the terminal, wherever the log goes.
-void say_cannot_start(const Config& config, const Error& why) {
+void say_cannot_start(const config::Config& config, const Error& why) {
     log::error("cannot start: {}", why.message());
     if (!config.log_file.empty()) {
         fmt::print(stderr, "weir: cannot start: {}\n", why.message());
@@ -172,7 +173,7 @@ void say_cannot_start(const Config& config, const Error& why) {
 }
 
 // What bounds this process from outside, and whether a crash leaves a core file.
-void log_limits(const Config& config) {
+void log_limits(const config::Config& config) {
     rlimit descriptors{};
     rlimit core{};
     getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -189,10 +190,11 @@ void log_limits(const Config& config) {
 }
 
 // What is read again later: by a reload, or when it changes.
-std::vector<std::string> files_of_a_reload(const Config& config, std::vector<std::string> files) {
+std::vector<std::string> files_of_a_reload(const config::Config& config,
+                                           std::vector<std::string> files) {
     for (const auto* list : {&config.tls.certificates, &config.http_server.certificates,
                              &config.http_api.certificates}) {
-        for (const CertificateConfig& each : *list) {
+        for (const config::CertificateConfig& each : *list) {
             files.push_back(each.certificate);
             files.push_back(each.key);
         }
@@ -202,13 +204,13 @@ std::vector<std::string> files_of_a_reload(const Config& config, std::vector<std
     return files;
 }
 
-std::string unreadable_warning(const Config& config, const std::string& file) {
+std::string unreadable_warning(const config::Config& config, const std::string& file) {
     return fmt::format("user {}: may not read {}: a reload will fail",
                        log::escaped(config.user.name), log::escaped(file));
 }
 
 // All ports are open and nobody is served yet: the last moment of a process that root started.
-Error settle(const Config& config, const std::vector<std::string>& files) {
+Error settle(const config::Config& config, const std::vector<std::string>& files) {
     std::vector<int> own;
     int pid_file = -1;
     if (!config.pid.empty()) {
@@ -239,7 +241,7 @@ Error settle(const Config& config, const std::vector<std::string>& files) {
 
 // Yields. Runs until a signal asks for the end.
 int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
-    const Config config = *loaded.outcome.config;  // that of the start
+    const config::Config config = *loaded.outcome.config;  // that of the start
     Result<std::unique_ptr<Life>> life = Life::create(log_setup);
     if (!life.ok()) {
         say_cannot_start(config, life.error());
@@ -249,7 +251,7 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     if (kHasPlants) {
         log::warn("this build has planted defects: it leaks and crashes on purpose");
     }
-    start_whole_run_profiles();
+    diagnosis::start_whole_run_profiles();
     const std::vector<std::string> files = files_of_a_reload(config, loaded.outcome.watched);
     Result<std::unique_ptr<Server>> server =
         Server::start(std::move(source), std::move(loaded), [&] { return settle(config, files); });
@@ -259,7 +261,7 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     }
     log_limits(config);
     log::info("ready");
-    (*server)->on_reconfigure([&](const Config& now) {
+    (*server)->on_reconfigure([&](const config::Config& now) {
         log_setup.reconfigure(now);
         (*life)->reconfigure(now);
     });
@@ -269,19 +271,19 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
         remove_pid_file(config.pid);
     }
     (*server)->stop();
-    end_whole_run_profiles();
+    diagnosis::end_whole_run_profiles();
     log::info("stopped");
     return 0;
 }
 
 int run(int count, char** arguments) {
     ConfigSource source;
-    source.environment = read_environment();
+    source.environment = config::read_environment();
     CommandLine line = parse_arguments(count, arguments, source.environment);
     if (!line.error.empty()) {
         fmt::print(stderr, "weir: {}\n{}", line.error, kUsage);
         if (line.explains) {
-            fmt::print("{}", refused_config("the file", line.error));
+            fmt::print("{}", config::refused_config("the file", line.error));
         }
         return kUsageError;
     }
@@ -294,7 +296,7 @@ int run(int count, char** arguments) {
     }
     source.file = line.config_file;
     const auto loaded = std::make_unique<LoadedConfig>(load(source));
-    const ParseOutcome& outcome = loaded->outcome;
+    const config::ParseOutcome& outcome = loaded->outcome;
     for (const std::string& warning : outcome.warnings) {
         fmt::print(stderr, "weir: warning: {}\n", warning);
     }
@@ -321,15 +323,15 @@ int run(int count, char** arguments) {
         return 1;
     }
     if (line.dump) {
-        fmt::print("{}", dump_config(outcome.config->settings));
+        fmt::print("{}", config::dump_config(outcome.config->settings));
         return 0;
     }
     if (line.test_only) {
         fmt::print("weir: {}: configuration is good\n", line.config_file);
         return 0;
     }
-    enter_tool_settings(arguments);
-    const Config& config = *outcome.config;
+    diagnosis::enter_tool_settings(arguments);
+    const config::Config& config = *outcome.config;
     forbid_new_privileges(config.user);
     Result<std::unique_ptr<LogSetup>> log_setup = LogSetup::start(config);
     if (!log_setup.ok()) {

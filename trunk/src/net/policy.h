@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "io/tcp.h"
 #include "net/fanout.h"
-#include "net/http/request.h"
+#include "proto/http/request.h"
 #include "stream/registry.h"
 
 namespace weir::net {
@@ -33,7 +33,7 @@ struct AccessRequest {
     std::string_view user = {};
     std::string_view user_scope = {};
     // Of a request that came by HTTP: to tell whether another site's page has made it.
-    const HttpRequest* http = nullptr;
+    const http::Request* http = nullptr;
     bool secure = false;  // it came by TLS (HttpExchange::secure())
     // "rtmp", "flv", "ws-flv", "webrtc".
     std::string_view transport = {};

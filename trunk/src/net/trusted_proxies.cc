@@ -36,8 +36,8 @@ std::optional<NetAddress> parse_hop(std::string_view text) {
 std::string_view for_parameter(std::string_view element) {
     for (const std::string_view pair : split(element, ';')) {
         const Halves halves = split_once(pair, '=');
-        if (equal_ignoring_case(trimmed(halves.before), "for")) {
-            return trimmed(halves.after);
+        if (http::equal_ignoring_case(http::trimmed(halves.before), "for")) {
+            return http::trimmed(halves.after);
         }
     }
     return {};
@@ -45,14 +45,14 @@ std::string_view for_parameter(std::string_view element) {
 
 // The last hops of a list field that may come several times, in order. One more than is allowed
 // when there are too many.
-std::vector<std::string_view> last_hops(const HttpFields& fields, std::string_view name) {
+std::vector<std::string_view> last_hops(const http::Fields& fields, std::string_view name) {
     std::vector<std::string_view> hops;
-    for (const HttpField& field : fields) {
-        if (!equal_ignoring_case(field.name, name)) {
+    for (const http::Field& field : fields) {
+        if (!http::equal_ignoring_case(field.name, name)) {
             continue;
         }
         for (const std::string_view hop : split(field.value, ',')) {
-            if (const std::string_view text = trimmed(hop); !text.empty()) {
+            if (const std::string_view text = http::trimmed(hop); !text.empty()) {
                 hops.push_back(text);
             }
         }
@@ -64,7 +64,7 @@ std::vector<std::string_view> last_hops(const HttpFields& fields, std::string_vi
 }
 
 // What the proxies say, the nearest one last; from the first field that is there.
-std::vector<std::string_view> hops_in(const HttpFields& fields) {
+std::vector<std::string_view> hops_in(const http::Fields& fields) {
     std::vector<std::string_view> hops = last_hops(fields, "X-Forwarded-For");
     if (!hops.empty()) {
         return hops;
@@ -81,7 +81,7 @@ std::vector<std::string_view> hops_in(const HttpFields& fields) {
 
 }  // namespace
 
-bool names_a_proxy(const HttpFields& fields) {
+bool names_a_proxy(const http::Fields& fields) {
     // Besides the usual ones those of large networks that proxy: Cloudflare, Akamai, Fastly.
     constexpr std::string_view kFields[] = {
         "X-Forwarded-For",     "Forwarded",        "X-Real-IP",
@@ -149,9 +149,9 @@ NetAddress TrustedProxies::client_in(const std::vector<std::string_view>& hops) 
 
 RequestOrigin TrustedProxies::origin_of(const io::SocketAddress& peer,
                                         bool encrypted,
-                                        const HttpFields& fields) const {
+                                        const http::Fields& fields) const {
     RequestOrigin origin{peer, encrypted, false};
-    if (!names_a_proxy(fields)) {
+    if (!net::names_a_proxy(fields)) {
         return origin;
     }
     if (!trusts(peer)) {
@@ -163,7 +163,8 @@ RequestOrigin TrustedProxies::origin_of(const io::SocketAddress& peer,
     }
     origin.forwarded = true;
     const std::vector<std::string_view> protocols = last_hops(fields, "X-Forwarded-Proto");
-    origin.secure = protocols.empty() ? encrypted : equal_ignoring_case(protocols.back(), "https");
+    origin.secure =
+        protocols.empty() ? encrypted : http::equal_ignoring_case(protocols.back(), "https");
     const std::vector<std::string_view> hops = hops_in(fields);
     if (!hops.empty()) {
         origin.client = to_socket_address(client_in(hops));

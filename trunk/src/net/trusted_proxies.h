@@ -9,7 +9,7 @@
 
 #include "base/net_address.h"
 #include "io/tcp.h"
-#include "net/http/fields.h"
+#include "proto/http/fields.h"
 
 namespace weir::net {
 
@@ -31,7 +31,7 @@ struct RequestOrigin {
 };
 
 // Whether a request has a field that a proxy adds, whatever it says.
-bool names_a_proxy(const HttpFields& fields);
+bool names_a_proxy(const http::Fields& fields);
 
 class TrustedProxies {
   public:
@@ -51,7 +51,7 @@ class TrustedProxies {
     // for requests of a local peer that carry such fields while it is not trusted.
     RequestOrigin origin_of(const io::SocketAddress& peer,
                             bool encrypted,
-                            const HttpFields& fields) const;
+                            const http::Fields& fields) const;
 
   private:
     bool trusts(const NetAddress& address) const;

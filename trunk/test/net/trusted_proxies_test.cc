@@ -18,7 +18,7 @@ AddressRange range(const std::string& ip, uint8_t bits) {
 // The client of a request by that peer.
 std::string client(const TrustedProxies& proxies,
                    const std::string& peer,
-                   const HttpFields& fields) {
+                   const http::Fields& fields) {
     return proxies.origin_of(address(peer), false, fields).client.host();
 }
 
@@ -47,7 +47,7 @@ TEST(TrustedProxiesTest, WithoutFieldsThePeerIsTheClient) {
 TEST(TrustedProxiesTest, OthersAreNeverBelieved) {
     TrustedProxies proxies;
     proxies.set({range("10.0.0.0", 96 + 8)});
-    const HttpFields fields{{"X-Forwarded-For", "127.0.0.1"}, {"X-Forwarded-Proto", "https"}};
+    const http::Fields fields{{"X-Forwarded-For", "127.0.0.1"}, {"X-Forwarded-Proto", "https"}};
     const RequestOrigin origin = proxies.origin_of(address("192.0.2.1"), false, fields);
     EXPECT_EQ(origin.client.host(), "192.0.2.1");
     EXPECT_FALSE(origin.secure);
@@ -118,10 +118,10 @@ TEST(TrustedProxiesTest, ListsAreBounded) {
 TEST(TrustedProxiesTest, FieldsOfLargeNetworksNameAProxyToo) {
     const TrustedProxies proxies;
     for (const char* name : {"CF-Connecting-IP", "True-Client-IP", "Via", "Fastly-Client-IP"}) {
-        EXPECT_TRUE(names_a_proxy({{name, "192.0.2.1"}})) << name;
+        EXPECT_TRUE(net::names_a_proxy({{name, "192.0.2.1"}})) << name;
         EXPECT_EQ(client(proxies, "127.0.0.1", {{name, "192.0.2.1"}}), "0.0.0.0") << name;
     }
-    EXPECT_FALSE(names_a_proxy({{"Host", "a"}, {"User-Agent", "b"}}));
+    EXPECT_FALSE(net::names_a_proxy({{"Host", "a"}, {"User-Agent", "b"}}));
 }
 
 // A proxy on this machine that nobody named: its clients must not become local.
@@ -155,7 +155,7 @@ TEST(TrustedProxiesTest, AnOperatorsLocalProxyMayNameALocalClient) {
 TEST(TrustedProxiesTest, TheProxyKnowsWhetherTheClientSpokeTls) {
     TrustedProxies proxies;
     proxies.set({range("10.0.0.0", 96 + 8)});
-    const auto secure = [&](bool encrypted, const HttpFields& fields) {
+    const auto secure = [&](bool encrypted, const http::Fields& fields) {
         return proxies.origin_of(address("10.0.0.1"), encrypted, fields).secure;
     };
     EXPECT_TRUE(secure(false, {{"X-Forwarded-Proto", "HTTPS"}}));

@@ -14,15 +14,15 @@ namespace {
 
 constexpr int64_t kMillisPerSecond = 1000;
 
-const VhostSecrets& secrets_of(const AccessData& data, const VhostConfig& vhost) {
+const VhostSecrets& secrets_of(const AccessData& data, const config::VhostConfig& vhost) {
     static const VhostSecrets none;  // of a vhost that is newer than the data: nobody gets in
     const VhostSecrets* found = data.find(vhost.section());
     return found != nullptr ? *found : none;
 }
 
 // What would let a peer in, to a peer that showed nothing.
-std::string what_is_asked(const AccessConfig& access, Action action) {
-    const bool publishes = action == Action::kPublish;
+std::string what_is_asked(const config::AccessConfig& access, config::Action action) {
+    const bool publishes = action == config::Action::kPublish;
     const bool key = publishes ? !access.publish_keys.empty() : !access.play_keys.empty();
     const bool jwt = publishes ? access.jwt_for_publish() : access.jwt_for_play();
     std::string text;
@@ -58,11 +58,11 @@ Error AccessControl::refuse(net::Refusal reason, std::string text) const {
     return Error::make(ErrorCode::kDenied, std::move(text));
 }
 
-Error AccessControl::check(const VhostConfig& vhost,
-                           Action action,
+Error AccessControl::check(const config::VhostConfig& vhost,
+                           config::Action action,
                            const net::AccessRequest& request) const {
     const VhostSecrets& secrets = secrets_of(*data_, vhost);
-    const bool publishes = action == Action::kPublish;
+    const bool publishes = action == config::Action::kPublish;
     if (publishes && !request.user.empty() && request.user_scope == vhost.section()) {
         for (const UserSecrets& user : secrets.publish_users) {
             if (user.name == request.user) {
@@ -98,7 +98,7 @@ Error AccessControl::check(const VhostConfig& vhost,
     return {};
 }
 
-net::LoginAnswer AccessControl::login(const VhostConfig& vhost,
+net::LoginAnswer AccessControl::login(const config::VhostConfig& vhost,
                                       const net::LoginRequest& request,
                                       bool asked) {
     const rtmp::AdobeQueryView query = rtmp::AdobeQueryView::parse(request.query);
@@ -149,13 +149,13 @@ net::LoginAnswer AccessControl::login(const VhostConfig& vhost,
     return failed();
 }
 
-void AccessControl::refresh(const Config& config, io::WorkerPool& workers) {
+void AccessControl::refresh(const config::Config& config, io::WorkerPool& workers) {
     const std::shared_ptr<const AccessData> before = data_;
     if (before->files.empty()) {
         return;
     }
     // A copy: the configuration may be replaced while the worker reads.
-    const auto copy = std::make_unique<const Config>(config);
+    const auto copy = std::make_unique<const config::Config>(config);
     bool stale = false;
     Result<std::shared_ptr<const AccessData>> loaded = before;
     const Error refused = workers.run([&] {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "app/access/access_data.h"
-#include "app/config/access_rules.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "config/access_rules.h"
 #include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/address_rates.h"
@@ -35,14 +35,18 @@ class AccessControl {
 
     // Success, or kDenied with a sentence for the peer that tells whether it showed nothing or
     // something wrong; counted. Only where the vhost asks for a secret for that action.
-    Error check(const VhostConfig& vhost, Action action, const net::AccessRequest& request) const;
+    Error check(const config::VhostConfig& vhost,
+                config::Action action,
+                const net::AccessRequest& request) const;
 
     // Adobe's challenge and response. `asked`: a publisher without a login is challenged.
-    net::LoginAnswer login(const VhostConfig& vhost, const net::LoginRequest& request, bool asked);
+    net::LoginAnswer login(const config::VhostConfig& vhost,
+                           const net::LoginRequest& request,
+                           bool asked);
 
     // Yields. Looks at the files, on a worker, and takes what has changed; what is wrong then is
     // logged once and the old secrets stay. `config` is what is in force.
-    void refresh(const Config& config, io::WorkerPool& workers);
+    void refresh(const config::Config& config, io::WorkerPool& workers);
 
   private:
     Error refuse(net::Refusal reason, std::string text) const;

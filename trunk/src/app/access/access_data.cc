@@ -8,10 +8,10 @@
 
 #include <sys/stat.h>
 
-#include "app/config/directives.h"
-#include "app/config/value_words.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "config/directives.h"
+#include "config/value_words.h"
 
 namespace weir::app {
 namespace {
@@ -35,11 +35,11 @@ SecretFile seen(const std::string& path) {
 
 class Loader {
   public:
-    Result<std::shared_ptr<const AccessData>> load(const Config& config) {
+    Result<std::shared_ptr<const AccessData>> load(const config::Config& config) {
         auto data = std::make_shared<AccessData>();
-        for (const VhostConfig& vhost : config.vhosts) {
+        for (const config::VhostConfig& vhost : config.vhosts) {
             WEIR_TRY(load_section(vhost, *data));
-            for (const VhostConfig& application : vhost.applications) {
+            for (const config::VhostConfig& application : vhost.applications) {
                 WEIR_TRY(load_section(application, *data));
             }
         }
@@ -51,7 +51,7 @@ class Loader {
     }
 
   private:
-    Error load_section(const VhostConfig& vhost, AccessData& data) {
+    Error load_section(const config::VhostConfig& vhost, AccessData& data) {
         if (Error wrong = load_vhost(vhost, data.vhosts[vhost.section()])) {
             return std::move(wrong).with_context(vhost.title());
         }
@@ -81,7 +81,7 @@ class Loader {
     }
 
     // One per line; empty lines do not count.
-    Error add(const SecretSource& source, std::vector<std::string>& out) {
+    Error add(const config::SecretSource& source, std::vector<std::string>& out) {
         if (!source.is_file) {
             out.push_back(source.text);
             return {};
@@ -95,11 +95,11 @@ class Loader {
             if (line.empty()) {
                 continue;
             }
-            if (!is_secret_text(line) || out.size() - before == kMaxSecretsOfFile) {
+            if (!config::is_secret_text(line) || out.size() - before == kMaxSecretsOfFile) {
                 return make_error(ErrorCode::kMalformed,
                                   "{}: expected at most {} lines of text, each a secret of at most "
                                   "{} bytes",
-                                  source.text, kMaxSecretsOfFile, kMaxSecret);
+                                  source.text, kMaxSecretsOfFile, config::kMaxSecret);
             }
             out.emplace_back(line);
         }
@@ -110,9 +110,9 @@ class Loader {
     }
 
     Error add_all(std::string_view directive,
-                  const std::vector<SecretSource>& sources,
+                  const std::vector<config::SecretSource>& sources,
                   std::vector<std::string>& out) {
-        for (const SecretSource& source : sources) {
+        for (const config::SecretSource& source : sources) {
             if (Error wrong = add(source, out)) {
                 return std::move(wrong).with_context(directive);
             }
@@ -120,28 +120,28 @@ class Loader {
         return {};
     }
 
-    Error load_hook_secret(const SecretSource& source, std::string& out) {
+    Error load_hook_secret(const config::SecretSource& source, std::string& out) {
         if (source.text.empty()) {
             return {};
         }
         std::vector<std::string> lines;
         WEIR_TRY(add_all("http_hooks secret", {source}, lines));
-        if (lines.front().size() < kMinSharedSecret) {
+        if (lines.front().size() < config::kMinSharedSecret) {
             return make_error(ErrorCode::kMalformed,
                               "http_hooks secret: {}: its first line has {} characters, expected "
                               "at least {}",
-                              source.text, lines.front().size(), kMinSharedSecret);
+                              source.text, lines.front().size(), config::kMinSharedSecret);
         }
         out = std::move(lines.front());
         return {};
     }
 
-    Error load_vhost(const VhostConfig& vhost, VhostSecrets& out) {
-        const AccessConfig& config = vhost.access;
+    Error load_vhost(const config::VhostConfig& vhost, VhostSecrets& out) {
+        const config::AccessConfig& config = vhost.access;
         WEIR_TRY(load_hook_secret(vhost.http_hooks.secret, out.hook_secret));
         WEIR_TRY(add_all("publish_key", config.publish_keys, out.publish_keys));
         WEIR_TRY(add_all("play_key", config.play_keys, out.play_keys));
-        for (const LoginConfig& user : config.publish_users) {
+        for (const config::LoginConfig& user : config.publish_users) {
             out.publish_users.push_back({user.name, {}});
             WEIR_TRY(add_all("publish_user", {user.password}, out.publish_users.back().passwords));
         }
@@ -164,12 +164,12 @@ class Loader {
         return {};
     }
 
-    Error load_api(const ApiAccessConfig& config, std::vector<ApiSecrets>& out) {
-        for (const ApiTokenConfig& token : config.tokens) {
+    Error load_api(const config::ApiAccessConfig& config, std::vector<ApiSecrets>& out) {
+        for (const config::ApiTokenConfig& token : config.tokens) {
             out.push_back({token.role, {}, {}});
             WEIR_TRY(add_all("http_api token", {token.token}, out.back().secrets));
         }
-        for (const ApiUserConfig& user : config.users) {
+        for (const config::ApiUserConfig& user : config.users) {
             out.push_back({user.role, user.login.name, {}});
             WEIR_TRY(add_all("http_api user", {user.login.password}, out.back().secrets));
         }
@@ -195,36 +195,36 @@ bool AccessData::is_stale() const {
     return std::ranges::any_of(files, &SecretFile::has_changed);
 }
 
-Result<std::shared_ptr<const AccessData>> AccessData::load(const Config& config) {
+Result<std::shared_ptr<const AccessData>> AccessData::load(const config::Config& config) {
     return Loader().load(config);
 }
 
-std::vector<std::string> secret_files(const Config& config) {
+std::vector<std::string> secret_files(const config::Config& config) {
     std::set<std::string> files;
-    const auto add = [&](const SecretSource& source) {
+    const auto add = [&](const config::SecretSource& source) {
         if (source.is_file) {
             files.insert(source.text);
         }
     };
-    const auto add_section = [&](const VhostConfig& section) {
-        const AccessConfig& access = section.access;
+    const auto add_section = [&](const config::VhostConfig& section) {
+        const config::AccessConfig& access = section.access;
         add(section.http_hooks.secret);
         for (const auto* list : {&access.publish_keys, &access.play_keys, &access.jwt_secrets}) {
             std::ranges::for_each(*list, add);
         }
-        for (const LoginConfig& user : access.publish_users) {
+        for (const config::LoginConfig& user : access.publish_users) {
             add(user.password);
         }
         files.insert(access.jwks_files.begin(), access.jwks_files.end());
     };
-    for (const VhostConfig& vhost : config.vhosts) {
+    for (const config::VhostConfig& vhost : config.vhosts) {
         add_section(vhost);
         std::ranges::for_each(vhost.applications, add_section);
     }
-    for (const ApiTokenConfig& token : config.http_api.access.tokens) {
+    for (const config::ApiTokenConfig& token : config.http_api.access.tokens) {
         add(token.token);
     }
-    for (const ApiUserConfig& user : config.http_api.access.users) {
+    for (const config::ApiUserConfig& user : config.http_api.access.users) {
         add(user.login.password);
     }
     return {files.begin(), files.end()};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/access/jwt_keys.h"
-#include "app/config/config.h"
+#include "config/config.h"
 
 namespace weir::app {
 
@@ -27,7 +27,7 @@ struct VhostSecrets {
 };
 
 struct ApiSecrets {
-    ApiRole role = ApiRole::kRead;
+    config::ApiRole role = config::ApiRole::kRead;
     std::string user;  // empty: a bearer token
     std::vector<std::string> secrets;
 };
@@ -57,10 +57,10 @@ struct AccessData {
     // Blocks on disk: at start, or on a worker. The error names the directive and the file, never
     // what is in it. A file with no secret in it is an error: it would lock everybody out, or let
     // everybody in who shows nothing.
-    static Result<std::shared_ptr<const AccessData>> load(const Config& config);
+    static Result<std::shared_ptr<const AccessData>> load(const config::Config& config);
 };
 
 // The files that load() reads, each once.
-std::vector<std::string> secret_files(const Config& config);
+std::vector<std::string> secret_files(const config::Config& config);
 
 }  // namespace weir::app

@@ -5,9 +5,9 @@
 #include "base/base64.h"
 #include "base/hmac.h"
 #include "base/strings.h"
-#include "net/http/access_token.h"
-#include "net/http/cors.h"
-#include "net/http/origin.h"
+#include "proto/http/access_token.h"
+#include "proto/http/cors.h"
+#include "proto/http/origin.h"
 
 namespace weir::app {
 namespace {
@@ -19,9 +19,9 @@ std::string retry_after(Millis wait) {
     return std::to_string((wait.count() + 999) / 1000);
 }
 
-bool changes(net::HttpMethod method) {
-    return method != net::HttpMethod::kGet && method != net::HttpMethod::kHead &&
-           method != net::HttpMethod::kOptions;
+bool changes(http::Method method) {
+    return method != http::Method::kGet && method != http::Method::kHead &&
+           method != http::Method::kOptions;
 }
 
 }  // namespace
@@ -30,14 +30,14 @@ void ApiGuard::refuse(net::HttpExchange& exchange,
                       net::Refusal reason,
                       int status,
                       std::string_view text,
-                      const net::HttpFields& fields) {
+                      const http::Fields& fields) {
     limits_.count(reason);
     if (log_.allow(MonoClock::now())) {
         log::warn(
             "api request refused status={} reason={} ip={} method={} path={} ({} more in the "
             "last second)",
             status, net::to_string(reason), exchange.peer().host(),
-            net::to_string(exchange.request().method), log::escaped(exchange.request().path),
+            http::to_string(exchange.request().method), log::escaped(exchange.request().path),
             log_.suppressed());
     }
     (void)exchange.respond_error(status, text, fields);
@@ -63,19 +63,18 @@ bool ApiGuard::within_rate(net::HttpExchange& exchange) {
 
 // A browser asks without the login whether the page may use it.
 bool ApiGuard::answer_preflight(net::HttpExchange& exchange, const net::HttpRoute* route) {
-    const net::HttpRequest& request = exchange.request();
-    const std::string_view origin = net::trimmed(request.headers.get("Origin").value_or(""));
-    if (origin.empty() || !net::is_listed_origin(origin, access().allow_origins)) {
+    const http::Request& request = exchange.request();
+    const std::string_view origin = http::trimmed(request.headers.get("Origin").value_or(""));
+    if (origin.empty() || !http::is_listed_origin(origin, access().allow_origins)) {
         return false;
     }
     exchange.add_route_field("Access-Control-Allow-Origin", std::string(origin));
     exchange.add_route_field("Vary", "Origin");
-    if (!net::is_cors_preflight(request) || route == nullptr) {
+    if (!http::is_cors_preflight(request) || route == nullptr) {
         return false;
     }
-    net::HttpFields fields;
-    for (const net::HttpField& field :
-         net::cors_preflight_fields(request, route->options.methods)) {
+    http::Fields fields;
+    for (const http::Field& field : http::cors_preflight_fields(request, route->options.methods)) {
         if (field.name != "Access-Control-Allow-Origin" && field.name != "Vary") {
             fields.add(field.name, field.value);
         }
@@ -96,7 +95,7 @@ bool ApiGuard::admit(net::HttpExchange& exchange, const net::HttpRoute* route) {
     if (answer_preflight(exchange, route)) {
         return false;
     }
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const bool needs_admin = changes(request.method) || wanted == net::HttpAccess::kAdmin;
     const bool open = access().open_metrics && request.path == "/metrics" && !needs_admin;
     if (access().asks() && !open) {
@@ -105,30 +104,31 @@ bool ApiGuard::admit(net::HttpExchange& exchange, const net::HttpRoute* route) {
     return admit_page(exchange, needs_admin, false);
 }
 
-ApiGuard::Login ApiGuard::login_of(const net::HttpRequest& request) const {
-    const std::string_view field = net::trimmed(request.headers.get("Authorization").value_or(""));
+ApiGuard::Login ApiGuard::login_of(const http::Request& request) const {
+    const std::string_view field = http::trimmed(request.headers.get("Authorization").value_or(""));
     if (field.empty()) {
         return {};
     }
     std::string user;
     std::string secret;
-    const bool basic = net::equal_ignoring_case(field.substr(0, kBasic.size()), kBasic);
+    const bool basic = http::equal_ignoring_case(field.substr(0, kBasic.size()), kBasic);
     if (basic) {
-        const std::optional<Bytes> pair = parse_base64(net::trimmed(field.substr(kBasic.size())));
+        const std::optional<Bytes> pair = parse_base64(http::trimmed(field.substr(kBasic.size())));
         const Halves halves = split_once(pair ? as_text(*pair) : "", ':');
         user = halves.before;
         secret = halves.after;
-    } else if (const auto token = net::bearer_token(request)) {
+    } else if (const auto token = http::bearer_token(request)) {
         secret = *token;
     }
-    Login login{Login::Kind::kWrong, ApiRole::kRead, basic};
+    Login login{Login::Kind::kWrong, config::ApiRole::kRead, basic};
     for (const ApiSecrets& known : access_.data().api) {
         // Both are always compared, so that the time does not tell which names there are.
         const bool same_kind = basic == !known.user.empty();
         const bool same_user = equal_in_constant_time(as_bytes(user), as_bytes(known.user));
         const bool same_secret = is_one_of(secret, known.secrets);
         if (same_kind && same_user && same_secret && !secret.empty()) {
-            const bool more = login.kind == Login::Kind::kWrong || known.role == ApiRole::kAdmin;
+            const bool more =
+                login.kind == Login::Kind::kWrong || known.role == config::ApiRole::kAdmin;
             login.kind = Login::Kind::kGood;
             login.role = more ? known.role : login.role;
         }
@@ -161,7 +161,7 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
     }
     const Login login = login_of(exchange.request());
     if (login.kind != Login::Kind::kGood) {
-        net::HttpFields fields;
+        http::Fields fields;
         fields.add("WWW-Authenticate", "Bearer realm=\"weir\"");
         // A script that shows a form of its own says so by this field; a browser that was offered
         // Basic would open its own box over it.
@@ -179,7 +179,7 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
                fields);
         return false;
     }
-    if (needs_admin && login.role != ApiRole::kAdmin) {
+    if (needs_admin && login.role != config::ApiRole::kAdmin) {
         refuse(exchange, net::Refusal::kApiRole, 403,
                "this needs the role admin, and this login has the role read");
         return false;
@@ -189,8 +189,8 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
 }
 
 bool ApiGuard::admit_page(net::HttpExchange& exchange, bool needs_admin, bool known_host) {
-    const net::HttpRequest& request = exchange.request();
-    if (!known_host && !net::is_own_host(request.host, config_.server_names)) {
+    const http::Request& request = exchange.request();
+    if (!known_host && !http::is_own_host(request.host, config_.server_names)) {
         refuse(exchange, net::Refusal::kApiHost, 403,
                "the API does not know itself by the name in the Host field: ask it by its address, "
                "or name it with \"server_name NAME;\"");
@@ -199,12 +199,12 @@ bool ApiGuard::admit_page(net::HttpExchange& exchange, bool needs_admin, bool kn
     if (!needs_admin) {
         return true;  // without CORS fields a page cannot read what GET shows
     }
-    const std::string_view page = net::trimmed(request.headers.get("Origin").value_or(""));
-    const bool listed = net::is_listed_origin(page, access().allow_origins);
+    const std::string_view page = http::trimmed(request.headers.get("Origin").value_or(""));
+    const bool listed = http::is_listed_origin(page, access().allow_origins);
     const bool secure = exchange.secure();
     const bool foreign = known_host
-                             ? net::crosses_origin(request, secure)
-                             : !net::foreign_origin(request, config_.server_names, secure).empty();
+                             ? http::crosses_origin(request, secure)
+                             : !http::foreign_origin(request, config_.server_names, secure).empty();
     // Images and the like come without Origin; browsers of today mark them.
     const bool hidden =
         page.empty() && request.headers.get("Sec-Fetch-Site").value_or("") == "cross-site";

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "app/access/access_control.h"
-#include "app/config/config.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "net/address_rates.h"
 #include "net/http/exchange.h"
 #include "net/http/router.h"
@@ -28,7 +28,7 @@ class ApiGuard {
     static constexpr net::BucketOptions kFailures{1.0 / 6, 10};
 
     // All must outlive this. Reads the configuration when it is asked.
-    ApiGuard(const Config& config, const AccessControl& access, net::Limits& limits)
+    ApiGuard(const config::Config& config, const AccessControl& access, net::Limits& limits)
         : config_(config), access_(access), limits_(limits) {}
 
     // Yields only to answer. False: the request is refused, and answered.
@@ -41,24 +41,24 @@ class ApiGuard {
   private:
     struct Login {
         enum class Kind : uint8_t { kNone, kWrong, kGood } kind = Kind::kNone;
-        ApiRole role = ApiRole::kRead;
+        config::ApiRole role = config::ApiRole::kRead;
         bool basic = false;  // a browser sends it by itself
     };
 
-    const ApiAccessConfig& access() const { return config_.http_api.access; }
+    const config::ApiAccessConfig& access() const { return config_.http_api.access; }
 
     bool within_rate(net::HttpExchange& exchange);
     bool answer_preflight(net::HttpExchange& exchange, const net::HttpRoute* route);
     bool admit_login(net::HttpExchange& exchange, bool needs_admin);
     bool admit_page(net::HttpExchange& exchange, bool needs_admin, bool known_host);
-    Login login_of(const net::HttpRequest& request) const;
+    Login login_of(const http::Request& request) const;
     void refuse(net::HttpExchange& exchange,
                 net::Refusal reason,
                 int status,
                 std::string_view text,
-                const net::HttpFields& fields = {});
+                const http::Fields& fields = {});
 
-    const Config& config_;
+    const config::Config& config_;
     const AccessControl& access_;
     net::Limits& limits_;
     net::AddressRates requests_;

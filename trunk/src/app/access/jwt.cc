@@ -129,8 +129,8 @@ struct Claim {
 };
 
 bool has_address(std::string_view network, std::string_view ip) {
-    const std::optional<IpNetwork> parsed = IpNetwork::parse(network);
-    const std::optional<IpAddress> address = IpAddress::parse(ip);
+    const std::optional<config::IpNetwork> parsed = config::IpNetwork::parse(network);
+    const std::optional<config::IpAddress> address = config::IpAddress::parse(ip);
     return parsed && address && parsed->contains(*address);
 }
 

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "app/access/jwt_keys.h"
-#include "app/config/access_rules.h"
 #include "base/error.h"
+#include "config/access_rules.h"
 
 namespace weir::app {
 
@@ -23,7 +23,7 @@ inline constexpr double kJwtLeewayS = 10;      // by which clocks may differ
 
 // What somebody wants, with the token that shall allow it.
 struct JwtQuestion {
-    Action action = Action::kPlay;
+    config::Action action = config::Action::kPlay;
     std::string_view vhost;
     std::string_view app;
     std::string_view stream;

@@ -1,8 +1,8 @@
 #include "app/api/client_json.h"
 
 #include "app/api/stream_json.h"
-#include "app/api_answer.h"
 #include "io/tcp.h"
+#include "net/api/answer.h"
 
 namespace weir::app {
 namespace {
@@ -15,18 +15,18 @@ double milliseconds(Micros time) {
     return static_cast<double>(time.count()) / 1000;
 }
 
-Json link_json(const net::LinkFacts& facts, bool publishes) {
-    Json link = {{"state", facts.state},
-                 {"transport", facts.transport},
-                 {"remote", facts.remote},
-                 {"local", facts.local},
-                 {"rtt_ms", nullptr},
-                 {"loss", facts.loss},
-                 {"packets", facts.packets},
-                 {"retransmitted", facts.retransmitted},
-                 {"lost", facts.lost},
-                 {publishes ? "dropped_frames" : "skipped", facts.skipped},
-                 {"key_requests", facts.key_requests}};
+net::Json link_json(const net::LinkFacts& facts, bool publishes) {
+    net::Json link = {{"state", facts.state},
+                      {"transport", facts.transport},
+                      {"remote", facts.remote},
+                      {"local", facts.local},
+                      {"rtt_ms", nullptr},
+                      {"loss", facts.loss},
+                      {"packets", facts.packets},
+                      {"retransmitted", facts.retransmitted},
+                      {"lost", facts.lost},
+                      {publishes ? "dropped_frames" : "skipped", facts.skipped},
+                      {"key_requests", facts.key_requests}};
     if (facts.rtt) {
         link["rtt_ms"] = milliseconds(*facts.rtt);
     }
@@ -39,7 +39,7 @@ Json link_json(const net::LinkFacts& facts, bool publishes) {
     return link;
 }
 
-Json tcp_json(const io::TcpStream* tcp) {
+net::Json tcp_json(const io::TcpStream* tcp) {
     const std::optional<io::TcpFacts> facts = tcp != nullptr ? tcp->facts() : std::nullopt;
     if (!facts) {
         return nullptr;
@@ -55,15 +55,15 @@ Json tcp_json(const io::TcpStream* tcp) {
 }
 
 // What is measured of players alone.
-Json play_json(const net::Client& client) {
-    Json play = {{"state", ""},
-                 {"lag_ms", nullptr},
-                 {"lag_bytes", nullptr},
-                 {"first_frame_ms", nullptr},
-                 {"write_stalls", client.write_stalls},
-                 {"resyncs", client.resyncs},
-                 {"dropped_bytes", client.dropped_bytes},
-                 {"dropped_frames", client.dropped_frames}};
+net::Json play_json(const net::Client& client) {
+    net::Json play = {{"state", ""},
+                      {"lag_ms", nullptr},
+                      {"lag_bytes", nullptr},
+                      {"first_frame_ms", nullptr},
+                      {"write_stalls", client.write_stalls},
+                      {"resyncs", client.resyncs},
+                      {"dropped_bytes", client.dropped_bytes},
+                      {"dropped_frames", client.dropped_frames}};
     if (const auto lag = client.probe ? client.probe->lag_facts() : std::nullopt) {
         play["state"] = lag->state;
         play["lag_ms"] = lag->lag_ms;
@@ -79,35 +79,36 @@ Json play_json(const net::Client& client) {
 
 }  // namespace
 
-Json client_json(const net::Client& client, MonoTime now) {
+net::Json client_json(const net::Client& client, MonoTime now) {
     const bool publishes = client.role == net::ClientRole::kPublisher;
     const bool plays = client.role == net::ClientRole::kPlayer;
     const char* action = publishes ? "-publish" : plays ? "-play" : "";
     const bool named = !client.key.name.empty();
-    Json json = {{"id", client.id()},
-                 {"vhost", client.key.vhost},
-                 {"app", client.key.app},
-                 {"name", client.key.name},
-                 {"stream", named ? stream_id(client.key) : ""},
-                 {"url", named ? "/" + client.key.app + "/" + client.key.name : ""},
-                 {"ip", client.ip()},
-                 {"tcUrl", client.tc_url},
-                 {"pageUrl", client.page_url},
-                 {"type", std::string(client.transport()) + action},
-                 {"role", net::to_string(client.role)},
-                 {"protocol", client.transport()},
-                 {"encrypted", client.encrypted},
-                 {"publish", publishes},
-                 {"alive", static_cast<double>(age_ms(client.since(), now)) / 1000},
-                 {"since_ms", wall_time_ms() - age_ms(client.since(), now)},
-                 {"idle_ms", age_ms(client.active_at(), now)},
-                 {"send_bytes", client.sent_bytes},
-                 {"recv_bytes", client.received_bytes},
-                 {"kbps", rates_json(client.receive_rates(now), client.send_rates(now))},
-                 {"resyncs", client.resyncs},
-                 {"dropped_bytes", client.dropped_bytes},
-                 {"play", plays ? play_json(client) : Json(nullptr)},
-                 {"tcp", client.probe != nullptr ? tcp_json(client.probe->tcp()) : Json(nullptr)}};
+    net::Json json = {
+        {"id", client.id()},
+        {"vhost", client.key.vhost},
+        {"app", client.key.app},
+        {"name", client.key.name},
+        {"stream", named ? stream_id(client.key) : ""},
+        {"url", named ? "/" + client.key.app + "/" + client.key.name : ""},
+        {"ip", client.ip()},
+        {"tcUrl", client.tc_url},
+        {"pageUrl", client.page_url},
+        {"type", std::string(client.transport()) + action},
+        {"role", net::to_string(client.role)},
+        {"protocol", client.transport()},
+        {"encrypted", client.encrypted},
+        {"publish", publishes},
+        {"alive", static_cast<double>(age_ms(client.since(), now)) / 1000},
+        {"since_ms", wall_time_ms() - age_ms(client.since(), now)},
+        {"idle_ms", age_ms(client.active_at(), now)},
+        {"send_bytes", client.sent_bytes},
+        {"recv_bytes", client.received_bytes},
+        {"kbps", rates_json(client.receive_rates(now), client.send_rates(now))},
+        {"resyncs", client.resyncs},
+        {"dropped_bytes", client.dropped_bytes},
+        {"play", plays ? play_json(client) : net::Json(nullptr)},
+        {"tcp", client.probe != nullptr ? tcp_json(client.probe->tcp()) : net::Json(nullptr)}};
     if (const auto link = client.probe ? client.probe->link_facts() : std::nullopt) {
         json["link"] = link_json(*link, publishes);
     }

@@ -1,14 +1,14 @@
 // /api/v1/clients.
 #include "app/api/client_json.h"
+#include "app/api/http_api.h"
 #include "app/api/listing.h"
-#include "app/http_api.h"
 
 namespace weir::app {
 
 void HttpApi::clients(net::HttpExchange& exchange) {
     constexpr std::string_view kClients = "/api/v1/clients/";
-    const net::HttpRequest& request = exchange.request();
-    const bool kicks = request.method == net::HttpMethod::kDelete;
+    const http::Request& request = exchange.request();
+    const bool kicks = request.method == http::Method::kDelete;
     std::string_view id = request.path;
     id.remove_prefix(std::min(id.size(), kClients.size()));
     if (id.empty()) {
@@ -20,7 +20,7 @@ void HttpApi::clients(net::HttpExchange& exchange) {
         (void)exchange.respond_error(404, "no client with that id; GET /api/v1/clients lists them");
         return;
     }
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     if (!kicks) {
         body["client"] = client_json(*client, MonoClock::now());
     } else if (client->kick) {
@@ -30,7 +30,7 @@ void HttpApi::clients(net::HttpExchange& exchange) {
 }
 
 void HttpApi::list_clients(net::HttpExchange& exchange) {
-    const net::HttpQuery& query = exchange.request().query;
+    const http::Query& query = exchange.request().query;
     const Result<Page> page = Page::read(query);
     const Result<ListFilterView> filter =
         ListFilterView::read(query, ListFilterView::Of::kClients, false);
@@ -71,7 +71,7 @@ void HttpApi::kick_clients(net::HttpExchange& exchange) {
         }
         pace.pause_if_long();
     }
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["kicked"] = kicked;
     answer(exchange, body);
 }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include "app/api/http_api.h"
 #include "app/api/openapi_document.h"
-#include "app/http_api.h"
 #include "base/log.h"
 
 namespace weir::app {
@@ -14,7 +14,7 @@ constexpr std::string_view kRoot = "/api/v1/";
 
 net::HttpRouteOptions json_options() {
     net::HttpRouteOptions options;
-    options.errors = net::HttpErrorFormat::kJson;
+    options.errors = http::ErrorFormat::kJson;
     return options;
 }
 
@@ -27,8 +27,8 @@ std::string_view trimmed(std::string_view path) {
 const std::map<std::string, std::string, std::less<>>& summaries_of_paths() {
     static const auto summaries = [] {
         std::map<std::string, std::string, std::less<>> texts;
-        const Json document = Json::parse(openapi_document(), nullptr, false);
-        const Json paths = document.value("paths", Json::object());
+        const net::Json document = net::Json::parse(openapi_document(), nullptr, false);
+        const net::Json paths = document.value("paths", net::Json::object());
         for (const auto& [path, item] : paths.items()) {
             texts[std::string(trimmed(path))] = item.value("summary", "");
         }
@@ -49,7 +49,7 @@ std::string summary_of(std::string_view path) {
 }  // namespace
 
 HttpApi::HttpApi(const net::Services& services,
-                 ServerIdentity identity,
+                 net::ServerIdentity identity,
                  const session::RtcServer* rtc,
                  uint16_t rtmp_port)
     : services_(services),
@@ -82,14 +82,14 @@ void HttpApi::add_to(net::HttpRouter& router) {
     add_exact(router, "/metrics", &HttpApi::metrics);
     const net::HttpRouteOptions json = json_options();
     net::HttpRouteOptions deletes = json;
-    deletes.methods |= method_bit(net::HttpMethod::kDelete);
+    deletes.methods |= http::method_bit(http::Method::kDelete);
     router.add_prefix("/api/v1/vhosts", json, [this](auto& exchange) { vhosts(exchange); });
     router.add_prefix("/api/v1/streams", deletes, [this](auto& exchange) { streams(exchange); });
     router.add_prefix("/api/v1/clients", deletes, [this](auto& exchange) { clients(exchange); });
     net::HttpRouteOptions all = json;
-    for (const net::HttpMethod method : {net::HttpMethod::kPost, net::HttpMethod::kPut,
-                                         net::HttpMethod::kPatch, net::HttpMethod::kDelete}) {
-        all.methods |= method_bit(method);  // a path that is not there is 404 for all of them
+    for (const http::Method method :
+         {http::Method::kPost, http::Method::kPut, http::Method::kPatch, http::Method::kDelete}) {
+        all.methods |= http::method_bit(method);  // a path that is not there is 404 for all of them
     }
     router.add_prefix("/", all, [this](auto& exchange) { index(exchange); });
 }
@@ -97,14 +97,14 @@ void HttpApi::add_to(net::HttpRouter& router) {
 // {"urls": {"streams": "what it is", ..}}: of /api/v1/, its resources; of /api/ and /, what is
 // there besides.
 void HttpApi::index(net::HttpExchange& exchange) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const std::string_view path = trimmed(request.path);
     const bool resources = path == trimmed(kRoot);
     if (!resources && path != "/" && path != "/api") {
         not_found(exchange);
         return;
     }
-    if (request.method != net::HttpMethod::kGet && request.method != net::HttpMethod::kHead) {
+    if (request.method != http::Method::kGet && request.method != http::Method::kHead) {
         (void)exchange.respond_error(405, "this is a list: GET it", {{"Allow", "GET, HEAD"}});
         return;
     }
@@ -122,17 +122,17 @@ void HttpApi::index(net::HttpExchange& exchange) {
     } else if (path == "/api") {
         sorted.emplace("v1", summary_of(kRoot));
     }
-    Json urls = Json::object();
+    net::Json urls = net::Json::object();
     for (const auto& [name, text] : sorted) {
         urls[name] = text;
     }
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["urls"] = std::move(urls);
     answer(exchange, body);
 }
 
 void HttpApi::not_found(net::HttpExchange& exchange) {
-    Json paths = Json::array();
+    net::Json paths = net::Json::array();
     std::vector<std::string> sorted{"/", "/api/", "/api/v1/"};
     router_->for_each_prefix([&](std::string_view prefix, const net::HttpRouteOptions&) {
         if (prefix != "/") {
@@ -143,11 +143,11 @@ void HttpApi::not_found(net::HttpExchange& exchange) {
     for (std::string& path : sorted) {
         paths.push_back(std::move(path));
     }
-    Json body = {{"code", 404},
-                 {"error", fmt::format("there is nothing at {}; paths lists what there is",
-                                       exchange.request().path.substr(0, kMaxShownPath))},
-                 {"paths", std::move(paths)}};
-    (void)exchange.respond(404, "application/json", dumped(body) + "\n");
+    net::Json body = {{"code", 404},
+                      {"error", fmt::format("there is nothing at {}; paths lists what there is",
+                                            exchange.request().path.substr(0, kMaxShownPath))},
+                      {"paths", std::move(paths)}};
+    (void)exchange.respond(404, "application/json", net::dumped(body) + "\n");
 }
 
 void HttpApi::openapi(net::HttpExchange& exchange) {

@@ -36,7 +36,7 @@ std::string list_of(const std::array<std::string_view, kSize>& names) {
 
 // Nothing but these names, and one at least.
 template <size_t kSize>
-Error only(const net::HttpQuery& query, const std::array<std::string_view, kSize>& names) {
+Error only(const http::Query& query, const std::array<std::string_view, kSize>& names) {
     for (const auto& [name, value] : query) {
         if (std::ranges::find(names, name) == names.end()) {
             return make_error(ErrorCode::kMalformed, "\"{}\" is no filter; there are {}",
@@ -53,7 +53,7 @@ Error only(const net::HttpQuery& query, const std::array<std::string_view, kSize
 
 }  // namespace
 
-Result<Page> Page::read(const net::HttpQuery& query) {
+Result<Page> Page::read(const http::Query& query) {
     const auto start = parse_uint(query.get_or("start", "0"));
     const auto count =
         parse_uint(query.get_or("count", std::to_string(kDefaultCount)), 1, kMaxCount);
@@ -64,7 +64,7 @@ Result<Page> Page::read(const net::HttpQuery& query) {
     return Page{*start, *count};
 }
 
-Result<ListFilterView> ListFilterView::read(const net::HttpQuery& query, Of what, bool strict) {
+Result<ListFilterView> ListFilterView::read(const http::Query& query, Of what, bool strict) {
     if (strict) {
         WEIR_TRY(what == Of::kStreams ? only(query, kStreamFilters) : only(query, kClientFilters));
     }
@@ -112,9 +112,9 @@ bool ListFilterView::fits(const net::Client& client) const {
            (!transport_ || client.transport() == *transport_) && fits(client.key);
 }
 
-void ListText::add(const Json& item) {
+void ListText::add(const net::Json& item) {
     items_ += items_.empty() ? "" : ",";
-    items_ += dumped(item);
+    items_ += net::dumped(item);
 }
 
 void ListText::pause_if_long() {
@@ -124,14 +124,16 @@ void ListText::pause_if_long() {
     }
 }
 
-std::string ListText::take(const ServerIdentity& identity, uint64_t total, std::string_view name) {
-    Json head = envelope(identity);
+std::string ListText::take(const net::ServerIdentity& identity,
+                           uint64_t total,
+                           std::string_view name) {
+    net::Json head = net::envelope(identity);
     head["total"] = total;
     return take(head, name);
 }
 
-std::string ListText::take(const Json& head, std::string_view name) {
-    std::string text = dumped(head);
+std::string ListText::take(const net::Json& head, std::string_view name) {
+    std::string text = net::dumped(head);
     text.pop_back();  // its brace
     text += fmt::format(",\"{}\":[", name);
     text += items_;

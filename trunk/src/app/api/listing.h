@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "app/api_answer.h"
+#include "net/api/answer.h"
 #include "net/client_table.h"
-#include "net/http/request.h"
+#include "proto/http/request.h"
 #include "stream/stream.h"
 
 namespace weir::app {
@@ -24,7 +24,7 @@ struct Page {
     bool has(uint64_t index) const { return index >= start && index - start < count; }
 
     // kMalformed says what is wrong with which.
-    static Result<Page> read(const net::HttpQuery& query);
+    static Result<Page> read(const http::Query& query);
 };
 
 // ?vhost=&app=&stream= and, of clients, &role=&ip=&transport=; of streams, &live=. What is not
@@ -35,7 +35,7 @@ class ListFilterView {
 
     // kMalformed. `strict`: nothing but filters may be asked for, and one at least: what is deleted
     // must not depend on how a name is spelt.
-    static Result<ListFilterView> read(const net::HttpQuery& query, Of what, bool strict);
+    static Result<ListFilterView> read(const http::Query& query, Of what, bool strict);
 
     bool fits(const stream::StreamKey& key) const;
     bool fits(const stream::Stream& stream) const;
@@ -61,16 +61,16 @@ class ListText {
 
     ListText() : slice_begin_(MonoClock::now()) {}
 
-    void add(const Json& item);
+    void add(const net::Json& item);
 
     // Yields, when it is time to. What was found in a table before may be gone then.
     void pause_if_long();
 
     // {members of `head`, which has some, "NAME": [..]} with a newline.
-    std::string take(const Json& head, std::string_view name);
+    std::string take(const net::Json& head, std::string_view name);
 
     // The head is the envelope and "total".
-    std::string take(const ServerIdentity& identity, uint64_t total, std::string_view name);
+    std::string take(const net::ServerIdentity& identity, uint64_t total, std::string_view name);
 
   private:
     std::string items_;

@@ -2,7 +2,7 @@
 // of anybody.
 #include <cmath>
 
-#include "app/http_api.h"
+#include "app/api/http_api.h"
 #include "net/trusted_proxies.h"
 
 namespace weir::app {
@@ -21,29 +21,30 @@ io::SocketAddress nobody() {
 
 // The newest figures and, with `history`, those of the last minutes as one list for each: oldest
 // first, kPeriod apart.
-Json HttpApi::health_json(bool history) const {
+net::Json HttpApi::health_json(bool history) const {
     if (health_ == nullptr) {
         return nullptr;
     }
     const HealthPoint& now = health_->newest();
-    Json json = {{"time_ms", now.wall_ms},
-                 {"period_ms", (HealthMonitor::kTick * HealthMonitor::kTicksPerPoint).count()},
-                 {"uptime_s", (MonoClock::now() - identity_.started).count() / 1'000'000},
-                 {"cpu", rounded(now.cpu)},
-                 {"busy", rounded(now.busy)},
-                 {"memory_kib", now.memory_kib},
-                 {"recv_kbps", now.received_kbps},
-                 {"send_kbps", now.sent_kbps},
-                 {"players", now.players},
-                 {"live", now.live},
-                 {"drops", now.drops}};
+    net::Json json = {{"time_ms", now.wall_ms},
+                      {"period_ms", (HealthMonitor::kTick * HealthMonitor::kTicksPerPoint).count()},
+                      {"uptime_s", (MonoClock::now() - identity_.started).count() / 1'000'000},
+                      {"cpu", rounded(now.cpu)},
+                      {"busy", rounded(now.busy)},
+                      {"memory_kib", now.memory_kib},
+                      {"recv_kbps", now.received_kbps},
+                      {"send_kbps", now.sent_kbps},
+                      {"players", now.players},
+                      {"live", now.live},
+                      {"drops", now.drops}};
     if (!history) {
         return json;
     }
-    Json lists = {
-        {"time_ms", Json::array()},    {"cpu", Json::array()},       {"busy", Json::array()},
-        {"memory_kib", Json::array()}, {"recv_kbps", Json::array()}, {"send_kbps", Json::array()},
-        {"players", Json::array()},    {"live", Json::array()},      {"drops", Json::array()}};
+    net::Json lists = {{"time_ms", net::Json::array()},   {"cpu", net::Json::array()},
+                       {"busy", net::Json::array()},      {"memory_kib", net::Json::array()},
+                       {"recv_kbps", net::Json::array()}, {"send_kbps", net::Json::array()},
+                       {"players", net::Json::array()},   {"live", net::Json::array()},
+                       {"drops", net::Json::array()}};
     for (const HealthPoint& point : health_->history()) {
         lists["time_ms"].push_back(point.wall_ms);
         lists["cpu"].push_back(rounded(point.cpu));
@@ -66,7 +67,7 @@ void HttpApi::add_live_to(net::HttpRouter& router) {
 void HttpApi::add_live_to(net::HttpRouter& router,
                           std::function<LiveView(const net::HttpExchange&)> view) {
     net::HttpRouteOptions options;
-    options.errors = net::HttpErrorFormat::kJson;
+    options.errors = http::ErrorFormat::kJson;
     router.add_prefix("/live.json", options, [this, view = std::move(view)](auto& exchange) {
         live(exchange, view(exchange));
     });
@@ -96,13 +97,13 @@ void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
     }
     const bool history = view.health && asked == "1";
     const auto shows = [&](const stream::StreamKey& key) {
-        return view.list == StreamList::kAll ||
-               (view.list == StreamList::kOpen && plays_openly(exchange, view, key));
+        return view.list == config::StreamList::kAll ||
+               (view.list == config::StreamList::kOpen && plays_openly(exchange, view, key));
     };
     const auto head = [&] {
-        Json json = {{"rtmp_port", rtmp_port_},
-                     {"list", to_string(view.list)},
-                     {"health", view.health ? health_json(history) : Json(nullptr)}};
+        net::Json json = {{"rtmp_port", rtmp_port_},
+                          {"list", to_string(view.list)},
+                          {"health", view.health ? health_json(history) : net::Json(nullptr)}};
         if (http_port_) {
             json["http_port"] = http_port_(false);
             json["https_port"] = http_port_(true);

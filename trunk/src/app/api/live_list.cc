@@ -25,7 +25,7 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
             }
             std::string& items = groups.back().items;
             items += items.empty() ? "" : ",";
-            items += dumped(live_json(*stream, services_, rtc_, MonoClock::now()));
+            items += net::dumped(live_json(*stream, services_, rtc_, MonoClock::now()));
         }
         pace.pause_if_long();
     }
@@ -37,7 +37,7 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
 
 std::shared_ptr<const std::string> LiveList::text(const Shows& shows,
                                                   const std::string& kind,
-                                                  const std::function<Json()>& head) {
+                                                  const std::function<net::Json()>& head) {
     const std::shared_ptr<Snapshot> list = fresh();
     std::string seen = kind + ":";  // then a letter for each group
     ListText pace;
@@ -48,7 +48,7 @@ std::shared_ptr<const std::string> LiveList::text(const Shows& shows,
     if (const auto kept = list->texts.find(seen); kept != list->texts.end()) {
         return kept->second;
     }
-    std::string text = dumped(head());
+    std::string text = net::dumped(head());
     text.pop_back();  // its brace
     text += ",\"streams\":[";
     bool first = true;

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "app/api_answer.h"
 #include "base/clock.h"
+#include "net/api/answer.h"
 #include "net/services.h"
 #include "session/webrtc/rtc_server.h"
 
@@ -34,7 +34,7 @@ class LiveList {
     // Shared, as many may be reading it slowly.
     std::shared_ptr<const std::string> text(const Shows& shows,
                                             const std::string& kind,
-                                            const std::function<Json()>& head);
+                                            const std::function<net::Json()>& head);
 
   private:
     struct Group {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "app/api/track_json.h"
-#include "app/api_answer.h"
-#include "net/http/target.h"
+#include "net/api/answer.h"
+#include "proto/http/target.h"
 #include "session/webrtc/rtc_playable.h"
 
 namespace weir::app {
@@ -16,9 +16,9 @@ int64_t age_ms(MonoTime since, MonoTime now) {
 
 std::string flv_path(const stream::StreamKey& key) {
     std::string path =
-        "/" + net::percent_encoded(key.app) + "/" + net::percent_encoded(key.name) + ".flv";
+        "/" + http::percent_encoded(key.app) + "/" + http::percent_encoded(key.name) + ".flv";
     if (key.vhost != stream::kDefaultVhost) {
-        path += "?vhost=" + net::percent_encoded(key.vhost);
+        path += "?vhost=" + http::percent_encoded(key.vhost);
     }
     return path;
 }
@@ -42,18 +42,18 @@ class IdHash {
     uint64_t hash_ = 14695981039346656037U;
 };
 
-Json gop_json(const stream::Stream& stream, MonoTime now) {
+net::Json gop_json(const stream::Stream& stream, MonoTime now) {
     const stream::GopStats& gop = stream.gop();
     const bool any = stream.live() && gop.key_frames > 0;
     return {{"ms", gop.last_ms},
             {"frames", gop.last_frames},
             {"bytes", stream.gop_bytes()},
             {"key_frames", gop.key_frames},
-            {"last_key_frame_ms", any ? Json(age_ms(gop.key_at, now)) : Json(nullptr)}};
+            {"last_key_frame_ms", any ? net::Json(age_ms(gop.key_at, now)) : net::Json(nullptr)}};
 }
 
 // Who publishes, as the clients' list knows them.
-Json publish_json(const stream::Stream& stream, MonoTime now) {
+net::Json publish_json(const stream::Stream& stream, MonoTime now) {
     const stream::Publisher* publisher = stream.publisher();
     if (publisher == nullptr) {
         return {{"active", false}, {"cid", ""}};
@@ -65,12 +65,13 @@ Json publish_json(const stream::Stream& stream, MonoTime now) {
             {"since_ms", wall_time_ms() - age_ms(stream.live_since(), now)}};
 }
 
-Json webrtc_json(const stream::Stream& stream, const session::RtcServer* rtc) {
+net::Json webrtc_json(const stream::Stream& stream, const session::RtcServer* rtc) {
     if (rtc == nullptr || !rtc->serving()) {
         return {{"playable", false}, {"why", "WebRTC is off on this server (rtc_server)"}};
     }
     const session::RtcPlayable told = session::rtc_playable(stream, rtc->refusal(stream));
-    return {{"playable", told.playable ? Json(*told.playable) : Json(nullptr)}, {"why", told.why}};
+    return {{"playable", told.playable ? net::Json(*told.playable) : net::Json(nullptr)},
+            {"why", told.why}};
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ std::string vhost_id(std::string_view name) {
     return IdHash().add(name).id("vh");
 }
 
-Json rates_json(const net::BitRates& receive, const net::BitRates& send) {
+net::Json rates_json(const net::BitRates& receive, const net::BitRates& send) {
     return {{"recv_1s", receive[0] / 1000},  {"recv_10s", receive[1] / 1000},
             {"recv_30s", receive[2] / 1000}, {"send_1s", send[0] / 1000},
             {"send_10s", send[1] / 1000},    {"send_30s", send[2] / 1000}};
@@ -119,10 +120,10 @@ PlayerCounts players_of(const stream::Stream& stream,
     return counts;
 }
 
-Json stream_json(const stream::Stream& stream,
-                 const net::Services& services,
-                 const session::RtcServer* rtc,
-                 MonoTime now) {
+net::Json stream_json(const stream::Stream& stream,
+                      const net::Services& services,
+                      const session::RtcServer* rtc,
+                      MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const RateClock& clock = services.registry.clock();
     const PlayerCounts players = players_of(stream, services, rtc);
@@ -157,10 +158,10 @@ Json stream_json(const stream::Stream& stream,
             {"audio", audio_json(stream)}};
 }
 
-Json live_json(const stream::Stream& stream,
-               const net::Services& services,
-               const session::RtcServer* rtc,
-               MonoTime now) {
+net::Json live_json(const stream::Stream& stream,
+                    const net::Services& services,
+                    const session::RtcServer* rtc,
+                    MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const RateClock& clock = services.registry.clock();
     const auto codec = [](const stream::TrackStats& track) {

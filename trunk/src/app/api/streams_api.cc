@@ -1,9 +1,9 @@
 // /api/v1/streams and /api/v1/vhosts.
 #include <map>
 
+#include "app/api/http_api.h"
 #include "app/api/listing.h"
 #include "app/api/stream_json.h"
-#include "app/http_api.h"
 
 namespace weir::app {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::string_view kStreams = "/api/v1/streams";
 constexpr std::string_view kVhosts = "/api/v1/vhosts";
 
 // What follows "/api/v1/NAME/", empty for the collection.
-std::string_view id_in(const net::HttpRequest& request, std::string_view collection) {
+std::string_view id_in(const http::Request& request, std::string_view collection) {
     std::string_view path = request.path;
     path.remove_prefix(std::min(path.size(), collection.size() + 1));
     return path;
@@ -30,9 +30,9 @@ struct VhostCounts {
 }  // namespace
 
 void HttpApi::streams(net::HttpExchange& exchange) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const std::string_view id = id_in(request, kStreams);
-    const bool ends = request.method == net::HttpMethod::kDelete;
+    const bool ends = request.method == http::Method::kDelete;
     if (id.empty()) {
         if (ends) {
             (void)exchange.respond_error(
@@ -57,13 +57,13 @@ void HttpApi::streams(net::HttpExchange& exchange) {
         end_stream(exchange, *found);
         return;
     }
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["stream"] = stream_json(*found, services_, rtc_, MonoClock::now());
     answer(exchange, body);
 }
 
 void HttpApi::list_streams(net::HttpExchange& exchange) {
-    const net::HttpQuery& query = exchange.request().query;
+    const http::Query& query = exchange.request().query;
     const Result<Page> page = Page::read(query);
     const Result<ListFilterView> filter =
         ListFilterView::read(query, ListFilterView::Of::kStreams, false);
@@ -114,14 +114,14 @@ void HttpApi::end_stream(net::HttpExchange& exchange, const stream::Stream& stre
         }
         pace.pause_if_long();
     }
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["kicked"] = kicked;
     answer(exchange, body);
 }
 
 // ---- vhosts ----
 
-Json HttpApi::vhost_json(const VhostEntry& vhost) const {
+net::Json HttpApi::vhost_json(const VhostEntry& vhost) const {
     const MonoTime now = MonoClock::now();
     const RateClock& clock = services_.registry.clock();
     VhostCounts counts;
@@ -149,14 +149,14 @@ Json HttpApi::vhost_json(const VhostEntry& vhost) const {
 
 // By id or by name.
 void HttpApi::vhosts(net::HttpExchange& exchange) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const std::string_view id = id_in(request, kVhosts);
     const std::vector<VhostEntry> known =
         vhosts_ ? vhosts_() : std::vector<VhostEntry>{{std::string(stream::kDefaultVhost), true}};
     if (!id.empty()) {
         for (const VhostEntry& vhost : known) {
             if (vhost.name == id || vhost_id(vhost.name) == id) {
-                Json body = envelope(identity_);
+                net::Json body = net::envelope(identity_);
                 body["vhost"] = vhost_json(vhost);
                 answer(exchange, body);
                 return;

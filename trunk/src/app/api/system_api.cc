@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "app/cpu_affinity.h"
-#include "app/http_api.h"
+#include "app/api/http_api.h"
+#include "app/run/cpu_affinity.h"
 #include "base/build.h"
 #include "base/version.h"
 #include "io/runtime.h"
@@ -27,7 +27,7 @@ std::string command_line() {
     return text;
 }
 
-Json rtc_json(const session::RtcServer& rtc) {
+net::Json rtc_json(const session::RtcServer& rtc) {
     const session::RtcServerStats& stats = rtc.stats();
     const io::UdpStats udp = rtc.udp_stats();
     return {{"sessions", rtc.sessions()},
@@ -58,7 +58,7 @@ double share(double part, double whole) {
     return whole > 0 ? part / whole : 0;
 }
 
-Json self_json(const SystemFigures& figures, double uptime_s, double cpu) {
+net::Json self_json(const SystemFigures& figures, double uptime_s, double cpu) {
     const double resident_kib = static_cast<double>(figures.process.resident_bytes) / kKibi;
     return {{"version", kVersion},
             {"pid", getpid()},
@@ -76,7 +76,7 @@ Json self_json(const SystemFigures& figures, double uptime_s, double cpu) {
             {"max_descriptors", figures.process.max_descriptors}};
 }
 
-Json system_json(const SystemFigures& figures, size_t connections) {
+net::Json system_json(const SystemFigures& figures, size_t connections) {
     return {{"cpu_percent", figures.system_cpu},
             {"disk_read_KBps", figures.disk_read_bps / kKibi},
             {"disk_write_KBps", figures.disk_written_bps / kKibi},
@@ -128,7 +128,7 @@ bool HttpApi::read_system(net::HttpExchange& exchange, SystemFigures& figures) {
 }
 
 void HttpApi::versions(net::HttpExchange& exchange) {
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"major", kVersionMajor},
                     {"minor", kVersionMinor},
                     {"revision", kVersionRevision},
@@ -144,12 +144,12 @@ void HttpApi::summaries(net::HttpExchange& exchange) {
     const double uptime = static_cast<double>((MonoClock::now() - identity_.started).count()) / 1e6;
     const double cpu =
         health_ != nullptr ? static_cast<double>(health_->newest().cpu) : figures.process_cpu;
-    Json system = system_json(figures, services_.connections.used());
+    net::Json system = system_json(figures, services_.connections.used());
     const stream::Registry::Traffic traffic = services_.registry.traffic();
     system["srs_sample_time"] = wall_time_ms();
     system["srs_recv_bytes"] = traffic.received;
     system["srs_send_bytes"] = traffic.sent;
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"ok", true},
                     {"now_ms", wall_time_ms()},
                     {"self", self_json(figures, uptime, cpu)},
@@ -180,7 +180,7 @@ void HttpApi::rusages(net::HttpExchange& exchange) {
         return;
     }
     const rusage& usage = figures.usage;
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"ok", true},
                     {"sample_time", figures.wall_ms},
                     {"ru_utime", milliseconds(usage.ru_utime)},
@@ -207,14 +207,14 @@ void HttpApi::self_proc_stats(net::HttpExchange& exchange) {
     if (!read_system(exchange, figures)) {
         return;
     }
-    Json data = {{"ok", true},
-                 {"sample_time", figures.wall_ms},
-                 {"percent", figures.process_cpu},
-                 {"pid", getpid()}};
+    net::Json data = {{"ok", true},
+                      {"sample_time", figures.wall_ms},
+                      {"percent", figures.process_cpu},
+                      {"pid", getpid()}};
     for (const auto& [name, value] : parse_process_stat(figures.process_stat)) {
         data[name] = value;
     }
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = std::move(data);
     answer(exchange, body);
 }
@@ -225,7 +225,7 @@ void HttpApi::system_proc_stats(net::HttpExchange& exchange) {
         return;
     }
     const auto& ticks = figures.cpu.ticks;
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"ok", true},
                     {"sample_time", figures.wall_ms},
                     {"percent", figures.system_cpu},
@@ -247,7 +247,7 @@ void HttpApi::meminfos(net::HttpExchange& exchange) {
         return;
     }
     const MemInfo& memory = figures.memory;
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"ok", true},
                     {"sample_time", figures.wall_ms},
                     {"percent_ram", memory.ram_share()},
@@ -265,7 +265,7 @@ void HttpApi::meminfos(net::HttpExchange& exchange) {
 }
 
 void HttpApi::authors(net::HttpExchange& exchange) {
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"name", kProgram}, {"license", "MIT"}, {"contributors", "The Weir authors"}};
     answer(exchange, body);
 }
@@ -273,7 +273,7 @@ void HttpApi::authors(net::HttpExchange& exchange) {
 // By the names that other servers of this field have for them.
 void HttpApi::features(net::HttpExchange& exchange) {
     const bool webrtc = rtc_ != nullptr && rtc_->serving();
-    Json body = envelope(identity_);
+    net::Json body = net::envelope(identity_);
     body["data"] = {{"options", {{"sanitizer", WEIR_ASAN != 0}, {"valgrind", WEIR_VALGRIND != 0}}},
                     {"features",
                      {{"api", true},

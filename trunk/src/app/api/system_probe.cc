@@ -23,7 +23,7 @@ double difference(uint64_t now, uint64_t before) {
 void SystemProbe::take(SystemFigures& figures) {
     figures.at = MonoClock::now();
     figures.wall_ms = wall_time_ms();
-    figures.process = process_stats();
+    figures.process = diagnosis::process_stats();
     getrusage(RUSAGE_SELF, &figures.usage);
     figures.process_stat = read_proc_file("/proc/self/stat");
     figures.cpu = parse_proc_stat(read_proc_file("/proc/stat"));

@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 
 #include "app/api/proc_files.h"
-#include "app/process_stats.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "diagnosis/process_stats.h"
 #include "io/coroutine.h"
 #include "io/worker_pool.h"
 
@@ -19,7 +19,7 @@ namespace weir::app {
 struct SystemFigures {
     MonoTime at{};
     int64_t wall_ms = 0;
-    ProcessStats process;
+    diagnosis::ProcessStats process;
     rusage usage{};
     std::string process_stat;  // the text
     CpuTicks cpu;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "app/api_answer.h"
 #include "media/aac.h"
 #include "media/av1.h"
 #include "media/avc.h"
@@ -14,6 +13,7 @@
 #include "media/vp8.h"
 #include "media/vp9.h"
 #include "media/vpx_config.h"
+#include "net/api/answer.h"
 
 namespace weir::app {
 namespace {
@@ -181,7 +181,7 @@ Picture picture_of(const stream::Stream& stream) {
     }
 }
 
-Json track_json(const stream::TrackStats& track) {
+net::Json track_json(const stream::TrackStats& track) {
     return {
         {"codec", media::to_string(track.codec)}, {"frames", track.frames}, {"bytes", track.bytes}};
 }
@@ -206,11 +206,11 @@ double rounded(double value) {
 
 // The size is that of the codec's own data where it has one: what the publisher's metadata says is
 // unchecked.
-Json video_json(const stream::Stream& stream, const RateClock& clock, MonoTime now) {
+net::Json video_json(const stream::Stream& stream, const RateClock& clock, MonoTime now) {
     if (stream.video().frames == 0) {
         return nullptr;
     }
-    Json track = track_json(stream.video());
+    net::Json track = track_json(stream.video());
     Picture picture = picture_of(stream);
     const media::Description& said = stream.description();
     if (picture.width == 0) {
@@ -227,11 +227,11 @@ Json video_json(const stream::Stream& stream, const RateClock& clock, MonoTime n
     return track;
 }
 
-Json audio_json(const stream::Stream& stream) {
+net::Json audio_json(const stream::Stream& stream) {
     if (stream.audio().frames == 0) {
         return nullptr;
     }
-    Json track = track_json(stream.audio());
+    net::Json track = track_json(stream.audio());
     uint32_t sample_rate = 0;
     uint32_t channels = 0;
     std::string profile;

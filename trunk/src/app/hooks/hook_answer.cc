@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "app/api_answer.h"
 #include "base/strings.h"
+#include "net/api/answer.h"
 
 namespace weir::app {
 namespace {
@@ -19,7 +19,7 @@ std::string shown_text(std::string_view text) {
     return shown;
 }
 
-HookAnswer refusal(const Json& body) {
+HookAnswer refusal(const net::Json& body) {
     HookAnswer answer;
     answer.verdict = HookAnswer::Verdict::kRefuse;
     if (body.is_object()) {
@@ -33,9 +33,9 @@ HookAnswer refusal(const Json& body) {
 
 }  // namespace
 
-HookAnswer read_hook_answer(const net::HttpResponse& response) {
-    const Json body = parsed(response.body, kMaxDepth);
-    const Json* code = &body;
+HookAnswer read_hook_answer(const http::Response& response) {
+    const net::Json body = net::parsed(response.body, kMaxDepth);
+    const net::Json* code = &body;
     if (body.is_object()) {
         const auto found = body.find("code");
         code = found == body.end() ? nullptr : &*found;
@@ -63,7 +63,7 @@ HookAnswer read_hook_answer(const net::HttpResponse& response) {
     return answer;
 }
 
-bool hook_took_it(const net::HttpResponse& response) {
+bool hook_took_it(const http::Response& response) {
     return response.status / 100 == 2;
 }
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "net/http/response_parser.h"
+#include "proto/http/response_parser.h"
 
 namespace weir::app {
 
@@ -22,9 +22,9 @@ struct HookAnswer {
     bool again = false;  // error: another attempt may help (5xx, 408, 429)
 };
 
-HookAnswer read_hook_answer(const net::HttpResponse& response);
+HookAnswer read_hook_answer(const http::Response& response);
 
 // The server has taken a notification: any 2xx, whatever it says.
-bool hook_took_it(const net::HttpResponse& response);
+bool hook_took_it(const http::Response& response);
 
 }  // namespace weir::app

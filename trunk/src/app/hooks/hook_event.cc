@@ -41,21 +41,21 @@ HookAction closing_of(HookAction action) {
     }
 }
 
-std::string hook_body(const ServerIdentity& identity, const HookEventView& event) {
+std::string hook_body(const net::ServerIdentity& identity, const HookEventView& event) {
     const HookFacts& facts = event.facts;
-    Json body = {{"server_id", identity.server},
-                 {"service_id", identity.service},
-                 {"action", net::to_string(event.action)},
-                 {"event_id", event.event_id},
-                 {"time_ms", event.time_ms},
-                 {"client_id", facts.client_id},
-                 {"ip", facts.ip},
-                 {"vhost", facts.vhost},
-                 {"app", facts.app},
-                 {"tcUrl", facts.tc_url},
-                 {"param", facts.param.empty() ? "" : "?" + facts.param},
-                 {"pageUrl", facts.page_url},
-                 {"transport", facts.transport}};
+    net::Json body = {{"server_id", identity.server},
+                      {"service_id", identity.service},
+                      {"action", net::to_string(event.action)},
+                      {"event_id", event.event_id},
+                      {"time_ms", event.time_ms},
+                      {"client_id", facts.client_id},
+                      {"ip", facts.ip},
+                      {"vhost", facts.vhost},
+                      {"app", facts.app},
+                      {"tcUrl", facts.tc_url},
+                      {"param", facts.param.empty() ? "" : "?" + facts.param},
+                      {"pageUrl", facts.page_url},
+                      {"transport", facts.transport}};
     if (facts.action != HookAction::kConnect) {
         const stream::StreamKey key{facts.vhost, facts.app, facts.stream};
         body["stream"] = facts.stream;
@@ -72,7 +72,7 @@ std::string hook_body(const ServerIdentity& identity, const HookEventView& event
         body["reason"] = net::to_string(end->why);
         body["reason_text"] = end->detail;
     }
-    return dumped(body);
+    return net::dumped(body);
 }
 
 std::string hook_signature(std::string_view secret,

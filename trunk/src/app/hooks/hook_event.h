@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "app/api_answer.h"
 #include "base/clock.h"
+#include "net/api/answer.h"
 #include "net/hooks.h"
 
 namespace weir::app {
@@ -56,7 +56,7 @@ struct HookEventView {
     int64_t time_ms = 0;  // when it happened, since 1970
 };
 
-std::string hook_body(const ServerIdentity& identity, const HookEventView& event);
+std::string hook_body(const net::ServerIdentity& identity, const HookEventView& event);
 
 // What ends what was asked for: kPublish to kUnpublish.
 net::HookAction closing_of(net::HookAction action);

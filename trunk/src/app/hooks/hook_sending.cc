@@ -90,7 +90,7 @@ void HookService::work(HookTask* task) {
 
 // Ends with the task's end, or with its place among those that are tried again.
 void HookService::perform(Task& task) {
-    const std::vector<net::HttpUrl>& urls = task.targets->config.urls_of(task.action);
+    const std::vector<http::Url>& urls = task.targets->config.urls_of(task.action);
     if (task.asks) {
         if (task.question->waiter == nullptr || MonoClock::now() >= task.deadline) {
             // It left before anybody was asked, or is about to.
@@ -100,7 +100,7 @@ void HookService::perform(Task& task) {
         const std::string body = hook_body(identity_, {task.action, task.question->record->facts(),
                                                        nullptr, task.event_id, task.time_ms});
         HookAnswer verdict;
-        for (const net::HttpUrl& url : urls) {
+        for (const http::Url& url : urls) {
             verdict = ask_server(task, url, body);
             if (verdict.verdict != Verdict::kAllow) {
                 break;
@@ -148,13 +148,13 @@ void HookService::answer(Task& task, HookAnswer verdict) {
     schedule_.done(task, MonoClock::now());
 }
 
-Result<net::HttpResponse> HookService::post(Task& task,
-                                            const net::HttpUrl& url,
-                                            const std::string& body) {
-    net::HttpFields fields{{"Content-Type", "application/json"},
-                           {"Accept", "application/json"},
-                           {"X-Weir-Event", task.event_id}};
-    const HttpHooksConfig& config = task.targets->config;
+Result<http::Response> HookService::post(Task& task,
+                                         const http::Url& url,
+                                         const std::string& body) {
+    http::Fields fields{{"Content-Type", "application/json"},
+                        {"Accept", "application/json"},
+                        {"X-Weir-Event", task.event_id}};
+    const config::HttpHooksConfig& config = task.targets->config;
     if (const std::string& secret = task.targets->secret; !secret.empty()) {
         const std::string timestamp = std::to_string(wall_time_ms() / 1000);
         fields.add("X-Weir-Timestamp", timestamp);
@@ -164,14 +164,14 @@ Result<net::HttpResponse> HookService::post(Task& task,
     counters.requests++;
     const MonoTime begun = MonoClock::now();
     const MonoTime deadline = task.asks ? task.deadline : begun + config.timeout;
-    Result<net::HttpResponse> response =
-        http_.exchange(net::HttpMethod::kPost, url, fields, body, io::Deadline::at(deadline));
+    Result<http::Response> response =
+        http_.exchange(http::Method::kPost, url, fields, body, io::Deadline::at(deadline));
     counters.note_latency(MonoClock::now() - begun);
     return response;
 }
 
-HookAnswer HookService::ask_server(Task& task, const net::HttpUrl& url, const std::string& body) {
-    Result<net::HttpResponse> response = post(task, url, body);
+HookAnswer HookService::ask_server(Task& task, const http::Url& url, const std::string& body) {
+    Result<http::Response> response = post(task, url, body);
     HookAnswer verdict;
     if (response.ok()) {
         verdict = read_hook_answer(*response);
@@ -187,10 +187,10 @@ HookAnswer HookService::ask_server(Task& task, const net::HttpUrl& url, const st
 
 // False: it was not taken; `again` tells whether that may change.
 bool HookService::tell_server(Task& task,
-                              const net::HttpUrl& url,
+                              const http::Url& url,
                               const std::string& body,
                               bool& again) {
-    Result<net::HttpResponse> response = post(task, url, body);
+    Result<http::Response> response = post(task, url, body);
     if (response.ok() && hook_took_it(*response)) {
         return true;
     }
@@ -204,7 +204,7 @@ bool HookService::tell_server(Task& task,
     return false;
 }
 
-void HookService::log_failure(HookAction action, const net::HttpUrl& url, std::string_view why) {
+void HookService::log_failure(HookAction action, const http::Url& url, std::string_view why) {
     if (failures_.allow(MonoClock::now())) {
         log::warn("hook {} failed url={}: {} ({} more in the last second)", net::to_string(action),
                   url.shown(), log::escaped(why), failures_.suppressed());

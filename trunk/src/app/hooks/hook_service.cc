@@ -52,8 +52,8 @@ class PeerWatch final : private io::EventHandler {
 
 }  // namespace
 
-HookService::HookService(const Config& config,
-                         const ServerIdentity& identity,
+HookService::HookService(const config::Config& config,
+                         const net::ServerIdentity& identity,
                          io::ResolverOptions resolver)
     : config_(config),
       identity_(identity),
@@ -67,46 +67,47 @@ HookService::~HookService() {
 // ---- what is configured ----
 
 // Null when nothing is configured there.
-const VhostConfig* HookService::section_of(std::string_view vhost, std::string_view app) const {
-    const VhostConfig* found = config_.find_settings(vhost, app);
+const config::VhostConfig* HookService::section_of(std::string_view vhost,
+                                                   std::string_view app) const {
+    const config::VhostConfig* found = config_.find_settings(vhost, app);
     return found != nullptr && found->http_hooks.enabled ? found : nullptr;
 }
 
 bool HookService::wants(HookAction action, const stream::StreamKey& key) const {
-    const VhostConfig* section = section_of(key.vhost, key.app);
+    const config::VhostConfig* section = section_of(key.vhost, key.app);
     return section != nullptr &&
            (section->http_hooks.has(action) || section->http_hooks.has(closing_of(action)));
 }
 
 // The same servers, asked about the same app of the same vhost.
 std::string HookService::connect_scope(const stream::StreamKey& key) const {
-    const VhostConfig* section = section_of(key.vhost, key.app);
+    const config::VhostConfig* section = section_of(key.vhost, key.app);
     if (section == nullptr || !section->http_hooks.has(HookAction::kConnect)) {
         return {};
     }
     std::string scope = fmt::format("{}\n{}\n", section->section(), key.app);
-    for (const net::HttpUrl& url : section->http_hooks.urls_of(HookAction::kConnect)) {
+    for (const http::Url& url : section->http_hooks.urls_of(HookAction::kConnect)) {
         scope += url.origin() + url.target + " ";
     }
     return scope;
 }
 
-std::string HookService::secret_of(const VhostConfig& vhost) const {
+std::string HookService::secret_of(const config::VhostConfig& vhost) const {
     return secret_of_ ? secret_of_(vhost) : vhost.http_hooks.secret.text;
 }
 
 bool HookService::asks(HookAction action, const stream::StreamKey& key) const {
-    const VhostConfig* section = section_of(key.vhost, key.app);
+    const config::VhostConfig* section = section_of(key.vhost, key.app);
     return section != nullptr && section->http_hooks.has(action);
 }
 
 // Null when nothing is configured.
 Ref<HookService::Targets> HookService::targets_of(std::string_view vhost, std::string_view app) {
-    const VhostConfig* section = section_of(vhost, app);
+    const config::VhostConfig* section = section_of(vhost, app);
     if (section == nullptr) {
         return nullptr;
     }
-    const HttpHooksConfig* hooks = &section->http_hooks;
+    const config::HttpHooksConfig* hooks = &section->http_hooks;
     std::string secret = secret_of(*section);
     if (targets_.size() > kMaxRememberedSections) {
         targets_.clear();

@@ -14,15 +14,15 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "app/api_answer.h"
-#include "app/config/config.h"
 #include "app/hooks/hook_answer.h"
 #include "app/hooks/hook_event.h"
 #include "app/hooks/hook_schedule.h"
 #include "app/hooks/hook_stats.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "io/coroutine.h"
 #include "io/resolver.h"
+#include "net/api/answer.h"
 #include "net/hooks.h"
 #include "net/http/client.h"
 
@@ -34,8 +34,8 @@ class HookService final : public net::Hooks {
     static constexpr size_t kMaxToldBytes = 32u << 20;
 
     // `config` and `identity` must outlive this; `config` may change.
-    HookService(const Config& config,
-                const ServerIdentity& identity,
+    HookService(const config::Config& config,
+                const net::ServerIdentity& identity,
                 io::ResolverOptions resolver = {});
     ~HookService();  // stop() must have been called
     HookService(const HookService&) = delete;
@@ -49,7 +49,7 @@ class HookService final : public net::Hooks {
                                 io::TcpStream* peer) override;
 
     // Reads the secret of a vhost, which may stand in a file; without it, those of the text hold.
-    void set_secrets(std::function<std::string(const VhostConfig&)> secret_of) {
+    void set_secrets(std::function<std::string(const config::VhostConfig&)> secret_of) {
         secret_of_ = std::move(secret_of);
     }
 
@@ -73,8 +73,8 @@ class HookService final : public net::Hooks {
     struct Question;
     struct Task;
 
-    const VhostConfig* section_of(std::string_view vhost, std::string_view app) const;
-    std::string secret_of(const VhostConfig& vhost) const;
+    const config::VhostConfig* section_of(std::string_view vhost, std::string_view app) const;
+    std::string secret_of(const config::VhostConfig& vhost) const;
     Ref<Targets> targets_of(std::string_view vhost, std::string_view app);
     Ref<HookLine> line_of(std::string_view client_id);
     void tell(Ref<HookLine> line, std::unique_ptr<HookFacts> facts, HookEnd end);
@@ -83,10 +83,10 @@ class HookService final : public net::Hooks {
     void work(HookTask* task);
     void perform(Task& task);
     void answer(Task& task, HookAnswer verdict);
-    HookAnswer ask_server(Task& task, const net::HttpUrl& url, const std::string& body);
-    bool tell_server(Task& task, const net::HttpUrl& url, const std::string& body, bool& again);
-    Result<net::HttpResponse> post(Task& task, const net::HttpUrl& url, const std::string& body);
-    void log_failure(net::HookAction action, const net::HttpUrl& url, std::string_view why);
+    HookAnswer ask_server(Task& task, const http::Url& url, const std::string& body);
+    bool tell_server(Task& task, const http::Url& url, const std::string& body, bool& again);
+    Result<http::Response> post(Task& task, const http::Url& url, const std::string& body);
+    void log_failure(net::HookAction action, const http::Url& url, std::string_view why);
     void arm_timer();
     void run_timer();
     Result<net::HookTicket> outcome(Question& question,
@@ -94,9 +94,9 @@ class HookService final : public net::Hooks {
                                     const Targets& targets);
     Error wait_for(Question& question, io::TcpStream* peer, MonoTime deadline);
 
-    const Config& config_;
-    const ServerIdentity& identity_;
-    std::function<std::string(const VhostConfig&)> secret_of_;
+    const config::Config& config_;
+    const net::ServerIdentity& identity_;
+    std::function<std::string(const config::VhostConfig&)> secret_of_;
     io::Resolver resolver_;
     net::HttpClient http_{resolver_};
     HookStats stats_;

@@ -31,9 +31,9 @@ class HookService::Line final : public HookLine {
 
 // What held when an event happened.
 struct HookService::Targets : public RefCounted<Targets> {
-    Targets(const HttpHooksConfig& c, std::string s) : config(c), secret(std::move(s)) {
+    Targets(const config::HttpHooksConfig& c, std::string s) : config(c), secret(std::move(s)) {
         for (size_t i = 0; i < net::kHookActions; i++) {
-            for (const net::HttpUrl& url : config.urls[i]) {
+            for (const http::Url& url : config.urls[i]) {
                 lanes[i] += url.origin() + " ";
             }
         }
@@ -43,7 +43,7 @@ struct HookService::Targets : public RefCounted<Targets> {
         return lanes[static_cast<size_t>(action)];
     }
 
-    HttpHooksConfig config;
+    config::HttpHooksConfig config;
     std::string secret;                                // as it was read
     std::array<std::string, net::kHookActions> lanes;  // servers that are waited for together
 };

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/exposition.h"
+#include "net/api/exposition.h"
 
 namespace weir::app {
 namespace {
@@ -41,7 +41,7 @@ void HookCounters::note_latency(Micros took) {
     latency_us += static_cast<uint64_t>(std::max<int64_t>(took.count(), 0));
 }
 
-void hook_metrics(Exposition& text, const HookStats& stats) {
+void hook_metrics(net::Exposition& text, const HookStats& stats) {
     for (const Series& series : kSeries) {
         text.head(series.name, "counter", series.help);
         for_each_action(stats, [&](std::string_view name, const HookCounters& counters) {
@@ -71,8 +71,8 @@ void hook_metrics(Exposition& text, const HookStats& stats) {
                 stats.queued);
 }
 
-Json hooks_json(const HookStats& stats) {
-    Json json = {{"asking", stats.asking}, {"queued", stats.queued}};
+net::Json hooks_json(const HookStats& stats) {
+    net::Json json = {{"asking", stats.asking}, {"queued", stats.queued}};
     for_each_action(stats, [&](std::string_view name, const HookCounters& counters) {
         json[std::string(name)] = {{"requests", counters.requests}, {"allowed", counters.allowed},
                                    {"refused", counters.refused},   {"failed", counters.failed},

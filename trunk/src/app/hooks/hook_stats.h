@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "app/api_answer.h"
-#include "app/exposition.h"
 #include "base/clock.h"
+#include "net/api/answer.h"
+#include "net/api/exposition.h"
 #include "net/hooks.h"
 
 namespace weir::app {
@@ -42,9 +42,9 @@ struct HookStats {
 };
 
 // weir_hooks_...{hook="on_play"} and so on, in the format of Prometheus.
-void hook_metrics(Exposition& text, const HookStats& stats);
+void hook_metrics(net::Exposition& text, const HookStats& stats);
 
 // For the summaries of the API.
-Json hooks_json(const HookStats& stats);
+net::Json hooks_json(const HookStats& stats);
 
 }  // namespace weir::app

@@ -36,18 +36,18 @@ std::vector<io::SocketAddress> in_turns(const std::vector<io::SocketAddress>& al
     return mixed;
 }
 
-std::string request_bytes(HttpMethod method,
-                          const HttpUrl& url,
-                          const HttpFields& fields,
+std::string request_bytes(http::Method method,
+                          const http::Url& url,
+                          const http::Fields& fields,
                           std::string_view body) {
     std::string text = fmt::format(
         "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Weir/{}\r\nConnection: keep-alive\r\n",
         to_string(method), url.target, url.authority(), kVersion);
-    for (const HttpField& field : fields) {
+    for (const http::Field& field : fields) {
         text += fmt::format("{}: {}\r\n", field.name, field.value);
     }
-    if (method == HttpMethod::kPost || method == HttpMethod::kPut || method == HttpMethod::kPatch ||
-        !body.empty()) {
+    if (method == http::Method::kPost || method == http::Method::kPut ||
+        method == http::Method::kPatch || !body.empty()) {
         text += fmt::format("Content-Length: {}\r\n", body.size());
     }
     text += "\r\n";
@@ -64,11 +64,11 @@ bool is_usable(io::TcpStream& stream) {
 
 }  // namespace
 
-Result<HttpResponse> http_exchange_on(io::TcpStream& stream,
-                                      std::string_view request,
-                                      const HttpResponseLimits& limits,
-                                      io::Deadline deadline,
-                                      bool* untouched) {
+Result<http::Response> http_exchange_on(io::TcpStream& stream,
+                                        std::string_view request,
+                                        const http::ResponseLimits& limits,
+                                        io::Deadline deadline,
+                                        bool* untouched) {
     if (untouched != nullptr) {
         *untouched = true;
     }
@@ -79,9 +79,9 @@ Result<HttpResponse> http_exchange_on(io::TcpStream& stream,
     // and the kernel would keep it back for 40 ms.
     const int at_once = 1;
     setsockopt(stream.fd(), IPPROTO_TCP, TCP_QUICKACK, &at_once, sizeof at_once);
-    HttpResponseParser parser(limits);
+    http::ResponseParser parser(limits);
     Bytes buffer(kReadBytes);  // on the heap: coroutine stacks are small
-    using Status = HttpResponseParser::Status;
+    using Status = http::ResponseParser::Status;
     Status status = Status::kNeedMore;
     while (status == Status::kNeedMore) {
         Result<size_t> got = stream.read_some(buffer, deadline);
@@ -106,7 +106,7 @@ Result<HttpResponse> http_exchange_on(io::TcpStream& stream,
 }
 
 // Yields.
-Error HttpClient::start_tls(io::TcpStream& stream, const HttpUrl& url, io::Deadline deadline) {
+Error HttpClient::start_tls(io::TcpStream& stream, const http::Url& url, io::Deadline deadline) {
     const MonoTime now = MonoClock::now();
     if (!trusted_ || now - trusted_since_ > kTrustedFor) {
         using Made = Result<std::shared_ptr<const io::TlsContext>>;
@@ -124,7 +124,8 @@ Error HttpClient::start_tls(io::TcpStream& stream, const HttpUrl& url, io::Deadl
     return io::tls_connect(stream, *trusted, url.host, deadline);
 }
 
-Result<std::unique_ptr<io::TcpStream>> HttpClient::dial(const HttpUrl& url, io::Deadline deadline) {
+Result<std::unique_ptr<io::TcpStream>> HttpClient::dial(const http::Url& url,
+                                                        io::Deadline deadline) {
     WEIR_TRY_ASSIGN(const std::vector<io::SocketAddress> all,
                     resolver_.resolve(url.host, url.port, deadline));
     const std::vector<io::SocketAddress> addresses = in_turns(all);
@@ -197,11 +198,11 @@ void HttpClient::tidy(MonoTime now) {
     std::erase_if(kept_, [](const auto& each) { return each.second.empty(); });
 }
 
-Result<HttpResponse> HttpClient::exchange(HttpMethod method,
-                                          const HttpUrl& url,
-                                          const HttpFields& fields,
-                                          std::string_view body,
-                                          io::Deadline deadline) {
+Result<http::Response> HttpClient::exchange(http::Method method,
+                                            const http::Url& url,
+                                            const http::Fields& fields,
+                                            std::string_view body,
+                                            io::Deadline deadline) {
     stats_.requests++;
     const std::string origin = url.origin();
     const std::string request = request_bytes(method, url, fields, body);
@@ -216,7 +217,7 @@ Result<HttpResponse> HttpClient::exchange(HttpMethod method,
             stream = std::move(*opened);
         }
         bool untouched = true;
-        Result<HttpResponse> response =
+        Result<http::Response> response =
             http_exchange_on(*stream, request, options_.limits, deadline, &untouched);
         if (response.ok()) {
             stats_.reused += reused ? 1 : 0;

@@ -3,7 +3,7 @@
 // A deadline holds for all of it: the name, the connection, TLS, the request, the answer.
 // Connections that may carry another request are kept, a few per server and not for long. Redirects
 // are not followed: the answer is given as it came. What a server sends is bounded by
-// HttpResponseLimits, and a broken answer is an error that says what is wrong with it.
+// http::ResponseLimits, and a broken answer is an error that says what is wrong with it.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@
 #include "io/tcp.h"
 #include "io/tls.h"
 #include "io/worker_pool.h"
-#include "net/http/fields.h"
-#include "net/http/request.h"
-#include "net/http/response_parser.h"
-#include "net/http/url.h"
+#include "proto/http/fields.h"
+#include "proto/http/request.h"
+#include "proto/http/response_parser.h"
+#include "proto/http/url.h"
 
 namespace weir::net {
 
 struct HttpClientOptions {
-    HttpResponseLimits limits;
+    http::ResponseLimits limits;
     size_t idle_per_server = 8;
     size_t idle_at_all = 64;
     Millis idle{10'000};  // a kept connection is closed after this long
@@ -59,11 +59,11 @@ class HttpClient {
     // kept connection that the server ended meanwhile is sent once more on a new one. kTimeout,
     // kInterrupted, kNotFound (the name), kClosed, kSystem, kMalformed and kLimit (the answer),
     // kDenied (the certificate). The message names the step and the server, never the query.
-    Result<HttpResponse> exchange(HttpMethod method,
-                                  const HttpUrl& url,
-                                  const HttpFields& fields,
-                                  std::string_view body,
-                                  io::Deadline deadline);
+    Result<http::Response> exchange(http::Method method,
+                                    const http::Url& url,
+                                    const http::Fields& fields,
+                                    std::string_view body,
+                                    io::Deadline deadline);
 
     // Closes connections that were kept for too long. Once in a while.
     void tidy(MonoTime now);
@@ -78,8 +78,8 @@ class HttpClient {
         MonoTime since;
     };
 
-    Result<std::unique_ptr<io::TcpStream>> dial(const HttpUrl& url, io::Deadline deadline);
-    Error start_tls(io::TcpStream& stream, const HttpUrl& url, io::Deadline deadline);
+    Result<std::unique_ptr<io::TcpStream>> dial(const http::Url& url, io::Deadline deadline);
+    Error start_tls(io::TcpStream& stream, const http::Url& url, io::Deadline deadline);
     std::unique_ptr<io::TcpStream> take_kept(const std::string& origin, MonoTime now);
     void keep(const std::string& origin, std::unique_ptr<io::TcpStream> stream, MonoTime now);
 
@@ -95,10 +95,10 @@ class HttpClient {
 
 // Yields. Sends the bytes of a request and reads the answer, on a connection of the caller's.
 // `untouched`, where given, tells whether the connection ended before a byte of the answer came.
-Result<HttpResponse> http_exchange_on(io::TcpStream& stream,
-                                      std::string_view request,
-                                      const HttpResponseLimits& limits,
-                                      io::Deadline deadline,
-                                      bool* untouched = nullptr);
+Result<http::Response> http_exchange_on(io::TcpStream& stream,
+                                        std::string_view request,
+                                        const http::ResponseLimits& limits,
+                                        io::Deadline deadline,
+                                        bool* untouched = nullptr);
 
 }  // namespace weir::net

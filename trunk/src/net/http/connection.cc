@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/http/cors.h"
-#include "net/http/not_here.h"
+#include "proto/http/cors.h"
+#include "proto/http/not_here.h"
 
 namespace weir::net {
 
@@ -18,8 +18,8 @@ bool has_no_body(int status) {
     return status / 100 == 1 || status == 204 || status == 304;
 }
 
-void add_all(HttpFields& fields, const HttpFields& more) {
-    for (const HttpField& field : more) {
+void add_all(http::Fields& fields, const http::Fields& more) {
+    for (const http::Field& field : more) {
         fields.add(field.name, field.value);
     }
 }
@@ -30,14 +30,16 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
   public:
     static constexpr ObjectName kObjectName{"http_exchange", "http"};
 
-    Exchange(HttpConnection& connection, const HttpRequest& request, const HttpRouteOptions& route)
+    Exchange(HttpConnection& connection,
+             const http::Request& request,
+             const HttpRouteOptions& route)
         : connection_(connection),
           request_(request),
           route_(route),
           origin_(connection.origin_of(request)),
-          route_fields_(route.cors ? cors_fields() : HttpFields()) {}
+          route_fields_(route.cors ? http::cors_fields() : http::Fields()) {}
 
-    const HttpRequest& request() const override { return request_; }
+    const http::Request& request() const override { return request_; }
 
     const io::SocketAddress& peer() const override { return origin_.client; }
 
@@ -47,7 +49,7 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
 
     io::TcpStream& connection() override { return *connection_.stream_; }
 
-    const HttpFields& route_fields() const override { return route_fields_; }
+    const http::Fields& route_fields() const override { return route_fields_; }
 
     void add_route_field(std::string name, std::string value) override {
         route_fields_.add(std::move(name), std::move(value));
@@ -56,7 +58,7 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     Error respond(int status,
                   std::string_view content_type,
                   std::string_view body,
-                  const HttpFields& extra) override {
+                  const http::Fields& extra) override {
         std::string bytes =
             head(status, content_type, has_no_body(status) ? 0 : body.size(), extra);
         if (!request_.is_head() && !has_no_body(status)) {
@@ -65,15 +67,15 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         return finished(connection_.write_slices(as_bytes(bytes)));
     }
 
-    Error respond_error(int status, std::string_view reason, const HttpFields& extra) override {
-        HttpErrorBody error = http_error_body(route_.errors, status, reason);
+    Error respond_error(int status, std::string_view reason, const http::Fields& extra) override {
+        http::ErrorBody error = http::http_error_body(route_.errors, status, reason);
         return respond(status, error.content_type, error.body, extra);
     }
 
     Error begin(int status,
                 std::string_view content_type,
                 uint64_t length_bytes,
-                const HttpFields& extra) override {
+                const http::Fields& extra) override {
         body_left_ = request_.is_head() || has_no_body(status) ? 0 : length_bytes;
         return finished(
             connection_.write_slices(as_bytes(head(status, content_type, length_bytes, extra))));
@@ -107,18 +109,18 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     std::string head(int status,
                      std::string_view content_type,
                      uint64_t length_bytes,
-                     const HttpFields& extra) {
+                     const http::Fields& extra) {
         WEIR_CHECK(!answered_);
         answered_ = true;
         status_ = status;
-        HttpFields fields = extra;
+        http::Fields fields = extra;
         if (!content_type.empty()) {
             fields.add("Content-Type", std::string(content_type));
         }
         if (!has_no_body(status)) {
             fields.add("Content-Length", std::to_string(length_bytes));
         }
-        for (const HttpField& field : route_fields_) {
+        for (const http::Field& field : route_fields_) {
             if (!fields.has(field.name)) {
                 fields.add(field.name, field.value);
             }
@@ -129,7 +131,7 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         } else if (request_.version_minor == 0) {
             fields.set("Connection", "keep-alive");
         }
-        return http_response_head(status, fields);
+        return http::http_response_head(status, fields);
     }
 
     Error finished(Error error) {
@@ -138,10 +140,10 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     }
 
     HttpConnection& connection_;
-    const HttpRequest& request_;
+    const http::Request& request_;
     const HttpRouteOptions& route_;
     RequestOrigin origin_;
-    HttpFields route_fields_;
+    http::Fields route_fields_;
     uint64_t body_left_ = 0;
     int status_ = 0;
     bool answered_ = false;
@@ -160,7 +162,7 @@ HttpConnection::HttpConnection(Shared& shared,
       parser_(shared.options.limits),
       buffer_(kHttpReadBytes) {}
 
-RequestOrigin HttpConnection::origin_of(const HttpRequest& request) const {
+RequestOrigin HttpConnection::origin_of(const http::Request& request) const {
     const bool encrypted = stream_ != nullptr && stream_->encrypted();
     const TrustedProxies* proxies = shared_.options.proxies;
     return proxies != nullptr ? proxies->origin_of(peer_, encrypted, request.headers)
@@ -223,8 +225,8 @@ void HttpConnection::run(const Ingress* ingress) {
         return;
     }
     for (;;) {
-        HttpRequest request;
-        HttpParseError error;
+        http::Request request;
+        http::ParseError error;
         switch (read_request(request, error)) {
             case ReadOutcome::kClose: return;
             case ReadOutcome::kAnswerError:
@@ -276,7 +278,8 @@ void HttpConnection::refuse(const Ingress* ingress) {
     linger();
 }
 
-HttpConnection::ReadOutcome HttpConnection::read_request(HttpRequest& out, HttpParseError& error) {
+HttpConnection::ReadOutcome HttpConnection::read_request(http::Request& out,
+                                                         http::ParseError& error) {
     const HttpServerOptions& options = shared_.options;
     MonoTime now = MonoClock::now();
     // From its first byte on, a header has a deadline of its own; before that, a kept connection
@@ -286,12 +289,12 @@ HttpConnection::ReadOutcome HttpConnection::read_request(HttpRequest& out, HttpP
     bool body_started = false;
     for (;;) {
         switch (parser_.next(out)) {
-            case RequestParser::Status::kRequest: return ReadOutcome::kRequest;
-            case RequestParser::Status::kError:
+            case http::RequestParser::Status::kRequest: return ReadOutcome::kRequest;
+            case http::RequestParser::Status::kError:
                 shared_.stats.malformed++;
                 error = parser_.error();
                 return ReadOutcome::kAnswerError;
-            case RequestParser::Status::kNeedMore: break;
+            case http::RequestParser::Status::kNeedMore: break;
         }
         now = MonoClock::now();
         if (parser_.in_request() && !header_started) {
@@ -315,7 +318,7 @@ HttpConnection::ReadOutcome HttpConnection::read_request(HttpRequest& out, HttpP
     }
 }
 
-HttpConnection::ReadOutcome HttpConnection::read_failed(const Error& why, HttpParseError& error) {
+HttpConnection::ReadOutcome HttpConnection::read_failed(const Error& why, http::ParseError& error) {
     if (why.code() == ErrorCode::kTimeout) {
         shared_.stats.timeouts++;
         error = {408, "the request did not arrive in time"};
@@ -334,21 +337,21 @@ HttpConnection::ReadOutcome HttpConnection::read_failed(const Error& why, HttpPa
 }
 
 // True when the connection may carry another request.
-bool HttpConnection::serve(const HttpRequest& request) {
+bool HttpConnection::serve(const http::Request& request) {
     const HttpRoute* route = shared_.router.find(request);
     const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
     Exchange exchange(*this, request, options);
     Error ignored;  // a failed answer ends the connection: reusable() says so
     if (shared_.options.authorize && !shared_.options.authorize(exchange, route)) {
         WEIR_DCHECK(exchange.answered());
-    } else if (request.method == HttpMethod::kOptions) {
+    } else if (request.method == http::Method::kOptions) {
         answer_options(exchange, route);
     } else if (route == nullptr) {
         ignored = exchange.respond_error(
-            404, why_not_here(request.path, "there is nothing at this path"), {});
-    } else if ((options.methods & method_bit(request.method)) == 0) {
+            404, http::why_not_here(request.path, "there is nothing at this path"), {});
+    } else if ((options.methods & http::method_bit(request.method)) == 0) {
         ignored = exchange.respond_error(405, "this path does not take that method",
-                                         {{"Allow", allow_text(options.methods)}});
+                                         {{"Allow", http::allow_text(options.methods)}});
     } else {
         route->handler(exchange);
         if (!exchange.answered()) {
@@ -366,33 +369,33 @@ bool HttpConnection::serve(const HttpRequest& request) {
 }
 
 void HttpConnection::answer_options(HttpExchange& exchange, const HttpRoute* route) {
-    const HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const HttpRouteOptions& options = route != nullptr ? route->options : shared_.router.defaults();
     Error ignored;  // as above
-    if (options.cors && is_cors_preflight(request)) {
-        HttpFields fields = cors_preflight_fields(request, options.methods);
+    if (options.cors && http::is_cors_preflight(request)) {
+        http::Fields fields = http::cors_preflight_fields(request, options.methods);
         add_all(fields, options.options_fields);
         ignored = exchange.respond(204, {}, {}, fields);
     } else if (route == nullptr && request.path != "*") {
         ignored = exchange.respond_error(
-            404, why_not_here(request.path, "there is nothing at this path"), {});
+            404, http::why_not_here(request.path, "there is nothing at this path"), {});
     } else {
-        HttpFields fields{{"Allow", allow_text(options.methods)}};
+        http::Fields fields{{"Allow", http::allow_text(options.methods)}};
         add_all(fields, options.options_fields);
         ignored = exchange.respond(204, {}, {}, fields);
     }
 }
 
-void HttpConnection::answer_parse_error(const HttpParseError& error) {
+void HttpConnection::answer_parse_error(const http::ParseError& error) {
     if (log::Throttle& throttle = shared_.malformed_log;
         error.status != 503 && throttle.allow(MonoClock::now())) {
         log::warn("http request refused status={} reason=\"{}\" peer={} suppressed={}",
                   error.status, error.reason, peer_.to_string(), throttle.suppressed());
     }
-    HttpRequest request;  // stands for the one that could not be read
+    http::Request request;  // stands for the one that could not be read
     request.keep_alive = false;
     Exchange exchange(*this, request, shared_.router.defaults());
-    HttpFields extra;
+    http::Fields extra;
     if (error.status == 503 || error.status == 429) {
         extra.add("Retry-After", "5");
     }

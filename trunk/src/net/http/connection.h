@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/object_count.h"
 #include "net/http/exchange.h"
-#include "net/http/request_parser.h"
 #include "net/http/server.h"
 #include "net/ingress.h"
+#include "proto/http/request_parser.h"
 
 namespace weir::net {
 
@@ -52,16 +52,16 @@ class HttpConnection : private Counted<HttpConnection> {
 
     enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose };
 
-    RequestOrigin origin_of(const HttpRequest& request) const;
+    RequestOrigin origin_of(const http::Request& request) const;
     bool enter(const Ingress* ingress);
     bool enter_with_place(const Ingress* ingress);
     void tell_full(const Error& full);
-    ReadOutcome read_request(HttpRequest& out, HttpParseError& error);
-    ReadOutcome read_failed(const Error& why, HttpParseError& error);
+    ReadOutcome read_request(http::Request& out, http::ParseError& error);
+    ReadOutcome read_failed(const Error& why, http::ParseError& error);
     Error take_place();
-    bool serve(const HttpRequest& request);
+    bool serve(const http::Request& request);
     void answer_options(HttpExchange& exchange, const HttpRoute* route);
-    void answer_parse_error(const HttpParseError& error);
+    void answer_parse_error(const http::ParseError& error);
     Error write_slices(ByteSpan data);
     void linger();
 
@@ -71,7 +71,7 @@ class HttpConnection : private Counted<HttpConnection> {
     MonoTime accepted_;
     ConnectionPermit permit_;
     uint64_t served_ = 0;  // requests
-    RequestParser parser_;
+    http::RequestParser parser_;
     Bytes buffer_;  // on the heap: coroutine stacks are small
 };
 

@@ -13,10 +13,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "io/tcp.h"
-#include "net/http/fields.h"
-#include "net/http/request.h"
-#include "net/http/response.h"
 #include "net/limits.h"
+#include "proto/http/fields.h"
+#include "proto/http/request.h"
+#include "proto/http/response.h"
 
 namespace weir::net {
 
@@ -62,7 +62,7 @@ struct DetachedConnection {
 
 class HttpExchange {
   public:
-    virtual const HttpRequest& request() const = 0;
+    virtual const http::Request& request() const = 0;
 
     // The client: of a request through a trusted proxy, whom the proxy says it is.
     virtual const io::SocketAddress& peer() const = 0;
@@ -78,7 +78,7 @@ class HttpExchange {
 
     // Fields that every answer of this route carries (CORS); for the handler that writes its own
     // head after detach().
-    virtual const HttpFields& route_fields() const = 0;
+    virtual const http::Fields& route_fields() const = 0;
 
     // One more of them, for this request; before an answer.
     virtual void add_route_field(std::string name, std::string value) = 0;
@@ -89,20 +89,20 @@ class HttpExchange {
     virtual Error respond(int status,
                           std::string_view content_type,
                           std::string_view body,
-                          const HttpFields& extra = {}) = 0;
+                          const http::Fields& extra = {}) = 0;
 
     // Yields. An error answer in the route's format (text or JSON); `reason` is a sentence for
     // people.
     virtual Error respond_error(int status,
                                 std::string_view reason,
-                                const HttpFields& extra = {}) = 0;
+                                const http::Fields& extra = {}) = 0;
 
     // Yields. The head of an answer whose body of `length_bytes` follows by write(). HEAD: write()
     // then drops its data.
     virtual Error begin(int status,
                         std::string_view content_type,
                         uint64_t length_bytes,
-                        const HttpFields& extra = {}) = 0;
+                        const http::Fields& extra = {}) = 0;
 
     // Yields. A part of the body; each part has the server's whole write timeout.
     virtual Error write(ByteSpan data) = 0;

@@ -8,10 +8,10 @@ namespace weir::net {
 namespace {
 
 HttpRouteOptions completed(HttpRouteOptions options) {
-    if ((options.methods & method_bit(HttpMethod::kGet)) != 0) {
-        options.methods |= method_bit(HttpMethod::kHead);
+    if ((options.methods & http::method_bit(http::Method::kGet)) != 0) {
+        options.methods |= http::method_bit(http::Method::kHead);
     }
-    options.methods |= method_bit(HttpMethod::kOptions);
+    options.methods |= http::method_bit(http::Method::kOptions);
     return options;
 }
 
@@ -32,7 +32,7 @@ void HttpRouter::add_prefix(std::string prefix, HttpRouteOptions options, HttpHa
     prefixes_.insert(shorter, std::move(entry));
 }
 
-void HttpRouter::add_predicate(std::function<bool(const HttpRequest&)> matches,
+void HttpRouter::add_predicate(std::function<bool(const http::Request&)> matches,
                                HttpRouteOptions options,
                                HttpHandler handler) {
     predicates_.push_back({std::move(matches), {}, {std::move(handler), completed(options)}});
@@ -40,11 +40,11 @@ void HttpRouter::add_predicate(std::function<bool(const HttpRequest&)> matches,
 
 void HttpRouter::add_suffix(std::string suffix, HttpRouteOptions options, HttpHandler handler) {
     add_predicate([suffix = std::move(suffix)](
-                      const HttpRequest& request) { return request.path.ends_with(suffix); },
+                      const http::Request& request) { return request.path.ends_with(suffix); },
                   options, std::move(handler));
 }
 
-const HttpRoute* HttpRouter::find(const HttpRequest& request) const {
+const HttpRoute* HttpRouter::find(const http::Request& request) const {
     for (const Entry& entry : predicates_) {
         if (entry.matches(request)) {
             return &entry.route;

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "net/http/exchange.h"
-#include "net/http/fields.h"
-#include "net/http/request.h"
-#include "net/http/response.h"
+#include "proto/http/fields.h"
+#include "proto/http/request.h"
+#include "proto/http/response.h"
 
 namespace weir::net {
 
@@ -26,10 +26,10 @@ enum class HttpAccess : uint8_t {
 };
 
 struct HttpRouteOptions {
-    uint32_t methods = method_bit(HttpMethod::kGet);  // HEAD comes with GET, OPTIONS always
+    uint32_t methods = http::method_bit(http::Method::kGet);  // HEAD comes with GET, OPTIONS always
     bool cors = false;  // open to every origin; for media and static paths, never for the API
-    HttpErrorFormat errors = HttpErrorFormat::kText;
-    HttpFields options_fields = {};  // more for answers to OPTIONS: Accept-Post, Accept-Patch
+    http::ErrorFormat errors = http::ErrorFormat::kText;
+    http::Fields options_fields = {};  // more for answers to OPTIONS: Accept-Post, Accept-Patch
     HttpAccess access = HttpAccess::kByMethod;
 };
 
@@ -49,7 +49,7 @@ class HttpRouter {
     void add_prefix(std::string prefix, HttpRouteOptions options, HttpHandler handler);
 
     // `matches` must not yield.
-    void add_predicate(std::function<bool(const HttpRequest&)> matches,
+    void add_predicate(std::function<bool(const http::Request&)> matches,
                        HttpRouteOptions options,
                        HttpHandler handler);
 
@@ -65,13 +65,13 @@ class HttpRouter {
     }
 
     // nullptr when nothing takes it. Lives as long as the router.
-    const HttpRoute* find(const HttpRequest& request) const;
+    const HttpRoute* find(const http::Request& request) const;
 
     const HttpRouteOptions& defaults() const { return defaults_; }
 
   private:
     struct Entry {
-        std::function<bool(const HttpRequest&)> matches;  // empty for a prefix
+        std::function<bool(const http::Request&)> matches;  // empty for a prefix
         std::string prefix;
         HttpRoute route;
     };

@@ -18,14 +18,14 @@
 #include "io/coroutine.h"
 #include "io/tcp.h"
 #include "net/acceptors.h"
-#include "net/http/request_parser.h"
 #include "net/http/router.h"
 #include "net/ingress.h"
+#include "proto/http/request_parser.h"
 
 namespace weir::net {
 
 struct HttpServerOptions {
-    HttpLimits limits;
+    http::RequestLimits limits;
     Millis header_timeout{
         10'000};  // from the accept, or the first byte of a later request, to the end of its header
     Millis body_timeout{20'000};   // from the end of the header to the end of the body

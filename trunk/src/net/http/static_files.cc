@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "net/http/byte_range.h"
-#include "net/http/not_here.h"
-#include "net/http/target.h"
+#include "proto/http/byte_range.h"
+#include "proto/http/not_here.h"
+#include "proto/http/target.h"
 
 namespace weir::net {
 
@@ -153,32 +153,32 @@ std::string entity_tag(const struct stat& info) {
 }
 
 // RFC 9110 §13.2.2: If-None-Match wins over If-Modified-Since.
-bool not_modified(const HttpRequest& request, const std::string& tag, time_t modified) {
+bool not_modified(const http::Request& request, const std::string& tag, time_t modified) {
     if (request.headers.has("If-None-Match")) {
         return request.headers.has_token("If-None-Match", tag) ||
                request.headers.has_token("If-None-Match", "W/" + tag) ||
                request.headers.has_token("If-None-Match", "*");
     }
     auto since = request.headers.get("If-Modified-Since");
-    auto date = since ? parse_http_date(*since) : std::nullopt;
+    auto date = since ? http::parse_http_date(*since) : std::nullopt;
     return date && modified <= *date;
 }
 
 // RFC 9110 §13.1.5: a range of something that changed is answered with the whole.
-bool range_applies(const HttpRequest& request, const std::string& tag, time_t modified) {
+bool range_applies(const http::Request& request, const std::string& tag, time_t modified) {
     auto condition = request.headers.get("If-Range");
-    return !condition || *condition == tag || parse_http_date(*condition) == modified;
+    return !condition || *condition == tag || http::parse_http_date(*condition) == modified;
 }
 
 // Relative links of a page need the "/" of its folder.
-std::string redirect_target(const HttpRequest& request) {
-    std::string target = percent_encoded(request.path) + "/";
+std::string redirect_target(const http::Request& request) {
+    std::string target = http::percent_encoded(request.path) + "/";
     return request.query_text.empty() ? target : target + "?" + request.query_text;
 }
 
 // Reads slices on a worker and writes them. An error ends the connection (the announced length
 // cannot be kept).
-Error send_file(HttpExchange& exchange, io::WorkerPool& workers, int fd, ByteRange range) {
+Error send_file(HttpExchange& exchange, io::WorkerPool& workers, int fd, http::ByteRange range) {
     Bytes slice(std::min<uint64_t>(kFileSliceBytes, range.length));
     while (range.length > 0) {
         ssize_t got = 0;
@@ -204,28 +204,28 @@ Error answer_file(HttpExchange& exchange,
                   io::WorkerPool& workers,
                   const OpenedFile& opened,
                   std::string_view name) {
-    const HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     auto size = static_cast<uint64_t>(opened.info.st_size);
     time_t modified = opened.info.st_mtim.tv_sec;
     std::string tag = entity_tag(opened.info);
-    HttpFields fields{{"Last-Modified", http_date(modified)},
-                      {"ETag", tag},
-                      {"Cache-Control", "no-cache"},
-                      {"Accept-Ranges", "bytes"},
-                      {"X-Content-Type-Options", "nosniff"}};
+    http::Fields fields{{"Last-Modified", http::http_date(modified)},
+                        {"ETag", tag},
+                        {"Cache-Control", "no-cache"},
+                        {"Accept-Ranges", "bytes"},
+                        {"X-Content-Type-Options", "nosniff"}};
     if (not_modified(request, tag, modified)) {
         return exchange.respond(304, {}, {}, fields);
     }
-    ByteRange range{0, size};
+    http::ByteRange range{0, size};
     int status = 200;
     auto asked = request.headers.get("Range");
-    if (asked && request.method == HttpMethod::kGet && range_applies(request, tag, modified)) {
-        switch (parse_byte_range(*asked, size, range)) {
-            case RangeStatus::kWhole: break;
-            case RangeStatus::kUnsatisfiable:
+    if (asked && request.method == http::Method::kGet && range_applies(request, tag, modified)) {
+        switch (http::parse_byte_range(*asked, size, range)) {
+            case http::RangeStatus::kWhole: break;
+            case http::RangeStatus::kUnsatisfiable:
                 return exchange.respond_error(416, "the range lies outside of the file",
                                               {{"Content-Range", fmt::format("bytes */{}", size)}});
-            case RangeStatus::kPart:
+            case http::RangeStatus::kPart:
                 status = 206;
                 fields.add("Content-Range", fmt::format("bytes {}-{}/{}", range.offset,
                                                         range.offset + range.length - 1, size));
@@ -243,7 +243,7 @@ std::string_view content_type_of(std::string_view file_name) {
     std::string_view extension =
         dot == std::string_view::npos ? std::string_view() : file_name.substr(dot + 1);
     for (const ContentType& known : kContentTypes) {
-        if (equal_ignoring_case(known.extension, extension)) {
+        if (http::equal_ignoring_case(known.extension, extension)) {
             return known.type;
         }
     }
@@ -287,7 +287,7 @@ void StaticFiles::handle(HttpExchange& exchange) {
         failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
     } else if (opened.status != 200) {
         failed = exchange.respond_error(opened.status, opened.status == 404
-                                                           ? why_not_here(path, opened.reason)
+                                                           ? http::why_not_here(path, opened.reason)
                                                            : opened.reason);
     } else {
         failed = answer_file(exchange, workers_, opened, relative);

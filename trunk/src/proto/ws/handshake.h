@@ -1,5 +1,5 @@
 // The keys of the WebSocket opening handshake (RFC 6455 §4). The HTTP around it is
-// net/http/ws_upgrade.h.
+// proto/http/ws_upgrade.h.
 #pragma once
 
 #include <array>

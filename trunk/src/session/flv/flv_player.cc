@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "net/http/response.h"
 #include "proto/flv/tag.h"
+#include "proto/http/response.h"
 #include "proto/ws/frame.h"
 #include "session/flv/flv_muxer.h"
 
@@ -13,7 +13,7 @@ using net::EndReason;
 using net::PlayerVerdict;
 
 FlvPlayer::FlvPlayer(std::string head,
-                     net::HttpFields route_fields,
+                     http::Fields route_fields,
                      bool websocket,
                      net::ConnectionPermit permit)
     : head_(std::move(head)), route_fields_(std::move(route_fields)), permit_(std::move(permit)) {
@@ -78,14 +78,14 @@ void FlvPlayer::on_end(EndReason reason, bool started, Bytes& out) {
             return;
         }
         const bool missing = reason == EndReason::kNoPublisher;
-        const net::HttpErrorBody body = net::http_error_body(
-            net::HttpErrorFormat::kText, missing ? 404 : 503,
+        const http::ErrorBody body = http::http_error_body(
+            http::ErrorFormat::kText, missing ? 404 : 503,
             missing ? "no such stream: nobody publishes it" : net::to_string(reason));
-        net::HttpFields fields = route_fields_;
+        http::Fields fields = route_fields_;
         fields.add("Content-Type", body.content_type);
         fields.add("Content-Length", std::to_string(body.body.size()));
         fields.add("Connection", "close");
-        writer.text(net::http_response_head(missing ? 404 : 503, fields));
+        writer.text(http::http_response_head(missing ? 404 : 503, fields));
         writer.text(body.body);
     } else if (reader_) {
         const bool fault = reason == EndReason::kProtocolError;

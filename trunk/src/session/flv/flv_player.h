@@ -19,7 +19,7 @@ class FlvPlayer final : public net::PlayerProtocol, private Counted<FlvPlayer> {
 
     // `head`: the answer to send when playing starts (200 or 101). `route_fields` go into a 404.
     FlvPlayer(std::string head,
-              net::HttpFields route_fields,
+              http::Fields route_fields,
               bool websocket,
               net::ConnectionPermit permit);
 
@@ -36,7 +36,7 @@ class FlvPlayer final : public net::PlayerProtocol, private Counted<FlvPlayer> {
 
   private:
     std::string head_;  // empty once sent
-    net::HttpFields route_fields_;
+    http::Fields route_fields_;
     std::unique_ptr<ws::MessageReader> reader_;  // WebSocket only
     net::ConnectionPermit permit_;
 };

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/redact.h"
-#include "net/http/access_token.h"
-#include "net/http/ws_upgrade.h"
+#include "proto/http/access_token.h"
+#include "proto/http/ws_upgrade.h"
 #include "session/flv/flv_player.h"
 
 namespace weir::session {
@@ -39,7 +39,7 @@ void FlvRoutes::add_to(net::HttpRouter& router) {
 }
 
 void FlvRoutes::handle(net::HttpExchange& exchange) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     std::string_view app;
     std::string_view name;
     if (!split_path(request.path, app, name)) {
@@ -48,12 +48,12 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
     }
     const stream::StreamKey key =
         services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
-    const std::optional<std::string_view> token = net::access_token(request);
+    const std::optional<std::string_view> token = http::access_token(request);
     if (!token) {
         (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
         return;
     }
-    const bool websocket = net::wants_websocket(request);
+    const bool websocket = http::wants_websocket(request);
     Result<net::PlayRules> rules =
         services_.policy.may_play({.key = key,
                                    .peer = exchange.peer(),
@@ -88,18 +88,18 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
     }
     std::string head;
     if (websocket) {
-        net::WsUpgrade upgrade = net::check_ws_upgrade(request, exchange.route_fields());
+        http::WsUpgrade upgrade = http::check_ws_upgrade(request, exchange.route_fields());
         if (upgrade.status != 101) {
             (void)exchange.respond_error(upgrade.status, upgrade.reason, upgrade.fields);
             return;
         }
         head = std::move(upgrade.head);
     } else {
-        net::HttpFields fields = exchange.route_fields();
+        http::Fields fields = exchange.route_fields();
         fields.add("Content-Type", "video/x-flv");
         fields.add("Cache-Control", "no-store");
         fields.add("Connection", "close");
-        head = net::http_response_head(200, fields);
+        head = http::http_response_head(200, fields);
     }
     if (request.is_head()) {
         // As GET would answer, which has no length: the head, then the end of the connection.
@@ -114,7 +114,7 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
     client->role = net::ClientRole::kPlayer;
     log::info_as(client->id(), "play stream={} transport={} ip={}", log::token(key.to_string()),
                  client->transport(), client->ip());
-    net::HttpFields route_fields = exchange.route_fields();
+    http::Fields route_fields = exchange.route_fields();
     net::DetachedConnection detached = exchange.detach();
     client->encrypted = detached.stream->encrypted();
     auto player = std::make_unique<FlvPlayer>(std::move(head), std::move(route_fields), websocket,
@@ -126,9 +126,9 @@ void FlvRoutes::handle(net::HttpExchange& exchange) {
 
 std::unique_ptr<net::Client> FlvRoutes::new_client(net::HttpExchange& exchange,
                                                    const stream::StreamKey& key) const {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     auto client = std::make_unique<net::Client>(services_.clients,
-                                                net::wants_websocket(request) ? "ws-flv" : "flv",
+                                                http::wants_websocket(request) ? "ws-flv" : "flv",
                                                 exchange.peer().host());
     client->key = key;
     if (auto referer = request.headers.get("Referer")) {
@@ -141,9 +141,9 @@ std::unique_ptr<net::Client> FlvRoutes::new_client(net::HttpExchange& exchange,
 bool FlvRoutes::ask_hooks(net::HttpExchange& exchange,
                           net::Client& client,
                           std::string_view token) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const std::string url = "http://" + request.host + request.path;
-    const std::string param = net::query_with_token(request.query_text, token);
+    const std::string param = http::query_with_token(request.query_text, token);
     net::HookRequestView what;
     what.action = net::HookAction::kPlay;
     what.vhost = client.key.vhost;
@@ -163,7 +163,7 @@ bool FlvRoutes::ask_hooks(net::HttpExchange& exchange,
     if (ticket.error().code() != ErrorCode::kClosed) {
         log_refused(client.key, exchange, ticket.error());
     }
-    net::HttpFields fields;
+    http::Fields fields;
     if (!refused) {
         fields.add("Retry-After", "5");
     }

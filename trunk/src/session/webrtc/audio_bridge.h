@@ -14,7 +14,6 @@
 #include "base/object_count.h"
 #include "io/worker_pool.h"
 #include "media/packet.h"
-
 #include "transcode/audio_transcoder.h"
 
 namespace weir::session {

@@ -1,7 +1,7 @@
 #include "session/webrtc/rtc_routes.h"
 
 #include "base/strings.h"
-#include "net/http/access_token.h"
+#include "proto/http/access_token.h"
 #include "proto/sdp/negotiate.h"
 
 namespace weir::session {
@@ -15,9 +15,9 @@ constexpr std::string_view kSdp = "application/sdp";
 constexpr std::string_view kFragment = "application/trickle-ice-sdpfrag";
 constexpr std::string_view kRetrySeconds = "5";
 
-bool is_type(const net::HttpRequest& request, std::string_view wanted) {
+bool is_type(const http::Request& request, std::string_view wanted) {
     const std::string_view type = request.headers.get("Content-Type").value_or("");
-    return net::equal_ignoring_case(net::trimmed(type.substr(0, type.find(';'))), wanted);
+    return http::equal_ignoring_case(http::trimmed(type.substr(0, type.find(';'))), wanted);
 }
 
 // "/live/room/stream/whip" to "live/room" and "stream". False for what lies below /rtc/ and /api/,
@@ -44,7 +44,7 @@ void add_path_form(net::HttpRouter& router,
                    const net::HttpRouteOptions& options,
                    net::HttpHandler handler) {
     router.add_predicate(
-        [end](const net::HttpRequest& request) {
+        [end](const http::Request& request) {
             std::string_view app;
             std::string_view name;
             return split_path(request.path, end, app, name);
@@ -76,7 +76,7 @@ std::string link_text(const IceServer& server) {
 
 bool if_match_holds(std::string_view field, std::string_view etag) {
     for (std::string_view each : split(field, ',')) {
-        each = net::trimmed(each);
+        each = http::trimmed(each);
         if (each == "*" || each == "\"*\"" || each == etag) {
             return true;
         }
@@ -88,7 +88,7 @@ void RtcRoutes::add_to(net::HttpRouter& router) {
     // GET, HEAD and PUT are kept for later versions of the protocols: 405 (RFC 9725 §4.2).
     net::HttpRouteOptions options;
     options.cors = true;
-    options.methods = net::method_bit(net::HttpMethod::kPost);
+    options.methods = http::method_bit(http::Method::kPost);
     options.access = net::HttpAccess::kOwnRules;
     options.options_fields = {{"Accept-Post", std::string(kSdp)}};
     const auto publish = [this](net::HttpExchange& exchange) { take_offer(exchange, true); };
@@ -98,7 +98,7 @@ void RtcRoutes::add_to(net::HttpRouter& router) {
     add_path_form(router, kWhipEnd, options, publish);
     add_path_form(router, kWhepEnd, options, play);
     options.methods =
-        net::method_bit(net::HttpMethod::kPatch) | net::method_bit(net::HttpMethod::kDelete);
+        http::method_bit(http::Method::kPatch) | http::method_bit(http::Method::kDelete);
     options.options_fields = {{"Accept-Patch", std::string(kFragment)}};
     router.add_prefix("/rtc/v1/session", options,
                       [this](net::HttpExchange& exchange) { manage(exchange); });
@@ -121,7 +121,7 @@ int RtcRoutes::status_of(const Error& error) const {
 // ---- offers ----
 
 void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     if (!is_type(request, kSdp)) {
         (void)exchange.respond_error(415, "the offer's Content-Type must be application/sdp",
                                      {{"Accept-Post", std::string(kSdp)}});
@@ -137,7 +137,7 @@ void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
     offer.layer = request.query.get_or("layer", "");
     offer.sdp = request.body;
     offer.query = request.query_text;
-    const std::optional<std::string_view> token = net::access_token(request);
+    const std::optional<std::string_view> token = http::access_token(request);
     if (!token) {
         (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
         return;
@@ -169,9 +169,9 @@ Result<std::unique_ptr<net::Client>> RtcRoutes::admit(const RtcOffer& offer,
     if (offer.publishes) {
         WEIR_TRY(server_.is_free(key, conflict));
     }
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     const std::string url = fmt::format("webrtc://{}/{}/{}", request.host, offer.app, offer.name);
-    const std::string param = net::query_with_token(offer.query, offer.token);
+    const std::string param = http::query_with_token(offer.query, offer.token);
     what.vhost = key.vhost;
     what.app = key.app;
     what.stream = key.name;
@@ -238,7 +238,7 @@ Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& ex
 }
 
 void RtcRoutes::respond(net::HttpExchange& exchange, const RtcAnswer& answer) const {
-    net::HttpFields fields;
+    http::Fields fields;
     fields.add("Location", std::string(kSessionPath) + answer.session_id);
     fields.add("ETag", answer.etag);
     fields.add("Accept-Patch", std::string(kFragment));
@@ -261,7 +261,7 @@ void RtcRoutes::log_refused(const Error& error,
 
 void RtcRoutes::refuse(net::HttpExchange& exchange, const Error& error) {
     const int status = status_of(error);
-    net::HttpFields fields;
+    http::Fields fields;
     if (status == 503) {
         fields.add("Retry-After", std::string(kRetrySeconds));
     }
@@ -271,14 +271,14 @@ void RtcRoutes::refuse(net::HttpExchange& exchange, const Error& error) {
 // ---- sessions ----
 
 void RtcRoutes::manage(net::HttpExchange& exchange) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     RtcSession* session = nullptr;
     if (request.path.starts_with(kSessionPath)) {
         session = server_.find(std::string_view(request.path).substr(kSessionPath.size()));
     }
     if (session == nullptr) {
         (void)exchange.respond_error(404, "no such session: it has ended");
-    } else if (request.method == net::HttpMethod::kDelete) {
+    } else if (request.method == http::Method::kDelete) {
         session->end(net::EndClass::kPeerClosed, "peer closed");
         (void)exchange.respond(200, "text/plain", "");
     } else {
@@ -289,7 +289,7 @@ void RtcRoutes::manage(net::HttpExchange& exchange) {
 // RFC 9725 §4.3.1: which ICE session is meant must be said, as restarts and candidates may come in
 // any order; "*" where it does not matter, as for a restart.
 void RtcRoutes::patch(net::HttpExchange& exchange, RtcSession& session) {
-    const net::HttpRequest& request = exchange.request();
+    const http::Request& request = exchange.request();
     if (!is_type(request, kFragment)) {
         (void)exchange.respond_error(415,
                                      "the Content-Type must be application/trickle-ice-sdpfrag",

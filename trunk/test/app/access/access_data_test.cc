@@ -27,7 +27,7 @@ TEST(AccessDataTest, ReadsSecretsOfTheTextAndOfFiles) {
                     "publish_user studio 'a password'; }} http_api {{ token read r; user admin "
                     "alice file:{}; }} vhost a.b {{ security {{ }} }}",
                     file, file)));
-    const VhostSecrets* secrets = data->find(kDefaultVhost);
+    const VhostSecrets* secrets = data->find(config::kDefaultVhost);
     ASSERT_NE(secrets, nullptr);
     EXPECT_THAT(secrets->publish_keys,
                 ElementsAre("inline", "first", "second key", "third", "other"));
@@ -35,7 +35,7 @@ TEST(AccessDataTest, ReadsSecretsOfTheTextAndOfFiles) {
     ASSERT_EQ(secrets->publish_users.size(), 1U);
     EXPECT_THAT(secrets->publish_users[0].passwords, ElementsAre("a password"));
     ASSERT_EQ(data->api.size(), 2U);
-    EXPECT_EQ(data->api[0].role, ApiRole::kRead);
+    EXPECT_EQ(data->api[0].role, config::ApiRole::kRead);
     EXPECT_EQ(data->api[1].user, "alice");
     EXPECT_EQ(data->api[1].secrets.size(), 3U);
     EXPECT_EQ(data->files.size(), 1U) << "a file is read once";
@@ -72,7 +72,7 @@ TEST(AccessDataTest, ReadsTheSecretOfHooks) {
         config_of(fmt::format("http_hooks {{ secret file:{}; }} vhost a.b {{ http_hooks {{ secret "
                               "'in the text'; }} }}",
                               file)));
-    EXPECT_EQ(data->find(kDefaultVhost)->hook_secret, "from a file");
+    EXPECT_EQ(data->find(config::kDefaultVhost)->hook_secret, "from a file");
     EXPECT_EQ(data->find("a.b")->hook_secret, "in the text");
     EXPECT_THAT(trouble_of("http_hooks { secret file:/nowhere/s; }"),
                 HasSubstr("http_hooks secret: /nowhere/s"));

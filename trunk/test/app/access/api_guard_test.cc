@@ -16,7 +16,7 @@
 namespace weir::app {
 namespace {
 
-using net::HttpMethod;
+using http::Method;
 using net::Refusal;
 using testing::HasSubstr;
 
@@ -27,9 +27,9 @@ class Api {
         : config_(config_of(fmt::format("http_api {{ {} }} {}", http_api, more))) {
         access_.use(secrets_of(config_));
         net::HttpRouteOptions options;
-        options.errors = net::HttpErrorFormat::kJson;
+        options.errors = http::ErrorFormat::kJson;
         options.methods |=
-            net::method_bit(HttpMethod::kDelete) | net::method_bit(HttpMethod::kPost);
+            http::method_bit(http::Method::kDelete) | http::method_bit(http::Method::kPost);
         add("/api/v1/clients", options);
         add("/metrics", options);
         options.access = net::HttpAccess::kAdmin;
@@ -77,7 +77,7 @@ class Api {
         });
     }
 
-    Config config_;
+    config::Config config_;
     net::Limits limits_;
     AccessControl access_{limits_};
     ApiGuard guard_{config_, access_, limits_};
@@ -263,7 +263,7 @@ TEST(ApiGuardTest, OffersNoLoginBoxOfTheBrowserToAPageWithItsOwn) {
     Api api("user admin alice wonderland;");
     const auto offered = [](const net::TestAnswer& answer) {
         std::string all;
-        for (const net::HttpField& field : answer.headers) {
+        for (const http::Field& field : answer.headers) {
             all += field.name == "WWW-Authenticate" ? field.value + "; " : "";
         }
         return all;

@@ -32,7 +32,7 @@ std::string token(std::string_view claims) {
 
 JwtQuestion question() {
     JwtQuestion made;
-    made.action = Action::kPublish;
+    made.action = config::Action::kPublish;
     made.vhost = "__defaultVhost__";
     made.app = "live";
     made.stream = "room";

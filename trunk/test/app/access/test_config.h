@@ -12,19 +12,16 @@
 #include <gtest/gtest.h>
 
 #include "app/access/access_data.h"
-#include "app/config/config.h"
 #include "base/check.h"
-#include "base/config_parser.h"
+#include "config/config.h"
+
+#include "test/config/test_config.h"
 
 namespace weir::app {
 
-inline Config config_of(std::string_view text) {
-    ParseOutcome outcome = parse_config(text, "/nowhere/t.conf");
-    EXPECT_TRUE(outcome.ok()) << to_string(outcome.errors);
-    return outcome.ok() ? *outcome.config : Config{};
-}
+using config::config_of;
 
-inline std::shared_ptr<const AccessData> secrets_of(const Config& config) {
+inline std::shared_ptr<const AccessData> secrets_of(const config::Config& config) {
     auto loaded = AccessData::load(config);
     EXPECT_TRUE(loaded.ok()) << loaded.error().to_string();
     return loaded.ok() ? *loaded : std::make_shared<const AccessData>();

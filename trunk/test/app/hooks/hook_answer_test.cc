@@ -8,7 +8,7 @@ namespace {
 using Verdict = HookAnswer::Verdict;
 
 HookAnswer read(int status, std::string body) {
-    net::HttpResponse response;
+    http::Response response;
     response.status = status;
     response.body = std::move(body);
     return read_hook_answer(response);
@@ -70,13 +70,13 @@ TEST(HookAnswerTest, TheTextForTheClientIsShortAndPlain) {
 
 TEST(HookAnswerTest, AnyAnswerOf2xxTakesANotification) {
     for (int status : {200, 201, 202, 204}) {
-        net::HttpResponse response;
+        http::Response response;
         response.status = status;
         response.body = "whatever";
         EXPECT_TRUE(hook_took_it(response));
     }
     for (int status : {302, 400, 404, 500}) {
-        net::HttpResponse response;
+        http::Response response;
         response.status = status;
         EXPECT_FALSE(hook_took_it(response));
     }

@@ -7,7 +7,7 @@ namespace {
 
 using net::HookAction;
 
-const ServerIdentity kServer{"vid-1234567", "89abcdef", {}};
+const net::ServerIdentity kServer{"vid-1234567", "89abcdef", {}};
 
 HookFacts facts(HookAction action) {
     net::HookRequestView what;
@@ -23,24 +23,24 @@ HookFacts facts(HookAction action) {
 
 TEST(HookEventTest, HasTheFieldsThatHookServersOfSrsExpect) {
     const HookFacts asked = facts(HookAction::kPublish);
-    const Json body =
-        Json::parse(hook_body(kServer, {HookAction::kPublish, asked, nullptr, "event-1", 1234}));
-    const Json expected = {{"server_id", "vid-1234567"},
-                           {"service_id", "89abcdef"},
-                           {"action", "on_publish"},
-                           {"event_id", "event-1"},
-                           {"time_ms", 1234},
-                           {"client_id", "r1234567"},
-                           {"ip", "192.0.2.1"},
-                           {"vhost", "__defaultVhost__"},
-                           {"app", "live"},
-                           {"tcUrl", "rtmp://host/live"},
-                           {"param", "?key=abc"},
-                           {"pageUrl", "http://page/"},
-                           {"transport", "rtmp"},
-                           {"stream", "cam"},
-                           {"stream_url", "/live/cam"},
-                           {"stream_id", body["stream_id"]}};
+    const net::Json body = net::Json::parse(
+        hook_body(kServer, {HookAction::kPublish, asked, nullptr, "event-1", 1234}));
+    const net::Json expected = {{"server_id", "vid-1234567"},
+                                {"service_id", "89abcdef"},
+                                {"action", "on_publish"},
+                                {"event_id", "event-1"},
+                                {"time_ms", 1234},
+                                {"client_id", "r1234567"},
+                                {"ip", "192.0.2.1"},
+                                {"vhost", "__defaultVhost__"},
+                                {"app", "live"},
+                                {"tcUrl", "rtmp://host/live"},
+                                {"param", "?key=abc"},
+                                {"pageUrl", "http://page/"},
+                                {"transport", "rtmp"},
+                                {"stream", "cam"},
+                                {"stream_url", "/live/cam"},
+                                {"stream_id", body["stream_id"]}};
     EXPECT_EQ(body, expected);
     EXPECT_TRUE(body["stream_id"].get<std::string>().starts_with("st-"));
 }
@@ -48,8 +48,8 @@ TEST(HookEventTest, HasTheFieldsThatHookServersOfSrsExpect) {
 TEST(HookEventTest, ATurnThatEndsSaysWhatItMoved) {
     const HookFacts asked = facts(HookAction::kPlay);
     const HookEnd end{1000, 20, Millis(3000), net::EndClass::kKicked, "by the API"};
-    const Json body =
-        Json::parse(hook_body(kServer, {HookAction::kStop, asked, &end, "event-2", 1}));
+    const net::Json body =
+        net::Json::parse(hook_body(kServer, {HookAction::kStop, asked, &end, "event-2", 1}));
     EXPECT_EQ(body["action"], "on_stop");
     EXPECT_EQ(body["send_bytes"], 1000);
     EXPECT_EQ(body["recv_bytes"], 20);
@@ -58,15 +58,15 @@ TEST(HookEventTest, ATurnThatEndsSaysWhatItMoved) {
     EXPECT_EQ(body["reason"], "kicked");
     EXPECT_EQ(body["reason_text"], "by the API");
     const HookFacts published = facts(HookAction::kPublish);
-    EXPECT_EQ(
-        Json::parse(hook_body(kServer, {HookAction::kUnpublish, published, &end, "", 1}))["bytes"],
-        20);
+    EXPECT_EQ(net::Json::parse(
+                  hook_body(kServer, {HookAction::kUnpublish, published, &end, "", 1}))["bytes"],
+              20);
 }
 
 TEST(HookEventTest, AConnectionHasNoStream) {
     const HookFacts asked = facts(HookAction::kConnect);
-    const Json body =
-        Json::parse(hook_body(kServer, {HookAction::kConnect, asked, nullptr, "", 1}));
+    const net::Json body =
+        net::Json::parse(hook_body(kServer, {HookAction::kConnect, asked, nullptr, "", 1}));
     EXPECT_FALSE(body.contains("stream"));
     EXPECT_FALSE(body.contains("stream_url"));
 }
@@ -81,7 +81,7 @@ TEST(HookEventTest, CutsAndRepairsWhatClientsSay) {
     const HookFacts asked("r", "ip", "rtmp", what);
     const std::string body = hook_body(kServer, {HookAction::kPlay, asked, nullptr, "", 1});
     EXPECT_LT(body.size(), 16'000U);
-    EXPECT_FALSE(Json::parse(body, nullptr, false).is_discarded());
+    EXPECT_FALSE(net::Json::parse(body, nullptr, false).is_discarded());
     EXPECT_LT(asked.bytes(), 16'000U);
 }
 

@@ -23,7 +23,7 @@ class HookServiceTest : public testing::Test {
   protected:
     HookServiceTest() {
         net::HttpRouteOptions options;
-        options.methods = net::method_bit(net::HttpMethod::kPost);
+        options.methods = http::method_bit(http::Method::kPost);
         router_.add_prefix("/", options, [this](net::HttpExchange& exchange) { serve(exchange); });
         server_ = net::HttpServer::create(router_, {});
         address_ = net::serve_on_loopback(*server_);
@@ -49,7 +49,8 @@ class HookServiceTest : public testing::Test {
         for (std::string_view hook : split(hooks, ' ')) {
             text += fmt::format("{} http://{}/hook; ", hook, address_.to_string());
         }
-        ParseOutcome outcome = parse_config(text + std::string(more) + " }", "test.conf");
+        config::ParseOutcome outcome =
+            config::parse_config(text + std::string(more) + " }", "test.conf");
         ASSERT_TRUE(outcome.ok()) << outcome.errors.front().message;
         config_ = std::move(*outcome.config);
         if (!service_) {
@@ -76,7 +77,7 @@ class HookServiceTest : public testing::Test {
     // What the server heard, in order.
     Actions heard() const {
         Actions actions;
-        for (const Json& event : events_) {
+        for (const net::Json& event : events_) {
             actions.push_back(event["action"]);
         }
         return actions;
@@ -94,13 +95,13 @@ class HookServiceTest : public testing::Test {
     static constexpr std::string_view kAll =
         "on_connect on_close on_publish on_unpublish on_play on_stop";
 
-    Config config_;
-    ServerIdentity identity_{"vid-1", "service-1", MonoClock::now()};
+    config::Config config_;
+    net::ServerIdentity identity_{"vid-1", "service-1", MonoClock::now()};
     net::ClientTable clients_;
     std::unique_ptr<HookService> service_;
     io::SocketAddress address_;
-    std::vector<Json> events_;
-    std::vector<net::HttpFields> fields_;
+    std::vector<net::Json> events_;
+    std::vector<http::Fields> fields_;
     int status_ = 200;
     std::string answer_ = "0";
     int fail_first_ = 0;  // so many answers are 500
@@ -108,7 +109,7 @@ class HookServiceTest : public testing::Test {
 
   private:
     void serve(net::HttpExchange& exchange) {
-        events_.push_back(Json::parse(exchange.request().body));
+        events_.push_back(net::Json::parse(exchange.request().body));
         fields_.push_back(exchange.request().headers);
         while (hangs_ && !io::interrupted()) {
             (void)changed_.wait_until(io::Deadline::after(Millis(50))).code();
@@ -140,7 +141,7 @@ TEST_F(HookServiceTest, WantsNothingWhereNothingIsConfigured) {
 // What one application has to ask is not asked for the other.
 TEST_F(HookServiceTest, AnApplicationHasServersOfItsOwn) {
     const std::string url = "http://" + address_.to_string() + "/hook";
-    ParseOutcome outcome = parse_config(
+    config::ParseOutcome outcome = config::parse_config(
         fmt::format("application vip {{ http_hooks {{ on_connect {0}; on_publish {0}; }} }}"
                     "application vip/quiet {{ http_hooks {{ enabled off; }} }}",
                     url),
@@ -186,7 +187,7 @@ TEST_F(HookServiceTest, AConnectionWithoutAnApplicationIsNotThatOfOne) {
 
 TEST_F(HookServiceTest, AConnectionOfOneVhostIsNotThatOfAnotherWithTheSameServer) {
     const std::string hooks = "http_hooks { on_connect http://" + address_.to_string() + "/hook; }";
-    ParseOutcome outcome = parse_config(
+    config::ParseOutcome outcome = config::parse_config(
         fmt::format("vhost a.example {{ {0} }} vhost b.example {{ {0} }}", hooks), "t.conf");
     ASSERT_TRUE(outcome.ok());
     config_ = *outcome.config;
@@ -216,7 +217,7 @@ TEST_F(HookServiceTest, AsksAndTellsInOrder) {
     EXPECT_EQ(events_[2]["bytes"], 1234);
     EXPECT_EQ(events_[2]["reason"], "kicked");
     EXPECT_EQ(events_[1]["param"], "?key=secret");
-    for (const Json& event : events_) {
+    for (const net::Json& event : events_) {
         EXPECT_EQ(event["client_id"], events_[0]["client_id"]);
         EXPECT_EQ(event["server_id"], "vid-1");
     }
@@ -355,7 +356,7 @@ TEST_F(HookServiceTest, SeveralServersAllHaveToAllow) {
     config_ = {};
     const std::string one = fmt::format("http://{}/one", address_.to_string());
     const std::string two = fmt::format("http://{}/two", address_.to_string());
-    ParseOutcome outcome = parse_config(
+    config::ParseOutcome outcome = config::parse_config(
         fmt::format("http_hooks {{ on_play {} {}; on_stop {}; on_stop {}; }}", one, two, one, two),
         "test.conf");
     ASSERT_TRUE(outcome.ok());
@@ -387,7 +388,7 @@ TEST_F(HookServiceTest, SignsWithTheSecret) {
 TEST_F(HookServiceTest, SignsWithTheSecretThatWasReadLast) {
     configure("secret file:/nowhere/hooks;", "on_connect");
     std::string now = "what the file says";
-    service_->set_secrets([&now](const VhostConfig& vhost) {
+    service_->set_secrets([&now](const config::VhostConfig& vhost) {
         EXPECT_TRUE(vhost.http_hooks.secret.is_file);
         return now;
     });
@@ -423,7 +424,7 @@ TEST_F(HookServiceTest, KeepsTheOrderOfEachOfManyClients) {
     ASSERT_FALSE(group.join_all(io::soon()));
     ASSERT_TRUE(hears(200 * 8));
     std::map<std::string, Actions> by_client;
-    for (const Json& event : events_) {
+    for (const net::Json& event : events_) {
         by_client[event["client_id"]].push_back(event["action"]);
     }
     EXPECT_EQ(by_client.size(), 200U);

@@ -14,7 +14,7 @@ TEST(HookStatsTest, LatenciesFallIntoBuckets) {
     play.note_latency(Millis(3));
     play.note_latency(Millis(60));
     play.note_latency(Seconds(100));
-    Exposition exposition;
+    net::Exposition exposition;
     hook_metrics(exposition, stats);
     const std::string text = exposition.take();
     for (const char* line : {
@@ -37,7 +37,7 @@ TEST(HookStatsTest, TheApiShowsEveryHook) {
     HookStats stats;
     stats.asking = 2;
     stats.of(HookAction::kPublish).refused = 7;
-    const Json json = hooks_json(stats);
+    const net::Json json = hooks_json(stats);
     EXPECT_EQ(json["asking"], 2);
     EXPECT_EQ(json["on_publish"]["refused"], 7);
     EXPECT_EQ(json.size(), 2 + net::kHookActions);

@@ -28,8 +28,8 @@ class RawServer {
         EXPECT_FALSE(tasks_.join_all(io::soon()));
     }
 
-    HttpUrl url(std::string_view target = "/hook") const {
-        return HttpUrl::parse(
+    http::Url url(std::string_view target = "/hook") const {
+        return http::Url::parse(
                    fmt::format("http://127.0.0.1:{}{}", listener_->local().port(), target))
             .value();
     }
@@ -79,8 +79,9 @@ constexpr std::string_view kYes = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n0
 
 class HttpClientTest : public testing::Test {
   protected:
-    Result<HttpResponse> post(const HttpUrl& url, io::Deadline deadline = io::soon()) {
-        return client_.exchange(HttpMethod::kPost, url, {{"X-Test", "1"}}, "{\"end\":1}", deadline);
+    Result<http::Response> post(const http::Url& url, io::Deadline deadline = io::soon()) {
+        return client_.exchange(http::Method::kPost, url, {{"X-Test", "1"}}, "{\"end\":1}",
+                                deadline);
     }
 
     io::Resolver resolver_;
@@ -93,7 +94,7 @@ TEST_F(HttpClientTest, SendsARequestAndReadsTheAnswer) {
         request = read_until(stream, "}");
         say(stream, kYes);
     });
-    const Result<HttpResponse> response = post(server.url("/hook?token=x"));
+    const Result<http::Response> response = post(server.url("/hook?token=x"));
     ASSERT_TRUE(response.ok()) << response.error().message();
     EXPECT_EQ(response->status, 200);
     EXPECT_EQ(response->body, "0");
@@ -141,7 +142,7 @@ TEST_F(HttpClientTest, SendsAgainWhenAKeptConnectionEndsUnderIt) {
         stream.close();  // no answer to the second
     });
     ASSERT_TRUE(post(server.url()).ok());
-    const Result<HttpResponse> second = post(server.url());
+    const Result<http::Response> second = post(server.url());
     ASSERT_TRUE(second.ok()) << second.error().message();
     EXPECT_EQ(server.accepted(), 2);
     EXPECT_EQ(client_.stats().stale, 1U);
@@ -152,7 +153,7 @@ TEST_F(HttpClientTest, ANewConnectionThatEndsWithoutAnAnswerIsAnError) {
         read_until(stream, "}");
         stream.close();
     });
-    const Result<HttpResponse> response = post(server.url("/x?token=secret"));
+    const Result<http::Response> response = post(server.url("/x?token=secret"));
     ASSERT_FALSE(response.ok());
     EXPECT_EQ(response.error().code(), ErrorCode::kClosed);
     EXPECT_EQ(server.accepted(), 1);
@@ -167,7 +168,7 @@ TEST_F(HttpClientTest, TheDeadlineHoldsForAServerThatDrips) {
         }
     });
     const MonoTime begun = MonoClock::now();
-    const Result<HttpResponse> response = post(server.url(), io::Deadline::after(Millis(100)));
+    const Result<http::Response> response = post(server.url(), io::Deadline::after(Millis(100)));
     ASSERT_FALSE(response.ok());
     EXPECT_EQ(response.error().code(), ErrorCode::kTimeout);
     EXPECT_NE(response.error().message().find("no complete answer in time"), std::string::npos)
@@ -180,7 +181,7 @@ TEST_F(HttpClientTest, SaysWhatIsWrongWithTheServer) {
         read_until(stream, "}");
         say(stream, "SSH-2.0-OpenSSH_9.2\r\n");
     });
-    Result<HttpResponse> response = post(garbage.url());
+    Result<http::Response> response = post(garbage.url());
     ASSERT_FALSE(response.ok());
     EXPECT_EQ(response.error().code(), ErrorCode::kMalformed);
     EXPECT_NE(response.error().message().find("it is not HTTP/1.0 or HTTP/1.1"), std::string::npos)
@@ -189,7 +190,7 @@ TEST_F(HttpClientTest, SaysWhatIsWrongWithTheServer) {
     auto listener = io::TcpListener::listen(io::loopback());
     const uint16_t port = (*listener)->local().port();
     (*listener)->close();
-    response = post(HttpUrl::parse(fmt::format("http://127.0.0.1:{}/", port)).value());
+    response = post(http::Url::parse(fmt::format("http://127.0.0.1:{}/", port)).value());
     ASSERT_FALSE(response.ok());
     EXPECT_EQ(response.error().code(), ErrorCode::kSystem);
     EXPECT_NE(response.error().message().find("Connection refused"), std::string::npos)
@@ -210,8 +211,8 @@ TEST_F(HttpClientTest, TriesEveryAddressOfAName) {
         say(**stream, kYes);
     });
     const auto url =
-        HttpUrl::parse(fmt::format("http://localhost:{}/", (*listener)->local().port()));
-    const Result<HttpResponse> response = post(*url);
+        http::Url::parse(fmt::format("http://localhost:{}/", (*listener)->local().port()));
+    const Result<http::Response> response = post(*url);
     EXPECT_TRUE(response.ok()) << response.error().message();
     serves.join();
 }

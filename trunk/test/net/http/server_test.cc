@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "net/http/ws_upgrade.h"
+#include "proto/http/ws_upgrade.h"
 #include "proto/ws/message_reader.h"
 
 #include "test/net/http/test_client.h"
@@ -17,16 +17,18 @@
 namespace weir::net {
 namespace {
 
-constexpr HttpRouteOptions kApi{
-    method_bit(HttpMethod::kGet) | method_bit(HttpMethod::kDelete) | method_bit(HttpMethod::kPost),
-    false, HttpErrorFormat::kJson};
-constexpr HttpRouteOptions kMedia{method_bit(HttpMethod::kGet), true, HttpErrorFormat::kText};
+constexpr HttpRouteOptions kApi{http::method_bit(http::Method::kGet) |
+                                    http::method_bit(http::Method::kDelete) |
+                                    http::method_bit(http::Method::kPost),
+                                false, http::ErrorFormat::kJson};
+constexpr HttpRouteOptions kMedia{http::method_bit(http::Method::kGet), true,
+                                  http::ErrorFormat::kText};
 
 class HttpServerTest : public testing::Test {
   protected:
     HttpServerTest() {
         router_.add_prefix("/echo", kApi, [](HttpExchange& exchange) {
-            const HttpRequest& request = exchange.request();
+            const http::Request& request = exchange.request();
             Error ignored = exchange.respond(
                 200, "text/plain",
                 fmt::format("{} {} {}", to_string(request.method), request.path, request.body), {});
@@ -50,10 +52,10 @@ class HttpServerTest : public testing::Test {
 
     // Detaches, sends what was unread back, ends by closing.
     void stream_media(HttpExchange& exchange) {
-        HttpFields fields = exchange.route_fields();
+        http::Fields fields = exchange.route_fields();
         fields.add("Content-Type", "video/x-flv");
         DetachedConnection connection = exchange.detach();
-        std::string bytes = http_response_head(200, fields) + "media:";
+        std::string bytes = http::http_response_head(200, fields) + "media:";
         bytes += as_text(connection.unread);
         Error ignored = connection.stream->write_all(as_bytes(bytes), io::soon());
         if (keep_detached_) {
@@ -363,7 +365,8 @@ TEST_F(HttpServerTest, GivesADetachedConnectionItsUnreadBytesAndItsPlace) {
 
 TEST_F(HttpServerTest, CarriesAWebSocketConversation) {
     router_.add_prefix("/ws", kMedia, [](HttpExchange& exchange) {
-        WsUpgrade upgrade = check_ws_upgrade(exchange.request(), exchange.route_fields());
+        http::WsUpgrade upgrade =
+            http::check_ws_upgrade(exchange.request(), exchange.route_fields());
         if (upgrade.status != 101) {
             Error ignored = exchange.respond_error(upgrade.status, upgrade.reason, upgrade.fields);
             return;

@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr HttpRouteOptions kStatic{method_bit(HttpMethod::kGet), true, HttpErrorFormat::kText};
+constexpr HttpRouteOptions kStatic{http::method_bit(http::Method::kGet), true,
+                                   http::ErrorFormat::kText};
 
 class StaticFilesTest : public testing::Test {
   protected:

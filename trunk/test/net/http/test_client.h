@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "net/http/fields.h"
 #include "net/http/server.h"
+#include "proto/http/fields.h"
 
 #include "test/support/io/loopback.h"
 
@@ -20,7 +20,7 @@ namespace weir::net {
 
 struct TestAnswer {
     int status = 0;  // 0: the connection ended before an answer
-    HttpFields headers;
+    http::Fields headers;
     std::string body;
 };
 

@@ -1,0 +1,188 @@
+#include "app/access/config_policy.h"
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/trusted_proxies.h"
+#include "proto/http/origin.h"
+
+namespace weir::app {
+namespace {
+
+// Without slashes at the ends and doubled ones.
+std::string normal_path(std::string_view path) {
+    std::string out;
+    for (const std::string_view part : split(path, '/')) {
+        if (!part.empty()) {
+            out += out.empty() ? "" : "/";
+            out += part;
+        }
+    }
+    return out;
+}
+
+net::PumpOptions pump_options_of(const config::VhostConfig& vhost) {
+    net::PumpOptions options;
+    options.merge_window = vhost.play.mw_latency;
+    options.queue_length = vhost.play.queue_length;
+    options.queue_bytes = vhost.play.queue_size;
+    options.wait_publisher = vhost.play.wait_publisher;
+    options.write_stall = vhost.write_stall_timeout;
+    return options;
+}
+
+}  // namespace
+
+stream::StreamKey ConfigPolicy::key_of(std::string_view vhost,
+                                       std::string_view app,
+                                       std::string_view name) const {
+    const config::VhostConfig* found = config_.find_vhost(vhost);
+    stream::StreamKey key{found ? found->name : std::string(vhost), normal_path(app),
+                          normal_path(name)};
+    if (const size_t slash = key.name.rfind('/'); slash != std::string::npos) {
+        key.app += (key.app.empty() ? "" : "/") + key.name.substr(0, slash);
+        key.name.erase(0, slash + 1);
+    }
+    return key;
+}
+
+Result<const config::VhostConfig*> ConfigPolicy::section_of(const stream::StreamKey& key) const {
+    const config::VhostConfig* vhost = config_.find_vhost(key.vhost);
+    if (!vhost) {
+        limits_.count(net::Refusal::kVhostDisabled);
+        return make_error(ErrorCode::kDenied,
+                          "vhost {} is disabled; set \"enabled on;\" in its section",
+                          log::escaped(key.vhost));
+    }
+    const config::VhostConfig* section = vhost->settings_of(key.app);
+    if (section == nullptr) {
+        limits_.count(net::Refusal::kVhostDisabled);
+        const config::VhostConfig& application = *vhost->application_of(key.app);
+        if (!application.has_spelling_of(key.app)) {
+            return make_error(ErrorCode::kDenied,
+                              "there is no application {}; upper and lower case differ: it is "
+                              "written {}",
+                              log::escaped(key.app), log::escaped(application.application));
+        }
+        return make_error(ErrorCode::kDenied,
+                          "application {} is disabled; set \"enabled on;\" in its section",
+                          log::escaped(application.application));
+    }
+    return section;
+}
+
+Result<const config::VhostConfig*> ConfigPolicy::admit(config::Action action,
+                                                       const net::AccessRequest& request) const {
+    using Kind = config::AccessRules::Verdict::Kind;
+    if (request.key.app.empty() || request.key.name.empty()) {
+        return make_error(ErrorCode::kDenied, "which stream? Its address is /APP/STREAM");
+    }
+    WEIR_TRY_ASSIGN(const config::VhostConfig* const vhost, section_of(request.key));
+    const bool publishes = action == config::Action::kPublish;
+    const bool asks = publishes ? vhost->access.asks_to_publish() : vhost->access.asks_to_play();
+    const std::string host = request.peer.host();
+    const std::optional<config::IpAddress> address = config::IpAddress::parse(host);
+    const config::AccessRules::Verdict verdict =
+        address ? vhost->security.verdict(action, *address)
+                : config::AccessRules::Verdict{config::AccessRules::Verdict::Kind::kDeny, true};
+    // The secret takes the place of the unwritten rules, unless the operator listed who may.
+    const bool secret_is_enough =
+        asks && (vhost->access.satisfy_any || !vhost->security.names_allowed(action));
+    const bool address_passes =
+        verdict.kind == Kind::kAllow ||
+        (verdict.kind == Kind::kNone &&
+         (secret_is_enough || config::AccessRules::default_allows(action, *address)));
+    if (!address_passes) {
+        limits_.count(net::Refusal::kAddress);
+        return make_error(ErrorCode::kDenied, "{}",
+                          config::refusal_text(action, host, vhost->title()));
+    }
+    const bool address_is_enough =
+        !asks || (vhost->access.satisfy_any && verdict.kind == Kind::kAllow);
+    if (!address_is_enough) {
+        WEIR_TRY(access_.check(*vhost, action, request));
+    } else if (publishes && !(verdict.kind == Kind::kAllow && verdict.all)) {
+        WEIR_TRY(check_page(*vhost, request));
+    }
+    return vhost;
+}
+
+// An address that may publish without a secret lends that right to every page in its browsers: only
+// pages of this server may use it.
+Error ConfigPolicy::check_page(const config::VhostConfig& vhost,
+                               const net::AccessRequest& request) const {
+    if (request.http == nullptr) {
+        return {};
+    }
+    const std::string_view page =
+        http::foreign_origin(*request.http, config_.server_names, request.secure);
+    // A developer's page on another port of the machine asks over loopback, without a proxy: such a
+    // peer would not be a loopback address (net::TrustedProxies).
+    const bool local = request.peer.is_loopback() && !net::names_a_proxy(request.http->headers) &&
+                       http::is_loopback_page(*request.http);
+    if (page.empty() || local || http::is_listed_origin(page, vhost.access.allow_origins)) {
+        return {};
+    }
+    limits_.count(net::Refusal::kOrigin);
+    return make_error(
+        ErrorCode::kDenied,
+        "publishing without a key from a page of {} is not allowed; add \"security {{ "
+        "allow_origin {}; }}\" to {}, or, if that page is this server's own, its "
+        "name with server_name",
+        log::escaped(page), log::escaped(page), vhost.title());
+}
+
+net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {
+    const config::VhostConfig* vhost =
+        config_.find_settings(request.vhost, normal_path(split_once(request.app, '?').before));
+    if (!vhost || vhost->access.publish_users.empty()) {
+        return {};
+    }
+    // Who shows a key in the address of the connection needs no login; nor does an address that is
+    // enough.
+    const std::vector<QueryItem> items = parse_query(request.query);
+    const bool shows_key = query_value(items, "key") || query_value(items, "token");
+    const std::optional<config::IpAddress> address = config::IpAddress::parse(request.peer.host());
+    const bool listed = address && vhost->access.satisfy_any &&
+                        vhost->security.verdict(config::Action::kPublish, *address).kind ==
+                            config::AccessRules::Verdict::Kind::kAllow;
+    net::LoginAnswer answer =
+        access_.login(*vhost, request, request.publishes && !shows_key && !listed);
+    answer.scope = vhost->section();
+    return answer;
+}
+
+Result<net::PublishRules> ConfigPolicy::may_publish(const net::AccessRequest& request) const {
+    WEIR_TRY_ASSIGN(const config::VhostConfig* vhost, admit(config::Action::kPublish, request));
+    net::PublishRules rules;
+    rules.conflict = vhost->publish_conflict;
+    rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
+    rules.first_packet = vhost->publish.firstpkt_timeout;
+    rules.silent = vhost->publish.normal_timeout;
+    rules.max_bits_per_second = vhost->max_publish_bitrate;
+    return rules;
+}
+
+Result<net::PlayRules> ConfigPolicy::may_play(const net::AccessRequest& request) const {
+    WEIR_TRY_ASSIGN(const config::VhostConfig* vhost, admit(config::Action::kPlay, request));
+    net::PlayRules rules;
+    rules.max_players = vhost->max_players;
+    rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
+    rules.pump = pump_options_of(*vhost);
+    rules.socket.send_buffer_bytes = static_cast<int>(vhost->send_buffer);
+    return rules;
+}
+
+bool ConfigPolicy::plays_openly(const net::AccessRequest& request) const {
+    const net::Limits::Uncounted question(limits_);
+    return may_play(request).ok();
+}
+
+std::optional<net::PumpOptions> ConfigPolicy::pump_options(const stream::StreamKey& key) const {
+    const config::VhostConfig* vhost = config_.find_settings(key.vhost, key.app);
+    if (vhost == nullptr || vhost->name != key.vhost) {
+        return std::nullopt;
+    }
+    return pump_options_of(*vhost);
+}
+
+}  // namespace weir::app

@@ -1,0 +1,93 @@
+#include "app/run/load.h"
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "app/access/access_data.h"
+#include "app/run/cpu_affinity.h"
+#include "app/run/rtc_candidates.h"
+#include "app/run/run_as.h"
+#include "app/run/tls_service.h"
+#include "config/include.h"
+
+namespace weir::app {
+namespace {
+
+const char* value_of(const config::Environment& environment, std::string_view name) {
+    for (const auto& [each, value] : environment) {
+        if (each == name) {
+            return value.c_str();
+        }
+    }
+    return nullptr;
+}
+
+// Where clients are told to reach WebRTC: names of the environment that are older than those of the
+// table, and that other software uses too.
+Error choose_addresses(config::RtcServerConfig& rtc, const config::Environment& environment) {
+    if (!rtc.enabled) {
+        return {};
+    }
+    WEIR_TRY_ASSIGN(RtcCandidates chosen,
+                    choose_candidates(rtc.candidates, value_of(environment, "WEIR_CANDIDATE"),
+                                      value_of(environment, "CANDIDATE")));
+    rtc.candidates = std::move(chosen.addresses);
+    rtc.candidates_from = chosen.source;
+    return {};
+}
+
+void append_file(std::string& signature, const std::string& path) {
+    struct stat facts {};
+
+    if (stat(path.c_str(), &facts) != 0) {
+        signature += fmt::format("{} -\n", path);
+        return;
+    }
+    signature += fmt::format("{} {} {} {} {}.{}\n", path, facts.st_dev, facts.st_ino, facts.st_size,
+                             facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
+LoadedConfig load(const ConfigSource& source) {
+    LoadedConfig loaded;
+    config::ParseOutcome& outcome = loaded.outcome;
+    outcome = config::load_config(source.file, source.environment);
+    if (outcome.ok()) {
+        outcome.errors = missing_cores(*outcome.config);
+        for (Diagnostic& bad : check_certificates(*outcome.config).errors) {
+            outcome.errors.push_back(std::move(bad));
+        }
+        if (Result<std::shared_ptr<const AccessData>> secrets = AccessData::load(*outcome.config);
+            !secrets.ok()) {
+            outcome.errors.push_back({source.file, 0, 0, std::string(secrets.error().message())});
+        }
+        if (Error bad = check_user(outcome.config->user)) {
+            outcome.errors.push_back({source.file, 0, 0, std::string(bad.message())});
+        }
+        if (Error bad = choose_addresses(outcome.config->rtc_server, source.environment)) {
+            outcome.errors.push_back({"", 0, 0, std::string(bad.message())});
+        }
+    }
+    if (!outcome.errors.empty()) {
+        outcome.config.reset();
+    }
+    loaded.signature = signature_of(outcome.watched);
+    return loaded;
+}
+
+std::string signature_of(const std::vector<std::string>& watched) {
+    std::string signature;
+    for (const std::string& path : watched) {
+        if (path.find_first_of("*?[") != std::string::npos) {
+            for (const std::string& each : config::real_disk().matching(path)) {
+                append_file(signature, each);
+            }
+        }
+        append_file(signature, path);
+    }
+    return signature;
+}
+
+}  // namespace weir::app

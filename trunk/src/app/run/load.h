@@ -1,0 +1,30 @@
+// From a file and the environment to a configuration that this machine can have: what start, reload
+// and `weir -t` share.
+#pragma once
+
+#include <string>
+
+#include "config/config.h"
+
+namespace weir::app {
+
+// Where the configuration comes from, for as long as the process lives.
+struct ConfigSource {
+    std::string file;
+    config::Environment environment;  // as the process was started with it
+};
+
+struct LoadedConfig {
+    config::ParseOutcome outcome;
+    std::string signature;  // of outcome.watched, just after they were read
+};
+
+// Blocks on disk: at start, or on a worker. Reads all files, applies the environment, looks whether
+// the cores are there and certificates and secrets can be read, and chooses the WebRTC candidates.
+LoadedConfig load(const ConfigSource& source);
+
+// Changes when one of the files does, when one comes or goes, and when a pattern matches others.
+// Editors that write a new file and rename it are seen too. Blocks on disk.
+std::string signature_of(const std::vector<std::string>& watched);
+
+}  // namespace weir::app

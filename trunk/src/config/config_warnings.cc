@@ -1,0 +1,91 @@
+#include "config/config_warnings.h"
+
+#include <fmt/format.h>
+
+#include "config/access_rules.h"
+
+namespace weir::config {
+namespace {
+
+// "127.0.0.1:1985", "[::1]:1985".
+bool is_loopback(const ListenAddress& listen) {
+    const std::optional<IpAddress> address =
+        IpAddress::parse(std::string_view(listen.address).substr(0, listen.address.rfind(':')));
+    return address && address->is_loopback();
+}
+
+// A key that everybody can guess is none.
+constexpr size_t kShortSecret = 8;
+
+bool is_short(const SecretSource& secret) {
+    return !secret.is_file && secret.text.size() < kShortSecret;
+}
+
+bool any_short(const std::vector<SecretSource>& secrets) {
+    for (const SecretSource& secret : secrets) {
+        if (is_short(secret)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void warn_of_vhost(const VhostConfig& vhost, std::vector<std::string>& out) {
+    bool short_password = false;
+    for (const LoginConfig& user : vhost.access.publish_users) {
+        short_password = short_password || is_short(user.password);
+    }
+    if (any_short(vhost.access.publish_keys) || any_short(vhost.access.play_keys) ||
+        short_password) {
+        out.push_back(
+            fmt::format("{}: a key or password has fewer than {} characters and can be guessed",
+                        vhost.title(), kShortSecret));
+    }
+    if (!vhost.access.publish_users.empty() &&
+        (!vhost.access.publish_keys.empty() || vhost.access.jwt_for_publish())) {
+        out.push_back(fmt::format(
+            "{} has users and keys for publishing: an encoder without user and password must "
+            "put its key into the address of the server (rtmp://HOST/APP?key=KEY), not only behind "
+            "the stream's name",
+            vhost.title()));
+    }
+    for (const VhostConfig& application : vhost.applications) {
+        if (application.access != vhost.access) {
+            warn_of_vhost(application, out);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> config_warnings(const Config& config) {
+    std::vector<std::string> out;
+    const ApiAccessConfig& api = config.http_api.access;
+    for (const ListenAddress& listen : config.http_api.listen) {
+        if (config.http_api.enabled && !api.asks() && !is_loopback(listen)) {
+            out.push_back(fmt::format(
+                "the HTTP API listens on {} ({}) and asks nobody for a login: whoever reaches it "
+                "can end every stream; add \"http_api {{ token admin TOKEN; }}\" or listen on "
+                "127.0.0.1",
+                listen.address, listen.origin));
+        }
+    }
+    bool short_login = false;
+    for (const ApiTokenConfig& token : api.tokens) {
+        short_login = short_login || is_short(token.token);
+    }
+    for (const ApiUserConfig& user : api.users) {
+        short_login = short_login || is_short(user.login.password);
+    }
+    if (short_login) {
+        out.push_back(fmt::format(
+            "http_api: a token or password has fewer than {} characters and can be guessed",
+            kShortSecret));
+    }
+    for (const VhostConfig& vhost : config.vhosts) {
+        warn_of_vhost(vhost, out);
+    }
+    return out;
+}
+
+}  // namespace weir::config

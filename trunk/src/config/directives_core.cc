@@ -1,0 +1,114 @@
+// The top level: RTMP, limits, threads, the process.
+#include "config/directive_tables.h"
+
+namespace weir::config {
+namespace {
+
+const Directive kCoreDirectives[] = {
+    {.name = "listen",
+     .type = ValueType::kListen,
+     .default_text = "1935",
+     .repeatable = true,
+     .doc = "Addresses for RTMP. A bare port means every IPv6 and IPv4 address.",
+     .apply = [](const Target& t, const Value& v) { add_listeners(t.config.listen, t, v); }},
+    {.name = "max_connections",
+     .type = ValueType::kCount,
+     .default_text = "10000",
+     .min = 1,
+     .max = 1000000,
+     .doc = "Connections at the same time, of all kinds; one more is closed at once and counted. "
+            "The limit of file "
+            "descriptors is raised to fit.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.max_connections = static_cast<uint32_t>(v.number); }},
+    {.name = "chunk_size",
+     .type = ValueType::kCount,
+     .default_text = "60000",
+     .min = 128,
+     .max = 16777215,
+     .effect = Effect::kNewConnections,
+     .doc = "Bytes per RTMP chunk that the server sends. Large chunks cost less; the peer chooses "
+            "its own for what "
+            "it sends.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.chunk_size = static_cast<uint32_t>(v.number); }},
+    {.name = "worker_threads",
+     .type = ValueType::kCount,
+     .default_text = "2",
+     .min = 1,
+     .max = 64,
+     .reloadable = false,
+     .doc = "Threads for work that may block (disk, names); media needs one thread of its own "
+            "besides.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.worker_threads = static_cast<uint32_t>(v.number); }},
+    {.name = "cpu_affinity",
+     .type = ValueType::kCores,
+     .reloadable = false,
+     .example = "1",
+     .doc =
+         "Cores that the media thread may use; choose one without interrupts of the network card "
+         "(doc/performance.md). Worker threads do not use this setting.",
+     .apply = [](const Target& t, const Value& v) { t.config.cpu_affinity = v.cores; }},
+    {.name = "worker_cpu_affinity",
+     .type = ValueType::kCores,
+     .reloadable = false,
+     .example = "0 2-3",
+     .doc = "Cores of the worker threads.",
+     .apply = [](const Target& t, const Value& v) { t.config.worker_cpu_affinity = v.cores; }},
+    {.name = "log_level",
+     .type = ValueType::kChoice,
+     .default_text = "info",
+     .choices = "debug|info|warn|error",
+     .doc = "Lines below this level are not written.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.log_level = static_cast<log::Level>(v.number); }},
+    {.name = "pid",
+     .type = ValueType::kPath,
+     .reloadable = false,
+     .example = "../objs/weir.pid",
+     .doc = "File that holds the process id while the server runs.",
+     .apply = [](const Target& t, const Value& v) { t.config.pid = v.text; }},
+    {.name = "config_watch",
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .doc = "Reloads when the configuration file, or one that it includes, has changed; looked at "
+            "every second. Without it SIGHUP and POST /api/v1/reload do.",
+     .apply = [](const Target& t, const Value& v) { t.config.config_watch = v.number != 0; }},
+    {.name = "include",
+     .type = ValueType::kInclude,
+     .repeatable = true,
+     .example = "conf.d/*.conf",
+     .doc = "Puts another file here, in any block. A path starts at the folder of the file that it "
+            "is written in; with *, ? or [ it names all files that match, sorted by name, or none. "
+            "At most 256 files, 8 deep.",
+     .apply = [](const Target&, const Value&) {}},
+    {.name = "handshake_timeout",
+     .type = ValueType::kDuration,
+     .default_text = "10s",
+     .min = kSecond,
+     .max = 5 * kMinute,
+     .unit = kSecond,
+     .effect = Effect::kNewConnections,
+     .doc = "Time from accepting a connection to the end of its handshake; for HTTP, to the end of "
+            "the request's "
+            "header.",
+     .apply = [](const Target& t, const Value& v) { t.config.handshake_timeout = millis(v); }},
+    {.name = kUnresolvedName,
+     .contexts = kStreamContexts,
+     .type = ValueType::kText,
+     .repeatable = true,
+     .example = "\"who may play application vip?\"",
+     .doc = "Something that the operator has to decide: a configuration with such a line is "
+            "refused, with its text. weir --explain writes one for all that restricted access in "
+            "the old server and has no counterpart here.",
+     .apply = [](const Target&, const Value&) {}},  // the checker refuses it
+};
+
+}  // namespace
+
+std::span<const Directive> core_directives() {
+    return kCoreDirectives;
+}
+
+}  // namespace weir::config

@@ -1,0 +1,157 @@
+// What server a file is of, and the tables as a document.
+#include "config/explain.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "config/explainer.h"
+#include "config/settings.h"
+
+namespace weir::config {
+namespace {
+
+constexpr size_t kMaxRefusal = 400;  // bytes of one text
+
+bool no_name(std::string_view) {
+    return false;
+}
+
+std::optional<ForeignServer> recognised(const std::vector<Statement>& statements) {
+    const std::set<std::string_view> nginx = {"rtmp",        "events",           "http",
+                                              "load_module", "worker_processes", "rtmp_auto_push"};
+    const std::set<std::string_view> srs = {
+        "srs_log_tank", "srs_log_file", "srs_log_level",   "vhost",         "http_api",
+        "http_server",  "rtc_server",   "srt_server",      "stream_caster", "heartbeat",
+        "daemon",       "listen",       "max_connections", "stats",         "exporter"};
+    const auto is_vhost = [](const Statement& each) { return each.name.text == "vhost"; };
+    if (std::ranges::any_of(statements, is_vhost)) {
+        return ForeignServer::kSrs;  // nginx has none, whatever else there is
+    }
+    for (const Statement& statement : statements) {
+        if (nginx.contains(statement.name.text)) {
+            return ForeignServer::kNginxRtmp;
+        }
+    }
+    for (const Statement& statement : statements) {
+        if (srs.contains(statement.name.text)) {
+            return ForeignServer::kSrs;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string_view word_of(Fate fate) {
+    switch (fate) {
+        case Fate::kSame: return "the same";
+        case Fate::kDiffers: return "differs";
+        case Fate::kBuiltIn: return "needs none";
+        case Fate::kNone: return "none";
+    }
+    return {};
+}
+
+std::string table(std::span<const ForeignDirective> directives,
+                  std::span<const std::string_view> differences) {
+    std::string out = "| directive | here | | remarks |\n|---|---|---|---|\n";
+    for (const ForeignDirective& each : directives) {
+        std::string name(each.name);
+        std::ranges::replace(name, '.', ' ');
+        const bool known = !each.here.empty() && directive_of(each.here) != nullptr;
+        const Fate fate = !each.here.empty() && !known ? Fate::kNone : each.fate;
+        out += fmt::format("| `{}` | {} | {} | {} |\n", name,
+                           known ? fmt::format("`{}`", directive_text(each.here)) : "",
+                           word_of(fate), each.note);
+    }
+    out += "\nWhat differs without being written:\n\n";
+    for (const std::string_view each : differences) {
+        out += fmt::format("- {}\n", each);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string_view to_string(ForeignServer server) {
+    return server == ForeignServer::kSrs ? "SRS" : "nginx with its RTMP module";
+}
+
+std::optional<ForeignServer> looks_foreign(const std::vector<Statement>& statements) {
+    const std::set<std::string_view> nginx = {"rtmp", "events", "http", "worker_processes",
+                                              "load_module"};
+    const std::set<std::string_view> srs = {
+        "srs_log_tank", "srs_log_file",        "srs_log_level", "srs_log_level_v2", "daemon",
+        "heartbeat",    "inotify_auto_reload", "ff_log_dir",    "stream_caster",    "stats"};
+    const std::set<std::string_view> srs_vhost = {"http_remux",  "rtc",       "http_static",
+                                                  "bandcheck",   "refer",     "min_latency",
+                                                  "tcp_nodelay", "transcode", "ingest"};
+    for (const Statement& statement : statements) {
+        if (nginx.contains(statement.name.text)) {
+            return ForeignServer::kNginxRtmp;
+        }
+        const bool has_foreign = statement.name.text == "vhost" &&
+                                 std::ranges::any_of(statement.block, [&](const Statement& each) {
+                                     return srs_vhost.contains(each.name.text);
+                                 });
+        if (srs.contains(statement.name.text) || has_foreign) {
+            return ForeignServer::kSrs;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<ForeignServer> foreign_server(std::string_view name) {
+    if (name == "srs") {
+        return ForeignServer::kSrs;
+    }
+    if (name == "nginx-rtmp" || name == "nginx") {
+        return ForeignServer::kNginxRtmp;
+    }
+    return std::nullopt;
+}
+
+Explained explain(std::string_view text,
+                  std::string_view file_name,
+                  std::optional<ForeignServer> server) {
+    Explained done;
+    DiagnosticSink sink(file_name);
+    if (text.size() > kMaxConfigBytes) {
+        sink.report({0, 0, 0}, fmt::format("found more than {} bytes", kMaxConfigBytes));
+    }
+    const std::vector<Statement> statements =
+        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink, {}, QuotedNames::kAllowed);
+    if (!server) {
+        server = recognised(statements);
+    }
+    if (sink.empty() && !server) {
+        sink.report({0, 0, 0},
+                    "found a configuration neither of SRS nor of nginx with its RTMP module; "
+                    "--explain=srs or --explain=nginx-rtmp says which it is");
+    }
+    if (!sink.empty()) {
+        done.errors = sink.take();
+        return done;
+    }
+    const std::string file(file_name);
+    return *server == ForeignServer::kSrs ? explain_srs(statements, file)
+                                          : explain_nginx(statements, file);
+}
+
+std::string refused_config(std::string_view file_name, std::string_view why) {
+    while (why.ends_with('\n')) {
+        why.remove_suffix(1);
+    }
+    const std::string text =
+        fmt::format("{} could not be explained: {}", log::escaped(file_name), log::escaped(why));
+    return fmt::format("{} {};\n", kUnresolvedName, quoted_word(text.substr(0, kMaxRefusal)));
+}
+
+std::string migration_markdown() {
+    return "## From SRS\n\n" + table(srs_directives(), srs_differences()) +
+           "\n## From nginx with its RTMP module\n\n" +
+           table(nginx_directives(), nginx_differences());
+}
+
+}  // namespace weir::config

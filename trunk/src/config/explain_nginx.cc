@@ -1,0 +1,163 @@
+// The directives of nginx's RTMP module and what they become. They stand in rtmp, server and
+// application alike, so the block plays no part.
+#include "config/explain.h"
+#include "config/explain_convert.h"
+
+namespace weir::config {
+namespace {
+
+constexpr std::string_view kLater = "Not in this version.";
+constexpr std::string_view kPrograms = "A hook can start programs; nothing is started from here.";
+constexpr std::string_view kProgramsDecide =
+    "A hook can start programs; nothing is started from here. If it decided who may come, a hook "
+    "has to.";
+constexpr std::string_view kHook =
+    "POST of JSON instead of a form; answer 0 or {\"code\":0} instead of 2xx. A redirect is not "
+    "followed.";
+
+const ForeignDirective kNginxDirectives[] = {
+    {"rtmp", Fate::kBuiltIn, "", ""},
+    {"server", Fate::kBuiltIn, "", "There is one server; all its listeners share the streams."},
+    {"application", Fate::kSame, "vhost.application",
+     "Names without one are refused, as there: the top level denies everything."},
+    {"listen", Fate::kSame, "listen",
+     "TCP options are set by themselves; a bare port is IPv4 only, as there. proxy_protocol "
+     "believes trusted_proxies alone.",
+     nullptr, true},
+    {"chunk_size", Fate::kSame, "chunk_size", "The default is 60000 instead of 4096."},
+    {"max_connections", Fate::kSame, "max_connections", "For the whole server.", nullptr, true},
+    {"timeout", Fate::kDiffers, "vhost.write_stall_timeout",
+     "For players that take nothing; silent publishers: publish { normal_timeout }.", milliseconds},
+    {"ping", Fate::kBuiltIn, "", ""},
+    {"ping_timeout", Fate::kBuiltIn, "", ""},
+    {"max_streams", Fate::kBuiltIn, "", ""},
+    {"ack_window", Fate::kBuiltIn, "", ""},
+    {"max_message", Fate::kBuiltIn, "", "Bounded."},
+    {"out_queue", Fate::kDiffers, "", "play { queue_length; queue_size; }"},
+    {"out_cork", Fate::kDiffers, "", "play { mw_latency; }"},
+    {"buflen", Fate::kNone, "", ""},
+    {"busy", Fate::kNone, "", ""},
+    {"play_time_fix", Fate::kBuiltIn, "", "Each player's time begins near 0 and rises."},
+    {"publish_time_fix", Fate::kBuiltIn, "", ""},
+    {"so_keepalive", Fate::kBuiltIn, "", "Always on."},
+    {"allow", Fate::kSame, "vhost.security.allow",
+     "The first rule that matches decides, those of an application before those of the blocks "
+     "around. Without one, publishing is allowed from loopback only; nginx allows it to everybody.",
+     nullptr, true},
+    {"deny", Fate::kSame, "vhost.security.deny", "The first rule that matches decides.", nullptr,
+     true},
+    {"live", Fate::kDiffers, "",
+     "Always on; where it was not said nobody could watch, so deny play all; is written."},
+    {"sync", Fate::kBuiltIn, "", ""},
+    {"interleave", Fate::kBuiltIn, "", "Always."},
+    {"wait_key", Fate::kBuiltIn, "",
+     "Players always start at a key frame, and the latest is kept for them."},
+    {"wait_video", Fate::kBuiltIn, "", ""},
+    {"publish_notify", Fate::kBuiltIn, "", ""},
+    {"play_restart", Fate::kBuiltIn, "", "Players wait for the next publisher: wait_publisher."},
+    {"drop_idle_publisher", Fate::kSame, "vhost.publish.normal_timeout", "The default is 10s.",
+     milliseconds},
+    {"idle_streams", Fate::kDiffers, "vhost.play.wait_publisher",
+     "off refuses who plays a stream that is not live; otherwise it waits 30 s.",
+     [](const Statement& s) { return when(s, "off", "0"); }},
+    {"meta", Fate::kBuiltIn, "", "Passed on."},
+    {"stream_buckets", Fate::kBuiltIn, "", ""},
+    {"buffer", Fate::kDiffers, "", "play { mw_latency; }"},
+    {"push", Fate::kNone, "", kLater},
+    {"pull", Fate::kNone, "", kLater},
+    {"push_reconnect", Fate::kNone, "", kLater},
+    {"pull_reconnect", Fate::kNone, "", kLater},
+    {"session_relay", Fate::kNone, "", kLater},
+    {"relay_buffer", Fate::kNone, "", kLater},
+    {"exec", Fate::kNone, "", kPrograms},
+    {"exec_push", Fate::kNone, "", kPrograms},
+    {"exec_pull", Fate::kNone, "", kPrograms},
+    {"exec_play", Fate::kNone, "", kProgramsDecide, nullptr, true},
+    {"exec_play_done", Fate::kNone, "", kPrograms},
+    {"exec_publish", Fate::kNone, "", kProgramsDecide, nullptr, true},
+    {"exec_publish_done", Fate::kNone, "", kPrograms},
+    {"exec_record_done", Fate::kNone, "", kPrograms},
+    {"exec_static", Fate::kNone, "", kPrograms},
+    {"exec_kill_signal", Fate::kNone, "", kPrograms},
+    {"exec_options", Fate::kNone, "", kPrograms},
+    {"respawn", Fate::kNone, "", kPrograms},
+    {"respawn_timeout", Fate::kNone, "", kPrograms},
+    {"on_connect", Fate::kDiffers, "vhost.http_hooks.on_connect", kHook, nullptr, true},
+    {"on_disconnect", Fate::kDiffers, "vhost.http_hooks.on_close", kHook},
+    {"on_publish", Fate::kDiffers, "vhost.http_hooks.on_publish", kHook, nullptr, true},
+    {"on_publish_done", Fate::kDiffers, "vhost.http_hooks.on_unpublish", kHook},
+    {"on_play", Fate::kDiffers, "vhost.http_hooks.on_play", kHook, nullptr, true},
+    {"on_play_done", Fate::kDiffers, "vhost.http_hooks.on_stop", kHook},
+    {"on_done", Fate::kDiffers, "", "on_unpublish and on_stop."},
+    {"on_record_done", Fate::kNone, "", kLater},
+    {"on_update", Fate::kNone, "",
+     "Its answer could end a client while it played or published; end it by DELETE "
+     "/api/v1/clients/ID.",
+     nullptr, true},
+    {"notify_method", Fate::kBuiltIn, "", "POST."},
+    {"notify_update_timeout", Fate::kNone, "", ""},
+    {"notify_update_strict", Fate::kNone, "", ""},
+    {"notify_relay_redirect", Fate::kNone, "", ""},
+    {"netcall_timeout", Fate::kSame, "vhost.http_hooks.timeout", "Of hooks.", milliseconds},
+    {"netcall_buffer", Fate::kBuiltIn, "", ""},
+    {"record", Fate::kNone, "", kLater},
+    {"record_*", Fate::kNone, "", kLater},
+    {"recorder", Fate::kNone, "", kLater},
+    {"hls", Fate::kNone, "", kLater},
+    {"hls_*", Fate::kNone, "", kLater},
+    {"dash", Fate::kNone, "", kLater},
+    {"dash_*", Fate::kNone, "", kLater},
+    {"play", Fate::kNone, "", "Files are not played (not in this version)."},
+    {"play_temp_path", Fate::kNone, "", ""},
+    {"play_local_path", Fate::kNone, "", ""},
+    {"access_log", Fate::kDiffers, "", "One log with a summary line for each client that leaves."},
+    {"log_format", Fate::kDiffers, "", "log_format text or json."},
+    {"rtmp_auto_push", Fate::kBuiltIn, "", "One process: every player finds every stream."},
+    {"rtmp_auto_push_reconnect", Fate::kBuiltIn, "", ""},
+    {"rtmp_socket_dir", Fate::kBuiltIn, "", ""},
+    // Outside of rtmp { }.
+    {"rtmp_stat", Fate::kDiffers, "",
+     "GET /api/v1/streams (JSON), /metrics, and the page at / of the HTTP server."},
+    {"rtmp_stat_stylesheet", Fate::kDiffers, "", "The page at / of the HTTP server."},
+    {"rtmp_control", Fate::kDiffers, "", "DELETE /api/v1/clients/ID ends a client."},
+    {"worker_processes", Fate::kBuiltIn, "", "One process with one media thread."},
+    {"worker_connections", Fate::kDiffers, "max_connections", "The limit of the whole server."},
+    {"daemon", Fate::kBuiltIn, "", "Runs in the foreground."},
+    {"pid", Fate::kDiffers, "",
+     "Not taken over, as nginx may still write that file: pid FILE; names another."},
+    {"user", Fate::kSame, "user", "", nullptr, true},
+    {"error_log", Fate::kDiffers, "log_file", "",
+     [](const Statement& s) { return Values{quoted_word(first_word(s))}; }},
+    {"load_module", Fate::kBuiltIn, "", ""},
+    {"events", Fate::kBuiltIn, "", ""},
+    {"http", Fate::kDiffers, "",
+     "Keep nginx for your other pages; HTTP-FLV, WebSocket-FLV, WHIP and WHEP are on port 8080 "
+     "here."},
+    {"include", Fate::kNone, "", "Not read: put the file in its place, and explain the whole.",
+     nullptr, true},
+};
+
+constexpr std::string_view kNginxDifferences[] = {
+    "Publishing is allowed from this machine only until `security { allow publish ADDRESS; }` "
+    "names "
+    "more; nginx lets everybody publish.",
+    "Players start at the latest key frame at once; nginx's wait for the next one.",
+    "The HTTP server is off, as nginx's module has none: without http_server { enabled off; } it "
+    "serves HTTP-FLV, WebRTC's offers and pages on port 8080, under the same rules. So is the "
+    "API, as nginx has none: http_api { enabled on; } opens it on 127.0.0.1:1985.",
+    "Applications that are not written are refused, as there.",
+    "A second publisher of a live name is refused, as there (publish_conflict takeover; lets it "
+    "in).",
+};
+
+}  // namespace
+
+std::span<const ForeignDirective> nginx_directives() {
+    return kNginxDirectives;
+}
+
+std::span<const std::string_view> nginx_differences() {
+    return kNginxDifferences;
+}
+
+}  // namespace weir::config

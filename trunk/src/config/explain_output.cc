@@ -1,0 +1,128 @@
+#include "config/explain_output.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/config_lexer.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "config/directives.h"
+
+namespace weir::config {
+namespace {
+
+constexpr size_t kMaxAttempts = 200;   // of taking lines out
+constexpr size_t kMaxDecision = 400;   // bytes of one text
+constexpr size_t kMaxDecisions = 200;  // more are counted
+
+}  // namespace
+
+// A line of the file, and what it comes from; null: a head or a '}'.
+struct ExplainOutput::Written {
+    std::string text;
+    const OutLine* line = nullptr;
+};
+
+OutBlock& OutBlock::inner(std::string_view wanted) {
+    const auto found = std::ranges::find(blocks, wanted, &OutBlock::head);
+    if (found != blocks.end()) {
+        return *found;
+    }
+    return blocks.emplace_back(OutBlock{std::string(wanted), {}, {}});
+}
+
+OutBlock& ExplainOutput::at(const std::vector<std::string>& heads) {
+    OutBlock* block = &top_;
+    for (const std::string& head : heads) {
+        block = &block->inner(head);
+    }
+    return *block;
+}
+
+void ExplainOutput::decide(std::string text) {
+    if (std::ranges::find(decisions_, text) != decisions_.end()) {
+        return;
+    }
+    if (decisions_.size() == kMaxDecisions) {
+        text = "there is more of this kind; begin with a smaller file.";
+        decisions_.push_back(std::move(text));
+    } else if (decisions_.size() < kMaxDecisions) {
+        decisions_.push_back(std::move(text));
+    }
+}
+
+void ExplainOutput::write(const OutBlock& block, size_t depth, std::vector<Written>& out) const {
+    const std::string indent(4 * depth, ' ');
+    for (const OutLine& line : block.lines) {
+        out.push_back({indent + line.text, &line});
+    }
+    for (const OutBlock& each : block.blocks) {
+        out.push_back({fmt::format("{}{} {{", indent, each.head), nullptr});
+        write(each, depth + 1, out);
+        out.push_back({indent + "}", nullptr});
+    }
+}
+
+// False: there was nothing to take out.
+bool ExplainOutput::drop_refused(std::vector<Written>& lines) {
+    std::string text;
+    for (const Written& each : lines) {
+        text += each.text + "\n";
+    }
+    const ParseOutcome outcome = parse_config(text, "");
+    bool dropped = false;
+    for (const Diagnostic& error : outcome.errors) {
+        if (error.line == 0 || error.line > lines.size()) {
+            continue;
+        }
+        Written& refused = lines[error.line - 1];
+        if (refused.line == nullptr) {
+            continue;  // a block: it cannot go alone
+        }
+        const OutLine& line = *refused.line;
+        // A message shows what it found.
+        const std::string why = line.shown == line.text
+                                    ? log::escaped(error.message)
+                                    : "weir -t says why when it stands in a file";
+        if (line.restricts) {
+            decide(fmt::format("{}: \"{}\" is not possible here: {}.", line.from,
+                               log::escaped(line.shown), why));
+        }
+        refused.text =
+            fmt::format("# {}   # cannot be taken over: {}", log::escaped(line.shown), why);
+        refused.line = nullptr;
+        dropped = true;
+    }
+    if (!outcome.ok() && !dropped) {
+        decide(fmt::format("the rest could not be taken over: {}",
+                           log::escaped(outcome.errors.front().message)));
+        lines.clear();
+    }
+    return dropped;
+}
+
+void ExplainOutput::check() {
+    std::vector<Written> lines;
+    write(top_, 0, lines);
+    size_t attempts = 0;
+    while (drop_refused(lines)) {
+        if (++attempts == kMaxAttempts) {
+            decide("too many lines could not be taken over.");
+            lines.clear();
+        }
+    }
+    for (const Written& each : lines) {
+        checked_ += each.text + "\n";
+    }
+}
+
+std::string ExplainOutput::text() const {
+    std::string out;
+    for (const std::string& each : decisions_) {
+        out += fmt::format("{} {};\n", kUnresolvedName, quoted_word(each.substr(0, kMaxDecision)));
+    }
+    return out + checked_;
+}
+
+}  // namespace weir::config

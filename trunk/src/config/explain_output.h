@@ -1,0 +1,63 @@
+// The configuration that `weir --explain` writes: lines in blocks, and what the operator has to
+// decide. Private to the explainers.
+//
+// It fails closed: a line that restricted access in the old server and that the check of this one
+// refuses becomes something to decide, never a comment that nobody reads.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::config {
+
+struct OutLine {
+    std::string text;   // "deny play all;"; holds secrets where the directive needs them
+    std::string shown;  // the same for people, without secrets
+    std::string from;   // "srs.conf:3"
+    bool restricts = false;
+};
+
+struct OutBlock {
+    std::string head;  // "play", "vhost a.example"; empty: the file
+    std::vector<OutLine> lines;
+    std::vector<OutBlock> blocks;
+
+    // The block with that head, made where there is none. Valid until the next block is made
+    // beside it.
+    OutBlock& inner(std::string_view head);
+};
+
+class ExplainOutput {
+  public:
+    // Those of the file.
+    OutBlock& top() { return top_; }
+
+    // The block below heads, made where there is none: {"vhost a.example", "security"}.
+    OutBlock& at(const std::vector<std::string>& heads);
+
+    // Something that the operator has to decide: one sentence, without secrets.
+    void decide(std::string text);
+
+    // Takes lines that this server refuses out, until the rest is good but for what has to be
+    // decided. Once, at the end.
+    void check();
+
+    const std::vector<std::string>& decisions() const { return decisions_; }
+
+    // `unresolved` lines first, then the rest.
+    std::string text() const;
+
+  private:
+    struct Written;
+
+    void write(const OutBlock& block, size_t depth, std::vector<Written>& out) const;
+    bool drop_refused(std::vector<Written>& lines);
+
+    OutBlock top_;
+    std::vector<std::string> decisions_;
+    std::string checked_;
+};
+
+}  // namespace weir::config

@@ -1,0 +1,58 @@
+// GET /api/v1/memory: where the memory of the process is, in every build: what the kernel says,
+// what the allocator says, the counted objects per subsystem, and what a session of each kind
+// takes.
+#pragma once
+
+#include <optional>
+
+#include "diagnosis/heap_stats.h"
+#include "diagnosis/process_stats.h"
+#include "io/coroutine.h"
+#include "io/worker_pool.h"
+#include "net/api/answer.h"
+#include "net/http/router.h"
+#include "net/services.h"
+#include "session/webrtc/rtc_server.h"
+
+namespace weir::diagnosis {
+
+class MemoryApi {
+  public:
+    // The kernel's and the allocator's figures are read on `workers`, by one request at a time:
+    // others that come meanwhile share the result.
+    // `rtc`: null where there is no WebRTC.
+    MemoryApi(const net::ServerIdentity& identity,
+              const net::Services& services,
+              const session::RtcServer* rtc,
+              io::WorkerPool& workers)
+        : identity_(identity), services_(services), rtc_(rtc), workers_(workers) {}
+
+    // This object must outlive the router's server.
+    void add_to(net::HttpRouter& router);
+
+  private:
+    // Read on a worker: each walks the page tables or the allocator's lists.
+    struct Figures {
+        MemoryStats memory;
+        uint64_t unique = 0;
+        uint64_t stacks = 0;
+        std::optional<HeapStats> heap;
+    };
+
+    // Yields.
+    void memory(net::HttpExchange& exchange);
+
+    // Yields. Sets last_. kLimit when the workers have too much to do, kTimeout, kInterrupted.
+    Error read();
+
+    net::ServerIdentity identity_;
+    net::Services services_;
+    const session::RtcServer* rtc_;
+    io::WorkerPool& workers_;
+    bool reading_ = false;
+    uint64_t runs_ = 0;
+    Figures last_;
+    io::Signal read_;  // a run is over
+};
+
+}  // namespace weir::diagnosis

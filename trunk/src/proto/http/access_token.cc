@@ -1,0 +1,50 @@
+#include "proto/http/access_token.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "proto/http/target.h"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view kScheme = "Bearer";
+
+// Any printable character but a blank: RFC 6750's b64token and what people choose as keys.
+bool is_token(std::string_view text) {
+    return text.size() <= kMaxAccessToken &&
+           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+std::optional<std::string_view> bearer_token(const Request& request) {
+    const std::string_view field = trimmed(request.headers.get("Authorization").value_or(""));
+    if (field.size() < kScheme.size() ||
+        !equal_ignoring_case(field.substr(0, kScheme.size()), kScheme) ||
+        (field.size() > kScheme.size() && field[kScheme.size()] != ' ')) {
+        return std::string_view();
+    }
+    const std::string_view token = trimmed(field.substr(kScheme.size()));
+    return !token.empty() && is_token(token) ? std::optional(token) : std::nullopt;
+}
+
+std::optional<std::string_view> access_token(const Request& request) {
+    const std::optional<std::string_view> bearer = bearer_token(request);
+    if (!bearer || !bearer->empty()) {
+        return bearer;
+    }
+    const std::string_view key = request.query.get_or("key", request.query.get_or("token", ""));
+    return key.size() <= kMaxAccessToken ? std::optional(key) : std::nullopt;
+}
+
+std::string query_with_token(std::string_view query, std::string_view token) {
+    std::string all(query);
+    const std::vector<QueryItem> items = parse_query(query);
+    if (token.empty() || query_value(items, "key") || query_value(items, "token")) {
+        return all;
+    }
+    return all + (all.empty() ? "" : "&") + "key=" + percent_encoded(token);
+}
+
+}  // namespace weir::http

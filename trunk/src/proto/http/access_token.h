@@ -1,0 +1,25 @@
+// The token with which a request asks to be let in: `Authorization: Bearer TOKEN` (RFC 6750 §2.1)
+// or ?key=TOKEN (also ?token=TOKEN), which mean the same. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "proto/http/request.h"
+
+namespace weir::http {
+
+inline constexpr size_t kMaxAccessToken = 4096;
+
+// Empty: the request shows none (or another scheme than Bearer). The header field counts where both
+// are there. nullopt: what stands there is no token (too long, or blanks in it), a 400. The view is
+// of the request.
+std::optional<std::string_view> access_token(const Request& request);
+
+// `query` with the token as its key, where the token did not come in it: hook servers look for it
+// there.
+std::string query_with_token(std::string_view query, std::string_view token);
+// That of the header field alone; empty and nullopt as above.
+std::optional<std::string_view> bearer_token(const Request& request);
+
+}  // namespace weir::http

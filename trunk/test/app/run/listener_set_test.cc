@@ -1,0 +1,227 @@
+#include "app/run/listener_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/session/webrtc/rtc_world.h"
+
+namespace weir::app {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ListenerSetTest : public session::RtcWorld {
+  protected:
+    ListenerSetTest() {
+        rtc_ = std::make_unique<session::RtcServer>(services_, session::RtcServerOptions());
+        EXPECT_FALSE(rtc_->start(workers_.get()));
+        set_ = std::make_unique<ListenerSet>(*rtc_);
+        set_->add(ListenerKind::kRtmp, {"rtmp", "", &rtmp_acceptors_});
+        set_->add(ListenerKind::kHttp, {"http", "", &http_acceptors_});
+        set_->add(ListenerKind::kRtcTcp, {"tcp", "", &rtc_->acceptors()});
+    }
+
+    ~ListenerSetTest() override {
+        rtmp_acceptors_.stop();
+        http_acceptors_.stop();
+    }
+
+    // A port that nobody has, as text.
+    static std::string port() {
+        auto listener = io::TcpListener::listen(io::loopback());
+        EXPECT_TRUE(listener.ok());
+        return std::to_string((*listener)->local().port());
+    }
+
+    static WantedListener wanted(ListenerKind kind, const std::string& address) {
+        WantedListener made;
+        made.kind = kind;
+        made.address.address = address;
+        made.address.origin = "test";
+        return made;
+    }
+
+    static WantedListener rtmp(const std::string& port) {
+        return wanted(ListenerKind::kRtmp, "127.0.0.1:" + port);
+    }
+
+    static WantedListener http(const std::string& port) {
+        return wanted(ListenerKind::kHttp, "127.0.0.1:" + port);
+    }
+
+    static WantedListener udp(const std::string& port) {
+        return wanted(ListenerKind::kRtcUdp, "127.0.0.1:" + port);
+    }
+
+    // Empty when it worked, else the messages.
+    std::string change(const std::vector<WantedListener>& all) {
+        std::string text;
+        for (const ListenFailure& failure : set_->prepare(all)) {
+            text += failure.error.message();
+        }
+        if (text.empty()) {
+            EXPECT_FALSE(set_->commit());
+        }
+        return text;
+    }
+
+    bool accepts(const std::string& port) {
+        const auto to = io::SocketAddress::parse("127.0.0.1:" + port);
+        return io::TcpStream::connect(*to, io::soon()).ok();
+    }
+
+    size_t of_rtmp_ = 0;
+    size_t of_http_ = 0;
+    net::Acceptors rtmp_acceptors_{"rtmp", [this](auto, const auto&) { of_rtmp_++; }};
+    net::Acceptors http_acceptors_{"http", [this](auto, const auto&) { of_http_++; }};
+    std::unique_ptr<ListenerSet> set_;
+};
+
+TEST_F(ListenerSetTest, AddsMovesAndRemoves) {
+    const std::string a = port();
+    const std::string b = port();
+    EXPECT_EQ(change({rtmp(a)}), "");
+    EXPECT_TRUE(accepts(a));
+    EXPECT_EQ(change({rtmp(a), http(b)}), "");
+    EXPECT_TRUE(accepts(a) && accepts(b));
+    EXPECT_EQ(change({http(b)}), "");
+    EXPECT_FALSE(accepts(a));
+    EXPECT_THAT(set_->list(), ElementsAre("http://127.0.0.1:" + b));
+    EXPECT_EQ(change({}), "");
+    EXPECT_FALSE(accepts(b));
+    EXPECT_THAT(set_->list(), IsEmpty());
+}
+
+TEST_F(ListenerSetTest, APortThatIsTakenLeavesEverythingAsItIs) {
+    auto other = io::TcpListener::listen(io::loopback());
+    const std::string taken = std::to_string((*other)->local().port());
+    const std::string a = port();
+    const std::string b = port();
+    EXPECT_EQ(change({rtmp(a)}), "");
+    EXPECT_THAT(change({http(b), http(taken)}), HasSubstr("in use"));
+    EXPECT_TRUE(accepts(a)) << "the old one stays";
+    EXPECT_FALSE(accepts(b)) << "none of the new ones";
+    EXPECT_THAT(set_->list(), ElementsAre("rtmp://127.0.0.1:" + a));
+    EXPECT_EQ(change({http(b)}), "") << "and the next change works";
+}
+
+TEST_F(ListenerSetTest, AllThatIsTakenIsTold) {
+    auto one = io::TcpListener::listen(io::loopback());
+    auto two = io::TcpListener::listen(io::loopback());
+    EXPECT_EQ(set_->prepare({rtmp(std::to_string((*one)->local().port())),
+                             http(std::to_string((*two)->local().port()))})
+                  .size(),
+              2U);
+}
+
+TEST_F(ListenerSetTest, PortsChangeHandsWithoutBeingClosed) {
+    const std::string a = port();
+    const std::string b = port();
+    EXPECT_EQ(change({rtmp(a), http(b)}), "");
+    EXPECT_EQ(change({rtmp(b), http(a)}), "");
+    EXPECT_THAT(set_->list(), ElementsAre("rtmp://127.0.0.1:" + b, "http://127.0.0.1:" + a));
+    EXPECT_TRUE(accepts(a));
+    EXPECT_TRUE(io::eventually([&] { return of_http_ == 1; }));
+    EXPECT_TRUE(accepts(b));
+    EXPECT_TRUE(io::eventually([&] { return of_rtmp_ == 1; }));
+}
+
+TEST_F(ListenerSetTest, AnAddressMayGrowAndShrinkOnItsPort) {
+    const std::string a = port();
+    EXPECT_EQ(change({rtmp(a)}), "");
+    EXPECT_EQ(change({wanted(ListenerKind::kRtmp, "[::]:" + a)}), "");
+    EXPECT_TRUE(accepts(a));
+    EXPECT_EQ(change({rtmp(a)}), "");
+    EXPECT_TRUE(accepts(a));
+    EXPECT_EQ(set_->list().size(), 1U);
+}
+
+TEST_F(ListenerSetTest, WhatHadToGoFirstComesBackWhenTheNewOneFails) {
+    const std::string a = port();
+    const std::string b = port();
+    EXPECT_EQ(change({wanted(ListenerKind::kRtmp, "127.0.0.1:" + a), http(b)}), "");
+    // Of this machine is 127.0.0.1, not 192.0.2.1: the wide one can be had, the last one cannot.
+    EXPECT_NE(change({wanted(ListenerKind::kRtmp, "[::]:" + a),
+                      wanted(ListenerKind::kHttp, "192.0.2.1:" + b)}),
+              "");
+    EXPECT_TRUE(accepts(a));
+    EXPECT_TRUE(accepts(b));
+    EXPECT_THAT(set_->list(), ElementsAre("rtmp://127.0.0.1:" + a, "http://127.0.0.1:" + b));
+}
+
+TEST_F(ListenerSetTest, PortsBelow1024SayWhatTheyNeed) {
+    // Root may have them; then there is nothing to refuse.
+    if (geteuid() != 0) {
+        EXPECT_THAT(change({rtmp("81")}), HasSubstr("CAP_NET_BIND_SERVICE"));
+    } else {
+        EXPECT_EQ(change({rtmp("81")}), "");
+    }
+}
+
+TEST_F(ListenerSetTest, AUdpPortThatNobodyUsesIsClosedAtOnce) {
+    const std::string a = port();
+    EXPECT_EQ(change({udp(a)}), "");
+    EXPECT_TRUE(rtc_->serving());
+    EXPECT_EQ(change({}), "");
+    EXPECT_FALSE(rtc_->serving());
+    EXPECT_TRUE(io::eventually([&] { return rtc_->retired() == 0; }));
+    auto again = io::UdpSocket::bind(*io::SocketAddress::parse("127.0.0.1:" + a), {});
+    EXPECT_TRUE(again.ok());
+}
+
+TEST_F(ListenerSetTest, SessionsKeepTheUdpPortThatTheyUse) {
+    EXPECT_EQ(change({udp("0")}), "");
+    rtc_address_ =
+        *io::SocketAddress::parse(set_->list()[0].substr(6, set_->list()[0].find(' ') - 6));
+    auto peer = publishing_peer();
+    ASSERT_NE(peer, nullptr);
+    const std::string id = id_;
+    const std::string b = port();
+    EXPECT_EQ(change({udp(b)}), "");
+    EXPECT_EQ(rtc_->retired(), 1U);
+    EXPECT_TRUE(rtc_->serving());
+    EXPECT_THAT(rtc_->candidate_text(), "127.0.0.1:" + b + "/udp") << "new ones are not told of it";
+    EXPECT_FALSE(io::sleep_for(Millis(1200)));  // two rounds of the timers
+    EXPECT_EQ(rtc_->retired(), 1U) << "its session has not ended";
+    EXPECT_NE(rtc_->find(id), nullptr);
+    // Back again while it is still there: the same socket.
+    const std::string old = "127.0.0.1:" + std::to_string(rtc_address_.port());
+    EXPECT_EQ(change({wanted(ListenerKind::kRtcUdp, old)}), "");
+    EXPECT_THAT(rtc_->candidate_text(), old + "/udp");
+    EXPECT_NE(rtc_->find(id), nullptr);
+    EXPECT_EQ(change({}), "");
+    rtc_->find(id)->end(net::EndClass::kKicked, "the test ends it");
+    EXPECT_TRUE(io::eventually([&] { return rtc_->retired() == 0; }));
+}
+
+TEST_F(ListenerSetTest, WebRtcByTcpIsWhereItIsByUdp) {
+    EXPECT_EQ(change({udp("0"), wanted(ListenerKind::kRtcTcp, "127.0.0.1:0")}), "");
+    const std::vector<std::string> all = set_->list();
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].substr(3), all[1].substr(3));
+    EXPECT_EQ(change({udp("0")}), "");
+    EXPECT_EQ(set_->list().size(), 1U);
+    EXPECT_EQ(set_->list()[0], all[0]) << "the UDP port is the same one";
+}
+
+TEST_F(ListenerSetTest, WantsWhatTheConfigurationEnables) {
+    const auto kinds = [](std::string_view text) {
+        std::vector<ListenerKind> list;
+        for (const WantedListener& each :
+             wanted_listeners(*config::parse_config(text, "t").config)) {
+            list.push_back(each.kind);
+        }
+        return list;
+    };
+    EXPECT_THAT(kinds(""),
+                ElementsAre(ListenerKind::kRtmp, ListenerKind::kHttp, ListenerKind::kApi));
+    EXPECT_THAT(kinds("listen 1 2; http_server { enabled off; } http_api { enabled off; } "
+                      "rtc_server { enabled on; }"),
+                ElementsAre(ListenerKind::kRtmp, ListenerKind::kRtmp, ListenerKind::kRtcUdp,
+                            ListenerKind::kRtcTcp));
+}
+
+}  // namespace
+}  // namespace weir::app

@@ -1,0 +1,75 @@
+#include "proto/http/url.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::http {
+namespace {
+
+struct Case {
+    std::string_view text;
+    std::string_view origin;
+    std::string_view target;
+};
+
+TEST(HttpUrlTest, TakesUrlsApart) {
+    const Case cases[] = {
+        {"http://example.net", "http://example.net", "/"},
+        {"http://example.net/", "http://example.net", "/"},
+        {"HTTP://Example.NET:8085/a/b?c=d", "http://example.net:8085", "/a/b?c=d"},
+        {"http://example.net?x=1", "http://example.net", "/?x=1"},
+        {"https://example.net:443/x", "https://example.net", "/x"},
+        {"https://example.net:80/x", "https://example.net:80", "/x"},
+        {"http://127.0.0.1:80/x", "http://127.0.0.1", "/x"},
+        {"http://[::1]:8085/x:y", "http://[::1]:8085", "/x:y"},
+        {"http://[2001:DB8::1]", "http://[2001:db8::1]", "/"},
+        {"http://my_host.local./x", "http://my_host.local", "/x"},
+    };
+    for (const Case& each : cases) {
+        const Result<Url> url = Url::parse(each.text);
+        ASSERT_TRUE(url.ok()) << each.text << ": " << url.error().message();
+        EXPECT_EQ(url->origin(), each.origin);
+        EXPECT_EQ(url->target, each.target);
+        // What it shows is the same URL again.
+        const Result<Url> again = Url::parse(url->origin() + url->target);
+        ASSERT_TRUE(again.ok());
+        EXPECT_EQ(*again, *url);
+    }
+}
+
+TEST(HttpUrlTest, RefusesWhatCannotBeAskedAndShowsNothingOfIt) {
+    const std::string_view bad[] = {
+        "",
+        "example.net",
+        "ftp://secret.example.net/",
+        "http://",
+        "http:///secret",
+        "http://user:secret@example.net/",
+        "http://example.net:0/secret",
+        "http://example.net:65536/secret",
+        "http://example.net:x/secret",
+        "http://example.net/secret#part",
+        "http://example.net/secret text",
+        "http://example.net/secret\r\nX: y",
+        "http://exa mple/secret",
+        "http://[::1/secret",
+        "http://[127.0.0.1]/secret",
+        "http://ex\xc3\xa4mple.net/secret",
+        "http://a/b@secret:c/../\x7f",
+    };
+    for (std::string_view each : bad) {
+        const Result<Url> url = Url::parse(each);
+        ASSERT_FALSE(url.ok()) << each;
+        EXPECT_EQ(url.error().code(), ErrorCode::kMalformed);
+        EXPECT_EQ(url.error().message().find("secret"), std::string::npos) << each;
+        EXPECT_NE(url.error().message().find("expected http://"), std::string::npos) << each;
+    }
+    EXPECT_FALSE(Url::parse("http://a/" + std::string(kMaxUrlBytes, 'x')).ok());
+    EXPECT_FALSE(Url::parse("http://" + std::string(254, 'x')).ok());
+}
+
+TEST(HttpUrlTest, ShowsNoQuery) {
+    EXPECT_EQ(Url::parse("http://h:1/p?token=secret")->shown(), "http://h:1/p");
+}
+
+}  // namespace
+}  // namespace weir::http
