@@ -9,7 +9,10 @@
 
 namespace weir::test {
 
-using namespace diagnosis;
+using diagnosis::key_of;
+using diagnosis::LeakKind;
+using diagnosis::LeakRecord;
+using diagnosis::RawLeaks;
 
 inline LeakRecord leak_record(LeakKind kind,
                               const std::string& function,
