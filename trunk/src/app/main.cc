@@ -28,7 +28,7 @@
 #include "config/config.h"
 #include "config/config_doc.h"
 #include "config/environment.h"
-#include "config/explain.h"
+#include "config/explain/explain.h"
 #include "config/include.h"
 #include "diagnosis/profilers.h"
 #include "io/runtime.h"

@@ -15,20 +15,16 @@
 #include "config/config_warnings.h"
 #include "config/directives.h"
 #include "config/environment.h"
-#include "config/explain.h"
+#include "config/explain/explain.h"
 #include "config/include.h"
 #include "config/value.h"
+#include "config/value_types.h"
 
 namespace weir::config {
 
 namespace {
 
 constexpr size_t kMostListed = 12;  // names of directives in one message
-
-bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
-           directive.type == ValueType::kApplication;
-}
 
 void apply_defaults(const Target& target, const ValueScope& scope) {
     for (const Directive& directive : directives()) {

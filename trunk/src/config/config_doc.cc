@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "config/directives.h"
 #include "config/environment.h"
+#include "config/value_types.h"
 
 namespace weir::config {
 
@@ -145,79 +146,9 @@ constexpr Section kSections[] = {
      "inherited.\n"},
 };
 
-std::string value_shape(const Directive& directive) {
-    switch (directive.type) {
-        case ValueType::kBlock: return "{ ... }";
-        case ValueType::kVhost:
-        case ValueType::kApplication: return "NAME { ... }";
-        case ValueType::kFlag: return "on, off";
-        case ValueType::kCount: return "number";
-        case ValueType::kSize: return "size";
-        case ValueType::kDuration: return directive.unit == 1 ? "duration (ms)" : "duration (s)";
-        case ValueType::kBitrate: return "bit rate";
-        case ValueType::kText: return "word";
-        case ValueType::kHosts: return "name ...";
-        case ValueType::kOrigins: return "origin ...";
-        case ValueType::kFrames: return "self, none or origin ...";
-        case ValueType::kSecret: return "secret or file:path ...";
-        case ValueType::kLogin: return "name, then password or file:path";
-        case ValueType::kRoleSecret: return "read or admin, then token or file:path";
-        case ValueType::kRoleLogin: return "read or admin, name, then password or file:path";
-        case ValueType::kChoice: {
-            std::string shape;
-            for (std::string_view choice : split(directive.choices, '|')) {
-                shape += shape.empty() ? "" : ", ";
-                shape += choice;
-            }
-            return shape;
-        }
-        case ValueType::kPath:
-            return directive.special.empty() ? "path"
-                                             : fmt::format("{} or path", directive.special);
-        case ValueType::kInclude: return "path or pattern";
-        case ValueType::kListen: return "address ... [ssl] [proxy_protocol]";
-        case ValueType::kCores: return "core or first-last ...";
-        case ValueType::kAddress: return "address or address:port ...";
-        case ValueType::kAccess: return "publish or play, then address, address/bits or all";
-        case ValueType::kIceServer: return "stun:host, or turn:host user password";
-        case ValueType::kNetworks:
-            return fmt::format(
-                "{}address or address/bits ...",
-                directive.special.empty() ? "" : fmt::format("{}, or ", directive.special));
-        case ValueType::kUser: return "name [group]";
-        case ValueType::kUrl: return "URL ...";
-        case ValueType::kSharedSecret: return "text or file:path";
-    }
-    return {};
-}
-
-std::string range_text(const Directive& directive) {
-    std::string special = directive.special.empty() ? "" : fmt::format("{} or ", directive.special);
-    switch (directive.type) {
-        case ValueType::kCount:
-            return fmt::format("{}{} to {}", special, directive.min, directive.max);
-        case ValueType::kSize:
-            return fmt::format("{}{} to {}", special, size_text(directive.min),
-                               size_text(directive.max));
-        case ValueType::kBitrate:
-            return fmt::format("{}{} to {}", special, bitrate_text(directive.min),
-                               bitrate_text(directive.max));
-        case ValueType::kDuration:
-            return fmt::format("{}{} to {}", special, duration_text(directive.min),
-                               duration_text(directive.max));
-        case ValueType::kCores: return fmt::format("0 to {}", kMaxCore);
-        default: return {};
-    }
-}
-
 std::string change_text(const EnvironmentSlot& slot) {
     std::string text(to_string(effect_of(*slot.directive, slot.key)));
     return slot.directive->reloadable ? text : "**" + text + "**";
-}
-
-bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
-           directive.type == ValueType::kApplication;
 }
 
 std::string wrapped_comment(std::string_view text, std::string_view indent) {

@@ -3,6 +3,7 @@
 
 #include "config/config_doc.h"
 #include "config/directives.h"
+#include "config/value_types.h"
 
 namespace weir::config {
 namespace {
@@ -63,11 +64,6 @@ std::string quoted(std::string_view text) {
         out += c == '"' ? std::string("\\(dq") : std::string(1, c);
     }
     return out + "\"";
-}
-
-bool is_block(const Directive& directive) {
-    return directive.type == ValueType::kBlock || directive.type == ValueType::kVhost ||
-           directive.type == ValueType::kApplication;
 }
 
 void append_directive(std::string& out, const Directive& directive) {

@@ -42,6 +42,7 @@ inline constexpr Contexts kStreamContexts = kGlobalContext | kVhostContext | kAp
 // "the top level", "http_server", "vhost" ...
 std::string_view to_string(Context context);
 
+// What each means is in value_types.h.
 enum class ValueType : uint8_t {
     kBlock,         // { ... }, without values
     kVhost,         // NAME { ... }
@@ -71,6 +72,7 @@ enum class ValueType : uint8_t {
     kUser,          // NAME [GROUP]
     kUrl,           // one or more of http://..., https://...
     kSharedSecret,  // a text that is never shown
+    kLast = kSharedSecret,
 };
 
 // A checked value, as far as its type needs it.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/value_types.h"
 
 namespace weir::config {
 namespace {
@@ -63,17 +64,7 @@ void add_slots(std::vector<EnvironmentSlot>& slots,
 }
 
 bool takes_one_value(const Directive& directive) {
-    switch (directive.type) {
-        case ValueType::kFlag:
-        case ValueType::kCount:
-        case ValueType::kSize:
-        case ValueType::kDuration:
-        case ValueType::kBitrate:
-        case ValueType::kText:
-        case ValueType::kChoice:
-        case ValueType::kPath: return !directive.repeatable;
-        default: return false;
-    }
+    return value_type(directive.type).one_word && !directive.repeatable;
 }
 
 Token word(std::string text, Position at) {

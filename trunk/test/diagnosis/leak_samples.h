@@ -12,6 +12,7 @@ namespace weir::test {
 using diagnosis::key_of;
 using diagnosis::LeakKind;
 using diagnosis::LeakRecord;
+using diagnosis::LeakTotal;
 using diagnosis::RawLeaks;
 
 inline LeakRecord leak_record(LeakKind kind,

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "app/access/config_policy.h"
-#include "config/explain.h"
+#include "config/explain/explain.h"
 
 #include "test/app/access/test_config.h"
 

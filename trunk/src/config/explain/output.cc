@@ -1,4 +1,4 @@
-#include "config/explain_output.h"
+#include "config/explain/output.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "config/explain.h"
+#include "config/explain/explain.h"
 
 #include <fstream>
 #include <iterator>
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "config/explain_convert.h"
-#include "config/explainer.h"
+#include "config/explain/convert.h"
+#include "config/explain/explainer.h"
 
 namespace weir::config {
 namespace {

@@ -1,5 +1,5 @@
 // What server a file is of, and the tables as a document.
-#include "config/explain.h"
+#include "config/explain/explain.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "config/explainer.h"
+#include "config/explain/explainer.h"
 #include "config/settings.h"
 
 namespace weir::config {

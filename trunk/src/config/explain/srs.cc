@@ -1,6 +1,6 @@
 // The directives of SRS (its full.conf of version 7) and what they become.
-#include "config/explain.h"
-#include "config/explain_convert.h"
+#include "config/explain/convert.h"
+#include "config/explain/explain.h"
 
 namespace weir::config {
 namespace {

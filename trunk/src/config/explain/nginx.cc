@@ -1,7 +1,7 @@
 // The directives of nginx's RTMP module and what they become. They stand in rtmp, server and
 // application alike, so the block plays no part.
-#include "config/explain.h"
-#include "config/explain_convert.h"
+#include "config/explain/convert.h"
+#include "config/explain/explain.h"
 
 namespace weir::config {
 namespace {

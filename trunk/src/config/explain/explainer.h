@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "config/directives.h"
-#include "config/explain.h"
-#include "config/explain_convert.h"
-#include "config/explain_output.h"
+#include "config/explain/convert.h"
+#include "config/explain/explain.h"
+#include "config/explain/output.h"
 
 namespace weir::config {
 

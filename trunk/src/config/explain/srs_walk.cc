@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/config.h"
-#include "config/explainer.h"
+#include "config/explain/explainer.h"
 
 namespace weir::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/explainer.h"
+#include "config/explain/explainer.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "config/explainer.h"
+#include "config/explain/explainer.h"
 
 namespace weir::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/explain_convert.h"
+#include "config/explain/convert.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,298 @@
+#include "config/value_types.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/config_number.h"
+#include "base/strings.h"
+#include "config/value_parser.h"
+
+namespace weir::config {
+namespace {
+
+using P = ValueParser;
+using Text = std::string;
+
+constexpr size_t kAny = kMaxConfigArguments;
+
+// "auto or ", when the directive has such a word.
+Text special_or(const Directive& of, std::string_view separator = " or ") {
+    return of.special.empty() ? "" : fmt::format("{}{}", of.special, separator);
+}
+
+template <Text (*kTextOf)(uint64_t)>
+Text range(const Directive& of) {
+    return fmt::format("{}{} to {}", special_or(of), kTextOf(of.min), kTextOf(of.max));
+}
+
+template <Text (*kTextOf)(uint64_t)>
+Text number(const Value& value) {
+    return kTextOf(value.number);
+}
+
+Text count_text(uint64_t count) {
+    return std::to_string(count);
+}
+
+Text choices_shape(const Directive& of) {
+    return fmt::format("{}", fmt::join(split(of.choices, '|'), ", "));
+}
+
+Text expect_count(const Directive& of) {
+    return fmt::format("{}a number from {} to {}", special_or(of), of.min, of.max);
+}
+
+Text expect_size(const Directive& of) {
+    return fmt::format("{}a size from {} to {} (bytes, or with k, m or g)", special_or(of),
+                       size_text(of.min), size_text(of.max));
+}
+
+Text expect_duration(const Directive& of) {
+    return fmt::format("{}a duration from {} to {} (with ms, s, m or h; a bare number counts {})",
+                       special_or(of), duration_text(of.min), duration_text(of.max),
+                       of.unit == 1 ? "milliseconds" : "seconds");
+}
+
+Text expect_bitrate(const Directive& of) {
+    return fmt::format("{}a bit rate from {} to {} (bits per second, or with k, m or g)",
+                       special_or(of), bitrate_text(of.min), bitrate_text(of.max));
+}
+
+Text expect_secret(const Directive& of) {
+    return of.min > 1 ? fmt::format("secrets of at least {} bytes, or file:PATH", of.min)
+                      : "keys, or file:PATH";
+}
+
+Text expect_choice(const Directive& of) {
+    return either_of(of.choices);
+}
+
+Text expect_path(const Directive& of) {
+    return special_or(of) + "a path";
+}
+
+Text expect_cores(const Directive&) {
+    return fmt::format("core numbers from 0 to {}, as in 1 or 0 2-3", kMaxCore);
+}
+
+Text expect_networks(const Directive& of) {
+    return special_or(of) + "addresses or ADDRESS/BITS, as in 10.0.0.0/8 2001:db8::1";
+}
+
+Text expect_shared_secret(const Directive&) {
+    return fmt::format("a text of {} to {} characters, or file:PATH", kMinSharedSecret,
+                       kMaxSharedSecret);
+}
+
+Text duration_shape(const Directive& of) {
+    return of.unit == 1 ? "duration (ms)" : "duration (s)";
+}
+
+Text path_shape(const Directive& of) {
+    return special_or(of) + "path";
+}
+
+Text networks_shape(const Directive& of) {
+    return special_or(of, ", or ") + "address or address/bits ...";
+}
+
+Text cores_range(const Directive&) {
+    return fmt::format("0 to {}", kMaxCore);
+}
+
+Text flag_text(const Value& value) {
+    return value.number != 0 ? "on" : "off";
+}
+
+// In the order of ValueType.
+constexpr ValueTypeRow kRows[] = {
+    {.type = ValueType::kBlock,
+     .words = {0, 0},
+     .parse = &P::parse_nothing,
+     .expects = "'{'",
+     .shape = "{ ... }",
+     .block = true},
+    {.type = ValueType::kVhost,
+     .parse = &P::parse_vhost,
+     .expects = "the name of one virtual host",
+     .shape = "NAME { ... }",
+     .block = true},
+    {.type = ValueType::kApplication,
+     .parse = &P::parse_application,
+     .expects = "the name of one application",
+     .shape = "NAME { ... }",
+     .block = true},
+    {.type = ValueType::kFlag,
+     .parse = &P::parse_flag,
+     .expects = "on or off",
+     .shape = "on, off",
+     .text = flag_text,
+     .one_word = true},
+    {.type = ValueType::kCount,
+     .parse = &P::parse_count,
+     .shape = "number",
+     .expects_of = expect_count,
+     .range_of = range<count_text>,
+     .text = number<count_text>,
+     .one_word = true},
+    {.type = ValueType::kSize,
+     .parse = &P::parse_size,
+     .shape = "size",
+     .expects_of = expect_size,
+     .range_of = range<size_text>,
+     .text = number<size_text>,
+     .one_word = true},
+    {.type = ValueType::kDuration,
+     .parse = &P::parse_duration,
+     .expects_of = expect_duration,
+     .shape_of = duration_shape,
+     .range_of = range<duration_text>,
+     .text = number<duration_text>,
+     .one_word = true},
+    {.type = ValueType::kChoice,
+     .parse = &P::parse_choice,
+     .expects_of = expect_choice,
+     .shape_of = choices_shape,
+     .one_word = true},
+    {.type = ValueType::kPath,
+     .parse = &P::parse_path,
+     .expects_of = expect_path,
+     .shape_of = path_shape,
+     .one_word = true},
+    {.type = ValueType::kListen,
+     .words = {1, kAny},
+     .parse = &P::parse_listeners,
+     .expects = "PORT, ADDRESS:PORT or [IPV6-ADDRESS]:PORT",
+     .shape = "address ... [ssl] [proxy_protocol]"},
+    {.type = ValueType::kCores,
+     .words = {1, kAny},
+     .parse = &P::parse_cores,
+     .shape = "core or first-last ...",
+     .expects_of = expect_cores,
+     .range_of = cores_range},
+    {.type = ValueType::kAddress,
+     .words = {1, kAny},
+     .parse = &P::parse_addresses,
+     .expects = "numeric addresses, as in 203.0.113.7 or 203.0.113.7:8000",
+     .shape = "address or address:port ..."},
+    {.type = ValueType::kAccess,
+     .words = {2, 2},
+     .parse = &P::parse_rule,
+     .expects = "publish or play, and an address, ADDRESS/BITS or all",
+     .shape = "publish or play, then address, address/bits or all"},
+    {.type = ValueType::kInclude,
+     .parse = &P::parse_nothing,
+     .expects = "the path of a file, or a pattern as in conf.d/*.conf",
+     .shape = "path or pattern"},
+    {.type = ValueType::kBitrate,
+     .parse = &P::parse_bitrate,
+     .shape = "bit rate",
+     .expects_of = expect_bitrate,
+     .range_of = range<bitrate_text>,
+     .text = number<bitrate_text>,
+     .one_word = true},
+    {.type = ValueType::kText,
+     .parse = &P::parse_text,
+     .expects = "one word",
+     .shape = "word",
+     .one_word = true},
+    {.type = ValueType::kHosts,
+     .words = {1, kAny},
+     .parse = &P::parse_hosts,
+     .expects = "names of hosts, as in media.example.org",
+     .shape = "name ..."},
+    {.type = ValueType::kOrigins,
+     .words = {1, kAny},
+     .parse = &P::parse_origins,
+     .expects = "SCHEME://HOST[:PORT], or *",
+     .shape = "origin ..."},
+    {.type = ValueType::kFrames,
+     .words = {1, kAny},
+     .parse = &P::parse_frames,
+     .expects = "self, none, or SCHEME://HOST[:PORT]",
+     .shape = "self, none or origin ..."},
+    {.type = ValueType::kSecret,
+     .words = {1, kAny},
+     .parse = &P::parse_secrets,
+     .shape = "secret or file:path ...",
+     .expects_of = expect_secret},
+    {.type = ValueType::kLogin,
+     .words = {2, 2},
+     .parse = &P::parse_login,
+     .expects = "a name, and a password or file:PATH",
+     .shape = "name, then password or file:path"},
+    {.type = ValueType::kRoleSecret,
+     .words = {2, 2},
+     .parse = &P::parse_role_secret,
+     .expects = "read or admin, and a token or file:PATH",
+     .shape = "read or admin, then token or file:path"},
+    {.type = ValueType::kRoleLogin,
+     .words = {3, 3},
+     .parse = &P::parse_role_login,
+     .expects = "read or admin, a name, and a password or file:PATH",
+     .shape = "read or admin, name, then password or file:path"},
+    {.type = ValueType::kIceServer,
+     .words = {1, 3},
+     .parse = &P::parse_ice_server,
+     .expects = "stun:HOST, or turn:HOST USER PASSWORD",
+     .shape = "stun:host, or turn:host user password"},
+    {.type = ValueType::kNetworks,
+     .words = {1, kAny},
+     .parse = &P::parse_networks,
+     .expects_of = expect_networks,
+     .shape_of = networks_shape},
+    {.type = ValueType::kUser,
+     .words = {1, 2},
+     .parse = &P::parse_user,
+     .expects = "the name of a user, and of a group if it is not the user's",
+     .shape = "name [group]"},
+    {.type = ValueType::kUrl,
+     .words = {1, kAny},
+     .parse = &P::parse_urls,
+     .expects = "http://HOST[:PORT][/PATH] or the same with https",
+     .shape = "URL ..."},
+    {.type = ValueType::kSharedSecret,
+     .parse = &P::parse_shared_secret,
+     .shape = "text or file:path",
+     .expects_of = expect_shared_secret},
+};
+
+constexpr bool is_in_order() {
+    for (size_t i = 0; i < std::size(kRows); i++) {
+        if (static_cast<size_t>(kRows[i].type) != i || kRows[i].parse == nullptr) {
+            return false;
+        }
+    }
+    return std::size(kRows) == static_cast<size_t>(ValueType::kLast) + 1;
+}
+
+static_assert(is_in_order(), "every type of value has a row, in the order of ValueType");
+
+}  // namespace
+
+const ValueTypeRow& value_type(ValueType type) {
+    return kRows[static_cast<size_t>(type)];
+}
+
+std::string expectation(const Directive& directive) {
+    const ValueTypeRow& row = value_type(directive.type);
+    return row.expects_of ? row.expects_of(directive) : std::string(row.expects);
+}
+
+std::string value_shape(const Directive& directive) {
+    const ValueTypeRow& row = value_type(directive.type);
+    return row.shape_of ? row.shape_of(directive) : std::string(row.shape);
+}
+
+std::string range_text(const Directive& directive) {
+    const ValueTypeRow& row = value_type(directive.type);
+    return row.range_of ? row.range_of(directive) : std::string();
+}
+
+bool is_block(const Directive& directive) {
+    return value_type(directive.type).block;
+}
+
+}  // namespace weir::config
