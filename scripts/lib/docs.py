@@ -68,6 +68,8 @@ def check_mentions(report):
             if not path.is_file() or path.suffix in BINARY or "__pycache__" in path.parts:
                 continue
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                if path.suffix == ".md":
+                    line = LINK.sub("", line)  # check_links has those
                 named = [(name, anchor[1:]) for name, anchor in MENTION.findall(line)]
                 for name, anchor in named + [(name, "") for name in INSTALLED.findall(line)]:
                     page = TOP / "doc" / name
