@@ -1,1 +1,1 @@
-"""scripts/leak-hunt: doc/leak-hunt.md."""
+"""scripts/leak-hunt: doc/memory.md."""

@@ -28,7 +28,7 @@ IDLE_SECONDS = 0.6
 
 ABOUT = """Hunts for leaks in a running server: builds it with the chosen tool, starts it on free ports, warms it up, checks until
 two checks in a row are clean, loads it, waits until all sessions and streams are gone, checks again, and says what
-stayed. Exit code: 0 nothing, 1 something, 2 it could not be run. doc/leak-hunt.md"""
+stayed. Exit code: 0 nothing, 1 something, 2 it could not be run. doc/memory.md"""
 
 
 def parse(arguments):

@@ -1,4 +1,4 @@
-// The leak API (doc/leaks.md): GET /api/v1/valgrind, /api/v1/leaks, their /ID, and
+// The leak API (doc/memory.md): GET /api/v1/valgrind, /api/v1/leaks, their /ID, and
 // /api/v1/leaks/capabilities.
 //
 // A caller waits for the answer, or asks with ?wait=0 and gets 202 and an id. Without a tool in
