@@ -47,9 +47,9 @@ int check_file(const Scenario& scenario) {
 int scenario(std::span<const char* const> arguments) {
     Arguments given;
     OptionTable table("scenario FILE [OPTIONS]",
-                      "Runs a whole test that a file describes (doc/scenarios.md).");
+                      "Runs a whole test that a file describes (doc/load-client.md).");
     table.flag("--check", "only read the file and say what is wrong in it", given.check);
-    table.flag("--directives", "print the page of all directives", given.directives);
+    table.flag("--directives", "print the tables of all directives", given.directives);
     given.run.add_common_to(table);
     given.run.add_checks_to(table);
     given.run.command_line = {"weir-bench", "scenario"};

@@ -48,7 +48,7 @@ const ScenarioDirective kDirectives[] = {
      .repeatable = true,
      .example = "loss == 0 and latency.p99 < 500ms",
      .doc = "What must hold: in a phase for that phase, at the top level for the whole test. "
-            "Quotes are needed only around what a word may not hold.",
+            "Write it in quotes if it holds characters that a word may not hold.",
      .apply =
          [](const Target& t, const Value& v) {
              auto& list = t.phase != nullptr ? t.phase->expects : t.scenario.expects;
@@ -62,13 +62,13 @@ const ScenarioDirective kDirectives[] = {
      .min = 1,
      .max = 4'194'304,
      .example = "4711",
-     .doc = "Process of the server, on this machine. --server-pid comes first.",
+     .doc = "Process of the server, on this machine. --server-pid replaces it.",
      .apply = [](const Target& t, const Value& v) { t.scenario.server_pid = count(v); }},
     {.name = "api",
      .contexts = kScenarioServer,
      .type = Type::kUrl,
      .example = "http://127.0.0.1:1985",
-     .doc = "Its HTTP API. --server-api comes first.",
+     .doc = "Its HTTP API. --server-api replaces it.",
      .apply = [](const Target& t, const Value& v) { t.scenario.server_api = v.text; }},
 
     {.name = "publishers",
@@ -81,7 +81,7 @@ const ScenarioDirective kDirectives[] = {
      .type = Type::kUrl,
      .required = true,
      .example = "rtmp://127.0.0.1:1935/live/livestream_%d",
-     .doc = "Where to; %d is the number of the stream, from 0.",
+     .doc = "The address; %d is the number of the stream, from 0.",
      .apply = [](const Target& t, const Value& v) { t.publishers->url = v.text; }},
     {.name = "streams",
      .contexts = kScenarioPublishers,
@@ -119,7 +119,7 @@ const ScenarioDirective kDirectives[] = {
      .default_text = "64k",
      .min = 0,
      .max = 1'000'000,
-     .doc = "Of it audio; 0 for none.",
+     .doc = "The part of it that is audio; 0 for none.",
      .apply = [](const Target& t,
                  const Value& v) { t.publishers->shape.audio_bits_per_second = v.number; }},
     {.name = "fps",
@@ -159,14 +159,14 @@ const ScenarioDirective kDirectives[] = {
      .type = Type::kUrl,
      .required = true,
      .example = "http://127.0.0.1:8080/live/livestream_%d.flv",
-     .doc = "What to play; %d is the number of the stream, players are dealt out in turn.",
+     .doc = "The address; %d is the number of the stream. Players take streams in turn.",
      .apply = [](const Target& t, const Value& v) { t.players->url = v.text; }},
     {.name = "plays",
      .contexts = kScenarioPlayers,
      .type = Type::kReference,
      .example = "main",
-     .doc = "The publishers whose streams these are: so their number and bit rate are known. With "
-            "a single block of publishers it is that one.",
+     .doc = "The block of publishers of these streams: it tells their number and bit rate. The "
+            "default is the only block of publishers.",
      .apply = [](const Target& t, const Value& v) { t.players->publishers = v.text; }},
     {.name = "streams",
      .contexts = kScenarioPlayers,
@@ -174,14 +174,15 @@ const ScenarioDirective kDirectives[] = {
      .min = 1,
      .max = kMaxStreams,
      .example = "4",
-     .doc = "Streams that the players are spread over; those of the publishers unless given.",
+     .doc = "Number of streams that the players are spread over; the default is that of the "
+            "publishers.",
      .apply = [](const Target& t, const Value& v) { t.players->streams = count(v); }},
     {.name = "stay",
      .contexts = kScenarioPlayers,
      .type = Type::kDuration,
      .default_text = "0",
      .max = 30 * kDay,
-     .doc = "A player leaves so long after it has connected; 0 for never.",
+     .doc = "Time after which a connected player leaves; 0 for never.",
      .apply = [](const Target& t, const Value& v) { t.players->stay = millis(v); }},
     {.name = "stall",
      .contexts = kScenarioPlayers,
@@ -203,7 +204,7 @@ const ScenarioDirective kDirectives[] = {
      .contexts = kScenarioPlayers,
      .type = Type::kFlag,
      .default_text = "on",
-     .doc = "off plays streams of any publisher: frames are counted, not checked.",
+     .doc = "off is for streams of any publisher: frames are counted, not checked.",
      .apply = [](const Target& t, const Value& v) { t.players->verify = v.number != 0; }},
 
     {.name = "phase",
@@ -211,7 +212,7 @@ const ScenarioDirective kDirectives[] = {
      .opens = kScenarioPhase,
      .repeatable = true,
      .required = true,
-     .doc = "A stretch of the test with figures of its own. Phases follow one another in the order "
+     .doc = "A part of the test with figures of its own. Phases follow one another in the order "
             "of the file; players stay from one to the next."},
     {.name = "duration",
      .contexts = kScenarioPhase,
@@ -227,13 +228,13 @@ const ScenarioDirective kDirectives[] = {
      .type = Type::kStep,
      .opens = kScenarioJoin,
      .repeatable = true,
-     .doc = "More players of the named group."},
+     .doc = "Players of the named group are added."},
     {.name = "leave",
      .contexts = kScenarioPhase,
      .type = Type::kStep,
      .opens = kScenarioLeave,
      .repeatable = true,
-     .doc = "Players of the named group go, those that came last first."},
+     .doc = "Players of the named group leave, the newest first."},
     {.name = "clients",
      .contexts = kScenarioJoin | kScenarioLeave,
      .type = Type::kCount,
@@ -259,51 +260,13 @@ const ScenarioDirective kDirectives[] = {
      .apply = [](const Target& t, const Value& v) { t.step->ramp = millis(v); }},
 };
 
-constexpr std::string_view kMarkdownHead = R"(# Scenarios: whole tests as files
-
-`weir-bench scenario FILE` runs one, `weir-bench scenario --check FILE` only reads it. This page is made from the table
-of directives by `weir-bench scenario --directives`. Ready files are in `trunk/bench/scenarios/`.
-
-    publishers main {
-        url rtmp://127.0.0.1:1935/live/livestream;
-        bitrate 500k;
-    }
-    players viewers {
-        url rtmp://127.0.0.1:1935/live/livestream;
-    }
-    phase up {
-        duration 20s;
-        join viewers { clients 500; ramp 15s; }
-    }
-    phase peak {
-        duration 30s;
-        expect latency.p99 < 500ms;
-    }
-    expect loss == 0 and corrupted == 0;
-
-The grammar is that of the server's configuration ([configuration.md](configuration.md)): directives, blocks, comments,
-quotes. All mistakes are reported at once, each as file:line:column with what was found, what was expected and the
-nearest known name; then the exit code is 2 and nothing is started. Durations are `350ms`, `10s`, `2m`, `1h`, a bare
-number counts seconds; bit rates are `500k`, `4M`, where k is 1000. A directive is given once per block, but for
-`publishers`, `players`, `phase`, `join`, `leave` and `expect`. Names are words of their own; a name is given once.
-
-Publishers start first, and all must be let in. Then the phases follow, each a window of its own: the figures in its
-conditions are those of the phase, but for `clients.*`, which count from the beginning. Conditions at the top level are
-judged in the end, by the figures of all phases together (`rate.expected` and `rate.ratio` are known of a phase only).
-What a condition may say: `weir-bench metrics`, [load-client.md](load-client.md). The conditions that every run has
-(nothing lost or corrupted, everybody connects ...) hold as well, unless `--only-expect` drops them.
-
-When the last publisher fails or every player has ended, the run ends early. The report has a section for each phase;
-the JSON file has all figures of each under `phases`.
-)";
-
 struct Section {
     ScenarioContext context;
     std::string_view title;
 };
 
 constexpr Section kSections[] = {
-    {kScenarioTop, "Top level"},
+    {kScenarioTop, "The top level"},
     {kScenarioServer, "server { }"},
     {kScenarioPublishers, "publishers NAME { }"},
     {kScenarioPlayers, "players NAME { }"},
@@ -398,11 +361,11 @@ std::string expectation(const ScenarioDirective& directive) {
 }
 
 std::string scenario_markdown() {
-    std::string out(kMarkdownHead);
+    std::string out;
     for (const Section& section : kSections) {
-        out +=
-            fmt::format("\n## {}\n\n| directive | value | default | meaning |\n|---|---|---|---|\n",
-                        section.title);
+        out += fmt::format(
+            "\n### {}\n\n| directive | value | default | meaning |\n|---|---|---|---|\n",
+            section.title);
         for (const ScenarioDirective& each : kDirectives) {
             if ((each.contexts & section.context) == 0) {
                 continue;

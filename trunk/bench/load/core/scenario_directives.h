@@ -1,5 +1,6 @@
 // The table of the directives of a scenario: the one place that knows their names, where they may
-// stand, what they take, and what they mean. The checker and doc/scenarios.md come from it.
+// stand, what they take, and what they mean. The checker and the tables at the end of
+// doc/load-client.md come from it.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +87,7 @@ bool is_block(const ScenarioDirective& directive);
 // Completes "expected ...".
 std::string expectation(const ScenarioDirective& directive);
 
-// doc/scenarios.md.
+// The tables of all directives, as they stand at the end of doc/load-client.md.
 std::string scenario_markdown();
 
 }  // namespace weir::load

@@ -217,9 +217,10 @@ TEST(ScenarioTest, ReadyFilesAreRight) {
     }
 }
 
-TEST(ScenarioDirectivesTest, ThePageIsThatOfTheTable) {
-    EXPECT_EQ(read_file("../doc/scenarios.md"), scenario_markdown())
-        << "run objs/weir-bench scenario --directives >doc/scenarios.md";
+TEST(ScenarioDirectivesTest, ThePageEndsWithTheTables) {
+    EXPECT_FALSE(scenario_markdown().empty());
+    EXPECT_TRUE(read_file("../doc/load-client.md").ends_with(scenario_markdown()))
+        << "end doc/load-client.md with what objs/weir-bench scenario --directives prints";
 }
 
 TEST(ScenarioDirectivesTest, EveryDirectiveIsExplained) {
