@@ -1,5 +1,5 @@
-// One edge-triggered epoll instance for the process; ST sees only its descriptor (DESIGN §3,
-// doc/adr/0002).
+// One edge-triggered epoll instance for the process; ST sees only its descriptor
+// (doc/adr/0002-state-threads.md).
 //
 // A descriptor is registered once, for reading and writing. Handlers are called from the reactor's
 // coroutine and must not yield. An event is matched to its registration by slot and generation: one

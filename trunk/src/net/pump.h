@@ -1,5 +1,5 @@
-// Pump: sends one wire log to all of its players. One coroutine per stream and format (DESIGN §2,
-// doc/adr/0005).
+// Pump: sends one wire log to all of its players. One coroutine per stream and format
+// (doc/adr/0005-fan-out.md).
 //
 // A flowing player is written to when the merge window has passed since its last write; the list of
 // flowing players is ordered by that time, so a pass costs what it writes. These times are rounded

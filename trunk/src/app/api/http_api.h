@@ -2,7 +2,7 @@
 // and /metrics; and /live.json of the public server.
 //
 // JSON in the form {"code":0,"server":..,"service":..,"pid":..,"data" or the resource's name: ..}
-// that users of this field's servers know (DESIGN §6). One file for each kind of resource: api/.
+// that users of this field's servers know (doc/api.md). One file for each kind of resource: api/.
 // Lists yield in between; so does whatever reads /proc.
 #pragma once
 

@@ -1,5 +1,5 @@
-// RTMP as a wire format: the same chunks for every player (DESIGN §1, doc/protocols/rtmp.md
-// "Sharing").
+// RTMP as a wire format: the same chunks for every player
+// (doc/adr/0005-fan-out.md#the-same-rtmp-bytes-for-every-player).
 //
 // Audio and video have a chunk stream each; data messages ride on the one that is ahead. Log
 // entries carry delta timestamps (chunk type 1) without a message stream id. What differs per
