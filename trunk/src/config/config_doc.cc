@@ -30,57 +30,57 @@ with its default.
 
 - `#` at the start of a word begins a comment. Values with spaces or `;{}` are quoted: `"..."` or `'...'`, with the
   escapes `\"` `\'` `\\` `\n` `\t` `\r`; a quoted value ends on its line.
-- Durations: `350ms`, `10s`, `2m`, `1h`; a bare number counts the unit that the table names. Sizes: `64k`, `16m`, `1g`;
-  a bare number counts bytes. k is 1024.
+- Durations: `350ms`, `10s`, `2m`, `1h`; a bare number is in the unit that the table names. Sizes: `64k`, `16m`, `1g`;
+  a bare number is in bytes. k is 1024.
 - Addresses: `1935` (every IPv6 and IPv4 address), `127.0.0.1:1935`, `[::1]:1935`; several of them in one directive or
-  in several. Port 0 lets the system choose. Behind the addresses, `ssl` (or `tls`) makes it HTTPS or RTMPS, and
-  `proxy_protocol` expects the header of a proxy in front of each connection ([tls.md](tls.md)).
+  in several. With port 0 the system chooses. After the addresses, `ssl` (or `tls`) makes it HTTPS or RTMPS, and
+  `proxy_protocol` requires the header of a proxy in front of each connection ([tls.md](tls.md)).
 - Relative paths start at the folder of the file that they are written in.
-- A directive is given once per block, but for `vhost`, `application`, `listen`, `ssl_certificate`, `ssl_certificate_key`,
+- A directive is given once per block, except `vhost`, `application`, `listen`, `ssl_certificate`, `ssl_certificate_key`,
   `trusted_proxies`, `candidate`, `ice_server`, `server_name`, `unresolved`, those of `http_hooks` that take URLs, and those
   of `security` and `http_api` that add a rule, a secret or an origin.
-- Where a secret stands (keys, passwords, tokens), `file:PATH` names a file that holds it: one secret per line, read
+- Instead of a secret (key, password, token), `file:PATH` names a file that holds it: one secret per line, read
   again when the file changes. No message shows a secret.
-- `include FILE;` puts other files in its place, in any block: one by its path, or all that match a pattern, as in
+- `include FILE;` is replaced by other files, in any block: one by its path, or all that match a pattern, as in
   `include conf.d/*.conf;`, sorted by name. Errors name the file they are in. At most 256 files, 8 deep.
-- What stands at the top level and may also stand in a `vhost` is inherited by every vhost, before or behind it in the
-  file; and what a vhost says, by its applications.
+- Every vhost inherits the directives of the top level that a `vhost` may also have, before or after it in the
+  file; applications inherit those of their vhost.
 )";
 
 constexpr std::string_view kMarkdownReload = R"(
 ## Change it while it runs
 
-`kill -HUP PID`, `POST /api/v1/reload`, or `config_watch on;` make the running server read its files again. All of them
-are checked first; on any error, also when a new port cannot be opened, everything stays as it is, and all errors are in
-the log and in the API's answer. Otherwise what is different is applied, and a report says what that was:
+`kill -HUP PID`, `POST /api/v1/reload`, or `config_watch on;` make the running server read its files again. It checks all of
+them first; on any error, also when a new port cannot be opened, nothing changes, and all errors are in
+the log and in the API's answer. Otherwise it applies the changes and reports them:
 
     $ curl -X POST http://127.0.0.1:1985/api/v1/reload
     {"code":0, ... "data":{"changes":[{"directive":"play queue_length","vhost":"a.example","from":"10s","to":"5s",
      "effect":"applied"}], "needs_restart":false, ...}}
 
-200 means it is in force; 400 that the files are wrong, 409 that a port is taken or another reload is under way:
+200 means that the new configuration is in force; 400 that the files are wrong; 409 that a port is taken or another reload is running:
 `"errors":[{"file":..,"line":..,"column":..,"message":..}]`.
 
-- Nobody is disconnected. Listeners come, go and move; connections that were accepted go on, and a UDP port of WebRTC
-  stays open until the sessions that use it have ended. An address that includes an old one of the same port
-  (`127.0.0.1:1935` to `1935`) is the one change during which, for an instant, nobody listens.
-- *applied* holds for everybody from then on, *new connections* for what begins then: who publishes or plays keeps the
-  rules with which it began. *needs a restart* is kept as it was, and said at each reload until the restart.
-- A vhost that is removed or gets `enabled off;` loses nobody who is there: its streams and players go on until they end
-  (`DELETE /api/v1/clients/ID` ends one). Nothing new begins in a disabled one; the name of a removed one belongs to
+- Nobody is disconnected. Listeners come, go and move; accepted connections continue, and a UDP port of WebRTC
+  stays open until the sessions that use it have ended. Only when an address includes an old one of the same port
+  (`127.0.0.1:1935` to `1935`), there is a moment without a listener.
+- *applied* means that the change holds for all clients at once; *new connections*, that it holds for clients that come later: a
+  client that publishes or plays keeps its rules. *needs a restart*: the old value stays, and each reload says so until the restart.
+- A vhost that is removed or gets `enabled off;` keeps its clients: its streams and players continue until they end
+  (`DELETE /api/v1/clients/ID` ends one). A disabled vhost accepts no new clients; the name of a removed vhost belongs to
   `__defaultVhost__` from then on, with streams of its own.
 
-`weir --dump-config -c FILE` prints the configuration that FILE and the environment give, defaults included, and where each
+`weir --dump-config -c FILE` prints the configuration that FILE and the environment give, including defaults, and where each
 value comes from.
 
 ## Environment
 
-Each directive has a variable that replaces what the files say, at the start and at every reload. Addresses and other
+Each directive has a variable that replaces the value in the files, at the start and at every reload. Addresses and other
 lists are separated by blanks or `;`, several statements of one directive by `;`. Those of `vhost` are for the top level
-and for `__defaultVhost__`; another vhost, or an application, with a value of its own keeps it. An empty one counts as not set.
-An unknown `WEIR_` name is a warning; what
-Kubernetes sets for a service called weir (`WEIR_PORT`, `WEIR_SERVICE_HOST` ...) is ignored. `WEIR_CONFIG_FILE` is the
-file to read where there is no `-c`; `WEIR_CANDIDATE` goes before `WEIR_RTC_SERVER_CANDIDATE`, and `CANDIDATE` counts where
+and for `__defaultVhost__`; another vhost, or an application, with a value of its own keeps it. An empty variable counts as not set.
+An unknown `WEIR_` name is a warning; the variables that
+Kubernetes sets for a service called weir (`WEIR_PORT`, `WEIR_SERVICE_HOST` ...) are ignored. `WEIR_CONFIG_FILE` names the
+file to read if there is no `-c`; `WEIR_CANDIDATE` has priority over `WEIR_RTC_SERVER_CANDIDATE`, and `CANDIDATE` is used if
 nothing else names a candidate.
 
 | variable | directive | a change in the running server |
@@ -88,7 +88,7 @@ nothing else names a candidate.
 )";
 
 constexpr std::string_view kMarkdownApplication = R"(
-An application holds what a `vhost` holds, but for `application` itself:
+An application may have all directives of a `vhost`, except `application` itself:
 
     vhost __defaultVhost__ {
         security { deny publish all; deny play all; }
@@ -96,30 +96,30 @@ An application holds what a `vhost` holds, but for `application` itself:
         application vip  { security { publish_key file:vip.keys; play_key file:viewers.keys; } }
     }
 
-- What it does not say is as in its vhost. A `security` block is replaced as a whole; of `http_hooks`, `play` and
-  `publish` each directive by itself.
-- `application vip` is for the streams of `rtmp://HOST/vip/STREAM` and of everything below, as `rtmp://HOST/vip/room/STREAM`;
-  the longest name that fits goes first. Slashes at the end and doubled ones do not count.
-- Upper and lower case differ: `VIP` is not `vip`. So that nobody gets other rules by spelling, an app that differs from a
-  configured one only by that is refused.
+- Other settings are those of its vhost. A `security` block is replaced as a whole; in `http_hooks`, `play` and
+  `publish` each directive is replaced separately.
+- `application vip` is for the streams of `rtmp://HOST/vip/STREAM` and of all apps below it, as `rtmp://HOST/vip/room/STREAM`;
+  the longest name that fits is used. Slashes at the end and doubled slashes do not count.
+- Upper and lower case differ: `VIP` is not `vip`. An app that differs from a configured one only in case is
+  refused, so that no spelling avoids the rules.
 - It holds for every protocol, for hooks and for logins.
-- At the top level, `application` belongs to `__defaultVhost__`, in a file without `vhost` sections.
+- At the top level, `application` belongs to `__defaultVhost__`; it may stand there only in a file without `vhost` sections.
 )";
 
 constexpr std::string_view kMarkdownAccess = R"(
-Rules are tried in the order of the file and the first that matches decides. Behind them always stand, unwritten:
+Rules are tried in the order of the file, and the first one that matches decides. After them these rules always hold:
 
     allow publish 127.0.0.0/8;  allow publish ::1;  deny publish all;
     allow play all;
 
-So `security { allow publish 203.0.113.9; }` is all that a remote encoder needs, and
+So a remote encoder needs only `security { allow publish 203.0.113.9; }`, and
 `security { deny play all; allow play 10.0.0.0/8; }` refuses everybody: write the exception first. An IPv4 client of an
-IPv6 socket counts as IPv4: `0.0.0.0/0` is all of IPv4, and no network of IPv6, as `::/0`, has a client of IPv4 in it. The
-part of an address behind /BITS must be zero, so that `10.1.2.3/8` is refused and not guessed at.
+IPv6 socket counts as IPv4: `0.0.0.0/0` is all of IPv4, and no IPv6 network, not even `::/0`, contains an IPv4 client. The
+bits of an address after /BITS must be zero, so `10.1.2.3/8` is refused.
 
-A secret that is configured for publishing (`publish_key`, `publish_user`, `jwt_secret`, `jwks_file`) is asked from
-everybody, and takes the place of the unwritten rules: without an `allow publish` line every address that has it may
-publish. `deny` lines still refuse. The same goes for playing with `play_key` and tokens. [access.md](access.md) has
+If a secret is configured for publishing (`publish_key`, `publish_user`, `jwt_secret`, `jwks_file`), every publisher must show
+it, and it replaces the rules above that always hold: without an `allow publish` line every address that has it may
+publish. `deny` lines still refuse. The same holds for playing with `play_key` and tokens. [access.md](access.md) has
 recipes.
 )";
 
@@ -135,15 +135,13 @@ constexpr Section kSections[] = {
     {kHttpApiContext, "http_api { }", ""},
     {kRtcServerContext, "rtc_server { }", ""},
     {kVhostContext, "vhost NAME { }",
-     "All but `enabled` may also stand at the top level, where it is the default of every "
-     "vhost.\n"},
+     "All except `enabled` may also stand at the top level, as the default of every vhost.\n"},
     {kApplicationContext, "application NAME { }", kMarkdownApplication},
     {kSecurityContext, "security { }", kMarkdownAccess},
     {kPlayContext, "play { }", ""},
     {kPublishContext, "publish { }", ""},
     {kHooksContext, "http_hooks { }",
-     "Of a vhost: what stands there replaces the same directive of the top level, the others are "
-     "inherited.\n"},
+     "In a vhost, each directive replaces that of the top level; the others are inherited.\n"},
 };
 
 std::string change_text(const EnvironmentSlot& slot) {

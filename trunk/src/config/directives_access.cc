@@ -37,9 +37,9 @@ const Directive kAccessDirectives[] = {
      .min = 1,
      .max = 1000000,
      .special = "0",
-     .doc = "Connections and WebRTC sessions of one address (of IPv6, one /64) at the same time. "
-            "Loopback is exempt. Viewers behind one router share an address: leave room for them. "
-            "0: any number.",
+     .doc = "Connections and WebRTC sessions of one address (IPv6: of one /64) at the same "
+            "time. Loopback is exempt. Players behind one router share an address: leave "
+            "room for them. 0: any number.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.max_connections_per_ip = static_cast<uint32_t>(v.number);
@@ -71,8 +71,9 @@ const Directive kAccessDirectives[] = {
      .repeatable = true,
      .secret_from = 0,
      .example = "file:/run/secrets/publish_key",
-     .doc = "Keys that publishers show, as in rtmp://host/app/stream?key=KEY; any of them will do. "
-            "file:PATH reads them from a file, one per line, anew when it changes.",
+     .doc = "Keys that publishers show, as in rtmp://host/app/stream?key=KEY; each of them "
+            "is valid. file:PATH reads them from a file, one per line, and again when it "
+            "changes.",
      .apply = [](const Target& t, const Value& v) { add_all(t.vhost.access.publish_keys, t, v); }},
     {.name = "play_key",
      .contexts = kSecurityContext,
@@ -111,23 +112,23 @@ const Directive kAccessDirectives[] = {
      .type = ValueType::kPath,
      .repeatable = true,
      .example = "jwks.json",
-     .doc = "Keys for tokens: a JSON Web Key Set (RS256, ES256, HS256), or one public key in PEM. "
-            "Read anew when it changes.",
+     .doc = "Keys for tokens: a JSON Web Key Set (RS256, ES256, HS256), or one public key in "
+            "PEM. Read again when it changes.",
      .apply = [](const Target& t,
                  const Value& v) { begun(t.vhost.access.jwks_files, t).push_back(v.text); }},
     {.name = "jwt_audience",
      .contexts = kSecurityContext,
      .type = ValueType::kText,
      .example = "weir",
-     .doc = "What the claim aud of a token must name. Without it a token that has an audience is "
-            "refused: it was made for somebody else.",
+     .doc = "The name that the claim aud of a token must contain. Without this directive a "
+            "token that has an audience is refused: it was made for another server.",
      .apply = [](const Target& t, const Value& v) { t.vhost.access.jwt_audience = v.text; }},
     {.name = "jwt_actions",
      .contexts = kSecurityContext,
      .type = ValueType::kChoice,
      .default_text = "all",
      .choices = "all|publish|play",
-     .doc = "For what a token is asked.",
+     .doc = "The actions that need a token.",
      .apply =
          [](const Target& t, const Value& v) {
              t.vhost.access.jwt_actions = static_cast<JwtActions>(v.number);
@@ -137,16 +138,16 @@ const Directive kAccessDirectives[] = {
      .type = ValueType::kChoice,
      .default_text = "all",
      .choices = "all|any",
-     .doc = "Where there are secrets: all asks for one from everybody whom the rules by address "
-            "let in; with any, an address that an allow line names needs none.",
+     .doc = "If there are secrets: with all, every client that the rules by address allow "
+            "must show one; with any, an address that an allow line names needs none.",
      .apply = [](const Target& t, const Value& v) { t.vhost.access.satisfy_any = v.number != 0; }},
     {.name = "allow_origin",
      .contexts = kSecurityContext,
      .type = ValueType::kOrigins,
      .repeatable = true,
      .example = "https://studio.example.org",
-     .doc = "Pages of other sites that may publish from a browser whose address is allowed to, "
-            "without a key. * allows every page.",
+     .doc = "Pages of other sites that may publish without a key, from a browser whose "
+            "address is allowed to publish. * allows every page.",
      .apply = [](const Target& t, const Value& v) { add_all(t.vhost.access.allow_origins, t, v); }},
 
     {.name = "token",
@@ -155,9 +156,9 @@ const Directive kAccessDirectives[] = {
      .repeatable = true,
      .secret_from = 1,
      .example = "read file:/run/secrets/metrics_token",
-     .doc = "A role, read or admin, and the token for it: Authorization: Bearer TOKEN. read shows, "
-            "admin also ends clients, reloads and starts measurements. Once there is a token or a "
-            "user, everybody needs one.",
+     .doc = "A role, read or admin, and the token for it: Authorization: Bearer TOKEN. read "
+            "may look; admin may also end clients, reload and start measurements. When a "
+            "token or a user is configured, everybody needs one.",
      .apply =
          [](const Target& t, const Value& v) {
              begun(t.config.http_api.access.tokens, t)
@@ -180,8 +181,8 @@ const Directive kAccessDirectives[] = {
      .type = ValueType::kChoice,
      .default_text = "read",
      .choices = "read|open",
-     .doc =
-         "Whether /metrics needs the role read, where there are logins, or is open to everybody.",
+     .doc = "Whether /metrics needs the role read (if there are logins), or is open to "
+            "everybody.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.http_api.access.open_metrics = v.number != 0; }},
     {.name = "max_request_rate",
@@ -191,9 +192,8 @@ const Directive kAccessDirectives[] = {
      .min = 1,
      .max = 100000,
      .special = "0",
-     .doc =
-         "Requests per second of one address, with twice as many at once; more are answered 429. "
-         "0: any number.",
+     .doc = "Requests per second of one address, and twice as many at once; more are "
+            "answered with 429. 0: any number.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.http_api.access.max_request_rate = static_cast<uint32_t>(v.number);

@@ -38,8 +38,8 @@ const Directive kCoreDirectives[] = {
      .min = 1,
      .max = 64,
      .reloadable = false,
-     .doc = "Threads for work that may block (disk, names); media needs one thread of its own "
-            "besides.",
+     .doc = "Threads for work that may block (disk, names). Media has another thread of its "
+            "own.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.worker_threads = static_cast<uint32_t>(v.number); }},
     {.name = "cpu_affinity",
@@ -72,16 +72,16 @@ const Directive kCoreDirectives[] = {
     {.name = "config_watch",
      .type = ValueType::kFlag,
      .default_text = "off",
-     .doc = "Reloads when the configuration file, or one that it includes, has changed; looked at "
-            "every second. Without it SIGHUP and POST /api/v1/reload do.",
+     .doc = "Checks every second whether the configuration file, or one that it includes, "
+            "has changed, and reloads it. SIGHUP and POST /api/v1/reload always reload.",
      .apply = [](const Target& t, const Value& v) { t.config.config_watch = v.number != 0; }},
     {.name = "include",
      .type = ValueType::kInclude,
      .repeatable = true,
      .example = "conf.d/*.conf",
-     .doc = "Puts another file here, in any block. A path starts at the folder of the file that it "
-            "is written in; with *, ? or [ it names all files that match, sorted by name, or none. "
-            "At most 256 files, 8 deep.",
+     .doc = "Inserts another file here, in any block. A path starts at the folder of the "
+            "file that it is written in; with *, ? or [ it names all files that match, "
+            "sorted by name; there may be none. At most 256 files, 8 deep.",
      .apply = [](const Target&, const Value&) {}},
     {.name = "handshake_timeout",
      .type = ValueType::kDuration,
@@ -99,9 +99,9 @@ const Directive kCoreDirectives[] = {
      .type = ValueType::kText,
      .repeatable = true,
      .example = "\"who may play application vip?\"",
-     .doc = "Something that the operator has to decide: a configuration with such a line is "
-            "refused, with its text. weir --explain writes one for all that restricted access in "
-            "the old server and has no counterpart here.",
+     .doc = "Something that the operator must decide: a configuration with such a line is "
+            "refused, with its text. weir --explain writes one for each line that restricted "
+            "access in the old server and has no counterpart here.",
      .apply = [](const Target&, const Value&) {}},  // the checker refuses it
 };
 

@@ -28,15 +28,15 @@ const Directive kHookDirectives[] = {
      .contexts = kHooksContext,
      .type = ValueType::kFlag,
      .default_text = "on",
-     .doc = "off asks and tells nobody, also where URLs are given.",
+     .doc = "off sends nothing, even if URLs are given.",
      .apply = [](const Target& t, const Value& v) { t.vhost.http_hooks.enabled = v.number != 0; }},
     {.name = "on_connect",
      .contexts = kHooksContext,
      .type = ValueType::kUrl,
      .repeatable = true,
      .example = kExample,
-     .doc = "Asked when an RTMP client connects. Several URLs are asked one after another, and "
-            "all have to allow.",
+     .doc = "Asked when an RTMP client connects. Several URLs are asked one after another, "
+            "and all must allow.",
      .apply = add_urls<HookAction::kConnect>},
     {.name = "on_close",
      .contexts = kHooksContext,
@@ -50,7 +50,7 @@ const Directive kHookDirectives[] = {
      .type = ValueType::kUrl,
      .repeatable = true,
      .example = kExample,
-     .doc = "Asked when a client wants to publish, by any protocol.",
+     .doc = "Asked when a client wants to publish, over any protocol.",
      .apply = add_urls<HookAction::kPublish>},
     {.name = "on_unpublish",
      .contexts = kHooksContext,
@@ -64,7 +64,7 @@ const Directive kHookDirectives[] = {
      .type = ValueType::kUrl,
      .repeatable = true,
      .example = kExample,
-     .doc = "Asked when a client wants to play, by any protocol.",
+     .doc = "Asked when a client wants to play, over any protocol.",
      .apply = add_urls<HookAction::kPlay>},
     {.name = "on_stop",
      .contexts = kHooksContext,
@@ -80,8 +80,8 @@ const Directive kHookDirectives[] = {
      .min = 100,
      .max = kMinute,
      .unit = kSecond,
-     .doc = "How long a client is kept waiting for all answers to one question, and how long one "
-            "attempt to tell may take.",
+     .doc = "How long a client waits at most for all answers to one question, and how long "
+            "one attempt to send a report may take.",
      .apply = [](const Target& t, const Value& v) { t.vhost.http_hooks.timeout = millis(v); }},
     {.name = "retry",
      .contexts = kHooksContext,
@@ -90,16 +90,17 @@ const Directive kHookDirectives[] = {
      .min = 0,
      .max = kHour,
      .unit = kSecond,
-     .doc = "For so long on_close, on_unpublish and on_stop are sent again, at growing intervals "
-            "and with the same event_id, until a server takes them. 0: they are sent once.",
+     .doc = "How long on_close, on_unpublish and on_stop are sent again, at growing "
+            "intervals and with the same event_id, until a server accepts them. 0: they are "
+            "sent once.",
      .apply = [](const Target& t, const Value& v) { t.vhost.http_hooks.retry = millis(v); }},
     {.name = "on_error",
      .contexts = kHooksContext,
      .type = ValueType::kChoice,
      .default_text = "refuse",
      .choices = "refuse|allow",
-     .doc = "What becomes of a client when the server that has to be asked cannot be reached, "
-            "gives no answer in time, or none that can be understood.",
+     .doc = "What happens to a client when the hook server cannot be reached, or gives no "
+            "valid answer in time.",
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.http_hooks.allow_on_error = v.number == 1; }},
     {.name = "secret",
@@ -107,9 +108,9 @@ const Directive kHookDirectives[] = {
      .type = ValueType::kSharedSecret,
      .secret_from = 0,
      .example = "file:/run/secrets/hooks",
-     .doc = "Signs what is sent, in the field X-Weir-Signature, so that the server can tell who "
-            "sent it (doc/hooks.md). file:PATH reads it from the first line of a file, anew when "
-            "it changes.",
+     .doc = "Signs each request, in the field X-Weir-Signature, so that the hook server can "
+            "verify the sender (doc/hooks.md). file:PATH reads it from the first line of a "
+            "file, and again when it changes.",
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.http_hooks.secret = v.secrets.front(); }},
 };

@@ -14,7 +14,7 @@ const Directive kHttpDirectives[] = {
      .contexts = kHttpServerContext,
      .type = ValueType::kFlag,
      .default_text = "on",
-     .doc = "Whether there is an HTTP server for media and pages.",
+     .doc = "Turns the HTTP server for media and pages on or off.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.http_server.enabled = v.number != 0; }},
     {.name = "listen",
@@ -36,9 +36,9 @@ const Directive kHttpDirectives[] = {
      .type = ValueType::kChoice,
      .default_text = "open",
      .choices = "all|open|none",
-     .doc = "Which streams /live.json and the page of this server name: all; open: those that "
-            "whoever asks may play as they are, without a key and without a hook server that has "
-            "to say yes; or none. The console of the API shows all.",
+     .doc = "Which streams /live.json and the page of this server name: all; open: those "
+            "that the client may play without a key and without asking a hook server; or "
+            "none. The console of the API shows all.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.http_server.stream_list = static_cast<StreamList>(v.number);
@@ -48,9 +48,9 @@ const Directive kHttpDirectives[] = {
      .type = ValueType::kFrames,
      .default_text = "self",
      .repeatable = true,
-     .doc = "Pages that may show the pages of this server in a frame: self, as in a player on "
-            "another page of this server; https://example.org or https://*.example.org for sites "
-            "that embed the player; none. Sent as Content-Security-Policy.",
+     .doc = "Pages that may show the pages of this server in a frame: self: pages of this "
+            "server; https://example.org or https://*.example.org for sites that embed the "
+            "player; none. Sent as Content-Security-Policy.",
      .apply =
          [](const Target& t, const Value& v) {
              std::vector<std::string>& list = t.config.http_server.frame_ancestors;
@@ -64,10 +64,10 @@ const Directive kHttpDirectives[] = {
      .type = ValueType::kChoice,
      .default_text = "auto",
      .choices = "auto|off|1d|30d|1y|2y",
-     .doc = "For how long browsers that came by https come to this name by nothing else, on any "
-            "of its ports (Strict-Transport-Security). auto: 1d where nothing but https, and "
-            "http on port 80, is offered to the network, otherwise off: pages on other ports "
-            "without TLS would be out of reach. Never sent for addresses, localhost and names "
+     .doc = "How long browsers that came over HTTPS use only HTTPS for this name, on all of "
+            "its ports (Strict-Transport-Security). auto: 1d if the network can reach only "
+            "HTTPS, and HTTP on port 80; otherwise off, since browsers could no longer reach "
+            "pages on other ports without TLS. Never sent for addresses, localhost and names "
             "without a dot.",
      .apply =
          [](const Target& t, const Value& v) {
@@ -85,7 +85,7 @@ const Directive kHttpDirectives[] = {
      .contexts = kHttpApiContext,
      .type = ValueType::kFlag,
      .default_text = "on",
-     .doc = "Whether there is an API.",
+     .doc = "Turns the API on or off.",
      .apply = [](const Target& t, const Value& v) { t.config.http_api.enabled = v.number != 0; }},
     {.name = "listen",
      .contexts = kHttpApiContext,

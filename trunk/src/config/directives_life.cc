@@ -9,9 +9,8 @@ const Directive kLifeDirectives[] = {
      .type = ValueType::kPath,
      .default_text = "stderr",
      .special = "stderr",
-     .doc =
-         "Where the log goes. A file is appended to, made with mode 0640 where it is missing, and "
-         "opened again on SIGUSR1 (doc/operations.md).",
+     .doc = "Where the log is written. A file is created with mode 0640 if it is missing, "
+            "lines are appended, and SIGUSR1 opens it again (doc/operations.md).",
      .apply = [](const Target& t, const Value& v) { t.config.log_file = v.text; }},
     {.name = "log_format",
      .type = ValueType::kChoice,
@@ -25,17 +24,18 @@ const Directive kLifeDirectives[] = {
      .min = kSecond,
      .max = 24 * kHour,
      .unit = kSecond,
-     .doc = "After SIGQUIT nobody new is let in and the server ends when the last client has left, "
-            "or after this time.",
+     .doc = "After SIGQUIT no new client is accepted, and the server ends when the last "
+            "client has left, or after this time.",
      .apply = [](const Target& t, const Value& v) { t.config.drain_timeout = millis(v); }},
     {.name = "user",
      .type = ValueType::kUser,
      .reloadable = false,
      .example = "weir",
-     .doc = "Who the process is once its ports, log_file and pid are open, where root started it: "
-            "a user, and a group if it is not the user's own. It reads everything else, and what "
-            "a reload opens, as that user. Without it, a process that root started stays root, "
-            "with a warning; where somebody else started it, it has no effect.",
+     .doc = "If root started the process, it becomes this user (and group, if it is not the "
+            "user's own) after its ports, log_file and pid are open. It reads all other "
+            "files as that user, also at a reload. Without this directive a process that "
+            "root started stays root, with a warning; if another user started it, the "
+            "directive has no effect.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.user = {v.words.at(0), v.words.size() > 1 ? v.words[1] : ""};

@@ -11,8 +11,8 @@ const Directive kObserveDirectives[] = {
      .default_text = "200",
      .min = 0,
      .max = 10000,
-     .doc = "So many live streams, in order of name, have series of their own in /metrics; 0: "
-            "none. The totals have all.",
+     .doc = "The number of live streams, in order of name, that have series of their own in "
+            "/metrics; 0: none. The totals include all streams.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.http_api.metrics_per_stream = static_cast<uint32_t>(v.number);

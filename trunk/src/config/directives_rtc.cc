@@ -12,7 +12,7 @@ const Directive kRtcDirectives[] = {
      .contexts = kRtcServerContext,
      .type = ValueType::kFlag,
      .default_text = "off",
-     .doc = "Whether there is WebRTC.",
+     .doc = "Turns WebRTC on or off.",
      .apply = [](const Target& t, const Value& v) { t.config.rtc_server.enabled = v.number != 0; }},
     {.name = "listen",
      .contexts = kRtcServerContext,
@@ -26,8 +26,7 @@ const Directive kRtcDirectives[] = {
      .contexts = kRtcServerContext,
      .type = ValueType::kFlag,
      .default_text = "on",
-     .doc = "Media over TCP too, for clients whose network lets no UDP through; they try UDP "
-            "first.",
+     .doc = "Media over TCP, too, for clients whose network blocks UDP; they try UDP first.",
      .apply = [](const Target& t, const Value& v) { t.config.rtc_server.tcp = v.number != 0; }},
     {.name = "candidate",
      .contexts = kRtcServerContext,
@@ -35,9 +34,9 @@ const Directive kRtcDirectives[] = {
      .repeatable = true,
      .effect = Effect::kNewConnections,
      .example = "203.0.113.7",
-     .doc = "Addresses at which clients reach this server, where that is not an address of its own "
-            "(behind a NAT, in a container). The environment variable WEIR_CANDIDATE replaces "
-            "them; without both, CANDIDATE counts, then the addresses of the interfaces.",
+     .doc = "Addresses at which clients reach this server, if these are not its own (behind "
+            "a NAT, in a container). The environment variable WEIR_CANDIDATE replaces them; "
+            "without both, CANDIDATE is used, then the addresses of the interfaces.",
      .apply =
          [](const Target& t, const Value& v) {
              auto& list = t.config.rtc_server.candidates;
@@ -50,9 +49,9 @@ const Directive kRtcDirectives[] = {
      .effect = Effect::kNewConnections,
      .secret_from = 2,
      .example = "turn:turn.example.net?transport=udp user password",
-     .doc = "A STUN or TURN server that clients are told of, with user and password for TURN "
-            "(Link of WHIP and WHEP). This server needs none itself. Whoever may publish or play "
-            "learns the password.",
+     .doc = "A STUN or TURN server that clients are told about, with user and password for "
+            "TURN (Link of WHIP and WHEP). This server needs none itself. Every client that "
+            "may publish or play learns the password.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.rtc_server.ice_servers.push_back(v.ice_server); }},
     {.name = "max_sessions",
@@ -61,7 +60,8 @@ const Directive kRtcDirectives[] = {
      .default_text = "10000",
      .min = 1,
      .max = 1000000,
-     .doc = "WebRTC sessions at the same time, publishers and players; one more is answered 503.",
+     .doc = "WebRTC sessions at the same time, publishers and players; more are answered "
+            "with 503.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.rtc_server.max_sessions = static_cast<uint32_t>(v.number);
@@ -73,10 +73,10 @@ const Directive kRtcDirectives[] = {
      .min = 0,
      .max = 1000000,
      .effect = Effect::kNewConnections,
-     .doc = "WebRTC offers of one address that have not connected yet, at the same time; one more "
-            "is answered 503. An IPv6 /64 counts as one address. An offer that comes to nothing "
-            "holds its place for 15 s, so without this limit one address could take all of "
-            "`max_sessions`. With 0, any number.",
+     .doc = "WebRTC offers of one address that have not connected yet, at the same time; "
+            "more are answered with 503. An IPv6 /64 counts as one address. An offer that "
+            "never connects holds its place for 15 s, so without this limit one address "
+            "could use all of `max_sessions`. With 0, any number.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.rtc_server.max_unproven_per_ip = static_cast<uint32_t>(v.number);
@@ -88,7 +88,8 @@ const Directive kRtcDirectives[] = {
      .min = 6000,
      .max = 510000,
      .effect = Effect::kNewConnections,
-     .doc = "Bits per second of the Opus that is made of AAC and other sound for WebRTC players.",
+     .doc = "Bits per second of the Opus that is made from AAC and other audio for WebRTC "
+            "players.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.rtc_server.opus_bitrate = static_cast<uint32_t>(v.number);
@@ -100,8 +101,8 @@ const Directive kRtcDirectives[] = {
      .min = 16000,
      .max = 512000,
      .effect = Effect::kNewConnections,
-     .doc = "Bits per second of the AAC that is made of a WebRTC publisher's sound for players of "
-            "other protocols.",
+     .doc = "Bits per second of the AAC that is made from a WebRTC publisher's audio for "
+            "players of other protocols.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.rtc_server.aac_bitrate = static_cast<uint32_t>(v.number);
@@ -115,8 +116,8 @@ const Directive kRtcDirectives[] = {
      .unit = kSecond,
      .special = "0",
      .effect = Effect::kNewConnections,
-     .doc = "A WebRTC publisher is asked for a key frame when its last one is so old: browsers "
-            "send none by themselves. With 0, only when somebody needs one.",
+     .doc = "A WebRTC publisher is asked for a key frame when its last one is older than "
+            "this: browsers send none by themselves. With 0, only when a player needs one.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.rtc_server.key_frame_interval = millis(v); }},
 };

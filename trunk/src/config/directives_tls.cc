@@ -28,10 +28,11 @@ void add_key(Certificates& list, const Value& value) {
 }
 
 constexpr std::string_view kCertificateDoc =
-    "Certificate of `listen ... ssl`, a PEM file: the server's own first, then the chain. Given "
-    "several times, each with its ssl_certificate_key, the name that the client asks for decides "
-    "(SNI; wildcards too), and the first one is for all other names. Without one in a block, those "
-    "of the top level count. Changed files are taken over by themselves.";
+    "Certificate of `listen ... ssl`, a PEM file: the server's certificate first, "
+    "then the chain. If it is given several times, each with its "
+    "ssl_certificate_key, the name that the client asks for decides (SNI; wildcards "
+    "too), and the first one is for all other names. A block without one uses those "
+    "of the top level. Changed files are used without a reload.";
 constexpr std::string_view kKeyDoc =
     "Its key, a PEM file without a passphrase, which other users must not be able to read.";
 
@@ -56,18 +57,19 @@ const Directive kTlsDirectives[] = {
      .max = 24 * kHour,
      .unit = kSecond,
      .special = "0",
-     .doc = "How often the files of certificates are looked at. New ones are taken over without a "
-            "restart; broken ones are reported and change nothing. With 0, only when the "
-            "configuration is read anew.",
+     .doc = "How often the files of certificates are checked. New ones are used without a "
+            "restart; broken ones are reported and change nothing. With 0 they are read at a "
+            "reload only.",
      .apply = [](const Target& t, const Value& v) { t.config.tls.watch = millis(v); }},
     {.name = "trusted_proxies",
      .type = ValueType::kNetworks,
      .special = "none",
      .repeatable = true,
      .example = "127.0.0.0/8 10.0.0.0/8",
-     .doc = "Proxies that are believed about the address of a client: in the PROXY protocol, "
-            "X-Forwarded-For, Forwarded, X-Real-IP and X-Forwarded-Proto. Not given: loopback, but "
-            "no client counts as local by its word (doc/tls.md). With none, nobody is believed.",
+     .doc = "Proxies that are trusted to name the address of a client: by the PROXY "
+            "protocol, X-Forwarded-For, Forwarded, X-Real-IP and X-Forwarded-Proto. If it is "
+            "not given, loopback is trusted, but cannot make a client local (doc/tls.md). "
+            "With none, no proxy is trusted.",
      .apply =
          [](const Target& t, const Value& v) {
              auto& proxies = t.config.tls.trusted_proxies;
@@ -81,7 +83,7 @@ const Directive kTlsDirectives[] = {
      .type = ValueType::kPath,
      .repeatable = true,
      .example = "/etc/letsencrypt/live/example.net/fullchain.pem",
-     .doc = "As at the top level, for this server alone.",
+     .doc = "As at the top level, for this server only.",
      .apply = [](const Target& t,
                  const Value& v) { add_certificate(t.config.http_server.certificates, v); }},
     {.name = "ssl_certificate_key",
@@ -97,7 +99,7 @@ const Directive kTlsDirectives[] = {
      .type = ValueType::kPath,
      .repeatable = true,
      .example = "/etc/letsencrypt/live/example.net/fullchain.pem",
-     .doc = "As at the top level, for the API alone.",
+     .doc = "As at the top level, for the API only.",
      .apply = [](const Target& t,
                  const Value& v) { add_certificate(t.config.http_api.certificates, v); }},
     {.name = "ssl_certificate_key",

@@ -9,9 +9,8 @@ const Directive kVhostDirectives[] = {
      .type = ValueType::kVhost,
      .opens = kVhostContext,
      .repeatable = true,
-     .doc = "Settings of one virtual host: the name a client asks for, as host or as ?vhost=NAME. "
-            "__defaultVhost__ "
-            "serves every name without a section of its own."},
+     .doc = "Settings of one virtual host: the name that a client asks for, as host or as "
+            "?vhost=NAME. __defaultVhost__ serves every name without a section of its own."},
     {.name = "enabled",
      .contexts = kVhostContext | kApplicationContext,
      .type = ValueType::kFlag,
@@ -25,16 +24,17 @@ const Directive kVhostDirectives[] = {
      .opens = kApplicationContext,
      .repeatable = true,
      .example = "vip { security { deny play all; } }",
-     .doc = "Settings of one application of the vhost: of the streams of rtmp://HOST/NAME/... and "
-            "of all below it. What it does not say is as in its vhost. At the top level it belongs "
-            "to __defaultVhost__, in a file without vhost sections."},
+     .doc = "Settings of one application of the vhost: for the streams of "
+            "rtmp://HOST/NAME/... and of all apps below it. Other settings are those of its "
+            "vhost. At the top level it belongs to __defaultVhost__; it may stand there only "
+            "in a file without vhost sections."},
     {.name = "publish_conflict",
      .contexts = kStreamContexts,
      .type = ValueType::kChoice,
      .default_text = "refuse",
      .choices = "refuse|takeover",
-     .doc =
-         "A second publisher of a live name is refused, or takes over and the first one is closed.",
+     .doc = "A second publisher of a live name is refused, or takes over, and the first one "
+            "is closed.",
      .apply =
          [](const Target& t, const Value& v) {
              t.vhost.publish_conflict = static_cast<PublishConflict>(v.number);
@@ -47,8 +47,7 @@ const Directive kVhostDirectives[] = {
      .max = 10 * kMinute,
      .unit = kSecond,
      .effect = Effect::kApplied,
-     .doc = "A player whose side of the connection takes, or acknowledges, not one byte for this "
-            "long is closed.",
+     .doc = "A player that accepts or acknowledges no byte for this time is closed.",
      .apply = [](const Target& t, const Value& v) { t.vhost.write_stall_timeout = millis(v); }},
     {.name = "send_buffer",
      .contexts = kStreamContexts,
@@ -57,22 +56,20 @@ const Directive kVhostDirectives[] = {
      .min = 16 * kKilo,
      .max = 64 * kMega,
      .special = "0",
-     .doc = "Bytes that the kernel may hold for one client (SO_SNDBUF). A stalled player then "
-            "costs at most twice "
-            "this, which is how the kernel counts, and not the 4 MB and more that it grows to "
-            "otherwise; 512k "
-            "carries 20 Mbit/s over a path of 200 ms. net.core.wmem_max (208k unless raised) is "
-            "the upper bound. 0 "
-            "leaves the size to the kernel.",
+     .doc = "Bytes that the kernel may hold for one client (SO_SNDBUF). A stalled player "
+            "then costs at most twice this, since the kernel counts double; without a limit "
+            "the buffer grows to 4 MB and more. 512k carries 20 Mbit/s over a path of 200 "
+            "ms. net.core.wmem_max (208k unless raised) is the upper bound. With 0 the "
+            "kernel chooses the size.",
      .apply = [](const Target& t, const Value& v) { t.vhost.send_buffer = v.number; }},
 
     {.name = "security",
      .contexts = kStreamContexts,
      .opens = kSecurityContext,
      .doc = "Who may publish and play. The first rule that matches decides; when none does, "
-            "publishing is allowed "
-            "from loopback only and playing from everywhere. In a vhost it replaces the one of the "
-            "top level, in an application that of its vhost, as a whole: rules and secrets.",
+            "publishing is allowed from loopback only and playing from everywhere. In a "
+            "vhost it replaces that of the top level, in an application that of its vhost, "
+            "as a whole: rules and secrets.",
      .apply =
          [](const Target& t, const Value&) {
              t.vhost.security = {};
@@ -83,7 +80,7 @@ const Directive kVhostDirectives[] = {
      .type = ValueType::kAccess,
      .repeatable = true,
      .example = "publish 192.168.0.0/16",
-     .doc = "Lets these addresses in.",
+     .doc = "Allows these addresses.",
      .apply = [](const Target& t, const Value& v) { t.vhost.security.add(v.rule); }},
     {.name = "deny",
      .contexts = kSecurityContext,
@@ -96,7 +93,7 @@ const Directive kVhostDirectives[] = {
     {.name = "play",
      .contexts = kStreamContexts,
      .opens = kPlayContext,
-     .doc = "What players get."},
+     .doc = "Settings for players."},
     {.name = "mw_latency",
      .contexts = kPlayContext,
      .type = ValueType::kDuration,
@@ -106,11 +103,9 @@ const Directive kVhostDirectives[] = {
      .unit = 1,
      .special = "auto",
      .effect = Effect::kApplied,
-     .doc = "Merge window of writes: a player is written to when this has passed since its last "
-            "write. A longer one "
-            "costs less processor time and adds as much latency. auto is 0 on an idle machine and "
-            "grows to 100ms as "
-            "it fills.",
+     .doc = "Merge window of writes: the time between two writes to a player. A longer "
+            "window costs less processor time and adds as much latency. auto is 0 on an idle "
+            "machine and grows to 100ms under load.",
      .apply =
          [](const Target& t, const Value& v) {
              t.vhost.play.mw_latency = v.special ? std::nullopt : std::optional(millis(v));
@@ -121,9 +116,8 @@ const Directive kVhostDirectives[] = {
      .default_text = "32m",
      .min = 64 * kKilo,
      .max = kGiga,
-     .doc = "Bytes kept from the latest key frame on, per stream, so that a new player starts at "
-            "once. Beyond that, "
-            "new players wait for the next key frame.",
+     .doc = "Bytes kept per stream, from the latest key frame on, so that a new player "
+            "starts at once. Beyond that, new players wait for the next key frame.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.gop_cache_max_size = v.number; }},
     {.name = "queue_length",
      .contexts = kPlayContext,
@@ -152,15 +146,14 @@ const Directive kVhostDirectives[] = {
      .max = kHour,
      .unit = kSecond,
      .effect = Effect::kApplied,
-     .doc = "How long a player waits for a stream that is not live, or for the next publisher of "
-            "one that ended. 0: "
-            "not at all.",
+     .doc = "How long a player waits for a stream that is not live, or for the next "
+            "publisher of one that ended. 0: no wait.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.wait_publisher = millis(v); }},
 
     {.name = "publish",
      .contexts = kStreamContexts,
      .opens = kPublishContext,
-     .doc = "What is asked of publishers."},
+     .doc = "Settings for publishers."},
     {.name = "firstpkt_timeout",
      .contexts = kPublishContext,
      .type = ValueType::kDuration,
@@ -168,7 +161,8 @@ const Directive kVhostDirectives[] = {
      .min = kSecond,
      .max = 10 * kMinute,
      .unit = 1,
-     .doc = "A publisher that sends no media for this long after its publish command is closed.",
+     .doc = "A publisher that sends no media for this time after its publish command is "
+            "closed.",
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.publish.firstpkt_timeout = millis(v); }},
     {.name = "normal_timeout",
@@ -178,7 +172,8 @@ const Directive kVhostDirectives[] = {
      .min = kSecond,
      .max = 10 * kMinute,
      .unit = 1,
-     .doc = "A publisher that falls silent for this long is closed and its name is free again.",
+     .doc = "A publisher that sends nothing for this time is closed, and its name is free "
+            "again.",
      .apply = [](const Target& t, const Value& v) { t.vhost.publish.normal_timeout = millis(v); }},
 };
 
