@@ -31,7 +31,7 @@ enum class ErrorCode : uint8_t {
     kLimit,        // a named limit was exceeded
     kDenied,       // refused by access rules
     kNotFound,
-    kBusy,    // somebody else holds it
+    kBusy,    // another owner holds it
     kFull,    // there is no place now; later there may be one
     kSystem,  // a system call failed; errno is in the message
     kInternal,

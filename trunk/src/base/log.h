@@ -28,7 +28,7 @@ using Sink = void (*)(Level level, std::string_view line);
 void set_sink(Sink sink);
 
 // Waits until what was written so far has left the process, or `most` has passed. For the moment
-// before the end of the process; a sink that writes by itself needs no hook. True when it has.
+// before the end of the process; a sink that writes on its own needs no hook. True when it has.
 bool flush(Millis most);
 void set_flush_hook(bool (*hook)(Millis most));
 

@@ -26,7 +26,7 @@ class RateClock {
     // Number of the newest tick; 0: there was none.
     uint64_t count() const { return count_; }
 
-    // Of one of the newest kKept ticks.
+    // The time of one of the newest kKept ticks.
     MonoTime time_of(uint64_t tick) const { return times_[tick % kKept]; }
 
   private:
