@@ -28,7 +28,7 @@ class Deadline {
 
     static Deadline at(MonoTime time) { return Deadline(time); }
 
-    // For waits whose end is somebody else's duty (an interrupt); say whose at the call.
+    // For waits that another owner ends (by an interrupt); say which one at the call.
     static Deadline forever() { return Deadline(MonoClock::now() + std::chrono::hours(24 * 3650)); }
 
     MonoTime time() const { return time_; }
@@ -112,7 +112,7 @@ std::string_view log_id();
 class Signal {
   public:
     Signal();
-    ~Signal();  // checks that nobody waits
+    ~Signal();  // checks that no coroutine waits
     Signal(const Signal&) = delete;
     Signal& operator=(const Signal&) = delete;
 

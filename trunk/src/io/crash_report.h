@@ -64,7 +64,7 @@ void note_program();
 // The address lies in the code of the program or of one of those libraries.
 bool is_known_code(uint64_t address);
 
-// Of the linker, 40 hex digits; empty when the program has none.
+// The build id that the linker made, 40 hex digits; empty when the program has none.
 std::string_view build_id();
 
 // The function that holds an offset of the program's own file, from its symbol table: mangled,

@@ -72,7 +72,7 @@ class LogWriter {
 
     LogStats stats() const;
 
-    // Of the living writer; zeros when there is none.
+    // The figures of the writer that exists; zeros when there is none.
     static LogStats living_stats();
 
     // ---- for a signal handler (async-signal-safe) ----

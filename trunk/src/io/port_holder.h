@@ -9,7 +9,8 @@ namespace weir::io {
 
 enum class PortKind : uint8_t { kTcp, kUdp };
 
-// Of who listens on the TCP port, or has bound the UDP port: "held by process 1234 (nginx)". Empty
+// Names the process that listens on the TCP port, or has bound the UDP port: "held by process 1234
+// (nginx)". Empty
 // when it cannot be found out (another user's process, another container).
 std::string describe_port_holder(PortKind kind, uint16_t port);
 

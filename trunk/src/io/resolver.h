@@ -43,7 +43,7 @@ struct ResolverStats {
 class Resolver {
   public:
     explicit Resolver(ResolverOptions options = {});
-    ~Resolver();  // nobody may wait in resolve(); threads that hang are left behind
+    ~Resolver();  // no coroutine may wait in resolve(); threads that hang are left behind
     Resolver(const Resolver&) = delete;
     Resolver& operator=(const Resolver&) = delete;
 

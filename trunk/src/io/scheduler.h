@@ -79,8 +79,8 @@ class CoroutineState {
     uint32_t io_calls_ = 0;
     MonoTime slice_start_{};    // of the first counted call
     Worker* worker_ = nullptr;  // while it runs
-    // Of the last wait, also when that is over; and all coroutines that have not ended, newest
-    // first. Only scripts/gdb/weir.py reads these.
+    // What the last wait is or was for; and all coroutines that have not ended, newest first.
+    // Only scripts/gdb/weir.py reads these.
     const char* waits_for_ = "";
     int waits_fd_ = -1;
     MonoTime waits_until_{};

@@ -20,7 +20,7 @@ class ServiceNotifier {
     struct Environment {
         std::string socket;
         std::string watchdog_usec;  // WATCHDOG_USEC
-        std::string watchdog_pid;   // WATCHDOG_PID; empty: whoever asks
+        std::string watchdog_pid;   // WATCHDOG_PID; empty: any process
     };
 
     static Environment environment();

@@ -16,7 +16,7 @@ class SignalStack {
     SignalStack(const SignalStack&) = delete;
     SignalStack& operator=(const SignalStack&) = delete;
 
-    // The thread keeps it for good.
+    // The thread keeps it until it ends.
     void leave() { memory_ = nullptr; }
 
   private:

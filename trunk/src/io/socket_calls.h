@@ -3,7 +3,8 @@
 // In a program with threads, libc's send(), sendmsg() and recv() are cancellation points: they say
 // so before and after the call, and keep their state in the frame pointer meanwhile. A profile by
 // frame pointers then ends in them, and nine tenths of a busy server's samples are there. So the
-// system is called directly, but for AddressSanitizer, which looks at the memory in libc's calls.
+// system is called directly, except under AddressSanitizer, which looks at the memory in libc's
+// calls.
 #pragma once
 
 #include <cerrno>

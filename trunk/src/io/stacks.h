@@ -3,7 +3,7 @@
 //
 // libst maps stacks with mmap and never unmaps them; the linker's --wrap=mmap shows us each one
 // before its first use. Ended stacks wait in libst's own free list, which hands out the one that
-// ended longest ago. Media thread only, also from app/ (the figures and ranges), but for
+// ended longest ago. Media thread only, also from app/ (the figures and ranges), except
 // resident_stack_bytes().
 #pragma once
 
@@ -46,8 +46,8 @@ void mark_in_use(Stack& stack);
 // The coroutine of this stack is about to end: after the switch its memory is to be given back.
 void mark_for_drop(Stack& stack);
 
-// Gives back the memory of up to `limit` ended stacks. Must run on none of them. True when more are
-// waiting.
+// Gives back the memory of up to `limit` ended stacks. The caller must not run on one of them. True
+// when more are waiting.
 bool drop_ended_stacks(size_t limit);
 
 // Sanitizer builds: empties what is below `live` of every stack whose coroutine does not run.

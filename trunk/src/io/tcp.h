@@ -95,7 +95,7 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
   public:
     static constexpr ObjectName kObjectName{"tcp_connection", "network"};
 
-    ~TcpStream();  // closes; nobody may wait on it
+    ~TcpStream();  // closes; no coroutine may wait on it
     TcpStream(const TcpStream&) = delete;
     TcpStream& operator=(const TcpStream&) = delete;
 
@@ -119,7 +119,7 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
 
     void set_peer(const SocketAddress& peer) { peer_ = peer; }
 
-    // The other end of the connection itself, whoever is behind it; for diagnosis.
+    // The other end of the connection itself, also when it is a proxy; for diagnosis.
     SocketAddress connection_peer() const;
 
     SocketAddress local() const;
@@ -170,7 +170,7 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     void set_handler(EventHandler* handler) { handler_ = handler; }
 
     // The reactor forgets the socket, for an owner that looks at it by a clock of its own with the
-    // try_ calls; watch() makes it known again, and every edge comes anew. kSystem.
+    // try_ calls; watch() makes it known again, and every edge comes again. kSystem.
     void unwatch() { registration_.remove(); }
 
     Error watch();

@@ -6,7 +6,7 @@
 // the pump alike; TcpStream::encrypted() says so. A failed one leaves the stream good for closing
 // only.
 //
-// Contexts are immutable and shared: whoever shakes hands holds the one that was in force when it
+// Contexts are immutable and shared: a handshake holds the one that was in force when it
 // began, so a new set of certificates is a new context, and old connections keep theirs.
 #pragma once
 
@@ -69,7 +69,7 @@ class TlsContext {
     TlsContext& operator=(const TlsContext&) = delete;
     ~TlsContext();
 
-    // Of a server, in the order of `files`.
+    // The certificates of a server, in the order of `files`.
     const std::vector<TlsCertificateInfo>& certificates() const { return certificates_; }
 
     // For io/tls_*.cc.

@@ -35,7 +35,7 @@ namespace weir::io {
 class TlsChannel final : private Counted<TlsChannel> {
   public:
     static constexpr ObjectName kObjectName{"tls_connection", "network"};
-    // Of OpenSSL's objects while nothing is under way, measured (doc/memory.md).
+    // Size of OpenSSL's objects while no record is in progress, measured (doc/memory.md).
     static constexpr uint64_t kHeldBytes = 13'800;
 
     static constexpr size_t kRecordBytes = 16 * 1024;  // plain, RFC 8446 §5.1

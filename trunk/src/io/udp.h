@@ -57,7 +57,7 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     static constexpr size_t kMaxBurstBytes = 65'000;  // an IP packet holds 65,535
     static constexpr size_t kBatch = 32;              // datagrams a system call
 
-    ~UdpSocket();  // closes; nobody may wait on it
+    ~UdpSocket();  // closes; no coroutine may wait on it
     UdpSocket(const UdpSocket&) = delete;
     UdpSocket& operator=(const UdpSocket&) = delete;
 
@@ -86,7 +86,7 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
 
     // Never yields. One datagram, or a burst: packets of `segment_bytes` each, laid end to end, the
     // last one of them may be shorter. At most kMaxSegments and kMaxBurstBytes. 0: one datagram.
-    // kWouldBlock: nothing of it was sent and somebody may call wait_writable(). kFailed:
+    // kWouldBlock: nothing of it was sent, and a coroutine may call wait_writable(). kFailed:
     // error_number; counted.
     IoResult send(const UdpPath& path, ByteSpan data, size_t segment_bytes = 0);
 
@@ -94,7 +94,7 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
 
     const UdpStats& stats() const { return stats_; }
 
-    // Whoever waits gets kClosed.
+    // A coroutine that waits gets kClosed.
     void close();
 
   private:

@@ -45,7 +45,7 @@ struct ValgrindReport {
 
 // Looks for leaks now; the process stands still meanwhile. `limit`: bytes of the report that are
 // read at most. kUnsupported when not on valgrind, or when the valgrind that runs does not know the
-// check (in that case it has done another one, which nobody may take for the answer).
+// check (in that case it has done another one, which must not be used as the answer).
 Result<ValgrindReport> valgrind_leak_check(ValgrindCheck check, size_t limit);
 
 }  // namespace weir::io
