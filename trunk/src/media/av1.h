@@ -100,12 +100,12 @@ struct SequenceHeader {
     uint32_t height = 0;
 };
 
-// Of the payload of a sequence header OBU (§5.5).
+// Reads the payload of a sequence header OBU (§5.5).
 std::optional<SequenceHeader> parse_sequence_header(ByteSpan payload);
 
 // What a temporal unit is.
 struct FrameInfo {
-    bool key = false;              // a sequence header and a shown key frame (§7.5: starts anew)
+    bool key = false;  // a sequence header and a shown key frame (§7.5: decoding can start)
     bool sequence_header = false;  // brings one along
     bool shown_key_frame = false;  // a key frame, perhaps without a sequence header
     bool whole = false;            // its OBUs are as long as they say

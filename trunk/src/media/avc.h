@@ -90,7 +90,7 @@ struct Slice {
     uint32_t pps_id = 0;
 };
 
-// Of NAL units of type 1, 2 and 5; needs only their first bytes.
+// Reads NAL units of type 1, 2 and 5; needs only their first bytes.
 std::optional<Slice> parse_slice(ByteSpan nal);
 
 // What a frame of length-prefixed NAL units is.

@@ -8,7 +8,7 @@
 
 namespace weir::media {
 
-// The same picture in one of several sizes (simulcast).
+// The same video in one of several sizes (simulcast).
 struct Layer {
     std::string name;    // of the publisher: "h"; untrusted, short
     uint32_t width = 0;  // pixels; 0: not known yet

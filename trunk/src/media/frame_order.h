@@ -22,7 +22,7 @@ class FrameOrder {
     // Some frame was shown before one that came earlier.
     bool reordered() const { return reordered_; }
 
-    // And others refer to some such frame (B-pyramid): leaving those frames out breaks the picture.
+    // Other frames refer to some such frame (B-pyramid): leaving these frames out breaks the video.
     bool referenced() const { return referenced_; }
 
   private:

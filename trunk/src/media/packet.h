@@ -14,8 +14,8 @@
 
 namespace weir::media {
 
-// Whom a packet is for. Where the same sound exists in two codecs (a browser's Opus, and AAC made
-// of it), each player gets the one that it can decode.
+// The players that a packet is for. Where the same audio exists in two codecs (a browser's Opus,
+// and AAC made of it), each player gets the one that it can decode.
 enum class Audience : uint8_t {
     kEverybody,
     kFlv,     // RTMP, FLV and whatever else carries AAC

@@ -4,7 +4,7 @@
 // One shift for all tracks. A new publisher, a step back of more than a second and a jump ahead
 // that real time does not explain move the shift, so that the stream goes on kFrameGap after its
 // last frame; a publisher that was only one stray frame away gets its shift back. Smaller steps
-// back within a track are clamped: RTMP's chunk deltas cannot go back (doc/protocols/rtmp.md).
+// back within a track are clamped: RTMP's chunk deltas cannot go back (doc/adr/0005-fan-out.md).
 #pragma once
 
 #include <array>

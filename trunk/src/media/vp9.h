@@ -19,8 +19,8 @@ struct FrameInfo {
     bool key = false;
     bool intra_only = false;
     bool shown = false;
-    bool show_existing = false;  // shows a picture that was decoded before; nothing else is said
-    // Of key and intra-only frames, else as they stand here.
+    bool show_existing = false;  // shows an earlier picture; the other fields are unset
+    // Set by key and intra-only frames; other frames leave the defaults.
     uint8_t bit_depth = 8;
     uint8_t color_space = 0;  // §7.2.2; 0: not said
     bool full_range = false;
@@ -30,7 +30,7 @@ struct FrameInfo {
     uint32_t height = 0;
 };
 
-// Of one frame, not of a superframe. Nothing when it is too short or breaks the rules.
+// Reads one frame, not a superframe. Nothing when it is too short or breaks the rules.
 std::optional<FrameInfo> parse_frame(ByteSpan frame);
 
 // The frames of a superframe (annex B), or the one frame that `data` is. Views of `data`.

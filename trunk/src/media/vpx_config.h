@@ -35,7 +35,7 @@ std::optional<VpxConfig> parse_vpx_config(ByteSpan record);
 // Without them, kVpxConfigSize bytes.
 Bytes build_vpx_config(const VpxConfig& config);
 
-// Of a key frame; the level is the lowest that the size of the picture allows.
+// The configuration of a key frame; the level is the lowest that allows the size of the picture.
 VpxConfig vpx_config_of(const vp9::FrameInfo& key_frame);
 
 }  // namespace weir::media
