@@ -1,8 +1,8 @@
 // Who the server is in DTLS: a key and a self-signed certificate made at start, and the settings of
 // all handshakes.
 //
-// ECDSA on P-256, as RFC 8827 §6.5 demands of every WebRTC endpoint. Made anew with each start: the
-// fingerprint goes to the peer through signalling, so nothing is kept on disk. One object per
+// ECDSA on P-256, as RFC 8827 §6.5 demands of every WebRTC endpoint. Each start makes a new one:
+// the fingerprint goes to the peer through signalling, so nothing is kept on disk. One object per
 // process; it must outlive its Transports.
 #pragma once
 

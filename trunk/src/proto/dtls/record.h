@@ -39,7 +39,7 @@ struct RecordView {
 // Takes the next record off the front; none when the rest is no whole record.
 std::optional<RecordView> next_record(ByteSpan& datagram);
 
-// Of a handshake message in the clear (RFC 6347 §4.2.2).
+// The header of a handshake message that is not encrypted (RFC 6347 §4.2.2).
 struct MessageHead {
     uint8_t type = 0;
     uint16_t sequence = 0;

@@ -9,7 +9,7 @@
 //   - as the server, the last flight, to answer a peer that lost it (RFC 6347 §4.2.4),
 //   - a close_notify record, ready to be sent,
 //   - the key that tells an authentic close_notify or fatal alert of the peer from a forged one.
-// Why that is sound: doc/adr/0009-srtp-dtls.md.
+// Why that is safe: doc/adr/0009-srtp-dtls.md.
 #pragma once
 
 #include <cstddef>
@@ -101,7 +101,7 @@ class Transport final : private Counted<Transport> {
     // After kFailed.
     Error take_error() { return std::move(error_); }
 
-    // What it holds besides itself, without the handshake, which is counted by itself.
+    // What it holds besides itself, without the handshake, which is counted separately.
     size_t heap_bytes() const;
 
     bool handshaking() const { return ongoing_ != nullptr; }

@@ -1,5 +1,5 @@
 // Which page made a request: Host and Origin against pages of other sites that speak to this server
-// from somebody's browser (drive-by requests), and against names of strangers that point here (DNS
+// from a user's browser (drive-by requests), and against names of strangers that point here (DNS
 // rebinding). Pure functions.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace weir::http {
 // (RFC 3986 §3.2.2), as "[::1].example.org" is not.
 std::string_view host_name(std::string_view host);
 
-// Whether nobody else can have made the browser believe that this server is his: an IP address,
+// Whether no stranger can have made the browser believe that this server is theirs: an IP address,
 // localhost and what ends in .localhost, a name without a dot (no public name), or one of `own`.
 // Empty (HTTP/1.0, which no browser speaks) is true; what is no host is not.
 bool is_own_host(std::string_view host, std::span<const std::string> own);

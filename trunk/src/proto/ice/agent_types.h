@@ -84,7 +84,7 @@ struct Event {
         kPathRemoved,      // and now no more
         kConnected,        // the first nomination; `path` is selected
         kPathSelected,     // another `path` is selected
-        kPathProven,       // the peer is at `path`, and nobody else; media_path() may be it
+        kPathProven,       // only this peer is at `path`; media_path() may be it
         kGenerationEnded,  // the fragment `ufrag` does not find this session any more
         kFailed,           // final, see State
         kExpired,          // final

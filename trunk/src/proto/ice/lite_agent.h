@@ -118,7 +118,7 @@ class LiteAgent final : private Counted<LiteAgent> {
     void prove(MonoTime now, const Path& path);
 
     // Another session has proven to be there (the ports of a NAT are used again). The path stays
-    // known, and has to be proven anew before media goes there.
+    // known, and has to be proven again before media goes there.
     void distrust(MonoTime now, const Path& path);
 
     // Whether the peer was proven to be on that path, and was heard there within kPathHeld.

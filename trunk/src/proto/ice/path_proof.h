@@ -1,7 +1,7 @@
-// Whether somebody receives at the address that a peer's datagrams claim to come from, and how much
+// Whether the peer receives at the address that its datagrams claim to come from, and how much
 // may be sent there before that is known.
 //
-// Whoever knows a session's credentials can send its checks from any forged source address. So
+// A peer that knows a session's credentials can send its checks from any forged source address. So
 // media goes to an address only once it is proven: our own check went there, and its answer, which
 // needs the check's transaction number, came back (the same thought as in RFC 7675 and in RFC 9000
 // §8). Until then the address gets at most kUnprovenFactor times the bytes that came from it.
@@ -18,7 +18,7 @@
 namespace weir::ice {
 
 // The first bytes of a transaction number, by which the owner of many agents finds the one that an
-// answer is for. The other eight are what nobody can guess.
+// answer is for. The other eight cannot be guessed.
 inline uint32_t check_tag(const stun::TransactionId& transaction) {
     return ByteReader(transaction).u32();
 }
@@ -70,7 +70,7 @@ class PathProof {
         check_due_ = MonoTime::max();
     }
 
-    // It has to be proven again: somebody else was proven to be there.
+    // It has to be proven again: another session was proven to be there.
     void distrust(uint32_t tag, RandomSource& random) { *this = PathProof(tag, random); }
 
   private:

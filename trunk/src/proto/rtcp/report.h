@@ -34,7 +34,7 @@ constexpr int64_t compact_ntp_to_us(uint32_t duration) {
     return static_cast<int64_t>((uint64_t{duration} * 1'000'000U) >> 16U);
 }
 
-// Of microseconds since 1970, not negative.
+// Converts microseconds since 1970, which are not negative.
 constexpr NtpTime ntp_from_unix_us(int64_t unix_us) {
     constexpr uint64_t kSeconds1900To1970 = 2'208'988'800U;
     const uint64_t seconds = static_cast<uint64_t>(unix_us) / 1'000'000U + kSeconds1900To1970;

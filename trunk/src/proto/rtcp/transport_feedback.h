@@ -33,7 +33,7 @@ class TransportFeedbackView {
 
     const FeedbackSources& sources() const { return sources_; }
 
-    // Of the first packet that it speaks of. The last one is status_count() - 1 behind.
+    // The number of the first packet that it reports. The last one is status_count() - 1 later.
     uint16_t base_sequence() const { return base_sequence_; }
 
     uint16_t status_count() const { return status_count_; }

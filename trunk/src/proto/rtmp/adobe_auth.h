@@ -1,6 +1,6 @@
 // Adobe's authentication of publishers (authmod=adobe), the user and password fields of OBS, ffmpeg
 // and other encoders: what the server says and checks. Without I/O and without memory of who was
-// challenged: a challenge is signed, so whoever brings it back was given it.
+// challenged: a challenge is signed, so a client that brings it back has got it from here.
 //
 //   connect app                                       -> rejected: code=403 need auth;
 //   authmod=adobe connect app?authmod=adobe&user=U                  -> rejected:
@@ -71,8 +71,8 @@ class AdobeAuthenticator {
 
     enum class Verdict : uint8_t { kGood, kStale, kWrong };
 
-    // Each of `passwords` may be the user's; none: nobody has that name, which takes as long.
-    // kStale: a challenge that is not ours, too old, or used; ask again.
+    // Each of `passwords` may be the user's; none: there is no such user, and the check takes as
+    // long. kStale: a challenge that is not ours, too old, or used; ask again.
     Verdict check(const AdobeQueryView& query,
                   std::string_view peer,
                   std::span<const std::string> passwords,

@@ -75,7 +75,7 @@ struct PlayRequest {
     StreamName name;
     double start_s = -2;  // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
                           // sends milliseconds
-    int64_t duration_ms = -1;  // of stream time, then the play ends; -1: it does not end by itself
+    int64_t duration_ms = -1;  // of stream time, then the play ends; -1: it has no end
     bool reset = true;
 };
 

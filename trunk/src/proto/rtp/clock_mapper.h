@@ -1,14 +1,14 @@
 // Puts the RTP timestamps of all tracks of one publisher on one timeline, by the sender reports
-// that tie each track's clock to the publisher's wall clock (RFC 3550 §6.4.1), so that sound and
-// picture fit.
+// that tie each track's clock to the publisher's wall clock (RFC 3550 §6.4.1), so that audio and
+// video fit.
 //
 // Before a track's first report its place is guessed from when its first packet arrived. What the
 // reports then say is approached in small steps, never by a jump: a track's time goes on, at most
 // an eighth faster or slower than its RTP clock. The first audio track with a report is the anchor
-// that is never moved, because sound shows it; without audio it is the first track with a report.
+// that is never moved, because it can be heard; without audio it is the first track with a report.
 // The same way the drift between the tracks' clocks is followed for as long as the stream lasts.
 //
-// Reports that nobody can mean (no time, further off than kMaxCorrection) are ignored.
+// Reports that cannot be right (no time, further off than kMaxCorrection) are ignored.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class ClockMapper {
 
     void on_sender_report(size_t track, rtcp::NtpTime ntp_time, uint32_t rtp_time);
 
-    // The source of the track started anew (Receiver: kRestarted): its timestamps may be anything.
+    // The source of the track started again (Receiver: kRestarted): its timestamps may be anything.
     void restart(size_t track);
 
     // How far the track is from where its reports want it; nothing when that is not known.

@@ -2,8 +2,9 @@
 //
 // Driven by the packets of one source in the order of their sequence numbers, as a jitter buffer
 // gives them: feed() each, then next() until it gives nothing. The caller says before which packet
-// others are missing for good. A frame that lost a packet is never given out; after a loss a frame
-// counts only when its first packet is surely the first. Not driven by time, knows no RTP headers.
+// others will not come any more. A frame that lost a packet is never given out; after a loss a
+// frame counts only when its first packet is surely the first. Not driven by time, knows no RTP
+// headers.
 //
 // Frames come out as MediaPacket::payload() has them: length-prefixed NAL units for H.264 and HEVC
 // without parameter sets (those are in the configuration), OBUs with their sizes for AV1, the
@@ -26,7 +27,7 @@ inline constexpr size_t kMaxFrameSize = size_t{8} << 20U;
 struct PayloadInfo {
     uint32_t rtp_time = 0;
     bool marker = false;
-    bool gap = false;  // packets right before this one are lost for good
+    bool gap = false;  // packets right before this one are lost
 };
 
 struct Frame {
@@ -84,7 +85,7 @@ class Depacketizer {
 
     enum class Completion : uint8_t {
         kFrame,    // data() is given out
-        kNothing,  // no picture in it: parameter sets alone
+        kNothing,  // no video in it: parameter sets alone
         kBroken,   // not whole, or not to be decoded
     };
 

@@ -50,7 +50,7 @@ class KeyFrameRequester {
         return true;
     }
 
-    // When poll() is true; nothing while nobody needs a key frame.
+    // When poll() is true; nothing while no player needs a key frame.
     std::optional<MonoTime> next_timeout() const {
         const MonoTime earliest = requests_ > 0 ? last_request_ + pause_ : MonoTime{};
         if (wanted_) {

@@ -1,4 +1,4 @@
-// RTP payloads that are one frame of sound each: Opus (RFC 7587 §4.2) and G.711 (RFC 3551 §4.5.14).
+// RTP payloads that are one frame of audio each: Opus (RFC 7587 §4.2) and G.711 (RFC 3551 §4.5.14).
 // The payload is the frame, whatever its marker says.
 #pragma once
 

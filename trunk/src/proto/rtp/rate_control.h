@@ -23,10 +23,10 @@ struct RateLimits {
 // Bits a second over the last half second (§5.5: between 0.5 and 1 s).
 class RateMeter {
   public:
-    // `at`: on any clock that rises, but for small steps back.
+    // `at`: on any clock that rises, except for small steps back.
     void add(Micros at, size_t bytes);
 
-    // Nothing until there is a quarter of a second of it; it begins anew after two seconds of
+    // Nothing until there is a quarter of a second of it; it begins again after two seconds of
     // nothing.
     std::optional<int64_t> bps() const;
 

@@ -36,7 +36,7 @@ struct ReceiverEvent {
     enum class Kind : uint8_t {
         kPacket,
         kLost,       // `lost` packets before the next one are given up
-        kRestarted,  // the source started anew; its sequence numbers and timestamps may jump
+        kRestarted,  // the source started again; its sequence numbers and timestamps may jump
     };
 
     Kind kind = Kind::kPacket;

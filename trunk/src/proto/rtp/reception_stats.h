@@ -23,7 +23,7 @@ class ReceptionStats {
 
     void on_sender_report(rtcp::NtpTime ntp_time, MonoTime now);
 
-    // The source starts anew with sequence numbers that have nothing to do with the old ones.
+    // The source starts again, with sequence numbers that are not related to the old ones.
     void restart();
 
     // True from the first packet on: there is something to report.

@@ -41,7 +41,7 @@ class SenderStats {
 
     uint32_t octets() const { return octets_; }
 
-    // Of the last report block, in the clock of the source; 0 before it.
+    // The jitter of the last report block, in the clock of the source; 0 before it.
     uint32_t jitter() const { return jitter_; }
 
     // As the receiver counts, since the start.

@@ -4,7 +4,7 @@
 //
 // What is missing between two feedback packets is reported as lost by the second one. A packet that
 // comes after it was reported as lost is reported again, with all behind it that is still known, so
-// that nobody takes those for lost.
+// that the peer does not treat those as lost.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 //
 // The reference is the highest value so far, so that a late packet from before a wrap gets the
 // value that it would have had in time; values before the first one may be negative. A jump of half
-// of the range or more counts as a step back. A peer that starts anew somewhere else is the
+// of the range or more counts as a step back. A peer that starts again somewhere else is the
 // caller's to notice: reset().
 #pragma once
 

@@ -81,7 +81,7 @@ struct NegotiatedMedia {
     Direction direction = Direction::kInactive;  // ours
     std::string refusal;  // why it is rejected or inactive, for logs; empty when it is in use
 
-    // Of the chosen format, when accepted.
+    // The chosen format, when accepted.
     media::Codec codec = media::Codec::kUnknown;
     uint8_t payload_type = 0;
     std::optional<uint8_t> rtx_payload_type;
@@ -128,7 +128,7 @@ struct Answer {
 };
 
 // WHIP. A section that the peer sends on and that has no codec in common is an error, not a section
-// less: a publisher must not lose its picture silently.
+// less: a publisher must not lose its video silently.
 Result<Answer> answer_publisher(const Session& offer,
                                 const LocalTransport& local,
                                 const PublisherOptions& options);

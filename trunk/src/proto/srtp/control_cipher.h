@@ -1,7 +1,7 @@
 // Protects and opens SRTCP packets (RFC 3711 §3.4, RFC 7714 §9) of any number of sessions.
 //
 // RTCP is rare (a few packets per second and session), so all sessions share one pair of AES
-// contexts that is keyed anew for each packet (0.1 to 0.2 us): a session then costs about 100 bytes
+// contexts that gets a key for each packet (0.1 to 0.2 us): a session then costs about 100 bytes
 // instead of two contexts of 1.2 KB. One object per media thread; it must outlive the Protectors
 // and RtcpUnprotectors that were made with it.
 #pragma once

@@ -62,7 +62,7 @@ class Protector final : private Counted<Protector> {
     // The same in place: the packet is the first `size` bytes of the buffer.
     size_t protect_rtp(std::span<uint8_t> buffer, size_t size, uint64_t index);
 
-    // In place, counting by itself; one counter for all SSRCs. The size with
+    // In place, with a counter of its own; one counter for all SSRCs. The size with
     // rtcp_overhead(profile()), or 0: the packet is shorter than 8 bytes, the buffer too small, or
     // 2^31 packets were sent, and the session must end (RFC 3711 §9.2).
     size_t protect_rtcp(std::span<uint8_t> buffer, size_t size);

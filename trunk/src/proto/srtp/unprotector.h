@@ -1,7 +1,7 @@
 // Opens what one publisher sends, by libsrtp2: SRTP and SRTCP of all of its SSRCs, with replay
 // protection.
 //
-// In place: the packet gets shorter. No allocation per packet but for the first one of an SSRC.
+// In place: the packet gets shorter. No allocation per packet, except for the first one of an SSRC.
 // Players send nothing but RTCP; rtcp_unprotector.h does that in a fraction of the memory.
 #pragma once
 
