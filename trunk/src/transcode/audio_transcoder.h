@@ -32,7 +32,7 @@ inline constexpr size_t kBytesToOpus = 720'000;
 
 class AudioTranscoder {
   public:
-    // A gap or a jump of more than this in the times of the input begins the output's times anew.
+    // A gap or a jump of more than this in the times of the input sets the output's times again.
     static constexpr int64_t kMaxDriftUs = 60'000;
     static constexpr size_t kMaxInputFrame = 64 * 1024;
 
