@@ -10,8 +10,7 @@ namespace weir::io {
 enum class PortKind : uint8_t { kTcp, kUdp };
 
 // Names the process that listens on the TCP port, or has bound the UDP port: "held by process 1234
-// (nginx)". Empty
-// when it cannot be found out (another user's process, another container).
+// (nginx)". Empty when it cannot be found out (another user's process, another container).
 std::string describe_port_holder(PortKind kind, uint16_t port);
 
 }  // namespace weir::io
