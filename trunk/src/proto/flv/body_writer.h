@@ -18,7 +18,7 @@ enum class BodyKind : uint8_t { kFrame, kKeyFrame, kConfig };
 size_t body_header_size(media::Codec codec, BodyKind kind);
 
 // Writes that many bytes. Composition time 0. Sound: the number of channels is only said for G.711
-// and AAC, where no player relies on this flag.
+// and AAC, where it is a flag that nobody relies on.
 size_t write_body_header(media::Codec codec, BodyKind kind, std::span<uint8_t> out);
 
 }  // namespace weir::flv
