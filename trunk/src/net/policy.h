@@ -35,8 +35,8 @@ struct AccessRequest {
     // Of a request that came by HTTP: to tell whether another site's page has made it.
     const http::Request* http = nullptr;
     bool secure = false;  // it came by TLS (HttpExchange::secure())
-    // "rtmp", "flv", "ws-flv", "webrtc".
-    std::string_view transport = {};
+    // A literal: "rtmp", "flv", "ws-flv", "webrtc".
+    const char* transport = "";
     // The query of the stream's address as it came, with its secrets; for hooks.
     std::string_view query = {};
 };
