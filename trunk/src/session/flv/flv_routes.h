@@ -1,9 +1,7 @@
 // "/app/stream.flv" over HTTP and WebSocket: from the request to a player of the stream's pump.
 #pragma once
 
-#include <memory>
-
-#include "base/log.h"
+#include "net/admission.h"
 #include "net/http/router.h"
 #include "net/services.h"
 #include "session/flv/flv_muxer.h"
@@ -19,16 +17,11 @@ class FlvRoutes {
 
   private:
     void handle(net::HttpExchange& exchange);
-    std::unique_ptr<net::Client> new_client(net::HttpExchange& exchange,
-                                            const stream::StreamKey& key) const;
-    bool ask_hooks(net::HttpExchange& exchange, net::Client& client, std::string_view token);
-    void log_refused(const stream::StreamKey& key,
-                     const net::HttpExchange& exchange,
-                     const Error& why);
+    static void refuse(net::HttpExchange& exchange, const Error& why);
 
     net::Services services_;
+    net::Admission admission_{services_};
     FlvFormat format_;
-    log::Throttle refused_{Millis(1000)};  // a peer can ask again at once
 };
 
 }  // namespace weir::session

@@ -110,8 +110,8 @@ int RtcRoutes::status_of(const Error& error) const {
         case ErrorCode::kBusy: return 409;
         case ErrorCode::kDenied: return 403;
         case ErrorCode::kFull:
-        case ErrorCode::kInterrupted: return 503;
-        case ErrorCode::kTimeout: return 503;  // of a hook server
+        case ErrorCode::kInterrupted:
+        case ErrorCode::kTimeout: return 503;  // the last: of a hook server
         case ErrorCode::kLimit:                // of what was sent, unless it is that of sessions
             return server_.is_full() ? 503 : sdp::http_status(error);
         default: return server_.serving() ? sdp::http_status(error) : 503;
@@ -151,88 +151,57 @@ void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
     }
 }
 
-// Its client, when hook servers let it in. They are asked last of all that can be said at once:
-// what is refused anyway is no event.
-Result<std::unique_ptr<net::Client>> RtcRoutes::admit(const RtcOffer& offer,
-                                                      const stream::StreamKey& key,
-                                                      stream::PublishConflict conflict,
-                                                      net::HttpExchange& exchange) {
-    auto client =
-        std::make_unique<net::Client>(services_.clients, "webrtc", exchange.peer().host());
-    client->key = key;
-    net::HookRequestView what;
-    what.action = offer.publishes ? net::HookAction::kPublish : net::HookAction::kPlay;
-    if (!services_.hooks.wants(what.action, key)) {
-        return client;
-    }
-    WEIR_TRY(server_.may_begin(offer.sdp));
-    if (offer.publishes) {
-        WEIR_TRY(server_.is_free(key, conflict));
-    }
+// Yields. What is refused anyway is no event for hook servers: they are asked when all is said that
+// can be said of the offer itself.
+Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
+    const stream::StreamKey key = services_.policy.key_of(offer.vhost, offer.app, offer.name);
     const std::string url = fmt::format("webrtc://{}/{}/{}", request.host, offer.app, offer.name);
-    const std::string param = http::query_with_token(offer.query, offer.token);
-    what.vhost = key.vhost;
-    what.app = key.app;
-    what.stream = key.name;
-    what.param = param;
-    what.tc_url = url;
-    what.page_url = request.headers.get("Referer").value_or("");
-    client->kick = [&exchange] { exchange.connection().shutdown(); };
-    Result<net::HookTicket> ticket = services_.hooks.ask(*client, what, &exchange.connection());
-    client->kick = nullptr;
-    if (!ticket.ok()) {
-        return ticket.take_error();
+    const io::SocketAddress local = exchange.local();
+    RtcGuest guest;
+    guest.reached_at = NetAddress::from_sockaddr(*local.raw()).with_port(0);
+    const net::NewcomerView who{.access = {.key = key,
+                                           .peer = exchange.peer(),
+                                           .token = offer.token,
+                                           .http = &request,
+                                           .secure = exchange.secure(),
+                                           .transport = "webrtc",
+                                           .query = offer.query},
+                                .tc_url = url,
+                                .connection = &exchange.connection(),
+                                .takes_address_place = true,
+                                .may_wait = false,
+                                .before_hook = [&]() -> Error {
+                                    WEIR_TRY_ASSIGN(guest.unproven,
+                                                    server_.enter_unproven(exchange.peer()));
+                                    return server_.may_begin(offer.sdp);
+                                }};
+    const net::HookAction action =
+        offer.publishes ? net::HookAction::kPublish : net::HookAction::kPlay;
+    if (offer.app.empty() || offer.name.empty() || offer.app.size() > kMaxNameSize ||
+        offer.name.size() > kMaxNameSize) {
+        Error which = make_error(ErrorCode::kMalformed,
+                                 "which stream? The address ends in ?app=APP&stream=STREAM");
+        admission_.log_refused(action, who, which);
+        return which;
     }
-    client->turn_ticket = std::move(*ticket);
-    return client;
+    if (offer.publishes) {
+        WEIR_TRY_ASSIGN(net::AdmittedPublisher publisher, admission_.publish(who));
+        guest.client = std::move(publisher.client);
+        return logged(server_.publish(offer.sdp, key, publisher.rules, std::move(guest)), who,
+                      action);
+    }
+    WEIR_TRY_ASSIGN(net::AdmittedPlayer player, admission_.play(who));
+    guest.client = std::move(player.client);
+    return logged(server_.play(offer.sdp, key, player.rules, std::move(guest), offer.layer), who,
+                  action);
 }
 
-Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& exchange) {
-    const auto ask = [&]() -> Result<RtcAnswer> {
-        if (offer.app.empty() || offer.name.empty() || offer.app.size() > kMaxNameSize ||
-            offer.name.size() > kMaxNameSize) {
-            return make_error(ErrorCode::kMalformed,
-                              "which stream? The address ends in ?app=APP&stream=STREAM");
-        }
-        const stream::StreamKey key = services_.policy.key_of(offer.vhost, offer.app, offer.name);
-        const io::SocketAddress local = exchange.local();
-        const NetAddress reached_at = NetAddress::from_sockaddr(*local.raw()).with_port(0);
-        const net::AccessRequest request{.key = key,
-                                         .peer = exchange.peer(),
-                                         .token = offer.token,
-                                         .http = &exchange.request(),
-                                         .secure = exchange.secure(),
-                                         .transport = "webrtc",
-                                         .query = exchange.request().query_text};
-        RtcGuest guest;
-        guest.reached_at = reached_at;
-        if (offer.publishes) {
-            WEIR_TRY_ASSIGN(const net::PublishRules rules, services_.policy.may_publish(request));
-            WEIR_TRY_ASSIGN(guest.unproven, server_.enter_unproven(exchange.peer()));
-            WEIR_TRY_ASSIGN(net::Limits::AddressPlace address,
-                            services_.limits.enter(exchange.peer()));
-            WEIR_TRY_ASSIGN(guest.client, admit(offer, key, rules.conflict, exchange));
-            guest.client->hold(std::move(address));
-            return server_.publish(offer.sdp, key, rules, std::move(guest));
-        }
-        WEIR_TRY_ASSIGN(const net::PlayRules rules, services_.policy.may_play(request));
-        WEIR_TRY_ASSIGN(guest.unproven, server_.enter_unproven(exchange.peer()));
-        WEIR_TRY_ASSIGN(net::Limits::AddressPlace address, services_.limits.enter(exchange.peer()));
-        WEIR_TRY_ASSIGN(net::Limits::PlayerPlace place,
-                        services_.limits.enter_player(key, rules.max_players));
-        WEIR_TRY_ASSIGN(guest.client, admit(offer, key, {}, exchange));
-        guest.client->hold(std::move(address));
-        guest.client->hold(std::move(place));
-        return server_.play(offer.sdp, key, rules, std::move(guest), offer.layer);
-    };
-    Result<RtcAnswer> made = ask();
+Result<RtcAnswer> RtcRoutes::logged(Result<RtcAnswer> made,
+                                    const net::NewcomerView& who,
+                                    net::HookAction action) {
     if (!made.ok()) {
-        const stream::Stream* held = made.error().code() == ErrorCode::kBusy
-                                         ? services_.registry.find(services_.policy.key_of(
-                                               offer.vhost, offer.app, offer.name))
-                                         : nullptr;
-        log_refused(made.error(), exchange, held ? held->describe_holder(MonoClock::now()) : "");
+        admission_.log_refused(action, who, made.error());
     }
     return made;
 }
@@ -247,16 +216,6 @@ void RtcRoutes::respond(net::HttpExchange& exchange, const RtcAnswer& answer) co
         fields.add("Link", link_text(server));
     }
     (void)exchange.respond(201, kSdp, answer.sdp, fields);
-}
-
-void RtcRoutes::log_refused(const Error& error,
-                            const net::HttpExchange& exchange,
-                            std::string_view holder) {
-    if (refused_.allow(MonoClock::now())) {
-        log::warn("webrtc offer refused ip={}: {}{} ({} more in the last second)",
-                  exchange.peer().host(), log::escaped(error.message()), holder,
-                  refused_.suppressed());
-    }
 }
 
 void RtcRoutes::refuse(net::HttpExchange& exchange, const Error& error) {
@@ -308,7 +267,9 @@ void RtcRoutes::patch(net::HttpExchange& exchange, RtcSession& session) {
     }
     const Result<std::string> done = server_.patch(session, request.body);
     if (!done.ok()) {
-        log_refused(done.error(), exchange);
+        log::throttled(refused_, log::Level::kWarn, "change of a session refused ip={} code={}: {}",
+                       exchange.peer().host(), to_string(done.error().code()),
+                       log::escaped(done.error().message()));
         refuse(exchange, done.error());
     } else if (done->empty()) {
         (void)exchange.respond(204, {}, "");  // no ETag (RFC 9725 §4.3.2)

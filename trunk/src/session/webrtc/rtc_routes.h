@@ -9,12 +9,12 @@
 // ?vhost=NAME chooses a vhost. `Authorization: Bearer TOKEN` and ?key=TOKEN are the same.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/log.h"
+#include "net/admission.h"
 #include "net/http/router.h"
 #include "net/services.h"
 #include "session/webrtc/rtc_server.h"
@@ -60,23 +60,19 @@ class RtcRoutes {
 
   private:
     void take_offer(net::HttpExchange& exchange, bool publishes);
-    Result<std::unique_ptr<net::Client>> admit(const RtcOffer& offer,
-                                               const stream::StreamKey& key,
-                                               stream::PublishConflict conflict,
-                                               net::HttpExchange& exchange);
+    Result<RtcAnswer> logged(Result<RtcAnswer> made,
+                             const net::NewcomerView& who,
+                             net::HookAction action);
     void manage(net::HttpExchange& exchange);
     void patch(net::HttpExchange& exchange, RtcSession& session);
-    // `holder`: of a busy name, which only the log tells.
-    void log_refused(const Error& error,
-                     const net::HttpExchange& exchange,
-                     std::string_view holder = {});
     void refuse(net::HttpExchange& exchange, const Error& error);
     void respond(net::HttpExchange& exchange, const RtcAnswer& answer) const;
 
     net::Services services_;
+    net::Admission admission_{services_};
     RtcServer& server_;
     std::vector<IceServer> ice_servers_;
-    log::Throttle refused_{Millis(1000)};
+    log::Throttle refused_{Millis(1000)};  // changes of a session
 };
 
 // "<turn:turn.example.net>; rel="ice-server"; username="user"; credential="x"; ..."
