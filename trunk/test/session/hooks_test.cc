@@ -216,6 +216,83 @@ TEST_F(SessionHooksTest, APublisherMaySendMediaWhileItsHookIsAsked) {
     EXPECT_TRUE(playing->gets(test::avc_frame(true, 1)));
 }
 
+// All in one write: each command is handled once, when the one before it is answered.
+TEST_F(SessionHooksTest, CommandsBehindOneThatWaitsAreAnsweredInOrder) {
+    hooks_.held[HookAction::kPublish] = true;
+    auto publishing = peer();
+    publishing->open("live", 3);
+    Bytes all;
+    for (const auto& [id, name] : {std::pair(1U, "a"), std::pair(2U, "b"), std::pair(3U, "c")}) {
+        const Bytes command = RtmpPeer::stream_command("publish", id, name);
+        all.insert(all.end(), command.begin(), command.end());
+    }
+    const Bytes close = RtmpPeer::stream_command("closeStream", 1);
+    all.insert(all.end(), close.begin(), close.end());
+    publishing->send(all);
+    ASSERT_TRUE(io::eventually([&] { return hooks_.asked.size() == 2; }));
+    EXPECT_EQ(hooks_.asked.back(), "on_publish live/a ") << "one at a time";
+    hooks_.held.clear();
+    for (int i = 0; i < 3; i++) {
+        EXPECT_TRUE(publishing->sees(rtmp::status::kPublishStart));
+    }
+    EXPECT_EQ(hooks_.asked, (Told{"on_connect live/ ", "on_publish live/a ", "on_publish live/b ",
+                                  "on_publish live/c "}));
+    ASSERT_TRUE(tells(5));
+    EXPECT_EQ(hooks_.told.back(), "-on_publish peer_closed") << "the close came last";
+    EXPECT_EQ(std::ranges::count(hooks_.told, "+on_publish"), 3);
+}
+
+// What a client sends while it waits stays in its socket, but for the one read that its command was
+// part of.
+TEST_F(SessionHooksTest, AClientThatWaitsForItsHookIsNotReadFurther) {
+    constexpr uint64_t kOneRead = 64 * 1024;
+    hooks_.held[HookAction::kPublish] = true;
+    auto publishing = peer();
+    publishing->open();
+    publishing->send(RtmpPeer::stream_command("publish", 1, "a"));
+    publishing->start_media();
+    constexpr uint32_t kFrames = 20;
+    for (uint32_t i = 0; i < kFrames; i++) {
+        publishing->media(1, rtmp::kVideo, 40 * i, test::avc_frame(false, i + 10, 20'000));
+    }
+    const auto received = [&] {
+        uint64_t bytes = 0;
+        clients_.for_each([&](const net::Client& client) { bytes += client.received_bytes; });
+        return bytes;
+    };
+    ASSERT_TRUE(io::eventually([&] { return hooks_.asked.size() == 2; }));
+    const uint64_t at_the_question = received();
+    EXPECT_LE(at_the_question, 8 * 1024 + kOneRead);
+    EXPECT_FALSE(io::sleep_for(Millis(20)));
+    EXPECT_EQ(received(), at_the_question);
+    hooks_.held.clear();
+    EXPECT_TRUE(publishing->sees(rtmp::status::kPublishStart));
+    EXPECT_TRUE(io::eventually([&] { return received() >= kFrames * 20'000; }));
+}
+
+// One place lets everybody in, so one line says the same of everybody.
+TEST_F(SessionHooksTest, LinesOfAllProtocolsHaveTheSameFields) {
+    auto publishing = publisher();
+    auto playing = peer();
+    playing->open();
+    EXPECT_TRUE(playing->play("a"));
+    net::TestClient viewer(http_address_);
+    viewer.send(net::get_request("/live/a.flv"));
+    EXPECT_TRUE(viewer.read_bytes(20).starts_with("HTTP/1.1 200"));
+    EXPECT_TRUE(logged("publish stream=/live/a transport=rtmp ip=127.0.0.1"));
+    EXPECT_TRUE(logged("play stream=/live/a transport=rtmp ip=127.0.0.1"));
+    EXPECT_TRUE(logged("play stream=/live/a transport=flv ip=127.0.0.1"));
+    auto second = peer();
+    second->open();
+    EXPECT_TRUE(second->publish("a", 1, rtmp::status::kPublishBadName));
+    EXPECT_TRUE(
+        logged("publish refused stream=/live/a transport=rtmp ip=127.0.0.1 code=busy: /live/a is "
+               "being published by another client"));
+    net::TestClient closed(http_address_);
+    EXPECT_EQ(closed.ask(net::get_request("/closed/a.flv")).status, 403);
+    EXPECT_TRUE(logged("play refused stream=/closed/a transport=flv ip=127.0.0.1 code=denied: "));
+}
+
 TEST_F(SessionHooksTest, OfTwoThatAskForANameTheFirstAllowedHasItAndTheOtherIsTold) {
     hooks_.held[HookAction::kPublish] = true;
     auto one = peer();

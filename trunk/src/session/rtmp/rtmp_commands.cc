@@ -1,5 +1,5 @@
-// The commands of a connection: connect, publish, play; what the policy, the limits and the hook
-// servers say to them.
+// The commands of a connection: connect, publish, play. Each is handled once, from its check to its
+// answer, and yields where a hook server has to be asked.
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/redact.h"
 #include "base/strings.h"
+#include "net/admission.h"
 #include "session/rtmp/rtmp_connection.h"
 #include "session/rtmp/rtmp_player.h"
 #include "session/rtmp/rtmp_server.h"
@@ -24,62 +25,35 @@ std::string token_in(std::string_view query) {
     return std::string(key ? *key : query_value(items, "token").value_or(""));
 }
 
+// Of a refused publish or play, for the peer.
+std::string_view status_of(net::HookAction action, const Error& refused) {
+    if (action == net::HookAction::kPublish) {
+        return refused.code() == ErrorCode::kBusy ? rtmp::status::kPublishBadName
+                                                  : rtmp::status::kPublishDenied;
+    }
+    return refused.code() == ErrorCode::kNotFound ? rtmp::status::kPlayStreamNotFound
+                                                  : rtmp::status::kPlayFailed;
+}
+
 }  // namespace
 
-// Each refused command may cost a signature or a question to a hook server, and a peer can send a
-// thousand of them at once.
-Result<RtmpConnection::Next> RtmpConnection::reject(uint32_t stream_id,
-                                                    std::string_view status,
-                                                    std::string_view why) {
-    session_.reject(stream_id, status, why);
-    if (++refusals_ >= kMaxRefusals) {
-        return make_error(ErrorCode::kDenied, "{} commands of this connection were refused",
-                          refusals_);
-    }
-    return Next::kGoOn;
+// Yields. What was answered before a hook server is asked goes out first: the peer may wait long.
+Error RtmpConnection::flush_before_asking(net::HookAction action, const stream::StreamKey& key) {
+    return server_.services().hooks.wants(action, key) ? flush() : Error();
 }
 
-// ---- hooks ----
-
-// Whether hook servers have to be asked before this is done. They are asked last: what is refused
-// anyway is no event.
-bool RtmpConnection::has_to_ask(net::HookAction action,
-                                const stream::StreamKey& key,
-                                rtmp::Event& event,
-                                ByteSpan rest) {
-    if (answered_ != nullptr || !server_.services().hooks.wants(action, key)) {
-        return false;
+// Yields. It is we who take that long to answer; but who asks again and again has no more time for
+// it.
+template <typename Question>
+auto RtmpConnection::in_our_time(Question&& question) {
+    const MonoTime asked_at = MonoClock::now();
+    auto answer = question();
+    const Micros waited = MonoClock::now() - asked_at;
+    phase_since_ += waited;
+    for (const auto& publish : publishes_) {
+        publish->postpone(waited);
     }
-    asked_ = std::make_unique<Asked>();
-    asked_->event = std::move(event);
-    asked_->rest.assign(rest.begin(), rest.end());
-    return true;
-}
-
-// Yields.
-void RtmpConnection::ask() {
-    const net::Services& services = server_.services();
-    rtmp::Event& event = asked_->event;
-    stream::StreamKey key;
-    net::HookRequestView what;
-    if (event.kind == rtmp::EventKind::kConnect) {
-        const rtmp::ConnectRequest& request = event.connect();
-        key = services.policy.key_of(request.vhost, request.app, "");
-        what.action = net::HookAction::kConnect;
-        what.param = request.query;
-    } else {
-        const bool publishes = event.kind == rtmp::EventKind::kPublish;
-        const rtmp::StreamName& name = publishes ? event.publish().name : event.play().name;
-        key = services.policy.key_of(name.vhost, name.app, name.stream);
-        what.action = publishes ? net::HookAction::kPublish : net::HookAction::kPlay;
-        what.param = name.query;
-    }
-    what.vhost = key.vhost;
-    what.app = key.app;
-    what.stream = key.name;
-    what.tc_url = facts_ && !facts_->tc_url.empty() ? facts_->tc_url : client_->tc_url;
-    what.page_url = client_->page_url;
-    asked_->answer = services.hooks.ask(*client_, what, stream_.get());
+    return answer;
 }
 
 RtmpConnectFacts& RtmpConnection::facts() {
@@ -87,6 +61,11 @@ RtmpConnectFacts& RtmpConnection::facts() {
         facts_ = std::make_unique<RtmpConnectFacts>();
     }
     return *facts_;
+}
+
+// As it came, for hooks.
+std::string_view RtmpConnection::tc_url() const {
+    return facts_ && !facts_->tc_url.empty() ? facts_->tc_url : client_->tc_url;
 }
 
 // on_connect was asked about another app or vhost than that of the stream. A client without stream
@@ -107,48 +86,33 @@ Error RtmpConnection::check_connected(const stream::StreamKey& key) const {
                       log::escaped(key.app));
 }
 
-// Of the command that was asked for; success when it was allowed, or nobody was asked.
-Error RtmpConnection::take_refusal() {
-    return answered_ == nullptr || answered_->answer.ok() ? Error()
-                                                          : answered_->answer.take_error();
-}
+// ---- connect ----
 
-Result<RtmpConnection::Next> RtmpConnection::handle_connect(rtmp::Event& event, ByteSpan rest) {
+// Yields.
+Result<RtmpConnection::Next> RtmpConnection::handle_connect(const rtmp::ConnectRequest& request) {
     const net::Services& services = server_.services();
-    const rtmp::ConnectRequest& request = event.connect();
     const stream::StreamKey key = services.policy.key_of(request.vhost, request.app, "");
-    if (answered_ == nullptr) {
-        client_->tc_url = redacted_url(request.tc_url);
-        client_->page_url = redacted_url(request.page_url);
-        net::LoginAnswer login = services.policy.login(
-            {request.vhost, request.app, request.query, request.publishes, stream_->peer()});
-        if (!login.refusal.empty()) {
-            // The peer reads it, ends the connection and comes back with an answer.
-            refused_ = true;
-            phase_since_ = MonoClock::now();
-            session_.reject_connect(rtmp::status::kConnectRejected, login.refusal);
-            return Next::kGoOn;
-        }
-        if (!login.user.empty()) {
-            facts().login_user = std::move(login.user);
-            facts().login_scope = std::move(login.scope);
-        }
-        if (services.hooks.wants(net::HookAction::kConnect, key) ||
-            services.hooks.wants(net::HookAction::kPublish, key) ||
-            services.hooks.wants(net::HookAction::kPlay, key)) {
-            facts().tc_url = request.tc_url;
-        }
+    client_->tc_url = redacted_url(request.tc_url);
+    client_->page_url = redacted_url(request.page_url);
+    net::LoginAnswer login = services.policy.login(
+        {request.vhost, request.app, request.query, request.publishes, stream_->peer()});
+    if (!login.refusal.empty()) {
+        // The peer reads it, ends the connection and comes back with an answer.
+        refused_ = true;
+        phase_since_ = MonoClock::now();
+        session_.reject_connect(rtmp::status::kConnectRejected, login.refusal);
+        return Next::kGoOn;
     }
-    if (has_to_ask(net::HookAction::kConnect, key, event, rest)) {
-        return Next::kAsk;
+    if (!login.user.empty()) {
+        facts().login_user = std::move(login.user);
+        facts().login_scope = std::move(login.scope);
     }
-    if (Error refused = take_refusal()) {
-        session_.reject_connect(rtmp::status::kConnectRejected, refused.message());
-        return make_error(ErrorCode::kDenied, "{}", refused.message());
+    if (services.hooks.wants(net::HookAction::kConnect, key) ||
+        services.hooks.wants(net::HookAction::kPublish, key) ||
+        services.hooks.wants(net::HookAction::kPlay, key)) {
+        facts().tc_url = request.tc_url;
     }
-    if (answered_ != nullptr) {
-        client_->connected_ticket = std::move(*answered_->answer);
-    }
+    WEIR_TRY(ask_to_connect(key, request));
     if (std::string scope = services.hooks.connect_scope(key); !scope.empty()) {
         facts().connect_scope = std::move(scope);
     }
@@ -158,120 +122,125 @@ Result<RtmpConnection::Next> RtmpConnection::handle_connect(rtmp::Event& event, 
     return Next::kGoOn;
 }
 
-Result<RtmpConnection::Next> RtmpConnection::handle_publish(rtmp::Event& event, ByteSpan rest) {
+// Yields. A refused connect is the end of the connection.
+Error RtmpConnection::ask_to_connect(const stream::StreamKey& key,
+                                     const rtmp::ConnectRequest& request) {
+    net::Hooks& hooks = server_.services().hooks;
+    if (!hooks.wants(net::HookAction::kConnect, key)) {
+        return {};
+    }
+    WEIR_TRY(flush());
+    const net::HookRequestView what{.action = net::HookAction::kConnect,
+                                    .vhost = key.vhost,
+                                    .app = key.app,
+                                    .stream = key.name,
+                                    .param = request.query,
+                                    .tc_url = tc_url(),
+                                    .page_url = client_->page_url};
+    Result<net::HookTicket> answer =
+        in_our_time([&] { return hooks.ask(*client_, what, stream_.get()); });
+    if (answer.ok()) {
+        client_->connected_ticket = std::move(*answer);
+        return {};
+    }
+    Error refused = answer.take_error();
+    if (refused.code() != ErrorCode::kDenied && refused.code() != ErrorCode::kTimeout) {
+        return refused;  // it left, or the server stops
+    }
+    session_.reject_connect(rtmp::status::kConnectRejected, refused.message());
+    return make_error(ErrorCode::kDenied, "{}", refused.message());
+}
+
+// ---- publish ----
+
+// Yields.
+Result<RtmpConnection::Next> RtmpConnection::handle_publish(uint32_t stream_id,
+                                                            const rtmp::PublishRequest& request) {
     const net::Services& services = server_.services();
-    const uint32_t stream_id = event.stream_id;
-    const rtmp::PublishRequest& request = event.publish();
     const stream::StreamKey key =
         services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
-    const MonoTime now = MonoClock::now();
     const std::string token = token_in(request.name.query);
-    Result<net::PublishRules> rules = services.policy.may_publish(
-        {.key = key,
-         .peer = stream_->peer(),
-         .token = token,
-         .user = facts_ ? facts_->login_user : std::string_view(),
-         .user_scope = facts_ ? facts_->login_scope : std::string_view(),
-         .transport = "rtmp",
-         .query = request.name.query});
-    if (rules.ok()) {
-        if (Error elsewhere = check_connected(key)) {
-            rules = std::move(elsewhere);
-        }
+    net::NewcomerView who = newcomer(key, token, request.name.query);
+    who.access.user = facts_ ? facts_->login_user : std::string_view();
+    who.access.user_scope = facts_ ? facts_->login_scope : std::string_view();
+    WEIR_TRY(flush_before_asking(net::HookAction::kPublish, key));
+    Result<net::AdmittedPublisher> admitted =
+        in_our_time([&] { return server_.admission().publish(who); });
+    if (!admitted.ok()) {
+        return refuse(net::HookAction::kPublish, stream_id, admitted.take_error());
     }
-    if (!rules.ok()) {
-        server_.log_refused("publish", key, *client_, rules.error());
-        return reject(stream_id, rtmp::status::kPublishDenied, rules.error().message());
-    }
-    const stream::Stream* holder = services.registry.find(key);
-    const bool busy_now =
-        holder != nullptr && holder->live() && rules->conflict == stream::PublishConflict::kRefuse;
-    if (!busy_now && has_to_ask(net::HookAction::kPublish, key, event, rest)) {
-        return Next::kAsk;
-    }
-    if (Error refused = take_refusal()) {
-        server_.log_refused("publish", key, *client_, refused);
-        return reject(stream_id, rtmp::status::kPublishDenied, refused.message());
-    }
-    stream::Stream& target = services.registry.get_or_create(key, rules->stream, now);
-    auto publish = std::make_unique<RtmpPublish>(*this, stream_id, target, *rules);
-    if (answered_ != nullptr) {
-        publish->ticket = std::move(*answered_->answer);
-    }
-    if (Error busy = target.start_publish(*publish, rules->conflict, now)) {
-        server_.log_refused("publish", key, *client_, busy, target.describe_holder(now));
-        // Two asked, the other one was faster.
+    const MonoTime now = MonoClock::now();
+    stream::Stream& target = services.registry.get_or_create(key, admitted->rules.stream, now);
+    auto publish = std::make_unique<RtmpPublish>(*this, stream_id, target, admitted->rules);
+    publish->ticket = std::move(admitted->ticket);
+    if (Error busy = target.start_publish(*publish, admitted->rules.conflict, now)) {
         publish->ticket.end(*client_, net::EndClass::kRefused, busy.message());
-        return reject(stream_id, rtmp::status::kPublishBadName, busy.message());
+        return refuse(net::HookAction::kPublish, stream_id, std::move(busy));
     }
     publish->begin(now);
     publishes_.push_back(std::move(publish));
-    client_->role = net::ClientRole::kPublisher;
-    client_->key = key;
     session_.accept_publish(stream_id);
-    if (client_->turns++ < kToldTurns) {
-        log::info("publish stream={} ip={}", log::token(key.to_string()), client_->ip());
-    }
+    net::begin_turn(*client_, net::ClientRole::kPublisher, key);
     return Next::kGoOn;
 }
 
-Result<RtmpConnection::Next> RtmpConnection::handle_play(rtmp::Event& event, ByteSpan rest) {
-    const net::Services& services = server_.services();
-    const uint32_t stream_id = event.stream_id;
-    const rtmp::PlayRequest& request = event.play();
+// ---- play ----
+
+// Yields.
+Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
+                                                         const rtmp::PlayRequest& request,
+                                                         const Unread& unread) {
     if (!publishes_.empty()) {
         session_.reject(stream_id, rtmp::status::kPlayFailed,
                         "This connection publishes; play on another one.");
         return Next::kGoOn;
     }
     const stream::StreamKey key =
-        services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
+        server_.services().policy.key_of(request.name.vhost, request.name.app, request.name.stream);
     const std::string token = token_in(request.name.query);
-    Result<net::PlayRules> rules = services.policy.may_play({.key = key,
-                                                             .peer = stream_->peer(),
-                                                             .token = token,
-                                                             .transport = "rtmp",
-                                                             .query = request.name.query});
-    if (rules.ok()) {
-        if (Error elsewhere = check_connected(key)) {
-            rules = std::move(elsewhere);
-        }
+    const net::NewcomerView who = newcomer(key, token, request.name.query);
+    WEIR_TRY(flush_before_asking(net::HookAction::kPlay, key));
+    Result<net::AdmittedPlayer> admitted =
+        in_our_time([&] { return server_.admission().play(who); });
+    if (!admitted.ok()) {
+        return refuse(net::HookAction::kPlay, stream_id, admitted.take_error());
     }
-    if (!rules.ok()) {
-        server_.log_refused("play", key, *client_, rules.error());
-        return reject(stream_id, rtmp::status::kPlayFailed, rules.error().message());
-    }
-    Result<net::Limits::PlayerPlace> place = services.limits.enter_player(key, rules->max_players);
-    if (!place.ok()) {
-        server_.log_refused("play", key, *client_, place.error());
-        return reject(stream_id, rtmp::status::kPlayFailed, place.error().message());
-    }
-    if (has_to_ask(net::HookAction::kPlay, key, event, rest)) {
-        return Next::kAsk;
-    }
-    if (Error refused = take_refusal()) {
-        server_.log_refused("play", key, *client_, refused);
-        return reject(stream_id, rtmp::status::kPlayFailed, refused.message());
-    }
-    if (answered_ != nullptr) {
-        client_->turn_ticket = std::move(*answered_->answer);
-    }
-    const stream::Stream* target = services.registry.find(key);
-    if (rules->pump.wait_publisher == Millis(0) && !(target && target->live())) {
-        session_.reject(stream_id, rtmp::status::kPlayStreamNotFound,
-                        "No such stream: nobody publishes it.");
-        client_->turn_ticket.end(*client_, net::EndClass::kNoPublisher,
-                                 "no such stream: nobody publishes it");
-        return Next::kGoOn;
-    }
-    client_->hold(std::move(*place));
-    client_->role = net::ClientRole::kPlayer;
-    client_->key = key;
-    if (client_->turns++ < kToldTurns) {
-        log::info("play stream={} ip={}", log::token(key.to_string()), client_->ip());
-    }
-    hand_over(stream_id, request.duration_ms, *rules, rest);
+    client_->turn_ticket = std::move(admitted->ticket);
+    client_->hold(std::move(admitted->place));
+    net::begin_turn(*client_, net::ClientRole::kPlayer, key);
+    hand_over(stream_id, request.duration_ms, admitted->rules, unread.rest());
     return Next::kHandedOver;
+}
+
+net::NewcomerView RtmpConnection::newcomer(const stream::StreamKey& key,
+                                           std::string_view token,
+                                           std::string_view query) {
+    return {.access = {.key = key,
+                       .peer = stream_->peer(),
+                       .token = token,
+                       .transport = client_->transport(),
+                       .query = query},
+            .tc_url = tc_url(),
+            .connection = stream_.get(),
+            .client = client_.get(),
+            .check = [this, &key] { return check_connected(key); }};
+}
+
+// The peer hears why; or it has left, or the server stops. Each refused command may cost a
+// signature or a question to a hook server, and a peer can send a thousand of them at once.
+Result<RtmpConnection::Next> RtmpConnection::refuse(net::HookAction action,
+                                                    uint32_t stream_id,
+                                                    Error why) {
+    if (why.code() == ErrorCode::kClosed || why.code() == ErrorCode::kInterrupted) {
+        return why;
+    }
+    session_.reject(stream_id, status_of(action, why), why.message());
+    // Who waits for a stream may look for it again and again.
+    if (why.code() != ErrorCode::kNotFound && ++refusals_ >= kMaxRefusals) {
+        return make_error(ErrorCode::kDenied, "{} commands of this connection were refused",
+                          refusals_);
+    }
+    return Next::kGoOn;
 }
 
 // Answers that are not sent yet go with the session; the player sends them at once.

@@ -24,6 +24,12 @@ std::array<uint8_t, kReadBytes>& read_buffer() {
     return buffer;
 }
 
+// Whether the policy is asked about it, and perhaps a hook server.
+bool is_command(rtmp::EventKind kind) {
+    return kind == rtmp::EventKind::kConnect || kind == rtmp::EventKind::kPublish ||
+           kind == rtmp::EventKind::kPlay;
+}
+
 }  // namespace
 
 RtmpConnection::RtmpConnection(RtmpServer& server,
@@ -226,42 +232,30 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
     }
 }
 
-// Yields where hook servers have to be asked; what came behind the command waits here meanwhile,
-// all else in the socket.
+// Yields where a hook server has to be asked.
 Result<RtmpConnection::Next> RtmpConnection::hear(ByteSpan bytes) {
-    WEIR_TRY_ASSIGN(Next next, take_in(bytes));
-    while (next == Next::kAsk) {
-        WEIR_TRY(flush());
-        const MonoTime asked_at = MonoClock::now();
-        ask();
-        const std::unique_ptr<Asked> asked = std::move(asked_);
-        if (!asked->answer.ok() && asked->answer.error().code() != ErrorCode::kDenied &&
-            asked->answer.error().code() != ErrorCode::kTimeout) {
-            return asked->answer.take_error();  // it left, or the server stops
+    Unread unread(bytes);
+    rtmp::Event command;
+    for (;;) {
+        WEIR_TRY_ASSIGN(const bool commanded, take_in(unread, command));
+        if (!commanded) {
+            return Next::kGoOn;
         }
-        // It was we who took that long; but who asks again and again has no more time for it.
-        const Micros waited = MonoClock::now() - asked_at;
-        phase_since_ += waited;
-        for (const auto& publish : publishes_) {
-            publish->postpone(waited);
-        }
-        answered_ = asked.get();
-        Result<Next> handled = handle(asked->event, asked->rest);
-        answered_ = nullptr;
-        WEIR_TRY_ASSIGN(next, std::move(handled));
-        if (next == Next::kGoOn) {
-            WEIR_TRY_ASSIGN(next, take_in(asked->rest));
+        unread.keep();
+        WEIR_TRY_ASSIGN(const Next next, obey(command, unread));
+        if (next == Next::kHandedOver) {
+            return next;
         }
     }
-    return next;
 }
 
-// Never yields: the bytes may be in the shared buffer.
-Result<RtmpConnection::Next> RtmpConnection::take_in(ByteSpan bytes) {
+// Up to the next command that may have to wait (true), or to the end. Never yields: the bytes may
+// be in the shared buffer.
+Result<bool> RtmpConnection::take_in(Unread& unread, rtmp::Event& command) {
     const io::NoYield no_yield;
-    Result<Next> next = take_in_all(bytes);
+    Result<bool> commanded = take_in_all(unread, command);
     note_stray();
-    return next;
+    return commanded;
 }
 
 void RtmpConnection::note_stray() {
@@ -272,46 +266,50 @@ void RtmpConnection::note_stray() {
     server_.services().registry.count_stray(stray - stray_noted_);
     stray_noted_ = stray;
     // Encoders that were refused go on for a while: the log has said why.
-    if (!told_of_stray_ && refusals_ == 0 && client_) {
+    if (!told_of_stray_ && refusals_ == 0) {
         told_of_stray_ = true;
         server_.log_stray(*client_, publishes_.size());
     }
 }
 
-Result<RtmpConnection::Next> RtmpConnection::take_in_all(ByteSpan bytes) {
+Result<bool> RtmpConnection::take_in_all(Unread& unread, rtmp::Event& command) {
     for (;;) {
         rtmp::Event event;
         while (session_.next_event(event)) {
-            WEIR_TRY_ASSIGN(const Next next, handle(event, bytes));
-            if (next != Next::kGoOn) {
-                return next;
+            if (is_command(event.kind)) {
+                command = std::move(event);
+                return true;
             }
+            WEIR_TRY(handle(event));
         }
         if (session_.failed()) {
             return session_.take_error();
         }
-        if (bytes.empty()) {
-            return Next::kGoOn;
+        if (unread.rest().empty()) {
+            return false;
         }
-        bytes = bytes.subspan(session_.feed(bytes));
+        unread.skip(session_.feed(unread.rest()));
     }
 }
 
-Result<RtmpConnection::Next> RtmpConnection::handle(rtmp::Event& event, ByteSpan rest) {
+Error RtmpConnection::handle(rtmp::Event& event) {
     switch (event.kind) {
-        case rtmp::EventKind::kConnect: return handle_connect(event, rest);
-        case rtmp::EventKind::kPublish: return handle_publish(event, rest);
-        case rtmp::EventKind::kPlay: return handle_play(event, rest);
-        case rtmp::EventKind::kMedia: WEIR_TRY(handle_media(event)); break;
+        case rtmp::EventKind::kMedia: return handle_media(event);
         case rtmp::EventKind::kUnpublish:
             end_publish(event.stream_id, net::EndClass::kPeerClosed, "stopped by the client");
-            break;
+            return {};
         case rtmp::EventKind::kClosed: return make_error(ErrorCode::kClosed, "closed by the peer");
-        case rtmp::EventKind::kStop:
-        case rtmp::EventKind::kPause:
-        case rtmp::EventKind::kSeek: break;
+        default: return {};
     }
-    return Next::kGoOn;
+}
+
+// Yields.
+Result<RtmpConnection::Next> RtmpConnection::obey(rtmp::Event& command, const Unread& unread) {
+    switch (command.kind) {
+        case rtmp::EventKind::kConnect: return handle_connect(command.connect());
+        case rtmp::EventKind::kPublish: return handle_publish(command.stream_id, command.publish());
+        default: return handle_play(command.stream_id, command.play(), unread);
+    }
 }
 
 void RtmpConnection::close(Error why) {

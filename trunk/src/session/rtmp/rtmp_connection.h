@@ -12,6 +12,7 @@
 #include "base/object_count.h"
 #include "base/plant.h"
 #include "io/tcp.h"
+#include "net/admission.h"
 #include "net/ingress.h"
 #include "net/rate_guard.h"
 #include "net/services.h"
@@ -115,17 +116,31 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
   private:
     friend class RtmpPublish;
 
-    enum class Next : uint8_t { kGoOn, kHandedOver, kAsk };
+    enum class Next : uint8_t { kGoOn, kHandedOver };
 
-    // A client may publish and play in turns without end: so many are logged.
-    static constexpr uint32_t kToldTurns = 10;
+    // What was read and not heard yet. It begins in the buffer that all connections share, so it is
+    // kept before the coroutine yields: nothing more is read until a command is answered.
+    class Unread {
+      public:
+        explicit Unread(ByteSpan bytes) : rest_(bytes) {}
 
-    // A command that hook servers have to allow, and what came behind it. Nothing more is read
-    // until they have answered.
-    struct Asked {
-        rtmp::Event event;
-        Bytes rest;
-        Result<net::HookTicket> answer = net::HookTicket();
+        Unread(const Unread&) = delete;
+        Unread& operator=(const Unread&) = delete;
+
+        ByteSpan rest() const { return rest_; }
+
+        void skip(size_t bytes) { rest_ = rest_.subspan(bytes); }
+
+        void keep() {
+            if (own_.empty()) {
+                own_.assign(rest_.begin(), rest_.end());
+                rest_ = own_;
+            }
+        }
+
+      private:
+        ByteSpan rest_;
+        Bytes own_;
     };
 
     const io::TcpStream* tcp() const override { return stream_.get(); }
@@ -135,21 +150,26 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     Result<Next> handshake(io::Deadline deadline);
     Result<Next> converse();
     Result<Next> hear(ByteSpan bytes);
-    Result<Next> take_in(ByteSpan bytes);
-    Result<Next> take_in_all(ByteSpan bytes);
+    Result<bool> take_in(Unread& unread, rtmp::Event& command);
+    Result<bool> take_in_all(Unread& unread, rtmp::Event& command);
     void note_stray();
-    Result<Next> handle(rtmp::Event& event, ByteSpan rest);
-    Result<Next> handle_connect(rtmp::Event& event, ByteSpan rest);
+    Error handle(rtmp::Event& event);
     Error handle_media(rtmp::Event& event);
-    Result<Next> handle_publish(rtmp::Event& event, ByteSpan rest);
-    Result<Next> handle_play(rtmp::Event& event, ByteSpan rest);
-    Result<Next> reject(uint32_t stream_id, std::string_view status, std::string_view why);
-    bool has_to_ask(net::HookAction action,
-                    const stream::StreamKey& key,
-                    rtmp::Event& event,
-                    ByteSpan rest);
-    void ask();
-    Error take_refusal();
+    Result<Next> obey(rtmp::Event& command, const Unread& unread);
+    Result<Next> handle_connect(const rtmp::ConnectRequest& request);
+    Error ask_to_connect(const stream::StreamKey& key, const rtmp::ConnectRequest& request);
+    Result<Next> handle_publish(uint32_t stream_id, const rtmp::PublishRequest& request);
+    Result<Next> handle_play(uint32_t stream_id,
+                             const rtmp::PlayRequest& request,
+                             const Unread& unread);
+    net::NewcomerView newcomer(const stream::StreamKey& key,
+                               std::string_view token,
+                               std::string_view query);
+    Result<Next> refuse(net::HookAction action, uint32_t stream_id, Error why);
+    Error flush_before_asking(net::HookAction action, const stream::StreamKey& key);
+    template <typename Question>
+    auto in_our_time(Question&& question);
+    std::string_view tc_url() const;
     Error check_connected(const stream::StreamKey& key) const;
     void hand_over(uint32_t stream_id,
                    int64_t duration_ms,
@@ -166,8 +186,6 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     std::unique_ptr<net::Client> client_;
     rtmp::ServerSession session_;
     std::vector<std::unique_ptr<RtmpPublish>> publishes_;
-    std::unique_ptr<Asked> asked_;
-    Asked* answered_ = nullptr;  // while its command is done
     bool connected_ = false;
     MonoTime phase_since_;
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;

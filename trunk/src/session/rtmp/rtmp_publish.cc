@@ -89,7 +89,7 @@ void RtmpConnection::end_publish(uint32_t stream_id, net::EndClass why, std::str
         return;
     }
     stream::Stream& target = (*found)->stream();
-    if (client_->turns <= kToldTurns) {
+    if (client_->turns <= net::kToldTurns) {
         log::info("unpublish stream={}", log::token(target.key().to_string()));
     }
     target.end_publish(**found, MonoClock::now());

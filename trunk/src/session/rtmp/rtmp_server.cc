@@ -83,18 +83,6 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream,
     }
 }
 
-void RtmpServer::log_refused(std::string_view what,
-                             const stream::StreamKey& key,
-                             const net::Client& client,
-                             const Error& why,
-                             std::string_view holder) {
-    if (refused_.allow(MonoClock::now())) {
-        log::warn("{} refused stream={} ip={}: {}{} ({} more in the last second)", what,
-                  log::token(key.to_string()), client.ip(), log::escaped(why.message(), 500),
-                  holder, refused_.suppressed());
-    }
-}
-
 void RtmpServer::log_stray(const net::Client& client, size_t publishes) {
     log::throttled(stray_, log::Level::kWarn,
                    "media dropped ip={}: its message stream publishes nothing, and this connection "

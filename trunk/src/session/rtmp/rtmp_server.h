@@ -10,6 +10,7 @@
 #include "io/coroutine.h"
 #include "io/tcp.h"
 #include "net/acceptors.h"
+#include "net/admission.h"
 #include "net/ingress.h"
 #include "net/services.h"
 #include "proto/rtmp/server_session.h"
@@ -49,20 +50,14 @@ class RtmpServer {
 
     const net::Services& services() const { return services_; }
 
+    net::Admission& admission() { return admission_; }
+
     const RtmpServerOptions& options() const { return options_; }
 
     // What players whose session sends chunks of that size share. Lives as long as the server.
     const RtmpFormat& format(uint32_t chunk_size);
 
     const RtmpResume& resume() const { return resume_; }
-
-    // Says why a publish or play was refused; throttled over the whole server: a peer can ask again
-    // at once. `holder`: of the name, which only the log tells.
-    void log_refused(std::string_view what,
-                     const stream::StreamKey& key,
-                     const net::Client& client,
-                     const Error& why,
-                     std::string_view holder = {});
 
     // Media came on a message stream that publishes nothing; throttled.
     void log_stray(const net::Client& client, size_t publishes);
@@ -79,6 +74,7 @@ class RtmpServer {
                const std::shared_ptr<const net::Ingress>& ingress);
 
     net::Services services_;
+    net::Admission admission_{services_};
     RtmpServerOptions options_;
     std::map<uint32_t, RtmpFormat> formats_;  // by chunk size: as many as were ever configured
     RtmpResume resume_;
@@ -88,7 +84,6 @@ class RtmpServer {
     io::TaskGroup connections_;
     bool stopping_ = false;  // players end later than the server: none may come back
     log::Throttle throttle_{Millis(1000)};
-    log::Throttle refused_{Millis(1000)};
     log::Throttle dropped_config_{Millis(1000)};
     log::Throttle stray_{Millis(1000)};
 };
