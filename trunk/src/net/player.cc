@@ -58,6 +58,7 @@ Player::Player(Pump& pump,
       stream_(std::move(stream)),
       protocol_(std::move(protocol)),
       client_(std::move(client)),
+      framing_(protocol_->make_framing()),
       joined_(MonoClock::now()) {
     stream_->set_handler(this);
     client_->kick = [this] { pump_.end(*this, EndReason::kKicked); };
@@ -113,19 +114,24 @@ void Player::place(const stream::Stream& stream, const stream::Muxer& muxer) {
     }
 }
 
+void Player::close_frame(const stream::WireLog& log, Bytes& out) {
+    if (const uint64_t open = open_frame_bytes(); open > 0) {
+        log.copy_until(cursor_, cursor_.position() + open, out);
+        stream::WireLog::advance(cursor_, open);
+        framing_->take(open);
+    }
+}
+
 void Player::close_entry(const stream::WireLog& log) {
     Bytes rest;
-    if (frame_left_ > 0) {
-        log.copy_until(cursor_, cursor_.position() + frame_left_, rest);
-        stream::WireLog::advance(cursor_, frame_left_);
-        frame_left_ = 0;
-    }
+    close_frame(log, rest);
     const uint64_t boundary = log.next_boundary(cursor_);
     if (const uint64_t open = boundary - cursor_.position(); open > 0) {
-        std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header{};
-        const size_t header_size = protocol_->frame_header(open, header.data());
-        rest.insert(rest.end(), header.begin(),
-                    header.begin() + static_cast<std::ptrdiff_t>(header_size));
+        if (framing_) {
+            std::array<uint8_t, Framing::kMaxHeader> header;
+            const size_t size = framing_->write_header(open, header.data());
+            rest.insert(rest.end(), header.data(), header.data() + size);
+        }
         log.copy_until(cursor_, boundary, rest);
         stream::WireLog::advance(cursor_, open);
     }
@@ -182,15 +188,13 @@ bool Player::say(const stream::WireLog& log, ByteSpan out) {
     box.answer_bytes += out.size();
     if (box.bytes.empty()) {
         box.at = placed_ ? log.next_boundary(cursor_) : 0;
-        if (frame_left_ > 0) {
-            box.at = cursor_.position() + frame_left_;
+        if (const uint64_t open = open_frame_bytes(); open > 0) {
+            box.at = cursor_.position() + open;
         }
     }
-    if (box.cut_header && frame_left_ > 0) {
+    if (box.cut_header && open_frame_bytes() > 0) {
         // Behind the rest of a header comes its payload, before anything else.
-        log.copy_until(cursor_, cursor_.position() + frame_left_, box.bytes);
-        stream::WireLog::advance(cursor_, frame_left_);
-        frame_left_ = 0;
+        close_frame(log, box.bytes);
         box.at = cursor_.position();
     }
     box.bytes.insert(box.bytes.end(), out.begin(), out.end());
@@ -204,13 +208,13 @@ std::optional<size_t> Player::bytes_to_end(const stream::WireLog& log) const {
         return SIZE_MAX;
     }
     const uint64_t left = *end - cursor_.position();
-    return left > 0 || frame_left_ > 0 || outbox_ ? std::optional(static_cast<size_t>(left))
-                                                  : std::nullopt;
+    return left > 0 || open_frame_bytes() > 0 || outbox_ ? std::optional(static_cast<size_t>(left))
+                                                         : std::nullopt;
 }
 
 Player::Flush Player::flush(const stream::WireLog& log) {
     std::array<iovec, kMaxParts + 2> parts;
-    std::array<uint8_t, PlayerProtocol::kMaxFrameHeader> header;
+    std::array<uint8_t, Framing::kMaxHeader> header;
     size_t count = 0;
     size_t private_bytes = 0;
     size_t limit = kMaxWriteBytes;
@@ -238,20 +242,17 @@ Player::Flush Player::flush(const stream::WireLog& log) {
     size_t log_bytes = 0;
     size_t header_bytes = 0;
     if (placed_) {
-        if (frame_left_ > 0) {
-            limit = std::min<size_t>(limit, frame_left_);
+        const uint64_t open = open_frame_bytes();
+        if (open > 0) {
+            limit = std::min<size_t>(limit, open);
         }
+        const size_t header_part = framing_ && open == 0 ? 1 : 0;  // its size is known below
         size_t log_parts = 0;
-        log_bytes =
-            log.gather(cursor_, std::span(parts).subspan(count + 1, kMaxParts), limit, log_parts);
-        if (log_bytes > 0 && frame_left_ == 0) {
-            header_bytes = protocol_->frame_header(log_bytes, header.data());
-        }
-        if (header_bytes > 0) {
+        log_bytes = log.gather(cursor_, std::span(parts).subspan(count + header_part, kMaxParts),
+                               limit, log_parts);
+        if (header_part > 0 && log_bytes > 0) {
+            header_bytes = framing_->write_header(log_bytes, header.data());
             parts[count++] = {header.data(), header_bytes};
-        } else if (log_parts > 0) {
-            std::copy_n(parts.begin() + static_cast<std::ptrdiff_t>(count) + 1, log_parts,
-                        parts.begin() + static_cast<std::ptrdiff_t>(count));
         }
         count += log_parts;
     }
@@ -293,7 +294,7 @@ void Player::note_written(size_t written, size_t private_bytes, ByteSpan header,
         return;
     }
     if (!header.empty()) {
-        frame_left_ = log_bytes;
+        framing_->open(log_bytes);
         const size_t part = std::min(written, header.size());
         written -= part;
         if (part < header.size()) {
@@ -310,7 +311,9 @@ void Player::note_written(size_t written, size_t private_bytes, ByteSpan header,
             std::chrono::duration_cast<Millis>(MonoClock::now() - joined_).count());
     }
     stream::WireLog::advance(cursor_, written);
-    frame_left_ -= std::min<uint64_t>(frame_left_, written);
+    if (framing_) {
+        framing_->take(written);
+    }
 }
 
 // What a read or a write says, whichever comes first after the end of the connection.

@@ -2,7 +2,8 @@
 // bytes.
 //
 // No coroutine: the pump writes to it, the reactor tells it what the peer says. What its protocol
-// adds (an RTMP answer, a WebSocket frame header) comes from a PlayerProtocol. Nothing here yields.
+// adds (an RTMP answer, the head of an HTTP one) comes from a PlayerProtocol, and a header before
+// each write from its Framing, where it has one. Nothing here yields.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "base/object_count.h"
 #include "io/tcp.h"
 #include "net/client_table.h"
+#include "net/framing.h"
 #include "stream/muxer.h"
 
 namespace weir::net {
@@ -73,15 +75,9 @@ class PlayerProtocol {
     // The last words. `started`: on_start was called.
     virtual void on_end(EndReason reason, bool started, Bytes& out) = 0;
 
-    // Header put in front of each write of `payload` bytes of the log; gives its size (0: the log
-    // goes out as it is).
-    static constexpr size_t kMaxFrameHeader = 16;
-
-    virtual size_t frame_header(uint64_t payload, uint8_t* out) {
-        (void)payload;
-        (void)out;
-        return 0;
-    }
+    // Asked once, before all else. Null: the log goes out as it is. The protocol itself frames what
+    // it appends.
+    virtual std::unique_ptr<Framing> make_framing() { return nullptr; }
 
     // After kConversation and on_complete: takes the connection (and itself) back.
     virtual void on_released(std::unique_ptr<PlayerProtocol> self,
@@ -155,6 +151,12 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     // Leaves the log at an entry boundary: what the cursor is in the middle of becomes private
     // bytes.
     void close_entry(const stream::WireLog& log);
+
+    // The same with the frame that is open; appended to `out`.
+    void close_frame(const stream::WireLog& log, Bytes& out);
+
+    uint64_t open_frame_bytes() const { return framing_ ? framing_->open_bytes() : 0; }
+
     void unplace();
 
     // Moves a cursor that fell behind to the log's start, its open entry finished first. Without a
@@ -177,8 +179,8 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     std::unique_ptr<Client> client_;
     stream::Cursor cursor_;
     std::unique_ptr<Outbox> outbox_;
-    uint64_t frame_left_ = 0;  // log bytes still owed to the frame that is open (WebSocket)
-    MonoTime since_;           // flowing: last write; blocked: last progress; waiting: joined
+    std::unique_ptr<Framing> framing_;  // null: none
+    MonoTime since_;  // flowing: last write; blocked: last progress; waiting: joined
     MonoTime joined_;
     int64_t end_ms_ = kNoEnd;  // on the stream's timeline: what begins then is not sent
     Player* previous_ = nullptr;

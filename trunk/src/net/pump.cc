@@ -382,7 +382,7 @@ void Pump::end(Player& player, EndReason reason, std::string_view detail) {
     Bytes last_words;
     player.protocol_->on_end(reason, player.started_, last_words);
     const bool at_boundary =
-        player.frame_left_ == 0 &&
+        player.open_frame_bytes() == 0 &&
         (!player.placed_ || log().next_boundary(player.cursor_) == player.cursor_.position());
     if (!last_words.empty() && at_boundary && !player.outbox_) {
         const io::IoResult result = player.stream_->try_write(last_words);

@@ -91,6 +91,15 @@ struct Told {
     std::unique_ptr<Client> released_client;
 };
 
+class RecordFraming final : public Framing {
+  public:
+    size_t write_header(uint64_t payload, uint8_t* out) override {
+        std::copy(kFrameMagic.begin(), kFrameMagic.end(), out);
+        store_u32(out + kFrameMagic.size(), static_cast<uint32_t>(payload));
+        return kFrameMagic.size() + 4;
+    }
+};
+
 // The peer says: q ask, p pause, r resume, x goodbye, ! nonsense, c talk on, C ask and talk on.
 class RecordProtocol final : public PlayerProtocol {
   public:
@@ -144,13 +153,8 @@ class RecordProtocol final : public PlayerProtocol {
         say(record(kEnd, 0), out);
     }
 
-    size_t frame_header(uint64_t payload, uint8_t* out) override {
-        if (!in_frames_) {
-            return 0;
-        }
-        std::copy(kFrameMagic.begin(), kFrameMagic.end(), out);
-        store_u32(out + kFrameMagic.size(), static_cast<uint32_t>(payload));
-        return kFrameMagic.size() + 4;
+    std::unique_ptr<Framing> make_framing() override {
+        return in_frames_ ? std::make_unique<RecordFraming>() : nullptr;
     }
 
     void on_released(std::unique_ptr<PlayerProtocol>,

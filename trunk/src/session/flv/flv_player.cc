@@ -9,6 +9,19 @@
 
 namespace weir::session {
 
+namespace {
+
+class WebSocketFraming final : public net::Framing {
+  public:
+    static_assert(ws::kMaxServerFrameHeader <= kMaxHeader);
+
+    size_t write_header(uint64_t payload, uint8_t* out) override {
+        return ws::write_frame_header(out, ws::Opcode::kBinary, payload);
+    }
+};
+
+}  // namespace
+
 using net::EndReason;
 using net::PlayerVerdict;
 
@@ -94,8 +107,8 @@ void FlvPlayer::on_end(EndReason reason, bool started, Bytes& out) {
     }
 }
 
-size_t FlvPlayer::frame_header(uint64_t payload, uint8_t* out) {
-    return reader_ ? ws::write_frame_header(out, ws::Opcode::kBinary, payload) : 0;
+std::unique_ptr<net::Framing> FlvPlayer::make_framing() {
+    return reader_ ? std::make_unique<WebSocketFraming>() : nullptr;
 }
 
 }  // namespace weir::session

@@ -32,7 +32,7 @@ class FlvPlayer final : public net::PlayerProtocol, private Counted<FlvPlayer> {
                   Bytes& out) override;
     net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
     void on_end(net::EndReason reason, bool started, Bytes& out) override;
-    size_t frame_header(uint64_t payload, uint8_t* out) override;
+    std::unique_ptr<net::Framing> make_framing() override;
 
   private:
     std::string head_;  // empty once sent
