@@ -107,7 +107,7 @@ void add_other_kinds(net::Json& list, const net::ClientTable& clients) {
     list.push_back(kind_json("rtmp", rtmp.sessions,
                              shared(rtmp) + bytes_of("rtmp_connection") + bytes_of("rtmp_publish") +
                                  bytes_of("rtmp_player")));
-    list.push_back(kind_json("flv", flv.sessions, shared(flv) + bytes_of("flv_player")));
+    list.push_back(kind_json("flv", flv.sessions, shared(flv) + bytes_of("http_player")));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ from hunt.page import memory_plot, nice_step, page  # noqa: E402
 
 HUNT = TOP / "scripts" / "leak-hunt"
 CLIENT = TOP / "objs" / "release" / "weir-bench"
-SESSIONS = ["client", "player", "pump", "stream", "wire_log", "log_block", "rtmp_connection", "rtmp_player", "flv_player",
+SESSIONS = ["client", "player", "pump", "stream", "wire_log", "log_block", "rtmp_connection", "rtmp_player", "http_player",
             "rtmp_publish"]
 
 

@@ -37,7 +37,7 @@ class SessionHooksTest : public World {
 
     FakeHooks hooks_;
     net::Services hooked_{registry_, fanout_, clients_, connections_, policy_, limits_, hooks_};
-    FlvRoutes routes_{hooked_};
+    net::HttpPlay routes_{hooked_, flv_http_format()};
 };
 
 TEST_F(SessionHooksTest, APublisherConnectsPublishesAndEnds) {

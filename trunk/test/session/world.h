@@ -13,7 +13,7 @@
 #include "net/http/router.h"
 #include "net/http/server.h"
 #include "net/services.h"
-#include "session/flv/flv_routes.h"
+#include "session/flv/flv_http.h"
 #include "session/rtmp/rtmp_server.h"
 
 #include "test/session/rtmp_peer.h"
@@ -145,7 +145,7 @@ class World : public testing::Test {
     net::Services services_{registry_, fanout_, clients_, connections_, policy_, limits_};
     RtmpServerOptions options_;
     std::unique_ptr<RtmpServer> rtmp_;
-    FlvRoutes flv_{services_};
+    net::HttpPlay flv_{services_, flv_http_format()};
     net::HttpRouter router_;
     std::unique_ptr<net::HttpServer> http_;
     io::SocketAddress rtmp_address_;

@@ -35,7 +35,7 @@
 #include "io/worker_pool.h"
 #include "net/http/static_files.h"
 #include "proto/http/origin.h"
-#include "session/flv/flv_routes.h"
+#include "session/flv/flv_http.h"
 #include "session/rtmp/rtmp_server.h"
 #include "session/webrtc/rtc_routes.h"
 #include "session/webrtc/rtc_server.h"
@@ -63,7 +63,7 @@ struct Server::Impl {
           hooks(config, who),
           services{registry, fanout, clients, connections, policy, limits, hooks},
           rtmp(services, rtmp_options()),
-          flv(services),
+          flv(services, session::flv_http_format()),
           rtc(services, rtc_options()),
           rtc_routes(services, rtc, ice_servers()),
           rtc_json(who, rtc_routes),
@@ -157,7 +157,7 @@ struct Server::Impl {
     HookService hooks;
     net::Services services;
     session::RtmpServer rtmp;
-    session::FlvRoutes flv;
+    net::HttpPlay flv;
     session::RtcServer rtc;
     session::RtcRoutes rtc_routes;
     RtcJsonApi rtc_json;

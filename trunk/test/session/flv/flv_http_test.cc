@@ -1,5 +1,5 @@
 // HTTP-FLV and WebSocket-FLV end to end: published over RTMP, played over HTTP, in one process.
-#include "session/flv/flv_routes.h"
+#include "session/flv/flv_http.h"
 
 #include <memory>
 #include <string>
@@ -144,16 +144,16 @@ class Viewer {
     flv::TagReader reader_;
 };
 
-class FlvRoutesTest : public World {
+class FlvHttpTest : public World {
   protected:
-    FlvRoutesTest() {
+    FlvHttpTest() {
         start_rtmp();
         start_http();
     }
 };
 
 // Over plain HTTP and over WebSocket.
-class FlvTransportTest : public FlvRoutesTest, public testing::WithParamInterface<bool> {
+class FlvTransportTest : public FlvHttpTest, public testing::WithParamInterface<bool> {
   protected:
     std::unique_ptr<Viewer> view(std::string_view target) {
         return std::make_unique<Viewer>(http_address_, target, GetParam());
@@ -202,19 +202,19 @@ TEST_P(FlvTransportTest, AWaitingViewersHeaderNamesBothTracks) {
 TEST_P(FlvTransportTest, TheHeaderOfASingleTrackNamesOnlyThat) {
     auto source = peer();
     source->open("live", 2);
-    ASSERT_TRUE(source->publish("sound", 1));
-    ASSERT_TRUE(source->publish("picture", 2));
+    ASSERT_TRUE(source->publish("audio", 1));
+    ASSERT_TRUE(source->publish("video", 2));
     source->media(1, rtmp::kAudio, 0, test::mp3_frame(1));
     source->media(2, rtmp::kVideo, 0, test::avc_header());
     source->media(2, rtmp::kVideo, 0, test::avc_frame(true, 2));
-    auto sound = view("/live/sound.flv");
-    ASSERT_TRUE(sound->gets(test::mp3_frame(1)));
-    EXPECT_TRUE(sound->reader().has_audio());
-    EXPECT_FALSE(sound->reader().has_video());
-    auto picture = view("/live/picture.flv");
-    ASSERT_TRUE(picture->gets(test::avc_frame(true, 2)));
-    EXPECT_FALSE(picture->reader().has_audio());
-    EXPECT_TRUE(picture->reader().has_video());
+    auto audio = view("/live/audio.flv");
+    ASSERT_TRUE(audio->gets(test::mp3_frame(1)));
+    EXPECT_TRUE(audio->reader().has_audio());
+    EXPECT_FALSE(audio->reader().has_video());
+    auto video = view("/live/video.flv");
+    ASSERT_TRUE(video->gets(test::avc_frame(true, 2)));
+    EXPECT_FALSE(video->reader().has_audio());
+    EXPECT_TRUE(video->reader().has_video());
 }
 
 TEST_P(FlvTransportTest, AMissingStreamIsNotFoundAfterTheWait) {
@@ -316,7 +316,7 @@ TEST_P(FlvTransportTest, TokensReachThePolicy) {
     EXPECT_FALSE(logged("open-sesame"));
 }
 
-TEST_F(FlvRoutesTest, AHeadRequestTellsWhetherTheStreamIsLive) {
+TEST_F(FlvHttpTest, AHeadRequestTellsWhetherTheStreamIsLive) {
     auto source = publisher();
     Viewer live(http_address_, "/live/a.flv", false, "HEAD");
     ASSERT_TRUE(live.read_until([&] { return live.head.ends_with("\r\n\r\n"); }));
@@ -326,7 +326,7 @@ TEST_F(FlvRoutesTest, AHeadRequestTellsWhetherTheStreamIsLive) {
     EXPECT_THAT(missing.head, testing::StartsWith("HTTP/1.1 404 "));
 }
 
-TEST_F(FlvRoutesTest, PingsAreAnsweredBetweenTags) {
+TEST_F(FlvHttpTest, PingsAreAnsweredBetweenTags) {
     auto source = publisher();
     Viewer viewer(http_address_, "/live/a.flv", true);
     ASSERT_TRUE(viewer.gets(test::avc_frame(true, 1)));
@@ -340,7 +340,7 @@ TEST_F(FlvRoutesTest, PingsAreAnsweredBetweenTags) {
     EXPECT_EQ(viewer.tags.size(), 4U + 30);
 }
 
-TEST_F(FlvRoutesTest, AGoodbyeOrNonsenseEndsAWebSocketViewer) {
+TEST_F(FlvHttpTest, AGoodbyeOrNonsenseEndsAWebSocketViewer) {
     auto source = publisher();
     Viewer polite(http_address_, "/live/a.flv", true);
     Viewer broken(http_address_, "/live/a.flv", true);
@@ -356,7 +356,7 @@ TEST_F(FlvRoutesTest, AGoodbyeOrNonsenseEndsAWebSocketViewer) {
               static_cast<uint16_t>(ws::CloseCode::kProtocolError));
 }
 
-TEST_F(FlvRoutesTest, AWebSocketViewerThatSpeaksBeforeTheStreamComesIsHeard) {
+TEST_F(FlvHttpTest, AWebSocketViewerThatSpeaksBeforeTheStreamComesIsHeard) {
     Viewer viewer(http_address_, "/live/a.flv", true);
     viewer.say(ws::make_masked_frame(ws::Opcode::kClose, {}, kMask));
     EXPECT_TRUE(viewer.reads_to_end());

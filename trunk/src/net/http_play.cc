@@ -1,0 +1,141 @@
+#include "net/http_play.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "net/http_player.h"
+#include "proto/http/access_token.h"
+#include "proto/http/response.h"
+#include "proto/http/ws_upgrade.h"
+
+namespace weir::net {
+namespace {
+
+constexpr size_t kMaxNameSize = 1024;   // of app and of name, as in RTMP
+constexpr Millis kHeadTimeout{10'000};  // for a peer to take the answer to HEAD
+constexpr std::string_view kRetrySeconds = "5";
+
+// "/live/room/stream.flv" to app "live/room" and name "stream". False when there is no app or no
+// name.
+bool split_path(std::string_view path,
+                std::string_view suffix,
+                std::string_view& app,
+                std::string_view& name) {
+    path.remove_suffix(suffix.size());
+    const size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos || slash == 0) {
+        return false;
+    }
+    app = path.substr(1, slash - 1);
+    name = path.substr(slash + 1);
+    return !app.empty() && !name.empty() && app.size() <= kMaxNameSize &&
+           name.size() <= kMaxNameSize;
+}
+
+// Yields.
+void refuse(HttpExchange& exchange, const Error& why) {
+    switch (why.code()) {
+        case ErrorCode::kDenied: (void)exchange.respond_error(403, why.message()); return;
+        case ErrorCode::kNotFound: (void)exchange.respond_error(404, why.message()); return;
+        default:
+            (void)exchange.respond_error(503, why.message(),
+                                         {{"Retry-After", std::string(kRetrySeconds)}});
+            return;
+    }
+}
+
+}  // namespace
+
+void HttpPlay::add_to(HttpRouter& router) {
+    HttpRouteOptions options;
+    options.cors = true;
+    router.add_suffix(std::string(format_.suffix), options,
+                      [this](HttpExchange& exchange) { handle(exchange); });
+}
+
+void HttpPlay::handle(HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    std::string_view app;
+    std::string_view name;
+    if (!split_path(request.path, format_.suffix, app, name)) {
+        (void)exchange.respond_error(
+            404, fmt::format("a stream's address is /app/stream{}", format_.suffix));
+        return;
+    }
+    const std::optional<std::string_view> token = http::access_token(request);
+    if (!token) {
+        (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
+        return;
+    }
+    http::WsUpgrade upgrade;
+    const bool websocket = format_.ws_transport != nullptr && http::wants_websocket(request);
+    if (websocket) {
+        upgrade = http::check_ws_upgrade(request, exchange.route_fields());
+        if (upgrade.status != 101) {
+            (void)exchange.respond_error(upgrade.status, upgrade.reason, upgrade.fields);
+            return;
+        }
+    }
+    const stream::StreamKey key =
+        services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
+    const std::string url = "http://" + request.host + request.path;
+    Result<AdmittedPlayer> admitted = admission_.play(
+        {.access = {.key = key,
+                    .peer = exchange.peer(),
+                    .token = *token,
+                    .http = &request,
+                    .secure = exchange.secure(),
+                    .transport = websocket ? format_.ws_transport : format_.transport,
+                    .query = request.query_text},
+         .tc_url = url,
+         .connection = &exchange.connection(),
+         .may_wait = !request.is_head(),
+         .begins = !request.is_head()});
+    if (!admitted.ok()) {
+        refuse(exchange, admitted.error());
+        return;
+    }
+    answer(exchange, std::move(*admitted), std::move(upgrade.head));
+}
+
+// Yields. `ws_head`: empty where it is no WebSocket.
+void HttpPlay::answer(HttpExchange& exchange, AdmittedPlayer admitted, std::string ws_head) {
+    const http::Request& request = exchange.request();
+    HttpPlayerAnswer answer;
+    answer.route_fields = exchange.route_fields();
+    if (!ws_head.empty()) {
+        answer.body = HttpPlayerBody::kWebSocket;
+        answer.head = std::move(ws_head);
+    } else {
+        http::Fields fields = exchange.route_fields();
+        fields.add("Content-Type", std::string(format_.content_type));
+        fields.add("Cache-Control", "no-store");
+        fields.add("Connection", "close");
+        if (format_.chunked && request.version_minor > 0) {
+            answer.body = HttpPlayerBody::kChunks;
+            fields.add("Transfer-Encoding", "chunked");
+        }
+        answer.head = http::http_response_head(200, fields);
+    }
+    const bool head_only = request.is_head();
+    DetachedConnection detached = exchange.detach();
+    if (head_only) {
+        // Then the end of the connection.
+        (void)detached.stream->write_all(as_bytes(answer.head), io::Deadline::after(kHeadTimeout));
+        return;
+    }
+    std::unique_ptr<Client> client = std::move(admitted.client);
+    client->encrypted = detached.stream->encrypted();
+    const stream::StreamKey key = client->key;
+    begin_turn(*client, ClientRole::kPlayer, key);
+    auto player =
+        std::make_unique<HttpPlayer>(format_, std::move(answer), std::move(detached.permit));
+    player->take_unread(detached.unread);
+    services_.fanout.play(admitted.rules, format_.format, std::move(detached.stream),
+                          std::move(player), std::move(client));
+}
+
+}  // namespace weir::net

@@ -1,0 +1,52 @@
+// HttpPlay: "/app/stream.flv" and its like over HTTP and WebSocket, from the request to a player of
+// the stream's pump. The same for every format; what a format says of itself is one HttpFormat.
+//
+// GET is answered without a length, or in chunks (RFC 9112 §7.1), until the stream or the
+// connection ends; HEAD as GET would be. The head of the answer goes out with the first bytes of
+// the stream, so that a stream that never comes is a 404.
+#pragma once
+
+#include <string_view>
+
+#include "net/admission.h"
+#include "net/http/router.h"
+#include "net/services.h"
+#include "stream/muxer.h"
+
+namespace weir::net {
+
+// A format that is played over HTTP. Lives as long as the server.
+struct HttpFormat {
+    std::string_view suffix;        // of its addresses, ".flv"
+    const stream::Format& format;   // makes its muxers
+    std::string_view content_type;  // "video/x-flv"
+    const char* transport;          // literals: by which name the API and the log know its players,
+    const char* ws_transport = nullptr;  // and those by WebSocket; null: there is no WebSocket
+    // In chunks for clients of HTTP/1.1: they can tell the end of the stream from a broken
+    // connection. Costs a header with each write.
+    bool chunked = false;
+    // Appends what comes once, before all else: a file header. Null: nothing.
+    void (*header)(const stream::Stream& stream, Bytes& out) = nullptr;
+    // Appends what a player needs before the log's start, each time it is placed there; of a muxer
+    // that `format` made. Null: nothing.
+    void (*front)(const stream::Muxer& muxer, Bytes& out) = nullptr;
+};
+
+class HttpPlay {
+  public:
+    HttpPlay(const Services& services, const HttpFormat& format)
+        : services_(services), format_(format) {}
+
+    // This object must outlive the router's server.
+    void add_to(HttpRouter& router);
+
+  private:
+    void handle(HttpExchange& exchange);
+    void answer(HttpExchange& exchange, AdmittedPlayer admitted, std::string ws_head);
+
+    Services services_;
+    Admission admission_{services_};
+    const HttpFormat& format_;
+};
+
+}  // namespace weir::net
