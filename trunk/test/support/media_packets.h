@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "media/packet.h"
+#include "proto/flv/packet_maker.h"
 #include "proto/flv/tag.h"
 
 namespace weir::test {
@@ -75,6 +76,21 @@ inline Bytes cue_point(uint8_t value) {
     Bytes body = {0x02};
     ByteWriter(body).u16(10).text("onCuePoint").u8(0).f64(value);
     return body;
+}
+
+enum class BodyKind : uint8_t { kFrame, kKeyFrame, kConfig };
+
+// The codec's own bytes as a tag body.
+inline Bytes tag_body(media::Codec codec, BodyKind kind, ByteSpan payload) {
+    media::PacketInfo info;
+    info.kind =
+        codec <= media::Codec::kOtherVideo ? media::TrackKind::kVideo : media::TrackKind::kAudio;
+    info.codec = codec;
+    info.key = kind == BodyKind::kKeyFrame && info.kind == media::TrackKind::kVideo;
+    info.config = kind == BodyKind::kConfig;
+    const auto made = flv::make_packet(info, 0, payload);
+    EXPECT_TRUE(made) << "FLV does not carry what the test wants";
+    return made ? Bytes(made->body().begin(), made->body().end()) : Bytes();
 }
 
 // ---- packets ----

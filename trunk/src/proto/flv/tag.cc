@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "proto/flv/four_cc.h"
+
 namespace weir::flv {
 namespace {
 
@@ -37,34 +39,8 @@ constexpr uint8_t kManyTracksManyCodecs = 2;
 constexpr uint8_t kSoundExHeader = 9;
 constexpr uint8_t kSoundAac = 10;
 
-constexpr uint32_t fourcc(std::string_view text) {
-    return static_cast<uint32_t>(static_cast<uint8_t>(text[0])) << 24 |
-           static_cast<uint32_t>(static_cast<uint8_t>(text[1])) << 16 |
-           static_cast<uint32_t>(static_cast<uint8_t>(text[2])) << 8 |
-           static_cast<uint8_t>(text[3]);
-}
-
 Codec codec_of_fourcc(TrackKind kind, uint32_t code) {
-    struct Entry {
-        uint32_t code;
-        TrackKind kind;
-        Codec codec;
-    };
-
-    static constexpr Entry kTable[] = {
-        {fourcc("avc1"), TrackKind::kVideo, Codec::kH264},
-        {fourcc("hvc1"), TrackKind::kVideo, Codec::kHevc},
-        {fourcc("av01"), TrackKind::kVideo, Codec::kAv1},
-        {fourcc("vp09"), TrackKind::kVideo, Codec::kVp9},
-        {fourcc("vp08"), TrackKind::kVideo, Codec::kVp8},
-        {fourcc("mp4a"), TrackKind::kAudio, Codec::kAac},
-        {fourcc("Opus"), TrackKind::kAudio, Codec::kOpus},
-        {fourcc("fLaC"), TrackKind::kAudio, Codec::kFlac},
-        {fourcc("ac-3"), TrackKind::kAudio, Codec::kAc3},
-        {fourcc("ec-3"), TrackKind::kAudio, Codec::kEac3},
-        {fourcc(".mp3"), TrackKind::kAudio, Codec::kMp3},
-    };
-    for (const Entry& entry : kTable) {
+    for (const FourCcEntry& entry : kFourCcs) {
         if (entry.code == code && entry.kind == kind) {
             return entry.codec;
         }

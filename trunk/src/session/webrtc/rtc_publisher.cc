@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "media/opus.h"
-#include "proto/flv/body_writer.h"
-#include "proto/flv/tag.h"
+#include "proto/flv/packet_maker.h"
 #include "proto/rtp/header.h"
 
 namespace weir::session {
@@ -19,6 +18,13 @@ constexpr Micros kFirstReport{200'000};
 constexpr Micros kRetiredFor{2'000'000};
 // AudioSpecificConfig of what AudioTranscoder makes: AAC-LC, 48 kHz, stereo.
 constexpr std::array<uint8_t, 2> kAacConfig = {0x11, 0x90};
+
+media::PacketInfo track_info(TrackKind kind, Codec codec) {
+    media::PacketInfo info;
+    info.kind = kind;
+    info.codec = codec;
+    return info;
+}
 
 }  // namespace
 
@@ -92,8 +98,8 @@ RtcPublisher::Source* RtcPublisher::add_source(
     source.ssrc = ssrc;
     source.layer = layer;
     source.receiver = std::make_unique<rtp::Receiver>(options);
-    const size_t front = flv::body_header_size(section.codec, flv::BodyKind::kFrame);
-    source.depacketizer = rtp::make_depacketizer(section.codec, front);
+    source.front = flv::body_header_size(track_info(section.kind, section.codec)).value_or(0);
+    source.depacketizer = rtp::make_depacketizer(section.codec, source.front);
     source.clock_track =
         clock_track ? *clock_track
                     : clock_.add_track(section.clock_hz, section.kind == TrackKind::kAudio);
@@ -255,9 +261,10 @@ void RtcPublisher::take_frame(MonoTime now, Source& source, rtp::Frame& frame, M
         }
     }
     stats_.frames++;
-    flv::write_body_header(
-        section.codec, frame.key ? flv::BodyKind::kKeyFrame : flv::BodyKind::kFrame, frame.data);
-    const media::PacketRef packet = publish(now, source, std::move(frame.data), false, time_ms);
+    media::PacketInfo info = info_of(source);
+    info.key = frame.key && section.kind == TrackKind::kVideo;
+    const media::PacketRef packet =
+        publish(now, flv::make_packet(info, time_ms, std::move(frame.data), source.front));
     if (section.kind == TrackKind::kAudio && packet) {
         bridge(packet, section.codec);
     }
@@ -453,16 +460,11 @@ void RtcPublisher::bridge(const media::PacketRef& packet, Codec codec) {
 }
 
 void RtcPublisher::publish_aac(ByteSpan frame, bool config, int64_t time_ms) {
-    const flv::BodyKind kind = config ? flv::BodyKind::kConfig : flv::BodyKind::kFrame;
-    Bytes body(flv::body_header_size(Codec::kAac, kind));
-    flv::write_body_header(Codec::kAac, kind, body);
-    body.insert(body.end(), frame.begin(), frame.end());
-    std::optional<media::PacketInfo> info = flv::parse_tag_body(TrackKind::kAudio, body);
-    if (info) {
-        info->audience = media::Audience::kFlv;
-        stream_.publish_derived(publisher_,
-                                make_ref<media::MediaPacket>(*info, time_ms, std::move(body)),
-                                MonoClock::now());
+    media::PacketInfo info = track_info(TrackKind::kAudio, Codec::kAac);
+    info.config = config;
+    info.audience = media::Audience::kFlv;
+    if (auto packet = flv::make_packet(info, time_ms, frame)) {
+        stream_.publish_derived(publisher_, std::move(packet), MonoClock::now());
     }
 }
 
@@ -470,40 +472,37 @@ void RtcPublisher::publish_config(MonoTime now,
                                   const Source& source,
                                   ByteSpan config,
                                   int64_t time_ms) {
-    const Codec codec = source.section->codec;
-    Bytes body(flv::body_header_size(codec, flv::BodyKind::kConfig));
-    if (body.empty()) {
-        return;
+    media::PacketInfo info = info_of(source);
+    info.config = true;
+    publish(now, flv::make_packet(info, time_ms, config));
+}
+
+media::PacketInfo RtcPublisher::info_of(const Source& source) const {
+    media::PacketInfo info = track_info(source.section->kind, source.section->codec);
+    info.layer = source.layer;
+    if (info.kind == TrackKind::kAudio) {
+        info.audience = media::Audience::kWebRtc;
+    } else if (main_layer_ != source.layer) {
+        info.audience = media::Audience::kWebRtc;
+        info.track_id = static_cast<uint8_t>(source.layer + 1);
     }
-    flv::write_body_header(codec, flv::BodyKind::kConfig, body);
-    body.insert(body.end(), config.begin(), config.end());
-    publish(now, source, std::move(body), true, time_ms);
+    return info;
 }
 
 // The packet as it is in the stream, or nothing.
-media::PacketRef RtcPublisher::publish(
-    MonoTime now, const Source& source, Bytes body, bool config, int64_t time_ms) {
-    const TrackKind kind = source.section->kind;
-    std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, body);
-    if (!info || info->config != config) {
+media::PacketRef RtcPublisher::publish(MonoTime now, Ref<media::MediaPacket> packet) {
+    if (!packet) {
         stats_.dropped_frames++;
         return {};
     }
-    if (kind == TrackKind::kAudio) {
-        info->audience = media::Audience::kWebRtc;
-    }
-    info->layer = source.layer;
-    const bool other = kind == TrackKind::kVideo && main_layer_ != source.layer;
-    if (other) {
-        info->audience = media::Audience::kWebRtc;
-        info->track_id = static_cast<uint8_t>(source.layer + 1);
-        auto packet = make_ref<media::MediaPacket>(*info, time_ms + shift_ms_, std::move(body));
+    if (packet->info().track_id != 0) {  // a layer for WebRTC players alone
+        packet->set_time_ms(packet->time_ms() + shift_ms_);
         stream_.publish_derived(publisher_, packet, now);
         return packet;
     }
-    auto packet = make_ref<media::MediaPacket>(*info, time_ms, std::move(body));
+    const int64_t time_ms = packet->time_ms();
     stream_.publish(publisher_, packet, now);
-    if (!config) {
+    if (!packet->info().config) {
         shift_ms_ = packet->time_ms() - time_ms;
     }
     return packet;

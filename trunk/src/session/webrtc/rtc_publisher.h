@@ -130,6 +130,7 @@ class RtcPublisher final : private Counted<RtcPublisher> {
         uint32_t ssrc = 0;
         std::unique_ptr<rtp::Receiver> receiver;
         std::unique_ptr<rtp::Depacketizer> depacketizer;
+        size_t front = 0;  // free bytes before each frame, for the header of its packet
         size_t clock_track = 0;
         bool gap = false;  // before the next packet
 
@@ -174,8 +175,8 @@ class RtcPublisher final : private Counted<RtcPublisher> {
     bool asks_for_key(const Source& source) const;
     void choose_main(MonoTime now, Source& source, bool key);
     void describe(const Source& source);
-    media::PacketRef publish(
-        MonoTime now, const Source& source, Bytes body, bool config, int64_t time_ms);
+    media::PacketInfo info_of(const Source& source) const;
+    media::PacketRef publish(MonoTime now, Ref<media::MediaPacket> packet);
     void bridge(const media::PacketRef& packet, media::Codec codec);
     void publish_aac(ByteSpan frame, bool config, int64_t time_ms);
     void publish_config(MonoTime now, const Source& source, ByteSpan config, int64_t time_ms);

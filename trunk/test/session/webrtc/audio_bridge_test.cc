@@ -141,7 +141,7 @@ TEST_F(AudioBridgeTest, MuxerMakesOpusOfAac) {
         for (int i = 0; i < 100; i++) {
             Error error = (*made)->transcode(
                 sound(0)->payload(), i * 20'000, [&](ByteSpan frame, int64_t time_us) {
-                    Bytes body = tag_body(Codec::kAac, flv::BodyKind::kFrame, frame);
+                    Bytes body = tag_body(Codec::kAac, BodyKind::kFrame, frame);
                     const auto info = flv::parse_tag_body(TrackKind::kAudio, body);
                     aac.push_back(make_ref<media::MediaPacket>(
                         *info, std::max<int64_t>(time_us / 1000, 0), std::move(body)));
@@ -150,7 +150,7 @@ TEST_F(AudioBridgeTest, MuxerMakesOpusOfAac) {
         }
     }
     RtpMuxer muxer(workers_.get(), 64'000, "s");
-    const Bytes header = tag_body(Codec::kAac, flv::BodyKind::kConfig, config);
+    const Bytes header = tag_body(Codec::kAac, BodyKind::kConfig, config);
     const auto info = flv::parse_tag_body(TrackKind::kAudio, header);
     muxer.on_packet(make_ref<media::MediaPacket>(*info, 0, header), nullptr);
     EXPECT_EQ(muxer.track(kRtpAudioTrack).codec.codec, Codec::kOpus);

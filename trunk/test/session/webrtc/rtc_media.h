@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "proto/flv/body_writer.h"
 #include "proto/rtp/depacketizer.h"
 #include "proto/rtp/header.h"
 #include "stream/stream.h"
@@ -31,12 +30,8 @@ inline Bytes h264_nal(Picture picture, uint32_t marker, size_t size) {
     return {};
 }
 
-inline Bytes tag_body(media::Codec codec, flv::BodyKind kind, ByteSpan payload) {
-    Bytes body(flv::body_header_size(codec, kind));
-    flv::write_body_header(codec, kind, body);
-    body.insert(body.end(), payload.begin(), payload.end());
-    return body;
-}
+using test::BodyKind;
+using test::tag_body;
 
 // Publishes into a stream, with a clock of its own.
 class TestPublisher final : public stream::Publisher {
@@ -73,22 +68,21 @@ class TestPublisher final : public stream::Publisher {
     }
 
     void config(ByteSpan record = test::kAvcBaselineConfig) {
-        send(media::TrackKind::kVideo,
-             tag_body(media::Codec::kH264, flv::BodyKind::kConfig, record));
+        send(media::TrackKind::kVideo, tag_body(media::Codec::kH264, BodyKind::kConfig, record));
     }
 
     void video(Picture picture, size_t size = 3000) {
         frames.push_back(test::nal_frame({h264_nal(picture, ++marker, size)}));
         send(media::TrackKind::kVideo,
              tag_body(media::Codec::kH264,
-                      picture == Picture::kKey ? flv::BodyKind::kKeyFrame : flv::BodyKind::kFrame,
+                      picture == Picture::kKey ? BodyKind::kKeyFrame : BodyKind::kFrame,
                       frames.back()));
     }
 
     void opus(size_t size = 80) {
         sounds.push_back(test::counted({0xFC}, size, ++marker));
         send(media::TrackKind::kAudio,
-             tag_body(media::Codec::kOpus, flv::BodyKind::kFrame, sounds.back()));
+             tag_body(media::Codec::kOpus, BodyKind::kFrame, sounds.back()));
     }
 
     void pass(uint32_t ms) {

@@ -499,8 +499,7 @@ TEST_F(RtcServerTest, PlayerIsEndedWhenTheCodecOfTheStreamChanges) {
     for (int i = 0; i < 3; i++) {
         Bytes frame = test::kVp8Key;
         frame.resize(3000, 7);
-        second.send(TrackKind::kVideo,
-                    tag_body(media::Codec::kVp8, flv::BodyKind::kKeyFrame, frame));
+        second.send(TrackKind::kVideo, tag_body(media::Codec::kVp8, BodyKind::kKeyFrame, frame));
         second.pass(40);
     }
     EXPECT_TRUE(is_gone(id_));

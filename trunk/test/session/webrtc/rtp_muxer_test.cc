@@ -109,7 +109,7 @@ TEST_F(RtpMuxerTest, TimesAreOfTheRtpClockAndCountWhatIsShown) {
     publisher_->config();
     publisher_->video(Picture::kKey, 100);
     publisher_->pass(40);
-    Bytes body = tag_body(Codec::kH264, flv::BodyKind::kFrame,
+    Bytes body = tag_body(Codec::kH264, BodyKind::kFrame,
                           test::nal_frame({h264_nal(Picture::kReferenced, 9, 100)}));
     body[4] = 80;  // composition time
     publisher_->send(TrackKind::kVideo, body);
@@ -179,7 +179,7 @@ TEST_F(RtpMuxerTest, CodecOfTheNextPublisherIsTaken) {
     const uint64_t from = log().head();
     Bytes key = test::kVp8Key;
     key.resize(3000, 5);
-    publisher_->send(TrackKind::kVideo, tag_body(Codec::kVp8, flv::BodyKind::kKeyFrame, key));
+    publisher_->send(TrackKind::kVideo, tag_body(Codec::kVp8, BodyKind::kKeyFrame, key));
     EXPECT_EQ(muxer_.track(kRtpVideoTrack).codec.codec, Codec::kVp8);
     ASSERT_TRUE(log().has_start());
     EXPECT_EQ(log().start(), from);
@@ -201,7 +201,7 @@ TEST_F(RtpMuxerTest, OpusAndG711PassThrough) {
         publish();
         const uint64_t from = log().head();
         const Bytes sound = test::counted({}, 160, 9);
-        publisher_->send(TrackKind::kAudio, tag_body(codec, flv::BodyKind::kFrame, sound));
+        publisher_->send(TrackKind::kAudio, tag_body(codec, BodyKind::kFrame, sound));
         EXPECT_EQ(payloads(kRtpAudioTrack, from), std::vector<Bytes>{sound});
         EXPECT_EQ(muxer_.track(kRtpAudioTrack).codec.codec, codec);
         EXPECT_EQ(muxer_.track(kRtpAudioTrack).clock_hz, 8'000U);
@@ -235,10 +235,10 @@ TEST_F(RtpMuxerTest, EmptyAndBrokenFramesAreLeftOut) {
     const uint64_t skipped = muxer_.skipped_frames();
     for (Bytes broken : {Bytes{}, Bytes{0}, Bytes{0, 0, 0, 9, 0x41}, Bytes{0xFF, 0xFF, 0xFF, 0xFF},
                          Bytes{0, 0, 0, 0}}) {
-        publisher_->send(TrackKind::kVideo, tag_body(Codec::kH264, flv::BodyKind::kFrame, broken));
+        publisher_->send(TrackKind::kVideo, tag_body(Codec::kH264, BodyKind::kFrame, broken));
     }
     for (Codec codec : {Codec::kOpus, Codec::kG711A, Codec::kG711U}) {
-        publisher_->send(TrackKind::kAudio, tag_body(codec, flv::BodyKind::kFrame, {}));
+        publisher_->send(TrackKind::kAudio, tag_body(codec, BodyKind::kFrame, {}));
     }
     EXPECT_EQ(log().head(), head);
     EXPECT_GE(muxer_.skipped_frames(), skipped + 5);
