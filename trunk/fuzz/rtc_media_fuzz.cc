@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "session/webrtc/rtc_player.h"
 #include "session/webrtc/rtc_publisher.h"
+#include "session/webrtc/rtc_sender.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
                                       size_t size);  // NOLINT(readability-identifier-naming)
@@ -127,7 +127,7 @@ class Publishing final : public stream::Publisher {
 
     MonoTime now_ = kStart;
     stream::Stream stream_{{"v", "a", "s"}, {}, kStart};
-    RtpMuxer muxer_{nullptr, 0, "s"};
+    RtcLogWriter muxer_{nullptr, 0, "s"};
     uint16_t sequence_ = 0;
     uint32_t time_ = 0;
     std::unique_ptr<RtcPublisher> publisher_;
@@ -138,11 +138,11 @@ class Numbers final : public RandomSource {
     void fill(std::span<uint8_t> out) override { std::ranges::fill(out, uint8_t{0x7F}); }
 };
 
-class Playing final : private RtcSender {
+class Playing final : private net::RtpOutlet {
   public:
     explicit Playing(uint8_t flags) : answer_(make_answer(flags)) {
         player_ =
-            std::make_unique<RtcPlayer>(log_, protector_, answer_.find(media::TrackKind::kAudio),
+            std::make_unique<RtcSender>(log_, protector_, answer_.find(media::TrackKind::kAudio),
                                         answer_.find(media::TrackKind::kVideo), numbers_, now_);
     }
 
@@ -170,7 +170,7 @@ class Playing final : private RtcSender {
 
     void flush(bool blocked) {
         blocked_ = blocked;
-        for (int i = 0; player_->flush(now_, *this, 8) == RtcPlayer::Flush::kMore; i++) {
+        for (int i = 0; player_->flush(now_, *this, 8) == net::RtpFlush::kMore; i++) {
             WEIR_CHECK(i < 10'000);
         }
         blocked_ = false;
@@ -201,7 +201,7 @@ class Playing final : private RtcSender {
     stream::RtpLog log_;
     srtp::ControlCipher control_;
     srtp::Protector protector_{srtp::Profile::kAeadAes128Gcm, srtp::MasterKey{}, control_};
-    std::unique_ptr<RtcPlayer> player_;
+    std::unique_ptr<RtcSender> player_;
 };
 
 void publish(ByteReader& in) {

@@ -134,14 +134,14 @@ bool write_legacy(const PacketInfo& info, Header& out) {
 }
 
 bool write_header(const PacketInfo& info, bool with_composition, Header& out) {
-    if (info.kind == TrackKind::kData) {
-        return true;  // the body is the payload
-    }
     const bool timed =
         info.kind == TrackKind::kVideo && has_composition(info.codec) && is_frame(info);
     if (info.composition_ms < kMinCompositionMs || info.composition_ms > kMaxCompositionMs ||
         (info.composition_ms != 0 && !timed)) {
         return false;
+    }
+    if (info.kind == TrackKind::kData) {
+        return true;  // the body is the payload
     }
     return write_legacy(info, out) ||
            write_enhanced(info, with_composition || info.composition_ms != 0, out);

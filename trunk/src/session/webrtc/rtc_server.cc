@@ -80,7 +80,7 @@ class PumpHold {
 };
 
 // Tracks begin apart: a publisher's picture may come a key frame request after its sound.
-bool knows_codecs(const stream::Stream& stream, const RtpMuxer& muxer, MonoTime now) {
+bool knows_codecs(const stream::Stream& stream, const RtcLogWriter& muxer, MonoTime now) {
     const bool video = muxer.track(kRtpVideoTrack).codec.codec != media::Codec::kUnknown;
     const bool audio = muxer.track(kRtpAudioTrack).codec.codec != media::Codec::kUnknown;
     if (!muxer.refusal().empty() || (video && audio)) {
@@ -106,7 +106,7 @@ Result<std::optional<uint8_t>> layer_of(const stream::Stream& stream, std::strin
     return make_error(ErrorCode::kUnsupported, "no such layer; this stream has: auto{}", names);
 }
 
-sdp::SendTrack send_track(const RtpTrack& track) {
+sdp::SendTrack send_track(const net::RtpTrack& track) {
     sdp::SendTrack send;
     if (track.codec.codec != media::Codec::kUnknown) {
         send.codecs.push_back(track.codec);
@@ -521,8 +521,8 @@ Result<RtcPump*> RtcServer::pump_for(const stream::StreamKey& key, const net::Pl
     if (slot) {
         return slot.get();
     }
-    slot = std::make_unique<RtcPump>(stream, rules.pump.wait_publisher, workers_,
-                                     options_.opus_bits_per_second);
+    slot = std::make_unique<RtcPump>(stream, net::RtpPumpOptions{rules.pump.wait_publisher},
+                                     workers_, options_.opus_bits_per_second);
     RtcPump* pump = slot.get();
     Error failed = tasks_.spawn("rtc pump", io::StackSize::kNormal, [this, pump, &stream] {
         pump->run();
@@ -554,7 +554,7 @@ Result<RtcAnswer> RtcServer::play(std::string_view offer,
     }
     WEIR_TRY_ASSIGN(RtcPump* const pump, pump_for(key, rules));
     const PumpHold hold(*pump);
-    const RtpMuxer& muxer = pump->muxer();
+    const RtcLogWriter& muxer = pump->writer();
     const io::Deadline deadline = io::Deadline::after(kCodecWait);
     while (!knows_codecs(pump->stream(), muxer, MonoClock::now()) && !deadline.passed()) {
         WEIR_TRY(io::sleep_for(kCodecPoll));
@@ -617,7 +617,7 @@ size_t RtcServer::players(const stream::Stream& stream) const {
 
 std::string_view RtcServer::refusal(const stream::Stream& stream) const {
     const auto found = pumps_.find(&stream);
-    return found == pumps_.end() ? std::string_view() : found->second->muxer().refusal();
+    return found == pumps_.end() ? std::string_view() : found->second->writer().refusal();
 }
 
 }  // namespace weir::session

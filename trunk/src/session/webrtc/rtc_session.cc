@@ -162,7 +162,7 @@ void RtcSession::on_rtcp(MonoTime now, ByteSpan compound) {
 }
 
 void RtcSession::want_key_frame() {
-    if (pump_->muxer().layers().layered()) {
+    if (pump_->writer().layers().layered()) {
         stream_->want_key_frame_of(player_->layer());
     } else {
         stream_->want_key_frame();
@@ -368,9 +368,9 @@ void RtcSession::begin_playing(MonoTime now) {
     client_->turns++;
     const sdp::NegotiatedMedia* audio = answer_.find(media::TrackKind::kAudio);
     const sdp::NegotiatedMedia* video = answer_.find(media::TrackKind::kVideo);
-    player_ = std::make_unique<RtcPlayer>(pump_->muxer().log(), *protector_, audio, video,
+    player_ = std::make_unique<RtcSender>(pump_->writer().log(), *protector_, audio, video,
                                           system_random(), now,
-                                          RtcLayerOptions{&pump_->muxer().layers(), fixed_layer_});
+                                          RtcLayerOptions{&pump_->writer().layers(), fixed_layer_});
     log::info_as(client_->id(), "play stream={} transport=webrtc ip={} path={}",
                  log::token(client_->key.to_string()), client_->ip(),
                  agent_.media_path()->remote.to_string());
@@ -464,7 +464,7 @@ std::optional<MonoTime> RtcSession::next_timeout() const {
 
 // Its stream may have another publisher by now, with other codecs.
 bool RtcSession::fits_stream() const {
-    const RtpMuxer& muxer = pump_->muxer();
+    const RtcLogWriter& muxer = pump_->writer();
     for (uint8_t index : {kRtpAudioTrack, kRtpVideoTrack}) {
         if (codecs_[index] != media::Codec::kUnknown &&
             codecs_[index] != muxer.track(index).codec.codec) {
@@ -474,25 +474,25 @@ bool RtcSession::fits_stream() const {
     return true;
 }
 
-RtcPlayer::Flush RtcSession::flush(MonoTime now, size_t most_runs) {
+net::RtpFlush RtcSession::flush(MonoTime now, size_t most_runs) {
     if (!fits_stream()) {
-        return RtcPlayer::Flush::kCaughtUp;  // look() ends it
+        return net::RtpFlush::kCaughtUp;  // look() ends it
     }
-    const RtcPlayer::Flush done = player_->flush(now, *this, most_runs);
-    if (client_->first_frame_ms < 0 && player_->stats().packets > 0) {
+    const net::RtpFlush done = player_->flush(now, *this, most_runs);
+    if (client_->first_frame_ms < 0 && player_->has_sent()) {
         client_->first_frame_ms = static_cast<int32_t>(
             std::chrono::duration_cast<Millis>(now - client_->since()).count());
     }
-    client_->write_stalls += done == RtcPlayer::Flush::kBlocked ? 1 : 0;
+    client_->write_stalls += done == net::RtpFlush::kBlocked ? 1 : 0;
     if (const std::optional<uint8_t> layer = player_->take_layer_request()) {
         stream_->want_key_frame_of(*layer);
     }
     return done;
 }
 
-PumpedPlayer::Fate RtcSession::look(MonoTime) {
+net::RtpPlayer::Fate RtcSession::look(MonoTime) {
     client_->resyncs = player_->stats().resyncs;
-    if (!pump_->muxer().refusal().empty()) {
+    if (!pump_->writer().refusal().empty()) {
         return {false, "stream cannot be played by WebRTC (B-frames)"};
     }
     if (!fits_stream()) {

@@ -24,9 +24,9 @@
 #include "proto/srtp/protector.h"
 #include "proto/srtp/rtcp_unprotector.h"
 #include "proto/srtp/unprotector.h"
-#include "session/webrtc/rtc_player.h"
 #include "session/webrtc/rtc_publisher.h"
 #include "session/webrtc/rtc_pump.h"
+#include "session/webrtc/rtc_sender.h"
 #include "stream/stream.h"
 
 namespace weir::session {
@@ -61,9 +61,9 @@ struct RtcSessionMemory {
     RtcSessionMemory& operator+=(const RtcSessionMemory& more);
 };
 
-class RtcSession final : public PumpedPlayer,
+class RtcSession final : public net::RtpPlayer,
                          public stream::Publisher,
-                         private RtcSender,
+                         private net::RtpOutlet,
                          private net::ClientProbe,
                          private Counted<RtcSession> {
   public:
@@ -128,9 +128,9 @@ class RtcSession final : public PumpedPlayer,
     // Whether its peer was ever shown to be where it says.
     bool was_proven() const { return agent_.was_proven(); }
 
-    const RtcPlayer* player() const { return player_.get(); }
+    const RtcSender* player() const { return player_.get(); }
 
-    RtcPlayer* player() { return player_.get(); }
+    RtcSender* player() { return player_.get(); }
 
     RtcPublisher* publisher() { return publisher_.get(); }
 
@@ -140,7 +140,7 @@ class RtcSession final : public PumpedPlayer,
 
     // ---- from the pump ----
 
-    RtcPlayer::Flush flush(MonoTime now, size_t most_runs) override;
+    net::RtpFlush flush(MonoTime now, size_t most_runs) override;
     Fate look(MonoTime now) override;
 
     void end_playing(net::EndClass why, std::string_view reason) override { end(why, reason); }
@@ -208,7 +208,7 @@ class RtcSession final : public PumpedPlayer,
     std::unique_ptr<srtp::Unprotector> unprotector_;           // of a publisher
     std::unique_ptr<srtp::RtcpUnprotector> rtcp_unprotector_;  // of a player
     std::unique_ptr<RtcPublisher> publisher_;
-    std::unique_ptr<RtcPlayer> player_;
+    std::unique_ptr<RtcSender> player_;
 };
 
 }  // namespace weir::session

@@ -64,7 +64,7 @@ RtcSessionMemory RtcSession::memory() const {
     }
     memory.srtp += rtcp_unprotector_ ? sizeof(srtp::RtcpUnprotector) : 0;
     if (player_) {
-        memory.media += sizeof(RtcPlayer) + player_->heap_bytes();
+        memory.media += sizeof(RtcSender) + player_->heap_bytes();
     }
     if (publisher_) {
         memory.media += sizeof(RtcPublisher) + publisher_->heap_bytes();
@@ -81,7 +81,7 @@ std::optional<net::LagFacts> RtcSession::lag_facts() const {
     if (!player_ || ended_) {
         return std::nullopt;
     }
-    const bool begun = player_->stats().packets > 0;
+    const bool begun = player_->has_sent();
     return net::LagFacts{begun ? "flowing" : "waiting", player_->lag_ms(), std::nullopt};
 }
 
@@ -96,7 +96,7 @@ std::optional<net::LinkFacts> RtcSession::link_facts() const {
         }
     }
     if (player_) {
-        const RtcPlayerStats& stats = player_->stats();
+        const RtcSenderStats stats = player_->stats();
         if (stats.rtt > Micros(0)) {
             facts.rtt = stats.rtt;
         }
@@ -107,7 +107,7 @@ std::optional<net::LinkFacts> RtcSession::link_facts() const {
         facts.skipped = stats.skipped_runs;
         facts.key_requests = stats.key_requests;
         facts.estimate_bps = player_->estimate_bps();
-        if (pump_ != nullptr && pump_->muxer().layers().layered()) {
+        if (pump_ != nullptr && pump_->writer().layers().layered()) {
             facts.layer = std::to_string(player_->layer());
         }
     }
@@ -126,7 +126,7 @@ std::optional<net::LinkFacts> RtcSession::link_facts() const {
 uint64_t RtcServer::history_bytes() const {
     uint64_t bytes = 0;
     for (const auto& [stream, pump] : pumps_) {
-        bytes += pump->muxer().log().bytes();
+        bytes += pump->writer().log().bytes();
     }
     return bytes;
 }

@@ -180,7 +180,7 @@ TEST(PacketMakerTest, AFrameBehindFreeBytesIsNotMoved) {
 TEST(PacketMakerTest, WrongRoomCostsACopyAndNothingElse) {
     PacketInfo info = info_of(TrackKind::kVideo, Codec::kHevc, What::kFrame);
     info.composition_ms = 40;  // needs 8 bytes
-    for (const size_t room : {0, 5, 9}) {
+    for (const size_t room : {size_t{0}, size_t{5}, size_t{9}}) {
         const auto packet = make_packet(info, 0, join(Bytes(room, 0), kPayload), room);
         ASSERT_TRUE(packet);
         EXPECT_EQ(packet->info().payload_offset, 8);

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "session/webrtc/rtc_log_writer.h"
 #include "session/webrtc/rtc_publisher.h"
-#include "session/webrtc/rtp_muxer.h"
 
 #include "test/session/muxer_fixture.h"
 #include "test/session/webrtc/rtc_world.h"
@@ -149,7 +149,7 @@ TEST_F(AudioBridgeTest, MuxerMakesOpusOfAac) {
             ASSERT_FALSE(error) << error.to_string();
         }
     }
-    RtpMuxer muxer(workers_.get(), 64'000, "s");
+    RtcLogWriter muxer(workers_.get(), 64'000, "s");
     const Bytes header = tag_body(Codec::kAac, BodyKind::kConfig, config);
     const auto info = flv::parse_tag_body(TrackKind::kAudio, header);
     muxer.on_packet(make_ref<media::MediaPacket>(*info, 0, header), nullptr);

@@ -11,8 +11,8 @@
 #include "proto/rtp/payload_vp8.h"
 #include "proto/srtp/unprotector.h"
 #include "session/webrtc/rtc_layers.h"
-#include "session/webrtc/rtc_player.h"
 #include "session/webrtc/rtc_publisher.h"
+#include "session/webrtc/rtc_sender.h"
 
 #include "test/proto/srtp/support.h"
 #include "test/session/muxer_fixture.h"
@@ -324,7 +324,7 @@ TEST_F(LayerChoice, FixedLayerIsLeftOnlyWhileItStops) {
 
 // ---- playing ----
 
-class Wire final : public RtcSender {
+class Wire final : public net::RtpOutlet {
   public:
     bool send_burst(ByteSpan packets, size_t) override {
         sent.emplace_back(packets.begin(), packets.end());  // frames of one packet
@@ -354,7 +354,7 @@ class RtcLayerPlayer : public testing::Test {
     }
 
     void join(std::optional<uint8_t> fixed) {
-        player_ = std::make_unique<RtcPlayer>(log_, protector_, nullptr, &video_, random_, now_,
+        player_ = std::make_unique<RtcSender>(log_, protector_, nullptr, &video_, random_, now_,
                                               RtcLayerOptions{&layers_, fixed});
     }
 
@@ -385,8 +385,8 @@ class RtcLayerPlayer : public testing::Test {
 
     std::vector<Got> flush() {
         for (int i = 0; i < 1000 && player_; i++) {
-            const RtcPlayer::Flush done = player_->flush(now_ + Millis(i), wire_, 8);
-            if (done == RtcPlayer::Flush::kCaughtUp) {
+            const net::RtpFlush done = player_->flush(now_ + Millis(i), wire_, 8);
+            if (done == net::RtpFlush::kCaughtUp) {
                 break;
             }
         }
@@ -433,7 +433,7 @@ class RtcLayerPlayer : public testing::Test {
     std::vector<Bytes> raw_;
     MonoTime now_ = MonoTime() + Seconds(100);
     int64_t time_ms_ = 1000;
-    std::unique_ptr<RtcPlayer> player_;
+    std::unique_ptr<RtcSender> player_;
 
   private:
     class Zeros final : public RandomSource {
@@ -540,7 +540,7 @@ TEST(RtcPlayerPacket, StaysWithinWhatPassesEverywhere) {
     const std::array<uint8_t, 1> mid{'0'};
     const std::array<rtp::Extension, 2> extensions = {rtp::Extension{3, number},
                                                       rtp::Extension{4, mid}};
-    EXPECT_LE(rtp::header_size(extensions) + 2 + kMaxRtpPayload +
+    EXPECT_LE(rtp::header_size(extensions) + 2 + kMaxRtcPayload +
                   srtp::rtp_overhead(srtp::Profile::kAeadAes128Gcm),
               1200U);
 }

@@ -1,4 +1,4 @@
-// What a delivered packet costs: RtcPlayer::flush() of a shared RtpLog beside a loop that only
+// What a delivered packet costs: RtcSender::flush() of a shared RtpLog beside a loop that only
 // protects packets and sends them in bursts. Both write the same packets of 1,200 bytes to the same
 // sockets, the sender's through io::UdpSocket (GSO), the peers' on loopback and emptied while the
 // clock stands. Compare the time per item of equal arguments: peers, packets in a burst.
@@ -16,7 +16,7 @@
 #include "io/runtime.h"
 #include "io/udp.h"
 #include "proto/rtp/header.h"
-#include "session/webrtc/rtc_player.h"
+#include "session/webrtc/rtc_sender.h"
 
 namespace weir::session {
 namespace {
@@ -136,7 +136,7 @@ void BM_ProtectAndSend(benchmark::State& state) {
     count(state, sockets.peers(), packets);
 }
 
-class Sender final : public RtcSender {
+class Sender final : public net::RtpOutlet {
   public:
     Sender(Sockets& sockets, size_t peer) : sockets_(sockets), peer_(peer) {}
 
@@ -175,12 +175,12 @@ void BM_FlushPlayers(benchmark::State& state) {
     const sdp::NegotiatedMedia media = video();
     MonoTime now = MonoClock::now();
     std::vector<std::unique_ptr<srtp::Protector>> protectors;
-    std::vector<std::unique_ptr<RtcPlayer>> players;
+    std::vector<std::unique_ptr<RtcSender>> players;
     std::vector<Sender> senders;
     for (size_t i = 0; i < sockets.peers(); i++) {
         protectors.push_back(
             std::make_unique<srtp::Protector>(srtp::Profile::kAeadAes128Gcm, some_key(), control));
-        players.push_back(std::make_unique<RtcPlayer>(log, *protectors.back(), nullptr, &media,
+        players.push_back(std::make_unique<RtcSender>(log, *protectors.back(), nullptr, &media,
                                                       system_random(), now));
         senders.emplace_back(sockets, i);
     }
@@ -198,7 +198,7 @@ void BM_FlushPlayers(benchmark::State& state) {
         now += kFrame;
         for (size_t i = 0; i < players.size(); i++) {
             benchmark::DoNotOptimize(MonoClock::now());  // as the pump asks it
-            WEIR_CHECK(players[i]->flush(now, senders[i], 8) == RtcPlayer::Flush::kCaughtUp);
+            WEIR_CHECK(players[i]->flush(now, senders[i], 8) == net::RtpFlush::kCaughtUp);
         }
         state.PauseTiming();
         sockets.drain();

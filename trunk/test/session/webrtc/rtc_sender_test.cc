@@ -1,5 +1,5 @@
 // What one player is sent of a log, packet by packet; opened by libsrtp2.
-#include "session/webrtc/rtc_player.h"
+#include "session/webrtc/rtc_sender.h"
 
 #include <map>
 #include <numeric>
@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/rtcp/writer.h"
 #include "proto/srtp/unprotector.h"
 
 #include "test/proto/srtp/support.h"
@@ -25,7 +26,7 @@ constexpr uint8_t kAudioType = 111;
 constexpr uint8_t kTwccId = 3;
 
 // Where bursts go.
-class Wire final : public RtcSender {
+class Wire final : public net::RtpOutlet {
   public:
     bool send_burst(ByteSpan packets, size_t segment_bytes) override {
         bursts++;
@@ -60,9 +61,9 @@ struct Received {
 
 enum class Resend : uint8_t { kRtx, kSame };
 
-class RtcPlayerTest : public testing::TestWithParam<Resend> {
+class RtcSenderTest : public testing::TestWithParam<Resend> {
   protected:
-    RtcPlayerTest() {
+    RtcSenderTest() {
         stream_.attach(muxer_);
         publisher_ = std::make_unique<TestPublisher>(stream_);
         protector_ = std::make_unique<srtp::Protector>(srtp::Profile::kAeadAes128Gcm,
@@ -74,7 +75,7 @@ class RtcPlayerTest : public testing::TestWithParam<Resend> {
         audio_ = media(TrackKind::kAudio, kAudioSsrc, kAudioType, 48'000);
     }
 
-    ~RtcPlayerTest() override {
+    ~RtcSenderTest() override {
         publisher_.reset();
         stream_.detach(muxer_);
     }
@@ -102,27 +103,27 @@ class RtcPlayerTest : public testing::TestWithParam<Resend> {
     Resend resends() const { return GetParam(); }
 
     void join() {
-        player_ = std::make_unique<RtcPlayer>(muxer_.log(), *protector_, &audio_, &video_, random_,
+        player_ = std::make_unique<RtcSender>(muxer_.log(), *protector_, &audio_, &video_, random_,
                                               now());
     }
 
     MonoTime& now() { return publisher_->now; }
 
     // Until the player has all that there is, or its path is full; pacing takes no time here.
-    RtcPlayer::Flush flush() {
+    net::RtpFlush flush() {
         MonoTime at = now();
         for (int turn = 0; turn < 100'000; turn++) {
-            const RtcPlayer::Flush state = player_->flush(at, wire_, 8);
-            if (state == RtcPlayer::Flush::kPaced) {
+            const net::RtpFlush state = player_->flush(at, wire_, 8);
+            if (state == net::RtpFlush::kPaced) {
                 EXPECT_GT(player_->next_send(), at);
                 at = player_->next_send();
-            } else if (state != RtcPlayer::Flush::kMore) {
+            } else if (state != net::RtpFlush::kMore) {
                 open();
                 return state;
             }
         }
         ADD_FAILURE() << "the player never catches up";
-        return RtcPlayer::Flush::kMore;
+        return net::RtpFlush::kMore;
     }
 
     void open() {
@@ -208,7 +209,7 @@ class RtcPlayerTest : public testing::TestWithParam<Resend> {
     }
 
     stream::Stream stream_{{"v", "live", "a"}, {}, MonoClock::now()};
-    RtpMuxer muxer_{nullptr, 0, "a"};
+    RtcLogWriter muxer_{nullptr, 0, "a"};
     std::unique_ptr<TestPublisher> publisher_;
     srtp::ControlCipher control_;
     std::unique_ptr<srtp::Protector> protector_;
@@ -216,7 +217,7 @@ class RtcPlayerTest : public testing::TestWithParam<Resend> {
     sdp::NegotiatedMedia video_;
     sdp::NegotiatedMedia audio_;
     test::SeededRandom random_{7};
-    std::unique_ptr<RtcPlayer> player_;
+    std::unique_ptr<RtcSender> player_;
     Wire wire_;
     std::vector<Received> pictures;
     std::vector<Received> sounds;
@@ -225,26 +226,26 @@ class RtcPlayerTest : public testing::TestWithParam<Resend> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Resends,
-                         RtcPlayerTest,
+                         RtcSenderTest,
                          testing::Values(Resend::kRtx, Resend::kSame),
                          [](const auto& value) {
                              return value.param == Resend::kRtx ? "ByRtx" : "ByTheSamePacket";
                          });
 
-TEST_P(RtcPlayerTest, GetsTheGopAndWhatFollows) {
+TEST_P(RtcSenderTest, GetsTheGopAndWhatFollows) {
     publisher_->config();
     publisher_->gop(25);
     join();
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(), publisher_->frames);
     publisher_->gop(3);
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(), publisher_->frames);
     EXPECT_EQ(player_->stats().packets, pictures.size());
     EXPECT_EQ(player_->stats().resyncs, 0U);
 }
 
-TEST_P(RtcPlayerTest, PlayerThatIsALittleBehindGetsNoFramesThatNothingRefersTo) {
+TEST_P(RtcSenderTest, PlayerThatIsALittleBehindGetsNoFramesThatNothingRefersTo) {
     publisher_->config();
     publisher_->gop(2);
     join();
@@ -257,27 +258,27 @@ TEST_P(RtcPlayerTest, PlayerThatIsALittleBehindGetsNoFramesThatNothingRefersTo) 
             referenced.push_back(publisher_->frames.back());
         }
         publisher_->pass(40);
-        EXPECT_EQ(player_->flush(now(), wire_, 8), RtcPlayer::Flush::kBlocked);
+        EXPECT_EQ(player_->flush(now(), wire_, 8), net::RtpFlush::kBlocked);
     }
     wire_.blocked = false;
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(), referenced);
     EXPECT_GT(player_->stats().skipped_runs, 0U);
     EXPECT_EQ(player_->stats().resyncs, 0U);
 }
 
-TEST_P(RtcPlayerTest, PlayerThatIsFarBehindGoesOnAtTheNewestKeyFrame) {
+TEST_P(RtcSenderTest, PlayerThatIsFarBehindGoesOnAtTheNewestKeyFrame) {
     publisher_->config();
     publisher_->gop(5);
     join();
     flush();
     wire_.blocked = true;
     publisher_->gop(25);
-    EXPECT_EQ(player_->flush(now(), wire_, 8), RtcPlayer::Flush::kBlocked);
+    EXPECT_EQ(player_->flush(now(), wire_, 8), net::RtpFlush::kBlocked);
     publisher_->gop(25);
     publisher_->gop(25);
     wire_.blocked = false;
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     std::vector<Bytes> expected(publisher_->frames.begin(), publisher_->frames.begin() + 5);
     expected.insert(expected.end(), publisher_->frames.end() - 25, publisher_->frames.end());
     EXPECT_EQ(frames(), expected);
@@ -286,32 +287,32 @@ TEST_P(RtcPlayerTest, PlayerThatIsFarBehindGoesOnAtTheNewestKeyFrame) {
 }
 
 // What is left out makes no hole, so a frame that was broken off would look like a whole one.
-TEST_P(RtcPlayerTest, FrameThatHasBegunIsFinished) {
+TEST_P(RtcSenderTest, FrameThatHasBegunIsFinished) {
     publisher_->config();
     publisher_->gop(1);
     join();
     flush();
     publisher_->video(Picture::kUnreferenced, 150'000);
-    EXPECT_NE(player_->flush(now(), wire_, 1), RtcPlayer::Flush::kCaughtUp) << "one run of several";
+    EXPECT_NE(player_->flush(now(), wire_, 1), net::RtpFlush::kCaughtUp) << "one run of several";
     for (int i = 0; i < 10; i++) {
         publisher_->pass(40);
         publisher_->video(Picture::kReferenced);
     }
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(), publisher_->frames);
     EXPECT_EQ(player_->stats().skipped_runs, 0U);
 }
 
-TEST_P(RtcPlayerTest, FrameWhoseRestIsGoneIsALoss) {
+TEST_P(RtcSenderTest, FrameWhoseRestIsGoneIsALoss) {
     publisher_->config();
     publisher_->gop(1);
     join();
     flush();
     publisher_->video(Picture::kReferenced, 150'000);
-    EXPECT_NE(player_->flush(now(), wire_, 1), RtcPlayer::Flush::kCaughtUp) << "one run of several";
+    EXPECT_NE(player_->flush(now(), wire_, 1), net::RtpFlush::kCaughtUp) << "one run of several";
     publisher_->pass(40);
     publisher_->gop(50);
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(player_->stats().resyncs, 1U);
     FrameReader reader;
     for (const Received& packet : pictures) {
@@ -323,7 +324,7 @@ TEST_P(RtcPlayerTest, FrameWhoseRestIsGoneIsALoss) {
     EXPECT_EQ(reader.frames, expected);
 }
 
-TEST_P(RtcPlayerTest, ResendsTheRightPacketAfterSeveralResyncs) {
+TEST_P(RtcSenderTest, ResendsTheRightPacketAfterSeveralResyncs) {
     publisher_->config();
     publisher_->gop(3, 6000);
     join();
@@ -345,7 +346,7 @@ TEST_P(RtcPlayerTest, ResendsTheRightPacketAfterSeveralResyncs) {
 }
 
 // Each frame that is left out shifts the numbers once more.
-TEST_P(RtcPlayerTest, ResendsTheRightPacketBetweenFramesThatWereLeftOut) {
+TEST_P(RtcSenderTest, ResendsTheRightPacketBetweenFramesThatWereLeftOut) {
     publisher_->config();
     publisher_->gop(2);
     join();
@@ -370,7 +371,7 @@ TEST_P(RtcPlayerTest, ResendsTheRightPacketBetweenFramesThatWereLeftOut) {
     EXPECT_GT(resent, pictures.size() / 2);
 }
 
-TEST_P(RtcPlayerTest, NumbersThatWereNeverSentOrAreTooOldBringNothing) {
+TEST_P(RtcSenderTest, NumbersThatWereNeverSentOrAreTooOldBringNothing) {
     publisher_->config();
     join();
     nack({1, 2, 3});  // before anything
@@ -396,7 +397,7 @@ TEST_P(RtcPlayerTest, NumbersThatWereNeverSentOrAreTooOldBringNothing) {
     EXPECT_EQ(player_->stats().too_late, 1U);
 }
 
-TEST_P(RtcPlayerTest, NumbersWrap) {
+TEST_P(RtcSenderTest, NumbersWrap) {
     publisher_->config();
     publisher_->gop(1);
     join();
@@ -428,7 +429,7 @@ TEST_P(RtcPlayerTest, NumbersWrap) {
     EXPECT_EQ(player_->stats().packets, packets);
 }
 
-TEST_P(RtcPlayerTest, FloodOfNacksIsBoundedByTheBudget) {
+TEST_P(RtcSenderTest, FloodOfNacksIsBoundedByTheBudget) {
     publisher_->config();
     publisher_->gop(20, 40'000);
     join();
@@ -459,7 +460,7 @@ TEST_P(RtcPlayerTest, FloodOfNacksIsBoundedByTheBudget) {
     EXPECT_LE((player_->stats().retransmitted - before) * 1000, 256U * 1024 + 2000);
 }
 
-TEST_P(RtcPlayerTest, PictureLossAndFullIntraRequestsAskForAKeyFrame) {
+TEST_P(RtcSenderTest, PictureLossAndFullIntraRequestsAskForAKeyFrame) {
     publisher_->config();
     publisher_->gop(3);
     join();
@@ -471,7 +472,7 @@ TEST_P(RtcPlayerTest, PictureLossAndFullIntraRequestsAskForAKeyFrame) {
     EXPECT_EQ(player_->stats().key_requests, 2U);
 }
 
-TEST_P(RtcPlayerTest, OldSoundIsLeftOutAtTheStart) {
+TEST_P(RtcSenderTest, OldSoundIsLeftOutAtTheStart) {
     publisher_->config();
     for (int i = 0; i < 50; i++) {
         publisher_->video(i == 0 ? Picture::kKey : Picture::kReferenced, 1000);
@@ -482,7 +483,7 @@ TEST_P(RtcPlayerTest, OldSoundIsLeftOutAtTheStart) {
     flush();
     EXPECT_EQ(frames().size(), 50U);
     ASSERT_FALSE(sounds.empty());
-    EXPECT_EQ(sounds.size(), RtcPlayer::kFirstSoundLagMs / 20 + 1U);
+    EXPECT_EQ(sounds.size(), net::RtpSender::kFirstAudioLagMs / 20 + 1U);
     EXPECT_EQ(sounds.back().payload, publisher_->sounds.back());
     for (size_t i = 1; i < sounds.size(); i++) {
         EXPECT_EQ(sounds[i].sequence, static_cast<uint16_t>(sounds[i - 1].sequence + 1));
@@ -490,7 +491,7 @@ TEST_P(RtcPlayerTest, OldSoundIsLeftOutAtTheStart) {
     }
 }
 
-TEST_P(RtcPlayerTest, ReportsPutSoundAndPictureOnOneClock) {
+TEST_P(RtcSenderTest, ReportsPutSoundAndPictureOnOneClock) {
     publisher_->config();
     for (int i = 0; i < 10; i++) {
         publisher_->video(i == 0 ? Picture::kKey : Picture::kReferenced, 1000);
@@ -525,7 +526,7 @@ TEST_P(RtcPlayerTest, ReportsPutSoundAndPictureOnOneClock) {
         static_cast<double>(age_us(reports[kAudioSsrc].rtp_time, sounds.back().time, 48'000)), 100);
 }
 
-TEST_P(RtcPlayerTest, GoesOnWithTheNextPublisher) {
+TEST_P(RtcSenderTest, GoesOnWithTheNextPublisher) {
     publisher_->config();
     publisher_->gop(10);
     join();
@@ -537,17 +538,17 @@ TEST_P(RtcPlayerTest, GoesOnWithTheNextPublisher) {
     now() = then + Seconds(20);
     publisher_->clock_ms = 3'000'000;
     publisher_->marker = 5000;
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     publisher_->config(test::kAvcHighConfig);
     publisher_->gop(10);
-    EXPECT_EQ(flush(), RtcPlayer::Flush::kCaughtUp);
+    EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(before), publisher_->frames);
     EXPECT_EQ(pictures[before].sequence, static_cast<uint16_t>(pictures[before - 1].sequence + 1));
     EXPECT_GT(static_cast<int32_t>(pictures[before].time - pictures[before - 1].time), 0);
 }
 
 // Nothing was sent, so nothing has a number.
-TEST_P(RtcPlayerTest, BurstThatThePathDoesNotTakeHasNoNumbers) {
+TEST_P(RtcSenderTest, BurstThatThePathDoesNotTakeHasNoNumbers) {
     publisher_->config();
     publisher_->gop(3);
     join();
@@ -555,7 +556,7 @@ TEST_P(RtcPlayerTest, BurstThatThePathDoesNotTakeHasNoNumbers) {
     wire_.blocked = true;
     publisher_->gop(2);
     for (int i = 0; i < 5; i++) {
-        EXPECT_EQ(player_->flush(now(), wire_, 8), RtcPlayer::Flush::kBlocked);
+        EXPECT_EQ(player_->flush(now(), wire_, 8), net::RtpFlush::kBlocked);
     }
     wire_.blocked = false;
     flush();
@@ -566,7 +567,7 @@ TEST_P(RtcPlayerTest, BurstThatThePathDoesNotTakeHasNoNumbers) {
     }
 }
 
-TEST_P(RtcPlayerTest, AnyLimitThatAPeerNamesIsSurvived) {
+TEST_P(RtcSenderTest, AnyLimitThatAPeerNamesIsSurvived) {
     publisher_->config();
     publisher_->gop(3);
     join();
@@ -594,7 +595,7 @@ TEST_P(RtcPlayerTest, AnyLimitThatAPeerNamesIsSurvived) {
     EXPECT_EQ(frames(), publisher_->frames);
 }
 
-TEST_P(RtcPlayerTest, RoundTripIsWhatReportsTell) {
+TEST_P(RtcSenderTest, RoundTripIsWhatReportsTell) {
     publisher_->config();
     publisher_->gop(3);
     join();

@@ -1,5 +1,5 @@
 // Frames of a stream in, runs of payloads out.
-#include "session/webrtc/rtp_muxer.h"
+#include "session/webrtc/rtc_log_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@ using media::Codec;
 using media::TrackKind;
 using stream::RtpRun;
 
-class RtpMuxerTest : public testing::Test {
+class RtcLogWriterTest : public testing::Test {
   protected:
-    RtpMuxerTest() {
+    RtcLogWriterTest() {
         stream_.attach(muxer_);
         publish();
     }
 
-    ~RtpMuxerTest() override {
+    ~RtcLogWriterTest() override {
         publisher_.reset();
         stream_.detach(muxer_);
     }
@@ -43,7 +43,7 @@ class RtpMuxerTest : public testing::Test {
             EXPECT_LE(run.packets, RtpRun::kMaxPackets);
             for (size_t p = 0; p < run.packets; p++) {
                 const ByteSpan packet = run.packet(p);
-                EXPECT_LE(packet.size(), kMaxRtpPayload);
+                EXPECT_LE(packet.size(), kMaxRtcPayload);
                 EXPECT_TRUE(p + 1 == run.packets ? packet.size() <= run.packet_bytes
                                                  : packet.size() == run.packet_bytes);
                 all.emplace_back(packet.begin(), packet.end());
@@ -70,11 +70,11 @@ class RtpMuxerTest : public testing::Test {
     }
 
     stream::Stream stream_{{"v", "live", "a"}, {}, MonoClock::now()};
-    RtpMuxer muxer_{nullptr, 0, "a"};
+    RtcLogWriter muxer_{nullptr, 0, "a"};
     std::unique_ptr<TestPublisher> publisher_;
 };
 
-TEST_F(RtpMuxerTest, FramesBecomeRunsOfEqualSizeWithParameterSetsBeforeEachKeyFrame) {
+TEST_F(RtcLogWriterTest, FramesBecomeRunsOfEqualSizeWithParameterSetsBeforeEachKeyFrame) {
     publisher_->config();
     for (size_t size : {100U, 1150U, 1200U, 3000U, 60'000U, 300'000U}) {
         publisher_->video(Picture::kKey, size);
@@ -105,7 +105,7 @@ TEST_F(RtpMuxerTest, FramesBecomeRunsOfEqualSizeWithParameterSetsBeforeEachKeyFr
     EXPECT_EQ(muxer_.track(kRtpVideoTrack).codec.h264_profile_level_id, 0x42c01eU);
 }
 
-TEST_F(RtpMuxerTest, TimesAreOfTheRtpClockAndCountWhatIsShown) {
+TEST_F(RtcLogWriterTest, TimesAreOfTheRtpClockAndCountWhatIsShown) {
     publisher_->config();
     publisher_->video(Picture::kKey, 100);
     publisher_->pass(40);
@@ -124,7 +124,7 @@ TEST_F(RtpMuxerTest, TimesAreOfTheRtpClockAndCountWhatIsShown) {
     EXPECT_EQ(sound.rtp_time, static_cast<uint32_t>(sound.time_ms * 48));
 }
 
-TEST_F(RtpMuxerTest, FramesThatNothingRefersToAreMarked) {
+TEST_F(RtcLogWriterTest, FramesThatNothingRefersToAreMarked) {
     publisher_->config();
     publisher_->video(Picture::kKey, 100);
     publisher_->video(Picture::kUnreferenced, 100);
@@ -134,7 +134,7 @@ TEST_F(RtpMuxerTest, FramesThatNothingRefersToAreMarked) {
     EXPECT_FALSE(log().run(head - 1)->discardable);
 }
 
-TEST_F(RtpMuxerTest, UnreferencedBFramesAreLeftOut) {
+TEST_F(RtcLogWriterTest, UnreferencedBFramesAreLeftOut) {
     publisher_->config(test::kAvcHighConfig);
     publisher_->video(Picture::kKey);
     std::vector<Bytes> expected = publisher_->frames;
@@ -154,7 +154,7 @@ TEST_F(RtpMuxerTest, UnreferencedBFramesAreLeftOut) {
     EXPECT_EQ(muxer_.skipped_frames(), 6U);
 }
 
-TEST_F(RtpMuxerTest, ReferencedBFramesAreRefusedUntilThePublisherChanges) {
+TEST_F(RtcLogWriterTest, ReferencedBFramesAreRefusedUntilThePublisherChanges) {
     publisher_->config(test::kAvcHighConfig);
     publisher_->video(Picture::kKey);
     EXPECT_EQ(muxer_.refusal(), "");
@@ -171,7 +171,7 @@ TEST_F(RtpMuxerTest, ReferencedBFramesAreRefusedUntilThePublisherChanges) {
     EXPECT_EQ(muxer_.refusal(), "");
 }
 
-TEST_F(RtpMuxerTest, CodecOfTheNextPublisherIsTaken) {
+TEST_F(RtcLogWriterTest, CodecOfTheNextPublisherIsTaken) {
     publisher_->config();
     publisher_->gop(3);
     publish();
@@ -188,7 +188,7 @@ TEST_F(RtpMuxerTest, CodecOfTheNextPublisherIsTaken) {
     EXPECT_EQ(made[0].data, key);
 }
 
-TEST_F(RtpMuxerTest, OpusAndG711PassThrough) {
+TEST_F(RtcLogWriterTest, OpusAndG711PassThrough) {
     publisher_->config();
     publisher_->video(Picture::kKey);
     for (int i = 0; i < 3; i++) {
@@ -208,7 +208,7 @@ TEST_F(RtpMuxerTest, OpusAndG711PassThrough) {
     }
 }
 
-TEST_F(RtpMuxerTest, SoundAloneMayBeginAnywhere) {
+TEST_F(RtcLogWriterTest, SoundAloneMayBeginAnywhere) {
     for (int i = 0; i < 5; i++) {
         publisher_->opus();
         publisher_->pass(20);
@@ -217,7 +217,7 @@ TEST_F(RtpMuxerTest, SoundAloneMayBeginAnywhere) {
     }
 }
 
-TEST_F(RtpMuxerTest, SoundThatOnlyWorkersCanMakeIsLeftOutWithoutThem) {
+TEST_F(RtcLogWriterTest, SoundThatOnlyWorkersCanMakeIsLeftOutWithoutThem) {
     publisher_->config();
     publisher_->video(Picture::kKey);
     const uint64_t head = log().head();
@@ -228,7 +228,7 @@ TEST_F(RtpMuxerTest, SoundThatOnlyWorkersCanMakeIsLeftOutWithoutThem) {
     EXPECT_EQ(muxer_.track(kRtpAudioTrack).codec.codec, Codec::kUnknown);
 }
 
-TEST_F(RtpMuxerTest, EmptyAndBrokenFramesAreLeftOut) {
+TEST_F(RtcLogWriterTest, EmptyAndBrokenFramesAreLeftOut) {
     publisher_->config();
     publisher_->video(Picture::kKey);
     const uint64_t head = log().head();
@@ -246,10 +246,10 @@ TEST_F(RtpMuxerTest, EmptyAndBrokenFramesAreLeftOut) {
     EXPECT_EQ(log().head(), head + 1);
 }
 
-TEST_F(RtpMuxerTest, MuxerThatComesLateHasTheGop) {
+TEST_F(RtcLogWriterTest, MuxerThatComesLateHasTheGop) {
     publisher_->config();
     publisher_->gop(10);
-    RtpMuxer late(nullptr, 0, "a");
+    RtcLogWriter late(nullptr, 0, "a");
     stream_.attach(late);
     EXPECT_TRUE(late.log().has_start());
     EXPECT_EQ(late.log().head(), log().head());

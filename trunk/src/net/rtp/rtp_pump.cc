@@ -1,50 +1,46 @@
-#include "session/webrtc/rtc_pump.h"
+#include "net/rtp/rtp_pump.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace weir::session {
+namespace weir::net {
 
-RtcPump::RtcPump(stream::Stream& stream,
-                 Millis wait_publisher,
-                 io::WorkerPool* workers,
-                 int64_t opus_bps)
-    : stream_(stream),
-      wait_publisher_(wait_publisher),
-      muxer_(workers, opus_bps, stream.key().to_string()) {
-    muxer_.set_stream(stream_);
-    stream_.attach(muxer_);
-    muxer_.log().set_listener(this);
+RtpPump::RtpPump(stream::Stream& stream,
+                 const RtpPumpOptions& options,
+                 std::unique_ptr<RtpLogWriter> writer)
+    : stream_(stream), options_(options), writer_(std::move(writer)) {
+    stream_.attach(*writer_);
+    writer_->log().set_listener(this);
 }
 
-RtcPump::~RtcPump() {
+RtpPump::~RtpPump() {
     WEIR_CHECK(players() == 0);
-    muxer_.log().set_listener(nullptr);
-    stream_.detach(muxer_);
+    writer_->log().set_listener(nullptr);
+    stream_.detach(*writer_);
 }
 
-void RtcPump::wake() {
+void RtpPump::wake() {
     if (!woken_) {
         woken_ = true;
         signal_.notify_one();
     }
 }
 
-void RtcPump::on_log_change() {
+void RtpPump::on_log_change() {
     wake();
 }
 
-void RtcPump::add(PumpedPlayer& player) {
+void RtpPump::add(RtpPlayer& player) {
     move(player, Place::kFlowing);
     wake();
 }
 
-void RtcPump::remove(PumpedPlayer& player) {
+void RtpPump::remove(RtpPlayer& player) {
     move(player, Place::kNowhere);
 }
 
-void RtcPump::move(PumpedPlayer& player, Place place) {
+void RtpPump::move(RtpPlayer& player, Place place) {
     if (player.place_ == place) {
         return;
     }
@@ -63,7 +59,7 @@ void RtcPump::move(PumpedPlayer& player, Place place) {
 
 // Yields by budget; players may come and go meanwhile, so places are looked at anew. False:
 // interrupted.
-bool RtcPump::serve(Place place) {
+bool RtpPump::serve(Place place) {
     MonoTime now = MonoClock::now();
     MonoTime slice_begin = now;
     bool more = true;
@@ -74,12 +70,12 @@ bool RtcPump::serve(Place place) {
             if (i > list(place).size()) {
                 continue;
             }
-            PumpedPlayer& player = *list(place)[i - 1];
+            RtpPlayer& player = *list(place)[i - 1];
             switch (player.flush(now, kRunsPerTurn)) {
-                case RtcPlayer::Flush::kCaughtUp: move(player, Place::kFlowing); break;
-                case RtcPlayer::Flush::kPaced: move(player, Place::kPaced); break;
-                case RtcPlayer::Flush::kBlocked: move(player, Place::kBlocked); break;
-                case RtcPlayer::Flush::kMore: more = true; break;
+                case RtpFlush::kCaughtUp: move(player, Place::kFlowing); break;
+                case RtpFlush::kPaced: move(player, Place::kPaced); break;
+                case RtpFlush::kBlocked: move(player, Place::kBlocked); break;
+                case RtpFlush::kMore: more = true; break;
             }
             now = MonoClock::now();
             if (now - slice_begin >= kSlice) {
@@ -94,23 +90,23 @@ bool RtcPump::serve(Place place) {
     return true;
 }
 
-void RtcPump::look(MonoTime now) {
+void RtpPump::look(MonoTime now) {
     next_look_ = now + kLookPeriod;
-    const bool gone = !stream_.live() && now - stream_.absent_since() > wait_publisher_;
+    const bool gone = !stream_.live() && now - stream_.absent_since() > options_.wait_publisher;
     for (Place place : {Place::kFlowing, Place::kPaced, Place::kBlocked}) {
         for (size_t i = list(place).size(); i > 0; i--) {
-            PumpedPlayer& player = *list(place)[i - 1];
-            const PumpedPlayer::Fate fate = player.look(now);
+            RtpPlayer& player = *list(place)[i - 1];
+            const RtpPlayer::Fate fate = player.look(now);
             if (gone) {
-                player.end_playing(net::EndClass::kNoPublisher, "publisher gone");
+                player.end_playing(EndClass::kNoPublisher, "publisher gone");
             } else if (!fate.go_on) {
-                player.end_playing(net::EndClass::kError, fate.reason);
+                player.end_playing(EndClass::kError, fate.reason);
             }
         }
     }
 }
 
-void RtcPump::run() {
+void RtpPump::run() {
     while (!io::interrupted() && !idle()) {
         woken_ = false;
         for (Place place : {Place::kBlocked, Place::kPaced, Place::kFlowing}) {
@@ -134,4 +130,4 @@ void RtcPump::run() {
     }
 }
 
-}  // namespace weir::session
+}  // namespace weir::net
