@@ -1,0 +1,412 @@
+#include "net/rtp/rtp_ingest.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "media/avc.h"
+#include "media/hevc.h"
+#include "media/opus.h"
+#include "proto/flv/packet_maker.h"
+
+namespace weir::net {
+namespace {
+
+using media::Codec;
+using media::TrackKind;
+
+constexpr Micros kReportInterval{1'000'000};
+constexpr Micros kFirstReport{200'000};
+// Packets of a source that another one has replaced are late ones for so long.
+constexpr Micros kRetiredFor{2'000'000};
+
+media::PacketInfo track_info(const RtpIngestTrack& track) {
+    media::PacketInfo info;
+    info.kind = track.kind;
+    info.codec = track.codec;
+    return info;
+}
+
+bool may_have_b_frames(Codec codec) {
+    return codec == Codec::kH264 || codec == Codec::kHevc;
+}
+
+// How many frames may come before one that is shown earlier, as the configuration says; 0 where it
+// does not.
+size_t reorder_depth(Codec codec, ByteSpan config) {
+    if (codec == Codec::kH264) {
+        const auto record = media::avc::ConfigView::parse(config);
+        const auto sps = record ? media::avc::parse_sps(record->sps()) : std::nullopt;
+        return sps ? sps->max_reorder_frames.value_or(0) : 0;
+    }
+    const auto record = media::hevc::ConfigView::parse(config);
+    const auto sps = record ? media::hevc::parse_sps(record->sps()) : std::nullopt;
+    return sps ? sps->max_reorder_pictures : 0;
+}
+
+}  // namespace
+
+RtpIngest::RtpIngest(stream::Stream& stream,
+                     const stream::Publisher& publisher,
+                     std::vector<RtpIngestTrack> tracks,
+                     const RtpIngestOptions& options)
+    : stream_(stream), publisher_(publisher), options_(options), last_media_(MonoClock::now()) {
+    WEIR_CHECK(tracks.size() <= kMaxSources);
+    for (RtpIngestTrack& track : tracks) {
+        tracks_.push_back({std::move(track), {}, {}});
+    }
+    sources_.reserve(kMaxSources);
+}
+
+RtpIngest::~RtpIngest() = default;
+
+// ---- packets ----
+
+std::unique_ptr<RtpIngest::Source> RtpIngest::make_source(const rtp::ReceiverOptions& options) {
+    return std::make_unique<Source>(options);
+}
+
+RtpIngest::Source* RtpIngest::add_source(
+    MonoTime now, size_t index, uint32_t ssrc, uint32_t rtx_ssrc, uint8_t layer) {
+    if (sources_.size() == kMaxSources) {
+        return nullptr;
+    }
+    Track& track = tracks_[index];
+    // A publisher that changes its SSRC goes on in the same track and layer; the old source is
+    // over.
+    std::optional<size_t> clock_track;
+    std::erase_if(sources_, [&](const std::unique_ptr<Source>& source) {
+        if (source->track != index || source->layer != layer || source->ssrc == ssrc) {
+            return false;
+        }
+        track.retired_ssrc = source->ssrc;
+        track.retired_at = now;
+        clock_track = source->clock_track;
+        clock_.restart(source->clock_track);
+        return true;
+    });
+    const RtpIngestTrack& setup = track.setup;
+    const bool video = setup.kind == TrackKind::kVideo;
+    rtp::ReceiverOptions options;
+    options.ssrc = ssrc;
+    options.payload_type = setup.payload_type;
+    options.clock_hz = setup.clock_hz;
+    options.nack = setup.nack;
+    if (rtx_ssrc != 0) {
+        options.rtx_ssrc = rtx_ssrc;
+    }
+    Source& source = *sources_.emplace_back(make_source(options));
+    source.track = index;
+    source.ssrc = ssrc;
+    source.layer = layer;
+    if (video && options_.b_frames && may_have_b_frames(setup.codec)) {
+        source.reorder = std::make_unique<Reorder>(Reorder{{}, media::DecodeTimes(setup.clock_hz)});
+    }
+    source.front = flv::body_header_size(track_info(setup), source.reorder != nullptr).value_or(0);
+    source.depacketizer = rtp::make_depacketizer(setup.codec, source.front);
+    for (const Bytes& nal : setup.parameter_sets) {
+        source.depacketizer->add_parameter_set(nal);
+    }
+    source.clock_track = clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !video);
+    return &source;
+}
+
+// Whose RTX stream it is, where the description did not name it.
+RtpIngest::Source* RtpIngest::find_repaired(size_t track, const rtp::PacketView&) {
+    for (const std::unique_ptr<Source>& source : sources_) {
+        if (source->track == track && !source->receiver.options().rtx_ssrc) {
+            return source.get();
+        }
+    }
+    return nullptr;
+}
+
+RtpIngest::Source* RtpIngest::find_new_source(MonoTime now,
+                                              size_t track,
+                                              const rtp::PacketView& packet) {
+    const std::vector<RtpIngestTrack::Ssrc>& ssrcs = tracks_[track].setup.ssrcs;
+    const auto named = std::ranges::find(ssrcs, packet.ssrc(), &RtpIngestTrack::Ssrc::ssrc);
+    return add_source(now, track, packet.ssrc(), named == ssrcs.end() ? 0 : named->rtx_ssrc, 0);
+}
+
+RtpIngest::Source* RtpIngest::find_source(MonoTime now,
+                                          const rtp::PacketView& packet,
+                                          std::optional<size_t> only) {
+    for (const std::unique_ptr<Source>& source : sources_) {
+        if ((!only || source->track == *only) &&
+            (source->ssrc == packet.ssrc() ||
+             source->receiver.options().rtx_ssrc == packet.ssrc())) {
+            return source.get();
+        }
+    }
+    for (size_t index = 0; index < tracks_.size(); index++) {
+        const Track& track = tracks_[index];
+        if (only && index != *only) {
+            continue;
+        }
+        if (track.setup.payload_type == packet.payload_type()) {
+            if (track.retired_ssrc == packet.ssrc() && now - track.retired_at < kRetiredFor) {
+                return nullptr;  // a late one
+            }
+            return find_new_source(now, index, packet);
+        }
+        if (track.setup.rtx_payload_type == packet.payload_type()) {
+            if (Source* source = find_repaired(index, packet)) {
+                source->receiver.set_rtx_ssrc(packet.ssrc());
+                return source;
+            }
+        }
+    }
+    return nullptr;
+}
+
+void RtpIngest::on_rtp(MonoTime now, ByteSpan bytes, std::optional<size_t> track) {
+    const std::optional<rtp::PacketView> packet = rtp::PacketView::parse(bytes);
+    if (!packet) {
+        stats_.unknown_packets++;
+        return;
+    }
+    take_packet(now, *packet, bytes, track);
+}
+
+void RtpIngest::take_packet(MonoTime now,
+                            const rtp::PacketView& packet,
+                            ByteSpan bytes,
+                            std::optional<size_t> track) {
+    Source* source = find_source(now, packet, track);
+    if (source == nullptr) {
+        stats_.unknown_packets++;
+        return;
+    }
+    source->receiver.handle_packet(now, bytes);
+    drain(now, *source);
+}
+
+void RtpIngest::drain(MonoTime now, Source& source) {
+    rtp::ReceiverEvent event;
+    rtp::Frame frame;
+    while (source.receiver.poll_event(event)) {
+        switch (event.kind) {
+            case rtp::ReceiverEvent::Kind::kLost: source.gap = true; break;
+            case rtp::ReceiverEvent::Kind::kRestarted:
+                source.gap = true;
+                clock_.restart(source.clock_track);
+                if (source.reorder) {
+                    source.reorder->unwrapper.reset();
+                    source.reorder->times.clear();
+                }
+                break;
+            case rtp::ReceiverEvent::Kind::kPacket: {
+                last_media_ = now;
+                const rtp::PayloadInfo info{event.packet.timestamp(), event.packet.marker(),
+                                            std::exchange(source.gap, false)};
+                if (source.depacketizer->feed(event.packet.payload(), info) !=
+                        rtp::FeedStatus::kTaken &&
+                    is_video(source)) {
+                    on_broken_video(source);
+                }
+                while (source.depacketizer->next(frame)) {
+                    take_frame(now, source, frame, event.arrival);
+                }
+                break;
+            }
+        }
+    }
+}
+
+// ---- frames ----
+
+RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
+                                          const rtp::Frame& frame,
+                                          MonoTime arrival) {
+    uint32_t rtp_time = frame.rtp_time;
+    int64_t ahead = 0;  // of presentation before decoding
+    if (source.reorder) {
+        const int64_t shown = source.reorder->unwrapper.unwrap(frame.rtp_time);
+        const int64_t decoded = source.reorder->times.next(shown);
+        rtp_time = static_cast<uint32_t>(decoded);
+        ahead = shown - decoded;
+    }
+    const Micros time = clock_.map(source.clock_track, rtp_time, arrival);
+    const int64_t ahead_us = ahead * 1'000'000 / setup(source).clock_hz;
+    const int64_t decoded_ms = time.count() / 1000;
+    // Of the sum, so that times of presentation are as even as they came.
+    const int64_t shown_ms = (time.count() + ahead_us) / 1000;
+    return {decoded_ms, static_cast<int32_t>(shown_ms - decoded_ms)};
+}
+
+void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival) {
+    if (is_video(source) && !frame.config.empty()) {
+        source.config = std::move(frame.config);
+        source.config_published = false;
+        source.width = frame.width;
+        source.height = frame.height;
+        if (source.reorder) {
+            source.reorder->times.set_depth(reorder_depth(setup(source).codec, source.config));
+        }
+    }
+    const FrameTimes times = times_of(source, frame, arrival);
+    if (is_video(source)) {
+        if (!take_video(now, source, frame, times.decoded_ms)) {
+            return;
+        }
+    } else if (!audio_begun_) {
+        audio_begun_ = true;
+        begin_audio(now, source, times.decoded_ms);
+    }
+    stats_.frames++;
+    media::PacketInfo info = info_of(source);
+    info.key = frame.key && is_video(source);
+    info.composition_ms = times.composition_ms;
+    const media::PacketRef packet =
+        publish(now, flv::make_packet(info, times.decoded_ms, std::move(frame.data), source.front));
+    if (packet && !is_video(source)) {
+        on_audio_frame(source, packet);
+    }
+}
+
+bool RtpIngest::take_video(MonoTime now, Source& source, const rtp::Frame& frame, int64_t time_ms) {
+    if (frame.key) {
+        source.awaits_key = false;
+    } else if (frame.after_loss) {
+        source.awaits_key = true;
+    }
+    if (source.awaits_key) {
+        stats_.dropped_frames++;
+        return false;
+    }
+    if (!source.config_published) {
+        source.config_published = true;
+        publish_config(now, source, source.config, time_ms);
+        media::Description description;
+        description.width = source.width;
+        description.height = source.height;
+        stream_.describe(publisher_, std::move(description));
+    }
+    return true;
+}
+
+void RtpIngest::begin_audio(MonoTime now, const Source& source, int64_t time_ms) {
+    const RtpIngestTrack& track = setup(source);
+    if (!track.config.empty()) {
+        publish_config(now, source, track.config, time_ms);
+    } else if (track.codec == Codec::kOpus) {
+        publish_config(now, source, media::opus::build_head(track.channels), time_ms);
+    }
+}
+
+media::PacketInfo RtpIngest::info_of(const Source& source) const {
+    media::PacketInfo info = track_info(setup(source));
+    info.layer = source.layer;
+    if (info.kind == TrackKind::kAudio) {
+        info.audience = options_.audio_audience;
+    }
+    return info;
+}
+
+void RtpIngest::publish_config(MonoTime now,
+                               const Source& source,
+                               ByteSpan config,
+                               int64_t time_ms) {
+    media::PacketInfo info = info_of(source);
+    info.config = true;
+    publish(now, flv::make_packet(info, time_ms, config));
+}
+
+media::PacketRef RtpIngest::publish(MonoTime now, Ref<media::MediaPacket> packet) {
+    if (!packet) {
+        stats_.dropped_frames++;
+        return {};
+    }
+    stream_.publish(publisher_, packet, now);
+    return packet;
+}
+
+// ---- reports ----
+
+void RtpIngest::on_rtcp(MonoTime now, const rtcp::PacketView& packet) {
+    const auto report = rtcp::parse_sender_report(packet);
+    if (!report) {
+        return;
+    }
+    for (const std::unique_ptr<Source>& source : sources_) {
+        if (source->ssrc == report->ssrc) {
+            source->receiver.handle_sender_report(now, report->ntp_time);
+            clock_.on_sender_report(source->clock_track, report->ntp_time, report->rtp_time);
+        }
+    }
+}
+
+void RtpIngest::handle_timeout(MonoTime now) {
+    for (const std::unique_ptr<Source>& source : sources_) {
+        source->receiver.handle_timeout(now);
+        drain(now, *source);
+    }
+}
+
+std::optional<MonoTime> RtpIngest::next_timeout() const {
+    MonoTime due = next_report_;
+    for (const std::unique_ptr<Source>& source : sources_) {
+        due = std::min(due, source->receiver.next_timeout().value_or(due));
+    }
+    return due;
+}
+
+bool RtpIngest::write_reports(MonoTime now, rtcp::CompoundWriter& writer) {
+    if (now < next_report_) {
+        return false;
+    }
+    next_report_ = now + (sources_.empty() ? kFirstReport : kReportInterval);
+    std::array<rtcp::ReportBlock, kMaxSources> blocks;
+    size_t count = 0;
+    for (const std::unique_ptr<Source>& source : sources_) {
+        if (source->receiver.report(now, blocks[count])) {
+            count++;
+        }
+    }
+    return count > 0 && writer.receiver_report(options_.local_ssrc, {blocks.data(), count}) &&
+           writer.source_description(options_.local_ssrc, "weir");
+}
+
+void RtpIngest::write_feedback(MonoTime now, rtcp::CompoundWriter& writer) {
+    write_reports(now, writer);
+    for (const std::unique_ptr<Source>& source : sources_) {
+        source->receiver.poll_transmit(options_.local_ssrc, writer);
+    }
+}
+
+size_t RtpIngest::poll_transmit(MonoTime now, std::span<uint8_t> out) {
+    rtcp::CompoundWriter writer(out);
+    write_feedback(now, writer);
+    return writer.size();
+}
+
+size_t RtpIngest::heap_bytes() const {
+    size_t bytes = tracks_.capacity() * sizeof(Track) + sources_.capacity() * sizeof(void*);
+    for (const Track& track : tracks_) {
+        bytes += track.setup.ssrcs.capacity() * sizeof(RtpIngestTrack::Ssrc);
+    }
+    for (const std::unique_ptr<Source>& source : sources_) {
+        bytes +=
+            sizeof(Source) + sizeof(rtp::Depacketizer) + (source->reorder ? sizeof(Reorder) : 0);
+    }
+    return bytes;
+}
+
+rtp::ReceiverCounters RtpIngest::counters() const {
+    rtp::ReceiverCounters sum;
+    for (const std::unique_ptr<Source>& source : sources_) {
+        const rtp::ReceiverCounters& one = source->receiver.counters();
+        sum.packets += one.packets;
+        sum.bytes += one.bytes;
+        sum.retransmitted += one.retransmitted;
+        sum.recovered += one.recovered;
+        sum.lost += one.lost;
+        sum.late += one.late;
+        sum.duplicates += one.duplicates;
+        sum.malformed += one.malformed;
+    }
+    return sum;
+}
+
+}  // namespace weir::net

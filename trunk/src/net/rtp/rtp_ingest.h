@@ -1,0 +1,222 @@
+// What a source sends by RTP, from plain RTP packets to frames in its stream: order and loss,
+// frames, one clock for all tracks, and the reports that the source must hear. No socket, no keys.
+// Never yields. A protocol with more (simulcast, key frames on request, estimates) derives from it.
+//
+// A frame that lost a packet is never published, and after a loss no video is until the next key
+// frame: players of other protocols get no broken video.
+//
+// RTP has times of presentation only. With RtpIngestOptions::b_frames, times of decoding are made
+// of them (media::DecodeTimes) and packets carry the difference; without, both are the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "media/decode_times.h"
+#include "media/packet.h"
+#include "proto/rtcp/packet.h"
+#include "proto/rtcp/writer.h"
+#include "proto/rtp/clock_mapper.h"
+#include "proto/rtp/depacketizer.h"
+#include "proto/rtp/header.h"
+#include "proto/rtp/receiver.h"
+#include "proto/rtp/unwrapper.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+// What was agreed with the source about a track: the codec that it sends.
+struct RtpIngestTrack {
+    struct Ssrc {
+        uint32_t ssrc = 0;
+        uint32_t rtx_ssrc = 0;  // 0: none, or not known yet
+    };
+
+    media::TrackKind kind = media::TrackKind::kData;
+    media::Codec codec = media::Codec::kUnknown;
+    uint8_t payload_type = 0;
+    std::optional<uint8_t> rtx_payload_type;
+    uint32_t clock_hz = 0;
+    uint8_t channels = 2;               // of audio
+    bool nack = false;                  // what is missing may be asked for
+    std::vector<Ssrc> ssrcs;            // that the source has named; it may send others
+    Bytes config;                       // of audio whose packets do not bring it along
+    std::vector<Bytes> parameter_sets;  // H.264, HEVC: NAL units that the description named
+};
+
+struct RtpIngestOptions {
+    uint32_t local_ssrc = 1;  // of our reports
+    bool b_frames = false;    // the source may send them
+    media::Audience audio_audience = media::Audience::kEverybody;
+};
+
+struct RtpIngestStats {
+    uint64_t frames = 0;
+    uint64_t dropped_frames = 0;   // that lost packets, or came before the key frame after a loss
+    uint64_t unknown_packets = 0;  // of no source that was agreed on
+};
+
+class RtpIngest {
+  public:
+    static constexpr size_t kMaxSources = 8;  // and tracks
+
+    // `stream` is being published by `publisher` and outlives this.
+    RtpIngest(stream::Stream& stream,
+              const stream::Publisher& publisher,
+              std::vector<RtpIngestTrack> tracks,
+              const RtpIngestOptions& options);
+    RtpIngest(const RtpIngest&) = delete;
+    RtpIngest& operator=(const RtpIngest&) = delete;
+    virtual ~RtpIngest();
+
+    // `track`: that it came for, where each has a socket or channel of its own; nothing: its
+    // payload type says it.
+    void on_rtp(MonoTime now, ByteSpan packet, std::optional<size_t> track = {});
+
+    // One packet of a compound.
+    void on_rtcp(MonoTime now, const rtcp::PacketView& packet);
+
+    // Gives up what is missing for too long.
+    void handle_timeout(MonoTime now);
+    std::optional<MonoTime> next_timeout() const;
+
+    // RTCP that is due, not sealed; call until it gives 0.
+    size_t poll_transmit(MonoTime now, std::span<uint8_t> out);
+
+    // When media came last; the time of construction before the first.
+    MonoTime last_media() const { return last_media_; }
+
+    const RtpIngestStats& stats() const { return stats_; }
+
+    // What it holds besides itself, without packets that wait for one before them.
+    size_t heap_bytes() const;
+
+    // Of all sources.
+    rtp::ReceiverCounters counters() const;
+
+  protected:
+    struct Track {
+        RtpIngestTrack setup;
+        std::optional<uint32_t> retired_ssrc;  // what it had before the present one,
+        MonoTime retired_at{};                 // until then
+    };
+
+    struct Reorder {
+        rtp::TimeUnwrapper unwrapper;
+        media::DecodeTimes times;
+    };
+
+    // One SSRC. A protocol may have more in it: make_source().
+    struct Source {
+        explicit Source(const rtp::ReceiverOptions& options) : receiver(options) {}
+
+        Source(const Source&) = delete;
+        Source& operator=(const Source&) = delete;
+        virtual ~Source() = default;
+
+        size_t track = 0;
+        uint8_t layer = 0;  // of simulcast
+        uint32_t ssrc = 0;
+        rtp::Receiver receiver;
+        std::unique_ptr<rtp::Depacketizer> depacketizer;
+        size_t front = 0;  // free bytes before each frame, for the header of its packet
+        size_t clock_track = 0;
+        bool gap = false;                  // before the next packet
+        std::unique_ptr<Reorder> reorder;  // of video that may have B-frames
+
+        // Of video.
+        bool awaits_key = true;
+        bool config_published = false;
+        Bytes config;
+        uint32_t width = 0;
+        uint32_t height = 0;
+    };
+
+    struct FrameTimes {
+        int64_t decoded_ms = 0;
+        int32_t composition_ms = 0;
+    };
+
+    // ---- what a protocol may do otherwise ----
+
+    virtual std::unique_ptr<Source> make_source(const rtp::ReceiverOptions& options);
+
+    // A packet of an SSRC that is new, with the payload type of a track, or of its RTX. Null: it is
+    // nobody's.
+    virtual Source* find_new_source(MonoTime now, size_t track, const rtp::PacketView& packet);
+    virtual Source* find_repaired(size_t track, const rtp::PacketView& packet);
+
+    // A video frame; false: it is not to be published.
+    virtual bool take_video(MonoTime now, Source& source, const rtp::Frame& frame, int64_t time_ms);
+
+    // A packet of the video is missing for good.
+    virtual void on_broken_video(Source& source) { source.awaits_key = true; }
+
+    // Before the first frame of audio.
+    virtual void begin_audio(MonoTime now, const Source& source, int64_t time_ms);
+
+    // A frame of audio was published.
+    virtual void on_audio_frame(const Source& /*source*/, const media::PacketRef& /*packet*/) {}
+
+    virtual media::PacketInfo info_of(const Source& source) const;
+
+    // Gives it to the stream. The packet as it is there; null was none, and counts as dropped.
+    virtual media::PacketRef publish(MonoTime now, Ref<media::MediaPacket> packet);
+
+    // ---- what it may use for that ----
+
+    // Null: there are too many.
+    Source* add_source(MonoTime now, size_t track, uint32_t ssrc, uint32_t rtx_ssrc, uint8_t layer);
+    void take_packet(MonoTime now,
+                     const rtp::PacketView& packet,
+                     ByteSpan bytes,
+                     std::optional<size_t> track);
+    void publish_config(MonoTime now, const Source& source, ByteSpan config, int64_t time_ms);
+
+    // Reports and requests for what is missing, when they are due.
+    void write_feedback(MonoTime now, rtcp::CompoundWriter& writer);
+
+    void count_unknown() { stats_.unknown_packets++; }
+
+    void count_dropped() { stats_.dropped_frames++; }
+
+    const RtpIngestTrack& setup(const Source& source) const { return tracks_[source.track].setup; }
+
+    bool is_video(const Source& source) const {
+        return setup(source).kind == media::TrackKind::kVideo;
+    }
+
+    const std::vector<Track>& tracks() const { return tracks_; }
+
+    const std::vector<std::unique_ptr<Source>>& sources() const { return sources_; }
+
+    stream::Stream& stream() const { return stream_; }
+
+    const stream::Publisher& publisher() const { return publisher_; }
+
+    const RtpIngestOptions& options() const { return options_; }
+
+  private:
+    Source* find_source(MonoTime now, const rtp::PacketView& packet, std::optional<size_t> track);
+    void drain(MonoTime now, Source& source);
+    void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
+    FrameTimes times_of(Source& source, const rtp::Frame& frame, MonoTime arrival);
+    bool write_reports(MonoTime now, rtcp::CompoundWriter& writer);
+
+    stream::Stream& stream_;
+    const stream::Publisher& publisher_;
+    RtpIngestOptions options_;
+    std::vector<Track> tracks_;
+    std::vector<std::unique_ptr<Source>> sources_;
+    rtp::ClockMapper clock_;
+    bool audio_begun_ = false;
+    MonoTime last_media_;
+    MonoTime next_report_{};
+    RtpIngestStats stats_;
+};
+
+}  // namespace weir::net
