@@ -1,5 +1,5 @@
 // FLV: the reader gives the same tags for whole and cut input; whatever a body is, what is said of
-// it lies inside it.
+// it lies inside it; and a packet that is made of what was read is read as the same.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "proto/flv/packet_maker.h"
 #include "proto/flv/reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
@@ -37,11 +38,27 @@ std::pair<std::vector<Tag>, bool> read_all(weir::ByteSpan bytes, size_t step) {
     return {std::move(tags), false};
 }
 
+void check_made(const weir::media::PacketInfo& info, weir::ByteSpan payload) {
+    const auto made = weir::flv::make_packet(info, 0, payload);
+    WEIR_CHECK(!made || made->info().payload_offset == weir::flv::body_header_size(info));
+    if (!made || made->body().empty()) {
+        return;
+    }
+    WEIR_CHECK(std::ranges::equal(made->payload(), payload));
+    const auto again = weir::flv::parse_tag_body(info.kind, made->body());
+    WEIR_CHECK(again && again->codec == info.codec && again->key == info.key &&
+               again->config == info.config && again->end == info.end &&
+               again->metadata == info.metadata && again->multitrack == info.multitrack &&
+               again->track_id == info.track_id && again->composition_ms == info.composition_ms &&
+               again->payload_offset == made->info().payload_offset);
+}
+
 void check_body(weir::media::TrackKind kind, weir::ByteSpan body) {
     const auto info = weir::flv::parse_tag_body(kind, body);
     if (info) {
         WEIR_CHECK(info->kind == kind && info->payload_offset <= body.size());
         WEIR_CHECK(!info->key || (!info->config && !info->end && !info->metadata));
+        check_made(*info, body.subspan(info->payload_offset));
     }
 }
 

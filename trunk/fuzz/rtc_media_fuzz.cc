@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "session/webrtc/rtc_publisher.h"
+#include "session/webrtc/rtc_ingest.h"
 #include "session/webrtc/rtc_sender.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
@@ -65,9 +65,9 @@ class Publishing final : public stream::Publisher {
     explicit Publishing(uint8_t flags) {
         WEIR_CHECK(!stream_.start_publish(*this, stream::PublishConflict::kRefuse, now_));
         stream_.attach(muxer_);
-        RtcPublisherOptions options;
+        RtcIngestOptions options;
         options.key_frame_interval = Seconds(flags % 3);
-        publisher_ = std::make_unique<RtcPublisher>(stream_, *this, make_answer(flags), options);
+        publisher_ = std::make_unique<RtcIngest>(stream_, *this, make_answer(flags), options);
     }
 
     ~Publishing() {
@@ -130,7 +130,7 @@ class Publishing final : public stream::Publisher {
     RtcLogWriter muxer_{nullptr, 0, "s"};
     uint16_t sequence_ = 0;
     uint32_t time_ = 0;
-    std::unique_ptr<RtcPublisher> publisher_;
+    std::unique_ptr<RtcIngest> publisher_;
 };
 
 class Numbers final : public RandomSource {

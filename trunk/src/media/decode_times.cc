@@ -35,8 +35,9 @@ void DecodeTimes::learn(int64_t shown) {
 }
 
 int64_t DecodeTimes::next(int64_t shown) {
-    if (frames_ > 0 && std::abs(shown - recent_[(frames_ - 1) % kMaxDepth]) >
-                           kMaxStepSeconds * static_cast<int64_t>(clock_hz_)) {
+    const int64_t most = kMaxStepSeconds * static_cast<int64_t>(clock_hz_);
+    if (frames_ > 0 &&
+        (std::abs(shown - recent_[(frames_ - 1) % kMaxDepth]) > most || last_ - shown > most)) {
         clear();
     }
     learn(shown);

@@ -18,7 +18,8 @@ class DecodeTimes {
   public:
     // H.264 and HEVC allow no more (H.264 §A.3.1, HEVC table A.8: the decoded picture buffer).
     static constexpr size_t kMaxDepth = 16;
-    // A step of presentation times by more than this is a new beginning, not a B-frame.
+    // A step of presentation times by more than this is a new beginning, not a B-frame; so is a
+    // presentation that is so long before the decoding.
     static constexpr int64_t kMaxStepSeconds = 5;
 
     explicit DecodeTimes(uint32_t clock_hz) : clock_hz_(clock_hz) {}

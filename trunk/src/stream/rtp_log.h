@@ -47,7 +47,7 @@ struct RtpRun {
 class RtpLog : private Counted<RtpLog> {
   public:
     static constexpr ObjectName kObjectName{"rtp_log", "rtp_history"};
-    static constexpr size_t kTracks = 4;  // sound, and up to three layers of the picture
+    static constexpr size_t kTracks = 4;  // audio, and up to three layers of the video
     // What is kept for retransmission behind what a new player needs. Beyond a second, a lost
     // packet comes too late for anybody.
     static constexpr int64_t kHistoryMs = 1000;

@@ -162,6 +162,18 @@ TEST(DecodeTimesTest, TheDepthHasABound) {
     expect_never_late(times_of(falling, shown), shown, 20);
 }
 
+// Whatever a source sends, a frame's two times are not far from each other.
+TEST(DecodeTimesTest, TimesThatFallForeverDoNotLeaveThemBehind) {
+    DecodeTimes times(kClock);
+    int64_t shown = 0;
+    for (int i = 0; i < 10'000; i++) {
+        shown -= 2 * kClock;
+        const int64_t ahead = shown - times.next(shown);
+        EXPECT_GE(ahead, -DecodeTimes::kMaxStepSeconds * int64_t{kClock} - 1);
+        EXPECT_LE(ahead, int64_t{kClock});
+    }
+}
+
 TEST(DecodeTimesTest, WhateverComesTheyRise) {
     std::minstd_rand random(11);
     for (int round = 0; round < 50; round++) {

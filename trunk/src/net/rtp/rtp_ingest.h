@@ -95,7 +95,7 @@ class RtpIngest {
     // What it holds besides itself, without packets that wait for one before them.
     size_t heap_bytes() const;
 
-    // Of all sources.
+    // The sum over all sources.
     rtp::ReceiverCounters counters() const;
 
   protected:
@@ -128,7 +128,7 @@ class RtpIngest {
         bool gap = false;                  // before the next packet
         std::unique_ptr<Reorder> reorder;  // of video that may have B-frames
 
-        // Of video.
+        // For video only:
         bool awaits_key = true;
         bool config_published = false;
         Bytes config;

@@ -46,7 +46,7 @@ class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
 
     const stream::RtpLog& log() const { return log_; }
 
-    // Of video: kRtpVideoTrack, for all layers.
+    // The video track is kRtpVideoTrack, whatever the layers.
     const RtpTrack& track(uint8_t index) const { return tracks_[index]; }
 
     // Why nobody can play this stream by this profile; empty when one can.
@@ -74,7 +74,7 @@ class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
     // False: the codec has no RTP payload format here.
     bool use_codec(uint8_t index, media::Codec codec);
 
-    // Of a track whose codec is in use. `frame.track` says which.
+    // Writes a frame of the track `frame.track`, whose codec must be in use.
     void write(const stream::RtpLog::Frame& frame, ByteSpan payload);
 
   private:

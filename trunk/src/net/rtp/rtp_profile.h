@@ -18,7 +18,7 @@ inline constexpr uint8_t kRtpVideoTrack = 1;  // of simulcast layer 0; the other
 struct RtpProfile {
     media::Audience audience = media::Audience::kFlv;
 
-    // Of a payload in the log: a packet has a header besides, and where it is sealed a tag.
+    // Size of a payload in the log. A packet also has a header and, where it is sealed, a tag.
     size_t max_payload_bytes = 1400;
 
     enum class BFrames : uint8_t {

@@ -61,7 +61,7 @@ struct RtpSenderStats {
 // What a receiver report said.
 struct RtpReception {
     std::optional<Micros> rtt;
-    // Of video, since the report before.
+    // Packets of video since the report before.
     size_t received = 0;
     size_t lost = 0;
 };
@@ -108,7 +108,7 @@ class RtpSender {
 
     const RtpSenderStats& stats() const { return stats_; }
 
-    // Of the newest video that was sent, behind the stream's head when it was.
+    // How far the newest video that was sent was behind the stream's head.
     int64_t lag_ms() const { return lag_ms_; }
 
     // ---- for protocols with more ----

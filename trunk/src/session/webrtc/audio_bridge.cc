@@ -104,7 +104,7 @@ void AudioBridge::start() {
 void AudioBridge::finish() {
     if (!shared_->why.empty()) {
         log::throttled(trouble_, log::Level::kWarn,
-                       "no sound between WebRTC and others stream={}: {}", log::token(stream_),
+                       "no audio between WebRTC and others stream={}: {}", log::token(stream_),
                        log::escaped(shared_->why, 500));
         shared_->why.clear();
     }

@@ -1,4 +1,4 @@
-// AudioBridge: sound of one stream in another codec, made on a worker thread, in order. Frames go
+// AudioBridge: audio of one stream in another codec, made on a worker thread, in order. Frames go
 // in on the media thread and come out there, some milliseconds later. Never yields.
 //
 // At most kMaxQueued frames wait; more than a worker can do are dropped and counted.
@@ -26,7 +26,7 @@ class AudioBridge final : private Counted<AudioBridge> {
     using Output = std::function<void(ByteSpan frame, int64_t time_us)>;
 
     // `workers` must outlive this; `out` is not called after this is gone. `stream`: for the line
-    // that says why there is no sound.
+    // that says why there is no audio.
     AudioBridge(io::WorkerPool& workers,
                 const transcode::AudioOptions& options,
                 std::string stream,

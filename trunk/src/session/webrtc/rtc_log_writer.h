@@ -16,7 +16,7 @@ namespace weir::session {
 using net::kRtpAudioTrack;
 using net::kRtpVideoTrack;
 
-// Of a payload: what with RTP header, extensions, the number of RTX and the tag of SRTP stays
+// Size of a payload: with RTP header, extensions, the number of RTX and the tag of SRTP it stays
 // within the 1,200 bytes that pass everywhere.
 inline constexpr size_t kMaxRtcPayload = 1156;
 

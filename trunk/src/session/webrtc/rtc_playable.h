@@ -1,5 +1,6 @@
 // Whether a stream can be played by WebRTC, told from what is known of it without a player: its
-// codecs and the order of its frames. What the muxer finds later is the same (rtp_muxer.h).
+// codecs and the order of its frames. What the log writer finds later is the same
+// (rtp_log_writer.h).
 #pragma once
 
 #include <optional>

@@ -32,7 +32,7 @@ struct RtcSenderStats : net::RtpSenderStats {
     uint64_t key_requests = 0;   // PLI and FIR of the player
 };
 
-// Of the stream's simulcast; the default is for streams without.
+// The stream's simulcast layers; the default is for streams without.
 struct RtcLayerOptions {
     const RtcLayers* layers = nullptr;  // must outlive the sender
     std::optional<uint8_t> fixed;       // the one that the viewer asked for
@@ -76,7 +76,7 @@ class RtcSender final : private net::RtpSealer, private Counted<RtcSender> {
         return {sender_.stats(), retransmitted_, too_late_, key_requests_};
     }
 
-    // Of the newest video that was sent, behind the stream's head when it was.
+    // How far the newest video that was sent was behind the stream's head.
     int64_t lag_ms() const { return sender_.lag_ms(); }
 
     // Whether anything was sent.

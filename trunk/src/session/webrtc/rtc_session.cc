@@ -351,11 +351,11 @@ bool RtcSession::begin_publishing(MonoTime now) {
     has_stream_ = true;
     client_->role = net::ClientRole::kPublisher;
     client_->turns++;
-    RtcPublisherOptions options;
+    RtcIngestOptions options;
     options.key_frame_interval = server_.options().key_frame_interval;
     options.workers = server_.workers();
     options.aac_bits_per_second = server_.options().aac_bits_per_second;
-    publisher_ = std::make_unique<RtcPublisher>(*stream_, *this, answer_, options);
+    publisher_ = std::make_unique<RtcIngest>(*stream_, *this, answer_, options);
     log::info_as(client_->id(), "publish stream={} transport=webrtc ip={} path={}",
                  log::token(client_->key.to_string()), client_->ip(),
                  agent_.media_path()->remote.to_string());
@@ -406,7 +406,7 @@ void RtcSession::handle_timeout(MonoTime now) {
     }
     if (publisher_) {
         publisher_->handle_timeout(now);
-        const bool begun = publisher_->stats().frames > 0;
+        const bool begun = publisher_->has_frames();
         if (now - publisher_->last_media() > (begun ? rules_.silent : rules_.first_packet)) {
             end(net::EndClass::kTimeout, begun ? "publisher silent" : "no media");
         }

@@ -24,7 +24,7 @@
 #include "proto/srtp/protector.h"
 #include "proto/srtp/rtcp_unprotector.h"
 #include "proto/srtp/unprotector.h"
-#include "session/webrtc/rtc_publisher.h"
+#include "session/webrtc/rtc_ingest.h"
 #include "session/webrtc/rtc_pump.h"
 #include "session/webrtc/rtc_sender.h"
 #include "stream/stream.h"
@@ -132,7 +132,7 @@ class RtcSession final : public net::RtpPlayer,
 
     RtcSender* player() { return player_.get(); }
 
-    RtcPublisher* publisher() { return publisher_.get(); }
+    RtcIngest* publisher() { return publisher_.get(); }
 
     bool publishes() const { return publishes_; }
 
@@ -207,7 +207,7 @@ class RtcSession final : public net::RtpPlayer,
     std::unique_ptr<srtp::Protector> protector_;
     std::unique_ptr<srtp::Unprotector> unprotector_;           // of a publisher
     std::unique_ptr<srtp::RtcpUnprotector> rtcp_unprotector_;  // of a player
-    std::unique_ptr<RtcPublisher> publisher_;
+    std::unique_ptr<RtcIngest> publisher_;
     std::unique_ptr<RtcSender> player_;
 };
 

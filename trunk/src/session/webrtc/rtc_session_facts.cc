@@ -67,7 +67,7 @@ RtcSessionMemory RtcSession::memory() const {
         memory.media += sizeof(RtcSender) + player_->heap_bytes();
     }
     if (publisher_) {
-        memory.media += sizeof(RtcPublisher) + publisher_->heap_bytes();
+        memory.media += sizeof(RtcIngest) + publisher_->heap_bytes();
     }
     memory.other = sizeof(RtcSession) - sizeof(ice::LiteAgent) + heap_of(id_) + heap_of(answer_);
     memory.other += sizeof(net::Client) + heap_of(client_->ip()) + heap_of(client_->key.vhost) +

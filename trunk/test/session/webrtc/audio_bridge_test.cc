@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "session/webrtc/rtc_ingest.h"
 #include "session/webrtc/rtc_log_writer.h"
-#include "session/webrtc/rtc_publisher.h"
 
 #include "test/session/muxer_fixture.h"
 #include "test/session/webrtc/rtc_world.h"
@@ -123,7 +123,7 @@ TEST_F(AudioBridgeTest, SaysOnceWhyThereIsNoSound) {
     EXPECT_TRUE(io::eventually([] { return live_objects("worker_job") == 0; }));
     EXPECT_EQ(std::ranges::count_if(lines(),
                                     [](const std::string& line) {
-                                        return line.find("no sound between") != std::string::npos;
+                                        return line.find("no audio between") != std::string::npos;
                                     }),
               1);
 }

@@ -117,11 +117,11 @@ TEST_F(RtcLogWriterTest, TimesAreOfTheRtpClockAndCountWhatIsShown) {
     const uint64_t head = log().head();
     const RtpRun& key = *log().run(log().start());
     const RtpRun& later = *log().run(head - 2);
-    const RtpRun& sound = *log().run(head - 1);
+    const RtpRun& audio = *log().run(head - 1);
     EXPECT_EQ(later.rtp_time - key.rtp_time, 120U * 90);
     EXPECT_EQ(later.time_ms - key.time_ms, 40);
-    ASSERT_EQ(sound.track, kRtpAudioTrack);
-    EXPECT_EQ(sound.rtp_time, static_cast<uint32_t>(sound.time_ms * 48));
+    ASSERT_EQ(audio.track, kRtpAudioTrack);
+    EXPECT_EQ(audio.rtp_time, static_cast<uint32_t>(audio.time_ms * 48));
 }
 
 TEST_F(RtcLogWriterTest, FramesThatNothingRefersToAreMarked) {
@@ -200,15 +200,15 @@ TEST_F(RtcLogWriterTest, OpusAndG711PassThrough) {
     for (Codec codec : {Codec::kG711A, Codec::kG711U}) {
         publish();
         const uint64_t from = log().head();
-        const Bytes sound = test::counted({}, 160, 9);
-        publisher_->send(TrackKind::kAudio, tag_body(codec, BodyKind::kFrame, sound));
-        EXPECT_EQ(payloads(kRtpAudioTrack, from), std::vector<Bytes>{sound});
+        const Bytes audio = test::counted({}, 160, 9);
+        publisher_->send(TrackKind::kAudio, tag_body(codec, BodyKind::kFrame, audio));
+        EXPECT_EQ(payloads(kRtpAudioTrack, from), std::vector<Bytes>{audio});
         EXPECT_EQ(muxer_.track(kRtpAudioTrack).codec.codec, codec);
         EXPECT_EQ(muxer_.track(kRtpAudioTrack).clock_hz, 8'000U);
     }
 }
 
-TEST_F(RtcLogWriterTest, SoundAloneMayBeginAnywhere) {
+TEST_F(RtcLogWriterTest, AudioAloneMayBeginAnywhere) {
     for (int i = 0; i < 5; i++) {
         publisher_->opus();
         publisher_->pass(20);
@@ -217,7 +217,7 @@ TEST_F(RtcLogWriterTest, SoundAloneMayBeginAnywhere) {
     }
 }
 
-TEST_F(RtcLogWriterTest, SoundThatOnlyWorkersCanMakeIsLeftOutWithoutThem) {
+TEST_F(RtcLogWriterTest, AudioThatOnlyWorkersCanMakeIsLeftOutWithoutThem) {
     publisher_->config();
     publisher_->video(Picture::kKey);
     const uint64_t head = log().head();

@@ -148,19 +148,19 @@ class RtcSenderTest : public testing::TestWithParam<Resend> {
                 one.twcc = static_cast<uint16_t>((*number)[0] << 8 | (*number)[1]);
             }
             one.plain = wire;
-            (one.type == kVideoType   ? pictures
-             : one.type == kAudioType ? sounds
+            (one.type == kVideoType   ? video_packets
+             : one.type == kAudioType ? audio_packets
                                       : rtx)
                 .push_back(std::move(one));
         }
         wire_.sent.clear();
     }
 
-    // Frames of the pictures from index `from` on; there is no hole in their numbers.
+    // Frames of the video from index `from` on; there is no hole in their numbers.
     std::vector<Bytes> frames(size_t from = 0) const {
         FrameReader reader;
-        for (size_t i = from; i < pictures.size(); i++) {
-            reader.feed(pictures[i].plain);
+        for (size_t i = from; i < video_packets.size(); i++) {
+            reader.feed(video_packets[i].plain);
         }
         EXPECT_EQ(reader.holes, 0);
         return reader.frames;
@@ -219,8 +219,8 @@ class RtcSenderTest : public testing::TestWithParam<Resend> {
     test::SeededRandom random_{7};
     std::unique_ptr<RtcSender> player_;
     Wire wire_;
-    std::vector<Received> pictures;
-    std::vector<Received> sounds;
+    std::vector<Received> video_packets;
+    std::vector<Received> audio_packets;
     std::vector<Received> rtx;
     std::vector<Bytes> again;  // byte for byte what came before, says the replay check
 };
@@ -241,7 +241,7 @@ TEST_P(RtcSenderTest, GetsTheGopAndWhatFollows) {
     publisher_->gop(3);
     EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(), publisher_->frames);
-    EXPECT_EQ(player_->stats().packets, pictures.size());
+    EXPECT_EQ(player_->stats().packets, video_packets.size());
     EXPECT_EQ(player_->stats().resyncs, 0U);
 }
 
@@ -315,7 +315,7 @@ TEST_P(RtcSenderTest, FrameWhoseRestIsGoneIsALoss) {
     EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(player_->stats().resyncs, 1U);
     FrameReader reader;
-    for (const Received& packet : pictures) {
+    for (const Received& packet : video_packets) {
         reader.feed(packet.plain);
     }
     EXPECT_EQ(reader.holes, 1);
@@ -338,8 +338,8 @@ TEST_P(RtcSenderTest, ResendsTheRightPacketAfterSeveralResyncs) {
     }
     EXPECT_EQ(player_->stats().resyncs, 5U);
     int looked_at = 0;
-    for (size_t i = pictures.size(); i-- > 0 && looked_at < 12; looked_at++) {
-        expect_resend(pictures[i]);
+    for (size_t i = video_packets.size(); i-- > 0 && looked_at < 12; looked_at++) {
+        expect_resend(video_packets[i]);
     }
     EXPECT_EQ(looked_at, 12);
     EXPECT_EQ(player_->stats().retransmitted, 12U);
@@ -358,7 +358,7 @@ TEST_P(RtcSenderTest, ResendsTheRightPacketBetweenFramesThatWereLeftOut) {
     flush();
     EXPECT_GT(player_->stats().skipped_runs, 2U);
     size_t resent = 0;
-    for (const Received& packet : std::vector<Received>(pictures)) {
+    for (const Received& packet : std::vector<Received>(video_packets)) {
         const uint64_t late = player_->stats().too_late;
         rtx.clear();
         again.clear();
@@ -368,7 +368,7 @@ TEST_P(RtcSenderTest, ResendsTheRightPacketBetweenFramesThatWereLeftOut) {
             resent++;
         }
     }
-    EXPECT_GT(resent, pictures.size() / 2);
+    EXPECT_GT(resent, video_packets.size() / 2);
 }
 
 TEST_P(RtcSenderTest, NumbersThatWereNeverSentOrAreTooOldBringNothing) {
@@ -377,8 +377,8 @@ TEST_P(RtcSenderTest, NumbersThatWereNeverSentOrAreTooOldBringNothing) {
     nack({1, 2, 3});  // before anything
     publisher_->gop(3);
     flush();
-    const Received old = pictures.front();
-    const uint16_t next = static_cast<uint16_t>(pictures.back().sequence + 1);
+    const Received old = video_packets.front();
+    const uint16_t next = static_cast<uint16_t>(video_packets.back().sequence + 1);
     again.clear();
     rtx.clear();
     nack({next, static_cast<uint16_t>(next + 1), static_cast<uint16_t>(next + 1000)});
@@ -402,22 +402,23 @@ TEST_P(RtcSenderTest, NumbersWrap) {
     publisher_->gop(1);
     join();
     flush();
-    const uint16_t first = pictures.front().sequence;
-    uint64_t packets = pictures.size();
+    const uint16_t first = video_packets.front().sequence;
+    uint64_t packets = video_packets.size();
     bool asked = false;
     while (packets < 80'000) {
-        pictures.erase(pictures.begin(), pictures.end() - 1);
-        const uint16_t before = pictures[0].sequence;
+        video_packets.erase(video_packets.begin(), video_packets.end() - 1);
+        const uint16_t before = video_packets[0].sequence;
         publisher_->video(packets % 100 == 0 ? Picture::kKey : Picture::kReferenced, 40'000);
         publisher_->pass(40);
         flush();
-        for (size_t i = 1; i < pictures.size(); i++) {
-            ASSERT_EQ(pictures[i].sequence, static_cast<uint16_t>(pictures[i - 1].sequence + 1));
+        for (size_t i = 1; i < video_packets.size(); i++) {
+            ASSERT_EQ(video_packets[i].sequence,
+                      static_cast<uint16_t>(video_packets[i - 1].sequence + 1));
         }
-        packets += pictures.size() - 1;
-        if (pictures.back().sequence < before) {
+        packets += video_packets.size() - 1;
+        if (video_packets.back().sequence < before) {
             asked = true;
-            for (const Received& packet : std::vector<Received>(pictures)) {
+            for (const Received& packet : std::vector<Received>(video_packets)) {
                 if (packet.sequence >= 0xFFFC || packet.sequence < 4) {
                     expect_resend(packet);
                 }
@@ -425,7 +426,7 @@ TEST_P(RtcSenderTest, NumbersWrap) {
         }
     }
     EXPECT_TRUE(asked);
-    EXPECT_EQ(pictures.back().sequence, static_cast<uint16_t>(first + packets - 1));
+    EXPECT_EQ(video_packets.back().sequence, static_cast<uint16_t>(first + packets - 1));
     EXPECT_EQ(player_->stats().packets, packets);
 }
 
@@ -435,7 +436,7 @@ TEST_P(RtcSenderTest, FloodOfNacksIsBoundedByTheBudget) {
     join();
     flush();
     std::vector<uint16_t> all;
-    for (const Received& packet : pictures) {
+    for (const Received& packet : video_packets) {
         all.push_back(packet.sequence);
     }
     ASSERT_GT(all.size() * 1000, 512U * 1024);
@@ -472,7 +473,7 @@ TEST_P(RtcSenderTest, PictureLossAndFullIntraRequestsAskForAKeyFrame) {
     EXPECT_EQ(player_->stats().key_requests, 2U);
 }
 
-TEST_P(RtcSenderTest, OldSoundIsLeftOutAtTheStart) {
+TEST_P(RtcSenderTest, OldAudioIsLeftOutAtTheStart) {
     publisher_->config();
     for (int i = 0; i < 50; i++) {
         publisher_->video(i == 0 ? Picture::kKey : Picture::kReferenced, 1000);
@@ -482,16 +483,17 @@ TEST_P(RtcSenderTest, OldSoundIsLeftOutAtTheStart) {
     join();
     flush();
     EXPECT_EQ(frames().size(), 50U);
-    ASSERT_FALSE(sounds.empty());
-    EXPECT_EQ(sounds.size(), net::RtpSender::kFirstAudioLagMs / 20 + 1U);
-    EXPECT_EQ(sounds.back().payload, publisher_->sounds.back());
-    for (size_t i = 1; i < sounds.size(); i++) {
-        EXPECT_EQ(sounds[i].sequence, static_cast<uint16_t>(sounds[i - 1].sequence + 1));
-        EXPECT_EQ(sounds[i].time - sounds[i - 1].time, 960U);
+    ASSERT_FALSE(audio_packets.empty());
+    EXPECT_EQ(audio_packets.size(), net::RtpSender::kFirstAudioLagMs / 20 + 1U);
+    EXPECT_EQ(audio_packets.back().payload, publisher_->sounds.back());
+    for (size_t i = 1; i < audio_packets.size(); i++) {
+        EXPECT_EQ(audio_packets[i].sequence,
+                  static_cast<uint16_t>(audio_packets[i - 1].sequence + 1));
+        EXPECT_EQ(audio_packets[i].time - audio_packets[i - 1].time, 960U);
     }
 }
 
-TEST_P(RtcSenderTest, ReportsPutSoundAndPictureOnOneClock) {
+TEST_P(RtcSenderTest, ReportsPutAudioAndVideoOnOneClock) {
     publisher_->config();
     for (int i = 0; i < 10; i++) {
         publisher_->video(i == 0 ? Picture::kKey : Picture::kReferenced, 1000);
@@ -515,15 +517,17 @@ TEST_P(RtcSenderTest, ReportsPutSoundAndPictureOnOneClock) {
     }
     ASSERT_EQ(reports.size(), 2U);
     EXPECT_EQ(reports[kVideoSsrc].ntp_time, reports[kAudioSsrc].ntp_time);
-    EXPECT_EQ(reports[kVideoSsrc].packets, pictures.size());
-    EXPECT_EQ(reports[kAudioSsrc].packets, sounds.size());
-    // The last picture and the last sound were made at the same time.
+    EXPECT_EQ(reports[kVideoSsrc].packets, video_packets.size());
+    EXPECT_EQ(reports[kAudioSsrc].packets, audio_packets.size());
+    // The last frames of video and audio were made at the same time.
     const auto age_us = [](uint32_t report, uint32_t packet_time, int64_t clock) {
         return static_cast<int64_t>(static_cast<int32_t>(report - packet_time)) * 1'000'000 / clock;
     };
-    EXPECT_NEAR(
-        static_cast<double>(age_us(reports[kVideoSsrc].rtp_time, pictures.back().time, 90'000)),
-        static_cast<double>(age_us(reports[kAudioSsrc].rtp_time, sounds.back().time, 48'000)), 100);
+    EXPECT_NEAR(static_cast<double>(
+                    age_us(reports[kVideoSsrc].rtp_time, video_packets.back().time, 90'000)),
+                static_cast<double>(
+                    age_us(reports[kAudioSsrc].rtp_time, audio_packets.back().time, 48'000)),
+                100);
 }
 
 TEST_P(RtcSenderTest, GoesOnWithTheNextPublisher) {
@@ -531,7 +535,7 @@ TEST_P(RtcSenderTest, GoesOnWithTheNextPublisher) {
     publisher_->gop(10);
     join();
     flush();
-    const size_t before = pictures.size();
+    const size_t before = video_packets.size();
     const MonoTime then = now();
     publisher_.reset();
     publisher_ = std::make_unique<TestPublisher>(stream_);
@@ -543,8 +547,9 @@ TEST_P(RtcSenderTest, GoesOnWithTheNextPublisher) {
     publisher_->gop(10);
     EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
     EXPECT_EQ(frames(before), publisher_->frames);
-    EXPECT_EQ(pictures[before].sequence, static_cast<uint16_t>(pictures[before - 1].sequence + 1));
-    EXPECT_GT(static_cast<int32_t>(pictures[before].time - pictures[before - 1].time), 0);
+    EXPECT_EQ(video_packets[before].sequence,
+              static_cast<uint16_t>(video_packets[before - 1].sequence + 1));
+    EXPECT_GT(static_cast<int32_t>(video_packets[before].time - video_packets[before - 1].time), 0);
 }
 
 // Nothing was sent, so nothing has a number.
@@ -561,9 +566,9 @@ TEST_P(RtcSenderTest, BurstThatThePathDoesNotTakeHasNoNumbers) {
     wire_.blocked = false;
     flush();
     EXPECT_EQ(frames(), publisher_->frames);
-    EXPECT_EQ(pictures[0].twcc.has_value(), resends() == Resend::kRtx);
-    for (size_t i = 1; i < pictures.size() && resends() == Resend::kRtx; i++) {
-        EXPECT_EQ(*pictures[i].twcc, static_cast<uint16_t>(*pictures[i - 1].twcc + 1));
+    EXPECT_EQ(video_packets[0].twcc.has_value(), resends() == Resend::kRtx);
+    for (size_t i = 1; i < video_packets.size() && resends() == Resend::kRtx; i++) {
+        EXPECT_EQ(*video_packets[i].twcc, static_cast<uint16_t>(*video_packets[i - 1].twcc + 1));
     }
 }
 

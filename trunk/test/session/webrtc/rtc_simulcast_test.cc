@@ -10,8 +10,8 @@
 #include "proto/rtp/header.h"
 #include "proto/rtp/payload_vp8.h"
 #include "proto/srtp/unprotector.h"
+#include "session/webrtc/rtc_ingest.h"
 #include "session/webrtc/rtc_layers.h"
-#include "session/webrtc/rtc_publisher.h"
 #include "session/webrtc/rtc_sender.h"
 
 #include "test/proto/srtp/support.h"
@@ -69,7 +69,7 @@ class RtcSimulcastPublisher : public MuxerFixture {
         media.extensions.set(sdp::Extension::kRepairedRid, kRepairedRid);
         media.rids = {"h", "m", "l"};
         const stream::Publisher& self = *this;
-        rtc_ = std::make_unique<RtcPublisher>(stream_, self, answer, RtcPublisherOptions());
+        rtc_ = std::make_unique<RtcIngest>(stream_, self, answer, RtcIngestOptions());
         at_ = MonoClock::now();
     }
 
@@ -144,7 +144,7 @@ class RtcSimulcastPublisher : public MuxerFixture {
 
     uint32_t width() const { return stream_.description().width; }
 
-    std::unique_ptr<RtcPublisher> rtc_;
+    std::unique_ptr<RtcIngest> rtc_;
     WebRtcRecorder players_;
     bool players_attached_ = false;
     MonoTime at_;

@@ -1,5 +1,5 @@
 // A browser that publishes over a bad path, in memory: what comes into the stream.
-#include "session/webrtc/rtc_publisher.h"
+#include "session/webrtc/rtc_ingest.h"
 
 #include <map>
 
@@ -40,20 +40,20 @@ class Record final : public stream::PacketSink {
         if (info.config) {
             (info.kind == TrackKind::kVideo ? video_configs : audio_configs).push_back(payload);
         } else if (info.kind == TrackKind::kVideo) {
-            pictures.push_back(payload);
-            picture_times.push_back(packet->time_ms());
+            video.push_back(payload);
+            video_times.push_back(packet->time_ms());
         } else {
-            sounds.push_back(payload);
-            sound_times.push_back(packet->time_ms());
+            audio.push_back(payload);
+            audio_times.push_back(packet->time_ms());
         }
     }
 
     void on_start_lost() override {}
 
-    std::vector<Bytes> pictures;
-    std::vector<int64_t> picture_times;
-    std::vector<Bytes> sounds;
-    std::vector<int64_t> sound_times;
+    std::vector<Bytes> video;
+    std::vector<int64_t> video_times;
+    std::vector<Bytes> audio;
+    std::vector<int64_t> audio_times;
     std::vector<Bytes> video_configs;
     std::vector<Bytes> audio_configs;
 };
@@ -65,16 +65,16 @@ struct Path {
     bool layers = false;    // simulcast
 };
 
-class RtcPublisherTest : public testing::Test, protected stream::Publisher {
+class RtcIngestTest : public testing::Test, protected stream::Publisher {
   protected:
-    RtcPublisherTest() {
+    RtcIngestTest() {
         stream_.attach(record_);
         Error error = stream_.start_publish(*this, stream::PublishConflict::kRefuse, now_);
         EXPECT_FALSE(error);
         camera_.set_config(test::kAvcBaselineConfig);
     }
 
-    ~RtcPublisherTest() override {
+    ~RtcIngestTest() override {
         publisher_.reset();
         stream_.end_publish(*this, now_);
         stream_.detach(record_);
@@ -86,7 +86,7 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
 
     void on_taken_over() override {}
 
-    void start(const Path& path, uint64_t seed = 1, const RtcPublisherOptions& options = {}) {
+    void start(const Path& path, uint64_t seed = 1, const RtcIngestOptions& options = {}) {
         path_ = path;
         forth_.emplace(path.netem, seed);
         back_.emplace(test::NetemOptions{.loss = path.netem.loss, .delay = path.netem.delay},
@@ -116,7 +116,7 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
             media.accepted = true;
             media.direction = sdp::Direction::kRecvOnly;
         }
-        publisher_ = std::make_unique<RtcPublisher>(stream_, self_, answer, options);
+        publisher_ = std::make_unique<RtcIngest>(stream_, self_, answer, options);
     }
 
     // ---- the browser ----
@@ -129,7 +129,7 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
         return audio_offset_ + static_cast<uint32_t>((now_ - kStart).count() * 48 / 1000);
     }
 
-    void send_picture(size_t size = 4000) {
+    void send_video(size_t size = 4000) {
         const bool key = wants_key_;
         wants_key_ = false;
         frames_.push_back(test::nal_frame({h264_nal(key ? Picture::kKey : Picture::kReferenced,
@@ -144,9 +144,10 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
         }
     }
 
-    void send_sound() {
-        sounds_.push_back(test::counted({0xFC}, 60, static_cast<uint32_t>(sounds_.size())));
-        forth_->send(now_, microphone_.packet(sounds_.back(), audio_time(), true));
+    void send_audio() {
+        audio_frames_.push_back(
+            test::counted({0xFC}, 60, static_cast<uint32_t>(audio_frames_.size())));
+        forth_->send(now_, microphone_.packet(audio_frames_.back(), audio_time(), true));
     }
 
     // Of a clock of its own, with the time of both tracks now.
@@ -208,15 +209,15 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
         }
     }
 
-    // 25 pictures a second, 50 sounds, a report each second.
+    // 25 frames of video a second, 50 of audio, a report each second.
     void run(Micros duration, size_t size = 4000) {
         for (const MonoTime end = now_ + duration; now_ < end; now_ += Millis(1)) {
             const int64_t ms = (now_ - kStart).count() / 1000;
             if (ms % 40 == 0) {
-                send_picture(size);
+                send_video(size);
             }
             if (ms % 20 == 5) {
-                send_sound();
+                send_audio();
             }
             if (ms % 1000 == 500) {
                 send_reports();
@@ -235,7 +236,7 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
         }
     }
 
-    // Each picture is one that was sent, whole; and unless it is a key frame, the one before it is
+    // Each frame is one that was sent, whole; and unless it is a key frame, the one before it is
     // there, too.
     void expect_decodable() const {
         std::map<Bytes, size_t> index;
@@ -243,15 +244,15 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
             index[frames_[i]] = i;
         }
         std::optional<size_t> last;
-        for (const Bytes& picture : record_.pictures) {
-            const auto found = index.find(picture);
-            ASSERT_NE(found, index.end()) << "a picture that was never sent so";
+        for (const Bytes& frame : record_.video) {
+            const auto found = index.find(frame);
+            ASSERT_NE(found, index.end()) << "a frame that was never sent so";
             const size_t i = found->second;
             if (last) {
                 ASSERT_GT(i, *last);
             }
             ASSERT_TRUE(keys_[i] || (last && i == *last + 1))
-                << "picture " << i << " refers to one that is not there";
+                << "frame " << i << " refers to one that is not there";
             last = i;
         }
     }
@@ -260,7 +261,7 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
     MonoTime now_ = kStart;
     stream::Stream stream_{{"v", "live", "a"}, {}, kStart};
     Record record_;
-    std::unique_ptr<RtcPublisher> publisher_;
+    std::unique_ptr<RtcIngest> publisher_;
     Path path_;
     std::optional<test::Netem> forth_;
     std::optional<test::Netem> back_;
@@ -273,28 +274,28 @@ class RtcPublisherTest : public testing::Test, protected stream::Publisher {
     std::vector<Bytes> frames_;
     std::vector<bool> keys_;
     std::vector<bool> whole_;  // none of its packets was lost on the way
-    std::vector<Bytes> sounds_;
+    std::vector<Bytes> audio_frames_;
     std::map<uint16_t, Bytes> history_;
 };
 
-TEST_F(RtcPublisherTest, CleanPathGivesEveryFrameWithItsConfiguration) {
+TEST_F(RtcIngestTest, CleanPathGivesEveryFrameWithItsConfiguration) {
     start({.netem = {.delay = Millis(30)}});
     run(Seconds(4));
     settle();
-    EXPECT_EQ(record_.pictures, frames_);
-    EXPECT_EQ(record_.sounds, sounds_);
+    EXPECT_EQ(record_.video, frames_);
+    EXPECT_EQ(record_.audio, audio_frames_);
     ASSERT_EQ(record_.video_configs.size(), 1U);
     EXPECT_EQ(record_.audio_configs, std::vector<Bytes>{media::opus::build_head(2)});
     EXPECT_EQ(publisher_->stats().dropped_frames, 0U);
     EXPECT_EQ(stream_.description().width, test::kSampleWidth);
     EXPECT_EQ(stream_.description().height, test::kSampleHeight);
-    for (size_t i = 1; i < record_.picture_times.size(); i++) {
-        EXPECT_NEAR(static_cast<double>(record_.picture_times[i] - record_.picture_times[i - 1]),
-                    40, 6);
+    for (size_t i = 1; i < record_.video_times.size(); i++) {
+        EXPECT_NEAR(static_cast<double>(record_.video_times[i] - record_.video_times[i - 1]), 40,
+                    6);
     }
 }
 
-TEST_F(RtcPublisherTest, LossIsRepairedByRetransmission) {
+TEST_F(RtcIngestTest, LossIsRepairedByRetransmission) {
     for (double loss : {0.05, 0.2}) {
         for (bool named : {true, false}) {
             SCOPED_TRACE(testing::Message() << loss << (named ? " named" : " found"));
@@ -303,39 +304,39 @@ TEST_F(RtcPublisherTest, LossIsRepairedByRetransmission) {
                 {.netem = {.loss = loss, .reorder = 0.02, .delay = Millis(20), .jitter = Millis(5)},
                  .named_rtx = named});
             wants_key_ = true;
-            const size_t published = record_.pictures.size();
+            const size_t published = record_.video.size();
             run(Seconds(20));
             settle();
             expect_decodable();
             const size_t sent = frames_.size() - before;
             EXPECT_EQ(sent, 500U);
-            EXPECT_GT(record_.pictures.size() - published, sent * (loss < 0.1 ? 95 : 60) / 100);
+            EXPECT_GT(record_.video.size() - published, sent * (loss < 0.1 ? 95 : 60) / 100);
             EXPECT_GT(publisher_->counters().recovered, 50U);
         }
     }
 }
 
-TEST_F(RtcPublisherTest, ReorderedAndDoubledPacketsAreNoLoss) {
+TEST_F(RtcIngestTest, ReorderedAndDoubledPacketsAreNoLoss) {
     start(
         {.netem = {
              .duplicate = 0.1, .reorder = 0.1, .delay = Millis(20), .reorder_delay = Millis(15)}});
     run(Seconds(10));
     settle();
-    EXPECT_EQ(record_.pictures, frames_);
-    EXPECT_EQ(record_.sounds, sounds_);
+    EXPECT_EQ(record_.video, frames_);
+    EXPECT_EQ(record_.audio, audio_frames_);
     EXPECT_GT(publisher_->counters().duplicates + publisher_->counters().late, 50U);
     EXPECT_EQ(publisher_->counters().lost, 0U);
 }
 
 // Without retransmission it is known which frames can be shown: those that came whole, up to the
 // first that did not, and from the next whole key frame on.
-TEST_F(RtcPublisherTest, WithoutRetransmissionExactlyTheDecodableFramesArePublished) {
+TEST_F(RtcIngestTest, WithoutRetransmissionExactlyTheDecodableFramesArePublished) {
     for (uint64_t seed = 1; seed <= 10; seed++) {
         SCOPED_TRACE(seed);
         frames_.clear();
         keys_.clear();
         whole_.clear();
-        record_.pictures.clear();
+        record_.video.clear();
         wants_key_ = true;
         camera_ = RtpSource(Codec::kH264, kVideoType, kVideoSsrc);
         camera_.set_config(test::kAvcBaselineConfig);
@@ -353,19 +354,19 @@ TEST_F(RtcPublisherTest, WithoutRetransmissionExactlyTheDecodableFramesArePublis
             }
         }
         EXPECT_LT(expected.size(), frames_.size());
-        EXPECT_EQ(record_.pictures.size(), expected.size());
-        EXPECT_EQ(record_.pictures, expected);
+        EXPECT_EQ(record_.video.size(), expected.size());
+        EXPECT_EQ(record_.video, expected);
         EXPECT_GT(publisher_->stats().key_requests, 1U);
         EXPECT_GT(std::ranges::count(keys_, true), 1);
     }
 }
 
-TEST_F(RtcPublisherTest, KeyFrameIsAskedForAgainUntilItComes) {
+TEST_F(RtcIngestTest, KeyFrameIsAskedForAgainUntilItComes) {
     start({.nack = false});
     run(Millis(200));
     const uint64_t before = publisher_->stats().key_requests;
     forth_->set_options({.loss = 1});
-    send_picture();
+    send_video();
     forth_->set_options({});
     back_->set_options({.loss = 1});  // the requests do not arrive
     run(Seconds(4));
@@ -375,28 +376,28 @@ TEST_F(RtcPublisherTest, KeyFrameIsAskedForAgainUntilItComes) {
     back_->set_options({});
     run(Seconds(5));
     expect_decodable();
-    EXPECT_EQ(record_.pictures.back(), frames_.back());
+    EXPECT_EQ(record_.video.back(), frames_.back());
 }
 
-TEST_F(RtcPublisherTest, KeyFramesAreAskedForAtTheConfiguredInterval) {
+TEST_F(RtcIngestTest, KeyFramesAreAskedForAtTheConfiguredInterval) {
     start({}, 1, {.key_frame_interval = Seconds(2)});
     run(Seconds(21));
     EXPECT_NEAR(static_cast<double>(std::ranges::count(keys_, true)), 10, 1);
 }
 
-TEST_F(RtcPublisherTest, OtherPictureSizeIsANewSequenceHeader) {
+TEST_F(RtcIngestTest, OtherPictureSizeIsANewSequenceHeader) {
     start({});
     run(Seconds(1));
     camera_.set_config(test::kAvcHighConfig);
     wants_key_ = true;
     run(Seconds(1));
     settle();
-    EXPECT_EQ(record_.pictures, frames_);
+    EXPECT_EQ(record_.video, frames_);
     ASSERT_EQ(record_.video_configs.size(), 2U);
     EXPECT_NE(record_.video_configs[0], record_.video_configs[1]);
 }
 
-TEST_F(RtcPublisherTest, PublisherMayChangeItsSsrcAgainAndAgain) {
+TEST_F(RtcIngestTest, PublisherMayChangeItsSsrcAgainAndAgain) {
     start({.netem = {.reorder = 0.05, .delay = Millis(20)}, .nack = false});
     run(Millis(400));
     for (uint32_t i = 1; i <= 40; i++) {
@@ -405,22 +406,22 @@ TEST_F(RtcPublisherTest, PublisherMayChangeItsSsrcAgainAndAgain) {
         camera_.set_config(test::kAvcBaselineConfig);
         video_offset_ += 0x1234'5678;
         wants_key_ = true;
-        const size_t before = record_.pictures.size();
+        const size_t before = record_.video.size();
         run(Millis(600));
-        EXPECT_GT(record_.pictures.size(), before) << i;
+        EXPECT_GT(record_.video.size(), before) << i;
     }
     settle();
     expect_decodable();
-    EXPECT_EQ(record_.pictures.back(), frames_.back());
-    EXPECT_TRUE(std::ranges::is_sorted(record_.picture_times));
-    const int64_t span = record_.picture_times.back() - record_.picture_times.front();
+    EXPECT_EQ(record_.video.back(), frames_.back());
+    EXPECT_TRUE(std::ranges::is_sorted(record_.video_times));
+    const int64_t span = record_.video_times.back() - record_.video_times.front();
     EXPECT_NEAR(static_cast<double>(span), 400 + 40 * 600, 1500);
 }
 
-TEST_F(RtcPublisherTest, FloodOfOtherSourcesGrowsNothing) {
+TEST_F(RtcIngestTest, FloodOfOtherSourcesGrowsNothing) {
     start({});
     run(Millis(400));
-    const size_t before = record_.pictures.size();
+    const size_t before = record_.video.size();
     test::SeededRandom random(3);
     for (int i = 0; i < 20'000; i++) {
         RtpSource other(Codec::kOpus,
@@ -442,23 +443,23 @@ TEST_F(RtcPublisherTest, FloodOfOtherSourcesGrowsNothing) {
     wants_key_ = true;
     run(Seconds(1));
     settle();
-    EXPECT_GT(record_.pictures.size(), before + 20);
+    EXPECT_GT(record_.video.size(), before + 20);
     expect_decodable();
 }
 
-TEST_F(RtcPublisherTest, ReportsPutSoundAndPictureOnOneTimeline) {
+TEST_F(RtcIngestTest, ReportsPutAudioAndVideoOnOneTimeline) {
     start({.netem = {.delay = Millis(20)}});
-    // The picture takes 150 ms longer to make than the sound: it is sent with an older time.
+    // Video takes 150 ms longer to make than audio: it is sent with an older time.
     video_offset_ -= 150 * 90;
-    std::vector<int64_t> picture_made;
+    std::vector<int64_t> video_made;
     for (int i = 0; i < 20'000; i++, now_ += Millis(1)) {
         const int64_t ms = (now_ - kStart).count() / 1000;
         if (ms % 40 == 0) {
-            send_picture(1000);
-            picture_made.push_back(ms - 150);
+            send_video(1000);
+            video_made.push_back(ms - 150);
         }
         if (ms % 20 == 0) {
-            send_sound();
+            send_audio();
         }
         if (ms % 1000 == 500) {
             // The report relates times of RTP to times of capture.
@@ -472,17 +473,18 @@ TEST_F(RtcPublisherTest, ReportsPutSoundAndPictureOnOneTimeline) {
         deliver();
     }
     settle();
-    ASSERT_EQ(record_.picture_times.size(), picture_made.size());
-    ASSERT_EQ(record_.sound_times.size(), sounds_.size());
-    // What was captured at the same moment has the same time: sounds are 20 ms apart from 0 on.
-    const size_t picture = picture_made.size() - 1;
-    const auto sound = static_cast<size_t>(picture_made[picture] / 20);
-    const int64_t into = picture_made[picture] % 20;
-    EXPECT_NEAR(static_cast<double>(record_.picture_times[picture] - into),
-                static_cast<double>(record_.sound_times[sound]), 5);
+    ASSERT_EQ(record_.video_times.size(), video_made.size());
+    ASSERT_EQ(record_.audio_times.size(), audio_frames_.size());
+    // What was captured at the same moment has the same time: audio frames are 20 ms apart from 0
+    // on.
+    const size_t last_video = video_made.size() - 1;
+    const auto last_audio = static_cast<size_t>(video_made[last_video] / 20);
+    const int64_t into = video_made[last_video] % 20;
+    EXPECT_NEAR(static_cast<double>(record_.video_times[last_video] - into),
+                static_cast<double>(record_.audio_times[last_audio]), 5);
 }
 
-TEST_F(RtcPublisherTest, LayersAreMeasured) {
+TEST_F(RtcIngestTest, LayersAreMeasured) {
     start({.layers = true});
     for (int i = 0; i < 100; i++, now_ += Millis(40)) {
         const Bytes frame = test::nal_frame({h264_nal(i == 0 ? Picture::kKey : Picture::kReferenced,
@@ -499,7 +501,7 @@ TEST_F(RtcPublisherTest, LayersAreMeasured) {
         }
         deliver();
     }
-    EXPECT_EQ(record_.pictures.size(), 100U);
+    EXPECT_EQ(record_.video.size(), 100U);
     const std::vector<RtcLayerStats> layers = publisher_->layers(now_);
     ASSERT_EQ(layers.size(), 2U);
     EXPECT_FALSE(layers[0].flowing);
@@ -509,7 +511,7 @@ TEST_F(RtcPublisherTest, LayersAreMeasured) {
     EXPECT_NEAR(layers[1].frame_rate, 25, 2);
 }
 
-TEST_F(RtcPublisherTest, GarbageIsCountedAndNothingElse) {
+TEST_F(RtcIngestTest, GarbageIsCountedAndNothingElse) {
     start({});
     run(Millis(400));
     test::SeededRandom random(9);
@@ -532,7 +534,7 @@ TEST_F(RtcPublisherTest, GarbageIsCountedAndNothingElse) {
     wants_key_ = true;
     run(Seconds(5));
     settle();
-    EXPECT_EQ(record_.pictures.back(), frames_.back());
+    EXPECT_EQ(record_.video.back(), frames_.back());
 }
 
 }  // namespace

@@ -1,0 +1,293 @@
+// Plain RTP of a camera, in memory: what comes into the stream.
+#include "net/rtp/rtp_ingest.h"
+
+#include <gtest/gtest.h>
+
+#include "media/opus.h"
+
+#include "test/support/rtp_media.h"
+
+namespace weir::net {
+namespace {
+
+using media::TrackKind;
+using test::Picture;
+
+constexpr uint32_t kVideoSsrc = 0x1111;
+constexpr uint32_t kAudioSsrc = 0x2222;
+constexpr uint8_t kType = 96;
+constexpr uint32_t kFrame = 3'600;  // of RTP time, 40 ms
+
+class RtpIngestTest : public testing::Test, public stream::Publisher, stream::PacketSink {
+  protected:
+    RtpIngestTest() {
+        stream_.attach(*this);
+        Error error = stream_.start_publish(*this, stream::PublishConflict::kRefuse, now_);
+        EXPECT_FALSE(error);
+        tracks_.resize(2);
+        tracks_[0].kind = TrackKind::kVideo;
+        tracks_[0].codec = media::Codec::kH264;
+        tracks_[0].payload_type = kType;
+        tracks_[0].clock_hz = 90'000;
+        tracks_[1].kind = TrackKind::kAudio;
+        tracks_[1].codec = media::Codec::kOpus;
+        tracks_[1].payload_type = kType + 1;
+        tracks_[1].clock_hz = 48'000;
+    }
+
+    ~RtpIngestTest() override {
+        ingest_.reset();
+        stream_.end_publish(*this, now_);
+        stream_.detach(*this);
+    }
+
+    std::string describe() const override { return "the test"; }
+
+    std::string_view client_id() const override { return "test"; }
+
+    void on_taken_over() override {}
+
+    void on_packet(const media::PacketRef& packet, const stream::Configs*) override {
+        (packet->info().config                      ? configs_
+         : packet->info().kind == TrackKind::kVideo ? video_
+                                                    : audio_)
+            .push_back(packet);
+    }
+
+    void on_start_lost() override {}
+
+    void start(const RtpIngestOptions& options = {}) {
+        ingest_ = std::make_unique<RtpIngest>(stream_, *this, tracks_, options);
+    }
+
+    // Sends a frame that is shown `shown` frames after the first; all packets but those in `lost`.
+    void send(Picture picture,
+              uint32_t shown,
+              std::optional<size_t> lost = {},
+              std::optional<size_t> track = {}) {
+        frames_.push_back(test::nal_frame(
+            {test::h264_nal(picture, static_cast<uint32_t>(frames_.size()), 3'000)}));
+        size_t index = 0;
+        for (const Bytes& packet : camera_.packets(frames_.back(), 5'000 + shown * kFrame)) {
+            if (lost != index++) {
+                ingest_->on_rtp(now_, packet, track);
+            }
+        }
+        pass(Millis(40));
+    }
+
+    void pass(Millis time) {
+        now_ += time;
+        ingest_->handle_timeout(now_);
+    }
+
+    static Bytes payload(const media::PacketRef& packet) {
+        return Bytes(packet->payload().begin(), packet->payload().end());
+    }
+
+    std::vector<RtpIngestTrack> tracks_;
+    MonoTime now_{Seconds(5'000)};
+    stream::Stream stream_{{"v", "live", "a"}, {}, now_};
+    std::unique_ptr<RtpIngest> ingest_;
+    test::RtpSource camera_{media::Codec::kH264, kType, kVideoSsrc};
+    std::vector<Bytes> frames_;
+    std::vector<media::PacketRef> configs_;
+    std::vector<media::PacketRef> video_;
+    std::vector<media::PacketRef> audio_;
+};
+
+// I P b b P b b: the second frame is shown after the two that follow it.
+constexpr std::array<uint32_t, 13> kShown = {0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11};
+
+Picture picture_of(size_t index) {
+    return index == 0 ? Picture::kKey : index % 3 == 1 ? Picture::kReferenced : Picture::kB;
+}
+
+TEST_F(RtpIngestTest, BFramesGetTimesOfDecoding) {
+    RtpIngestOptions options;
+    options.b_frames = true;
+    camera_.set_config(test::kAvcHighConfig);  // says that two frames may come before their turn
+    start(options);
+    for (size_t i = 0; i < kShown.size(); i++) {
+        send(picture_of(i), kShown[i]);
+    }
+    ASSERT_EQ(video_.size(), kShown.size());
+    for (size_t i = 0; i < video_.size(); i++) {
+        SCOPED_TRACE(i);
+        const media::MediaPacket& packet = *video_[i];
+        const media::MediaPacket& first = *video_[0];
+        EXPECT_EQ(payload(video_[i]), frames_[i]);
+        EXPECT_GE(packet.info().composition_ms, 0);
+        EXPECT_EQ(packet.time_ms() + packet.info().composition_ms,
+                  first.time_ms() + first.info().composition_ms + kShown[i] * 40);
+        if (i > 0) {
+            EXPECT_GT(packet.time_ms(), video_[i - 1]->time_ms());
+        }
+        if (i > 2) {
+            EXPECT_EQ(packet.time_ms() - video_[i - 1]->time_ms(), 40);
+        }
+    }
+    EXPECT_TRUE(stream_.frame_order().reordered());
+}
+
+TEST_F(RtpIngestTest, ADepthThatNobodyNamedIsLearnt) {
+    RtpIngestOptions options;
+    options.b_frames = true;
+    camera_.set_config(test::kAvcBaselineConfig);
+    start(options);
+    for (size_t i = 0; i < kShown.size(); i++) {
+        send(picture_of(i), kShown[i]);
+    }
+    ASSERT_EQ(video_.size(), kShown.size());
+    for (size_t i = 1; i < video_.size(); i++) {
+        EXPECT_GE(video_[i]->time_ms(), video_[i - 1]->time_ms()) << i;
+        if (i > 5) {
+            EXPECT_GE(video_[i]->info().composition_ms, 0) << i;
+            EXPECT_EQ(video_[i]->time_ms() - video_[i - 1]->time_ms(), 40) << i;
+        }
+    }
+}
+
+TEST_F(RtpIngestTest, WithoutBFramesTimesAreThoseOfThePackets) {
+    camera_.set_config(test::kAvcHighConfig);
+    start();
+    for (uint32_t i = 0; i < 10; i++) {
+        send(i == 0 ? Picture::kKey : Picture::kReferenced, i);
+    }
+    ASSERT_EQ(video_.size(), 10U);
+    for (size_t i = 0; i < video_.size(); i++) {
+        EXPECT_EQ(video_[i]->info().composition_ms, 0);
+        EXPECT_EQ(video_[i]->time_ms(), video_[0]->time_ms() + static_cast<int64_t>(i) * 40);
+    }
+}
+
+TEST_F(RtpIngestTest, ALossIsNotPublishedAndTheNextKeyFrameIs) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    send(Picture::kKey, 0);
+    send(Picture::kReferenced, 1, 1);
+    send(Picture::kReferenced, 2);
+    pass(Millis(900));
+    send(Picture::kReferenced, 30);
+    EXPECT_EQ(video_.size(), 1U);
+    EXPECT_GT(ingest_->stats().dropped_frames, 0U);
+    send(Picture::kKey, 31);
+    send(Picture::kReferenced, 32);
+    ASSERT_EQ(video_.size(), 3U);
+    EXPECT_EQ(payload(video_[1]), frames_[frames_.size() - 2]);
+    EXPECT_TRUE(video_[1]->info().key);
+}
+
+// A camera that names its parameter sets in the description only.
+TEST_F(RtpIngestTest, ParameterSetsOfTheDescriptionMakeTheConfiguration) {
+    tracks_[0].parameter_sets = {test::kAvcBaselineSps, test::kAvcBaselinePps};
+    start();
+    send(Picture::kKey, 0);
+    ASSERT_EQ(configs_.size(), 1U);
+    EXPECT_EQ(payload(configs_[0]), test::kAvcBaselineConfig);
+    EXPECT_EQ(video_.size(), 1U);
+    EXPECT_EQ(stream_.description().width, 322U);
+}
+
+// Cameras give each track a socket of its own, and may use one payload type for all.
+TEST_F(RtpIngestTest, ATrackIsToldByWhereItsPacketsCame) {
+    tracks_[1].payload_type = kType;
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    test::RtpSource microphone(media::Codec::kOpus, kType, kAudioSsrc);
+    send(Picture::kKey, 0, {}, 0);
+    const Bytes sample = test::counted({0xFC}, 60, 1);
+    for (const Bytes& packet : microphone.packets(sample, 9'000)) {
+        ingest_->on_rtp(now_, packet, 1);
+    }
+    EXPECT_EQ(video_.size(), 1U);
+    ASSERT_EQ(audio_.size(), 1U);
+    EXPECT_EQ(payload(audio_[0]), sample);
+    ASSERT_EQ(configs_.size(), 2U);
+    EXPECT_EQ(payload(configs_[1]), media::opus::build_head(2));
+    EXPECT_EQ(audio_[0]->info().audience, media::Audience::kEverybody);
+}
+
+TEST_F(RtpIngestTest, ASourceThatStartsAnewGoesOn) {
+    RtpIngestOptions options;
+    options.b_frames = true;
+    camera_.set_config(test::kAvcHighConfig);
+    start(options);
+    for (size_t i = 0; i < kShown.size(); i++) {
+        send(picture_of(i), kShown[i]);
+    }
+    camera_ = test::RtpSource(media::Codec::kH264, kType, kVideoSsrc + 1, 7);
+    camera_.set_config(test::kAvcHighConfig);
+    for (size_t i = 0; i < kShown.size(); i++) {
+        send(picture_of(i), kShown[i]);
+    }
+    ASSERT_EQ(video_.size(), 2 * kShown.size());
+    for (size_t i = 1; i < video_.size(); i++) {
+        EXPECT_GE(video_[i]->time_ms(), video_[i - 1]->time_ms()) << i;
+        EXPECT_GE(video_[i]->info().composition_ms, 0) << i;
+    }
+    EXPECT_EQ(ingest_->stats().dropped_frames, 0U);
+}
+
+// Times that nobody can mean: packets keep times that every format can carry.
+TEST_F(RtpIngestTest, WildTimesOfBFramesStayInBounds) {
+    RtpIngestOptions options;
+    options.b_frames = true;
+    camera_.set_config(test::kAvcBaselineConfig);
+    start(options);
+    uint32_t random = 1;
+    for (int i = 0; i < 3'000; i++) {
+        random = random * 1664525 + 1013904223;
+        const Bytes frame = test::nal_frame(
+            {test::h264_nal(i % 10 == 0 ? Picture::kKey : Picture::kReferenced, random, 200)});
+        const uint32_t time = i % 3 == 0 ? random : random % 900'000;
+        for (const Bytes& packet : camera_.packets(frame, time)) {
+            ingest_->on_rtp(now_, packet);
+        }
+        pass(Millis(40));
+    }
+    ASSERT_EQ(video_.size(), 3'000U);
+    for (size_t i = 1; i < video_.size(); i++) {
+        EXPECT_LE(std::abs(video_[i]->info().composition_ms), 6'000) << i;
+        EXPECT_GE(video_[i]->time_ms(), video_[i - 1]->time_ms()) << i;
+    }
+}
+
+TEST_F(RtpIngestTest, ManySourcesAreBounded) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    for (uint32_t ssrc = 1; ssrc < 1'000; ssrc++) {
+        test::RtpSource stranger(media::Codec::kH264, 50, ssrc);
+        ingest_->on_rtp(now_, stranger.packet(test::counted({0x41}, 100), 0, true));
+    }
+    EXPECT_EQ(ingest_->stats().unknown_packets, 999U);
+    for (uint32_t ssrc = 1; ssrc < 1'000; ssrc++) {
+        test::RtpSource stranger(media::Codec::kH264, kType, ssrc);
+        ingest_->on_rtp(now_, stranger.packet(test::counted({0x41}, 100), 0, true));
+    }
+    EXPECT_LE(ingest_->heap_bytes(), 8U << 10U);
+}
+
+TEST_F(RtpIngestTest, ReceptionIsReported) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    std::array<uint8_t, 1200> out;
+    EXPECT_EQ(ingest_->poll_transmit(now_, out), 0U);
+    send(Picture::kKey, 0);
+    pass(Millis(300));
+    EXPECT_LE(*ingest_->next_timeout(), now_);
+    const size_t size = ingest_->poll_transmit(now_, out);
+    ASSERT_GT(size, 0U);
+    rtcp::PacketView packet;
+    rtcp::CompoundReader reader(ByteSpan(out).first(size));
+    ASSERT_TRUE(reader.next(packet));
+    const auto report = rtcp::parse_receiver_report(packet);
+    ASSERT_TRUE(report.has_value());
+    ASSERT_EQ(report->blocks.size(), 1U);
+    EXPECT_EQ(report->blocks[0].ssrc, kVideoSsrc);
+    EXPECT_EQ(ingest_->poll_transmit(now_, out), 0U);
+    EXPECT_GT(*ingest_->next_timeout(), now_);
+}
+
+}  // namespace
+}  // namespace weir::net
