@@ -13,29 +13,41 @@ Fanout::~Fanout() {
     WEIR_CHECK(pumps_.empty());
 }
 
-Pump* Fanout::pump_for(const stream::StreamKey& key,
-                       const stream::Format& format,
-                       const PlayRules& rules) {
-    stream::Stream& stream = registry_.get_or_create(key, rules.stream, MonoClock::now());
-    std::unique_ptr<Pump>& slot = pumps_[{&stream, &format}];
+Result<StreamPump*> Fanout::pump_for(
+    const stream::StreamKey& key,
+    const stream::StreamOptions& options,
+    const PumpKind& kind,
+    const std::function<std::unique_ptr<StreamPump>(stream::Stream&)>& make) {
+    if (stopping_) {
+        return make_error(ErrorCode::kInterrupted, "the server is stopping");
+    }
+    stream::Stream& stream = registry_.get_or_create(key, options, MonoClock::now());
+    const PumpKey place{&stream, kind.id};
+    std::unique_ptr<StreamPump>& slot = pumps_[place];
     if (slot) {
         return slot.get();
     }
-    slot = std::make_unique<Pump>(*this, stream, format, rules.pump);
-    Pump* pump = slot.get();
-    Error spawned = tasks_.spawn("pump", io::StackSize::kNormal, [this, pump, &stream, &format] {
+    slot = make(stream);
+    StreamPump* pump = slot.get();
+    Error spawned = tasks_.spawn(kind.coroutine, io::StackSize::kNormal, [this, pump, place] {
         pump->run();
-        pumps_.erase({&stream, &format});
-        registry_.release(stream);
+        stream::Stream& served = pump->stream();
+        pumps_.erase(place);
+        registry_.release(served);
     });
     if (spawned) {
         log::throttled(no_pump_, log::Level::kError, "no pump for stream={} format={}: {}",
-                       log::token(key.to_string()), format.name(), spawned.message());
-        pumps_.erase({&stream, &format});
+                       log::token(key.to_string()), kind.name, spawned.message());
+        pumps_.erase(place);
         registry_.release(stream);
-        return nullptr;
+        return spawned;
     }
     return pump;
+}
+
+StreamPump* Fanout::find(const stream::Stream& stream, const PumpKind& kind) const {
+    const auto found = pumps_.find({&stream, kind.id});
+    return found == pumps_.end() ? nullptr : found->second.get();
 }
 
 void Fanout::play(const PlayRules& rules,
@@ -43,15 +55,18 @@ void Fanout::play(const PlayRules& rules,
                   std::unique_ptr<io::TcpStream> stream,
                   std::unique_ptr<PlayerProtocol> protocol,
                   std::unique_ptr<Client> client) {
-    Pump* pump = stopping_ ? nullptr : pump_for(client->key, format, rules);
-    if (!pump) {
+    const Result<StreamPump*> found = pump_for(
+        client->key, rules.stream, {&format, format.name()},
+        [&](stream::Stream& of) { return std::make_unique<Pump>(*this, of, format, rules.pump); });
+    if (!found.ok()) {
         const EndReason reason = stopping_ ? EndReason::kServerStopping : EndReason::kSystemError;
         client->log_summary(end_class(reason), to_string(reason));
         return;
     }
     stream->apply(rules.socket);
-    pump->add(std::move(stream), std::move(protocol), std::move(client));
-    pump->stream().note_new_player();
+    Pump& pump = static_cast<Pump&>(**found);  // what is kept under a format is a Pump
+    pump.add(std::move(stream), std::move(protocol), std::move(client));
+    pump.stream().note_new_player();
 }
 
 void Fanout::reconfigure(

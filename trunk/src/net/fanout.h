@@ -1,4 +1,5 @@
-// Fanout: the pumps of the process. Sessions hand a connection over to it when playing begins.
+// Fanout: the pumps of the process, whatever they send by. Sessions over TCP hand a connection over
+// to it when playing begins; others get their pump from it.
 #pragma once
 
 #include <functional>
@@ -45,7 +46,28 @@ class Fanout {
     void reconfigure(
         const std::function<std::optional<PumpOptions>(const stream::StreamKey&)>& ask);
 
-    // Players of a stream, over all formats.
+    // The pump of that stream and kind. Where there is none, `make` makes it and its coroutine
+    // begins. kInterrupted: the server is stopping; kSystem: no coroutine could be had.
+    Result<StreamPump*> pump_for(
+        const stream::StreamKey& key,
+        const stream::StreamOptions& options,
+        const PumpKind& kind,
+        const std::function<std::unique_ptr<StreamPump>(stream::Stream&)>& make);
+
+    // nullptr: there is none.
+    StreamPump* find(const stream::Stream& stream, const PumpKind& kind) const;
+
+    // visit(StreamPump&) for all of one kind, which must not yield.
+    template <typename Visit>
+    void for_each(const PumpKind& kind, Visit&& visit) const {
+        for (const auto& [key, pump] : pumps_) {
+            if (key.second == kind.id) {
+                visit(*pump);
+            }
+        }
+    }
+
+    // Players of a stream, over all kinds.
     size_t players(const stream::Stream& stream) const;
 
     // The same by transport. `visit(const TransportCount&)`; one may come twice.
@@ -75,21 +97,22 @@ class Fanout {
     // It is going.
     void forget(Pump& pump);
 
-    // Yields. Ends all players with kServerStopping.
+    // Yields. Ends all players over TCP with kServerStopping. Whoever has players at a pump of
+    // another kind takes them away before.
     void stop(io::Deadline deadline);
 
   private:
     friend class Pump;
-    Pump* pump_for(const stream::StreamKey& key,
-                   const stream::Format& format,
-                   const PlayRules& rules);
+    // Of its stream, then of an object that stands for its kind.
+    using PumpKey = std::pair<const stream::Stream*, const void*>;
+
     void write_small_pumps();
     void write_batch();
 
     stream::Registry& registry_;
     MergeWindow window_;
     PumpStats stats_;
-    std::map<std::pair<const stream::Stream*, const stream::Format*>, std::unique_ptr<Pump>> pumps_;
+    std::map<PumpKey, std::unique_ptr<StreamPump>> pumps_;
     std::vector<Pump*> due_;    // for write_small_pumps()
     std::vector<Pump*> batch_;  // those it is at; nullptr: gone since
     io::Signal due_signal_;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,18 +17,10 @@
 #include "io/coroutine.h"
 #include "net/merge_window.h"
 #include "net/player.h"
+#include "net/stream_pump.h"
 #include "stream/registry.h"
 
 namespace weir::net {
-
-struct PumpOptions {
-    std::optional<Millis>
-        merge_window;  // how long media may be held back; none: the automatic window of the process
-    Millis queue_length{10'000};       // a player further behind is moved to the newest key frame
-    uint64_t queue_bytes = 16u << 20;  // the same in bytes
-    Millis write_stall{20'000};        // a peer that takes nothing for this long is closed
-    Millis wait_publisher{30'000};     // a player waits this long for a (new) publisher
-};
 
 // Counters over all pumps, for /metrics.
 struct PumpStats {
@@ -43,15 +35,9 @@ struct PumpStats {
     uint64_t passes = 0;
 };
 
-// Players of one transport: "rtmp", "flv", "ws-flv", "webrtc".
-struct TransportCount {
-    const char* transport;
-    size_t players;
-};
-
 class Fanout;
 
-class Pump final : private stream::LogListener, private Counted<Pump> {
+class Pump final : public StreamPump, private stream::LogListener, private Counted<Pump> {
   public:
     static constexpr ObjectName kObjectName{"pump", "fan_out"};
 
@@ -69,31 +55,28 @@ class Pump final : private stream::LogListener, private Counted<Pump> {
          stream::Stream& stream,
          const stream::Format& format,
          const PumpOptions& options);
-    ~Pump();
+    ~Pump() override;
     Pump(const Pump&) = delete;
     Pump& operator=(const Pump&) = delete;
 
-    // The body of the pump's coroutine. Yields. Returns when the last player has left, or when
-    // interrupted.
-    void run();
+    // Returns when the last player has left, or when interrupted.
+    void run() override;
 
     void add(std::unique_ptr<io::TcpStream> stream,
              std::unique_ptr<PlayerProtocol> protocol,
              std::unique_ptr<Client> client);
 
-    // For its players from now on.
-    void reconfigure(const PumpOptions& options);
+    void reconfigure(const PumpOptions& options) override;
 
-    size_t players() const {
+    size_t players() const override {
         return waiting_.size() + flowing_.size() + blocked_.size() + paused_.size();
     }
 
     size_t waiting() const { return waiting_.size(); }
 
-    // players(), by transport.
-    const std::vector<TransportCount>& by_transport() const { return by_transport_; }
+    std::span<const TransportCount> by_transport() const override { return by_transport_; }
 
-    stream::Stream& stream() { return stream_; }
+    stream::Stream& stream() override { return stream_; }
 
     const stream::Format& format() const { return format_; }
 

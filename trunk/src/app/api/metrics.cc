@@ -215,54 +215,38 @@ struct Series {
     std::string_view name;
     std::string_view type;
     std::string_view help;
-    uint64_t (*value)(const stream::Stream&, const net::Services&, const Rtc*);
+    uint64_t (*value)(const stream::Stream&, const net::Services&);
 };
 
 constexpr Series kStreamSeries[] = {
     {"weir_stream_live", "gauge", "Always 1: somebody publishes the stream.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) -> uint64_t {
+     [](const stream::Stream& stream, const net::Services&) -> uint64_t {
          return stream.live() ? 1 : 0;
      }},
     {"weir_stream_players", "gauge", "Players of the stream.",
-     [](const stream::Stream& stream, const net::Services& services, const Rtc* rtc) -> uint64_t {
-         return players_of(stream, services, rtc).all();
+     [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
+         return players_of(stream, services).all();
      }},
     {"weir_stream_webrtc_players", "gauge", "Those of them that play by WebRTC.",
-     [](const stream::Stream& stream, const net::Services& services, const Rtc* rtc) -> uint64_t {
-         return players_of(stream, services, rtc).webrtc;
+     [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
+         return players_of(stream, services).webrtc;
      }},
     {"weir_stream_received_bytes_total", "counter", "Bytes received from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.bytes_received();
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.bytes_received(); }},
     {"weir_stream_sent_bytes_total", "counter", "Bytes sent to its players, over all transports.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.bytes_sent();
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.bytes_sent(); }},
     {"weir_stream_key_frames_total", "counter", "Key frames from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.gop().key_frames;
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.gop().key_frames; }},
     {"weir_stream_video_frames_total", "counter", "Video frames from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.video().frames;
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.video().frames; }},
     {"weir_stream_audio_frames_total", "counter", "Audio frames from the current publisher.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.audio().frames;
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.audio().frames; }},
     {"weir_stream_timestamp_shifts_total", "counter", "Corrections of a publisher's clock.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.timeline().shifts();
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.timeline().shifts(); }},
     {"weir_stream_timestamp_clamps_total", "counter", "Frames whose time had to be corrected.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.timeline().clamps();
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.timeline().clamps(); }},
     {"weir_stream_gop_bytes", "gauge", "Bytes of the current group of pictures.",
-     [](const stream::Stream& stream, const net::Services&, const Rtc*) {
-         return stream.gop_bytes();
-     }},
+     [](const stream::Stream& stream, const net::Services&) { return stream.gop_bytes(); }},
 };
 
 // Live ones alone: what a player waits for has any name that it likes.
@@ -280,7 +264,7 @@ void streams_part(net::Exposition& text, const MetricsSources& from) {
     for (const Series& series : kStreamSeries) {
         text.head(series.name, series.type, series.help);
         for (const auto& [stream, labels] : shown) {
-            text.sample(series.name, series.value(*stream, from.services, from.rtc), labels);
+            text.sample(series.name, series.value(*stream, from.services), labels);
         }
     }
 }

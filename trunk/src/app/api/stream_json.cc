@@ -106,17 +106,15 @@ net::BitRates send_rates(const stream::Stream& stream, const RateClock& clock, M
     return rates;
 }
 
-PlayerCounts players_of(const stream::Stream& stream,
-                        const net::Services& services,
-                        const session::RtcServer* rtc) {
+PlayerCounts players_of(const stream::Stream& stream, const net::Services& services) {
     PlayerCounts counts;
     services.fanout.for_each_transport(stream, [&counts](const net::TransportCount& each) {
         const std::string_view transport = each.transport;
         (transport == "rtmp"     ? counts.rtmp
          : transport == "ws-flv" ? counts.ws_flv
+         : transport == "webrtc" ? counts.webrtc
                                  : counts.flv) += each.players;
     });
-    counts.webrtc = rtc != nullptr ? rtc->players(stream) : 0;
     return counts;
 }
 
@@ -126,7 +124,7 @@ net::Json stream_json(const stream::Stream& stream,
                       MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const RateClock& clock = services.registry.clock();
-    const PlayerCounts players = players_of(stream, services, rtc);
+    const PlayerCounts players = players_of(stream, services);
     const media::Timeline& timeline = stream.timeline();
     return {{"id", stream_id(key)},
             {"name", key.name},
@@ -175,7 +173,7 @@ net::Json live_json(const stream::Stream& stream,
             {"url_ws", flv_path(key)},
             {"video", codec(stream.video())},
             {"audio", codec(stream.audio())},
-            {"players", players_of(stream, services, rtc).all()},
+            {"players", players_of(stream, services).all()},
             {"kbps", receive_rates(stream, clock, now)[kTenSeconds] / 1000},
             {"fps", std::round(stream.frame_rate(clock, now, kRateWindows[kTenSeconds]))},
             {"webrtc", webrtc_json(stream, rtc)},

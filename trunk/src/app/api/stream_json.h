@@ -22,7 +22,7 @@ nlohmann::ordered_json rates_json(const net::BitRates& receive, const net::BitRa
 net::BitRates receive_rates(const stream::Stream& stream, const RateClock& clock, MonoTime now);
 net::BitRates send_rates(const stream::Stream& stream, const RateClock& clock, MonoTime now);
 
-// How many play a stream, by transport. `rtc`: here and below null where there is no WebRTC.
+// How many play a stream, by transport.
 struct PlayerCounts {
     size_t rtmp = 0;
     size_t flv = 0;
@@ -32,10 +32,9 @@ struct PlayerCounts {
     size_t all() const { return rtmp + flv + ws_flv + webrtc; }
 };
 
-PlayerCounts players_of(const stream::Stream& stream,
-                        const net::Services& services,
-                        const session::RtcServer* rtc);
+PlayerCounts players_of(const stream::Stream& stream, const net::Services& services);
 
+// `rtc`: here and below null where there is no WebRTC.
 nlohmann::ordered_json stream_json(const stream::Stream& stream,
                                    const net::Services& services,
                                    const session::RtcServer* rtc,

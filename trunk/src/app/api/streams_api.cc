@@ -130,7 +130,7 @@ net::Json HttpApi::vhost_json(const VhostEntry& vhost) const {
             return;
         }
         counts.streams++;
-        counts.clients += players_of(stream, services_, rtc_).all() + (stream.live() ? 1 : 0);
+        counts.clients += players_of(stream, services_).all() + (stream.live() ? 1 : 0);
         counts.sent += stream.bytes_sent();
         counts.received += stream.bytes_received();
         const net::BitRates received = receive_rates(stream, clock, now);

@@ -9,7 +9,7 @@ namespace weir::net {
 RtpPump::RtpPump(stream::Stream& stream,
                  const RtpPumpOptions& options,
                  std::unique_ptr<RtpLogWriter> writer)
-    : stream_(stream), options_(options), writer_(std::move(writer)) {
+    : stream_(stream), options_(options), writer_(std::move(writer)), by_transport_{options.transport, 0} {
     stream_.attach(*writer_);
     writer_->log().set_listener(this);
 }
@@ -44,7 +44,9 @@ void RtpPump::move(RtpPlayer& player, Place place) {
     if (player.place_ == place) {
         return;
     }
-    if (player.place_ != Place::kNowhere) {
+    if (player.place_ == Place::kNowhere) {
+        by_transport_.players++;
+    } else {
         List& from = list(player.place_);
         from[player.index_] = from.back();
         from[player.index_]->index_ = player.index_;
@@ -54,7 +56,15 @@ void RtpPump::move(RtpPlayer& player, Place place) {
     if (place != Place::kNowhere) {
         player.index_ = list(place).size();
         list(place).push_back(&player);
+    } else {
+        by_transport_.players--;
     }
+}
+
+void RtpPump::reconfigure(const PumpOptions& options) {
+    options_.wait_publisher = options.wait_publisher;
+    next_look_ = {};
+    wake();
 }
 
 // Yields by budget; players may come and go meanwhile, so places are looked at anew. False:

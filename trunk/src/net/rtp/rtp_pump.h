@@ -6,20 +6,23 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "io/coroutine.h"
 #include "net/rtp/rtp_log_writer.h"
 #include "net/rtp/rtp_player.h"
+#include "net/stream_pump.h"
 #include "stream/stream.h"
 
 namespace weir::net {
 
 struct RtpPumpOptions {
     Millis wait_publisher{30'000};  // a player waits this long for a (new) publisher
+    const char* transport = "rtp";  // of its players; a literal
 };
 
-class RtpPump : private stream::LogListener {
+class RtpPump : public StreamPump, private stream::LogListener {
   public:
     static constexpr size_t kRunsPerTurn = 8;        // of one player, before others have a turn
     static constexpr Millis kSlice{2};               // then the reactor runs
@@ -30,15 +33,15 @@ class RtpPump : private stream::LogListener {
     RtpPump(stream::Stream& stream,
             const RtpPumpOptions& options,
             std::unique_ptr<RtpLogWriter> writer);
-    virtual ~RtpPump();
+    ~RtpPump() override;
     RtpPump(const RtpPump&) = delete;
     RtpPump& operator=(const RtpPump&) = delete;
 
-    // The body of the pump's coroutine. Yields. Returns when idle() or interrupted.
-    void run();
+    // Returns when idle() or interrupted.
+    void run() override;
 
-    // For players that are there, too.
-    void reconfigure(const RtpPumpOptions& options) { options_ = options; }
+    // Of `options`, wait_publisher counts here.
+    void reconfigure(const PumpOptions& options) override;
 
     void add(RtpPlayer& player);
     void remove(RtpPlayer& player);
@@ -46,7 +49,9 @@ class RtpPump : private stream::LogListener {
     // Something can be sent again: the log has grown, a path takes more.
     void wake();
 
-    size_t players() const { return lists_[0].size() + lists_[1].size() + lists_[2].size(); }
+    size_t players() const override { return by_transport_.players; }
+
+    std::span<const TransportCount> by_transport() const override { return {&by_transport_, 1}; }
 
     // Nobody holds it: a session counts from its offer on, before it plays.
     void hold() { holders_++; }
@@ -58,7 +63,7 @@ class RtpPump : private stream::LogListener {
 
     bool idle() const { return holders_ == 0; }
 
-    stream::Stream& stream() { return stream_; }
+    stream::Stream& stream() override { return stream_; }
 
     RtpLogWriter& writer() { return *writer_; }
 
@@ -80,6 +85,7 @@ class RtpPump : private stream::LogListener {
     RtpPumpOptions options_;
     std::unique_ptr<RtpLogWriter> writer_;
     List lists_[3];
+    TransportCount by_transport_;  // all that are in lists_
     size_t holders_ = 0;
     io::Signal signal_;
     bool woken_ = false;

@@ -12,6 +12,7 @@ namespace weir::session {
 class RtcPump final : public net::RtpPump, private Counted<RtcPump> {
   public:
     static constexpr ObjectName kObjectName{"rtc_pump", "webrtc"};
+    static constexpr net::PumpKind kKind{&kObjectName, "rtp", "rtc pump"};
 
     // `workers`, `opus_bits_per_second`: see RtcLogWriter.
     RtcPump(stream::Stream& stream,

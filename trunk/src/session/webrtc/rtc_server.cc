@@ -127,7 +127,7 @@ RtcServer::RtcServer(const net::Services& services, RtcServerOptions options)
 }
 
 RtcServer::~RtcServer() {
-    WEIR_CHECK(sessions_.empty() && ended_.empty() && pumps_.empty());
+    WEIR_CHECK(sessions_.empty() && ended_.empty());
 }
 
 Error RtcServer::start(io::WorkerPool* workers) {
@@ -516,25 +516,14 @@ Result<RtcAnswer> RtcServer::publish(std::string_view offer,
 }
 
 Result<RtcPump*> RtcServer::pump_for(const stream::StreamKey& key, const net::PlayRules& rules) {
-    stream::Stream& stream = services_.registry.get_or_create(key, rules.stream, MonoClock::now());
-    std::unique_ptr<RtcPump>& slot = pumps_[&stream];
-    if (slot) {
-        return slot.get();
-    }
-    slot = std::make_unique<RtcPump>(stream, net::RtpPumpOptions{rules.pump.wait_publisher},
-                                     workers_, options_.opus_bits_per_second);
-    RtcPump* pump = slot.get();
-    Error failed = tasks_.spawn("rtc pump", io::StackSize::kNormal, [this, pump, &stream] {
-        pump->run();
-        pumps_.erase(&stream);
-        services_.registry.release(stream);
-    });
-    if (failed) {
-        pumps_.erase(&stream);
-        services_.registry.release(stream);
-        return failed;
-    }
-    return pump;
+    WEIR_TRY_ASSIGN(
+        net::StreamPump* const pump,
+        services_.fanout.pump_for(key, rules.stream, RtcPump::kKind, [&](stream::Stream& stream) {
+            return std::make_unique<RtcPump>(
+                stream, net::RtpPumpOptions{rules.pump.wait_publisher, "webrtc"}, workers_,
+                options_.opus_bits_per_second);
+        }));
+    return static_cast<RtcPump*>(pump);  // what is kept under that kind
 }
 
 Result<RtcAnswer> RtcServer::play(std::string_view offer,
@@ -610,14 +599,9 @@ Result<std::string> RtcServer::patch(RtcSession& session, std::string_view text)
         .write();
 }
 
-size_t RtcServer::players(const stream::Stream& stream) const {
-    const auto found = pumps_.find(&stream);
-    return found == pumps_.end() ? 0 : found->second->players();
-}
-
 std::string_view RtcServer::refusal(const stream::Stream& stream) const {
-    const auto found = pumps_.find(&stream);
-    return found == pumps_.end() ? std::string_view() : found->second->writer().refusal();
+    net::StreamPump* const pump = services_.fanout.find(stream, RtcPump::kKind);
+    return pump == nullptr ? std::string_view() : static_cast<RtcPump*>(pump)->writer().refusal();
 }
 
 }  // namespace weir::session

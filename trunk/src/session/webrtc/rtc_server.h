@@ -127,8 +127,6 @@ class RtcServer {
     // One session more would be refused.
     bool is_full() const { return sessions_.size() >= options_.max_sessions; }
 
-    size_t players(const stream::Stream& stream) const;
-
     // Why nobody can play it, as its WebRTC players have found out; empty when there are none, or
     // they can.
     std::string_view refusal(const stream::Stream& stream) const;
@@ -276,7 +274,6 @@ class RtcServer {
     std::unordered_map<uint32_t, RtcSession*> by_number_;  // what marks its ICE checks
     uint32_t last_number_;  // begins anywhere: peers need not know how many there were
     RtcPathTable<RtcSession> paths_;
-    std::unordered_map<const stream::Stream*, std::unique_ptr<RtcPump>> pumps_;
     std::vector<RtcSession*> touched_;
     std::vector<std::unique_ptr<RtcSession>> ended_;
     std::set<std::pair<MonoTime, RtcSession*>> timers_;  // one a session at most

@@ -125,9 +125,9 @@ std::optional<net::LinkFacts> RtcSession::link_facts() const {
 
 uint64_t RtcServer::history_bytes() const {
     uint64_t bytes = 0;
-    for (const auto& [stream, pump] : pumps_) {
-        bytes += pump->writer().log().bytes();
-    }
+    services_.fanout.for_each(RtcPump::kKind, [&bytes](net::StreamPump& pump) {
+        bytes += static_cast<RtcPump&>(pump).writer().log().bytes();
+    });
     return bytes;
 }
 

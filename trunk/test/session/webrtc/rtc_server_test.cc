@@ -562,6 +562,45 @@ TEST_F(RtcServerTest, PlayersAreToldWhenThePublisherStaysAway) {
     EXPECT_TRUE(io::eventually([&] { return registry_.size() == 0; }));
 }
 
+TEST_F(RtcServerTest, AReloadReachesPlayersThatWaitForAPublisher) {
+    policy_.play.pump.wait_publisher = Millis(600'000);
+    start_rtc();
+    auto publisher = std::make_unique<TestPublisher>(stream());
+    publisher->config();
+    publisher->gop();
+    auto player = playing_peer();
+    ASSERT_NE(player, nullptr);
+    publisher.reset();
+    net::PumpOptions shorter = policy_.play.pump;
+    shorter.wait_publisher = Millis(50);
+    fanout_.reconfigure([](const stream::StreamKey&) { return std::nullopt; });
+    EXPECT_EQ(rtc_->sessions(), 1U);
+    fanout_.reconfigure([&](const stream::StreamKey& of) {
+        return of == key() ? std::optional(shorter) : std::nullopt;
+    });
+    EXPECT_TRUE(is_gone(id_));
+    EXPECT_TRUE(logged("publisher gone"));
+}
+
+TEST_F(RtcServerTest, TheFanOutCountsItsPlayersByTransport) {
+    start_rtc();
+    TestPublisher publisher(stream());
+    publisher.config();
+    publisher.gop();
+    ASSERT_TRUE(ask_to_play(RtcPeer::offer("chromium-whep")).ok());
+    EXPECT_EQ(fanout_.pumps(), 1U) << "an offer has a pump";
+    EXPECT_EQ(fanout_.players(*registry_.find(key())), 0U) << "but plays nothing yet";
+    auto player = playing_peer();
+    ASSERT_NE(player, nullptr);
+    size_t players = 0;
+    fanout_.for_each_transport(*registry_.find(key()), [&](const net::TransportCount& each) {
+        EXPECT_STREQ(each.transport, "webrtc");
+        players += each.players;
+    });
+    EXPECT_EQ(players, 1U);
+    EXPECT_EQ(fanout_.pumps(), 1U) << "both have the same one";
+}
+
 TEST_F(RtcServerTest, PublisherWithoutMediaIsEnded) {
     policy_.publish.first_packet = Millis(100);
     start_rtc();

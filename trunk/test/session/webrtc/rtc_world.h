@@ -43,12 +43,12 @@ class RtcWorld : public World {
     }
 
     ~RtcWorld() override {
-        World::stop();
         if (rtc_) {
             Error error = rtc_->stop(io::soon());
             EXPECT_FALSE(error) << error.to_string();
-            rtc_.reset();
         }
+        World::stop();
+        rtc_.reset();
         if (stream::Stream* left = registry_.find(key())) {
             registry_.release(*left);  // a TestPublisher's
         }

@@ -1,0 +1,56 @@
+// StreamPump: what the fan-out knows of a pump. A pump sends one stream, in one form, to all of its
+// players, by one coroutine: net::Pump a wire log by TCP, the RTP pump packets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/clock.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+struct PumpOptions {
+    std::optional<Millis>
+        merge_window;  // how long media may be held back; none: the automatic window of the process
+    Millis queue_length{10'000};       // a player further behind is moved to the newest key frame
+    uint64_t queue_bytes = 16u << 20;  // the same in bytes
+    Millis write_stall{20'000};        // a peer that takes nothing for this long is closed
+    Millis wait_publisher{30'000};     // a player waits this long for a (new) publisher
+};
+
+// Players of one transport: "rtmp", "flv", "ws-flv", "webrtc".
+struct TransportCount {
+    const char* transport;  // a literal
+    size_t players;
+};
+
+// One form in which streams are sent; the fan-out keeps one pump per stream and kind.
+struct PumpKind {
+    const void* id;  // an object that stands for the kind and lives as long as the process
+    const char* name;
+    const char* coroutine = "pump";  // a literal, for the list of coroutines
+};
+
+class StreamPump {
+  public:
+    virtual ~StreamPump() = default;
+
+    // The body of the pump's coroutine. Yields. Returns when nobody needs the pump any more, or
+    // when interrupted.
+    virtual void run() = 0;
+
+    virtual size_t players() const = 0;
+
+    // players(), by transport.
+    virtual std::span<const TransportCount> by_transport() const = 0;
+
+    // For its players from now on. Never yields.
+    virtual void reconfigure(const PumpOptions& options) = 0;
+
+    virtual stream::Stream& stream() = 0;
+};
+
+}  // namespace weir::net
