@@ -26,88 +26,17 @@ net::Json heap_json(const std::optional<HeapStats>& heap) {
             {"mapped_bytes", heap->mapped_bytes}};
 }
 
-// What is not counted per class: it changes with every message.
-struct Uncounted {
-    uint64_t stacks = 0;   // what of them is in memory
-    uint64_t frames = 0;   // that streams keep
-    uint64_t history = 0;  // RTP payloads
-};
-
-// Of stacks, what is in memory; of everything else, the objects' own bytes.
-std::map<std::string, uint64_t> bytes_by_subsystem(const Uncounted& uncounted) {
+// Of stacks, what is in memory; of everything else, the objects' own bytes and what is `uncounted`.
+std::map<std::string, uint64_t> bytes_by_subsystem(const MemoryReport& uncounted) {
     std::map<std::string, uint64_t> bytes;
     for_each_object_class([&](const ObjectClass& each) {
         const std::string_view name = each.name();
         bytes[each.subsystem()] += name == "stack" || name == "stack_kept" ? 0 : each.bytes();
     });
-    bytes["coroutines"] += uncounted.stacks;
-    bytes["streams"] += uncounted.frames;
-    bytes["rtp_history"] += uncounted.history;
+    for (const auto& [name, more] : uncounted.uncounted()) {
+        bytes[name] += more;
+    }
     return bytes;
-}
-
-net::Json kind_json(std::string_view kind, uint64_t sessions, uint64_t bytes) {
-    return {{"kind", kind},
-            {"sessions", sessions},
-            {"bytes", bytes},
-            {"bytes_each", sessions > 0 ? bytes / sessions : 0}};
-}
-
-void add_rtc_kinds(net::Json& list, const session::RtcServer& rtc) {
-    const auto add = [&list](std::string_view name, const session::RtcServer::Kinds::Kind& kind) {
-        const session::RtcSessionMemory& memory = kind.memory;
-        net::Json json = kind_json(name, kind.sessions, memory.sum());
-        json["parts"] = {{"ice", memory.ice},
-                         {"dtls", memory.dtls},
-                         {"srtp", memory.srtp},
-                         {"media", memory.media},
-                         {"other", memory.other}};
-        list.push_back(std::move(json));
-    };
-    const session::RtcServer::Kinds kinds = rtc.kinds();
-    add("webrtc-connecting", kinds.connecting);
-    add("webrtc-publish", kinds.publishers);
-    add("webrtc-play", kinds.players);
-}
-
-uint64_t bytes_of(std::string_view name) {
-    const ObjectClass* found = find_object_class(name);
-    return found != nullptr ? found->bytes() : 0;
-}
-
-// The part of `count` objects in those of a class that several kinds share.
-uint64_t share_of(std::string_view name, uint64_t count) {
-    const ObjectClass* found = find_object_class(name);
-    return found != nullptr && found->live() > 0 ? found->bytes() * count / found->live() : 0;
-}
-
-// What is theirs alone, and their part of clients, connections and players. Stacks and wire logs
-// stand by themselves.
-void add_other_kinds(net::Json& list, const net::ClientTable& clients) {
-    struct Count {
-        uint64_t sessions = 0;
-        uint64_t players = 0;
-    };
-
-    Count rtmp;
-    Count flv;
-    clients.for_each([&](const net::Client& client) {
-        const std::string_view transport = client.transport();
-        if (transport == "webrtc") {
-            return;
-        }
-        Count& count = transport == "rtmp" ? rtmp : flv;
-        count.sessions++;
-        count.players += client.role == net::ClientRole::kPlayer ? 1 : 0;
-    });
-    const auto shared = [](const Count& count) {
-        return share_of("client", count.sessions) + share_of("tcp_connection", count.sessions) +
-               share_of("descriptor", count.sessions) + share_of("player", count.players);
-    };
-    list.push_back(kind_json("rtmp", rtmp.sessions,
-                             shared(rtmp) + bytes_of("rtmp_connection") + bytes_of("rtmp_publish") +
-                                 bytes_of("rtmp_player")));
-    list.push_back(kind_json("flv", flv.sessions, shared(flv) + bytes_of("http_player")));
 }
 
 }  // namespace
@@ -151,21 +80,20 @@ void MemoryApi::memory(net::HttpExchange& exchange) {
         return;
     }
     const Figures figures = last_;
-    Uncounted uncounted;
-    uncounted.stacks = figures.stacks;
+    MemoryReport report(services_.clients);
+    report.add_uncounted("coroutines", figures.stacks);
+    uint64_t frames = 0;  // that streams keep
     services_.registry.for_each(
-        [&](const stream::Stream& stream) { uncounted.frames += stream.gop_bytes(); });
-    uncounted.history = rtc_ != nullptr ? rtc_->history_bytes() : 0;
+        [&](const stream::Stream& stream) { frames += stream.gop_bytes(); });
+    report.add_uncounted("streams", frames);
+    if (add_) {
+        add_(report);
+    }
     net::Json subsystems = net::Json::array();
     uint64_t sum = 0;
-    for (const auto& [name, bytes] : bytes_by_subsystem(uncounted)) {
+    for (const auto& [name, bytes] : bytes_by_subsystem(report)) {
         subsystems.push_back({{"subsystem", name}, {"bytes", bytes}});
         sum += bytes;
-    }
-    net::Json sessions = net::Json::array();
-    add_other_kinds(sessions, services_.clients);
-    if (rtc_ != nullptr && rtc_->serving()) {
-        add_rtc_kinds(sessions, *rtc_);
     }
     net::Json body = net::envelope(identity_);
     body["data"] = {{"resident_bytes", figures.memory.resident_bytes},
@@ -174,7 +102,7 @@ void MemoryApi::memory(net::HttpExchange& exchange) {
                     {"heap", heap_json(figures.heap)},
                     {"accounted_bytes", sum},
                     {"subsystems", std::move(subsystems)},
-                    {"sessions", std::move(sessions)}};
+                    {"sessions", report.take_sessions()}};
     answer(exchange, body);
 }
 

@@ -3,29 +3,31 @@
 // takes.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "diagnosis/heap_stats.h"
+#include "diagnosis/memory_report.h"
 #include "diagnosis/process_stats.h"
 #include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/api/answer.h"
 #include "net/http/router.h"
 #include "net/services.h"
-#include "session/webrtc/rtc_server.h"
 
 namespace weir::diagnosis {
 
 class MemoryApi {
   public:
     // The kernel's and the allocator's figures are read on `workers`, by one request at a time:
-    // others that come meanwhile share the result.
-    // `rtc`: null where there is no WebRTC.
+    // others that come meanwhile share the result. `add`: what the protocols know of theirs; must
+    // not yield.
     MemoryApi(const net::ServerIdentity& identity,
               const net::Services& services,
-              const session::RtcServer* rtc,
-              io::WorkerPool& workers)
-        : identity_(identity), services_(services), rtc_(rtc), workers_(workers) {}
+              io::WorkerPool& workers,
+              std::function<void(MemoryReport&)> add = {})
+        : identity_(identity), services_(services), workers_(workers), add_(std::move(add)) {}
 
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
@@ -47,8 +49,8 @@ class MemoryApi {
 
     net::ServerIdentity identity_;
     net::Services services_;
-    const session::RtcServer* rtc_;
     io::WorkerPool& workers_;
+    std::function<void(MemoryReport&)> add_;
     bool reading_ = false;
     uint64_t runs_ = 0;
     Figures last_;

@@ -1,7 +1,9 @@
 #include "diagnosis/memory_api.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,8 +25,13 @@ class MemoryApiTest : public session::World {
         WEIR_CHECK(workers.ok());
         workers_ = std::move(*workers);
         api_ = std::make_unique<MemoryApi>(
-            net::ServerIdentity{"vid-1234567", "89abcdef", MonoClock::now()}, services_, nullptr,
-            *workers_);
+            net::ServerIdentity{"vid-1234567", "89abcdef", MonoClock::now()}, services_, *workers_,
+            [](MemoryReport& report) {
+                report.add_uncounted("streams", 5'000'000);
+                report.add_uncounted("of_the_test", 77);
+                report.add_kind("test-play", 4, 100, {{"half", 50}});
+                report.add_tcp_kind("test-tcp", {"flv", "ws-flv"}, {});
+            });
         api_->add_to(router_);
         http_ = net::HttpServer::create(router_, {});
         address_ = net::serve_on_loopback(*http_);
@@ -53,6 +60,31 @@ TEST_F(MemoryApiTest, SaysWhatTheKernelSays) {
     EXPECT_GT(data.at("resident_bytes").get<uint64_t>(), 1'000'000U);
     EXPECT_GT(data.at("virtual_bytes"), data.at("resident_bytes"));
     EXPECT_EQ(data.at("heap").at("allocator"), heap_allocator());
+}
+
+TEST_F(MemoryApiTest, TellsWhatThePartsAdd) {
+    const net::Client flv(clients_, "flv", "192.0.2.1");
+    const net::Client ws(clients_, "ws-flv", "192.0.2.1");
+    const net::Client other(clients_, "rtmp", "192.0.2.1");
+    const net::Json data = net::Json::parse(get().body).at("data");
+    std::map<std::string, uint64_t> bytes;
+    for (const net::Json& each : data.at("subsystems")) {
+        EXPECT_TRUE(bytes.emplace(each.at("subsystem"), each.at("bytes")).second) << each;
+    }
+    EXPECT_EQ(bytes["of_the_test"], 77U);
+    EXPECT_GE(bytes["streams"], 5'000'000U);
+    EXPECT_GE(data.at("accounted_bytes"), 5'000'077U);
+    const net::Json& kinds = data.at("sessions");
+    ASSERT_EQ(kinds.size(), 2U);
+    EXPECT_EQ(kinds[0], net::Json({{"kind", "test-play"},
+                                   {"sessions", 4},
+                                   {"bytes", 100},
+                                   {"bytes_each", 25},
+                                   {"parts", {{"half", 50}}}}));
+    EXPECT_EQ(kinds[1]["kind"], "test-tcp");
+    EXPECT_EQ(kinds[1]["sessions"], 2);
+    EXPECT_GE(kinds[1]["bytes"], 2 * sizeof(net::Client)) << "their part of the clients";
+    EXPECT_LT(kinds[1]["bytes"], 3 * sizeof(net::Client));
 }
 
 // The one worker is busy and one job may wait: were each request a job, all but one would be 503.

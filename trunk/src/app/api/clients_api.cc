@@ -33,7 +33,7 @@ void HttpApi::list_clients(net::HttpExchange& exchange) {
     const http::Query& query = exchange.request().query;
     const Result<Page> page = Page::read(query);
     const Result<ListFilterView> filter =
-        ListFilterView::read(query, ListFilterView::Of::kClients, false);
+        ListFilterView::of_clients(query, protocols_.transports(), false);
     if (!page.ok() || !filter.ok()) {
         (void)exchange.respond_error(400, (page.ok() ? filter.error() : page.error()).message());
         return;
@@ -56,7 +56,7 @@ void HttpApi::list_clients(net::HttpExchange& exchange) {
 // All that fit the filters: there must be one, and nothing but filters.
 void HttpApi::kick_clients(net::HttpExchange& exchange) {
     const Result<ListFilterView> filter =
-        ListFilterView::read(exchange.request().query, ListFilterView::Of::kClients, true);
+        ListFilterView::of_clients(exchange.request().query, protocols_.transports(), true);
     if (!filter.ok()) {
         (void)exchange.respond_error(400, filter.error().message());
         return;

@@ -16,12 +16,12 @@
 #include "app/api/live_list.h"
 #include "app/api/metrics.h"
 #include "app/api/system_probe.h"
+#include "app/protocols/protocol.h"
 #include "config/access_config.h"
 #include "net/api/answer.h"
 #include "net/http/router.h"
 #include "net/http/server.h"
 #include "net/services.h"
-#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
@@ -42,12 +42,10 @@ struct LiveView {
 
 class HttpApi {
   public:
-    // `rtc` must outlive this; null: there is no WebRTC. `rtmp_port`: of the addresses that the
-    // page shows.
+    // `protocols` must outlive this.
     HttpApi(const net::Services& services,
             net::ServerIdentity identity,
-            const session::RtcServer* rtc = nullptr,
-            uint16_t rtmp_port = 1935);
+            const ProtocolSet& protocols);
 
     // ---- before the first request ----
 
@@ -85,8 +83,6 @@ class HttpApi {
     // The same as far as `view` says at each request, for pages of the public server.
     void add_live_to(net::HttpRouter& router,
                      std::function<LiveView(const net::HttpExchange&)> view);
-
-    void set_rtmp_port(uint16_t port) { rtmp_port_ = port; }
 
   private:
     using Handler = void (HttpApi::*)(net::HttpExchange&);
@@ -130,8 +126,7 @@ class HttpApi {
 
     net::Services services_;
     net::ServerIdentity identity_;
-    const session::RtcServer* rtc_;
-    uint16_t rtmp_port_;
+    const ProtocolSet& protocols_;
     io::WorkerPool* workers_ = nullptr;
     const HealthMonitor* health_ = nullptr;
     std::function<std::vector<VhostEntry>()> vhosts_;

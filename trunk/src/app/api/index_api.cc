@@ -50,13 +50,11 @@ std::string summary_of(std::string_view path) {
 
 HttpApi::HttpApi(const net::Services& services,
                  net::ServerIdentity identity,
-                 const session::RtcServer* rtc,
-                 uint16_t rtmp_port)
+                 const ProtocolSet& protocols)
     : services_(services),
       identity_(std::move(identity)),
-      rtc_(rtc),
-      rtmp_port_(rtmp_port),
-      live_(services, rtc) {}
+      protocols_(protocols),
+      live_(services, protocols) {}
 
 void HttpApi::add_exact(net::HttpRouter& router, const char* path, Handler handler) {
     router.add_prefix(path, json_options(), [this, path, handler](net::HttpExchange& exchange) {

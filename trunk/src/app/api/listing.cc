@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <span>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -10,8 +12,6 @@
 namespace weir::app {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTransports = {"rtmp", "flv", "ws-flv", "webrtc"};
-constexpr std::array<std::string_view, 4> kStreamFilters = {"vhost", "app", "stream", "live"};
 constexpr std::array<std::string_view, 6> kClientFilters = {"vhost", "app", "stream",
                                                             "role",  "ip",  "transport"};
 
@@ -25,8 +25,7 @@ std::optional<net::ClientRole> role_of(std::string_view text) {
     return std::nullopt;
 }
 
-template <size_t kSize>
-std::string list_of(const std::array<std::string_view, kSize>& names) {
+std::string list_of(std::span<const std::string_view> names) {
     std::string text;
     for (const std::string_view name : names) {
         text += (text.empty() ? "" : ", ") + std::string(name);
@@ -35,8 +34,7 @@ std::string list_of(const std::array<std::string_view, kSize>& names) {
 }
 
 // Nothing but these names, and one at least.
-template <size_t kSize>
-Error only(const http::Query& query, const std::array<std::string_view, kSize>& names) {
+Error only(const http::Query& query, std::span<const std::string_view> names) {
     for (const auto& [name, value] : query) {
         if (std::ranges::find(names, name) == names.end()) {
             return make_error(ErrorCode::kMalformed, "\"{}\" is no filter; there are {}",
@@ -64,29 +62,34 @@ Result<Page> Page::read(const http::Query& query) {
     return Page{*start, *count};
 }
 
-Result<ListFilterView> ListFilterView::read(const http::Query& query, Of what, bool strict) {
-    if (strict) {
-        WEIR_TRY(what == Of::kStreams ? only(query, kStreamFilters) : only(query, kClientFilters));
-    }
-    ListFilterView filter;
-    filter.vhost_ = query.get("vhost");
-    filter.app_ = query.get("app");
-    filter.stream_ = query.get("stream");
-    if (what == Of::kStreams) {
-        if (const Wanted live = query.get("live")) {
-            if (*live != "0" && *live != "1") {
-                return make_error(ErrorCode::kMalformed, "live must be 1 or 0");
-            }
-            filter.live_ = *live == "1";
+ListFilterView::ListFilterView(const http::Query& query)
+    : vhost_(query.get("vhost")), app_(query.get("app")), stream_(query.get("stream")) {}
+
+Result<ListFilterView> ListFilterView::of_streams(const http::Query& query) {
+    ListFilterView filter(query);
+    if (const Wanted live = query.get("live")) {
+        if (*live != "0" && *live != "1") {
+            return make_error(ErrorCode::kMalformed, "live must be 1 or 0");
         }
-        return filter;
+        filter.live_ = *live == "1";
     }
+    return filter;
+}
+
+Result<ListFilterView> ListFilterView::of_clients(const http::Query& query,
+                                                  const std::vector<Transport>& transports,
+                                                  bool strict) {
+    if (strict) {
+        WEIR_TRY(only(query, kClientFilters));
+    }
+    ListFilterView filter(query);
     filter.ip_ = query.get("ip");
     filter.transport_ = query.get("transport");
     if (filter.transport_ &&
-        std::ranges::find(kTransports, *filter.transport_) == kTransports.end()) {
-        return make_error(ErrorCode::kMalformed, "transport must be one of {}",
-                          list_of(kTransports));
+        std::ranges::find(transports, *filter.transport_, &Transport::name) == transports.end()) {
+        std::vector<std::string_view> names;
+        std::ranges::transform(transports, std::back_inserter(names), &Transport::name);
+        return make_error(ErrorCode::kMalformed, "transport must be one of {}", list_of(names));
     }
     if (const Wanted role = query.get("role")) {
         filter.role_ = role_of(*role);

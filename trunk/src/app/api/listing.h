@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "app/protocols/protocol.h"
 #include "net/api/answer.h"
 #include "net/client_table.h"
 #include "proto/http/request.h"
@@ -31,11 +33,14 @@ struct Page {
 // given fits everything. Views of the query.
 class ListFilterView {
   public:
-    enum class Of : uint8_t { kStreams, kClients };
+    // kMalformed, also below.
+    static Result<ListFilterView> of_streams(const http::Query& query);
 
-    // kMalformed. `strict`: nothing but filters may be asked for, and one at least: what is deleted
-    // must not depend on how a name is spelt.
-    static Result<ListFilterView> read(const http::Query& query, Of what, bool strict);
+    // `transports`: all that there are. `strict`: nothing but filters may be asked for, and one at
+    // least: what is deleted must not depend on how a name is spelt.
+    static Result<ListFilterView> of_clients(const http::Query& query,
+                                             const std::vector<Transport>& transports,
+                                             bool strict);
 
     bool fits(const stream::StreamKey& key) const;
     bool fits(const stream::Stream& stream) const;
@@ -43,6 +48,8 @@ class ListFilterView {
 
   private:
     using Wanted = std::optional<std::string_view>;
+
+    explicit ListFilterView(const http::Query& query);
 
     Wanted vhost_;
     Wanted app_;

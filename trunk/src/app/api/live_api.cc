@@ -101,9 +101,12 @@ void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
                (view.list == config::StreamList::kOpen && plays_openly(exchange, view, key));
     };
     const auto head = [&] {
-        net::Json json = {{"rtmp_port", rtmp_port_},
-                          {"list", to_string(view.list)},
-                          {"health", view.health ? health_json(history) : net::Json(nullptr)}};
+        net::Json json = net::Json::object();
+        for (const auto& protocol : protocols_.all()) {
+            protocol->add_page_facts(json);
+        }
+        json["list"] = to_string(view.list);
+        json["health"] = view.health ? health_json(history) : net::Json(nullptr);
         if (http_port_) {
             json["http_port"] = http_port_(false);
             json["https_port"] = http_port_(true);

@@ -25,7 +25,7 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
             }
             std::string& items = groups.back().items;
             items += items.empty() ? "" : ",";
-            items += net::dumped(live_json(*stream, services_, rtc_, MonoClock::now()));
+            items += net::dumped(live_json(*stream, services_, protocols_, MonoClock::now()));
         }
         pace.pause_if_long();
     }

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "app/protocols/protocol.h"
 #include "base/clock.h"
 #include "net/api/answer.h"
 #include "net/services.h"
-#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
@@ -23,9 +23,9 @@ class LiveList {
     static constexpr Millis kFresh{500};     // every page asks, again and again
     static constexpr size_t kMaxTexts = 32;  // that are kept; who sees something else gets his own
 
-    // `rtc`: null: there is no WebRTC. Both must outlive this.
-    LiveList(const net::Services& services, const session::RtcServer* rtc)
-        : services_(services), rtc_(rtc) {}
+    // Both must outlive this.
+    LiveList(const net::Services& services, const ProtocolSet& protocols)
+        : services_(services), protocols_(protocols) {}
 
     // Whether streams of that vhost and app are shown. Must not yield.
     using Shows = std::function<bool(const stream::StreamKey& one_of_them)>;
@@ -51,7 +51,7 @@ class LiveList {
     std::shared_ptr<Snapshot> fresh();
 
     net::Services services_;
-    const session::RtcServer* rtc_;
+    const ProtocolSet& protocols_;
     std::shared_ptr<Snapshot> newest_;  // null: none yet
     bool is_made_ = false;              // anew, by somebody: others get the old one
 };

@@ -16,8 +16,6 @@
 namespace weir::app {
 namespace {
 
-using Rtc = session::RtcServer;
-
 void process_part(net::Exposition& text, const MetricsSources& from) {
     const diagnosis::ProcessStats& process = from.process;
     const double uptime = static_cast<double>((MonoClock::now() - from.started).count()) / 1e6;
@@ -147,70 +145,6 @@ void traffic_part(net::Exposition& text, const MetricsSources& from) {
         static_cast<double>(services.fanout.automatic_window().window().count()) * kMillisecond);
 }
 
-struct RtcSeries {
-    std::string_view name;
-    std::string_view type;
-    std::string_view help;
-    uint64_t (*value)(const Rtc&, const io::UdpStats&);
-};
-
-constexpr RtcSeries kRtcSeries[] = {
-    {"weir_rtc_sessions", "gauge", "WebRTC sessions.",
-     [](const Rtc& rtc, const io::UdpStats&) -> uint64_t { return rtc.sessions(); }},
-    {"weir_rtc_sessions_made_total", "counter", "WebRTC sessions since the start.",
-     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().sessions_made; }},
-    {"weir_rtc_sessions_refused_total", "counter", "Offers refused by max_sessions.",
-     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().sessions_refused; }},
-    {"weir_rtc_never_connected_total", "counter", "Sessions that ended before their media began.",
-     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().never_connected; }},
-    {"weir_rtc_history_bytes", "gauge", "RTP payloads kept for players and for retransmission.",
-     [](const Rtc& rtc, const io::UdpStats&) { return rtc.history_bytes(); }},
-    {"weir_rtc_udp_received_total", "counter", "Datagrams received.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.received; }},
-    {"weir_rtc_udp_received_bytes_total", "counter", "Their bytes.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.received_bytes; }},
-    {"weir_rtc_udp_sent_total", "counter", "Datagrams sent.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.sent; }},
-    {"weir_rtc_udp_sent_bytes_total", "counter", "Their bytes.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.sent_bytes; }},
-    {"weir_rtc_udp_send_calls_total", "counter", "System calls that sent them.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.send_calls; }},
-    {"weir_rtc_udp_send_blocked_total", "counter", "Calls that found the send buffer full.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.send_blocked; }},
-    {"weir_rtc_udp_send_refused_total", "counter", "Datagrams that the kernel did not take.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.send_refused; }},
-    {"weir_rtc_udp_kernel_drops_total", "counter",
-     "Datagrams that the kernel dropped because the receive buffer was full.",
-     [](const Rtc&, const io::UdpStats& udp) { return udp.kernel_drops; }},
-};
-
-struct RtcDrop {
-    std::string_view reason;
-    uint64_t (*value)(const Rtc&, const io::UdpStats&);
-};
-
-constexpr RtcDrop kRtcDrops[] = {
-    {"unknown_datagram",
-     [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().unknown_datagrams; }},
-    {"unknown_stun", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().unknown_stun; }},
-    {"malformed", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().malformed; }},
-    {"unauthentic", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().unauthentic; }},
-    {"replayed", [](const Rtc& rtc, const io::UdpStats&) { return rtc.stats().replayed; }},
-    {"oversized", [](const Rtc&, const io::UdpStats& udp) { return udp.oversized; }},
-};
-
-void rtc_part(net::Exposition& text, const Rtc& rtc) {
-    const io::UdpStats udp = rtc.udp_stats();
-    for (const RtcSeries& series : kRtcSeries) {
-        text.single(series.name, series.type, series.help, series.value(rtc, udp));
-    }
-    constexpr std::string_view kDrops = "weir_rtc_udp_app_drops_total";
-    text.head(kDrops, "counter", "Datagrams that came and were for nothing, by reason.");
-    for (const RtcDrop& drop : kRtcDrops) {
-        text.sample(kDrops, drop.value(rtc, udp), fmt::format("{{reason=\"{}\"}}", drop.reason));
-    }
-}
-
 struct Series {
     std::string_view name;
     std::string_view type;
@@ -218,18 +152,16 @@ struct Series {
     uint64_t (*value)(const stream::Stream&, const net::Services&);
 };
 
+constexpr std::string_view kPlayers = "weir_stream_players";
+
 constexpr Series kStreamSeries[] = {
     {"weir_stream_live", "gauge", "Always 1: somebody publishes the stream.",
      [](const stream::Stream& stream, const net::Services&) -> uint64_t {
          return stream.live() ? 1 : 0;
      }},
-    {"weir_stream_players", "gauge", "Players of the stream.",
+    {kPlayers, "gauge", "Players of the stream.",
      [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
          return players_of(stream, services).all();
-     }},
-    {"weir_stream_webrtc_players", "gauge", "Those of them that play by WebRTC.",
-     [](const stream::Stream& stream, const net::Services& services) -> uint64_t {
-         return players_of(stream, services).webrtc;
      }},
     {"weir_stream_received_bytes_total", "counter", "Bytes received from the current publisher.",
      [](const stream::Stream& stream, const net::Services&) { return stream.bytes_received(); }},
@@ -261,10 +193,22 @@ void streams_part(net::Exposition& text, const MetricsSources& from) {
                                            net::label_value(key.name)));
         }
     });
+    const std::vector<Transport> transports = from.protocols.transports();
     for (const Series& series : kStreamSeries) {
         text.head(series.name, series.type, series.help);
         for (const auto& [stream, labels] : shown) {
             text.sample(series.name, series.value(*stream, from.services), labels);
+        }
+        for (const Transport& transport : transports) {
+            if (series.name != kPlayers || transport.counted_as.empty()) {
+                continue;
+            }
+            const std::string name = fmt::format("weir_stream_{}_players", transport.name);
+            text.head(name, "gauge",
+                      fmt::format("Those of them that play by {}.", transport.counted_as));
+            for (const auto& [stream, labels] : shown) {
+                text.sample(name, players_of(*stream, from.services).of(transport.name), labels);
+            }
         }
     }
 }
@@ -309,8 +253,8 @@ std::string metrics_text(const MetricsSources& from, std::span<const MetricsPart
     traffic_part(text, from);
     write_ended_metrics(text, from.services.clients);
     write_log_metrics(text);
-    if (from.rtc != nullptr && from.rtc->serving()) {
-        rtc_part(text, *from.rtc);
+    for (const auto& protocol : from.protocols.all()) {
+        protocol->add_metrics(text);
     }
     for (const MetricsPart& part : more) {
         part(text);

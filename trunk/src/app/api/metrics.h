@@ -6,18 +6,18 @@
 #include <string>
 
 #include "app/api/health_monitor.h"
+#include "app/protocols/protocol.h"
 #include "base/clock.h"
 #include "diagnosis/process_stats.h"
 #include "io/worker_pool.h"
 #include "net/api/exposition.h"
 #include "net/services.h"
-#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 
 struct MetricsSources {
     const net::Services& services;
-    const session::RtcServer* rtc = nullptr;  // null where there is no WebRTC
+    const ProtocolSet& protocols;
     const HealthMonitor* health = nullptr;    // null: none
     const io::WorkerPool* workers = nullptr;  // null: none
     const diagnosis::ProcessStats& process;

@@ -1,11 +1,12 @@
 #include "app/api/stream_json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "app/api/track_json.h"
+#include "app/protocols/protocol.h"
 #include "net/api/answer.h"
 #include "proto/http/target.h"
-#include "session/webrtc/rtc_playable.h"
 
 namespace weir::app {
 namespace {
@@ -65,13 +66,26 @@ net::Json publish_json(const stream::Stream& stream, MonoTime now) {
             {"since_ms", wall_time_ms() - age_ms(stream.live_since(), now)}};
 }
 
-net::Json webrtc_json(const stream::Stream& stream, const session::RtcServer* rtc) {
-    if (rtc == nullptr || !rtc->serving()) {
-        return {{"playable", false}, {"why", "WebRTC is off on this server (rtc_server)"}};
+void add_protocol_facts(net::Json& json,
+                        const stream::Stream& stream,
+                        const ProtocolSet& protocols) {
+    for (const auto& protocol : protocols.all()) {
+        protocol->add_stream_facts(stream, json);
     }
-    const session::RtcPlayable told = session::rtc_playable(stream, rtc->refusal(stream));
-    return {{"playable", told.playable ? net::Json(*told.playable) : net::Json(nullptr)},
-            {"why", told.why}};
+}
+
+// How many play, over all and by transport.
+void add_players(net::Json& json, const PlayerCounts& players, const ProtocolSet& protocols) {
+    json["players"] = players.all();
+    net::Json viewers = net::Json::object();
+    for (const Transport& transport : protocols.transports()) {
+        const size_t count = players.of(transport.name);
+        if (!transport.counted_as.empty()) {
+            json[fmt::format("players_{}", transport.name)] = count;
+        }
+        viewers[std::string(transport.name)] = count;
+    }
+    json["viewers"] = std::move(viewers);
 }
 
 }  // namespace
@@ -106,59 +120,74 @@ net::BitRates send_rates(const stream::Stream& stream, const RateClock& clock, M
     return rates;
 }
 
+void PlayerCounts::add(const net::TransportCount& more) {
+    const std::string_view name = more.transport;
+    const auto found = std::ranges::find_if(
+        counts_, [&](const net::TransportCount& each) { return each.transport == name; });
+    if (found != counts_.end()) {
+        found->players += more.players;
+    } else {
+        counts_.push_back(more);
+    }
+}
+
+size_t PlayerCounts::of(std::string_view transport) const {
+    const auto found = std::ranges::find_if(
+        counts_, [&](const net::TransportCount& each) { return each.transport == transport; });
+    return found == counts_.end() ? 0 : found->players;
+}
+
+size_t PlayerCounts::all() const {
+    size_t sum = 0;
+    for (const net::TransportCount& each : counts_) {
+        sum += each.players;
+    }
+    return sum;
+}
+
 PlayerCounts players_of(const stream::Stream& stream, const net::Services& services) {
     PlayerCounts counts;
-    services.fanout.for_each_transport(stream, [&counts](const net::TransportCount& each) {
-        const std::string_view transport = each.transport;
-        (transport == "rtmp"     ? counts.rtmp
-         : transport == "ws-flv" ? counts.ws_flv
-         : transport == "webrtc" ? counts.webrtc
-                                 : counts.flv) += each.players;
-    });
+    services.fanout.for_each_transport(
+        stream, [&counts](const net::TransportCount& each) { counts.add(each); });
     return counts;
 }
 
 net::Json stream_json(const stream::Stream& stream,
                       const net::Services& services,
-                      const session::RtcServer* rtc,
+                      const ProtocolSet& protocols,
                       MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const RateClock& clock = services.registry.clock();
     const PlayerCounts players = players_of(stream, services);
     const media::Timeline& timeline = stream.timeline();
-    return {{"id", stream_id(key)},
-            {"name", key.name},
-            {"vhost", key.vhost},
-            {"app", key.app},
-            {"url", "/" + key.app + "/" + key.name},
-            {"live_ms", stream.live() ? age_ms(stream.live_since(), now) : 0},
-            {"clients", players.all() + (stream.live() ? 1 : 0)},
-            {"players", players.all()},
-            {"players_webrtc", players.webrtc},
-            {"viewers",
-             {{"rtmp", players.rtmp},
-              {"flv", players.flv},
-              {"ws-flv", players.ws_flv},
-              {"webrtc", players.webrtc}}},
-            {"frames", stream.video().frames},
-            {"send_bytes", stream.bytes_sent()},
-            {"recv_bytes", stream.bytes_received()},
-            {"kbps", rates_json(receive_rates(stream, clock, now), send_rates(stream, clock, now))},
-            {"publish", publish_json(stream, now)},
-            {"gop", gop_json(stream, now)},
-            {"gop_bytes", stream.gop_bytes()},
-            {"timestamp_shifts", timeline.shifts()},
-            {"timestamp_clamps", timeline.clamps()},
-            {"frames_dropped", stream.frames_before_key_dropped()},
-            {"encoder", stream.description().encoder},
-            {"webrtc", webrtc_json(stream, rtc)},
-            {"video", video_json(stream, clock, now)},
-            {"audio", audio_json(stream)}};
+    net::Json json = {{"id", stream_id(key)},
+                      {"name", key.name},
+                      {"vhost", key.vhost},
+                      {"app", key.app},
+                      {"url", "/" + key.app + "/" + key.name},
+                      {"live_ms", stream.live() ? age_ms(stream.live_since(), now) : 0},
+                      {"clients", players.all() + (stream.live() ? 1 : 0)}};
+    add_players(json, players, protocols);
+    json["frames"] = stream.video().frames;
+    json["send_bytes"] = stream.bytes_sent();
+    json["recv_bytes"] = stream.bytes_received();
+    json["kbps"] = rates_json(receive_rates(stream, clock, now), send_rates(stream, clock, now));
+    json["publish"] = publish_json(stream, now);
+    json["gop"] = gop_json(stream, now);
+    json["gop_bytes"] = stream.gop_bytes();
+    json["timestamp_shifts"] = timeline.shifts();
+    json["timestamp_clamps"] = timeline.clamps();
+    json["frames_dropped"] = stream.frames_before_key_dropped();
+    json["encoder"] = stream.description().encoder;
+    add_protocol_facts(json, stream, protocols);
+    json["video"] = video_json(stream, clock, now);
+    json["audio"] = audio_json(stream);
+    return json;
 }
 
 net::Json live_json(const stream::Stream& stream,
                     const net::Services& services,
-                    const session::RtcServer* rtc,
+                    const ProtocolSet& protocols,
                     MonoTime now) {
     const stream::StreamKey& key = stream.key();
     const RateClock& clock = services.registry.clock();
@@ -166,18 +195,20 @@ net::Json live_json(const stream::Stream& stream,
         return track.frames > 0 ? std::string(media::to_string(track.codec)) : std::string();
     };
     constexpr size_t kTenSeconds = 1;
-    return {{"app", key.app},
-            {"name", key.name},
-            {"vhost", key.vhost},
-            {"url_flv", flv_path(key)},
-            {"url_ws", flv_path(key)},
-            {"video", codec(stream.video())},
-            {"audio", codec(stream.audio())},
-            {"players", players_of(stream, services).all()},
-            {"kbps", receive_rates(stream, clock, now)[kTenSeconds] / 1000},
-            {"fps", std::round(stream.frame_rate(clock, now, kRateWindows[kTenSeconds]))},
-            {"webrtc", webrtc_json(stream, rtc)},
-            {"live_ms", age_ms(stream.live_since(), now)}};
+    net::Json json = {
+        {"app", key.app},
+        {"name", key.name},
+        {"vhost", key.vhost},
+        {"url_flv", flv_path(key)},
+        {"url_ws", flv_path(key)},
+        {"video", codec(stream.video())},
+        {"audio", codec(stream.audio())},
+        {"players", players_of(stream, services).all()},
+        {"kbps", receive_rates(stream, clock, now)[kTenSeconds] / 1000},
+        {"fps", std::round(stream.frame_rate(clock, now, kRateWindows[kTenSeconds]))}};
+    add_protocol_facts(json, stream, protocols);
+    json["live_ms"] = age_ms(stream.live_since(), now);
+    return json;
 }
 
 }  // namespace weir::app

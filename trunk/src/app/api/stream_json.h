@@ -2,15 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/clock.h"
 #include "net/services.h"
-#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
+
+class ProtocolSet;
 
 // Stable while the stream lives: "st-" and a hash of its key. vhost_id(): "vh-", of its name.
 std::string stream_id(const stream::StreamKey& key);
@@ -23,27 +25,28 @@ net::BitRates receive_rates(const stream::Stream& stream, const RateClock& clock
 net::BitRates send_rates(const stream::Stream& stream, const RateClock& clock, MonoTime now);
 
 // How many play a stream, by transport.
-struct PlayerCounts {
-    size_t rtmp = 0;
-    size_t flv = 0;
-    size_t ws_flv = 0;
-    size_t webrtc = 0;
+class PlayerCounts {
+  public:
+    void add(const net::TransportCount& more);
 
-    size_t all() const { return rtmp + flv + ws_flv + webrtc; }
+    size_t of(std::string_view transport) const;
+    size_t all() const;
+
+  private:
+    std::vector<net::TransportCount> counts_;
 };
 
 PlayerCounts players_of(const stream::Stream& stream, const net::Services& services);
 
-// `rtc`: here and below null where there is no WebRTC.
 nlohmann::ordered_json stream_json(const stream::Stream& stream,
                                    const net::Services& services,
-                                   const session::RtcServer* rtc,
+                                   const ProtocolSet& protocols,
                                    MonoTime now);
 
 // What the public page may know: addresses, codecs, players; no client, no address of anybody.
 nlohmann::ordered_json live_json(const stream::Stream& stream,
                                  const net::Services& services,
-                                 const session::RtcServer* rtc,
+                                 const ProtocolSet& protocols,
                                  MonoTime now);
 
 }  // namespace weir::app

@@ -58,15 +58,14 @@ void HttpApi::streams(net::HttpExchange& exchange) {
         return;
     }
     net::Json body = net::envelope(identity_);
-    body["stream"] = stream_json(*found, services_, rtc_, MonoClock::now());
+    body["stream"] = stream_json(*found, services_, protocols_, MonoClock::now());
     answer(exchange, body);
 }
 
 void HttpApi::list_streams(net::HttpExchange& exchange) {
     const http::Query& query = exchange.request().query;
     const Result<Page> page = Page::read(query);
-    const Result<ListFilterView> filter =
-        ListFilterView::read(query, ListFilterView::Of::kStreams, false);
+    const Result<ListFilterView> filter = ListFilterView::of_streams(query);
     if (!page.ok() || !filter.ok()) {
         (void)exchange.respond_error(400, (page.ok() ? filter.error() : page.error()).message());
         return;
@@ -78,7 +77,7 @@ void HttpApi::list_streams(net::HttpExchange& exchange) {
         key = stream->key();
         if (filter->fits(*stream)) {
             if (page->has(total)) {
-                list.add(stream_json(*stream, services_, rtc_, MonoClock::now()));
+                list.add(stream_json(*stream, services_, protocols_, MonoClock::now()));
             }
             total++;
         }

@@ -27,33 +27,6 @@ std::string command_line() {
     return text;
 }
 
-net::Json rtc_json(const session::RtcServer& rtc) {
-    const session::RtcServerStats& stats = rtc.stats();
-    const io::UdpStats udp = rtc.udp_stats();
-    return {{"sessions", rtc.sessions()},
-            {"sessions_made", stats.sessions_made},
-            {"sessions_refused", stats.sessions_refused},
-            {"never_connected", stats.never_connected},
-            {"candidates", rtc.candidate_text()},
-            {"udp",
-             {{"received", udp.received},
-              {"received_bytes", udp.received_bytes},
-              {"sent", udp.sent},
-              {"sent_bytes", udp.sent_bytes},
-              {"send_calls", udp.send_calls},
-              {"send_blocked", udp.send_blocked},
-              {"send_refused", udp.send_refused},
-              {"kernel_drops", udp.kernel_drops},
-              {"app_drops", stats.dropped() + udp.oversized}}},
-            {"app_drops",
-             {{"unknown_datagrams", stats.unknown_datagrams},
-              {"unknown_stun", stats.unknown_stun},
-              {"malformed", stats.malformed},
-              {"unauthentic", stats.unauthentic},
-              {"replayed", stats.replayed},
-              {"oversized", udp.oversized}}}};
-}
-
 double share(double part, double whole) {
     return whole > 0 ? part / whole : 0;
 }
@@ -161,8 +134,10 @@ void HttpApi::summaries(net::HttpExchange& exchange) {
                      {{"used", services_.connections.used()},
                       {"limit", services_.connections.limit()},
                       {"refused", services_.connections.refused()}}}};
-    if (rtc_ != nullptr && rtc_->serving()) {
-        body["data"]["webrtc"] = rtc_json(*rtc_);
+    for (const auto& protocol : protocols_.all()) {
+        if (net::Json part = protocol->summary(); !part.is_null()) {
+            body["data"][std::string(protocol->name())] = std::move(part);
+        }
     }
     if (http_port_) {
         body["data"]["http_port"] = http_port_(false);
@@ -272,25 +247,17 @@ void HttpApi::authors(net::HttpExchange& exchange) {
 
 // By the names that other servers of this field have for them.
 void HttpApi::features(net::HttpExchange& exchange) {
-    const bool webrtc = rtc_ != nullptr && rtc_->serving();
+    net::Json features = {{"api", true}, {"httpd", true}, {"stat", true}};
+    for (const auto& protocol : protocols_.all()) {
+        protocol->add_features(features);
+    }
+    features["metrics"] = true;
+    for (const char* missing : {"hls", "dvr", "transcode", "rtsp", "srt"}) {
+        features.emplace(missing, false);
+    }
     net::Json body = net::envelope(identity_);
     body["data"] = {{"options", {{"sanitizer", WEIR_ASAN != 0}, {"valgrind", WEIR_VALGRIND != 0}}},
-                    {"features",
-                     {{"api", true},
-                      {"httpd", true},
-                      {"stat", true},
-                      {"rtmp", true},
-                      {"flv", true},
-                      {"ws_flv", true},
-                      {"webrtc", webrtc},
-                      {"whip", webrtc},
-                      {"whep", webrtc},
-                      {"metrics", true},
-                      {"hls", false},
-                      {"dvr", false},
-                      {"transcode", false},
-                      {"rtsp", false},
-                      {"srt", false}}}};
+                    {"features", std::move(features)}};
     answer(exchange, body);
 }
 
@@ -301,7 +268,7 @@ void HttpApi::metrics(net::HttpExchange& exchange) {
     }
     constexpr size_t kDefaultSeries = 200;
     const MetricsSources from{.services = services_,
-                              .rtc = rtc_,
+                              .protocols = protocols_,
                               .health = health_,
                               .workers = workers_,
                               .process = figures.process,

@@ -25,7 +25,7 @@ struct HookFacts {
               const net::HookRequestView& what);
 
     net::HookAction action = net::HookAction::kPlay;  // of the question
-    const char* transport = "";                       // "rtmp", "flv", "ws-flv", "webrtc"
+    const char* transport = "";                       // as net::Client::transport()
     std::string client_id;
     std::string ip;
     std::string vhost;

@@ -11,7 +11,7 @@ namespace weir::app {
 
 class HeapKeeper {
   public:
-    // Free bytes below which nothing is done. The handshakes of 500 WebRTC players that come
+    // Free bytes below which nothing is done. The handshakes of 500 encrypted players that come
     // together leave 6 MiB.
     static constexpr size_t kWorthwhile = 2u << 20;
     static constexpr size_t kGrowth = 2u << 20;  // and this much more than after the last time

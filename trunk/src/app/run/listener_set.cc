@@ -1,9 +1,11 @@
 #include "app/run/listener_set.h"
 
 #include <algorithm>
+#include <set>
 
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "config/value.h"
 
@@ -13,10 +15,6 @@ namespace {
 constexpr uint16_t kPortsOfAll = 1024;  // the first
 
 constexpr int kUdpBuffer = 4 << 20;
-
-bool is_udp(ListenerKind kind) {
-    return kind == ListenerKind::kRtcUdp;
-}
 
 // "http://localhost:8080/" for a listener on every address, else its own one.
 std::string clickable(std::string_view scheme,
@@ -38,30 +36,28 @@ void warn_about_buffers(const io::UdpSocket& socket) {
 
 }  // namespace
 
-std::vector<WantedListener> wanted_listeners(const config::Config& config) {
-    std::vector<WantedListener> wanted;
-    const auto add = [&](ListenerKind kind, const std::vector<config::ListenAddress>& addresses) {
-        for (const config::ListenAddress& address : addresses) {
-            wanted.push_back({kind, address});
+std::vector<WantedListener> ListenerSet::wanted(const config::Config& config) const {
+    std::vector<WantedListener> all;
+    for (const ListenerService& service : services_) {
+        const std::vector<config::ListenAddress>* addresses =
+            service.wanted ? service.wanted(config) : nullptr;
+        if (addresses == nullptr) {
+            continue;
         }
-    };
-    add(ListenerKind::kRtmp, config.listen);
-    if (config.rtc_server.enabled) {
-        add(ListenerKind::kRtcUdp, config.rtc_server.listen);
-        if (config.rtc_server.tcp) {
-            add(ListenerKind::kRtcTcp, config.rtc_server.listen);
+        for (const config::ListenAddress& address : *addresses) {
+            all.push_back({service.kind, address});
         }
     }
-    if (config.http_server.enabled) {
-        add(ListenerKind::kHttp, config.http_server.listen);
-    }
-    if (config.http_api.enabled) {
-        add(ListenerKind::kApi, config.http_api.listen);
-    }
-    return wanted;
+    return all;
 }
 
-// First what stays as it is, then what changes hands.
+const ListenerService& ListenerSet::service_of(std::string_view kind) const {
+    const auto found = std::ranges::find(services_, kind, &ListenerService::kind);
+    WEIR_CHECK(found != services_.end());
+    return *found;
+}
+
+// First what stays as it is, then what changes hands: a UDP socket, which sessions use, never does.
 void ListenerSet::match(const std::vector<WantedListener>& wanted) {
     for (const auto& entry : entries_) {
         entry->going = true;
@@ -73,8 +69,9 @@ void ListenerSet::match(const std::vector<WantedListener>& wanted) {
     for (const bool same_kind : {true, false}) {
         for (Step& step : steps_) {
             const auto found = std::ranges::find_if(entries_, [&](const auto& entry) {
-                return entry->going && is_udp(entry->kind) == is_udp(step.wanted.kind) &&
-                       (entry->kind == step.wanted.kind) == same_kind &&
+                const bool may_change_hands = !is_udp(entry->kind) && !is_udp(step.wanted.kind);
+                return entry->going &&
+                       (same_kind ? entry->kind == step.wanted.kind : may_change_hands) &&
                        entry->address.address == step.wanted.address.address;
             });
             if (step.from == nullptr && found != entries_.end()) {
@@ -92,15 +89,16 @@ bool ListenerSet::overlaps_going(const Step& step) const {
     });
 }
 
-// WebRTC by TCP is where it is by UDP, also where the system chose the port.
+// What is beside a UDP port is so also where the system chose that.
 Result<io::SocketAddress> ListenerSet::address_of(const WantedListener& wanted) const {
     WEIR_TRY_ASSIGN(const io::SocketAddress address,
                     io::SocketAddress::parse(wanted.address.address));
-    if (wanted.kind != ListenerKind::kRtcTcp || address.port() != 0) {
+    const std::string_view beside = service_of(wanted.kind).beside;
+    if (beside.empty() || address.port() != 0) {
         return address;
     }
     for (const Step& step : steps_) {
-        if (is_udp(step.wanted.kind) && step.wanted.address == wanted.address) {
+        if (step.wanted.kind == beside && step.wanted.address == wanted.address) {
             return step.udp ? step.udp->local() : step.from->udp->local();
         }
     }
@@ -108,7 +106,9 @@ Result<io::SocketAddress> ListenerSet::address_of(const WantedListener& wanted) 
 }
 
 Error ListenerSet::open_udp(Step& step, const io::SocketAddress& address) {
-    step.revived = rtc_.revive(address);
+    const ListenerService& service = service_of(step.wanted.kind);
+    net::DatagramPorts& ports = *service.datagrams;
+    step.revived = ports.revive(address);
     if (step.revived != nullptr) {
         return {};
     }
@@ -116,14 +116,15 @@ Error ListenerSet::open_udp(Step& step, const io::SocketAddress& address) {
     options.receive_buffer_bytes = kUdpBuffer;
     options.send_buffer_bytes = kUdpBuffer;
     Result<std::unique_ptr<io::UdpSocket>> socket = io::UdpSocket::bind(address, options);
-    if (!socket.ok() && socket.error().code() == ErrorCode::kBusy && rtc_.retired() > 0) {
-        rtc_.close_unused();
+    if (!socket.ok() && socket.error().code() == ErrorCode::kBusy && ports.retired() > 0) {
+        ports.close_unused();
         socket = io::UdpSocket::bind(address, options);
     }
-    if (!socket.ok() && socket.error().code() == ErrorCode::kBusy && rtc_.retired() > 0) {
-        return std::move(socket).take_error().with_context(
-            "WebRTC sessions may still use an earlier address of that port; it is free when they "
-            "have ended");
+    if (!socket.ok() && socket.error().code() == ErrorCode::kBusy && ports.retired() > 0) {
+        return std::move(socket).take_error().with_context(fmt::format(
+            "{} sessions may still use an earlier address of that port; it is free when they have "
+            "ended",
+            service.purpose));
     }
     WEIR_TRY_ASSIGN(step.udp, std::move(socket));
     warn_about_buffers(*step.udp);
@@ -158,7 +159,7 @@ void ListenerSet::reopen(Entry& entry) {
         WEIR_TRY(open(step));
         if (step.udp) {
             entry.udp = step.udp.get();
-            return rtc_.serve(std::move(step.udp));
+            return service_of(entry.kind).datagrams->serve(std::move(step.udp));
         }
         return step.tcp ? serve(step.wanted, std::move(step.tcp), entry) : Error();
     };
@@ -175,17 +176,19 @@ Error ListenerSet::open_in_place(Step& step) {
             !config::listen_overlaps(entry->address.address, step.wanted.address.address)) {
             continue;
         }
-        if (entry->udp != nullptr && rtc_.sessions() > 0) {
+        const ListenerService& service = service_of(entry->kind);
+        if (entry->udp != nullptr && service.datagrams->sessions() > 0) {
             return make_error(ErrorCode::kBusy,
-                              "{} overlaps {}, which {} WebRTC sessions may use: choose another "
-                              "port, or restart",
-                              step.wanted.address.address, entry->address.address, rtc_.sessions());
+                              "{} overlaps {}, which {} {} sessions may use: choose another port, "
+                              "or restart",
+                              step.wanted.address.address, entry->address.address,
+                              service.datagrams->sessions(), service.purpose);
         }
         close(*entry);
+        if (service.datagrams != nullptr) {
+            service.datagrams->close_unused();
+        }
         closed.push_back(entry.get());
-    }
-    if (is_udp(step.wanted.kind)) {
-        rtc_.close_unused();
     }
     Error failed = open(step);
     for (Entry* entry : closed) {
@@ -229,7 +232,7 @@ std::vector<ListenFailure> ListenerSet::prepare(const std::vector<WantedListener
 void ListenerSet::abandon() {
     for (Step& step : steps_) {
         if (step.revived != nullptr) {
-            rtc_.retire(*step.revived);
+            service_of(step.wanted.kind).datagrams->retire(*step.revived);
         }
         step.tcp.reset();
         step.udp.reset();
@@ -246,7 +249,7 @@ void ListenerSet::abandon() {
 Error ListenerSet::serve(const WantedListener& wanted,
                          std::unique_ptr<io::TcpListener> tcp,
                          Entry& entry) {
-    const Service& service = services_.at(wanted.kind);
+    const ListenerService& service = service_of(wanted.kind);
     const io::TcpListener* listener = tcp.get();
     WEIR_TRY(service.serve ? service.serve(std::move(tcp), wanted.address)
                            : service.acceptors->serve(std::move(tcp)));
@@ -271,13 +274,13 @@ Error ListenerSet::take(Step& step, std::vector<std::unique_ptr<Entry>>& next) {
     if (is_udp(entry->kind)) {
         entry->udp = step.udp ? step.udp.get() : step.revived;
         if (step.udp) {
-            WEIR_TRY(rtc_.serve(std::move(step.udp)));
+            WEIR_TRY(service_of(entry->kind).datagrams->serve(std::move(step.udp)));
         }
     } else {
         std::unique_ptr<io::TcpListener> tcp = std::move(step.tcp);
         if (step.from != nullptr) {
             log::info("handing over {}", text(*step.from));
-            tcp = services_.at(step.from->kind).acceptors->release(step.from->tcp);
+            tcp = service_of(step.from->kind).acceptors->release(step.from->tcp);
         }
         WEIR_TRY(serve(step.wanted, std::move(tcp), *entry));
     }
@@ -289,8 +292,12 @@ Error ListenerSet::take(Step& step, std::vector<std::unique_ptr<Entry>>& next) {
 Error ListenerSet::commit() {
     std::vector<std::unique_ptr<Entry>> next;
     Error failed;
-    const bool udp_changed = std::ranges::any_of(
-        steps_, [](const Step& step) { return step.udp || step.revived != nullptr; });
+    std::set<std::string_view> changed;
+    for (const Step& step : steps_) {
+        if (step.udp || step.revived != nullptr) {
+            changed.insert(step.wanted.kind);
+        }
+    }
     for (Step& step : steps_) {
         if (Error why = take(step, next)) {
             log::error("{}: {}", step.wanted.address.origin, why.message());
@@ -305,29 +312,28 @@ Error ListenerSet::commit() {
     }
     entries_ = std::move(next);
     steps_.clear();
-    if (udp_changed) {
-        log::info("webrtc candidates {}", rtc_.candidate_text());
+    for (const std::string_view kind : changed) {
+        if (const ListenerService& service = service_of(kind); service.changed) {
+            service.changed();
+        }
     }
     return failed;
 }
 
 void ListenerSet::close(const Entry& entry) {
     if (entry.udp != nullptr) {
-        rtc_.retire(*entry.udp);
+        service_of(entry.kind).datagrams->retire(*entry.udp);
     } else if (entry.tcp != nullptr) {
-        services_.at(entry.kind).acceptors->close(entry.tcp);
+        service_of(entry.kind).acceptors->close(entry.tcp);
     }
 }
 
 std::string ListenerSet::text(const Entry& entry) const {
-    if (entry.udp != nullptr) {
-        return fmt::format("udp://{} for WebRTC", entry.udp->local().to_string());
+    const ListenerService& service = service_of(entry.kind);
+    const io::SocketAddress local = entry.udp != nullptr ? entry.udp->local() : entry.tcp->local();
+    if (!service.purpose.empty()) {
+        return fmt::format("{}://{} for {}", service.scheme, local.to_string(), service.purpose);
     }
-    const io::SocketAddress local = entry.tcp->local();
-    if (entry.kind == ListenerKind::kRtcTcp) {
-        return fmt::format("tcp://{} for WebRTC", local.to_string());
-    }
-    const Service& service = services_.at(entry.kind);
     return fmt::format("{}{}",
                        clickable(fmt::format("{}{}", service.scheme, entry.address.ssl ? "s" : ""),
                                  local, service.path),

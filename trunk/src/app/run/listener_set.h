@@ -3,7 +3,7 @@
 // A change has two steps. prepare() opens what is new, all of it or nothing, and touches no
 // listener that is there; commit() puts the new ones into service, hands over those whose port now
 // belongs to another server, and takes away the rest. Connections go on, whatever becomes of the
-// listener through which they came; a UDP port stays open until its last WebRTC session has ended.
+// listener through which they came; a UDP port stays open until its last session has ended.
 //
 // One exception: a new address that includes an old one of the same port, or the other way round
 // (1935 to 127.0.0.1:1935), cannot be opened beside it. Then the old one is closed first, and
@@ -11,29 +11,44 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "app/run/tls_service.h"
 #include "base/error.h"
 #include "config/config.h"
 #include "io/tcp.h"
 #include "io/udp.h"
 #include "net/acceptors.h"
-#include "session/webrtc/rtc_server.h"
+#include "net/datagram_ports.h"
 
 namespace weir::app {
 
-enum class ListenerKind : uint8_t { kRtmp, kHttp, kApi, kRtcUdp, kRtcTcp };
-
-struct WantedListener {
-    ListenerKind kind = ListenerKind::kRtmp;
-    config::ListenAddress address;
+// Who serves the listeners of one kind, by TCP or by UDP, and where the configuration wants them.
+struct ListenerService {
+    std::string_view kind;          // a literal that no other one has: "rtmp"
+    std::string_view scheme;        // for the log: "rtmp"
+    std::string_view path;          // of an address that one can click: "/live/livestream"
+    std::string_view purpose = {};  // whose it is, of addresses that nobody clicks
+    TlsScope tls = TlsScope::kHttp;
+    // nullptr: nowhere.
+    std::function<const std::vector<config::ListenAddress>*(const config::Config&)> wanted = {};
+    net::Acceptors* acceptors = nullptr;
+    net::DatagramPorts* datagrams = nullptr;
+    // The UDP kind whose port it has where the system chooses that.
+    std::string_view beside = {};
+    // Takes a TCP listener into service; empty: acceptors->serve(). For options of the address.
+    std::function<Error(std::unique_ptr<io::TcpListener>, const config::ListenAddress&)> serve = {};
+    // A change has opened UDP ports of it, or taken them back into service.
+    std::function<void()> changed = {};
 };
 
-// All that the configuration asks for, in the order in which it is opened.
-std::vector<WantedListener> wanted_listeners(const config::Config& config);
+struct WantedListener {
+    std::string_view kind;
+    config::ListenAddress address;
+};
 
 struct ListenFailure {
     config::ListenAddress address;
@@ -42,20 +57,12 @@ struct ListenFailure {
 
 class ListenerSet {
   public:
-    // What serves the TCP listeners of one kind.
-    struct Service {
-        std::string_view scheme;  // for the log: "rtmp"
-        std::string_view path;    // of an address that one can click: "/live/livestream"
-        net::Acceptors* acceptors = nullptr;
-        // Takes it into service; empty: acceptors->serve(). For options of the address.
-        std::function<Error(std::unique_ptr<io::TcpListener>, const config::ListenAddress&)> serve =
-            {};
-    };
+    // In the order in which their listeners are opened; what serves them must outlive this object's
+    // last commit().
+    void add(ListenerService service) { services_.push_back(std::move(service)); }
 
-    explicit ListenerSet(session::RtcServer& rtc) : rtc_(rtc) {}
-
-    // Once for each TCP kind; acceptors must outlive this object's last commit().
-    void add(ListenerKind kind, Service service) { services_[kind] = std::move(service); }
+    // All that the configuration asks for.
+    std::vector<WantedListener> wanted(const config::Config& config) const;
 
     // Yields. Opens what is wanted and not there. Empty: commit() or abandon() is next. Otherwise
     // nothing has changed.
@@ -73,10 +80,10 @@ class ListenerSet {
 
   private:
     struct Entry {
-        ListenerKind kind;
+        std::string_view kind;
         config::ListenAddress address;
         const io::TcpListener* tcp = nullptr;  // of its service
-        const io::UdpSocket* udp = nullptr;    // of rtc_
+        const io::UdpSocket* udp = nullptr;
         bool going = false;
     };
 
@@ -89,6 +96,10 @@ class ListenerSet {
         const io::UdpSocket* revived = nullptr;
         bool postponed = false;  // an old listener is in its way
     };
+
+    const ListenerService& service_of(std::string_view kind) const;
+
+    bool is_udp(std::string_view kind) const { return service_of(kind).datagrams != nullptr; }
 
     void match(const std::vector<WantedListener>& wanted);
     Error open(Step& step);
@@ -103,8 +114,7 @@ class ListenerSet {
     void close(const Entry& entry);
     std::string text(const Entry& entry) const;
 
-    session::RtcServer& rtc_;
-    std::map<ListenerKind, Service> services_;
+    std::vector<ListenerService> services_;
     std::vector<std::unique_ptr<Entry>> entries_;
     std::vector<Step> steps_;  // between prepare() and commit()
 };

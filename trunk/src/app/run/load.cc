@@ -5,37 +5,14 @@
 #include <fmt/format.h>
 
 #include "app/access/access_data.h"
+#include "app/protocols/wiring.h"
 #include "app/run/cpu_affinity.h"
-#include "app/run/rtc_candidates.h"
 #include "app/run/run_as.h"
 #include "app/run/tls_service.h"
 #include "config/include.h"
 
 namespace weir::app {
 namespace {
-
-const char* value_of(const config::Environment& environment, std::string_view name) {
-    for (const auto& [each, value] : environment) {
-        if (each == name) {
-            return value.c_str();
-        }
-    }
-    return nullptr;
-}
-
-// Where clients are told to reach WebRTC: names of the environment that are older than those of the
-// table, and that other software uses too.
-Error choose_addresses(config::RtcServerConfig& rtc, const config::Environment& environment) {
-    if (!rtc.enabled) {
-        return {};
-    }
-    WEIR_TRY_ASSIGN(RtcCandidates chosen,
-                    choose_candidates(rtc.candidates, value_of(environment, "WEIR_CANDIDATE"),
-                                      value_of(environment, "CANDIDATE")));
-    rtc.candidates = std::move(chosen.addresses);
-    rtc.candidates_from = chosen.source;
-    return {};
-}
 
 void append_file(std::string& signature, const std::string& path) {
     struct stat facts {};
@@ -66,7 +43,7 @@ LoadedConfig load(const ConfigSource& source) {
         if (Error bad = check_user(outcome.config->user)) {
             outcome.errors.push_back({source.file, 0, 0, std::string(bad.message())});
         }
-        if (Error bad = choose_addresses(outcome.config->rtc_server, source.environment)) {
+        if (Error bad = apply_environment(*outcome.config, source.environment)) {
             outcome.errors.push_back({"", 0, 0, std::string(bad.message())});
         }
     }

@@ -20,7 +20,8 @@ struct LoadedConfig {
 };
 
 // Blocks on disk: at start, or on a worker. Reads all files, applies the environment, looks whether
-// the cores are there and certificates and secrets can be read, and chooses the WebRTC candidates.
+// the cores are there, certificates and secrets can be read, and what protocols take from the
+// environment is good.
 LoadedConfig load(const ConfigSource& source);
 
 // Changes when one of the files does, when one comes or goes, and when a pattern matches others.

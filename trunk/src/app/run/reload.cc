@@ -103,7 +103,7 @@ ReloadReport Reloader::reload_now() {
         report.outcome = ReloadReport::Outcome::kRefused;
         return report;
     }
-    for (ListenFailure& failure : parts_.listeners->prepare(wanted_listeners(next))) {
+    for (ListenFailure& failure : parts_.listeners->prepare(parts_.listeners->wanted(next))) {
         report.errors.push_back({failure.address.file.empty() ? source_.file : failure.address.file,
                                  failure.address.line, failure.address.column,
                                  std::string(failure.error.message())});

@@ -12,7 +12,6 @@
 #include "app/api/health_monitor.h"
 #include "app/api/http_api.h"
 #include "app/api/reload_api.h"
-#include "app/api/rtc_json_api.h"
 #include "app/hooks/hook_service.h"
 #include "app/run/config_search.h"
 #include "app/run/cpu_affinity.h"
@@ -22,7 +21,6 @@
 #include "app/run/page_security.h"
 #include "app/run/plants.h"
 #include "app/run/reload.h"
-#include "app/run/rtc_log.h"
 #include "app/run/tls_service.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -35,10 +33,6 @@
 #include "io/worker_pool.h"
 #include "net/http/static_files.h"
 #include "proto/http/origin.h"
-#include "session/flv/flv_http.h"
-#include "session/rtmp/rtmp_server.h"
-#include "session/webrtc/rtc_routes.h"
-#include "session/webrtc/rtc_server.h"
 
 namespace weir::app {
 namespace {
@@ -52,7 +46,7 @@ constexpr uint64_t kOwnDescriptors = 192;  // listeners, logs, files, hook serve
 }  // namespace
 
 struct Server::Impl {
-    Impl(ConfigSource source, LoadedConfig loaded)
+    Impl(ConfigSource source, LoadedConfig loaded, const Wiring& wire)
         : config(std::move(*loaded.outcome.config)),
           access(limits),
           policy(config, access, limits),
@@ -62,62 +56,18 @@ struct Server::Impl {
           who(identity()),
           hooks(config, who),
           services{registry, fanout, clients, connections, policy, limits, hooks},
-          rtmp(services, rtmp_options()),
-          flv(services, session::flv_http_format()),
-          rtc(services, rtc_options()),
-          rtc_routes(services, rtc, ice_servers()),
-          rtc_json(who, rtc_routes),
           health(services),
-          api(services, who, &rtc, rtmp_port()),
+          api(services, who, protocols),
           objects(who),
           health_api(who, [this] { return Health{draining, remaining()}; }),
           leaks(clients, who),
-          listeners(rtc),
           reloader(std::move(source),
                    {&config, &listeners, nullptr,
                     [this](const config::Config& next) { return check(next); },
                     [this](const config::Config& before) { reconfigure(before); }}),
           reload_api(who, reloader) {
+        wire({config, services, who}, protocols);
         reloader.note_loaded(std::move(loaded.outcome.watched), std::move(loaded.signature));
-    }
-
-    session::RtmpServerOptions rtmp_options() const {
-        session::RtmpServerOptions options;
-        options.chunk_size = config.chunk_size;
-        options.handshake = config.handshake_timeout;
-        return options;
-    }
-
-    session::RtcServerOptions rtc_options() const {
-        session::RtcServerOptions options;
-        options.candidates = config.rtc_server.candidates;
-        options.max_sessions = config.rtc_server.max_sessions;
-        options.max_unproven_per_address = config.rtc_server.max_unproven_per_ip;
-        options.opus_bits_per_second = config.rtc_server.opus_bitrate;
-        options.aac_bits_per_second = config.rtc_server.aac_bitrate;
-        options.key_frame_interval = config.rtc_server.key_frame_interval;
-        options.max_tcp_connections = config.max_connections;
-        return options;
-    }
-
-    std::vector<session::IceServer> ice_servers() const {
-        std::vector<session::IceServer> servers;
-        for (const config::IceServerConfig& each : config.rtc_server.ice_servers) {
-            servers.push_back({each.url, each.username, each.credential});
-        }
-        return servers;
-    }
-
-    // Of rtmp:// addresses.
-    uint16_t rtmp_port() const {
-        const auto plain =
-            std::ranges::find_if(config.listen, [](const config::ListenAddress& listen) {
-                return !listen.ssl && !listen.proxy_protocol;
-            });
-        const config::ListenAddress& listen =
-            plain != config.listen.end() ? *plain : config.listen.at(0);
-        const auto first = io::SocketAddress::parse(listen.address);
-        return first.ok() ? first->port() : 0;
     }
 
     static net::ServerIdentity identity() {
@@ -139,7 +89,6 @@ struct Server::Impl {
     Remaining remaining() const;
     void warn_about_descriptors() const;
     void set_up_api();
-    void log_rtc();
     Result<std::unique_ptr<io::WorkerPool>> make_workers(size_t threads, size_t queue_limit);
     Error start_workers();
 
@@ -156,11 +105,7 @@ struct Server::Impl {
     net::ServerIdentity who;
     HookService hooks;
     net::Services services;
-    session::RtmpServer rtmp;
-    net::HttpPlay flv;
-    session::RtcServer rtc;
-    session::RtcRoutes rtc_routes;
-    RtcJsonApi rtc_json;
+    ProtocolSet protocols;
     HealthMonitor health;
     HttpApi api;
     diagnosis::ObjectsApi objects;
@@ -184,7 +129,6 @@ struct Server::Impl {
     std::unique_ptr<net::HttpServer> public_http;
     std::unique_ptr<net::HttpServer> api_http;
     HeapKeeper heap;
-    RtcLog rtc_log;
     ListenerSet listeners;
     Reloader reloader;
     ReloadApi reload_api;
@@ -231,9 +175,9 @@ Error Server::Impl::fill_public() {
     net::StaticFilesOptions options;
     options.root = pages_folder(config.http_server.dir);
     files = std::make_unique<net::StaticFiles>(std::move(options), *workers);
-    flv.add_to(public_router);
-    rtc_routes.add_to(public_router);
-    rtc_json.add_to(public_router);
+    for (const auto& protocol : protocols.all()) {
+        protocol->add_routes(public_router, api_router);
+    }
     api.add_live_to(public_router,
                     [this](const net::HttpExchange& exchange) { return live_view(exchange); });
     health_api.add_plain_to(public_router);
@@ -259,15 +203,20 @@ Error Server::Impl::fill_api() {
     objects.add_to(api_router);
     reload_api.add_to(api_router);
     health_api.add_to(api_router);
-    memory.emplace(who, services, &rtc, *workers).add_to(api_router);
+    memory
+        .emplace(who, services, *workers,
+                 [this](diagnosis::MemoryReport& report) {
+                     for (const auto& protocol : protocols.all()) {
+                         protocol->add_memory(report);
+                     }
+                 })
+        .add_to(api_router);
     WEIR_TRY(leaks.start(diagnosis::make_leak_tool(), [this] { return api_http->stats().open; }));
     leaks.add_to(api_router);
     profiles.emplace(who, *workers).add_to(api_router);
     add_plants(api_router, who);
     tls.add_to(api_router, who);
     api.add_metrics([this](net::Exposition& text) { tls.add_metrics(text); });
-    rtc_routes.add_to(api_router);  // where clients made for SRS expect them
-    rtc_json.add_to(api_router);
     api.add_live_to(api_router);
     net::StaticFilesOptions pages;
     pages.root = pages_folder(config.http_server.dir);
@@ -344,29 +293,48 @@ Error Server::Impl::start_access() {
     });
 }
 
-// One line for each kind of listener: who serves it, and how its address is shown.
+// Those of the protocols, then HTTP's.
 void Server::Impl::add_listeners() {
-    const auto add = [this](ListenerKind kind, TlsScope scope, std::string_view scheme,
-                            std::string_view path, net::Acceptors& acceptors) {
-        listeners.add(kind, {scheme, path, &acceptors,
-                             [this, scope, &acceptors](std::unique_ptr<io::TcpListener> listener,
-                                                       const config::ListenAddress& address) {
-                                 return acceptors.serve(std::move(listener),
-                                                        tls.ingress(scope, address));
-                             }});
+    const auto add = [this](ListenerService service) {
+        if (service.acceptors != nullptr && !service.serve) {
+            service.serve = [this, scope = service.tls, acceptors = service.acceptors](
+                                std::unique_ptr<io::TcpListener> listener,
+                                const config::ListenAddress& address) {
+                return acceptors->serve(std::move(listener), tls.ingress(scope, address));
+            };
+        }
+        listeners.add(std::move(service));
     };
-    add(ListenerKind::kRtmp, TlsScope::kRtmp, "rtmp", "/live/livestream", rtmp.acceptors());
-    add(ListenerKind::kRtcTcp, TlsScope::kHttp, "tcp", "", rtc.acceptors());
-    add(ListenerKind::kHttp, TlsScope::kHttp, "http", "/", public_http->acceptors());
-    add(ListenerKind::kApi, TlsScope::kApi, "http", "/api/v1/summaries", api_http->acceptors());
+    for (const auto& protocol : protocols.all()) {
+        for (ListenerService& service : protocol->listeners()) {
+            add(std::move(service));
+        }
+    }
+    add({.kind = "http",
+         .scheme = "http",
+         .path = "/",
+         .tls = TlsScope::kHttp,
+         .wanted =
+             [](const config::Config& from) {
+                 return from.http_server.enabled ? &from.http_server.listen : nullptr;
+             },
+         .acceptors = &public_http->acceptors()});
+    add({.kind = "api",
+         .scheme = "http",
+         .path = "/api/v1/summaries",
+         .tls = TlsScope::kApi,
+         .wanted =
+             [](const config::Config& from) {
+                 return from.http_api.enabled ? &from.http_api.listen : nullptr;
+             },
+         .acceptors = &api_http->acceptors()});
 }
 
 Error Server::Impl::open_listeners(const std::function<Error()>& before_serving) {
-    if (config.rtc_server.enabled) {
-        log::info("webrtc candidates from={}", config.rtc_server.candidates_from);
-        WEIR_TRY(rtc.start(workers.get()));
+    for (const auto& protocol : protocols.all()) {
+        WEIR_TRY(protocol->prepare(config, *workers));
     }
-    std::vector<ListenFailure> failures = listeners.prepare(wanted_listeners(config));
+    std::vector<ListenFailure> failures = listeners.prepare(listeners.wanted(config));
     for (size_t i = 1; i < failures.size(); i++) {
         log::error("{}: {}", failures[i].address.origin, failures[i].error.message());
     }
@@ -386,8 +354,8 @@ Error Server::Impl::open_listeners(const std::function<Error()>& before_serving)
 // asked.
 std::vector<Diagnostic> Server::Impl::check(const config::Config& next) {
     std::vector<Diagnostic> errors;
-    if (next.rtc_server.enabled) {
-        if (Error failed = rtc.start(workers.get())) {
+    for (const auto& protocol : protocols.all()) {
+        if (Error failed = protocol->prepare(next, *workers)) {
             errors.push_back({"", 0, 0, std::string(failed.message())});
         }
     }
@@ -435,30 +403,16 @@ void Server::Impl::reconfigure(const config::Config& before) {
             log::error("tls: the certificates in force stay: {}", failed.message());
         }
     }
-    rtmp.reconfigure(rtmp_options());
-    rtc.reconfigure(rtc_options());
-    rtc_routes.set_ice_servers(ice_servers());
+    for (const auto& protocol : protocols.all()) {
+        protocol->reconfigure(config);
+    }
     files->set_root(next_pages);
     console->set_root(next_pages);
     public_http->set_header_timeout(config.handshake_timeout);
     api_http->set_header_timeout(config.handshake_timeout);
-    api.set_rtmp_port(rtmp_port());
     fanout.reconfigure([this](const stream::StreamKey& key) { return policy.pump_options(key); });
     if (config.max_connections != before.max_connections) {
         warn_about_descriptors();
-    }
-}
-
-void Server::Impl::log_rtc() {
-    if (!rtc.serving()) {
-        return;
-    }
-    if (const std::optional<std::string> line = rtc_log.line(RtcFigures::of(rtc))) {
-        if (rtc_log.dropped()) {
-            log::warn("{}", *line);
-        } else {
-            log::info("{}", *line);
-        }
     }
 }
 
@@ -522,9 +476,10 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
                                               LoadedConfig loaded,
-                                              const std::function<Error()>& before_serving) {
+                                              const std::function<Error()>& before_serving,
+                                              const Wiring& wire) {
     auto server = std::unique_ptr<Server>(
-        new Server(std::make_unique<Impl>(std::move(source), std::move(loaded))));
+        new Server(std::make_unique<Impl>(std::move(source), std::move(loaded), wire)));
     Impl& impl = *server->impl_;
     impl.warn_about_descriptors();
     WEIR_TRY(impl.start_workers());
@@ -560,7 +515,9 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
                 if (ticks % kTicksPerTidy == 0) {
                     impl.heap.tidy();
                     impl.hooks.tidy(MonoClock::now());
-                    impl.log_rtc();
+                    for (const auto& protocol : impl.protocols.all()) {
+                        protocol->tick();
+                    }
                     diagnosis::limit_cpu_profile(MonoClock::now());
                 }
             }
@@ -610,8 +567,9 @@ void Server::start_drain() {
     }
     impl_->draining = true;
     impl_->reloader.stop(io::Deadline::after(kStopDeadline));  // it would open listeners again
-    impl_->rtc.stop_accepting();
-    impl_->rtmp.stop_accepting();
+    for (const auto& protocol : impl_->protocols.all()) {
+        protocol->start_drain();
+    }
     if (impl_->public_http) {
         impl_->public_http->stop_accepting();
     }
@@ -625,14 +583,15 @@ void Server::stop() {
         }
     };
     impl_->reloader.stop(deadline);
-    report(impl_->rtmp.stop(deadline));
     if (impl_->public_http) {
         report(impl_->public_http->stop(deadline));
     }
     if (impl_->api_http) {
         report(impl_->api_http->stop(deadline));
     }
-    report(impl_->rtc.stop(deadline));
+    for (const auto& protocol : impl_->protocols.all()) {
+        report(protocol->stop(deadline));
+    }
     impl_->leaks.stop();
     impl_->fanout.stop(deadline);
     impl_->hooks.stop(deadline);  // everybody has left, and has to be told of

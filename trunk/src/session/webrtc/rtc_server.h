@@ -23,6 +23,7 @@
 #include "io/udp.h"
 #include "io/worker_pool.h"
 #include "net/acceptors.h"
+#include "net/datagram_ports.h"
 #include "net/ingress.h"
 #include "net/services.h"
 #include "proto/dtls/identity.h"
@@ -38,7 +39,7 @@
 
 namespace weir::session {
 
-class RtcServer {
+class RtcServer final : public net::DatagramPorts {
   public:
     RtcServer(const net::Services& services, RtcServerOptions options);
     ~RtcServer();  // stop() must have been called
@@ -48,8 +49,7 @@ class RtcServer {
     // `workers`, for sound: must outlive this; null: none. Once; again it does nothing.
     Error start(io::WorkerPool* workers);
 
-    // Receives on it from now on.
-    Error serve(std::unique_ptr<io::UdpSocket> socket);
+    Error serve(std::unique_ptr<io::UdpSocket> socket) override;
 
     // The same by TCP, for peers that UDP does not reach. Before the first offer.
     Error serve(std::unique_ptr<io::TcpListener> listener,
@@ -58,17 +58,11 @@ class RtcServer {
     // The TCP listeners, to take one away while the connections that came through it go on.
     net::Acceptors& acceptors() { return acceptors_; }
 
-    // Peers are not told of that socket any more. It is closed when the last session that uses it
-    // has ended: media has no other way to a peer that sends there.
-    void retire(const io::UdpSocket& socket);
+    void retire(const io::UdpSocket& socket) override;
+    io::UdpSocket* revive(const io::SocketAddress& bound) override;
+    size_t retired() const override;
 
-    // Undoes it where the socket is not closed yet. nullptr: there is none at that address.
-    io::UdpSocket* revive(const io::SocketAddress& bound);
-
-    // Sockets that wait for the end of their sessions; close_unused() looks at once. Yields.
-    size_t retired() const;
-
-    void close_unused() { close_retired(MonoClock::now()); }
+    void close_unused() override { close_retired(MonoClock::now()); }
 
     // For sessions that begin from now on.
     void reconfigure(RtcServerOptions options) { options_ = std::move(options); }
@@ -122,7 +116,7 @@ class RtcServer {
     // Fits If-Match of RFC 9725 §4.3.
     static std::string etag_of(const RtcSession& session);
 
-    size_t sessions() const { return sessions_.size(); }
+    size_t sessions() const override { return sessions_.size(); }
 
     // One session more would be refused.
     bool is_full() const { return sessions_.size() >= options_.max_sessions; }

@@ -18,14 +18,13 @@
 #include "app/api/metrics.h"
 #include "app/api/openapi_document.h"
 #include "app/api/reload_api.h"
-#include "app/api/rtc_json_api.h"
+#include "app/protocols/wiring.h"
 #include "app/run/tls_service.h"
 #include "base/version.h"
 #include "diagnosis/leak_api.h"
 #include "diagnosis/memory_api.h"
 #include "diagnosis/objects_api.h"
 #include "diagnosis/profile_api.h"
-#include "session/webrtc/rtc_routes.h"
 
 #include "test/net/http/test_client.h"
 #include "test/session/world.h"
@@ -39,6 +38,8 @@ using testing::HasSubstr;
 class HttpApiTest : public session::World {
   protected:
     HttpApiTest() {
+        wire_protocols({*config::parse_config("listen 2935;", "test").config, services_, who_},
+                       protocols_);
         start_rtmp();
         api_.use(health_);
         api_.add_to(api_router_);
@@ -79,7 +80,9 @@ class HttpApiTest : public session::World {
     }
 
     HealthMonitor health_{services_};
-    HttpApi api_{services_, {"vid-1234567", "89abcdef", MonoClock::now()}, nullptr, 2935};
+    const net::ServerIdentity who_{"vid-1234567", "89abcdef", MonoClock::now()};
+    ProtocolSet protocols_;
+    HttpApi api_{services_, who_, protocols_};
     net::HttpRouter api_router_{net::HttpRouteOptions{http::method_bit(http::Method::kGet), false,
                                                       http::ErrorFormat::kJson}};
     std::unique_ptr<net::HttpServer> api_http_;
@@ -353,12 +356,14 @@ TEST_F(HttpApiTest, ListsWhatThereIs) {
 // All of what the server routes on the port of its API.
 struct EveryRoute {
     EveryRoute(net::Services& services, io::WorkerPool& workers)
-        : rtc(services, {}),
-          rtc_routes(services, rtc, {}),
-          api(services, who, &rtc),
-          memory(who, services, &rtc, workers),
+        : api(services, who, protocols),
+          memory(who, services, workers),
           leaks(services.clients, who),
           profiles(who, workers) {
+        wire_protocols({*config::parse_config("", "test").config, services, who}, protocols);
+        for (const auto& protocol : protocols.all()) {
+            protocol->add_routes(open, router);
+        }
         api.add_to(router);
         api.add_live_to(router);
         router.add_prefix("/console", {}, [](net::HttpExchange&) {});
@@ -366,26 +371,23 @@ struct EveryRoute {
         memory.add_to(router);
         leaks.add_to(router);
         profiles.add_to(router);
-        rtc_routes.add_to(router);
-        rtc_json.add_to(router);
         health.add_to(router);
         reload.add_to(router);
         tls.add_to(router, who);
     }
 
     net::ServerIdentity who{"vid-1234567", "89abcdef", MonoClock::now()};
-    session::RtcServer rtc;
-    session::RtcRoutes rtc_routes;
+    ProtocolSet protocols;
     HttpApi api;
     diagnosis::ObjectsApi objects{who};
     diagnosis::MemoryApi memory;
     diagnosis::LeakApi leaks;
     diagnosis::ProfileApi profiles;
-    RtcJsonApi rtc_json{who, rtc_routes};
     HealthApi health{who, [] { return Health{}; }};
     Reloader reloader{{}, {}};
     ReloadApi reload{who, reloader};
     TlsService tls{nullptr};
+    net::HttpRouter open;
     net::HttpRouter router;
 };
 
@@ -561,7 +563,7 @@ TEST_F(LiveViewTest, WhatAHookServerHasToAllowIsNotOpen) {
 
     AskingHooks hooks;
     const net::Services asking{registry_, fanout_, clients_, connections_, policy_, limits_, hooks};
-    HttpApi api{asking, {"vid-1234567", "89abcdef", MonoClock::now()}};
+    HttpApi api{asking, who_, protocols_};
     net::HttpRouter router;
     api.add_live_to(
         router, [](const net::HttpExchange&) { return LiveView{config::StreamList::kOpen, true}; });

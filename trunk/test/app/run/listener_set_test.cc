@@ -15,12 +15,22 @@ using testing::IsEmpty;
 class ListenerSetTest : public session::RtcWorld {
   protected:
     ListenerSetTest() {
-        rtc_ = std::make_unique<session::RtcServer>(services_, session::RtcServerOptions());
+        own_rtc_ = std::make_unique<session::RtcServer>(services_, session::RtcServerOptions());
+        rtc_ = own_rtc_.get();
         EXPECT_FALSE(rtc_->start(workers_.get()));
-        set_ = std::make_unique<ListenerSet>(*rtc_);
-        set_->add(ListenerKind::kRtmp, {"rtmp", "", &rtmp_acceptors_});
-        set_->add(ListenerKind::kHttp, {"http", "", &http_acceptors_});
-        set_->add(ListenerKind::kRtcTcp, {"tcp", "", &rtc_->acceptors()});
+        set_ = std::make_unique<ListenerSet>();
+        set_->add({.kind = "rtmp", .scheme = "rtmp", .acceptors = &rtmp_acceptors_});
+        set_->add({.kind = "http", .scheme = "http", .acceptors = &http_acceptors_});
+        set_->add({.kind = "udp",
+                   .scheme = "udp",
+                   .purpose = "WebRTC",
+                   .datagrams = rtc_,
+                   .changed = [this] { udp_changes_++; }});
+        set_->add({.kind = "tcp",
+                   .scheme = "tcp",
+                   .purpose = "WebRTC",
+                   .acceptors = &rtc_->acceptors(),
+                   .beside = "udp"});
     }
 
     ~ListenerSetTest() override {
@@ -35,7 +45,7 @@ class ListenerSetTest : public session::RtcWorld {
         return std::to_string((*listener)->local().port());
     }
 
-    static WantedListener wanted(ListenerKind kind, const std::string& address) {
+    static WantedListener wanted(std::string_view kind, const std::string& address) {
         WantedListener made;
         made.kind = kind;
         made.address.address = address;
@@ -44,15 +54,15 @@ class ListenerSetTest : public session::RtcWorld {
     }
 
     static WantedListener rtmp(const std::string& port) {
-        return wanted(ListenerKind::kRtmp, "127.0.0.1:" + port);
+        return wanted("rtmp", "127.0.0.1:" + port);
     }
 
     static WantedListener http(const std::string& port) {
-        return wanted(ListenerKind::kHttp, "127.0.0.1:" + port);
+        return wanted("http", "127.0.0.1:" + port);
     }
 
     static WantedListener udp(const std::string& port) {
-        return wanted(ListenerKind::kRtcUdp, "127.0.0.1:" + port);
+        return wanted("udp", "127.0.0.1:" + port);
     }
 
     // Empty when it worked, else the messages.
@@ -72,6 +82,7 @@ class ListenerSetTest : public session::RtcWorld {
         return io::TcpStream::connect(*to, io::soon()).ok();
     }
 
+    int udp_changes_ = 0;
     size_t of_rtmp_ = 0;
     size_t of_http_ = 0;
     net::Acceptors rtmp_acceptors_{"rtmp", [this](auto, const auto&) { of_rtmp_++; }};
@@ -131,7 +142,7 @@ TEST_F(ListenerSetTest, PortsChangeHandsWithoutBeingClosed) {
 TEST_F(ListenerSetTest, AnAddressMayGrowAndShrinkOnItsPort) {
     const std::string a = port();
     EXPECT_EQ(change({rtmp(a)}), "");
-    EXPECT_EQ(change({wanted(ListenerKind::kRtmp, "[::]:" + a)}), "");
+    EXPECT_EQ(change({wanted("rtmp", "[::]:" + a)}), "");
     EXPECT_TRUE(accepts(a));
     EXPECT_EQ(change({rtmp(a)}), "");
     EXPECT_TRUE(accepts(a));
@@ -141,11 +152,9 @@ TEST_F(ListenerSetTest, AnAddressMayGrowAndShrinkOnItsPort) {
 TEST_F(ListenerSetTest, WhatHadToGoFirstComesBackWhenTheNewOneFails) {
     const std::string a = port();
     const std::string b = port();
-    EXPECT_EQ(change({wanted(ListenerKind::kRtmp, "127.0.0.1:" + a), http(b)}), "");
+    EXPECT_EQ(change({wanted("rtmp", "127.0.0.1:" + a), http(b)}), "");
     // Of this machine is 127.0.0.1, not 192.0.2.1: the wide one can be had, the last one cannot.
-    EXPECT_NE(change({wanted(ListenerKind::kRtmp, "[::]:" + a),
-                      wanted(ListenerKind::kHttp, "192.0.2.1:" + b)}),
-              "");
+    EXPECT_NE(change({wanted("rtmp", "[::]:" + a), wanted("http", "192.0.2.1:" + b)}), "");
     EXPECT_TRUE(accepts(a));
     EXPECT_TRUE(accepts(b));
     EXPECT_THAT(set_->list(), ElementsAre("rtmp://127.0.0.1:" + a, "http://127.0.0.1:" + b));
@@ -188,7 +197,7 @@ TEST_F(ListenerSetTest, SessionsKeepTheUdpPortThatTheyUse) {
     EXPECT_NE(rtc_->find(id), nullptr);
     // Back again while it is still there: the same socket.
     const std::string old = "127.0.0.1:" + std::to_string(rtc_address_.port());
-    EXPECT_EQ(change({wanted(ListenerKind::kRtcUdp, old)}), "");
+    EXPECT_EQ(change({wanted("udp", old)}), "");
     EXPECT_THAT(rtc_->candidate_text(), old + "/udp");
     EXPECT_NE(rtc_->find(id), nullptr);
     EXPECT_EQ(change({}), "");
@@ -197,7 +206,7 @@ TEST_F(ListenerSetTest, SessionsKeepTheUdpPortThatTheyUse) {
 }
 
 TEST_F(ListenerSetTest, WebRtcByTcpIsWhereItIsByUdp) {
-    EXPECT_EQ(change({udp("0"), wanted(ListenerKind::kRtcTcp, "127.0.0.1:0")}), "");
+    EXPECT_EQ(change({udp("0"), wanted("tcp", "127.0.0.1:0")}), "");
     const std::vector<std::string> all = set_->list();
     ASSERT_EQ(all.size(), 2U);
     EXPECT_EQ(all[0].substr(3), all[1].substr(3));
@@ -206,21 +215,29 @@ TEST_F(ListenerSetTest, WebRtcByTcpIsWhereItIsByUdp) {
     EXPECT_EQ(set_->list()[0], all[0]) << "the UDP port is the same one";
 }
 
-TEST_F(ListenerSetTest, WantsWhatTheConfigurationEnables) {
-    const auto kinds = [](std::string_view text) {
-        std::vector<ListenerKind> list;
-        for (const WantedListener& each :
-             wanted_listeners(*config::parse_config(text, "t").config)) {
-            list.push_back(each.kind);
-        }
-        return list;
-    };
-    EXPECT_THAT(kinds(""),
-                ElementsAre(ListenerKind::kRtmp, ListenerKind::kHttp, ListenerKind::kApi));
-    EXPECT_THAT(kinds("listen 1 2; http_server { enabled off; } http_api { enabled off; } "
-                      "rtc_server { enabled on; }"),
-                ElementsAre(ListenerKind::kRtmp, ListenerKind::kRtmp, ListenerKind::kRtcUdp,
-                            ListenerKind::kRtcTcp));
+TEST_F(ListenerSetTest, UdpPortsOfTwoServicesNeverChangeHands) {
+    session::RtcServer other(services_, session::RtcServerOptions());
+    EXPECT_FALSE(other.start(workers_.get()));
+    set_->add({.kind = "other", .scheme = "udp", .purpose = "others", .datagrams = &other});
+    const std::string a = port();
+    EXPECT_EQ(change({udp(a)}), "");
+    EXPECT_EQ(change({wanted("other", "127.0.0.1:" + a)}), "");
+    EXPECT_TRUE(other.serving());
+    EXPECT_FALSE(rtc_->serving());
+    EXPECT_THAT(set_->list(), ElementsAre("udp://127.0.0.1:" + a + " for others"));
+    EXPECT_EQ(change({}), "");
+    EXPECT_TRUE(io::eventually([&] { return other.retired() == 0; }));
+    EXPECT_FALSE(other.stop(io::soon()));
+}
+
+TEST_F(ListenerSetTest, TellsAServiceThatItsUdpPortsChanged) {
+    const std::string a = port();
+    EXPECT_EQ(change({rtmp(a)}), "");
+    EXPECT_EQ(udp_changes_, 0);
+    EXPECT_EQ(change({rtmp(a), udp("0")}), "");
+    EXPECT_EQ(udp_changes_, 1);
+    EXPECT_EQ(change({rtmp(a), udp("0")}), "");
+    EXPECT_EQ(udp_changes_, 1) << "nothing was different";
 }
 
 }  // namespace

@@ -31,15 +31,18 @@ class ReloadTest : public session::RtcWorld {
         LoadedConfig loaded = load({file_, environment_});
         EXPECT_TRUE(loaded.outcome.ok()) << to_string(loaded.outcome.errors);
         config_ = *loaded.outcome.config;
-        listeners_ = std::make_unique<ListenerSet>(*rtc_);
-        listeners_->add(ListenerKind::kRtmp, {"rtmp", "", &rtmp_->acceptors()});
+        listeners_ = std::make_unique<ListenerSet>();
+        listeners_->add({.kind = "rtmp",
+                         .scheme = "rtmp",
+                         .wanted = [](const config::Config& config) { return &config.listen; },
+                         .acceptors = &rtmp_->acceptors()});
         reloader_ = std::make_unique<Reloader>(
             ConfigSource{file_, environment_},
             Reloader::Parts{&config_, listeners_.get(), workers_.get(),
                             [this](const config::Config&) { return refusals_; },
                             [this](const config::Config&) { reconfigured_++; }});
         reloader_->note_loaded(loaded.outcome.watched, loaded.signature);
-        EXPECT_TRUE(listeners_->prepare(wanted_listeners(config_)).empty());
+        EXPECT_TRUE(listeners_->prepare(listeners_->wanted(config_)).empty());
         EXPECT_FALSE(listeners_->commit());
     }
 

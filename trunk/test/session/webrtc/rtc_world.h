@@ -48,7 +48,8 @@ class RtcWorld : public World {
             EXPECT_FALSE(error) << error.to_string();
         }
         World::stop();
-        rtc_.reset();
+        rtc_ = nullptr;
+        own_rtc_.reset();
         if (stream::Stream* left = registry_.find(key())) {
             registry_.release(*left);  // a TestPublisher's
         }
@@ -61,7 +62,13 @@ class RtcWorld : public World {
     }
 
     void start_rtc(RtcServerOptions options = {}) {
-        rtc_ = std::make_unique<RtcServer>(services_, std::move(options));
+        own_rtc_ = std::make_unique<RtcServer>(services_, std::move(options));
+        serve_rtc(*own_rtc_);
+    }
+
+    // The server of somebody else, who stops it before it goes.
+    void serve_rtc(RtcServer& server) {
+        rtc_ = &server;
         Error error = rtc_->start(workers_.get());
         ASSERT_FALSE(error) << error.to_string();
         auto socket = io::UdpSocket::bind(io::loopback(), {});
@@ -127,7 +134,8 @@ class RtcWorld : public World {
     }
 
     std::unique_ptr<io::WorkerPool> workers_;
-    std::unique_ptr<RtcServer> rtc_;
+    std::unique_ptr<RtcServer> own_rtc_;
+    RtcServer* rtc_ = nullptr;
     io::SocketAddress rtc_address_;
     std::string id_;  // of the session that connected last
 };

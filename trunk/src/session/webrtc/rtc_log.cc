@@ -1,10 +1,10 @@
-#include "app/run/rtc_log.h"
+#include "session/webrtc/rtc_log.h"
 
 #include <fmt/format.h>
 
-namespace weir::app {
+namespace weir::session {
 
-RtcFigures RtcFigures::of(const session::RtcServer& rtc) {
+RtcFigures RtcFigures::of(const RtcServer& rtc) {
     const io::UdpStats udp = rtc.udp_stats();
     RtcFigures figures;
     figures.sessions = rtc.sessions();
@@ -37,4 +37,4 @@ std::optional<std::string> RtcLog::line(const RtcFigures& now) {
     return text;
 }
 
-}  // namespace weir::app
+}  // namespace weir::session

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/net_address.h"
 
-namespace weir::app {
+namespace weir::session {
 
 struct RtcCandidates {
     std::vector<NetAddress> addresses;  // empty: the interfaces'
@@ -23,4 +23,4 @@ Result<RtcCandidates> choose_candidates(const std::vector<NetAddress>& configure
                                         const char* weir_candidate,
                                         const char* candidate);
 
-}  // namespace weir::app
+}  // namespace weir::session

@@ -1,8 +1,8 @@
-#include "app/run/rtc_log.h"
+#include "session/webrtc/rtc_log.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::session {
 namespace {
 
 TEST(RtcLogTest, SaysNothingWhileNothingChanges) {
@@ -44,4 +44,4 @@ TEST(RtcLogTest, TellsDropsOfKernelAndServerApart) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::session

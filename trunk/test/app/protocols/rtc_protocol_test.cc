@@ -1,4 +1,6 @@
 // What the API shows of WebRTC, and its JSON form of signalling.
+#include "app/protocols/rtc_protocol.h"
+
 #include <array>
 #include <optional>
 
@@ -7,7 +9,6 @@
 
 #include "app/api/http_api.h"
 #include "app/api/metrics.h"
-#include "app/api/rtc_json_api.h"
 #include "diagnosis/memory_api.h"
 
 #include "test/net/http/test_client.h"
@@ -18,42 +19,28 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(RtcStreamUrlTest, IsTakenApart) {
-    const auto url = RtcStreamUrl::parse("webrtc://h.example:1985/live/room/a%20b?key=k&vhost=v");
-    ASSERT_TRUE(url.ok());
-    EXPECT_EQ(url->vhost, "v");
-    EXPECT_EQ(url->app, "live/room");
-    EXPECT_EQ(url->name, "a b");
-    EXPECT_EQ(url->key, "k");
-    EXPECT_EQ(RtcStreamUrl::parse("webrtc://h.example:1985/live/a")->vhost, "h.example");
-    EXPECT_EQ(RtcStreamUrl::parse("webrtc://[::1]/live/a")->vhost, "[::1]");
-    EXPECT_EQ(RtcStreamUrl::parse("webrtc://[::1]:80/live/a")->vhost, "[::1]");
-}
-
-TEST(RtcStreamUrlTest, SaysWhatItExpects) {
-    for (const std::string& wrong :
-         {std::string(), std::string("live/a"), std::string("webrtc://h"),
-          std::string("webrtc://h/"), std::string("webrtc://h/a"), std::string("webrtc://h/live/"),
-          std::string("://h/live/a"), std::string("webrtc://h/live/%zz"),
-          "webrtc://h/live/" + std::string(5000, 'a')}) {
-        const auto url = RtcStreamUrl::parse(wrong);
-        ASSERT_FALSE(url.ok()) << wrong;
-        EXPECT_THAT(std::string(url.error().message()), HasSubstr("webrtc://HOST")) << wrong;
-    }
-}
-
-class RtcApiTest : public session::RtcWorld {
+class RtcProtocolTest : public session::RtcWorld {
   protected:
-    void start(session::RtcServerOptions options = {}) {
-        start_rtc(std::move(options));
+    ~RtcProtocolTest() override {
+        if (rtc_ != nullptr) {
+            EXPECT_FALSE(rtc_->stop(io::soon()));
+            World::stop();
+            rtc_ = nullptr;
+        }
+    }
+
+    void start() {
         const net::ServerIdentity who{"vid-1234567", "89abcdef", MonoClock::now()};
-        routes_.emplace(services_, *rtc_, std::vector<session::IceServer>());
-        routes_->add_to(router_);
-        json_.emplace(who, *routes_);
-        json_->add_to(router_);
-        api_.emplace(services_, who, &*rtc_);
+        const config::Config config = *config::parse_config("", "test").config;
+        auto protocol = std::make_unique<RtcProtocol>(ProtocolContext{config, services_, who});
+        serve_rtc(protocol->server());
+        protocol->add_routes(router_, other_router_);
+        protocols_.add(std::move(protocol));
+        api_.emplace(services_, who, protocols_);
         api_->add_to(router_);
-        memory_.emplace(who, services_, &*rtc_, *workers_);
+        memory_.emplace(who, services_, *workers_, [this](diagnosis::MemoryReport& report) {
+            protocols_.all()[0]->add_memory(report);
+        });
         memory_->add_to(router_);
         start_http();
     }
@@ -106,13 +93,13 @@ class RtcApiTest : public session::RtcWorld {
         return 0;
     }
 
-    std::optional<session::RtcRoutes> routes_;
-    std::optional<RtcJsonApi> json_;
+    ProtocolSet protocols_;
+    net::HttpRouter other_router_;
     std::optional<HttpApi> api_;
     std::optional<diagnosis::MemoryApi> memory_;
 };
 
-TEST_F(RtcApiTest, ClientsOfSrsPublishAndEnd) {
+TEST_F(RtcProtocolTest, ClientsOfSrsPublishAndEnd) {
     start();
     const net::Json made =
         post("/rtc/v1/publish/", request("live/a", session::RtcPeer::offer("chromium-whip")));
@@ -126,7 +113,7 @@ TEST_F(RtcApiTest, ClientsOfSrsPublishAndEnd) {
     EXPECT_EQ(ask("DELETE", path).status, 404);
 }
 
-TEST_F(RtcApiTest, ClientsOfSrsPlay) {
+TEST_F(RtcProtocolTest, ClientsOfSrsPlay) {
     start();
     session::TestPublisher publisher(stream());
     publisher.config();
@@ -141,7 +128,7 @@ TEST_F(RtcApiTest, ClientsOfSrsPlay) {
     EXPECT_FALSE(nobody.contains("sdp"));
 }
 
-TEST_F(RtcApiTest, WhatClientsOfSrsSayWrongIsSaidBack) {
+TEST_F(RtcProtocolTest, WhatClientsOfSrsSayWrongIsSaidBack) {
     start();
     const std::string sdp = session::RtcPeer::offer("chromium-whip");
     const auto code = [&](const net::Json& body) { return post("/rtc/v1/publish/", body)["code"]; };
@@ -163,7 +150,7 @@ TEST_F(RtcApiTest, WhatClientsOfSrsSayWrongIsSaidBack) {
     EXPECT_EQ(rtc_->sessions(), 1U);
 }
 
-TEST_F(RtcApiTest, APlayerIsShownWithItsLinkAndCanBeKicked) {
+TEST_F(RtcProtocolTest, APlayerIsShownWithItsLinkAndCanBeKicked) {
     start();
     session::TestPublisher publisher(stream());
     publisher.config();
@@ -204,7 +191,7 @@ TEST_F(RtcApiTest, APlayerIsShownWithItsLinkAndCanBeKicked) {
     EXPECT_EQ(get("/api/v1/clients")["total"], 0);
 }
 
-TEST_F(RtcApiTest, DropsAreCountedApart) {
+TEST_F(RtcProtocolTest, DropsAreCountedApart) {
     start();
     auto socket = std::move(io::UdpSocket::bind(io::loopback(), {})).value();
     const io::UdpPath path{NetAddress::from_sockaddr(*rtc_address_.raw()), {}};
@@ -224,7 +211,7 @@ TEST_F(RtcApiTest, DropsAreCountedApart) {
     EXPECT_THAT(metrics, HasSubstr("\n# TYPE weir_rtc_udp_app_drops_total counter\n"));
 }
 
-TEST_F(RtcApiTest, MemoryIsAccountedPerSubsystemAndKind) {
+TEST_F(RtcProtocolTest, MemoryIsAccountedPerSubsystemAndKind) {
     start();
     const net::Json idle = get("/api/v1/memory")["data"];
     EXPECT_EQ(kind(idle, "webrtc-play")["sessions"], 0);
@@ -248,7 +235,7 @@ TEST_F(RtcApiTest, MemoryIsAccountedPerSubsystemAndKind) {
 
 // The sum of all that is counted grows as the heap does: nothing large is forgotten. The allocators
 // of sanitizers and valgrind do not tell how much they hold; there each session counts its share.
-TEST_F(RtcApiTest, WhatIsAccountedIsWhatTheHeapHolds) {
+TEST_F(RtcProtocolTest, WhatIsAccountedIsWhatTheHeapHolds) {
     const bool tells =
         diagnosis::heap_stats() && std::string_view(diagnosis::heap_allocator()) == "glibc";
     const auto in_use = [tells] { return tells ? diagnosis::heap_stats()->in_use_bytes : 0; };

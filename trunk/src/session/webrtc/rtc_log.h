@@ -8,7 +8,7 @@
 
 #include "session/webrtc/rtc_server.h"
 
-namespace weir::app {
+namespace weir::session {
 
 // What the line tells; counters since the start.
 struct RtcFigures {
@@ -20,7 +20,7 @@ struct RtcFigures {
     uint64_t app_drops = 0;   // came, and were for nothing
     uint64_t send_drops = 0;  // the kernel did not take them
 
-    static RtcFigures of(const session::RtcServer& rtc);
+    static RtcFigures of(const RtcServer& rtc);
 };
 
 class RtcLog {
@@ -37,4 +37,4 @@ class RtcLog {
     bool dropped_ = false;
 };
 
-}  // namespace weir::app
+}  // namespace weir::session

@@ -1,8 +1,8 @@
-#include "app/run/rtc_candidates.h"
+#include "session/webrtc/rtc_candidates.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::session {
 namespace {
 
 std::string texts(const Result<RtcCandidates>& chosen) {
@@ -56,4 +56,4 @@ TEST(RtcCandidatesTest, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::session

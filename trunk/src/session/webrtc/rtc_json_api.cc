@@ -1,11 +1,11 @@
-#include "app/api/rtc_json_api.h"
+#include "session/webrtc/rtc_json_api.h"
 
 #include <algorithm>
 
 #include "proto/http/access_token.h"
 #include "proto/http/target.h"
 
-namespace weir::app {
+namespace weir::session {
 namespace {
 
 constexpr int kMaxDepth = 4;  // of what a request nests; only its own members are looked at
@@ -80,7 +80,7 @@ Result<net::Json> RtcJsonApi::make_answer(net::HttpExchange& exchange, bool publ
     if (!token || url.key.size() > http::kMaxAccessToken) {
         return make_error(ErrorCode::kMalformed, "that is no token: Authorization: Bearer TOKEN");
     }
-    session::RtcOffer offer;
+    RtcOffer offer;
     offer.publishes = publishes;
     offer.vhost = url.vhost;
     offer.app = url.app;
@@ -89,7 +89,7 @@ Result<net::Json> RtcJsonApi::make_answer(net::HttpExchange& exchange, bool publ
     offer.token = token->empty() ? std::string_view(url.key) : *token;
     offer.query = url.query;
     offer.sdp = sdp;
-    WEIR_TRY_ASSIGN(const session::RtcAnswer made, routes_.answer(offer, exchange));
+    WEIR_TRY_ASSIGN(const RtcAnswer made, routes_.answer(offer, exchange));
     net::Json answer = net::envelope(identity_);
     answer["sdp"] = made.sdp;
     answer["sessionid"] = made.session_id;
@@ -108,4 +108,4 @@ void RtcJsonApi::take(net::HttpExchange& exchange, bool publishes) {
     answer(exchange, refused);
 }
 
-}  // namespace weir::app
+}  // namespace weir::session

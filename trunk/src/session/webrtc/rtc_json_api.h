@@ -17,7 +17,7 @@
 #include "net/http/router.h"
 #include "session/webrtc/rtc_routes.h"
 
-namespace weir::app {
+namespace weir::session {
 
 // "webrtc://host:port/app/stream?vhost=x&key=y" taken apart.
 struct RtcStreamUrl {
@@ -35,7 +35,7 @@ struct RtcStreamUrl {
 class RtcJsonApi {
   public:
     // `routes` must outlive this.
-    RtcJsonApi(const net::ServerIdentity& identity, session::RtcRoutes& routes)
+    RtcJsonApi(const net::ServerIdentity& identity, RtcRoutes& routes)
         : identity_(identity), routes_(routes) {}
 
     // This object must outlive the router's server.
@@ -47,7 +47,7 @@ class RtcJsonApi {
     Result<net::Json> make_answer(net::HttpExchange& exchange, bool publishes);
 
     net::ServerIdentity identity_;
-    session::RtcRoutes& routes_;
+    RtcRoutes& routes_;
 };
 
-}  // namespace weir::app
+}  // namespace weir::session

@@ -1,11 +1,11 @@
-#include "app/run/rtc_candidates.h"
+#include "session/webrtc/rtc_candidates.h"
 
 #include <string>
 
 #include "base/log.h"
 #include "base/strings.h"
 
-namespace weir::app {
+namespace weir::session {
 namespace {
 
 constexpr size_t kMaxCandidates = 32;
@@ -60,4 +60,4 @@ Result<RtcCandidates> choose_candidates(const std::vector<NetAddress>& configure
     return RtcCandidates{{}, "interfaces"};
 }
 
-}  // namespace weir::app
+}  // namespace weir::session

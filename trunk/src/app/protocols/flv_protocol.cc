@@ -1,0 +1,23 @@
+#include "app/protocols/flv_protocol.h"
+
+namespace weir::app {
+
+std::span<const Transport> FlvProtocol::transports() const {
+    static constexpr Transport kAll[] = {{"flv"}, {"ws-flv"}};
+    return kAll;
+}
+
+void FlvProtocol::add_routes(net::HttpRouter& open, net::HttpRouter&) {
+    play_.add_to(open);
+}
+
+void FlvProtocol::add_features(net::Json& features) const {
+    features["flv"] = true;
+    features["ws_flv"] = true;
+}
+
+void FlvProtocol::add_memory(diagnosis::MemoryReport& report) const {
+    report.add_tcp_kind("flv", {"flv", "ws-flv"}, {"http_player"});
+}
+
+}  // namespace weir::app

@@ -1,0 +1,26 @@
+// HTTP-FLV and WebSocket-FLV, as app/ knows them.
+#pragma once
+
+#include "app/protocols/wiring.h"
+#include "session/flv/flv_http.h"
+
+namespace weir::app {
+
+class FlvProtocol final : public Protocol {
+  public:
+    explicit FlvProtocol(const ProtocolContext& context)
+        : play_(context.services, session::flv_http_format()) {}
+
+    std::string_view name() const override { return "flv"; }
+
+    std::span<const Transport> transports() const override;
+
+    void add_routes(net::HttpRouter& open, net::HttpRouter& api) override;
+    void add_features(net::Json& features) const override;
+    void add_memory(diagnosis::MemoryReport& report) const override;
+
+  private:
+    net::HttpPlay play_;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,64 @@
+#include "app/protocols/rtmp_protocol.h"
+
+#include <algorithm>
+
+namespace weir::app {
+namespace {
+
+session::RtmpServerOptions options_of(const config::Config& config) {
+    session::RtmpServerOptions options;
+    options.chunk_size = config.chunk_size;
+    options.handshake = config.handshake_timeout;
+    return options;
+}
+
+// Of addresses that a page shows: without TLS, and not behind a proxy.
+uint16_t shown_port(const config::Config& config) {
+    const auto plain = std::ranges::find_if(config.listen, [](const config::ListenAddress& listen) {
+        return !listen.ssl && !listen.proxy_protocol;
+    });
+    const config::ListenAddress& listen =
+        plain != config.listen.end() ? *plain : config.listen.at(0);
+    const auto first = io::SocketAddress::parse(listen.address);
+    return first.ok() ? first->port() : 0;
+}
+
+}  // namespace
+
+RtmpProtocol::RtmpProtocol(const ProtocolContext& context)
+    : server_(context.services, options_of(context.config)), port_(shown_port(context.config)) {}
+
+std::span<const Transport> RtmpProtocol::transports() const {
+    static constexpr Transport kAll[] = {{"rtmp"}};
+    return kAll;
+}
+
+std::vector<ListenerService> RtmpProtocol::listeners() {
+    std::vector<ListenerService> all;
+    all.push_back({.kind = "rtmp",
+                   .scheme = "rtmp",
+                   .path = "/live/livestream",
+                   .tls = TlsScope::kRtmp,
+                   .wanted = [](const config::Config& config) { return &config.listen; },
+                   .acceptors = &server_.acceptors()});
+    return all;
+}
+
+void RtmpProtocol::reconfigure(const config::Config& config) {
+    server_.reconfigure(options_of(config));
+    port_ = shown_port(config);
+}
+
+void RtmpProtocol::add_features(net::Json& features) const {
+    features["rtmp"] = true;
+}
+
+void RtmpProtocol::add_page_facts(net::Json& head) const {
+    head["rtmp_port"] = port_;
+}
+
+void RtmpProtocol::add_memory(diagnosis::MemoryReport& report) const {
+    report.add_tcp_kind("rtmp", {"rtmp"}, {"rtmp_connection", "rtmp_publish", "rtmp_player"});
+}
+
+}  // namespace weir::app

@@ -1,0 +1,19 @@
+#include "app/protocols/wiring.h"
+
+#include "app/protocols/flv_protocol.h"
+#include "app/protocols/rtc_protocol.h"
+#include "app/protocols/rtmp_protocol.h"
+
+namespace weir::app {
+
+void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
+    protocols.add(std::make_unique<RtmpProtocol>(context));
+    protocols.add(std::make_unique<FlvProtocol>(context));
+    protocols.add(std::make_unique<RtcProtocol>(context));
+}
+
+Error apply_environment(config::Config& config, const config::Environment& environment) {
+    return RtcProtocol::apply_environment(config, environment);
+}
+
+}  // namespace weir::app
