@@ -147,8 +147,9 @@ std::vector<ListenerService> RtcProtocol::listeners() {
              [](const config::Config& config) {
                  return config.rtc_server.enabled ? &config.rtc_server.listen : nullptr;
              },
-         .datagrams = &server_,
-         .changed = [this] { log::info("webrtc candidates {}", server_.candidate_text()); }});
+         .datagrams = &server_.transport(),
+         .changed =
+             [this] { log::info("webrtc candidates {}", server_.transport().candidate_text()); }});
     all.push_back({.kind = kTcp,
                    .scheme = "tcp",
                    .purpose = "WebRTC",
@@ -158,7 +159,7 @@ std::vector<ListenerService> RtcProtocol::listeners() {
                            const config::RtcServerConfig& rtc = config.rtc_server;
                            return rtc.enabled && rtc.tcp ? &rtc.listen : nullptr;
                        },
-                   .acceptors = &server_.acceptors(),
+                   .acceptors = &server_.transport().acceptors(),
                    .beside = kUdp});
     return all;
 }
@@ -205,12 +206,12 @@ net::Json RtcProtocol::summary() const {
         return nullptr;
     }
     const session::RtcServerStats& stats = server_.stats();
-    const io::UdpStats udp = server_.udp_stats();
+    const io::UdpStats udp = server_.transport().udp_stats();
     return {{"sessions", server_.sessions()},
             {"sessions_made", stats.sessions_made},
             {"sessions_refused", stats.sessions_refused},
             {"never_connected", stats.never_connected},
-            {"candidates", server_.candidate_text()},
+            {"candidates", server_.transport().candidate_text()},
             {"udp",
              {{"received", udp.received},
               {"received_bytes", udp.received_bytes},
@@ -245,7 +246,7 @@ void RtcProtocol::add_metrics(net::Exposition& text) const {
     if (!server_.serving()) {
         return;
     }
-    const io::UdpStats udp = server_.udp_stats();
+    const io::UdpStats udp = server_.transport().udp_stats();
     for (const Series& series : kSeries) {
         text.single(series.name, series.type, series.help, series.value(server_, udp));
     }

@@ -5,7 +5,7 @@
 namespace weir::session {
 
 RtcFigures RtcFigures::of(const RtcServer& rtc) {
-    const io::UdpStats udp = rtc.udp_stats();
+    const io::UdpStats udp = rtc.transport().udp_stats();
     RtcFigures figures;
     figures.sessions = rtc.sessions();
     figures.sessions_made = rtc.stats().sessions_made;

@@ -92,10 +92,10 @@ void RtcSession::on_stun(MonoTime now, const stun::MessageView& message, const i
     std::array<uint8_t, ice::kMaxResponseBytes> response;
     const ice::Reply reply = agent_.handle_message(now, message, from, response);
     if (reply.response_bytes > 0) {
-        server_.transmit(from, ByteSpan(response).first(reply.response_bytes), 0);
+        server_.transport().transmit(from, ByteSpan(response).first(reply.response_bytes), 0);
     }
     if (reply.verdict == ice::Verdict::kAccepted) {
-        server_.paths().note_check(now, from, *this);
+        server_.transport().paths().note_check(now, from, *this);
     }
     drain_ice(now);  // the agent has room for one path that made room for another
 }
@@ -136,7 +136,7 @@ void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::
     } else {
         return;
     }
-    server_.count(plain.status);
+    server_.transport().count(plain.status);
     if (!plain.ok()) {
         return;
     }
@@ -171,7 +171,7 @@ void RtcSession::want_key_frame() {
 
 bool RtcSession::takes_burst() const {
     const ice::Path* path = agent_.media_path();
-    return path == nullptr || server_.takes_burst(*path);
+    return path == nullptr || server_.transport().takes_burst(*path);
 }
 
 bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
@@ -179,7 +179,7 @@ bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
     if (path == nullptr) {
         return true;  // nowhere to send to: lost on the way
     }
-    const bool sent = server_.transmit(*path, packets, segment_bytes);
+    const bool sent = server_.transport().transmit(*path, packets, segment_bytes);
     client_->sent_bytes += sent ? packets.size() : 0;
     if (sent && player_) {
         stream_->note_sent(packets.size());
@@ -209,12 +209,14 @@ void RtcSession::drain_ice(MonoTime now) {
     while (const std::optional<ice::Event> event = agent_.poll_event()) {
         switch (event->type) {
             case ice::Event::Type::kPathAdded:
-                server_.paths().note_check(now, event->path, *this);
-                if (RtcServer::is_connection(event->path)) {
+                server_.transport().paths().note_check(now, event->path, *this);
+                if (RtcTransport::is_connection(event->path)) {
                     agent_.prove(now, event->path);  // TCP has shown that the peer is there
                 }
                 break;
-            case ice::Event::Type::kPathRemoved: server_.paths().remove(event->path, *this); break;
+            case ice::Event::Type::kPathRemoved:
+                server_.transport().paths().remove(event->path, *this);
+                break;
             case ice::Event::Type::kPathProven: on_path_proven(now, event->path); break;
             case ice::Event::Type::kConnected:
                 if (dtls_options_.role == dtls::Role::kClient) {
@@ -224,7 +226,7 @@ void RtcSession::drain_ice(MonoTime now) {
                 break;
             case ice::Event::Type::kPathSelected: begin_media(now); break;
             case ice::Event::Type::kGenerationEnded:
-                server_.unbind_ufrag(event->ufrag_text(), *this);
+                server_.transport().unbind_ufrag(event->ufrag_text(), *this);
                 break;
             case ice::Event::Type::kFailed: end(net::EndClass::kTimeout, "never connected"); return;
             case ice::Event::Type::kExpired:
@@ -238,20 +240,20 @@ void RtcSession::on_path_proven(MonoTime now, const ice::Path& path) {
     if (ended_) {
         return;  // an event before this one ended it, and its paths are given back
     }
-    server_.paths().take(now, path, *this);
+    server_.transport().paths().take(now, path, *this);
     begin_media(now);
 }
 
 void RtcSession::on_path_lost(MonoTime now, const ice::Path& path) {
     agent_.distrust(now, path);
-    server_.touch(*this);
+    server_.transport().touch(*this);
 }
 
 void RtcSession::send_checks(MonoTime now) {
     std::array<uint8_t, ice::kMaxCheckBytes> check;
     size_t bytes = 0;
     while (const ice::Path* path = agent_.poll_check(now, check, bytes)) {
-        server_.transmit(*path, ByteSpan(check).first(bytes), 0);
+        server_.transport().transmit(*path, ByteSpan(check).first(bytes), 0);
     }
 }
 
@@ -265,7 +267,7 @@ void RtcSession::send_dtls() {
         if (!protector_) {
             note_flight(*path);
         }
-        server_.transmit(*path, dtls_->poll_transmit(), 0);
+        server_.transport().transmit(*path, dtls_->poll_transmit(), 0);
     }
 }
 
@@ -507,7 +509,7 @@ void RtcSession::log_never_connected() const {
     server_.log_trouble(
         *client_, "never connected",
         fmt::format("stream={} {}; offered candidates: {}", log::token(client_->key.to_string()),
-                    ice::describe_arrivals(agent_), server_.candidate_text()));
+                    ice::describe_arrivals(agent_), server_.transport().candidate_text()));
 }
 
 void RtcSession::end(net::EndClass why, std::string_view reason) {
@@ -536,7 +538,8 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
         server_.services().registry.release(*stream_);
     }
     stream_ = nullptr;
-    agent_.visit_paths([this](const ice::Path& path) { server_.paths().remove(path, *this); });
+    agent_.visit_paths(
+        [this](const ice::Path& path) { server_.transport().paths().remove(path, *this); });
     if (never_connected) {
         client_->end_quietly(why, reason);  // log_never_connected() has said it
     } else {
@@ -544,7 +547,7 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
     }
     client_->kick = nullptr;
     client_->probe = nullptr;
-    server_.forget(*this);
+    server_.transport().forget(*this);
 }
 
 }  // namespace weir::session

@@ -1,6 +1,6 @@
-// One WebRTC peer: ICE, DTLS, SRTP, and behind them a publisher or a player. Owned by the
-// RtcServer, which gives it datagrams and timers and takes its bursts. No coroutine; nothing here
-// yields.
+// One WebRTC peer: ICE, DTLS, SRTP, and behind them a publisher or a player. Made by the RtcServer,
+// owned by its RtcTransport, which gives it datagrams and timers and takes its bursts. No
+// coroutine; nothing here yields.
 //
 //   offer -> [ICE checks] -> [DTLS handshake] -> connected: media -> ended
 //

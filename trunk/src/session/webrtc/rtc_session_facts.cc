@@ -90,7 +90,7 @@ std::optional<net::LinkFacts> RtcSession::link_facts() const {
     facts.state = media_begun_ ? "connected" : "connecting";
     if (const ice::Path* path = agent_.selected()) {
         facts.remote = path->remote.to_string();
-        if (const RtcLink* link = server_.link_of(*path)) {
+        if (const RtcLink* link = server_.transport().link_of(*path)) {
             facts.transport = link->transport();
             facts.local = link->local().to_string();
         }
@@ -133,14 +133,13 @@ uint64_t RtcServer::history_bytes() const {
 
 RtcServer::Kinds RtcServer::kinds() const {
     Kinds kinds;
-    for (const auto& [id, entry] : sessions_) {
-        const RtcSession& session = *entry.session;
+    transport_.for_each([&kinds](const RtcSession& session) {
         Kinds::Kind& kind = !session.is_connected() ? kinds.connecting
                             : session.publishes()   ? kinds.publishers
                                                     : kinds.players;
         kind.sessions++;
         kind.memory += session.memory();
-    }
+    });
     return kinds;
 }
 

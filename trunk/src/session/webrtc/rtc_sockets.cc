@@ -1,10 +1,10 @@
-// The sockets of the RtcServer: UDP ports and TCP listeners that come and go while it runs, and the
+// The sockets of RtcTransport: UDP ports and TCP listeners that come and go while it runs, and the
 // numbers of the ways to peers.
 #include <algorithm>
 
 #include "base/log.h"
-#include "session/webrtc/rtc_server.h"
 #include "session/webrtc/rtc_tcp.h"
+#include "session/webrtc/rtc_transport.h"
 
 namespace weir::session {
 namespace {
@@ -25,7 +25,7 @@ void add_stats(io::UdpStats& sum, const io::UdpStats& one) {
 
 }  // namespace
 
-Error RtcServer::serve(std::unique_ptr<io::UdpSocket> socket) {
+Error RtcTransport::serve(std::unique_ptr<io::UdpSocket> socket) {
     auto port = std::make_unique<RtcUdpPort>();
     port->socket = std::move(socket);
     io::UdpSocket& added = *port->socket;
@@ -35,14 +35,14 @@ Error RtcServer::serve(std::unique_ptr<io::UdpSocket> socket) {
     return {};
 }
 
-Error RtcServer::serve(std::unique_ptr<io::TcpListener> listener,
-                       std::shared_ptr<const net::Ingress> ingress) {
+Error RtcTransport::serve(std::unique_ptr<io::TcpListener> listener,
+                          std::shared_ptr<const net::Ingress> ingress) {
     return acceptors_.serve(std::move(listener), std::move(ingress));
 }
 
 // ---- links ----
 
-uint32_t RtcServer::link_for(io::UdpSocket& socket, const NetAddress& local) {
+uint32_t RtcTransport::link_for(io::UdpSocket& socket, const NetAddress& local) {
     size_t number = udp_links_.size();
     for (size_t i = udp_links_.size(); i > 0; i--) {
         if (!udp_links_[i - 1]) {
@@ -62,7 +62,7 @@ uint32_t RtcServer::link_for(io::UdpSocket& socket, const NetAddress& local) {
     return static_cast<uint32_t>(number);
 }
 
-uint32_t RtcServer::add_link(RtcLink& link) {
+uint32_t RtcTransport::add_link(RtcLink& link) {
     if (free_links_.empty()) {
         links_.push_back(&link);
         return static_cast<uint32_t>(links_.size() - 1);
@@ -74,7 +74,7 @@ uint32_t RtcServer::add_link(RtcLink& link) {
 }
 
 // Its session hears of it before the number is another connection's.
-void RtcServer::remove_link(const ice::Path& path) {
+void RtcTransport::remove_link(const ice::Path& path) {
     links_[path.link] = nullptr;
     if (RtcSession* const session = paths_.owner(path)) {
         session->forget_link(path.link);
@@ -85,18 +85,18 @@ void RtcServer::remove_link(const ice::Path& path) {
     free_links_.push_back(path.link);
 }
 
-RtcLink* RtcServer::link_of(const ice::Path& path) const {
+RtcLink* RtcTransport::link_of(const ice::Path& path) const {
     return path.link < links_.size() ? links_[path.link] : nullptr;
 }
 
 // ---- sockets that go ----
 
-size_t RtcServer::retired() const {
+size_t RtcTransport::retired() const {
     return static_cast<size_t>(std::ranges::count_if(
         sockets_, [](const auto& port) { return port->retired.has_value(); }));
 }
 
-void RtcServer::retire(const io::UdpSocket& socket) {
+void RtcTransport::retire(const io::UdpSocket& socket) {
     for (const auto& port : sockets_) {
         if (port->socket.get() == &socket && !port->retired) {
             port->retired = MonoClock::now();
@@ -105,7 +105,7 @@ void RtcServer::retire(const io::UdpSocket& socket) {
     }
 }
 
-io::UdpSocket* RtcServer::revive(const io::SocketAddress& bound) {
+io::UdpSocket* RtcTransport::revive(const io::SocketAddress& bound) {
     for (const auto& port : sockets_) {
         if (port->retired && port->socket->local().to_string() == bound.to_string()) {
             port->retired.reset();
@@ -115,7 +115,7 @@ io::UdpSocket* RtcServer::revive(const io::SocketAddress& bound) {
     return nullptr;
 }
 
-bool RtcServer::is_used(const io::UdpSocket& socket) const {
+bool RtcTransport::is_used(const io::UdpSocket& socket) const {
     return paths_.any_link([&](uint32_t link) {
         return link < udp_links_.size() && udp_links_[link] && udp_links_[link]->uses(socket);
     });
@@ -123,7 +123,7 @@ bool RtcServer::is_used(const io::UdpSocket& socket) const {
 
 // Yields. A session that was made before may still be on its way for the time that it has to
 // connect.
-void RtcServer::close_retired(MonoTime now) {
+void RtcTransport::close_retired(MonoTime now) {
     for (size_t i = 0; i < sockets_.size();) {
         const RtcUdpPort& port = *sockets_[i];
         const bool settled = port.retired && (sessions_.empty() ||
@@ -141,7 +141,7 @@ void RtcServer::close_retired(MonoTime now) {
 }
 
 // Yields. Nobody's path leads through it any more, but a session may remember one.
-void RtcServer::close(RtcUdpPort& port) {
+void RtcTransport::close(RtcUdpPort& port) {
     for (size_t i = 0; i < udp_links_.size(); i++) {
         if (udp_links_[i] && udp_links_[i]->uses(*port.socket)) {
             for (auto& [id, entry] : sessions_) {
@@ -159,8 +159,8 @@ void RtcServer::close(RtcUdpPort& port) {
     port.reader.join();
 }
 
-void RtcServer::serve_tcp(std::unique_ptr<io::TcpStream> stream,
-                          const std::shared_ptr<const net::Ingress>& ingress) {
+void RtcTransport::serve_tcp(std::unique_ptr<io::TcpStream> stream,
+                             const std::shared_ptr<const net::Ingress>& ingress) {
     if (stopping_ || tcp_connections_ >= options_.max_tcp_connections ||
         !services_.connections.take()) {
         stats_.tcp_refused++;
@@ -187,7 +187,7 @@ void RtcServer::serve_tcp(std::unique_ptr<io::TcpStream> stream,
     stats_.tcp_accepted++;
 }
 
-void RtcServer::receive(io::UdpSocket& socket) {
+void RtcTransport::receive(io::UdpSocket& socket) {
     io::set_log_id({});
     size_t batches = 0;
     while (!socket.wait_readable(io::Deadline::forever())) {
@@ -203,7 +203,7 @@ void RtcServer::receive(io::UdpSocket& socket) {
     }
 }
 
-io::UdpStats RtcServer::udp_stats() const {
+io::UdpStats RtcTransport::udp_stats() const {
     io::UdpStats sum = closed_udp_;
     for (const auto& port : sockets_) {
         add_stats(sum, port->socket->stats());

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "session/webrtc/rtc_server.h"
+#include "session/webrtc/rtc_transport.h"
 
 namespace weir::session {
 namespace {
@@ -29,8 +29,8 @@ std::span<uint8_t> datagram_buffer() {
 
 }  // namespace
 
-RtcTcpConnection::RtcTcpConnection(RtcServer& server, std::unique_ptr<io::TcpStream> stream)
-    : server_(server), stream_(std::move(stream)), reader_(kFrameLimit) {
+RtcTcpConnection::RtcTcpConnection(RtcTransport& transport, std::unique_ptr<io::TcpStream> stream)
+    : transport_(transport), stream_(std::move(stream)), reader_(kFrameLimit) {
     path_.remote = NetAddress::from_sockaddr(*stream_->peer().raw());
     io::StreamOptions options;
     options.notsent_lowat_bytes = kUnsentBytes;
@@ -44,10 +44,10 @@ bool RtcTcpConnection::enter(const net::Ingress* ingress) {
 
 // False: its address has no place left.
 bool RtcTcpConnection::take_place() {
-    Result<net::Limits::AddressPlace> place = server_.services().limits.enter(stream_->peer());
+    Result<net::Limits::AddressPlace> place = transport_.services().limits.enter(stream_->peer());
     if (!place.ok()) {
         log::debug("webrtc tcp connection refused: {}", place.error().message());
-        server_.note_refused_tcp();
+        transport_.note_refused_tcp();
         return false;
     }
     place_ = std::move(*place);
@@ -58,11 +58,11 @@ bool RtcTcpConnection::begin(const net::Ingress* ingress) {
     if (ingress == nullptr) {
         return true;
     }
-    const io::Deadline deadline = io::Deadline::after(server_.options().tcp_proof_timeout);
+    const io::Deadline deadline = io::Deadline::after(transport_.options().tcp_proof_timeout);
     if (const Error refused = ingress->begin(*stream_, deadline)) {
         log::debug("webrtc tcp connection of {} rejected: {}", stream_->peer().host(),
                    log::escaped(refused.message()));
-        server_.note_unproven_tcp();
+        transport_.note_unproven_tcp();
         return false;
     }
     path_.remote = NetAddress::from_sockaddr(*stream_->peer().raw());
@@ -76,7 +76,7 @@ void RtcTcpConnection::on_ready(uint8_t) {
 void RtcTcpConnection::run(uint32_t link) {
     path_.link = link;
     stream_->set_handler(this);
-    const Micros patience = server_.options().tcp_proof_timeout;
+    const Micros patience = transport_.options().tcp_proof_timeout;
     MonoTime proven = MonoClock::now();  // when it last had a session
     while (!io::interrupted()) {
         const bool open = read();
@@ -85,10 +85,10 @@ void RtcTcpConnection::run(uint32_t link) {
         if (!open || broken_) {
             return;
         }
-        if (server_.has_session(path_)) {
+        if (transport_.has_session(path_)) {
             proven = now;
         } else if (now - proven >= patience) {
-            server_.note_unproven_tcp();
+            transport_.note_unproven_tcp();
             return;
         }
         if (!queue_.empty() && now - queue_moved_ >= kStallTimeout) {
@@ -119,7 +119,7 @@ bool RtcTcpConnection::read() {
             return false;
         }
         if (!take_frames(ByteSpan(read_buffer()).first(result.bytes))) {
-            server_.note_malformed_tcp();
+            transport_.note_malformed_tcp();
             return false;
         }
     }
@@ -134,10 +134,10 @@ bool RtcTcpConnection::take_frames(ByteSpan bytes) {
         ByteSpan frame;
         while ((status = reader_.next(frame)) == ice::FrameReader::Status::kDatagram) {
             std::memcpy(datagram_buffer().data(), frame.data(), frame.size());
-            server_.on_tcp_frame(now, datagram_buffer().first(frame.size()), path_);
+            transport_.on_tcp_frame(now, datagram_buffer().first(frame.size()), path_);
         }
     }
-    server_.settle_tcp(now);
+    transport_.settle_tcp(now);
     return status != ice::FrameReader::Status::kError;
 }
 
@@ -151,11 +151,11 @@ bool RtcTcpConnection::send(const NetAddress& remote, ByteSpan data, size_t segm
     const bool burst = segment_bytes != 0;
     if (burst && !takes_burst()) {
         refused_ = true;
-        server_.note_tcp_blocked();
+        transport_.note_tcp_blocked();
         return false;
     }
     if (!queue_.empty() && queue_.size() - queue_taken_ + data.size() > kMaxQueueBytes) {
-        server_.note_tcp_dropped();
+        transport_.note_tcp_dropped();
         return true;
     }
     const size_t segment = burst ? segment_bytes : data.size();
@@ -166,7 +166,7 @@ bool RtcTcpConnection::send(const NetAddress& remote, ByteSpan data, size_t segm
     }
     if (burst && written == 0) {
         refused_ = true;
-        server_.note_tcp_blocked();
+        transport_.note_tcp_blocked();
         return false;
     }
     enqueue_frames(data, segment, written);
@@ -226,7 +226,7 @@ void RtcTcpConnection::flush(MonoTime now) {
     }
     if (refused_ && takes_burst()) {
         refused_ = false;
-        server_.on_tcp_writable(path_);
+        transport_.on_tcp_writable(path_);
     }
 }
 

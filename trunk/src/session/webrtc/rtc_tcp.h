@@ -23,7 +23,7 @@
 
 namespace weir::session {
 
-class RtcServer;
+class RtcTransport;
 
 class RtcTcpConnection final : public RtcLink,
                                private io::EventHandler,
@@ -40,7 +40,7 @@ class RtcTcpConnection final : public RtcLink,
     static constexpr int kUnsentBytes = 64 * 1024;
 
     // `server` must outlive this.
-    RtcTcpConnection(RtcServer& server, std::unique_ptr<io::TcpStream> stream);
+    RtcTcpConnection(RtcTransport& transport, std::unique_ptr<io::TcpStream> stream);
 
     // First of all. Yields. The header of a proxy, if the listener expects one (null: it does not),
     // and a place of its address. False: the connection is over.
@@ -72,7 +72,7 @@ class RtcTcpConnection final : public RtcLink,
     size_t write_frames(ByteSpan data, size_t segment_bytes);
     void enqueue_frames(ByteSpan data, size_t segment_bytes, size_t written);
 
-    RtcServer& server_;
+    RtcTransport& transport_;
     std::unique_ptr<io::TcpStream> stream_;
     net::Limits::AddressPlace place_;
     ice::Path path_;

@@ -24,12 +24,12 @@ class ListenerSetTest : public session::RtcWorld {
         set_->add({.kind = "udp",
                    .scheme = "udp",
                    .purpose = "WebRTC",
-                   .datagrams = rtc_,
+                   .datagrams = &rtc_->transport(),
                    .changed = [this] { udp_changes_++; }});
         set_->add({.kind = "tcp",
                    .scheme = "tcp",
                    .purpose = "WebRTC",
-                   .acceptors = &rtc_->acceptors(),
+                   .acceptors = &rtc_->transport().acceptors(),
                    .beside = "udp"});
     }
 
@@ -175,7 +175,7 @@ TEST_F(ListenerSetTest, AUdpPortThatNobodyUsesIsClosedAtOnce) {
     EXPECT_TRUE(rtc_->serving());
     EXPECT_EQ(change({}), "");
     EXPECT_FALSE(rtc_->serving());
-    EXPECT_TRUE(io::eventually([&] { return rtc_->retired() == 0; }));
+    EXPECT_TRUE(io::eventually([&] { return rtc_->transport().retired() == 0; }));
     auto again = io::UdpSocket::bind(*io::SocketAddress::parse("127.0.0.1:" + a), {});
     EXPECT_TRUE(again.ok());
 }
@@ -189,20 +189,21 @@ TEST_F(ListenerSetTest, SessionsKeepTheUdpPortThatTheyUse) {
     const std::string id = id_;
     const std::string b = port();
     EXPECT_EQ(change({udp(b)}), "");
-    EXPECT_EQ(rtc_->retired(), 1U);
+    EXPECT_EQ(rtc_->transport().retired(), 1U);
     EXPECT_TRUE(rtc_->serving());
-    EXPECT_THAT(rtc_->candidate_text(), "127.0.0.1:" + b + "/udp") << "new ones are not told of it";
+    EXPECT_THAT(rtc_->transport().candidate_text(), "127.0.0.1:" + b + "/udp")
+        << "new ones are not told of it";
     EXPECT_FALSE(io::sleep_for(Millis(1200)));  // two rounds of the timers
-    EXPECT_EQ(rtc_->retired(), 1U) << "its session has not ended";
+    EXPECT_EQ(rtc_->transport().retired(), 1U) << "its session has not ended";
     EXPECT_NE(rtc_->find(id), nullptr);
     // Back again while it is still there: the same socket.
     const std::string old = "127.0.0.1:" + std::to_string(rtc_address_.port());
     EXPECT_EQ(change({wanted("udp", old)}), "");
-    EXPECT_THAT(rtc_->candidate_text(), old + "/udp");
+    EXPECT_THAT(rtc_->transport().candidate_text(), old + "/udp");
     EXPECT_NE(rtc_->find(id), nullptr);
     EXPECT_EQ(change({}), "");
     rtc_->find(id)->end(net::EndClass::kKicked, "the test ends it");
-    EXPECT_TRUE(io::eventually([&] { return rtc_->retired() == 0; }));
+    EXPECT_TRUE(io::eventually([&] { return rtc_->transport().retired() == 0; }));
 }
 
 TEST_F(ListenerSetTest, WebRtcByTcpIsWhereItIsByUdp) {
@@ -218,7 +219,8 @@ TEST_F(ListenerSetTest, WebRtcByTcpIsWhereItIsByUdp) {
 TEST_F(ListenerSetTest, UdpPortsOfTwoServicesNeverChangeHands) {
     session::RtcServer other(services_, session::RtcServerOptions());
     EXPECT_FALSE(other.start(workers_.get()));
-    set_->add({.kind = "other", .scheme = "udp", .purpose = "others", .datagrams = &other});
+    set_->add(
+        {.kind = "other", .scheme = "udp", .purpose = "others", .datagrams = &other.transport()});
     const std::string a = port();
     EXPECT_EQ(change({udp(a)}), "");
     EXPECT_EQ(change({wanted("other", "127.0.0.1:" + a)}), "");
@@ -226,7 +228,7 @@ TEST_F(ListenerSetTest, UdpPortsOfTwoServicesNeverChangeHands) {
     EXPECT_FALSE(rtc_->serving());
     EXPECT_THAT(set_->list(), ElementsAre("udp://127.0.0.1:" + a + " for others"));
     EXPECT_EQ(change({}), "");
-    EXPECT_TRUE(io::eventually([&] { return other.retired() == 0; }));
+    EXPECT_TRUE(io::eventually([&] { return other.transport().retired() == 0; }));
     EXPECT_FALSE(other.stop(io::soon()));
 }
 

@@ -257,7 +257,7 @@ TEST_F(RtcProofTest, ASessionThatEndsWhileItsPathIsProvenLeavesNoPath) {
         return rtc_->find(answer->session_id) == nullptr;
     }));
     EXPECT_TRUE(is_gone(answer->session_id));
-    EXPECT_EQ(rtc_->paths().size(), 0U);
+    EXPECT_EQ(rtc_->transport().paths().size(), 0U);
 }
 
 TEST_F(RtcProofTest, AnOfferHoldsItsPlaceUntilMediaBeginsAndNotForLong) {

@@ -220,8 +220,8 @@ class RtcTcp : public World {
         WEIR_CHECK(socket.ok() && listener.ok());
         address_ = (*listener)->local();
         EXPECT_FALSE(rtc_->start(nullptr));
-        EXPECT_FALSE(rtc_->serve(std::move(*socket)));
-        EXPECT_FALSE(rtc_->serve(std::move(*listener)));
+        EXPECT_FALSE(rtc_->transport().serve(std::move(*socket)));
+        EXPECT_FALSE(rtc_->transport().serve(std::move(*listener)));
     }
 
     ~RtcTcp() override {
@@ -284,8 +284,8 @@ TEST_F(RtcTcp, PlaysToAPeerThatChecksAndShakesHands) {
     }
     EXPECT_EQ(peer.gaps, 0U);
     EXPECT_EQ(peer.unauthentic, 0U);
-    EXPECT_EQ(rtc_->udp_stats().sent, 0U);
-    EXPECT_EQ(rtc_->tcp_connections(), 1U);
+    EXPECT_EQ(rtc_->transport().udp_stats().sent, 0U);
+    EXPECT_EQ(rtc_->transport().tcp_connections(), 1U);
 }
 
 TEST_F(RtcTcp, TakesFramesThatComeInPieces) {
@@ -314,7 +314,7 @@ TEST_F(RtcTcp, ClosesWhatIsNotFramed) {
         return peer.closed;
     }));
     EXPECT_EQ(rtc_->stats().tcp_malformed, 1U);
-    EXPECT_TRUE(io::eventually([&] { return rtc_->tcp_connections() == 0; }));
+    EXPECT_TRUE(io::eventually([&] { return rtc_->transport().tcp_connections() == 0; }));
 }
 
 TEST_F(RtcTcp, CountsGarbageInFramesAndAnswersNothing) {
@@ -328,7 +328,7 @@ TEST_F(RtcTcp, CountsGarbageInFramesAndAnswersNothing) {
         return rtc_->stats().unknown_datagrams == 2 && rtc_->stats().malformed == 1;
     }));
     EXPECT_FALSE(peer.closed) << "it has some seconds to do better";
-    EXPECT_EQ(rtc_->udp_stats().sent, 0U);
+    EXPECT_EQ(rtc_->transport().udp_stats().sent, 0U);
 }
 
 TEST_F(RtcTcp, TakesNoMoreConnectionsThanItMay) {
@@ -346,9 +346,9 @@ TEST_F(RtcTcp, TakesNoMoreConnectionsThanItMay) {
     }));
     EXPECT_EQ(rtc_->stats().tcp_refused, 1U);
     peers.clear();
-    EXPECT_TRUE(io::eventually([&] { return rtc_->tcp_connections() == 0; }));
+    EXPECT_TRUE(io::eventually([&] { return rtc_->transport().tcp_connections() == 0; }));
     Peer peer(address_);
-    EXPECT_TRUE(io::eventually([&] { return rtc_->tcp_connections() == 1; }));
+    EXPECT_TRUE(io::eventually([&] { return rtc_->transport().tcp_connections() == 1; }));
 }
 
 class RtcTcpInAHurry : public RtcTcp {
@@ -386,8 +386,9 @@ TEST_F(RtcTcp, SessionGoesOnByAnotherConnection) {
     auto peer = std::make_unique<Peer>(address_, answer);
     peer->connect();
     peer.reset();
-    EXPECT_TRUE(io::eventually(
-        [&] { return rtc_->tcp_connections() == 0 && session()->agent().path_count() == 0; }));
+    EXPECT_TRUE(io::eventually([&] {
+        return rtc_->transport().tcp_connections() == 0 && session()->agent().path_count() == 0;
+    }));
     EXPECT_EQ(session()->agent().selected(), nullptr);
     Peer next(address_, answer);
     next.check();

@@ -74,7 +74,7 @@ class RtcWorld : public World {
         auto socket = io::UdpSocket::bind(io::loopback(), {});
         ASSERT_TRUE(socket.ok());
         rtc_address_ = (*socket)->local();
-        error = rtc_->serve(std::move(*socket));
+        error = rtc_->transport().serve(std::move(*socket));
         ASSERT_FALSE(error) << error.to_string();
     }
 
