@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "media/packet.h"
+#include "stream/life.h"
 #include "stream/wire_log.h"
 
 namespace weir::stream {
@@ -48,12 +49,12 @@ class PacketSink {
     virtual void on_packet(const media::PacketRef& packet, const Configs* start) = 0;
 
     // Nobody may begin to play before the next start.
-    virtual void on_start_lost() = 0;
+    virtual void on_start_lost(StartLost why) = 0;
 };
 
 class Muxer : public PacketSink {
   public:
-    void on_start_lost() final { log_.forget_start(); }
+    void on_start_lost(StartLost) final { log_.forget_start(); }
 
     WireLog& log() { return log_; }
 

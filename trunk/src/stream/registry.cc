@@ -10,9 +10,15 @@ Stream* Registry::find(const StreamKey& key) {
 Stream& Registry::get_or_create(const StreamKey& key, const StreamOptions& options, MonoTime now) {
     std::unique_ptr<Stream>& slot = streams_[key];
     if (!slot) {
-        slot = std::make_unique<Stream>(key, options, now);
+        slot = std::make_unique<Stream>(key, options, now, &observers_);
     }
     return *slot;
+}
+
+bool Registry::want(const StreamKey& key) {
+    bool comes = false;
+    observers_.tell([&](LifeObserver& observer) { comes = observer.on_wanted(key) || comes; });
+    return comes;
 }
 
 Registry::Traffic Registry::traffic() const {

@@ -27,6 +27,13 @@ class Registry {
     // of these.
     void release(Stream& stream);
 
+    // Who is told of the life of all streams. An observer must be removed before this goes.
+    LifeObservers& observers() { return observers_; }
+
+    // Somebody asks for a stream that nobody publishes. True: it will be published soon, unless
+    // that fails, so waiting for it is worth a while.
+    bool want(const StreamKey& key);
+
     size_t size() const { return streams_.size(); }
 
     // Once a second, for the rates of all streams.
@@ -68,6 +75,7 @@ class Registry {
     }
 
   private:
+    LifeObservers observers_;  // the streams' before them: told to their ends
     std::map<StreamKey, std::unique_ptr<Stream>> streams_;
     RateClock clock_;
     Traffic gone_;  // of streams that are no more

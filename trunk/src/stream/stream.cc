@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/check.h"
 
@@ -40,8 +41,13 @@ std::string StreamKey::to_string() const {
     return text + "/" + app + "/" + name;
 }
 
-Stream::Stream(StreamKey key, const StreamOptions& options, MonoTime now)
-    : key_(std::move(key)), options_(options), live_since_(now), absent_since_(now), since_(now) {}
+Stream::Stream(StreamKey key, const StreamOptions& options, MonoTime now, LifeObservers* of_all)
+    : key_(std::move(key)),
+      options_(options),
+      live_since_(now),
+      absent_since_(now),
+      of_all_(of_all),
+      since_(now) {}
 
 Stream::~Stream() {
     WEIR_CHECK(publisher_ == nullptr && sinks_.empty());
@@ -67,11 +73,14 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
         Publisher* previous = publisher_;
         publisher_ = nullptr;
         previous->on_taken_over();
+        tell([this](LifeObserver& observer) {
+            observer.on_unpublish(*this, PublishEnd::kTakenOver);
+        });
     }
     publisher_ = &publisher;
     live_since_ = now;
     timeline_.rebase();
-    forget_gop();
+    forget_gop(StartLost::kPublisherCame);
     previous_configs_ = std::move(configs_);
     configs_.clear();
     awaiting_key_ = true;
@@ -85,6 +94,7 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
     bytes_received_before_ += bytes_received_;
     bytes_received_ = 0;
     dropped_configs_ = 0;
+    tell([this](LifeObserver& observer) { observer.on_publish(*this); });
     return {};
 }
 
@@ -94,7 +104,8 @@ void Stream::end_publish(const Publisher& publisher, MonoTime now) {
     }
     publisher_ = nullptr;
     absent_since_ = now;
-    forget_gop();
+    forget_gop(StartLost::kPublisherGone);
+    tell([this](LifeObserver& observer) { observer.on_unpublish(*this, PublishEnd::kLeft); });
 }
 
 void Stream::describe(const Publisher& publisher, media::Description description) {
@@ -111,12 +122,22 @@ bool Stream::has_audio() const {
     return audio_present_ || config(TrackKind::kAudio) != nullptr || description_.names_audio;
 }
 
-void Stream::forget_gop() {
+void Stream::forget_gop(StartLost why) {
     gop_.clear();
     gop_configs_.clear();
     gop_bytes_ = 0;
     for (PacketSink* sink : sinks_) {
-        sink->on_start_lost();
+        sink->on_start_lost(why);
+    }
+    tell([this, why](LifeObserver& observer) { observer.on_start_lost(*this, why); });
+}
+
+void Stream::tell_codecs() {
+    const uint8_t kinds = std::exchange(changed_codecs_, uint8_t{0});
+    for (const TrackKind kind : {TrackKind::kAudio, TrackKind::kVideo}) {
+        if ((kinds & (1u << static_cast<unsigned>(kind))) != 0) {
+            tell([this, kind](LifeObserver& observer) { observer.on_codecs(*this, kind); });
+        }
     }
 }
 
@@ -132,7 +153,7 @@ void Stream::announce(const PacketInfo& info, MonoTime now) {
         video_present_ = true;
         awaiting_key_ = true;
         last_video_ = now;
-        forget_gop();
+        forget_gop(StartLost::kVideoAppeared);
     }
 }
 
@@ -155,6 +176,9 @@ bool Stream::take_config(const PacketRef& packet, MonoTime now) {
     auto slot = std::ranges::find_if(configs_, describes_same);
     if (slot == configs_.end()) {
         announce(packet->info(), now);
+        if (packet->info().config) {
+            note_codecs(packet->info().kind);
+        }
         if (configs_.size() < kMaxConfigs) {
             configs_.push_back(packet);
         }
@@ -166,11 +190,14 @@ bool Stream::take_config(const PacketRef& packet, MonoTime now) {
         return false;
     }
     *slot = packet;
+    if (packet->info().config) {
+        note_codecs(packet->info().kind);
+    }
     // Nobody may start before a changed video configuration and decode with the new one.
     if (packet->info().kind == TrackKind::kVideo && packet->info().config &&
         packet->info().audience == media::Audience::kEverybody) {
         frame_order_.clear();
-        forget_gop();
+        forget_gop(StartLost::kConfigChanged);
     }
     return true;
 }
@@ -185,7 +212,7 @@ bool Stream::keep_video(const PacketInfo& info, MonoTime now) {
     if (!video_present_) {
         video_present_ = true;
         awaiting_key_ = true;
-        forget_gop();
+        forget_gop(StartLost::kVideoAppeared);
     }
     if (info.key && info.track_id == first_video_track_) {
         awaiting_key_ = false;
@@ -206,7 +233,7 @@ void Stream::remember(const PacketRef& packet, bool start) {
 
 void Stream::limit_gop() {
     if (gop_bytes_ + gop_.size() * kFrameCost > options_.gop_cap_bytes) {
-        forget_gop();
+        forget_gop(StartLost::kGopOverTheCap);
     }
 }
 
@@ -345,6 +372,7 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
         }
         packet->set_time_ms(timeline_.latest());
         if (!take_config(packet, now)) {
+            tell_codecs();
             return;
         }
     } else if (video) {
@@ -363,6 +391,9 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
     }
     if (audio || video) {
         TrackStats& track = video ? video_ : audio_;
+        if (track.codec == media::Codec::kUnknown && info.codec != media::Codec::kUnknown) {
+            note_codecs(info.kind);
+        }
         track.codec = info.codec;
         track.bytes += packet->body().size();
         if (!is_state(info)) {
@@ -380,6 +411,9 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
     const PacketRef frozen(packet);
     remember(frozen, start);
     hand_out(frozen, start && !gop_.empty());  // empty: the key frame alone is past the cap
+    if (changed_codecs_ != 0) {
+        tell_codecs();
+    }
 }
 
 void Stream::publish_derived(const Publisher& publisher,
@@ -394,6 +428,7 @@ void Stream::publish_derived(const Publisher& publisher,
     }
     const PacketRef frozen(packet);
     if (is_state(info) && (!config_fits(*packet) || !take_config(frozen, now))) {
+        tell_codecs();
         return;
     }
     const bool start = info.kind == TrackKind::kAudio && !is_state(info) && !video_present_;
@@ -403,6 +438,9 @@ void Stream::publish_derived(const Publisher& publisher,
         keep_derived(frozen);
     }
     hand_out(frozen, start && !gop_.empty());
+    if (changed_codecs_ != 0) {
+        tell_codecs();
+    }
 }
 
 void Stream::attach(PacketSink& sink) {
@@ -410,10 +448,15 @@ void Stream::attach(PacketSink& sink) {
         give(sink, gop_[i], i == 0);
     }
     sinks_.push_back(&sink);
+    if (sinks_.size() == 1) {
+        tell([this](LifeObserver& observer) { observer.on_demand(*this); });
+    }
 }
 
 void Stream::detach(PacketSink& sink) {
-    std::erase(sinks_, &sink);
+    if (std::erase(sinks_, &sink) > 0 && sinks_.empty()) {
+        tell([this](LifeObserver& observer) { observer.on_demand_gone(*this); });
+    }
 }
 
 void Stream::note_new_player() {

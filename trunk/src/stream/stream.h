@@ -21,6 +21,7 @@
 #include "media/frame_order.h"
 #include "media/packet.h"
 #include "media/timeline.h"
+#include "stream/life.h"
 #include "stream/muxer.h"
 
 namespace weir::stream {
@@ -106,12 +107,19 @@ class Stream : private Counted<Stream> {
     static constexpr Millis kVideoGone{
         10'000};  // audio goes on alone: joiners no longer wait for a key frame
 
-    Stream(StreamKey key, const StreamOptions& options, MonoTime now);
+    // `of_all`: who is told of the life of all streams; null: nobody. Must outlive the stream.
+    Stream(StreamKey key,
+           const StreamOptions& options,
+           MonoTime now,
+           LifeObservers* of_all = nullptr);
     ~Stream();
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
     const StreamKey& key() const { return key_; }
+
+    // Who is told of this stream's life.
+    LifeObservers& observers() { return observers_; }
 
     // ---- publishing ----
 
@@ -242,10 +250,22 @@ class Stream : private Counted<Stream> {
     void begin_gop(const media::PacketRef& key);
     void keep_derived(const media::PacketRef& packet);
     void limit_gop();
-    void forget_gop();
+    void forget_gop(StartLost why);
     void count_video(const media::MediaPacket& packet, bool key, MonoTime now);
     void hand_out(const media::PacketRef& packet, bool start);
     void give(PacketSink& sink, const media::PacketRef& packet, bool start) const;
+
+    void note_codecs(media::TrackKind kind) { changed_codecs_ |= uint8_t(1u << unsigned(kind)); }
+
+    void tell_codecs();
+
+    template <typename Tell>
+    void tell(Tell&& tell) {
+        observers_.tell(tell);
+        if (of_all_) {
+            of_all_->tell(tell);
+        }
+    }
 
     StreamKey key_;
     StreamOptions options_;
@@ -267,6 +287,9 @@ class Stream : private Counted<Stream> {
     MonoTime last_video_{};
 
     std::vector<PacketSink*> sinks_;
+    LifeObservers observers_;
+    LifeObservers* of_all_;
+    uint8_t changed_codecs_ = 0;  // kinds of tracks, as bits: to be told
     media::Description description_;
     TrackStats video_;
     TrackStats audio_;

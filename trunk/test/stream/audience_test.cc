@@ -41,7 +41,7 @@ struct Sink final : PacketSink {
         }
     }
 
-    void on_start_lost() override { lost++; }
+    void on_start_lost(StartLost) override { lost++; }
 
     size_t count(media::Codec codec) const {
         return static_cast<size_t>(std::ranges::count_if(

@@ -37,7 +37,7 @@ class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) final;
 
     // A publisher that comes may be one without B-frames.
-    void on_start_lost() final {
+    void on_start_lost(stream::StartLost) final {
         refusal_ = {};
         log_.forget_start();
     }

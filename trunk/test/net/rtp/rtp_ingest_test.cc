@@ -54,7 +54,7 @@ class RtpIngestTest : public testing::Test, public stream::Publisher, stream::Pa
             .push_back(packet);
     }
 
-    void on_start_lost() override {}
+    void on_start_lost(stream::StartLost) override {}
 
     void start(const RtpIngestOptions& options = {}) {
         ingest_ = std::make_unique<RtpIngest>(stream_, *this, tracks_, options);

@@ -122,7 +122,7 @@ class Collector final : public stream::PacketSink {
             .push_back(packet);
     }
 
-    void on_start_lost() override {}
+    void on_start_lost(stream::StartLost) override {}
 
     std::vector<media::PacketRef> configs;
     std::vector<media::PacketRef> video;

@@ -48,7 +48,7 @@ class Record final : public stream::PacketSink {
         }
     }
 
-    void on_start_lost() override {}
+    void on_start_lost(stream::StartLost) override {}
 
     std::vector<Bytes> video;
     std::vector<int64_t> video_times;

@@ -47,7 +47,7 @@ class WebRtcRecorder final : public stream::PacketSink {
         packets.push_back(packet);
     }
 
-    void on_start_lost() override {}
+    void on_start_lost(stream::StartLost) override {}
 
     std::vector<media::PacketRef> packets;
 };
