@@ -17,6 +17,7 @@
 #include "config/environment.h"
 #include "config/explain/explain.h"
 #include "config/include.h"
+#include "config/source_specs.h"
 #include "config/value.h"
 #include "config/value_types.h"
 
@@ -70,10 +71,9 @@ std::string_view not_in_this_version(std::string_view name) {
         {"dash", "DASH"},
         {"dvr", "recording"},
         {"record", "recording"},
-        {"forward", "sending a stream on to another server"},
-        {"push", "sending a stream on to another server"},
-        {"pull", "fetching a stream from another server"},
-        {"ingest", "fetching a stream from another server"},
+        {"push", "sending a stream on under that name (write forward)"},
+        {"pull", "fetching a stream under that name (write source)"},
+        {"ingest", "fetching a stream by a program (source fetches RTMP and HTTP-FLV)"},
         {"cluster", "a cluster"},
         {"rtsp", "RTSP"},
         {"srt", "SRT"},
@@ -201,7 +201,53 @@ class Checker {
                 applications_.push_back(&statement);
                 continue;
             }
+            if (directive->type == ValueType::kSource) {
+                check_source(*directive, statement, is_first, place);
+                continue;
+            }
             check_statement(*directive, statement, is_first, place);
+        }
+    }
+
+    // A source is one value for the report of changes: its URL and what stands in its block.
+    void check_source(const Directive& directive,
+                      const Statement& statement,
+                      bool is_first,
+                      const Place& place) {
+        const std::optional<Value> value =
+            parse_value(directive, statement, scope_of(statement), sink_);
+        if (!value) {
+            return;
+        }
+        directive.apply(Target{config_, place.vhost, is_first}, *value);
+        std::map<std::string_view, Position> places;
+        std::string inside;
+        for (const Statement& inner : statement.block) {
+            const Directive* known_inner = known(inner, kSourceContext);
+            if (known_inner == nullptr || !block_fits(*known_inner, inner)) {
+                continue;
+            }
+            if (!places.emplace(known_inner->name, inner.name.at).second) {
+                sink_.report(inner.name.at,
+                             fmt::format("found a second {}; keep one", known_inner->name));
+                continue;
+            }
+            if (const std::optional<Value> given =
+                    parse_value(*known_inner, inner, scope_of(inner), sink_)) {
+                known_inner->apply(Target{config_, place.vhost}, *given);
+                inside += fmt::format(" {} {};", known_inner->name,
+                                      canonical_text(*known_inner, inner, *given, false));
+            }
+        }
+        if (const std::string wrong = complete_source(place.vhost, place.vhost.sources.back());
+            !wrong.empty()) {
+            sink_.report(statement.name.at, wrong);
+        }
+        record(directive, statement, *value, place);
+        if (statement.has_block) {
+            Setting& setting = config_.settings.list.back();
+            setting.text += fmt::format(" {{{} }}", inside);
+            setting.shown += fmt::format(" {{{} }}", inside);
         }
     }
 
@@ -295,7 +341,9 @@ class Checker {
         setting.origin = at.line == 0 ? sink_.file(at.file)
                                       : fmt::format("{}:{}", scope_of(statement).file, at.line);
         setting.directive = &directive;
-        const bool plain = directive.secret_from == kNoSecret && directive.type != ValueType::kUrl;
+        const bool plain =
+            directive.secret_from == kNoSecret && directive.type != ValueType::kUrl &&
+            directive.type != ValueType::kSource && directive.type != ValueType::kForward;
         setting.shown = plain ? setting.text : canonical_text(directive, statement, value, true);
         config_.settings.list.push_back(std::move(setting));
     }
@@ -448,7 +496,7 @@ class Checker {
     // Reports and gives false when a block is missing or too much; what a wrong block holds is not
     // looked at.
     bool block_fits(const Directive& directive, const Statement& statement) {
-        if (is_block(directive) == statement.has_block) {
+        if (is_block(directive) == statement.has_block || directive.type == ValueType::kSource) {
             return true;
         }
         if (statement.has_block) {

@@ -22,6 +22,7 @@
 #include "config/hooks_config.h"
 #include "config/settings.h"
 #include "config/tls_config.h"
+#include "net/source/source_url.h"
 #include "stream/stream.h"
 
 namespace weir::config {
@@ -132,6 +133,18 @@ struct RtcServerConfig {
 
 using PublishConflict = stream::PublishConflict;
 
+// `source URL { ... }`: streams that this server brings from another one.
+struct SourceConfig {
+    net::SourceUrl url;
+    // Of the stream here; empty: any stream of the section, under the same name there.
+    std::string app;
+    std::string stream;
+    std::optional<bool> on_demand;  // none: off for a named stream, on for any
+    Millis linger{10'000};
+
+    bool operator==(const SourceConfig&) const = default;
+};
+
 struct PlayConfig {
     std::optional<Millis> mw_latency;  // merge window of writes; none means auto
     uint64_t gop_cache_max_size = 0;   // bytes kept from the latest key frame on, per stream
@@ -165,6 +178,8 @@ struct VhostConfig {
     Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
     uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
     HttpHooksConfig http_hooks;
+    std::vector<SourceConfig> sources;
+    std::vector<net::SourceUrl> forwards;
     std::vector<VhostConfig> applications;  // those with a section; an application has none
 
     // "a.example", "a.example/vip": a name that no other section has.
@@ -206,6 +221,7 @@ struct Config {
     uint32_t max_connections = 0;
     uint32_t max_connections_per_ip = 0;  // 0: any number
     uint32_t chunk_size = 0;              // of what is sent, bytes
+    uint32_t max_sources = 0;             // of streams that no source names
     uint32_t worker_threads = 0;
     CoreSet cpu_affinity;         // of the media thread
     CoreSet worker_cpu_affinity;  // of the worker threads

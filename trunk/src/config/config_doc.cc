@@ -37,7 +37,7 @@ with its default.
   `proxy_protocol` requires the header of a proxy in front of each connection ([tls.md](tls.md)).
 - Relative paths start at the folder of the file that they are written in.
 - A directive is given once per block, except `vhost`, `application`, `listen`, `ssl_certificate`, `ssl_certificate_key`,
-  `trusted_proxies`, `candidate`, `ice_server`, `server_name`, `unresolved`, those of `http_hooks` that take URLs, and those
+  `trusted_proxies`, `candidate`, `ice_server`, `server_name`, `unresolved`, `source`, `forward`, those of `http_hooks` that take URLs, and those
   of `security` and `http_api` that add a rule, a secret or an origin.
 - Instead of a secret (key, password, token), `file:PATH` names a file that holds it: one secret per line, read
   again when the file changes. No message shows a secret.
@@ -142,6 +142,7 @@ constexpr Section kSections[] = {
     {kPublishContext, "publish { }", ""},
     {kHooksContext, "http_hooks { }",
      "In a vhost, each directive replaces that of the top level; the others are inherited.\n"},
+    {kSourceContext, "source URL { }", "See [sources.md](sources.md).\n"},
 };
 
 std::string change_text(const EnvironmentSlot& slot) {
@@ -184,7 +185,7 @@ void append_block(std::string& out, Context context, size_t depth) {
         out += first ? "" : "\n";
         first = false;
         out += comment_of(directive, indent);
-        if (directive.type == ValueType::kApplication) {
+        if (directive.type == ValueType::kApplication || directive.type == ValueType::kSource) {
             out += fmt::format("{}# {} {}\n", indent, directive.name, directive.example);
         } else if (is_block(directive)) {
             out += fmt::format(

@@ -29,5 +29,6 @@ std::span<const Directive> rtc_directives();
 std::span<const Directive> vhost_directives();
 std::span<const Directive> hook_directives();
 std::span<const Directive> access_directives();
+std::span<const Directive> source_directives();
 
 }  // namespace weir::config

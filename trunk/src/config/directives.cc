@@ -15,7 +15,7 @@ std::vector<Directive> all_directives() {
     for (const std::span<const Directive> part :
          {core_directives(), life_directives(), tls_directives(), http_directives(),
           observe_directives(), rtc_directives(), vhost_directives(), access_directives(),
-          hook_directives()}) {
+          hook_directives(), source_directives()}) {
         all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -46,6 +46,7 @@ std::string_view to_string(Context context) {
         case kPublishContext: return "publish";
         case kRtcServerContext: return "rtc_server";
         case kHooksContext: return "http_hooks";
+        case kSourceContext: return "source";
     }
     return {};
 }

@@ -32,7 +32,8 @@ enum Context : Contexts {
     kRtcServerContext = 128,
     kApplicationContext = 256,
     kHooksContext = 1 << 13,
-    kLastContext = kHooksContext,  // the highest bit
+    kSourceContext = 1 << 14,
+    kLastContext = kSourceContext,  // the highest bit
 };
 
 // Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an
@@ -72,7 +73,9 @@ enum class ValueType : uint8_t {
     kUser,          // NAME [GROUP]
     kUrl,           // one or more of http://..., https://...
     kSharedSecret,  // a text that is never shown
-    kLast = kSharedSecret,
+    kSource,        // URL; or URL { ... }
+    kForward,       // rtmp://..., perhaps with [app] and [stream]
+    kLast = kForward,
 };
 
 // A checked value, as far as its type needs it.
@@ -88,6 +91,7 @@ struct Value {
     std::vector<IpNetwork> networks;
     Position at;  // of the statement
     std::vector<http::Url> urls;
+    net::SourceUrl source_url;
     std::vector<std::string> words;
     std::vector<SecretSource> secrets;
 };

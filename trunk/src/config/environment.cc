@@ -43,8 +43,8 @@ void add_slots(std::vector<EnvironmentSlot>& slots,
         const bool of_vhost = (directive.contexts & kVhostContext) != 0;
         if ((directive.contexts & context) == 0 || directive.type == ValueType::kAccess ||
             directive.type == ValueType::kInclude || directive.type == ValueType::kVhost ||
-            directive.type == ValueType::kApplication || directive.name == kUnresolvedName ||
-            (context == kGlobalContext && of_vhost)) {
+            directive.type == ValueType::kApplication || directive.type == ValueType::kSource ||
+            directive.name == kUnresolvedName || (context == kGlobalContext && of_vhost)) {
             continue;
         }
         const std::string key = path + std::string(directive.name);

@@ -183,7 +183,10 @@ class Dump {
         bool given = false;
         for (const Setting& setting : settings_.list) {
             if (setting.vhost == vhost && setting.key == key) {
-                add_line(out_, depth, fmt::format("{} {};", directive.name, setting.shown),
+                const bool block =
+                    directive.type == ValueType::kSource && setting.shown.ends_with('}');
+                add_line(out_, depth,
+                         fmt::format("{} {}{}", directive.name, setting.shown, block ? "" : ";"),
                          setting.origin);
                 given = true;
             }

@@ -107,6 +107,10 @@ std::string canonical_text(const Directive& directive,
             word = kSecretText;
         } else if (hide_secrets && directive.type == ValueType::kUrl) {
             word = redacted_url(word);
+        } else if (hide_secrets && directive.type == ValueType::kSource) {
+            word = value.source_url.shown();
+        } else if (hide_secrets && directive.type == ValueType::kForward) {
+            word = value.source_url.shown_target();
         } else if (directive.type == ValueType::kPath) {
             word = value.text;
         } else if (i >= directive.secret_from && word.starts_with("file:") &&

@@ -370,6 +370,18 @@ bool ValueParser::parse_urls(Value& value) {
     return good;
 }
 
+bool ValueParser::parse_source_url(Value& value) {
+    Result<net::SourceUrl> url = net::SourceUrl::parse(word().text);
+    const bool rtmp_only = directive_.type == ValueType::kForward;
+    if (!url.ok() || (rtmp_only && (url->is_http() || url->path.empty()))) {
+        sink_.report(word().at, fmt::format("found no address of a stream, expected {}",
+                                            expectation(directive_)));
+        return false;
+    }
+    value.source_url = std::move(*url);
+    return true;
+}
+
 bool ValueParser::parse_shared_secret(Value& value) {
     const std::string& text = word().text;
     std::optional<SecretSource> secret = parse_secret(text, scope_.folder, kMinSharedSecret);

@@ -77,6 +77,8 @@ class ValueParser {
     // May hold a token of the operator's: what is wrong is said without showing it.
     bool parse_urls(Value& value);
     bool parse_shared_secret(Value& value);
+    // As of parse_urls().
+    bool parse_source_url(Value& value);
 
   private:
     const Token& word(size_t i = 0) const { return statement_.arguments[i]; }

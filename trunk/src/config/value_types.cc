@@ -257,6 +257,15 @@ constexpr ValueTypeRow kRows[] = {
      .parse = &P::parse_shared_secret,
      .shape = "text or file:path",
      .expects_of = expect_shared_secret},
+    {.type = ValueType::kSource,
+     .parse = &P::parse_source_url,
+     .expects = "rtmp://HOST[:PORT]/APP[/STREAM] or http://HOST[:PORT]/PATH.flv, also with rtmps "
+                "or https, without user and password",
+     .shape = "URL, or URL { ... }"},
+    {.type = ValueType::kForward,
+     .parse = &P::parse_source_url,
+     .expects = "rtmp://HOST[:PORT]/APP[/STREAM], also with rtmps, without user and password",
+     .shape = "URL"},
 };
 
 constexpr bool is_in_order() {

@@ -1,9 +1,11 @@
 #include "net/admission.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/redact.h"
+#include "net/source/wait.h"
 #include "proto/http/access_token.h"
 
 namespace weir::net {
@@ -103,9 +105,17 @@ Error Admission::check_name(const NewcomerView& who, const PublishRules& rules) 
                                                                                  : Error();
 }
 
-Error Admission::check_name(const NewcomerView& who, const PlayRules& rules) const {
-    const bool waits = who.may_wait && rules.pump.wait_publisher > Millis(0);
-    return waits || is_live(services_.registry.find(who.access.key))
+// A source of this server may bring the stream: it begins now, and whoever asks waits for it.
+Error Admission::check_name(const NewcomerView& who, PlayRules& rules) const {
+    const stream::StreamKey& key = who.access.key;
+    if (is_live(services_.registry.find(key))) {
+        return {};
+    }
+    if (services_.registry.want(key)) {
+        rules.pump.wait_publisher = std::max(rules.pump.wait_publisher, kSourceWait);
+        return {};
+    }
+    return who.may_wait && rules.pump.wait_publisher > Millis(0)
                ? Error()
                : make_error(ErrorCode::kNotFound, "{}", kNotThere);
 }

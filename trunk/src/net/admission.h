@@ -79,7 +79,7 @@ class Admission {
     Result<PlayRules> may_play(const NewcomerView& who) const;
     Error take_address(const NewcomerView& who, Admitted& out) const;
     Error check_name(const NewcomerView& who, const PublishRules& rules) const;
-    Error check_name(const NewcomerView& who, const PlayRules& rules) const;
+    Error check_name(const NewcomerView& who, PlayRules& rules) const;
     Error check_key(const NewcomerView& who) const;
     Error ask(HookAction action, const NewcomerView& who, Admitted& out) const;
     void make_row(const NewcomerView& who, Admitted& out) const;

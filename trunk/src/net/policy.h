@@ -69,6 +69,12 @@ class Policy {
     virtual Result<PublishRules> may_publish(const AccessRequest& request) const = 0;
     virtual Result<PlayRules> may_play(const AccessRequest& request) const = 0;
 
+    // What holds for who is started by this server itself: its sources publish, its forwards play.
+    // Nobody is asked for an address or a key.
+    virtual PublishRules rules_of_source(const stream::StreamKey&) const { return {}; }
+
+    virtual PlayRules rules_of_forward(const stream::StreamKey&) const { return {}; }
+
     // Whether may_play() would say yes; nobody is counted as refused. For lists. Where the request
     // shows neither token nor user, the same for all streams of a vhost and app.
     virtual bool plays_openly(const AccessRequest& request) const { return may_play(request).ok(); }

@@ -7,7 +7,6 @@
 // one.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,22 +22,9 @@
 #include "media/timeline.h"
 #include "stream/life.h"
 #include "stream/muxer.h"
+#include "stream/stream_key.h"
 
 namespace weir::stream {
-
-// Names a stream: vhost, app (may hold slashes) and stream name.
-struct StreamKey {
-    std::string vhost;
-    std::string app;
-    std::string name;
-
-    auto operator<=>(const StreamKey&) const = default;
-
-    // "/app/name", with "vhost" in front where it is not the default one; for logs and the API.
-    std::string to_string() const;
-};
-
-inline constexpr std::string_view kDefaultVhost = "__defaultVhost__";
 
 // The publishing session, as the stream sees it.
 class Publisher {

@@ -44,7 +44,8 @@ TEST(EnvironmentTest, EachDirectiveHasOneNameAndTheDocumentationListsIt) {
         const bool has_name =
             directive.type != ValueType::kVhost && directive.type != ValueType::kInclude &&
             directive.type != ValueType::kAccess && directive.type != ValueType::kBlock &&
-            directive.type != ValueType::kApplication && directive.name != kUnresolvedName;
+            directive.type != ValueType::kApplication && directive.type != ValueType::kSource &&
+            directive.contexts != kSourceContext && directive.name != kUnresolvedName;
         EXPECT_TRUE(!has_name || std::ranges::any_of(environment_slots(),
                                                      [&](const EnvironmentSlot& slot) {
                                                          return slot.directive == &directive;

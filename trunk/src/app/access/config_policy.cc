@@ -30,6 +30,25 @@ net::PumpOptions pump_options_of(const config::VhostConfig& vhost) {
     return options;
 }
 
+net::PublishRules publish_rules_of(const config::VhostConfig& vhost) {
+    net::PublishRules rules;
+    rules.conflict = vhost.publish_conflict;
+    rules.stream.gop_cap_bytes = vhost.play.gop_cache_max_size;
+    rules.first_packet = vhost.publish.firstpkt_timeout;
+    rules.silent = vhost.publish.normal_timeout;
+    rules.max_bits_per_second = vhost.max_publish_bitrate;
+    return rules;
+}
+
+net::PlayRules play_rules_of(const config::VhostConfig& vhost) {
+    net::PlayRules rules;
+    rules.max_players = vhost.max_players;
+    rules.stream.gop_cap_bytes = vhost.play.gop_cache_max_size;
+    rules.pump = pump_options_of(vhost);
+    rules.socket.send_buffer_bytes = static_cast<int>(vhost.send_buffer);
+    return rules;
+}
+
 }  // namespace
 
 stream::StreamKey ConfigPolicy::key_of(std::string_view vhost,
@@ -153,23 +172,22 @@ net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {
 
 Result<net::PublishRules> ConfigPolicy::may_publish(const net::AccessRequest& request) const {
     WEIR_TRY_ASSIGN(const config::VhostConfig* vhost, admit(config::Action::kPublish, request));
-    net::PublishRules rules;
-    rules.conflict = vhost->publish_conflict;
-    rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
-    rules.first_packet = vhost->publish.firstpkt_timeout;
-    rules.silent = vhost->publish.normal_timeout;
-    rules.max_bits_per_second = vhost->max_publish_bitrate;
-    return rules;
+    return publish_rules_of(*vhost);
 }
 
 Result<net::PlayRules> ConfigPolicy::may_play(const net::AccessRequest& request) const {
     WEIR_TRY_ASSIGN(const config::VhostConfig* vhost, admit(config::Action::kPlay, request));
-    net::PlayRules rules;
-    rules.max_players = vhost->max_players;
-    rules.stream.gop_cap_bytes = vhost->play.gop_cache_max_size;
-    rules.pump = pump_options_of(*vhost);
-    rules.socket.send_buffer_bytes = static_cast<int>(vhost->send_buffer);
-    return rules;
+    return play_rules_of(*vhost);
+}
+
+net::PublishRules ConfigPolicy::rules_of_source(const stream::StreamKey& key) const {
+    const config::VhostConfig* vhost = config_.find_settings(key.vhost, key.app);
+    return vhost != nullptr ? publish_rules_of(*vhost) : net::PublishRules();
+}
+
+net::PlayRules ConfigPolicy::rules_of_forward(const stream::StreamKey& key) const {
+    const config::VhostConfig* vhost = config_.find_settings(key.vhost, key.app);
+    return vhost != nullptr ? play_rules_of(*vhost) : net::PlayRules();
 }
 
 bool ConfigPolicy::plays_openly(const net::AccessRequest& request) const {

@@ -24,6 +24,8 @@ class ConfigPolicy final : public net::Policy {
                              std::string_view app,
                              std::string_view name) const override;
     Result<net::PublishRules> may_publish(const net::AccessRequest& request) const override;
+    net::PublishRules rules_of_source(const stream::StreamKey& key) const override;
+    net::PlayRules rules_of_forward(const stream::StreamKey& key) const override;
     Result<net::PlayRules> may_play(const net::AccessRequest& request) const override;
     bool plays_openly(const net::AccessRequest& request) const override;
     net::LoginAnswer login(const net::LoginRequest& request) const override;

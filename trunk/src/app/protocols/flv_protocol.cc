@@ -7,6 +7,12 @@ std::span<const Transport> FlvProtocol::transports() const {
     return kAll;
 }
 
+void FlvProtocol::add_sources(net::Sources& sources) {
+    for (const char* scheme : {"http", "https"}) {
+        sources.add(net::SourceRole::kPull, scheme, pull_);
+    }
+}
+
 void FlvProtocol::add_routes(net::HttpRouter& open, net::HttpRouter&) {
     play_.add_to(open);
 }

@@ -3,6 +3,7 @@
 
 #include "app/protocols/wiring.h"
 #include "session/flv/flv_http.h"
+#include "session/flv/flv_pull.h"
 
 namespace weir::app {
 
@@ -15,12 +16,14 @@ class FlvProtocol final : public Protocol {
 
     std::span<const Transport> transports() const override;
 
+    void add_sources(net::Sources& sources) override;
     void add_routes(net::HttpRouter& open, net::HttpRouter& api) override;
     void add_features(net::Json& features) const override;
     void add_memory(diagnosis::MemoryReport& report) const override;
 
   private:
     net::HttpPlay play_;
+    session::FlvPull pull_;
 };
 
 }  // namespace weir::app

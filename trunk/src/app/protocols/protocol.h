@@ -19,6 +19,7 @@
 #include "net/api/answer.h"
 #include "net/api/exposition.h"
 #include "net/http/router.h"
+#include "net/source/sources.h"
 #include "stream/stream.h"
 
 namespace weir::app {
@@ -51,6 +52,9 @@ class Protocol {
         (void)open;
         (void)api;
     }
+
+    // Says by which schemes of addresses it brings streams from other servers and sends them on.
+    virtual void add_sources(net::Sources& sources) { (void)sources; }
 
     // Asked once. What serves them lives as long as this object.
     virtual std::vector<ListenerService> listeners() { return {}; }

@@ -33,6 +33,13 @@ std::span<const Transport> RtmpProtocol::transports() const {
     return kAll;
 }
 
+void RtmpProtocol::add_sources(net::Sources& sources) {
+    for (const char* scheme : {"rtmp", "rtmps"}) {
+        sources.add(net::SourceRole::kPull, scheme, pull_);
+        sources.add(net::SourceRole::kForward, scheme, forward_);
+    }
+}
+
 std::vector<ListenerService> RtmpProtocol::listeners() {
     std::vector<ListenerService> all;
     all.push_back({.kind = "rtmp",

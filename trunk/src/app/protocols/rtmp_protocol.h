@@ -2,6 +2,8 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "session/rtmp/rtmp_forward.h"
+#include "session/rtmp/rtmp_pull.h"
 #include "session/rtmp/rtmp_server.h"
 
 namespace weir::app {
@@ -14,6 +16,7 @@ class RtmpProtocol final : public Protocol {
 
     std::span<const Transport> transports() const override;
 
+    void add_sources(net::Sources& sources) override;
     std::vector<ListenerService> listeners() override;
     void reconfigure(const config::Config& config) override;
 
@@ -27,6 +30,8 @@ class RtmpProtocol final : public Protocol {
 
   private:
     session::RtmpServer server_;
+    session::RtmpPull pull_;
+    session::RtmpForward forward_{server_};
     uint16_t port_;  // of rtmp:// addresses; 0: unknown
 };
 

@@ -21,6 +21,7 @@
 #include "app/run/page_security.h"
 #include "app/run/plants.h"
 #include "app/run/reload.h"
+#include "app/run/stream_sources.h"
 #include "app/run/tls_service.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -56,6 +57,7 @@ struct Server::Impl {
           who(identity()),
           hooks(config, who),
           services{registry, fanout, clients, connections, policy, limits, hooks},
+          sources(config, services, who),
           health(services),
           api(services, who, protocols),
           objects(who),
@@ -67,6 +69,9 @@ struct Server::Impl {
                     [this](const config::Config& before) { reconfigure(before); }}),
           reload_api(who, reloader) {
         wire({config, services, who}, protocols);
+        for (const auto& protocol : protocols.all()) {
+            protocol->add_sources(sources.sources());
+        }
         reloader.note_loaded(std::move(loaded.outcome.watched), std::move(loaded.signature));
     }
 
@@ -106,6 +111,7 @@ struct Server::Impl {
     HookService hooks;
     net::Services services;
     ProtocolSet protocols;
+    StreamSources sources;
     HealthMonitor health;
     HttpApi api;
     diagnosis::ObjectsApi objects;
@@ -202,6 +208,7 @@ Error Server::Impl::fill_api() {
     api.add_to(api_router);
     objects.add_to(api_router);
     reload_api.add_to(api_router);
+    sources.add_to(api_router);
     health_api.add_to(api_router);
     memory
         .emplace(who, services, *workers,
@@ -245,6 +252,7 @@ void Server::Impl::set_up_api() {
     api.add_summary("log", log_json);
     api.add_summary("hooks", [this] { return hooks_json(hooks.stats()); });
     api.add_metrics([this](net::Exposition& text) { hook_metrics(text, hooks.stats()); });
+    api.add_metrics([this](net::Exposition& text) { sources.add_metrics(text); });
     api.add_metrics([this](net::Exposition& text) {
         text.single("weir_draining", "gauge", "Whether nobody new is let in: 1 after SIGQUIT.",
                     draining ? 1 : 0);
@@ -410,6 +418,7 @@ void Server::Impl::reconfigure(const config::Config& before) {
     console->set_root(next_pages);
     public_http->set_header_timeout(config.handshake_timeout);
     api_http->set_header_timeout(config.handshake_timeout);
+    sources.reconfigure();
     fanout.reconfigure([this](const stream::StreamKey& key) { return policy.pump_options(key); });
     if (config.max_connections != before.max_connections) {
         warn_about_descriptors();
@@ -486,6 +495,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
     impl.set_up_api();
     impl.reloader.use(*impl.workers);
     impl.hooks.set_workers(impl.workers.get());
+    impl.sources.set_workers(impl.workers.get());
     impl.hooks.set_secrets([&impl](const config::VhostConfig& vhost) {
         const VhostSecrets* secrets = impl.access.data().find(vhost.section());
         return secrets != nullptr ? secrets->hook_secret : std::string();
@@ -503,6 +513,9 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
     if (!failed) {
         impl.add_listeners();
         failed = impl.open_listeners(before_serving);
+    }
+    if (!failed) {
+        failed = impl.sources.start();
     }
     if (!failed) {
         failed = impl.tasks.spawn("config watch", io::StackSize::kNormal,
@@ -566,6 +579,7 @@ void Server::start_drain() {
         return;
     }
     impl_->draining = true;
+    impl_->sources.start_drain();
     impl_->reloader.stop(io::Deadline::after(kStopDeadline));  // it would open listeners again
     for (const auto& protocol : impl_->protocols.all()) {
         protocol->start_drain();
@@ -583,6 +597,7 @@ void Server::stop() {
         }
     };
     impl_->reloader.stop(deadline);
+    impl_->sources.stop(deadline);
     if (impl_->public_http) {
         report(impl_->public_http->stop(deadline));
     }

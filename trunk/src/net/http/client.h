@@ -65,6 +65,12 @@ class HttpClient {
                                     std::string_view body,
                                     io::Deadline deadline);
 
+    // Yields. A new connection to the host and port of `url`, with TLS where it says so, for
+    // whoever talks on it by himself. Errors as of exchange().
+    Result<std::unique_ptr<io::TcpStream>> connect(const http::Url& url, io::Deadline deadline) {
+        return dial(url, deadline);
+    }
+
     // Closes connections that were kept for too long. Once in a while.
     void tidy(MonoTime now);
 

@@ -9,7 +9,10 @@ namespace weir::net {
 RtpPump::RtpPump(stream::Stream& stream,
                  const RtpPumpOptions& options,
                  std::unique_ptr<RtpLogWriter> writer)
-    : stream_(stream), options_(options), writer_(std::move(writer)), by_transport_{options.transport, 0} {
+    : stream_(stream),
+      options_(options),
+      writer_(std::move(writer)),
+      by_transport_{options.transport, 0} {
     stream_.attach(*writer_);
     writer_->log().set_listener(this);
 }

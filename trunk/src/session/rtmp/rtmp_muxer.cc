@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "proto/amf/amf0.h"
 #include "proto/rtmp/chunk_writer.h"
 #include "proto/rtmp/command.h"
 #include "proto/rtmp/message.h"
@@ -108,7 +109,7 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
     log().end_entry();
 }
 
-void RtmpMuxer::front(uint32_t stream_id, Bytes& out) const {
+void RtmpMuxer::front(uint32_t stream_id, Bytes& out, For whom) const {
     rtmp::ChunkHeader header;
     const auto begin = [&](uint32_t chunk_stream_id, int64_t time_ms) {
         header.format = rtmp::ChunkFormat::kFull;
@@ -125,7 +126,15 @@ void RtmpMuxer::front(uint32_t stream_id, Bytes& out) const {
     // Metadata of another time than 0 is taken for a subtitle by ffmpeg.
     begin(rtmp::kDataChunkStream, 0);
     for (const media::PacketRef& config : start_configs_) {
-        if (config->info().kind == TrackKind::kData) {
+        if (config->info().kind != TrackKind::kData) {
+            continue;
+        }
+        if (whom == For::kServer && config->info().metadata) {
+            Bytes framed;
+            amf::Writer(framed).string("@setDataFrame");
+            framed.insert(framed.end(), config->body().begin(), config->body().end());
+            add(rtmp::kDataAmf0, framed);
+        } else {
             add(rtmp::kDataAmf0, config->body());
         }
     }

@@ -25,7 +25,9 @@ class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
     // Appends what a player with that message stream id needs before the log's start: the clock of
     // each chunk stream, set so that the player's time begins near 0, with metadata and codec
     // configurations.
-    void front(uint32_t stream_id, Bytes& out) const;
+    // Metadata goes to a server as @setDataFrame, in the way of publishers.
+    enum class For : uint8_t { kPlayer, kServer };
+    void front(uint32_t stream_id, Bytes& out, For whom = For::kPlayer) const;
 
   private:
     static constexpr size_t kTracks = 2;  // audio, video: indexed by TrackKind

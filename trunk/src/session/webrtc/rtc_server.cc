@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "net/source/wait.h"
 #include "proto/sdp/ice_fragment.h"
 
 namespace weir::session {
@@ -238,13 +239,22 @@ Result<RtcAnswer> RtcServer::play(std::string_view offer,
     WEIR_TRY_ASSIGN(const sdp::Session parsed, sdp::Session::parse(offer));
     WEIR_TRY(make_identity());
     const stream::Stream* stream = services_.registry.find(key);
-    if (!stream || !stream->live()) {
+    const bool comes = !stream || !stream->live();  // if at all, by a source
+    if (comes && !services_.registry.want(key)) {
         return make_error(ErrorCode::kNotFound, "no such stream: nobody publishes it");
     }
     WEIR_TRY_ASSIGN(RtcPump* const pump, pump_for(key, rules));
     const PumpHold hold(*pump);
     const RtcLogWriter& muxer = pump->writer();
-    const io::Deadline deadline = io::Deadline::after(kCodecWait);
+    io::Deadline deadline = io::Deadline::after(comes ? net::kSourceWait : kCodecWait);
+    while (comes && !pump->stream().live()) {
+        WEIR_TRY(io::sleep_for(kCodecPoll));
+        if (pump->stream().live()) {
+            deadline = io::Deadline::after(kCodecWait);
+        } else if (deadline.passed() || !services_.registry.want(key)) {
+            return make_error(ErrorCode::kNotFound, "no such stream: its source does not bring it");
+        }
+    }
     while (!knows_codecs(pump->stream(), muxer, MonoClock::now()) && !deadline.passed()) {
         WEIR_TRY(io::sleep_for(kCodecPoll));
     }

@@ -18,8 +18,10 @@
 #include "app/api/metrics.h"
 #include "app/api/openapi_document.h"
 #include "app/api/reload_api.h"
+#include "app/api/sources_api.h"
 #include "app/protocols/wiring.h"
 #include "app/run/tls_service.h"
+#include "base/random.h"
 #include "base/version.h"
 #include "diagnosis/leak_api.h"
 #include "diagnosis/memory_api.h"
@@ -359,7 +361,8 @@ struct EveryRoute {
         : api(services, who, protocols),
           memory(who, services, workers),
           leaks(services.clients, who),
-          profiles(who, workers) {
+          profiles(who, workers),
+          sources({services.registry, dialer, services.policy, {}, system_random(), {}}) {
         wire_protocols({*config::parse_config("", "test").config, services, who}, protocols);
         for (const auto& protocol : protocols.all()) {
             protocol->add_routes(open, router);
@@ -373,6 +376,7 @@ struct EveryRoute {
         profiles.add_to(router);
         health.add_to(router);
         reload.add_to(router);
+        sources_api.add_to(router);
         tls.add_to(router, who);
     }
 
@@ -388,6 +392,10 @@ struct EveryRoute {
     ReloadApi reload{who, reloader};
     TlsService tls{nullptr};
     net::HttpRouter open;
+    io::Resolver resolver;
+    net::HttpClient dialer{resolver};
+    net::Sources sources;
+    SourcesApi sources_api{who, sources};
     net::HttpRouter router;
 };
 

@@ -1,0 +1,55 @@
+#include "app/run/stream_sources.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "config/source_specs.h"
+
+namespace weir::app {
+
+StreamSources::StreamSources(const config::Config& config,
+                             const net::Services& services,
+                             const net::ServerIdentity& identity)
+    : config_(config),
+      sources_({services.registry,
+                dialer_,
+                services.policy,
+                [this](const io::SocketAddress& local, const io::SocketAddress& peer) {
+                    return is_own(local, peer);
+                },
+                system_random(),
+                {}}),
+      api_(identity, sources_) {}
+
+Error StreamSources::start() {
+    net::SourceConfig ask;
+    ask.named = [this] { return config::named_sources(config_); };
+    ask.for_any = [this](const stream::StreamKey& key) { return config::source_for(config_, key); };
+    ask.forwards = [this](const stream::StreamKey& key) {
+        return config::forwards_of(config_, key);
+    };
+    ask.max_sources = [this] { return size_t{config_.max_sources}; };
+    return sources_.start(std::move(ask));
+}
+
+void StreamSources::reconfigure() {
+    sources_.reconfigure();
+}
+
+// Both ends have one address, so the connection has not left the machine; and the port is one of
+// ours.
+bool StreamSources::is_own(const io::SocketAddress& local, const io::SocketAddress& peer) const {
+    if (local.host() != peer.host()) {
+        return false;
+    }
+    const auto listens = [&peer](const config::ListenAddress& listen) {
+        const Result<io::SocketAddress> address = io::SocketAddress::parse(listen.address);
+        return address.ok() && address->port() == peer.port() &&
+               (address->is_any() || address->host() == peer.host());
+    };
+    return std::ranges::any_of(config_.listen, listens) ||
+           (config_.http_server.enabled &&
+            std::ranges::any_of(config_.http_server.listen, listens));
+}
+
+}  // namespace weir::app

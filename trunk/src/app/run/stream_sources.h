@@ -1,0 +1,53 @@
+// The sources and forwards of the configuration, wired: what the configuration says, the loop
+// check, the API. Protocols add what they can pull and forward (Protocol::add_sources).
+#pragma once
+
+#include <functional>
+
+#include "app/api/sources_api.h"
+#include "config/config.h"
+#include "io/resolver.h"
+#include "io/worker_pool.h"
+#include "net/http/client.h"
+#include "net/services.h"
+#include "net/source/sources.h"
+
+namespace weir::app {
+
+class StreamSources {
+  public:
+    // `config` is that of the running server. All must outlive this.
+    StreamSources(const config::Config& config,
+                  const net::Services& services,
+                  const net::ServerIdentity& identity);
+
+    // Before the first listener. For reading the system's certificates.
+    void set_workers(io::WorkerPool* workers) { dialer_.set_workers(workers); }
+
+    Error start();
+
+    // The configuration has changed. Never yields.
+    void reconfigure();
+
+    void start_drain() { sources_.start_drain(); }
+
+    // Yields. Before the fan-out stops.
+    void stop(io::Deadline deadline) { sources_.stop(deadline); }
+
+    void add_to(net::HttpRouter& router) { api_.add_to(router); }
+
+    void add_metrics(net::Exposition& text) const { api_.add_metrics(text); }
+
+    net::Sources& sources() { return sources_; }
+
+  private:
+    bool is_own(const io::SocketAddress& local, const io::SocketAddress& peer) const;
+
+    const config::Config& config_;
+    io::Resolver resolver_;
+    net::HttpClient dialer_{resolver_};
+    net::Sources sources_;
+    SourcesApi api_;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,84 @@
+// source URL { } and forward: streams that come from other servers, and go to them.
+#include "config/directive_tables.h"
+
+namespace weir::config {
+namespace {
+
+const Directive kSourceDirectives[] = {
+    {.name = "source",
+     .contexts = kStreamContexts,
+     .type = ValueType::kSource,
+     .repeatable = true,
+     .effect = Effect::kApplied,
+     .example = "rtmp://origin.example/live/cam { stream live/cam1; on_demand on; linger 10s; }",
+     .doc = "Brings a stream from another server by RTMP or HTTP-FLV and publishes it here. With "
+            "`stream` that one; without it every stream of this section that somebody asks for, "
+            "under the same name: what stands below the section in its address is put behind the "
+            "URL. An application with a source of its own has none of its vhost's.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             if (t.first) {
+                 t.vhost.sources.clear();
+             }
+             SourceConfig source;
+             source.url = v.source_url;
+             t.vhost.sources.push_back(std::move(source));
+         }},
+    {.name = "stream",
+     .contexts = kSourceContext,
+     .type = ValueType::kText,
+     .example = "cam1",
+     .doc = "Name of the stream here: STREAM in an application, APP/STREAM elsewhere.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.sources.back().stream = v.text; }},
+    {.name = "on_demand",
+     .contexts = kSourceContext,
+     .type = ValueType::kFlag,
+     .example = "on",
+     .doc = "on connects when the first viewer comes and ends after the last one has left. Without "
+            "it a source with `stream` runs always, any other on demand.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.sources.back().on_demand = v.number != 0; }},
+    {.name = "linger",
+     .contexts = kSourceContext,
+     .type = ValueType::kDuration,
+     .min = 0,
+     .max = kHour,
+     .unit = kSecond,
+     .example = "10s",
+     .doc = "How long a source on demand goes on after the last viewer has left; 10s unless given.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.sources.back().linger = millis(v); }},
+
+    {.name = "forward",
+     .contexts = kStreamContexts,
+     .type = ValueType::kForward,
+     .repeatable = true,
+     .effect = Effect::kApplied,
+     .example = "rtmp://other.example/live",
+     .doc = "Sends each stream that is published here to another server by RTMP, under the same "
+            "name or as the URL names it; `[app]` and `[stream]` in it stand for those of the "
+            "stream. Each one has a connection of its own, which comes back when it fails.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             if (t.first) {
+                 t.vhost.forwards.clear();
+             }
+             t.vhost.forwards.push_back(v.source_url);
+         }},
+
+    {.name = "max_sources",
+     .type = ValueType::kCount,
+     .default_text = "1000",
+     .min = 1,
+     .max = 100'000,
+     .doc = "Streams that sources without `stream` bring at the same time.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.max_sources = static_cast<uint32_t>(v.number); }},
+};
+
+}  // namespace
+
+std::span<const Directive> source_directives() {
+    return kSourceDirectives;
+}
+
+}  // namespace weir::config

@@ -1,0 +1,162 @@
+#include "config/source_specs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proto/rtmp/stream_name.h"
+
+namespace weir::config {
+namespace {
+
+constexpr std::string_view kAppVariable = "[app]";
+constexpr std::string_view kStreamVariable = "[stream]";
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+        text.replace(at, what.size(), by);
+        at += by.size();
+    }
+    return text;
+}
+
+size_t parts_of(std::string_view path) {
+    size_t parts = path.empty() ? 0 : 1;
+    for (const char c : path) {
+        parts += c == '/' ? 1 : 0;
+    }
+    return parts;
+}
+
+// What is put behind the URL: the address of the stream without that of its section.
+std::string below(const VhostConfig& section, const stream::StreamKey& key) {
+    std::string_view app = key.app;
+    app.remove_prefix(std::min(app.size(), section.application.size()));
+    while (app.starts_with('/')) {
+        app.remove_prefix(1);
+    }
+    return app.empty() ? key.name : fmt::format("{}/{}", app, key.name);
+}
+
+void append(net::SourceUrl& url, std::string_view rest) {
+    url.path += url.path.empty() ? "" : "/";
+    url.path += rest;
+}
+
+net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
+    net::SourceSpec spec;
+    spec.key = std::move(key);
+    spec.url = source.url;
+    spec.named = !source.stream.empty();
+    spec.on_demand = source.on_demand.value_or(!spec.named);
+    spec.linger = source.linger;
+    return spec;
+}
+
+void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
+    if (!section.enabled) {
+        return;
+    }
+    for (const SourceConfig& source : section.sources) {
+        // What a vhost says is in its applications as well.
+        if (!source.stream.empty() &&
+            (section.application.empty() || section.application == source.app ||
+             source.app.starts_with(section.application + "/"))) {
+            net::SourceSpec& spec =
+                list.emplace_back(pull_of(source, {section.name, source.app, source.stream}));
+            spec.shown = spec.url.shown();
+        }
+    }
+}
+
+}  // namespace
+
+std::string complete_source(const VhostConfig& section, SourceConfig& source) {
+    if (source.stream.empty()) {
+        if (!source.on_demand.value_or(true)) {
+            return "found a source of any stream with on_demand off, which is not possible; "
+                   "expected the name of the stream, as in { stream NAME; }";
+        }
+        if (!section.application.empty() && !source.url.is_http() && source.url.path.empty()) {
+            return "found a source without the application of the other server; expected "
+                   "rtmp://HOST/APP";
+        }
+        return {};
+    }
+    rtmp::StreamName name;
+    if (Error wrong = rtmp::parse_path(section.application, source.stream, name)) {
+        return fmt::format("found no name of a stream in source ({}); expected {}", wrong.message(),
+                           section.application.empty() ? "stream APP/STREAM" : "stream STREAM");
+    }
+    source.app = std::move(name.app);
+    source.stream = std::move(name.stream);
+    const size_t least = source.url.is_http() ? 1 : 2;
+    if (parts_of(source.url.path) < least) {
+        return fmt::format(
+            "found a source whose URL names no stream; expected {}",
+            source.url.is_http() ? "http://HOST/PATH.flv" : "rtmp://HOST/APP/STREAM");
+    }
+    return {};
+}
+
+std::vector<net::SourceSpec> named_sources(const Config& config) {
+    std::vector<net::SourceSpec> list;
+    for (const VhostConfig& vhost : config.vhosts) {
+        add_named(vhost, list);
+        for (const VhostConfig& application : vhost.applications) {
+            add_named(application, list);
+        }
+    }
+    return list;
+}
+
+std::optional<net::SourceSpec> source_for(const Config& config, const stream::StreamKey& key) {
+    const VhostConfig* const section = config.find_settings(key.vhost, key.app);
+    if (section == nullptr || section->name != key.vhost) {
+        return std::nullopt;
+    }
+    for (const SourceConfig& source : section->sources) {
+        if (!source.stream.empty()) {
+            continue;
+        }
+        net::SourceSpec spec = pull_of(source, key);
+        append(spec.url, below(*section, key));
+        if (spec.url.is_http()) {
+            spec.url.path += ".flv";
+        }
+        spec.shown = spec.url.shown();
+        return spec;
+    }
+    return std::nullopt;
+}
+
+std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::StreamKey& key) {
+    std::vector<net::SourceSpec> list;
+    const VhostConfig* const section = config.find_settings(key.vhost, key.app);
+    if (section == nullptr || section->name != key.vhost) {
+        return list;
+    }
+    for (const net::SourceUrl& url : section->forwards) {
+        net::SourceSpec spec;
+        spec.role = net::SourceRole::kForward;
+        spec.key = key;
+        spec.url = url;
+        spec.on_demand = true;  // while somebody publishes
+        spec.linger = Millis(0);
+        const bool names_stream = parts_of(url.path) > 1;
+        spec.url.path =
+            replaced(replaced(url.path, kAppVariable, key.app), kStreamVariable, key.name);
+        spec.url.query =
+            replaced(replaced(url.query, kAppVariable, key.app), kStreamVariable, key.name);
+        if (!names_stream) {
+            append(spec.url, key.name);
+        }
+        const bool secret = names_stream && url.path.find('[') == std::string::npos;
+        spec.shown = secret ? spec.url.shown_target() : spec.url.shown();
+        list.push_back(std::move(spec));
+    }
+    return list;
+}
+
+}  // namespace weir::config

@@ -1,0 +1,274 @@
+#include "net/source/source.h"
+
+#include <utility>
+
+#include "proto/flv/metadata.h"
+#include "proto/flv/tag.h"
+
+namespace weir::net {
+namespace {
+
+constexpr size_t kMaxErrorSize = 300;  // of what is kept of the other side's words
+
+SourceTiming timing_of(const SourceSpec& spec) {
+    SourceTiming timing;
+    timing.on_demand = spec.on_demand;
+    timing.linger = spec.linger;
+    return timing;
+}
+
+}  // namespace
+
+std::string_view to_string(SourceRole role) {
+    switch (role) {
+        case SourceRole::kPull: return "pull";
+        case SourceRole::kForward: return "forward";
+    }
+    return {};
+}
+
+Source::Source(SourceSpec spec,
+               SourceProtocol& protocol,
+               const SourceServices& services,
+               MonoTime now)
+    : spec_(std::move(spec)),
+      protocol_(protocol),
+      services_(services),
+      machine_(timing_of(spec_), services.random, now),
+      id_("s" + random_id(services.random, 7)) {}
+
+Source::~Source() {
+    WEIR_CHECK(!has_run() && stream_ == nullptr);
+}
+
+void Source::look_at_name(MonoTime now) {
+    if (spec_.role == SourceRole::kForward) {
+        return;
+    }
+    const stream::Stream* const stream = services_.registry.find(spec_.key);
+    const bool held = stream != nullptr && stream->live() && stream->publisher() != this;
+    if (held && !machine_.held()) {
+        last_error_ = fmt::format("another publisher has the name{}", stream->describe_holder(now));
+    }
+    machine_.set_held(held, now);
+    end_unwanted_run();
+}
+
+void Source::set_demand(bool wanted, MonoTime now) {
+    machine_.set_demand(wanted, now);
+    end_unwanted_run();
+}
+
+// At once: the machine may want the next one before somebody looks again.
+void Source::end_unwanted_run() {
+    if (!machine_.runs() && run_.running() && !interrupted_) {
+        interrupted_ = true;
+        run_.interrupt();
+    }
+}
+
+void Source::step(MonoTime now) {
+    machine_.tick(now);
+    if (ended_) {
+        take_end(now);
+    }
+    if (machine_.runs() && !has_run()) {
+        begin_run(now);
+    }
+    end_unwanted_run();
+    log_state(now);
+}
+
+void Source::stop(MonoTime now) {
+    machine_.stop(now);
+    step(now);
+}
+
+void Source::begin_run(MonoTime now) {
+    run_since_ = now;
+    interrupted_ = false;
+    outcome_ = {};
+    auto spawned = io::Coroutine::spawn("source", io::StackSize::kNormal, [this] {
+        io::set_log_id(id_);
+        outcome_ = protocol_.run(*this);
+        end_publish(MonoClock::now());
+        ended_ = true;
+        services_.wake();
+    });
+    if (!spawned.ok()) {
+        outcome_ = spawned.take_error();
+        take_end(now);
+        return;
+    }
+    run_ = std::move(*spawned);
+}
+
+// The body has nothing left to do but to return.
+void Source::take_end(MonoTime now) {
+    run_.join();
+    ended_ = false;
+    if (interrupted_) {
+        interrupted_ = false;
+        return;
+    }
+    last_error_ = log::escaped(outcome_.message(), kMaxErrorSize);
+    machine_.on_ended(now);
+}
+
+// ---- the run ----
+
+Result<std::unique_ptr<io::TcpStream>> Source::connect() {
+    http::Url to;
+    to.tls = spec_.url.tls();
+    to.host = spec_.url.host;
+    to.port = spec_.url.port;
+    WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream,
+                    services_.dialer.connect(to, connect_deadline()));
+    if (services_.is_own && services_.is_own(stream->local(), stream->connection_peer())) {
+        const SourceUrl& url = spec_.url;
+        std::string_view name = url.last();
+        if (url.is_http() && name.ends_with(".flv")) {
+            name.remove_suffix(4);
+        }
+        if (services_.policy.key_of(url.host, url.before_last(), name) == spec_.key) {
+            return make_error(ErrorCode::kDenied,
+                              "this is a loop: {} is this server, and the same stream; give the "
+                              "address of another server",
+                              spec_.shown);
+        }
+    }
+    return stream;
+}
+
+io::Deadline Source::connect_deadline() const {
+    return io::Deadline::at(run_since_ + kConnectTimeout);
+}
+
+void Source::connected() {
+    const MonoTime now = MonoClock::now();
+    rules_ = services_.policy.rules_of_source(spec_.key);
+    rate_ = RateGuard(rules_.max_bits_per_second);
+    last_media_ = now;
+    seen_media_ = false;
+    machine_.on_connected(now);
+    log_state(now);
+}
+
+io::Deadline Source::media_deadline() const {
+    return io::Deadline::at(last_media_ + (seen_media_ ? rules_.silent : rules_.first_packet));
+}
+
+Error Source::silence() const {
+    return seen_media_
+               ? make_error(ErrorCode::kTimeout, "the origin was silent for {} ms (normal_timeout)",
+                            rules_.silent.count())
+               : make_error(ErrorCode::kTimeout, "no media within {} ms (firstpkt_timeout)",
+                            rules_.first_packet.count());
+}
+
+Error Source::begin_publish(MonoTime now) {
+    if (taken_over_) {
+        return make_error(ErrorCode::kBusy, "another publisher took the name");
+    }
+    stream::Stream& stream = services_.registry.get_or_create(spec_.key, rules_.stream, now);
+    if (Error busy = stream.start_publish(*this, stream::PublishConflict::kRefuse, now)) {
+        return make_error(ErrorCode::kBusy, "another publisher has the name{}",
+                          stream.describe_holder(now));
+    }
+    stream_ = &stream;
+    return {};
+}
+
+void Source::end_publish(MonoTime now) {
+    taken_over_ = false;
+    if (stream_ != nullptr) {
+        stream::Stream& stream = *std::exchange(stream_, nullptr);
+        stream.end_publish(*this, now);
+        services_.registry.release(stream);
+    }
+}
+
+Error Source::publish(media::TrackKind kind, uint32_t timestamp, Bytes body) {
+    const std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, body);
+    if (!info) {
+        return {};
+    }
+    std::optional<media::Description> description;
+    if (info->metadata && info->kind == media::TrackKind::kData) {
+        description = flv::parse_metadata(body);
+    }
+    WEIR_TRY(publish(make_ref<media::MediaPacket>(*info, timestamp, std::move(body))));
+    if (description && stream_ != nullptr) {
+        stream_->describe(*this, std::move(*description));
+    }
+    return {};
+}
+
+Error Source::publish(Ref<media::MediaPacket> packet) {
+    const MonoTime now = MonoClock::now();
+    if (stream_ == nullptr) {
+        WEIR_TRY(begin_publish(now));
+    }
+    if (!rate_.take(now, packet->body().size())) {
+        return make_error(ErrorCode::kDenied,
+                          "the origin sends more than {} kbit/s (max_publish_bitrate)",
+                          rules_.max_bits_per_second / 1000);
+    }
+    // Data says nothing of whether there will be media.
+    if (packet->info().kind != media::TrackKind::kData) {
+        last_media_ = now;
+        if (!seen_media_) {
+            seen_media_ = true;
+            machine_.on_media(now);
+            log_state(now);
+        }
+    }
+    stream_->publish(*this, std::move(packet), now);
+    return {};
+}
+
+void Source::live() {
+    const MonoTime now = MonoClock::now();
+    machine_.on_media(now);
+    log_state(now);
+}
+
+std::string Source::describe() const {
+    return fmt::format("source {} from {}", id_, log::escaped(spec_.shown));
+}
+
+// Called in the middle of the other one's start.
+void Source::on_taken_over() {
+    taken_over_ = true;
+    stream_ = nullptr;
+}
+
+// ---- the log ----
+
+// One line per state. A source that cannot come up says so now and then only.
+void Source::log_state(MonoTime now) {
+    const SourceState state = machine_.state();
+    if (state == told_) {
+        return;
+    }
+    const SourceState before = std::exchange(told_, state);
+    const std::string about = fmt::format(
+        "{} state={} stream={} url={}", spec_.role == SourceRole::kPull ? "source" : "forward",
+        to_string(state), log::token(spec_.key.to_string()), log::escaped(spec_.shown));
+    if (state == SourceState::kBackingOff) {
+        if (before == SourceState::kLive || failures_.allow(now)) {
+            log::warn_as(id_, "{} failures={}: {}", about, machine_.failures_in_a_row(),
+                         last_error_);
+        }
+        return;
+    }
+    if (state == SourceState::kStopped && before == SourceState::kIdle) {
+        return;
+    }
+    const bool again = machine_.failures_in_a_row() > 0 && state != SourceState::kLive;
+    if (!again || state == SourceState::kIdle || state == SourceState::kStopped) {
+        log::info_as(id_, "{}", about);
+    }
+}
+
+}  // namespace weir::net

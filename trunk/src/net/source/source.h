@@ -1,0 +1,132 @@
+// Source: one stream that this server brings from another one, or sends to it (a forward): its
+// state, its run, its publisher.
+//
+// Made and driven by Sources; the code of its protocol (SourceProtocol) runs in a coroutine of its
+// own while SourceMachine says so.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "base/object_count.h"
+#include "io/coroutine.h"
+#include "net/policy.h"
+#include "net/rate_guard.h"
+#include "net/source/source_machine.h"
+#include "net/source/source_run.h"
+#include "stream/registry.h"
+
+namespace weir::net {
+
+// What all sources share.
+struct SourceServices {
+    stream::Registry& registry;
+    HttpClient& dialer;
+    const Policy& policy;
+    // Whether a connection with these two ends has come to this very server, by one of its
+    // listeners for streams.
+    std::function<bool(const io::SocketAddress& local, const io::SocketAddress& peer)> is_own;
+    RandomSource& random;
+    std::function<void()> wake;  // something happened: Sources should look. Never yields.
+};
+
+class Source final : private SourceRun, private stream::Publisher, private Counted<Source> {
+  public:
+    static constexpr ObjectName kObjectName{"source", "sources"};
+
+    static constexpr Millis kConnectTimeout{10'000};
+    // A source that fails again and again says so in the log this often.
+    static constexpr Millis kFailureLogPeriod{60'000};
+
+    // All must outlive this.
+    Source(SourceSpec spec, SourceProtocol& protocol, const SourceServices& services, MonoTime now);
+    ~Source();  // the run must have ended: interrupt(), finished()
+
+    const SourceSpec& spec() const override { return spec_; }
+
+    std::string_view id() const { return id_; }
+
+    const SourceMachine& machine() const { return machine_; }
+
+    // Of the last run that failed; empty: none did. May hold bytes of the other side.
+    const std::string& last_error() const { return last_error_; }
+
+    // Since it exists.
+    uint64_t bytes() const { return bytes_; }
+
+    // ---- for Sources; none yields ----
+
+    void set_demand(bool wanted, MonoTime now);
+
+    // Looks who has the stream's name.
+    void look_at_name(MonoTime now);
+
+    // Does what is due: begins or interrupts the run, writes a line about a new state.
+    void step(MonoTime now);
+
+    void stop(MonoTime now);
+
+    bool has_run() const { return run_.running() || ended_; }
+
+  private:
+    // SourceRun
+    Result<std::unique_ptr<io::TcpStream>> connect() override;
+    io::Deadline connect_deadline() const override;
+    void connected() override;
+    io::Deadline media_deadline() const override;
+    Error silence() const override;
+
+    void note_bytes(uint64_t bytes) override { bytes_ += bytes; }
+
+    Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) override;
+    Error publish(Ref<media::MediaPacket> packet) override;
+    void live() override;
+
+    // stream::Publisher
+    std::string describe() const override;
+
+    std::string_view client_id() const override { return id_; }
+
+    std::string_view client_ip() const override { return spec_.url.host; }
+
+    std::string_view client_transport() const override {
+        return spec_.url.is_http() ? "flv" : "rtmp";
+    }
+
+    void on_taken_over() override;
+
+    void end_unwanted_run();
+    void begin_run(MonoTime now);
+    void take_end(MonoTime now);
+    Error begin_publish(MonoTime now);
+    void end_publish(MonoTime now);
+    void log_state(MonoTime now);
+
+    SourceSpec spec_;
+    SourceProtocol& protocol_;
+    const SourceServices& services_;
+    SourceMachine machine_;
+    std::string id_;
+    std::string last_error_;
+    uint64_t bytes_ = 0;
+
+    // Of the run.
+    io::Coroutine run_;
+    MonoTime run_since_;
+    Error outcome_;
+    bool ended_ = false;        // its body is done, and its end was not taken yet
+    bool interrupted_ = false;  // by us: its end is no failure
+    PublishRules rules_;
+    RateGuard rate_;
+    stream::Stream* stream_ = nullptr;  // that it publishes
+    bool taken_over_ = false;
+    MonoTime last_media_;
+    bool seen_media_ = false;
+
+    SourceState told_ = SourceState::kIdle;  // in the log
+    log::Throttle failures_{kFailureLogPeriod};
+};
+
+}  // namespace weir::net

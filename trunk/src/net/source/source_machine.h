@@ -1,0 +1,124 @@
+// SourceMachine: when a source (or a forward) runs, waits and gives up. Pure: time is a parameter,
+// the owner does what it says.
+//
+//            wanted                on_connected()             on_media()
+//   idle ------------> connecting ---------------> waiting ------------> live
+//    ^                  ^   | on_ended()               |                   |
+//    |     retry is due |   v                          v                   |
+//    |               backing off <-----------------------------------------+
+//    +--- not wanted for `linger` (from every state); stop() --> stopped
+//
+// The owner calls on_x when something happens and tick() at next_timeout(), and then compares
+// runs() with what it does: a run begins when runs() became true, and is interrupted when it became
+// false.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+namespace weir::net {
+
+enum class SourceState : uint8_t {
+    kIdle,        // nobody wants it
+    kConnecting,  // to the origin, up to its consent
+    kWaiting,     // for the first media
+    kLive,
+    kBackingOff,  // it failed, and is tried again; or another publisher has the name
+    kStopped,
+};
+
+inline constexpr size_t kSourceStates = 6;
+
+// "idle", "connecting", "waiting", "live", "backing_off", "stopped".
+std::string_view to_string(SourceState state);
+
+struct SourceTiming {
+    bool on_demand = false;          // it runs only while somebody wants it
+    Millis linger{10'000};           // and so much longer
+    Millis first_backoff{500};       // after the first failure; doubled with each one that follows
+    Millis longest_backoff{10'000};  // shorter than a player waits
+    Millis settled{10'000};          // who was live for so long fails for the first time again
+
+    bool operator==(const SourceTiming&) const = default;
+};
+
+class SourceMachine {
+  public:
+    // Idle up to the first call of what follows. `random` must outlive this.
+    SourceMachine(const SourceTiming& timing, RandomSource& random, MonoTime now)
+        : timing_(timing), random_(random), since_(now) {}
+
+    // ---- what happens ----
+
+    // Somebody wants the stream, nobody does any more. For those on demand.
+    void set_demand(bool wanted, MonoTime now);
+
+    // Another publisher has the stream's name, or has left.
+    void set_held(bool held, MonoTime now);
+
+    // Of the run under way.
+    void on_connected(MonoTime now);
+    void on_media(MonoTime now);
+
+    // It came to an end of its own. Not told of a run that was interrupted since runs() was false.
+    void on_ended(MonoTime now);
+
+    // A timeout may be over.
+    void tick(MonoTime now) { update(now); }
+
+    // For good.
+    void stop(MonoTime now);
+
+    // ---- what to do ----
+
+    // A run should be under way.
+    bool runs() const {
+        return state_ == SourceState::kConnecting || state_ == SourceState::kWaiting ||
+               state_ == SourceState::kLive;
+    }
+
+    // When tick() is due; none: never.
+    std::optional<MonoTime> next_timeout() const;
+
+    // ---- what it is ----
+
+    SourceState state() const { return state_; }
+
+    // In this state.
+    MonoTime since() const { return since_; }
+
+    bool held() const { return held_; }
+
+    // Runs that were begun, and those that ended of their own, since it exists.
+    uint64_t attempts() const { return attempts_; }
+
+    uint64_t failures() const { return failures_; }
+
+    // Since it was live for a while.
+    uint32_t failures_in_a_row() const { return in_a_row_; }
+
+  private:
+    bool wanted(MonoTime now) const { return !timing_.on_demand || demand_ || now < linger_until_; }
+
+    void enter(SourceState state, MonoTime now);
+    void update(MonoTime now);
+    Micros backoff();
+
+    SourceTiming timing_;
+    RandomSource& random_;
+    SourceState state_ = SourceState::kIdle;
+    MonoTime since_;
+    bool demand_ = false;
+    bool held_ = false;
+    MonoTime linger_until_{};
+    MonoTime retry_at_{};
+    uint64_t attempts_ = 0;
+    uint64_t failures_ = 0;
+    uint32_t in_a_row_ = 0;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,72 @@
+// SourceRun: one try of a source or forward, as the code of its protocol sees it.
+//
+// A protocol implements SourceProtocol: run once, in a coroutine of its own, and say why it ended.
+// When it runs again, for how long it waits, who is told of it: that is the business of Source.
+#pragma once
+
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/coroutine.h"
+#include "media/codec.h"
+#include "media/packet.h"
+#include "net/http/client.h"
+#include "net/source/source_spec.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+class SourceRun {
+  public:
+    SourceRun() = default;
+    SourceRun(const SourceRun&) = delete;
+    SourceRun& operator=(const SourceRun&) = delete;
+
+    virtual const SourceSpec& spec() const = 0;
+
+    // Yields. Name, connection and TLS, until connect_deadline(). kDenied when it would be this
+    // server and the same stream: a loop.
+    virtual Result<std::unique_ptr<io::TcpStream>> connect() = 0;
+
+    // The run began some seconds before this; until then connected() is due.
+    virtual io::Deadline connect_deadline() const = 0;
+
+    // The other side has agreed: media may come (or may be sent).
+    virtual void connected() = 0;
+
+    // The next media is due (firstpkt_timeout, normal_timeout); and what to say when it was not.
+    virtual io::Deadline media_deadline() const = 0;
+    virtual Error silence() const = 0;
+
+    // Bytes that came from the other side, or were sent to it.
+    virtual void note_bytes(uint64_t bytes) = 0;
+
+    // Never yields. A pull: publishes what came, an FLV tag body or AMF0 data, with the other
+    // side's time in milliseconds. What is no media is ignored. kBusy: another publisher has the
+    // name; kDenied: more than max_publish_bitrate.
+    virtual Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) = 0;
+
+    // The same of a packet that is made already.
+    virtual Error publish(Ref<media::MediaPacket> packet) = 0;
+
+    // A forward: media goes out.
+    virtual void live() = 0;
+
+  protected:
+    ~SourceRun() = default;
+};
+
+class SourceProtocol {
+  public:
+    SourceProtocol() = default;
+    SourceProtocol(const SourceProtocol&) = delete;
+    SourceProtocol& operator=(const SourceProtocol&) = delete;
+    virtual ~SourceProtocol() = default;
+
+    // Yields. Until the stream ends, something fails or the coroutine is interrupted; never
+    // success. Called by one coroutine per source, for several sources at a time.
+    virtual Error run(SourceRun& run) = 0;
+};
+
+}  // namespace weir::net

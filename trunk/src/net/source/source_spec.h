@@ -1,0 +1,35 @@
+// What the configuration says of one source or forward.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+#include "net/source/source_url.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+enum class SourceRole : uint8_t {
+    kPull,     // brings a stream from another server and publishes it here
+    kForward,  // sends a stream that is published here to another server
+};
+
+inline constexpr size_t kSourceRoles = 2;
+
+// "pull", "forward".
+std::string_view to_string(SourceRole role);
+
+struct SourceSpec {
+    SourceRole role = SourceRole::kPull;
+    stream::StreamKey key;  // of the stream here
+    SourceUrl url;          // of the same stream there
+    std::string shown;      // `url` for logs and the API, without secrets
+    bool on_demand = false;
+    Millis linger{10'000};
+    bool named = false;  // the configuration names the stream; else it was asked for
+
+    bool operator==(const SourceSpec&) const = default;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,116 @@
+#include "net/source/source_url.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "proto/http/url.h"
+
+namespace weir::net {
+namespace {
+
+struct Scheme {
+    std::string_view name;
+    std::string_view like;  // the same form with HTTP's rules
+    uint16_t port;
+};
+
+constexpr std::array<Scheme, 4> kSchemes{{
+    {"rtmp", "http", 1935},
+    {"rtmps", "https", 443},
+    {"http", "http", 80},
+    {"https", "https", 443},
+}};
+
+const Scheme* find_scheme(std::string_view name) {
+    const auto found = std::ranges::find(kSchemes, name, &Scheme::name);
+    return found == kSchemes.end() ? nullptr : &*found;
+}
+
+std::string trimmed_path(std::string_view path) {
+    std::string out;
+    for (const char c : path) {
+        if (c != '/' || (!out.empty() && out.back() != '/')) {
+            out += c;
+        }
+    }
+    if (!out.empty() && out.back() == '/') {
+        out.pop_back();
+    }
+    return out;
+}
+
+}  // namespace
+
+Result<SourceUrl> SourceUrl::parse(std::string_view text) {
+    const auto wrong = [] {
+        return make_error(ErrorCode::kMalformed,
+                          "expected rtmp://HOST[:PORT]/APP/STREAM, or the same with rtmps, http or "
+                          "https, without user and password");
+    };
+    const size_t end = text.find("://");
+    if (text.size() > kMaxSourceUrlBytes || end == std::string_view::npos) {
+        return wrong();
+    }
+    const Scheme* const scheme = find_scheme(text.substr(0, end));
+    if (scheme == nullptr) {
+        return wrong();
+    }
+    // Host, port and characters: the rules of HTTP.
+    const Result<http::Url> like =
+        http::Url::parse(fmt::format("{}{}", scheme->like, text.substr(end)));
+    if (!like.ok()) {
+        return wrong();
+    }
+    const uint16_t like_port = scheme->like == "http" ? 80 : 443;
+    const std::string_view authority =
+        text.substr(end + 3, text.find_first_of("/?", end + 3) - end - 3);
+    const size_t colon = authority.rfind(':');
+    const bool names_port =
+        colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos;
+    SourceUrl url;
+    url.scheme = scheme->name;
+    url.host = like->host;
+    url.port = names_port || like_port == scheme->port ? like->port : scheme->port;
+    const size_t mark = like->target.find('?');
+    url.path = trimmed_path(std::string_view(like->target).substr(0, mark));
+    url.query = mark == std::string::npos ? "" : like->target.substr(mark + 1);
+    return url;
+}
+
+std::string_view SourceUrl::last() const {
+    const size_t slash = path.rfind('/');
+    return std::string_view(path).substr(slash == std::string::npos ? 0 : slash + 1);
+}
+
+std::string_view SourceUrl::before_last() const {
+    const size_t slash = path.rfind('/');
+    return std::string_view(path).substr(0, slash == std::string::npos ? 0 : slash);
+}
+
+std::string SourceUrl::authority() const {
+    const std::string name = host.find(':') == std::string::npos ? host : fmt::format("[{}]", host);
+    const Scheme* const known = find_scheme(scheme);
+    return known != nullptr && known->port == port ? name : fmt::format("{}:{}", name, port);
+}
+
+std::string SourceUrl::full() const {
+    return fmt::format("{}://{}/{}{}{}", scheme, authority(), path, query.empty() ? "" : "?",
+                       query);
+}
+
+std::string SourceUrl::shown_target() const {
+    if (before_last().empty() || last().find('[') != std::string_view::npos) {
+        return shown();
+    }
+    SourceUrl hidden = *this;
+    hidden.path = fmt::format("{}/***", before_last());
+    return hidden.shown();
+}
+
+std::string SourceUrl::shown() const {
+    return fmt::format("{}://{}/{}{}", scheme, authority(), path, query.empty() ? "" : "?***");
+}
+
+}  // namespace weir::net

@@ -1,0 +1,321 @@
+#include "net/source/sources.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace weir::net {
+
+Sources::Sources(SourceServices services) : services_(std::move(services)) {
+    services_.wake = [this] { wake(); };
+}
+
+Sources::~Sources() {
+    WEIR_CHECK(sources_.empty() && retired_.empty() && !keeper_.running());
+}
+
+void Sources::add(SourceRole role, std::string scheme, SourceProtocol& protocol) {
+    protocols_[{role, std::move(scheme)}] = &protocol;
+}
+
+Error Sources::start(SourceConfig config) {
+    config_ = std::move(config);
+    WEIR_TRY_ASSIGN(keeper_,
+                    io::Coroutine::spawn("sources", io::StackSize::kNormal, [this] { run(); }));
+    started_ = true;
+    services_.registry.observers().add(*this);
+    reconfigure();
+    return {};
+}
+
+Sources::Key Sources::key_of(const SourceSpec& spec) {
+    const bool forward = spec.role == SourceRole::kForward;
+    return {spec.role, spec.key, forward ? spec.url.full() : std::string()};
+}
+
+Source* Sources::find_pull(const stream::StreamKey& key) {
+    const auto found = sources_.find({SourceRole::kPull, key, {}});
+    return found == sources_.end() ? nullptr : found->second.get();
+}
+
+Source* Sources::make(SourceSpec spec, MonoTime now) {
+    const auto protocol = protocols_.find({spec.role, spec.url.scheme});
+    if (protocol == protocols_.end()) {
+        log::error("{} of {}: no protocol for {}", to_string(spec.role),
+                   log::token(spec.key.to_string()), log::escaped(spec.shown));
+        return nullptr;
+    }
+    unnamed_ += spec.role == SourceRole::kPull && !spec.named ? 1 : 0;
+    Key key = key_of(spec);
+    std::unique_ptr<Source>& slot = sources_[std::move(key)];
+    WEIR_CHECK(slot == nullptr);
+    slot = std::make_unique<Source>(std::move(spec), *protocol->second, services_, now);
+    return slot.get();
+}
+
+// What of its stream was there before it.
+void Sources::adopt_stream(Source& source, MonoTime now) {
+    const stream::Stream* const stream = services_.registry.find(source.spec().key);
+    source.look_at_name(now);
+    if (stream != nullptr && stream->has_sinks()) {
+        source.set_demand(true, now);
+    }
+}
+
+Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
+    if (Source* const found = find_pull(key)) {
+        return found;
+    }
+    if (stopping_ || draining_ || !config_.for_any) {
+        return nullptr;
+    }
+    std::optional<SourceSpec> spec = config_.for_any(key);
+    if (!spec) {
+        return nullptr;
+    }
+    if (unnamed_ >= config_.max_sources()) {
+        gone_[static_cast<size_t>(SourceRole::kPull)].refused++;
+        log::throttled(full_, log::Level::kWarn,
+                       "no source for stream={}: there are {} already (max_sources)",
+                       log::token(key.to_string()), unnamed_);
+        return nullptr;
+    }
+    Source* const made = make(std::move(*spec), now);
+    if (made != nullptr) {
+        made->look_at_name(now);
+    }
+    return made;
+}
+
+// ---- the life of streams ----
+
+// Not what comes from a source on demand: a forward of it would be a viewer that never leaves.
+void Sources::begin_forwards(stream::Stream& stream, MonoTime now) {
+    if (!config_.forwards || stopping_) {
+        return;
+    }
+    if (const Source* const pull = find_pull(stream.key());
+        pull != nullptr && pull->spec().on_demand && !pull->machine().held()) {
+        return;
+    }
+    for (SourceSpec& spec : config_.forwards(stream.key())) {
+        const auto found = sources_.find(key_of(spec));
+        Source* const forward =
+            found != sources_.end() ? found->second.get() : make(std::move(spec), now);
+        if (forward != nullptr) {
+            forward->set_demand(true, now);
+        }
+    }
+}
+
+void Sources::on_publish(stream::Stream& stream) {
+    const MonoTime now = MonoClock::now();
+    if (Source* const pull = find_pull(stream.key())) {
+        pull->look_at_name(now);
+    }
+    begin_forwards(stream, now);
+    wake();
+}
+
+void Sources::on_unpublish(stream::Stream& stream, stream::PublishEnd why) {
+    const MonoTime now = MonoClock::now();
+    if (Source* const pull =
+            stream.has_sinks() ? pull_for(stream.key(), now) : find_pull(stream.key())) {
+        pull->look_at_name(now);
+        pull->set_demand(stream.has_sinks(), now);
+    }
+    if (why != stream::PublishEnd::kTakenOver) {
+        const Key first{SourceRole::kForward, stream.key(), {}};
+        for (auto at = sources_.lower_bound(first);
+             at != sources_.end() && at->first.stream == stream.key(); ++at) {
+            at->second->set_demand(false, now);
+        }
+    }
+    wake();
+}
+
+void Sources::on_demand(stream::Stream& stream) {
+    const MonoTime now = MonoClock::now();
+    Source* const source = stream.live() ? find_pull(stream.key()) : pull_for(stream.key(), now);
+    if (source != nullptr) {
+        source->set_demand(true, now);
+        wake();
+    }
+}
+
+void Sources::on_demand_gone(stream::Stream& stream) {
+    if (Source* const source = find_pull(stream.key())) {
+        source->set_demand(false, MonoClock::now());
+        wake();
+    }
+}
+
+// Who asks before it has a muxer counts as a viewer that has just left: the source lingers for it.
+bool Sources::on_wanted(const stream::StreamKey& key) {
+    const MonoTime now = MonoClock::now();
+    Source* const source = pull_for(key, now);
+    if (source == nullptr) {
+        return false;
+    }
+    const stream::Stream* const stream = services_.registry.find(key);
+    source->set_demand(true, now);
+    source->set_demand(stream != nullptr && stream->has_sinks(), now);
+    wake();
+    return source->machine().runs();
+}
+
+// ---- the keeper ----
+
+void Sources::wake() {
+    woken_ = true;
+    signal_.notify_all();
+}
+
+void Sources::run() {
+    while (!io::interrupted()) {
+        woken_ = false;
+        const std::optional<MonoTime> next = look_after_all(MonoClock::now());
+        if (woken_) {
+            io::yield();
+            continue;
+        }
+        const io::Deadline until = next ? io::Deadline::at(*next) : io::Deadline::forever();
+        const Error woken = signal_.wait_until(until);  // forever: until wake() or stop()
+        if (woken.code() == ErrorCode::kInterrupted) {
+            return;
+        }
+    }
+}
+
+// Gives when the next timeout is due.
+std::optional<MonoTime> Sources::look_after_all(MonoTime now) {
+    std::optional<MonoTime> next;
+    for (auto at = sources_.begin(); at != sources_.end();) {
+        const auto here = at++;
+        Source& source = *here->second;
+        source.step(now);
+        if (!source.spec().named && source.machine().state() == SourceState::kIdle &&
+            !source.has_run()) {
+            retire(here, now);
+            continue;
+        }
+        if (const std::optional<MonoTime> due = source.machine().next_timeout()) {
+            next = next ? std::min(*next, *due) : *due;
+        }
+    }
+    for (const auto& source : retired_) {
+        source->step(now);
+    }
+    std::erase_if(retired_, [](const auto& source) { return !source->has_run(); });
+    return next;
+}
+
+// It counts no more; its object stays until its run has ended.
+void Sources::retire(Map::iterator at, MonoTime now) {
+    const SourceSpec& spec = at->second->spec();
+    unnamed_ -= spec.role == SourceRole::kPull && !spec.named ? 1 : 0;
+    SourceStats& gone = gone_[static_cast<size_t>(spec.role)];
+    gone.attempts += at->second->machine().attempts();
+    gone.failures += at->second->machine().failures();
+    gone.bytes += at->second->bytes();
+    std::unique_ptr<Source> source = std::move(at->second);
+    sources_.erase(at);
+    source->stop(now);
+    if (source->has_run()) {
+        retired_.push_back(std::move(source));
+    }
+}
+
+// ---- configuration ----
+
+void Sources::reconfigure() {
+    if (!started_ || stopping_) {
+        return;
+    }
+    const MonoTime now = MonoClock::now();
+    std::map<Key, SourceSpec> wanted;
+    for (SourceSpec& spec : config_.named ? config_.named() : std::vector<SourceSpec>()) {
+        wanted.emplace(key_of(spec), std::move(spec));
+    }
+    for (const auto& [key, source] : sources_) {
+        if (source->spec().named) {
+            continue;
+        }
+        if (key.role == SourceRole::kPull) {
+            if (std::optional<SourceSpec> spec = config_.for_any(key.stream)) {
+                wanted.emplace(key, std::move(*spec));
+            }
+            continue;
+        }
+        for (SourceSpec& spec : config_.forwards(key.stream)) {
+            if (spec == source->spec()) {
+                wanted.emplace(key, std::move(spec));
+            }
+        }
+    }
+    for (auto at = sources_.begin(); at != sources_.end();) {
+        const auto here = at++;
+        const auto found = wanted.find(here->first);
+        if (found == wanted.end() || found->second != here->second->spec()) {
+            retire(here, now);
+        }
+    }
+    for (auto& [key, spec] : wanted) {
+        if (sources_.contains(key)) {
+            continue;
+        }
+        if (Source* const made = make(std::move(spec), now)) {
+            adopt_stream(*made, now);
+        }
+    }
+    // Streams that are played or published already, and have a source or forward only now.
+    std::vector<stream::Stream*> streams;
+    services_.registry.for_each([&](stream::Stream& stream) { streams.push_back(&stream); });
+    for (stream::Stream* const stream : streams) {
+        if (stream->live()) {
+            begin_forwards(*stream, now);
+        } else if (stream->has_sinks()) {
+            on_demand(*stream);
+        }
+    }
+    wake();
+}
+
+SourceStats Sources::stats(SourceRole role) const {
+    SourceStats sum = gone_[static_cast<size_t>(role)];
+    for (const auto& [key, source] : sources_) {
+        if (key.role == role) {
+            sum.attempts += source->machine().attempts();
+            sum.failures += source->machine().failures();
+            sum.bytes += source->bytes();
+        }
+    }
+    return sum;
+}
+
+void Sources::stop(io::Deadline deadline) {
+    if (!started_ || stopping_) {
+        return;
+    }
+    stopping_ = true;
+    services_.registry.observers().remove(*this);
+    keeper_.interrupt();
+    keeper_.join();
+    const MonoTime now = MonoClock::now();
+    while (!sources_.empty()) {
+        retire(sources_.begin(), now);
+    }
+    while (!retired_.empty()) {
+        woken_ = false;
+        look_after_all(MonoClock::now());
+        if (retired_.empty() || woken_) {
+            continue;
+        }
+        if (Error late = signal_.wait_even_interrupted(deadline); late && deadline.passed()) {
+            log::error("stopping the sources: {} still run", retired_.size());
+            break;
+        }
+    }
+}
+
+}  // namespace weir::net

@@ -1,0 +1,150 @@
+#include "config/source_specs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir::config {
+namespace {
+
+using testing::HasSubstr;
+
+Config parse(std::string_view text) {
+    ParseOutcome outcome = parse_config(text, "weir.conf");
+    for (const Diagnostic& error : outcome.errors) {
+        ADD_FAILURE() << error.to_string();
+    }
+    return outcome.config ? std::move(*outcome.config) : Config();
+}
+
+std::string error_of(std::string_view text) {
+    const ParseOutcome outcome = parse_config(text, "weir.conf");
+    return outcome.errors.empty() ? "" : outcome.errors[0].to_string();
+}
+
+stream::StreamKey key(std::string_view app, std::string_view name) {
+    return {std::string(stream::kDefaultVhost), std::string(app), std::string(name)};
+}
+
+TEST(SourceSpecsTest, NamesAStreamOfAnApplication) {
+    const Config config = parse(
+        "application live { source rtmp://o.example/a/b { stream cam1; on_demand on; linger 3s; } "
+        "}");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    ASSERT_EQ(specs.size(), 1U);
+    EXPECT_EQ(specs[0].role, net::SourceRole::kPull);
+    EXPECT_EQ(specs[0].key, key("live", "cam1"));
+    EXPECT_EQ(specs[0].url.full(), "rtmp://o.example/a/b");
+    EXPECT_TRUE(specs[0].on_demand);
+    EXPECT_TRUE(specs[0].named);
+    EXPECT_EQ(specs[0].linger, Seconds(3));
+    EXPECT_FALSE(source_for(config, key("live", "other")).has_value());
+}
+
+TEST(SourceSpecsTest, RunsANamedSourceAlwaysUnlessToldOtherwise) {
+    const Config config = parse("source http://o/x.flv { stream live/room/cam1; }");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    ASSERT_EQ(specs.size(), 1U);
+    EXPECT_EQ(specs[0].key, key("live/room", "cam1"));
+    EXPECT_FALSE(specs[0].on_demand);
+    EXPECT_EQ(specs[0].linger, Seconds(10));
+}
+
+TEST(SourceSpecsTest, TakesWhatAVhostSaysOnceThoughItsApplicationsHaveItToo) {
+    const Config config = parse(
+        "vhost a.example { source rtmp://o/x/y { stream live/cam; } application live { } "
+        "application vip { } }");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    size_t seen = 0;
+    for (const net::SourceSpec& spec : specs) {
+        EXPECT_EQ(spec.key, (stream::StreamKey{"a.example", "live", "cam"}));
+        seen++;
+    }
+    EXPECT_GE(seen, 1U);
+}
+
+TEST(SourceSpecsTest, PutsWhatStandsBelowTheApplicationBehindTheUrl) {
+    const Config config =
+        parse("application live { source rtmp://o/origin?token=x { on_demand on; } }");
+    const auto spec = source_for(config, key("live/room", "cam"));
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_EQ(spec->url.full(), "rtmp://o/origin/room/cam?token=x");
+    EXPECT_EQ(spec->shown, "rtmp://o/origin/room/cam?***");
+    EXPECT_TRUE(spec->on_demand);
+    EXPECT_FALSE(spec->named);
+    EXPECT_FALSE(source_for(config, key("other", "cam")).has_value());
+    EXPECT_TRUE(named_sources(config).empty());
+}
+
+TEST(SourceSpecsTest, BringsAnyStreamOfAVhostUnderItsWholeAddress) {
+    const Config config = parse("source http://o:8080;");
+    const auto spec = source_for(config, key("live", "cam"));
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_EQ(spec->url.full(), "http://o:8080/live/cam.flv");
+    EXPECT_TRUE(spec->on_demand);
+}
+
+TEST(SourceSpecsTest, AnApplicationsOwnSourcesReplaceThoseOfItsVhost) {
+    const Config config =
+        parse("source rtmp://o; application vip { source rtmp://p/x/y { stream cam; } }");
+    EXPECT_FALSE(source_for(config, key("vip", "other")).has_value());
+    EXPECT_TRUE(source_for(config, key("live", "other")).has_value());
+    EXPECT_EQ(named_sources(config).size(), 1U);
+}
+
+TEST(SourceSpecsTest, DisabledSectionsHaveNone) {
+    const Config config =
+        parse("application live { enabled off; source rtmp://o/a/b { stream cam; } }");
+    EXPECT_TRUE(named_sources(config).empty());
+    EXPECT_FALSE(source_for(config, key("live", "x")).has_value());
+}
+
+TEST(SourceSpecsTest, ForwardsUnderTheSameNameOrAsTheUrlSays) {
+    const Config config = parse(
+        "application live { forward rtmp://a/other; forward rtmps://b/live2/stream-key; "
+        "forward rtmp://c/[app]/[stream]_x?n=[stream]; }");
+    const std::vector<net::SourceSpec> specs = forwards_of(config, key("live", "cam"));
+    ASSERT_EQ(specs.size(), 3U);
+    EXPECT_EQ(specs[0].role, net::SourceRole::kForward);
+    EXPECT_EQ(specs[0].url.full(), "rtmp://a/other/cam");
+    EXPECT_EQ(specs[0].shown, "rtmp://a/other/cam");
+    EXPECT_EQ(specs[1].url.full(), "rtmps://b/live2/stream-key");
+    EXPECT_EQ(specs[1].shown, "rtmps://b/live2/***");
+    EXPECT_EQ(specs[2].url.full(), "rtmp://c/live/cam_x?n=cam");
+    EXPECT_EQ(specs[0].linger, Millis(0));
+    EXPECT_TRUE(forwards_of(config, key("other", "cam")).empty());
+}
+
+TEST(SourceSpecsTest, SaysWhatIsMissing) {
+    EXPECT_THAT(error_of("source rtmp://o/a/b { stream cam; }"), HasSubstr("stream APP/STREAM"));
+    EXPECT_THAT(error_of("source rtmp://o/a { stream live/cam; }"),
+                HasSubstr("rtmp://HOST/APP/STREAM"));
+    EXPECT_THAT(error_of("source rtmp://o/a { on_demand off; }"), HasSubstr("stream NAME"));
+    EXPECT_THAT(error_of("application a { source rtmp://o; }"), HasSubstr("rtmp://HOST/APP"));
+    EXPECT_THAT(error_of("source rtmp://o/a/b { stream live/cam; stream live/b; }"),
+                HasSubstr("a second stream"));
+    EXPECT_THAT(error_of("source rtmp://o/a { listen 1; }"), HasSubstr("listen"));
+    EXPECT_THAT(error_of("forward http://o/a/b;"), HasSubstr("rtmp://HOST[:PORT]/APP"));
+    EXPECT_THAT(error_of("forward rtmp://o;"), HasSubstr("rtmp://HOST[:PORT]/APP"));
+}
+
+TEST(SourceSpecsTest, ErrorsShowNoSecret) {
+    for (const char* text : {"source ftp://h/a?token=hush { on_demand on; }",
+                             "forward rtmp://u:hush@h/live;", "source rtmp://u:hush@h/live/a;"}) {
+        const std::string error = error_of(text);
+        EXPECT_FALSE(error.empty());
+        EXPECT_EQ(error.find("hush"), std::string::npos) << error;
+    }
+}
+
+TEST(SourceSpecsTest, IsWrittenAgainAsItWasWithoutSecrets) {
+    const Config config = parse(
+        "application live { source rtmp://o/a/b?token=hush { stream cam1; linger 60s; } "
+        "forward rtmp://y/live2/hush; }");
+    const std::string dump = dump_config(config.settings);
+    EXPECT_THAT(dump, HasSubstr("source rtmp://o/a/b?*** { stream cam1; linger 1m; }  #"));
+    EXPECT_THAT(dump, HasSubstr("forward rtmp://y/live2/***;"));
+    EXPECT_EQ(dump.find("hush"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::config
