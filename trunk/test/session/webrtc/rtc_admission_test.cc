@@ -17,9 +17,10 @@ class RtcAdmissionTest : public RtcWorld {
   protected:
     // Sessions hold tickets of hooks_, which goes before them.
     ~RtcAdmissionTest() override {
-        stop();
         EXPECT_FALSE(rtc_->stop(io::soon()));
-        rtc_.reset();
+        stop();
+        rtc_ = nullptr;
+        own_rtc_.reset();
     }
 
     void start(RtcServerOptions options = {}) {
