@@ -340,7 +340,9 @@ TEST_F(RtpPumpTest, ReconfigureReachesPlayersThatWait) {
     publisher_->end();
     ASSERT_TRUE(io::eventually([&] { return player.looks > 0; }));
     EXPECT_FALSE(player.ended.has_value());  // the default is 30 s
-    pump_->reconfigure({Millis(0)});
+    PumpOptions at_once;
+    at_once.wait_publisher = Millis(0);
+    pump_->reconfigure(at_once);
     ASSERT_TRUE(io::eventually([&] { return player.ended.has_value(); }));
     EXPECT_EQ(*player.ended, EndClass::kNoPublisher);
     EXPECT_EQ(pump_->players(), 0U);
