@@ -3,6 +3,7 @@
 // argument and a path. What the owner is told must agree with what there is.
 #include <array>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "proto/ice/lite_agent.h"

@@ -1,4 +1,5 @@
 // weir-bench garbage: connections that open, send random bytes and leave.
+#include <algorithm>
 #include <array>
 #include <map>
 

@@ -1,5 +1,6 @@
 #include "bench/load/run_control.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <ctime>

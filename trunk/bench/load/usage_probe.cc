@@ -1,5 +1,7 @@
 #include "bench/load/usage_probe.h"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #include "base/config_parser.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace weir {

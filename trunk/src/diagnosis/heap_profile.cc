@@ -1,6 +1,7 @@
 #include "diagnosis/heap_profile.h"
 
 #include <charconv>
+#include <utility>
 
 #include "base/strings.h"
 

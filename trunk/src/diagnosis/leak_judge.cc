@@ -1,6 +1,7 @@
 #include "diagnosis/leak_judge.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,5 +1,7 @@
 #include "base/base64.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "base/hmac.h"

@@ -1,5 +1,7 @@
 #include "base/config_lexer.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace weir {

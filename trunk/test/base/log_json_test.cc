@@ -1,5 +1,6 @@
 #include "base/log_json.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include "media/avc.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // repeated, and '<' and '&' stand nowhere else.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>

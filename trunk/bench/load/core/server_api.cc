@@ -1,5 +1,6 @@
 #include "bench/load/core/server_api.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -4,6 +4,7 @@
 #include "proto/rtmp/server_session.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "proto/rtmp/chunk_writer.h"

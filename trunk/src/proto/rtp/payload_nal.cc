@@ -1,6 +1,7 @@
 #include "proto/rtp/payload_nal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "media/nal.h"
 

@@ -1,5 +1,7 @@
 #include "session/webrtc/audio_bridge.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace weir::session {

@@ -1,5 +1,7 @@
 #include "app/run/config_search.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
 #include "bench/load/core/frame_checker.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "bench/load/core/synthetic.h"

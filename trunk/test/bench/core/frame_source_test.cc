@@ -1,5 +1,7 @@
 #include "bench/load/core/frame_source.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "proto/flv/tag.h"

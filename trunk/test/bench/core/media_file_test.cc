@@ -1,5 +1,7 @@
 #include "bench/load/core/media_file.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
 #include "bench/load/core/mp4_file.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

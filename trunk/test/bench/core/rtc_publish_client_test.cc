@@ -1,5 +1,7 @@
 #include "bench/load/core/rtc_publish_client.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "proto/rtcp/writer.h"

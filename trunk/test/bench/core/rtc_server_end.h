@@ -2,6 +2,7 @@
 // the load client's end.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <vector>

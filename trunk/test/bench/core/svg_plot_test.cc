@@ -1,5 +1,7 @@
 #include "bench/load/core/svg_plot.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
 #include "proto/dtls/record.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "proto/srtp/aes.h"

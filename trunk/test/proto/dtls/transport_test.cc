@@ -1,5 +1,6 @@
 #include "proto/dtls/transport.h"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 

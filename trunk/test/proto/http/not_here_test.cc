@@ -1,5 +1,7 @@
 #include "proto/http/not_here.h"
 
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // An agent, its peer's checks, and time, for tests.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // Media goes where the peer was proven to be, and nowhere else.
 #include <array>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

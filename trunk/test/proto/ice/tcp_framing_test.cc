@@ -1,5 +1,6 @@
 #include "proto/ice/tcp_framing.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,9 +1,11 @@
 // Reports and feedback: what CompoundWriter writes, byte by byte, and what the parsers make of it.
 #include "proto/rtcp/writer.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

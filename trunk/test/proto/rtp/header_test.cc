@@ -1,5 +1,6 @@
 #include "proto/rtp/header.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>

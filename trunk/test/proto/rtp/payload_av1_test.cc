@@ -1,5 +1,7 @@
 #include "proto/rtp/payload_av1.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "test/support/codec_samples.h"

@@ -1,5 +1,6 @@
 #include "proto/srtp/replay_window.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 

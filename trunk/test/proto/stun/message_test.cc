@@ -1,5 +1,7 @@
 #include "proto/stun/message.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/hmac.h"

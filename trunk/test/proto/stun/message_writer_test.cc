@@ -1,7 +1,9 @@
 #include "proto/stun/message_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 

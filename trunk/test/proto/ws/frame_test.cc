@@ -1,5 +1,6 @@
 #include "proto/ws/frame.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>

@@ -1,5 +1,6 @@
 #include "proto/ws/message_reader.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

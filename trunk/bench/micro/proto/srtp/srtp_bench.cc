@@ -1,5 +1,6 @@
 // Packets of 1,200 bytes, ours beside libsrtp2, and what a context of each weighs (counter
 // `bytes`).
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
