@@ -7,6 +7,8 @@ BUILD := objs/$(VARIANT)
 TARGETS ?=
 DEMO ?=
 TEST ?=
+FAST ?=
+ALL ?=
 BENCH ?=
 MICRO ?=
 # make bench CASES='rtmp-1000 rtmp-500@100' SERVERS=weir,floor ROUNDS=1 WINDOW=8; scripts/bench --list
@@ -18,7 +20,7 @@ WINDOW ?=
 # make leak-hunt HUNT='--tool valgrind --scenario rtmp'; everything that it does by itself when empty.
 HUNT ?=
 
-.PHONY: all help demo test bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
+.PHONY: all help demo test test-all bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
 
 all: build
 
@@ -51,8 +53,11 @@ help: ## this list
 demo: ## install what is missing, build, run the server with a looping sample stream
 	@scripts/demo $(DEMO)
 
-test: ## install what is missing, build, run every test; ends with "N passed, N failed"
-	@scripts/test $(TEST)
+test: ## install what is missing, build, run the tests; ends with "N passed, N failed"; FAST=1: unit and component tests only
+	@scripts/test $(if $(FAST),--fast) $(if $(ALL),--all) $(TEST)
+
+test-all: ## the same and everything under the sanitizers, and the search of the fuzz targets: make test ALL=1
+	@$(MAKE) --no-print-directory test ALL=1
 
 BENCH_ARGS = $(if $(CASES),--cases '$(CASES)') $(if $(SERVERS),--servers '$(SERVERS)') \
   $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(WINDOW),--window $(WINDOW)) $(BENCH)
@@ -99,7 +104,7 @@ deb: ## objs/deb/weir_VERSION_ARCH.deb from the release build
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check
-	@./configure --werror=on --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
+	@./configure --werror=on --pch=off --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
 
 lint: ## layers, headers, sizes, naming: the rules of doc/CONTRIBUTING.md that a script can check
 	@scripts/lint
