@@ -1,8 +1,12 @@
-"""The whole test suite: builds, unit and component tests, fuzz replays, lints, end to end.
+"""The test suite: builds, unit and component tests, lints, end to end; with --all also everything under the sanitizers.
 
 Run by scripts/test. Each part prints one line with its counts; what failed is listed at the end with the command that
 runs it again, and the last line is "N passed, N failed". A tool that is not there, a skipped or a disabled test is a
 failure.
+
+  make test          the release build and what is tested with it: build lint unit component e2e
+  make test FAST=1   build unit component
+  make test-all      all parts; builds, unit and component tests also under the sanitizers
 """
 
 import argparse
@@ -23,11 +27,16 @@ LOGS = OBJS / "test"
 FUZZ = TOP / "trunk" / "fuzz"
 
 # part -> seconds that one of its programs may take, also beside as much other work: only what hangs ends by them
-LIMITS = {"build": 7200, "unit": 900, "component": 1800, "fuzz": 900, "fuzz-search": 5400, "lint": 1800, "e2e": 7200,
+LIMITS = {"build": 7200, "unit": 900, "component": 1800, "fuzz": 900, "fuzz-search": 5400, "lint": 1800, "headers": 1800, "e2e": 7200,
           "e2e-alone": 3600, "smoke": 1200}
-PARTS = ["lint", "build", "unit", "component", "fuzz", "fuzz-search", "e2e", "smoke"]
+PARTS = ["lint", "headers", "build", "unit", "component", "fuzz", "fuzz-search", "e2e", "smoke"]
+DEFAULT = ["lint", "build", "unit", "component", "e2e"]
+FAST = ["build", "unit", "component"]
+SANITIZED = ["fuzz", "smoke"]  # parts that run the sanitizer variant only
 VARIANTS = {"release": [], "sanitizer": ["--sanitizer=on"]}
-LINTS = ["layers", "headers", "lint"]
+LINTS = {"lint": [["scripts/layers"], ["scripts/lint", "--own"]], "headers": [["scripts/headers"]]}
+# part -> its program, and how many of it run side by side, each with a share of the tests: they mostly wait
+GTESTS = {"unit": ("weir-unit-tests", 1), "component": ("weir-component-tests", 4)}
 # End-to-end tests mostly wait, so three files of them run side by side (ports: trunk/test/e2e/weir.py).
 SIDE_BY_SIDE = ["-n", "3", "--dist", "loadfile"]
 MIN_CORPUS = 20  # inputs that a fuzz target must have
@@ -54,6 +63,10 @@ class Tally:
 
     def now(self):
         return self.passed, len(self.failures)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failures += other.failures
 
 
 def run(command, log, limit, env=None):
@@ -94,15 +107,16 @@ def shell(command, env=None):
 # ---- build -----------------------------------------------------------------------------------------------------------
 
 
-def build(tally):
+def build(tally, variants, targets):
     """Builds each variant; the one that the user had configured is the configured one afterwards."""
     with another_variant(TOP):
-        for variant, flags in VARIANTS.items():
+        for variant in variants:
             started = time.monotonic()
-            configure = ["./configure", *flags]
+            configure = ["./configure", *VARIANTS[variant]]
             code, text = run(configure, f"configure-{variant}.log", 60)
             if code == 0:
-                code, text = run(["make", "--no-print-directory", "build"], f"build-{variant}.log", LIMITS["build"])
+                make = ["make", "--no-print-directory", "build", f"TARGETS={' '.join(targets)}"]
+                code, text = run(make, f"build-{variant}.log", LIMITS["build"])
             if code != 0:
                 tally.fail(f"build {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30),
                            shell(configure) + " && make")
@@ -115,55 +129,57 @@ GTEST_LINE = re.compile(r"\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+).*?(\(\d+ ms
 GTEST_DISABLED = re.compile(r"YOU HAVE (\d+) DISABLED TEST")
 
 
-def gtest(tally, program, limit):
-    """One program in all variants, side by side: its tests wait more than they work."""
-    with ThreadPoolExecutor() as pool:
-        runs = [(variant, pool.submit(run_gtest, program, variant, limit)) for variant in VARIANTS]
-        for variant, outcome in runs:
-            count_gtest(tally, program, variant, limit, *outcome.result())
-
-
-def run_gtest(program, variant, limit):
-    """Gives (when it started, exit code, output); the output is None when the program is not there."""
-    started, binary = time.monotonic(), f"objs/{variant}/{program}"
-    if not (TOP / binary).exists():
-        return started, None, None
-    env = SANITIZER_ENV if variant == "sanitizer" else {}
-    return started, *run([binary, "--gtest_color=no"], f"{program}-{variant}.log", limit, env)
-
-
-def count_gtest(tally, program, variant, limit, started, code, text):
+def gtest(tally, part, variant):
+    """One program, in as many shares as GTESTS says, side by side."""
+    (program, shares), limit = GTESTS[part], LIMITS[part]
+    started, before, name = time.monotonic(), tally.now(), f"{program} ({variant})"
     binary = f"objs/{variant}/{program}"
-    env = SANITIZER_ENV if variant == "sanitizer" else {}
-    before, name = tally.now(), f"{program} ({variant})"
-    if text is None:
-        tally.fail(name, f"{binary} is not there", "scripts/test --only build")
+    if not (TOP / binary).exists():
+        tally.fail(name, f"{binary} is not there", "scripts/test --only build" + " --all" * (variant != "release"))
     else:
-        running, failed, problems = None, False, []
-        for match in GTEST_LINE.finditer(text):
-            what, case, timing = match.groups()
-            if what == "RUN":
-                running = case
-            elif timing and case == running:  # the summary repeats the names without a time
-                running = None
-                if what == "OK":
-                    tally.passed += 1
-                else:
-                    failed = True
-                    why = "skipped" if what == "SKIPPED" else case_output(text, case)
-                    tally.fail(f"{case} ({variant})", why, shell([binary, f"--gtest_filter={case}"], env))
-        if running:
-            problems.append(f"{running}: {how(code, limit)}")
-        elif code != 0 and not failed:
-            problems.append(how(code, limit) + " after the last test")
-        if "[==========] Running" not in text or "Running 0 tests" in text:
-            problems.append("ran no test")
-        if GTEST_DISABLED.search(text):
-            problems.append("has disabled tests")
-        for problem in problems:
-            again = shell([binary] + ([f"--gtest_filter={running}"] if running else []), env)
-            tally.fail(name, problem + "\n" + tail(text, 25), again)
+        with ThreadPoolExecutor(shares) as pool:
+            runs = [pool.submit(run_gtest, binary, variant, limit, share, shares) for share in range(shares)]
+        for share in runs:
+            count_gtest(tally, name, binary, variant, limit, *share.result())
     tally.part(name, started, before)
+
+
+def run_gtest(binary, variant, limit, share, shares):
+    env = {**environment(variant), "GTEST_TOTAL_SHARDS": str(shares), "GTEST_SHARD_INDEX": str(share)}
+    log = f"{Path(binary).name}-{variant}{f'-{share}' if shares > 1 else ''}.log"
+    return run([binary, "--gtest_color=no"], log, limit, env)
+
+
+def environment(variant):
+    return SANITIZER_ENV if variant == "sanitizer" else {}
+
+
+def count_gtest(tally, name, binary, variant, limit, code, text):
+    env = environment(variant)
+    running, failed, problems = None, False, []
+    for match in GTEST_LINE.finditer(text):
+        what, case, timing = match.groups()
+        if what == "RUN":
+            running = case
+        elif timing and case == running:  # the summary repeats the names without a time
+            running = None
+            if what == "OK":
+                tally.passed += 1
+            else:
+                failed = True
+                why = "skipped" if what == "SKIPPED" else case_output(text, case)
+                tally.fail(f"{case} ({variant})", why, shell([binary, f"--gtest_filter={case}"], env))
+    if running:
+        problems.append(f"{running}: {how(code, limit)}")
+    elif code != 0 and not failed:
+        problems.append(how(code, limit) + " after the last test")
+    if "[==========] Running" not in text or "Running 0 tests" in text:
+        problems.append("ran no test")
+    if GTEST_DISABLED.search(text):
+        problems.append("has disabled tests")
+    for problem in problems:
+        again = shell([binary] + ([f"--gtest_filter={running}"] if running else []), env)
+        tally.fail(name, problem + "\n" + tail(text, 25), again)
 
 
 def case_output(text, case):
@@ -196,7 +212,7 @@ def fuzz(tally):
         corpus, regress = inputs_of("corpus", target), inputs_of("regress", target)
         name = f"fuzz replay {target}"
         if not (TOP / binary).exists():
-            tally.fail(name, f"{binary} is not there", "scripts/test --only build")
+            tally.fail(name, f"{binary} is not there", "scripts/test --only build --all")
             continue
         if len(corpus) < MIN_CORPUS:
             tally.fail(name, f"{len(corpus)} inputs in its corpus, at least {MIN_CORPUS} wanted", f"ls {FUZZ}/corpus")
@@ -246,24 +262,15 @@ def find_culprit(binary, files):
 # ---- lints -----------------------------------------------------------------------------------------------------------
 
 
-def lint_command(name):
-    return [f"scripts/{name}"] + (["--own"] if name == "lint" else [])
-
-
-def run_lints():
-    """Gives (when they started, (exit code, output) of each)."""
-    return time.monotonic(), [run(lint_command(name), f"{name}.log", LIMITS["lint"]) for name in LINTS]
-
-
-def lint(tally, started, outcomes):
-    before = tally.now()
-    for name, (code, text) in zip(LINTS, outcomes):
-        command = lint_command(name)
+def lint(tally, part):
+    started, before = time.monotonic(), tally.now()
+    for command in LINTS[part]:
+        code, text = run(command, f"{Path(command[0]).name}.log", LIMITS[part])
         if code == 0:
             tally.passed += 1
         else:
-            tally.fail(f"scripts/{name}", how(code, LIMITS["lint"]) + "\n" + tail(text, 40), shell(command))
-    tally.part("lints", started, before)
+            tally.fail(command[0], how(code, LIMITS[part]) + "\n" + tail(text, 40), shell(command))
+    tally.part(part, started, before)
 
 
 # ---- end to end ------------------------------------------------------------------------------------------------------
@@ -302,36 +309,64 @@ def e2e(tally, name, variant, options):
 # ---- main ------------------------------------------------------------------------------------------------------------
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=PARTS, help="run this part only; may be repeated")
-    parser.add_argument("--skip", action="append", choices=PARTS, default=[], help="leave this part out")
-    parser.add_argument("--deps", choices=["ok", "failed"], default="ok", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    parts = [part for part in PARTS if part in (args.only or PARTS) and part not in args.skip]
-    started, tally = time.monotonic(), Tally()
+def side_by_side(tally, lanes):
+    """Runs the lanes at a time; the steps of a lane, (function, arguments...), one after the other."""
+    def run_lane(lane):
+        own = Tally()
+        for function, *arguments in lane:
+            function(own, *arguments)
+        return own
 
-    if args.deps != "ok":
-        tally.fail("dependencies", "scripts/install-deps.sh could not install them", "scripts/install-deps.sh --tests")
+    with ThreadPoolExecutor(max(len(lanes), 1)) as pool:
+        for own in pool.map(run_lane, lanes):
+            tally.add(own)
+
+
+def parts_of(args):
+    if args.only:
+        chosen = args.only
+    else:
+        chosen = PARTS if args.all else FAST if args.fast else DEFAULT
+    return [part for part in PARTS if part in chosen and part not in args.skip]
+
+
+def run_parts(tally, args):
+    parts = parts_of(args)
+    variants = list(VARIANTS) if args.all or any(part in SANITIZED for part in parts) else ["release"]
     if "build" in parts:
-        build(tally)
-    with ThreadPoolExecutor() as pool:  # the tests wait, and the lints compute
-        lints = pool.submit(run_lints) if "lint" in parts else None
-        for part, program in (("unit", "weir-unit-tests"), ("component", "weir-component-tests")):
-            if part in parts:
-                gtest(tally, program, LIMITS[part])
-        if lints:
-            lint(tally, *lints.result())
+        targets = [program for program, _ in GTESTS.values()] if args.fast and not args.only else []
+        build(tally, variants, targets)
+    # The tests wait: what computes goes on beside them.
+    waiting = [[(gtest, part, variant)] for part in GTESTS if part in parts for variant in variants]
+    computing = [(lint, part) for part in LINTS if part in parts]
     if "fuzz" in parts:
-        fuzz(tally)
+        computing.append((fuzz,))
     if "fuzz-search" in parts:
-        fuzz_search(tally)
+        computing.append((fuzz_search,))
+    side_by_side(tally, [*waiting, computing])
     if "e2e" in parts:
         e2e(tally, "e2e", "release", ["-m", "not alone", *SIDE_BY_SIDE])
         e2e(tally, "e2e-alone", "release", ["-m", "alone"])
     if "smoke" in parts:
         e2e(tally, "smoke", "sanitizer", ["-m", "smoke", *SIDE_BY_SIDE])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="all parts, and the sanitizer variant beside the release build")
+    parser.add_argument("--fast", action="store_true", help="builds and runs the unit and component tests, nothing else")
+    parser.add_argument("--only", action="append", choices=PARTS, help="run this part only; may be repeated")
+    parser.add_argument("--skip", action="append", choices=PARTS, default=[], help="leave this part out")
+    parser.add_argument("--deps", choices=["ok", "failed"], default="ok", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.all and args.fast:
+        parser.error("--all and --fast: one of them")
+    started, tally = time.monotonic(), Tally()
+
+    if args.deps != "ok":
+        tally.fail("dependencies", "scripts/install-deps.sh could not install them", "scripts/install-deps.sh --tests")
+    run_parts(tally, args)
 
     if tally.failures:
         print("\nFailures:")
