@@ -22,8 +22,6 @@ from bench.problem import Problem  # noqa: E402
 from bench.targets import judge  # noqa: E402
 from bench import report  # noqa: E402
 
-pytestmark = pytest.mark.alone
-
 CLIENT = BINARY.parent / "weir-bench"
 BENCH = TOP / "scripts" / "bench"
 
@@ -74,6 +72,7 @@ def test_a_page_that_names_its_place_is_found(page, folder, named):
 # ---- the harness -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_a_tiny_benchmark_compares_weir_with_the_floor(folder, floor):
     done = subprocess.run(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,floor", "--players", 10,
                                 "--rounds", 1, "--window", 2), text=True, capture_output=True, timeout=120)
@@ -99,6 +98,7 @@ def listen_to_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.alone
 def test_ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind(folder, floor):
     started = subprocess.Popen(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,floor", "--players", 5,
                                      "--rounds", 2, "--window", 2), text=True, stdout=subprocess.PIPE,

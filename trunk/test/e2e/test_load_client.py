@@ -13,8 +13,6 @@ import pytest
 from media import publisher
 from weir import TOP, wait_until
 
-pytestmark = pytest.mark.alone
-
 BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
 PUBLISH = ("--publish", "300k", "--gop", "15")
 QUICK = (*PUBLISH, "--clients", "20", "--duration", "2s")

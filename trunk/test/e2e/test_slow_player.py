@@ -12,8 +12,6 @@ from test_publish import TagCollector, check_tag_times
 from tls import certificate, connect, tls_weir
 from weir import SANITIZED, wait_until
 
-pytestmark = pytest.mark.alone
-
 OTHERS = 20
 
 
@@ -28,6 +26,7 @@ def heavy(tmp_path_factory):
     return path
 
 
+@pytest.mark.alone
 @pytest.mark.config("write_stall_timeout 4s; play { queue_length 2s; }")
 def test_stalled_player_costs_nothing_and_goes(weir, folder, heavy):
     with publisher(weir.rtmp(), folder, heavy):
