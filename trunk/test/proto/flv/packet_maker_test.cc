@@ -1,5 +1,7 @@
 #include "proto/flv/packet_maker.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
