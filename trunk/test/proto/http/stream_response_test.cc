@@ -1,5 +1,6 @@
 #include "proto/http/stream_response.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
