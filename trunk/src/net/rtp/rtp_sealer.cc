@@ -21,17 +21,4 @@ RtpBurst PlainRtpSealer::seal(MonoTime,
         });
 }
 
-RtpBurst SrtpSealer::seal(MonoTime,
-                          const RtpRunHeader& first,
-                          const stream::RtpRun& run,
-                          std::span<uint8_t> out) {
-    return seal_run(first, run, out,
-                    [this](const rtp::Header& header, ByteSpan payload, uint64_t number,
-                           std::span<uint8_t> to) {
-                        std::array<uint8_t, rtp::kFixedHeaderSize> bytes;
-                        rtp::write_header(header, bytes.data());
-                        return protector_.protect_rtp({bytes, {}, payload}, number, to);
-                    });
-}
-
 }  // namespace weir::net

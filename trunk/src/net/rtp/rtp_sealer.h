@@ -2,7 +2,6 @@
 // not per packet.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "proto/rtp/header.h"
-#include "proto/srtp/protector.h"
 #include "stream/rtp_log.h"
 
 namespace weir::net {
@@ -74,21 +72,6 @@ class PlainRtpSealer final : public RtpSealer {
                   const RtpRunHeader& header,
                   const stream::RtpRun& run,
                   std::span<uint8_t> out) override;
-};
-
-// SRTP (RFC 3711) without header extensions.
-class SrtpSealer final : public RtpSealer {
-  public:
-    // `protector` must outlive this.
-    explicit SrtpSealer(srtp::Protector& protector) : protector_(protector) {}
-
-    RtpBurst seal(MonoTime now,
-                  const RtpRunHeader& header,
-                  const stream::RtpRun& run,
-                  std::span<uint8_t> out) override;
-
-  private:
-    srtp::Protector& protector_;
 };
 
 }  // namespace weir::net
