@@ -20,13 +20,13 @@ struct WordCount {
 
 struct ValueTypeRow {
     ValueType type = ValueType::kBlock;
-    WordCount words;
+    WordCount words = {};
     // False after a mistake, which is then reported.
     bool (ValueParser::*parse)(Value& value) = nullptr;
     // What an error says was expected, and the shape in the documentation. Each is a text, or a
     // function where it depends on the directive.
-    std::string_view expects;
-    std::string_view shape;
+    std::string_view expects = {};
+    std::string_view shape = {};
     std::string (*expects_of)(const Directive& directive) = nullptr;
     std::string (*shape_of)(const Directive& directive) = nullptr;
     std::string (*range_of)(const Directive& directive) = nullptr;  // for the documentation
