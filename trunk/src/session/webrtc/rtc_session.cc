@@ -12,23 +12,6 @@ namespace {
 
 constexpr size_t kRtcpBuffer = 1200;
 
-dtls::TransportOptions dtls_options(const RtcSessionSetup& setup) {
-    dtls::TransportOptions options;
-    options.role = setup.answer.remote.dtls_client ? dtls::Role::kClient : dtls::Role::kServer;
-    options.remote = setup.remote_fingerprint;
-    return options;
-}
-
-ice::AgentOptions ice_options(const RtcServer& server, const RtcSessionSetup& setup) {
-    ice::AgentOptions options = server.options().ice;
-    options.check_tag = setup.number;
-    return options;
-}
-
-ice::RemoteCredentials remote_credentials(const RtcSessionSetup& setup) {
-    return {setup.answer.remote.ice_ufrag, setup.answer.remote.ice_pwd};
-}
-
 }  // namespace
 
 RtcSession::RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now)
@@ -40,14 +23,9 @@ RtcSession::RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now)
       rules_(setup.publish_rules),
       pump_(setup.pump),
       fixed_layer_(setup.layer),
-      dtls_options_(dtls_options(setup)),
       unproven_(std::move(setup.unproven)),
       connect_deadline_(now + 2 * server.options().ice.connect_timeout),
-      agent_(now,
-             ice_options(server, setup),
-             setup.credentials,
-             remote_credentials(setup),
-             system_random()) {
+      transport_(server, *this, setup, now) {
     answer_ = std::move(setup.answer);
     if (pump_ != nullptr) {
         pump_->hold();
@@ -88,32 +66,6 @@ void RtcSession::on_layer_wanted(uint8_t layer) {
 
 // ---- datagrams ----
 
-void RtcSession::on_stun(MonoTime now, const stun::MessageView& message, const ice::Path& from) {
-    std::array<uint8_t, ice::kMaxResponseBytes> response;
-    const ice::Reply reply = agent_.handle_message(now, message, from, response);
-    if (reply.response_bytes > 0) {
-        server_.transport().transmit(from, ByteSpan(response).first(reply.response_bytes), 0);
-    }
-    if (reply.verdict == ice::Verdict::kAccepted) {
-        server_.transport().paths().note_check(now, from, *this);
-    }
-    drain_ice(now);  // the agent has room for one path that made room for another
-}
-
-void RtcSession::on_dtls(MonoTime now, ByteSpan datagram, const ice::Path& from) {
-    if (!ended_) {
-        agent_.note_received(now, from, datagram.size(), false);
-        start_dtls(now);
-        dtls_->handle_packet(now, datagram);
-    }
-}
-
-void RtcSession::start_dtls(MonoTime now) {
-    if (!dtls_) {
-        dtls_ = std::make_unique<dtls::Transport>(server_.identity(), dtls_options_, now);
-    }
-}
-
 void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
     client_->received_bytes += datagram.size();
     if (ended_ || !media_begun_) {
@@ -122,8 +74,7 @@ void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::
     const bool rtcp = rtp::is_rtcp(datagram);
     srtp::Unprotected plain;
     if (rtcp) {
-        plain = publishes_ ? unprotector_->unprotect_rtcp(datagram)
-                           : rtcp_unprotector_->unprotect(datagram);
+        plain = transport_.open_rtcp(datagram);
     } else if (publishes_) {
         if (rate_ && !rate_->take(now, datagram.size())) {
             server_.services().limits.count(net::Refusal::kPublishBitrate);
@@ -132,16 +83,14 @@ void RtcSession::on_media(MonoTime now, std::span<uint8_t> datagram, const ice::
                             rate_->bits_per_second() / 1000));
             return;
         }
-        plain = unprotector_->unprotect_rtp(datagram);
+        plain = transport_.open_rtp(datagram);
     } else {
         return;
     }
-    server_.transport().count(plain.status);
     if (!plain.ok()) {
         return;
     }
-    dtls_->confirm();
-    agent_.note_received(now, from, datagram.size(), true);
+    transport_.note_authentic(now, from, datagram.size());
     const std::span<uint8_t> bytes = datagram.first(plain.size);
     if (rtcp) {
         on_rtcp(now, bytes);
@@ -169,13 +118,8 @@ void RtcSession::want_key_frame() {
     }
 }
 
-bool RtcSession::takes_burst() const {
-    const ice::Path* path = agent_.media_path();
-    return path == nullptr || server_.transport().takes_burst(*path);
-}
-
 bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
-    const ice::Path* path = agent_.media_path();
+    const ice::Path* path = agent().media_path();
     if (path == nullptr) {
         return true;  // nowhere to send to: lost on the way
     }
@@ -188,7 +132,7 @@ bool RtcSession::send_burst(ByteSpan packets, size_t segment_bytes) {
 }
 
 void RtcSession::send_rtcp(std::span<uint8_t> buffer, size_t size) {
-    const size_t whole = protector_->protect_rtcp(buffer, size);
+    const size_t whole = transport_.protector().protect_rtcp(buffer, size);
     if (whole == 0) {
         end(net::EndClass::kError, "too many RTCP packets for one key");
         return;
@@ -196,134 +140,9 @@ void RtcSession::send_rtcp(std::span<uint8_t> buffer, size_t size) {
     send_burst(buffer.first(whole), 0);
 }
 
-void RtcSession::restart_ice(MonoTime now,
-                             const ice::Credentials& credentials,
-                             ice::RemoteCredentials remote) {
-    agent_.restart(credentials, std::move(remote));
-    drain_ice(now);
-}
-
-// ---- what they bring about ----
-
-void RtcSession::drain_ice(MonoTime now) {
-    while (const std::optional<ice::Event> event = agent_.poll_event()) {
-        switch (event->type) {
-            case ice::Event::Type::kPathAdded:
-                server_.transport().paths().note_check(now, event->path, *this);
-                if (RtcTransport::is_connection(event->path)) {
-                    agent_.prove(now, event->path);  // TCP has shown that the peer is there
-                }
-                break;
-            case ice::Event::Type::kPathRemoved:
-                server_.transport().paths().remove(event->path, *this);
-                break;
-            case ice::Event::Type::kPathProven: on_path_proven(now, event->path); break;
-            case ice::Event::Type::kConnected:
-                if (dtls_options_.role == dtls::Role::kClient) {
-                    start_dtls(now);
-                }
-                begin_media(now);
-                break;
-            case ice::Event::Type::kPathSelected: begin_media(now); break;
-            case ice::Event::Type::kGenerationEnded:
-                server_.transport().unbind_ufrag(event->ufrag_text(), *this);
-                break;
-            case ice::Event::Type::kFailed: end(net::EndClass::kTimeout, "never connected"); return;
-            case ice::Event::Type::kExpired:
-                end(net::EndClass::kTimeout, "peer is gone (no consent)");
-                return;
-        }
-    }
-}
-
-void RtcSession::on_path_proven(MonoTime now, const ice::Path& path) {
-    if (ended_) {
-        return;  // an event before this one ended it, and its paths are given back
-    }
-    server_.transport().paths().take(now, path, *this);
-    begin_media(now);
-}
-
-void RtcSession::on_path_lost(MonoTime now, const ice::Path& path) {
-    agent_.distrust(now, path);
-    server_.transport().touch(*this);
-}
-
-void RtcSession::send_checks(MonoTime now) {
-    std::array<uint8_t, ice::kMaxCheckBytes> check;
-    size_t bytes = 0;
-    while (const ice::Path* path = agent_.poll_check(now, check, bytes)) {
-        server_.transport().transmit(*path, ByteSpan(check).first(bytes), 0);
-    }
-}
-
-// What a path may not be sent yet waits: for its proof, or for more from there.
-void RtcSession::send_dtls() {
-    while (const size_t bytes = dtls_->transmit_bytes()) {
-        const ice::Path* path = agent_.selected();
-        if (path == nullptr || !agent_.take(*path, bytes)) {
-            return;
-        }
-        if (!protector_) {
-            note_flight(*path);
-        }
-        server_.transport().transmit(*path, dtls_->poll_transmit(), 0);
-    }
-}
-
-void RtcSession::note_flight(const ice::Path& path) {
-    flights_differ_ = flights_differ_ || (flight_path_ && *flight_path_ != path);
-    flight_path_ = path;
-}
-
-void RtcSession::drain_dtls(MonoTime now) {
-    if (!dtls_) {
-        return;
-    }
-    send_dtls();
-    while (const std::optional<dtls::Event> event = dtls_->poll_event()) {
-        switch (*event) {
-            case dtls::Event::kConnected: on_keys(now); break;
-            case dtls::Event::kFailed: {
-                const Error why = dtls_->take_error();
-                server_.log_trouble(*client_, "DTLS failed", log::escaped(why.message(), 500));
-                end(net::EndClass::kError, "DTLS failed");
-                return;
-            }
-            case dtls::Event::kClosed: end(net::EndClass::kPeerClosed, "peer closed"); return;
-        }
-    }
-}
-
-void RtcSession::on_keys(MonoTime now) {
-    const srtp::Keys keys = dtls_->take_keys();
-    protector_ =
-        std::make_unique<srtp::Protector>(keys.profile, keys.local, server_.control_cipher());
-    if (publishes_) {
-        Result<std::unique_ptr<srtp::Unprotector>> made =
-            srtp::Unprotector::create(keys.profile, keys.remote);
-        if (!made.ok()) {
-            server_.log_trouble(*client_, "SRTP failed", made.error().message());
-            end(net::EndClass::kError, "system error");
-            return;
-        }
-        unprotector_ = std::move(*made);
-    } else {
-        rtcp_unprotector_ = std::make_unique<srtp::RtcpUnprotector>(keys.profile, keys.remote,
-                                                                    server_.control_cipher());
-    }
-    // A handshake is only done with what it was sent. So a peer that answers no checks is proven
-    // too, as long as it stays where it is.
-    if (flight_path_ && !flights_differ_) {
-        agent_.prove(now, *flight_path_);
-        drain_ice(now);
-    }
-    begin_media(now);
-}
-
 // Media begins when there are keys and a nominated path that is proven, whichever comes last.
 void RtcSession::begin_media(MonoTime now) {
-    if (ended_ || media_begun_ || !protector_ || agent_.media_path() == nullptr) {
+    if (ended_ || media_begun_ || !transport_.ready()) {
         return;
     }
     media_begun_ = true;
@@ -360,7 +179,7 @@ bool RtcSession::begin_publishing(MonoTime now) {
     publisher_ = std::make_unique<RtcIngest>(*stream_, *this, answer_, options);
     log::info_as(client_->id(), "publish stream={} transport=webrtc ip={} path={}",
                  log::token(client_->key.to_string()), client_->ip(),
-                 agent_.media_path()->remote.to_string());
+                 transport_.agent().media_path()->remote.to_string());
     return true;
 }
 
@@ -370,12 +189,12 @@ void RtcSession::begin_playing(MonoTime now) {
     client_->turns++;
     const sdp::NegotiatedMedia* audio = answer_.find(media::TrackKind::kAudio);
     const sdp::NegotiatedMedia* video = answer_.find(media::TrackKind::kVideo);
-    player_ = std::make_unique<RtcSender>(pump_->writer().log(), *protector_, audio, video,
-                                          system_random(), now,
+    player_ = std::make_unique<RtcSender>(pump_->writer().log(), transport_.protector(), audio,
+                                          video, system_random(), now,
                                           RtcLayerOptions{&pump_->writer().layers(), fixed_layer_});
     log::info_as(client_->id(), "play stream={} transport=webrtc ip={} path={}",
                  log::token(client_->key.to_string()), client_->ip(),
-                 agent_.media_path()->remote.to_string());
+                 transport_.agent().media_path()->remote.to_string());
     codecs_[kRtpAudioTrack] = audio ? audio->codec : media::Codec::kUnknown;
     codecs_[kRtpVideoTrack] = video ? video->codec : media::Codec::kUnknown;
     pump_->add(*this);
@@ -395,17 +214,14 @@ void RtcSession::drain_publisher(MonoTime now) {
 }
 
 void RtcSession::handle_timeout(MonoTime now) {
-    agent_.handle_timeout(now);
-    drain_ice(now);
+    transport_.handle_ice_timeout(now);
     if (!ended_ && !media_begun_ && now >= connect_deadline_) {
         end(net::EndClass::kTimeout, "never connected");
     }
     if (ended_) {
         return;
     }
-    if (dtls_) {
-        dtls_->handle_timeout(now);
-    }
+    transport_.handle_dtls_timeout(now);
     if (publisher_) {
         publisher_->handle_timeout(now);
         const bool begun = publisher_->has_frames();
@@ -426,11 +242,7 @@ void RtcSession::handle_timeout(MonoTime now) {
 
 void RtcSession::settle(MonoTime now) {
     if (!ended_) {
-        drain_ice(now);
-    }
-    if (!ended_) {
-        send_checks(now);
-        drain_dtls(now);
+        transport_.settle(now);
     }
     if (!ended_) {
         drain_publisher(now);
@@ -441,7 +253,7 @@ std::optional<MonoTime> RtcSession::next_timeout() const {
     if (ended_) {
         return std::nullopt;
     }
-    std::optional<MonoTime> due = agent_.next_timeout();
+    std::optional<MonoTime> due = transport_.next_timeout();
     const auto sooner = [&due](const std::optional<MonoTime>& other) {
         if (other && (!due || *other < *due)) {
             due = other;
@@ -449,9 +261,6 @@ std::optional<MonoTime> RtcSession::next_timeout() const {
     };
     if (!media_begun_) {
         sooner(connect_deadline_);
-    }
-    if (dtls_) {
-        sooner(dtls_->next_timeout());
     }
     if (publisher_) {
         sooner(publisher_->next_timeout());
@@ -509,7 +318,7 @@ void RtcSession::log_never_connected() const {
     server_.log_trouble(
         *client_, "never connected",
         fmt::format("stream={} {}; offered candidates: {}", log::token(client_->key.to_string()),
-                    ice::describe_arrivals(agent_), server_.transport().candidate_text()));
+                    ice::describe_arrivals(agent()), server_.transport().candidate_text()));
 }
 
 void RtcSession::end(net::EndClass why, std::string_view reason) {
@@ -521,10 +330,7 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
     if (never_connected) {
         log_never_connected();
     }
-    if (dtls_ && dtls_->is_connected()) {
-        dtls_->close();
-        send_dtls();
-    }
+    transport_.close();
     if (pump_ != nullptr) {
         pump_->remove(*this);
         pump_->release();
@@ -538,8 +344,7 @@ void RtcSession::end(net::EndClass why, std::string_view reason) {
         server_.services().registry.release(*stream_);
     }
     stream_ = nullptr;
-    agent_.visit_paths(
-        [this](const ice::Path& path) { server_.transport().paths().remove(path, *this); });
+    transport_.give_back_paths();
     if (never_connected) {
         client_->end_quietly(why, reason);  // log_never_connected() has said it
     } else {

@@ -1,6 +1,6 @@
-// One WebRTC peer: ICE, DTLS, SRTP, and behind them a publisher or a player. Made by the RtcServer,
-// owned by its RtcTransport, which gives it datagrams and timers and takes its bursts. No
-// coroutine; nothing here yields.
+// One WebRTC peer: a secure transport, and behind it a publisher or a player. Made by the
+// RtcServer, owned by its RtcTransport, which gives it datagrams and timers and takes its bursts.
+// No coroutine; nothing here yields.
 //
 //   offer -> [ICE checks] -> [DTLS handshake] -> connected: media -> ended
 //
@@ -18,48 +18,16 @@
 #include "net/client_table.h"
 #include "net/rate_guard.h"
 #include "net/services.h"
-#include "proto/dtls/transport.h"
-#include "proto/ice/lite_agent.h"
 #include "proto/sdp/negotiate.h"
-#include "proto/srtp/protector.h"
-#include "proto/srtp/rtcp_unprotector.h"
-#include "proto/srtp/unprotector.h"
 #include "session/webrtc/rtc_ingest.h"
 #include "session/webrtc/rtc_pump.h"
+#include "session/webrtc/rtc_secure_transport.h"
 #include "session/webrtc/rtc_sender.h"
 #include "stream/stream.h"
 
 namespace weir::session {
 
 class RtcServer;
-
-struct RtcSessionSetup {
-    std::string id;  // of its URL; nobody may guess it
-    bool publishes = false;
-    sdp::Answer answer;
-    ice::Credentials credentials;
-    dtls::Fingerprint remote_fingerprint;
-    std::unique_ptr<net::Client> client;
-    net::PublishRules publish_rules;  // of a publisher
-    RtcPump* pump = nullptr;          // of a player
-    std::optional<uint8_t> layer;     // that it asked for
-    uint32_t number = 0;              // that no other session has; marks its ICE checks
-    // Its place among the offers of its address that come to nothing, until it is proven.
-    net::Limits::AddressPlace unproven;
-};
-
-// Live bytes of one session, by what they are for.
-struct RtcSessionMemory {
-    size_t ice = 0;
-    size_t dtls = 0;  // the handshake included, while there is one
-    size_t srtp = 0;
-    size_t media = 0;  // player or publisher: numbers, estimates, what is out of order
-    size_t other = 0;  // the session itself, its client, its places in tables
-
-    size_t sum() const { return ice + dtls + srtp + media + other; }
-
-    RtcSessionMemory& operator+=(const RtcSessionMemory& more);
-};
 
 class RtcSession final : public net::RtpPlayer,
                          public stream::Publisher,
@@ -81,13 +49,21 @@ class RtcSession final : public net::RtpPlayer,
 
     // ---- from the server; settle() after any of them ----
 
-    void on_stun(MonoTime now, const stun::MessageView& message, const ice::Path& from);
-    void on_dtls(MonoTime now, ByteSpan datagram, const ice::Path& from);
+    void on_stun(MonoTime now, const stun::MessageView& message, const ice::Path& from) {
+        transport_.on_stun(now, message, from);
+    }
+
+    void on_dtls(MonoTime now, ByteSpan datagram, const ice::Path& from) {
+        if (!ended_) {
+            transport_.on_dtls(now, datagram, from);
+        }
+    }
+
     void on_media(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from);
     void handle_timeout(MonoTime now);
 
     // The link is gone (a closed TCP connection).
-    void forget_link(uint32_t link) { agent_.forget_link(link); }
+    void forget_link(uint32_t link) { transport_.forget_link(link); }
 
     // The TCP connection that it is on takes bursts again.
     void on_writable() {
@@ -96,10 +72,10 @@ class RtcSession final : public net::RtpPlayer,
         }
     }
 
-    bool holds_path(MonoTime now, const ice::Path& path) const { return agent_.holds(now, path); }
+    bool holds_path(MonoTime now, const ice::Path& path) const { return agent().holds(now, path); }
 
     // The path is another session's now.
-    void on_path_lost(MonoTime now, const ice::Path& path);
+    void on_path_lost(MonoTime now, const ice::Path& path) { transport_.on_path_lost(now, path); }
 
     // Does what the calls above have brought about: answers, events, the next timer.
     void settle(MonoTime now);
@@ -109,13 +85,15 @@ class RtcSession final : public net::RtpPlayer,
     // New credentials of both sides, after the peer asked for an ICE restart.
     void restart_ice(MonoTime now,
                      const ice::Credentials& credentials,
-                     ice::RemoteCredentials remote);
+                     ice::RemoteCredentials remote) {
+        transport_.restart(now, credentials, std::move(remote));
+    }
 
-    const std::string& remote_ufrag() const { return agent_.remote().ufrag; }
+    const std::string& remote_ufrag() const { return agent().remote().ufrag; }
 
     uint32_t number() const { return number_; }
 
-    const ice::LiteAgent& agent() const { return agent_; }
+    const ice::LiteAgent& agent() const { return transport_.agent(); }
 
     // Says goodbye and goes; idempotent. `reason`: for the log. The object lives until the server
     // buries it.
@@ -126,7 +104,7 @@ class RtcSession final : public net::RtpPlayer,
     bool is_connected() const { return media_begun_; }
 
     // Whether its peer was ever shown to be where it says.
-    bool was_proven() const { return agent_.was_proven(); }
+    bool was_proven() const { return agent().was_proven(); }
 
     const RtcSender* player() const { return player_.get(); }
 
@@ -137,6 +115,12 @@ class RtcSession final : public net::RtpPlayer,
     bool publishes() const { return publishes_; }
 
     RtcSessionMemory memory() const;
+
+    // ---- from its transport ----
+
+    // Media begins when there are keys and a nominated path that is proven, whichever comes last:
+    // to be called when any of that may be new.
+    void begin_media(MonoTime now);
 
     // ---- from the pump ----
 
@@ -161,18 +145,10 @@ class RtcSession final : public net::RtpPlayer,
     void on_key_frame_wanted() override;
     void on_layer_wanted(uint8_t layer) override;
 
-    bool takes_burst() const override;
+    bool takes_burst() const override { return transport_.takes_burst(); }
+
     bool send_burst(ByteSpan packets, size_t segment_bytes) override;
-    void drain_ice(MonoTime now);
-    void send_checks(MonoTime now);
-    void send_dtls();
-    void drain_dtls(MonoTime now);
-    void note_flight(const ice::Path& path);
     void drain_publisher(MonoTime now);
-    void start_dtls(MonoTime now);
-    void on_keys(MonoTime now);
-    void on_path_proven(MonoTime now, const ice::Path& path);
-    void begin_media(MonoTime now);
     bool begin_publishing(MonoTime now);
     void begin_playing(MonoTime now);
     void on_rtcp(MonoTime now, ByteSpan compound);
@@ -196,17 +172,9 @@ class RtcSession final : public net::RtpPlayer,
     RtcPump* pump_ = nullptr;
     std::optional<uint8_t> fixed_layer_;
     media::Codec codecs_[2] = {};  // of a player, by track
-    dtls::TransportOptions dtls_options_;
     net::Limits::AddressPlace unproven_;
     MonoTime connect_deadline_;  // for media to begin
-    ice::LiteAgent agent_;
-    // Where the flights of the handshake went: what answers all of them is there.
-    std::optional<ice::Path> flight_path_;
-    bool flights_differ_ = false;
-    std::unique_ptr<dtls::Transport> dtls_;
-    std::unique_ptr<srtp::Protector> protector_;
-    std::unique_ptr<srtp::Unprotector> unprotector_;           // of a publisher
-    std::unique_ptr<srtp::RtcpUnprotector> rtcp_unprotector_;  // of a player
+    RtcSecureTransport transport_;
     std::unique_ptr<RtcIngest> publisher_;
     std::unique_ptr<RtcSender> player_;
 };

@@ -48,8 +48,7 @@ RtcSessionMemory& RtcSessionMemory::operator+=(const RtcSessionMemory& more) {
     return *this;
 }
 
-RtcSessionMemory RtcSession::memory() const {
-    RtcSessionMemory memory;
+void RtcSecureTransport::add_to(RtcSessionMemory& memory) const {
     memory.ice = sizeof(ice::LiteAgent) + agent_.heap_bytes();
     if (dtls_) {
         memory.dtls = sizeof(dtls::Transport) + dtls_->heap_bytes();
@@ -63,6 +62,11 @@ RtcSessionMemory RtcSession::memory() const {
         memory.srtp += sizeof(srtp::Unprotector) + unprotector_->heap_bytes();
     }
     memory.srtp += rtcp_unprotector_ ? sizeof(srtp::RtcpUnprotector) : 0;
+}
+
+RtcSessionMemory RtcSession::memory() const {
+    RtcSessionMemory memory;
+    transport_.add_to(memory);
     if (player_) {
         memory.media += sizeof(RtcSender) + player_->heap_bytes();
     }
@@ -73,7 +77,7 @@ RtcSessionMemory RtcSession::memory() const {
     memory.other += sizeof(net::Client) + heap_of(client_->ip()) + heap_of(client_->key.vhost) +
                     heap_of(client_->key.app) + heap_of(client_->key.name);
     memory.other += 4 * kNodeBytes + 2 * sizeof(std::string) + heap_of(id_) +
-                    agent_.path_count() * (kNodeBytes + sizeof(ice::Path));
+                    agent().path_count() * (kNodeBytes + sizeof(ice::Path));
     return memory;
 }
 
@@ -88,7 +92,7 @@ std::optional<net::LagFacts> RtcSession::lag_facts() const {
 std::optional<net::LinkFacts> RtcSession::link_facts() const {
     net::LinkFacts facts;
     facts.state = media_begun_ ? "connected" : "connecting";
-    if (const ice::Path* path = agent_.selected()) {
+    if (const ice::Path* path = agent().selected()) {
         facts.remote = path->remote.to_string();
         if (const RtcLink* link = server_.transport().link_of(*path)) {
             facts.transport = link->transport();
