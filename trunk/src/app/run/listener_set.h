@@ -30,7 +30,7 @@ namespace weir::app {
 struct ListenerService {
     std::string_view kind;          // a literal that no other one has: "rtmp"
     std::string_view scheme;        // for the log: "rtmp"
-    std::string_view path;          // of an address that one can click: "/live/livestream"
+    std::string_view path = {};     // of an address that one can click: "/live/livestream"
     std::string_view purpose = {};  // whose it is, of addresses that nobody clicks
     TlsScope tls = TlsScope::kHttp;
     // nullptr: nowhere.
