@@ -27,7 +27,7 @@ class Victim {
     void count() {
         while (socket_->receive([this](std::span<uint8_t> datagram, const io::UdpPath&) {
             received += datagram.size();
-            media += datagram[0] >= 128 ? 1 : 0;
+            media += datagram[0] >= 128 ? 1U : 0U;
         })) {
         }
     }
