@@ -52,6 +52,7 @@ tests|libclang-rt-16-dev|
 tests|systemd|systemd-analyze
 tests|man-db|man
 tests|dpkg-dev|dpkg-shlibdeps
+tests|libpcre2-8-0|
 bench|libpcre2-8-0|
 bench|linux-perf|perf
 bench|util-linux|taskset
@@ -70,8 +71,8 @@ usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools]
 
 Installs what is missing to build Weir, with the libraries of its pages (mpegts.js), and with
   --demo   what scripts/demo needs too: ffmpeg
-  --tests  what scripts/test needs too: players, a browser, Python tools
-  --bench  what scripts/bench compares with and counts by: nginx with its RTMP module, perf
+  --tests  what scripts/test needs too: players, a browser, Python tools, nginx with its RTMP module
+  --bench  what scripts/bench compares with and counts by: nginx too, perf
   --tools  what the diagnosis flags of ./configure need, and scripts/e2e/: valgrind, gperftools, gprof, gcovr, perf, strace
   --check  only lists what is missing; exit code 1 when that is anything
 END
@@ -259,7 +260,7 @@ nginx=$top/objs/tools/nginx
 nginx_module=usr/lib/nginx/modules/ngx_rtmp_module.so
 
 nginx_missing() {
-  wanted bench && ! { command -v nginx >/dev/null && [ -f "/$nginx_module" ]; } && ! [ -f "$nginx/$nginx_module" ]
+  { wanted tests || wanted bench; } && ! { command -v nginx >/dev/null && [ -f "/$nginx_module" ]; } && ! [ -f "$nginx/$nginx_module" ]
 }
 
 install_nginx() {

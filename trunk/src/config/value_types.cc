@@ -270,7 +270,7 @@ constexpr ValueTypeRow kRows[] = {
 
 constexpr bool is_in_order() {
     for (size_t i = 0; i < std::size(kRows); i++) {
-        if (static_cast<size_t>(kRows[i].type) != i || kRows[i].parse == nullptr) {
+        if (static_cast<size_t>(kRows[i].type) != i) {
             return false;
         }
     }

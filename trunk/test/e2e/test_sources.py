@@ -4,10 +4,10 @@ import contextlib
 import json
 import shutil
 import socket
-import subprocess
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -208,15 +208,15 @@ def test_a_forward_sends_what_is_published(new_weir, folder):
 
 
 def nginx():
-    place = TOP / "objs/tools/nginx"
-    for binary, module in ((shutil.which("nginx"), "/usr/lib/nginx/modules/ngx_rtmp_module.so"),
-                           (place / "usr/sbin/nginx", place / "usr/lib/nginx/modules/ngx_rtmp_module.so")):
-        if binary and subprocess.run(["test", "-f", str(module)]).returncode == 0:
+    """Debian's, or the one that install-deps.sh --tests unpacked: (program, RTMP module)."""
+    unpacked = TOP / "objs/tools/nginx"
+    for binary, root in ((shutil.which("nginx"), Path("/")), (unpacked / "usr/sbin/nginx", unpacked)):
+        module = root / "usr/lib/nginx/modules/ngx_rtmp_module.so"
+        if binary and module.exists():
             return binary, module
-    return None
+    raise FileNotFoundError("nginx with its RTMP module is not there; scripts/install-deps.sh --tests")
 
 
-@pytest.mark.skipif(nginx() is None, reason="nginx with its RTMP module is installed with --bench only")
 def test_nginx_takes_a_forward(new_weir, folder):
     binary, module = nginx()
     port = free_port()
