@@ -1,19 +1,15 @@
 """For scripts that build other variants than the one that the user has configured."""
 
 import contextlib
-import os
-import shutil
 import subprocess
 
 
 @contextlib.contextmanager
 def another_variant(top):
-    """Inside, anything may be configured and built, through ccache where it is there. Afterwards the configured variant, and
-    the links to its programs, are those of before; a release build where there was none."""
+    """Inside, anything may be configured and built. Afterwards the configured variant, and the links to its programs, are
+    those of before; a release build where there was none."""
     config = top / "objs" / "config.mk"
     before = config.read_text() if config.exists() else None
-    if shutil.which("ccache"):
-        os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
     try:
         yield
     finally:
