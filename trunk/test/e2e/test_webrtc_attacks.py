@@ -25,7 +25,7 @@ from weir import SANITIZED, patience, wait_until
 
 SEED = 20240611
 FLOOD = 10_000 if SANITIZED else 100_000
-SESSION = ("rtc_session", "rtc_player", "rtc_publisher", "ice_agent", "dtls_transport", "client")
+SESSION = ("rtc_session", "rtc_player", "rtc_publisher", "rtc_sender", "rtc_ingest", "ice_agent", "dtls_transport", "client")
 
 
 def sessions_of(weir):

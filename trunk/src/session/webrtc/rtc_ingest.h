@@ -52,7 +52,7 @@ struct RtcLayerStats {
 
 class RtcIngest final : public net::RtpIngest, private Counted<RtcIngest> {
   public:
-    static constexpr ObjectName kObjectName{"rtc_publisher", "webrtc"};
+    static constexpr ObjectName kObjectName{"rtc_ingest", "webrtc"};
     // A layer from which no frame came for so long, while others flow, has stopped.
     static constexpr Micros kLayerGone{1'000'000};
     // A better one is taken when it has flowed for so long; at the beginning at once.

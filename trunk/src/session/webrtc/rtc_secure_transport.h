@@ -26,13 +26,12 @@ class RtcSession;
 
 struct RtcSessionSetup {
     std::string id;  // of its URL; nobody may guess it
-    bool publishes = false;
     sdp::Answer answer;
     ice::Credentials credentials;
     dtls::Fingerprint remote_fingerprint;
     std::unique_ptr<net::Client> client;
     net::PublishRules publish_rules;  // of a publisher
-    RtcPump* pump = nullptr;          // of a player
+    RtcPump* pump = nullptr;          // of a player; null: the peer publishes
     std::optional<uint8_t> layer;     // that it asked for
     uint32_t number = 0;              // that no other session has; marks its ICE checks
     // Its place among the offers of its address that come to nothing, until it is proven.

@@ -40,7 +40,7 @@ struct RtcLayerOptions {
 
 class RtcSender final : private net::RtpSealer, private Counted<RtcSender> {
   public:
-    static constexpr ObjectName kObjectName{"rtc_player", "webrtc"};
+    static constexpr ObjectName kObjectName{"rtc_sender", "webrtc"};
 
     // `log` and `random` must outlive this, `protector` too. `audio`, `video`: what was negotiated,
     // null where the player takes none.

@@ -203,7 +203,6 @@ Result<RtcAnswer> RtcServer::publish(std::string_view offer,
     WEIR_TRY(make_identity());
     WEIR_TRY(is_free(key, rules.conflict));
     RtcSessionSetup setup;
-    setup.publishes = true;
     setup.credentials = transport_.make_credentials();
     sdp::PublisherOptions options;
     options.simulcast_layers = kMaxLayers;

@@ -1,11 +1,8 @@
-// One WebRTC peer: a secure transport, and behind it a publisher or a player. Made by the
+// One WebRTC peer: a secure transport, and behind it a role, which publishes or plays. Made by the
 // RtcServer, owned by its RtcTransport, which gives it datagrams and timers and takes its bursts.
 // No coroutine; nothing here yields.
 //
 //   offer -> [ICE checks] -> [DTLS handshake] -> connected: media -> ended
-//
-// A publisher takes its stream when it is connected, not before: an offer that comes to nothing
-// holds no name.
 #pragma once
 
 #include <memory>
@@ -16,30 +13,22 @@
 #include "base/clock.h"
 #include "base/object_count.h"
 #include "net/client_table.h"
-#include "net/rate_guard.h"
-#include "net/services.h"
+#include "net/limits.h"
 #include "proto/sdp/negotiate.h"
-#include "session/webrtc/rtc_ingest.h"
-#include "session/webrtc/rtc_pump.h"
+#include "session/webrtc/rtc_role.h"
 #include "session/webrtc/rtc_secure_transport.h"
-#include "session/webrtc/rtc_sender.h"
-#include "stream/stream.h"
 
 namespace weir::session {
 
 class RtcServer;
 
-class RtcSession final : public net::RtpPlayer,
-                         public stream::Publisher,
-                         private net::RtpOutlet,
-                         private net::ClientProbe,
-                         private Counted<RtcSession> {
+class RtcSession final : private net::ClientProbe, private Counted<RtcSession> {
   public:
     static constexpr ObjectName kObjectName{"rtc_session", "webrtc"};
     static constexpr size_t kCountedInside = sizeof(ice::LiteAgent);
 
     RtcSession(RtcServer& server, RtcSessionSetup setup, MonoTime now);
-    ~RtcSession() override;
+    ~RtcSession();
     RtcSession(const RtcSession&) = delete;
     RtcSession& operator=(const RtcSession&) = delete;
 
@@ -67,8 +56,8 @@ class RtcSession final : public net::RtpPlayer,
 
     // The TCP connection that it is on takes bursts again.
     void on_writable() {
-        if (pump_ != nullptr) {
-            pump_->wake();
+        if (!ended_) {
+            role_->on_writable();
         }
     }
 
@@ -106,13 +95,7 @@ class RtcSession final : public net::RtpPlayer,
     // Whether its peer was ever shown to be where it says.
     bool was_proven() const { return agent().was_proven(); }
 
-    const RtcSender* player() const { return player_.get(); }
-
-    RtcSender* player() { return player_.get(); }
-
-    RtcIngest* publisher() { return publisher_.get(); }
-
-    bool publishes() const { return publishes_; }
+    bool publishes() const { return role_->publishes(); }
 
     RtcSessionMemory memory() const;
 
@@ -122,61 +105,42 @@ class RtcSession final : public net::RtpPlayer,
     // to be called when any of that may be new.
     void begin_media(MonoTime now);
 
-    // ---- from the pump ----
+    // ---- from its role ----
 
-    net::RtpFlush flush(MonoTime now, size_t most_runs) override;
-    Fate look(MonoTime now) override;
+    RtcServer& server() { return server_; }
 
-    void end_playing(net::EndClass why, std::string_view reason) override { end(why, reason); }
+    net::Client& client() { return *client_; }
+
+    // Once it is connected.
+    srtp::Protector& protector() { return transport_.protector(); }
+
+    bool takes_burst() const { return transport_.takes_burst(); }
+
+    // Packets of `segment_bytes` each but the last. False when the path takes nothing now.
+    bool send_burst(ByteSpan packets, size_t segment_bytes);
+
+    // " path=ADDRESS", for the line of the log that says that media begins.
+    std::string path_text() const;
 
   private:
-    std::string describe() const override;
-
     std::optional<net::LinkFacts> link_facts() const override;
     std::optional<net::LagFacts> lag_facts() const override;
 
-    std::string_view client_id() const override { return client_->id(); }
-
-    std::string_view client_ip() const override { return client_->ip(); }
-
-    std::string_view client_transport() const override { return client_->transport(); }
-
-    void on_taken_over() override;
-    void on_key_frame_wanted() override;
-    void on_layer_wanted(uint8_t layer) override;
-
-    bool takes_burst() const override { return transport_.takes_burst(); }
-
-    bool send_burst(ByteSpan packets, size_t segment_bytes) override;
-    void drain_publisher(MonoTime now);
-    bool begin_publishing(MonoTime now);
-    void begin_playing(MonoTime now);
     void on_rtcp(MonoTime now, ByteSpan compound);
-    void send_rtcp(std::span<uint8_t> buffer, size_t size);
-    void want_key_frame();
-    bool fits_stream() const;
+    void send_due_rtcp(MonoTime now);
     void log_never_connected() const;
 
     RtcServer& server_;
     std::string id_;
     uint32_t number_;
-    bool publishes_;
     bool ended_ = false;
     bool media_begun_ = false;
-    bool has_stream_ = false;  // publishes into stream_
-    sdp::Answer answer_;       // until media begins
+    sdp::Answer answer_;  // until media begins
     std::unique_ptr<net::Client> client_;
-    net::PublishRules rules_;
-    std::unique_ptr<net::RateGuard> rate_;  // of a publisher with a limit
-    stream::Stream* stream_ = nullptr;
-    RtcPump* pump_ = nullptr;
-    std::optional<uint8_t> fixed_layer_;
-    media::Codec codecs_[2] = {};  // of a player, by track
     net::Limits::AddressPlace unproven_;
     MonoTime connect_deadline_;  // for media to begin
     RtcSecureTransport transport_;
-    std::unique_ptr<RtcIngest> publisher_;
-    std::unique_ptr<RtcSender> player_;
+    std::unique_ptr<RtcRole> role_;
 };
 
 }  // namespace weir::session

@@ -33,10 +33,6 @@ size_t heap_of(const sdp::Answer& answer) {
     return bytes;
 }
 
-double share(uint64_t part, uint64_t rest) {
-    return part + rest == 0 ? 0 : static_cast<double>(part) / static_cast<double>(part + rest);
-}
-
 }  // namespace
 
 RtcSessionMemory& RtcSessionMemory::operator+=(const RtcSessionMemory& more) {
@@ -67,13 +63,9 @@ void RtcSecureTransport::add_to(RtcSessionMemory& memory) const {
 RtcSessionMemory RtcSession::memory() const {
     RtcSessionMemory memory;
     transport_.add_to(memory);
-    if (player_) {
-        memory.media += sizeof(RtcSender) + player_->heap_bytes();
-    }
-    if (publisher_) {
-        memory.media += sizeof(RtcIngest) + publisher_->heap_bytes();
-    }
-    memory.other = sizeof(RtcSession) - sizeof(ice::LiteAgent) + heap_of(id_) + heap_of(answer_);
+    memory.media = role_->media_bytes();
+    memory.other = sizeof(RtcSession) - sizeof(ice::LiteAgent) + role_->own_bytes() + heap_of(id_) +
+                   heap_of(answer_);
     memory.other += sizeof(net::Client) + heap_of(client_->ip()) + heap_of(client_->key.vhost) +
                     heap_of(client_->key.app) + heap_of(client_->key.name);
     memory.other += 4 * kNodeBytes + 2 * sizeof(std::string) + heap_of(id_) +
@@ -82,11 +74,7 @@ RtcSessionMemory RtcSession::memory() const {
 }
 
 std::optional<net::LagFacts> RtcSession::lag_facts() const {
-    if (!player_ || ended_) {
-        return std::nullopt;
-    }
-    const bool begun = player_->has_sent();
-    return net::LagFacts{begun ? "flowing" : "waiting", player_->lag_ms(), std::nullopt};
+    return role_->lag_facts();
 }
 
 std::optional<net::LinkFacts> RtcSession::link_facts() const {
@@ -99,31 +87,7 @@ std::optional<net::LinkFacts> RtcSession::link_facts() const {
             facts.local = link->local().to_string();
         }
     }
-    if (player_) {
-        const RtcSenderStats stats = player_->stats();
-        if (stats.rtt > Micros(0)) {
-            facts.rtt = stats.rtt;
-        }
-        facts.loss = stats.loss;
-        facts.packets = stats.packets;
-        facts.retransmitted = stats.retransmitted;
-        facts.lost = stats.too_late;
-        facts.skipped = stats.skipped_runs;
-        facts.key_requests = stats.key_requests;
-        facts.estimate_bps = player_->estimate_bps();
-        if (pump_ != nullptr && pump_->writer().layers().layered()) {
-            facts.layer = std::to_string(player_->layer());
-        }
-    }
-    if (publisher_) {
-        const rtp::ReceiverCounters counters = publisher_->counters();
-        facts.loss = share(counters.lost, counters.packets);
-        facts.packets = counters.packets;
-        facts.retransmitted = counters.retransmitted;
-        facts.lost = counters.lost;
-        facts.skipped = publisher_->stats().dropped_frames;
-        facts.key_requests = publisher_->stats().key_requests;
-    }
+    role_->add_to(facts);
     return facts;
 }
 

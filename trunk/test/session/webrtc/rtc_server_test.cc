@@ -342,7 +342,7 @@ TEST_F(RtcServerTest, PeerThatVanishesIsGoneWithAllObjects) {
     EXPECT_TRUE(logged("no consent"));
     EXPECT_EQ(clients_.size(), 0U);
     EXPECT_EQ(registry_.size(), 0U);
-    for (const char* name : {"rtc_publisher", "dtls_transport", "srtp_protector",
+    for (const char* name : {"rtc_publisher", "rtc_ingest", "dtls_transport", "srtp_protector",
                              "srtp_unprotector", "rtp_receiver", "ice_agent"}) {
         EXPECT_EQ(live_objects(name), 0U) << name;
     }

@@ -54,9 +54,9 @@ class RtcWorld : public World {
             registry_.release(*left);  // a TestPublisher's
         }
         for (const char* name :
-             {"rtc_session", "rtc_player", "rtc_publisher", "rtc_pump", "rtp_muxer", "rtp_log",
-              "ice_agent", "dtls_transport", "srtp_protector", "srtp_unprotector", "audio_bridge",
-              "rtp_receiver"}) {
+             {"rtc_session", "rtc_player", "rtc_publisher", "rtc_sender", "rtc_ingest", "rtc_pump",
+              "rtp_muxer", "rtp_log", "ice_agent", "dtls_transport", "srtp_protector",
+              "srtp_unprotector", "audio_bridge", "rtp_receiver"}) {
             EXPECT_EQ(live_objects(name), 0U) << name;
         }
     }
