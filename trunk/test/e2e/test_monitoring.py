@@ -15,7 +15,7 @@ from weir import TOP, wait_until
 GRAFANA = TOP / "doc" / "grafana"
 NAME = re.compile(r"\b(?:weir|process)_[a-z0-9_]+\b")
 LABELS = {"vhost", "app", "stream", "class", "subsystem", "reason", "role", "transport", "version", "le", "level", "hook", "result",
-          "for", "file", "name"}
+          "for", "file", "name", "state"}
 
 
 def families(weir):
