@@ -156,7 +156,8 @@ TEST_F(RtcServerTest, StreamThatIsTakenOverGoesOnWithTheNewPublisher) {
         return first->closed;
     }));
     ASSERT_NE(registry_.find(key()), nullptr);
-    EXPECT_EQ(stream().publisher(), rtc_->find(id_));
+    ASSERT_NE(stream().publisher(), nullptr);
+    EXPECT_EQ(stream().publisher()->client_id(), rtc_->find(id_)->client().id());
     RtpSource other = camera();
     EXPECT_TRUE(publishes(*second, other, time));
 }
