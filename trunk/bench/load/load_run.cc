@@ -249,6 +249,8 @@ MetricValues LoadRun::metrics() const {
         values.set("jitter.max", static_cast<double>(result.jitter_max_us) / 1e3);
     }
     values.set_times("latency", result.totals.latency);
+    values.set_times("latency.video", result.totals.latency_of[0]);
+    values.set_times("latency.audio", result.totals.latency_of[1]);
     values.set_times("connect", result.totals.connect);
     values.set_times("first_byte", result.totals.first_byte);
     values.set_times("first_key", result.totals.first_key);

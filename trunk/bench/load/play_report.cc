@@ -75,6 +75,8 @@ void add_latency(Report& report, const PlayResult& result) {
         report.section("latency", "end-to-end delay of frames sent after the join");
     section.count("timed_players", "measured by players", result.media.timed);
     section.distribution("all_ms", "whole window", result.totals.latency);
+    section.distribution("video_ms", "video", result.totals.latency_of[0]);
+    section.distribution("audio_ms", "audio", result.totals.latency_of[1]);
     section.distribution("first_quarter_ms", "first quarter", result.totals.latency_first);
     section.distribution("last_quarter_ms", "last quarter", result.totals.latency_last);
     section.number("worst_drift_ms", "worst growth of a player",
@@ -122,6 +124,9 @@ void merge(RunTotals& sum, const RunTotals& other) {
     sum.first_byte.merge(other.first_byte);
     sum.first_key.merge(other.first_key);
     sum.latency.merge(other.latency);
+    for (size_t track = 0; track < sum.latency_of.size(); track++) {
+        sum.latency_of[track].merge(other.latency_of[track]);
+    }
     sum.latency_first.merge(other.latency_first);
     sum.latency_last.merge(other.latency_last);
     sum.rtc.merge(other.rtc);

@@ -267,6 +267,9 @@ void PlayerGroup::begin_window() {
     }
     totals_.rtc.begin_window();
     totals_.latency.clear();
+    for (Histogram& of_track : totals_.latency_of) {
+        of_track.clear();
+    }
     totals_.latency_first.clear();
     totals_.latency_last.clear();
 }

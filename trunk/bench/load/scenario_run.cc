@@ -307,6 +307,8 @@ void ScenarioRun::judge_whole() {
     Report& report = run_->report();
     const RunTotals& totals = whole_.result.totals;
     whole_.metrics.set_times("latency", totals.latency);
+    whole_.metrics.set_times("latency.video", totals.latency_of[0]);
+    whole_.metrics.set_times("latency.audio", totals.latency_of[1]);
     whole_.metrics.set_times("connect", totals.connect);
     whole_.metrics.set_times("first_byte", totals.first_byte);
     whole_.metrics.set_times("first_key", totals.first_key);

@@ -142,11 +142,11 @@ void PlayerCheck::take_stamp(Track& track, const Stamp& stamp) {
     }
     track.order.see(stamp.sequence);
     if (stamp.send_ns >= joined_ns_ && now_ns_ >= stamp.send_ns) {
-        take_latency(stamp.send_ns);
+        take_latency(static_cast<size_t>(&track - tracks_.data()), stamp.send_ns);
     }
 }
 
-void PlayerCheck::take_latency(uint64_t send_ns) {
+void PlayerCheck::take_latency(size_t track, uint64_t send_ns) {
     const uint64_t us = (now_ns_ - send_ns) / 1000;
     if (timed_) {
         take_jitter(us);
@@ -158,6 +158,7 @@ void PlayerCheck::take_latency(uint64_t send_ns) {
     if (timed_) {
         window_.add(us);
         totals_.latency.add(us);
+        totals_.latency_of[track].add(us);
     }
     if (totals_.quarter == kFirstQuarter) {
         first_quarter_.add(us);

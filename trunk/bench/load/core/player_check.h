@@ -27,10 +27,11 @@ struct RunTotals {
     int quarter = 0;                    // 1 to 4 within the measured window, 0 outside
     // Microseconds.
     Histogram connect;
-    Histogram first_byte;     // from the play request
-    Histogram first_key;      // from the play request to the end of the first key frame
-    Histogram latency;        // frames sent after the join, within the window
-    Histogram latency_first;  // the same, first and last quarter of the window
+    Histogram first_byte;                 // from the play request
+    Histogram first_key;                  // from the play request to the end of the first key frame
+    Histogram latency;                    // frames sent after the join, within the window
+    std::array<Histogram, 2> latency_of;  // the same of video, of audio
+    Histogram latency_first;              // the same, first and last quarter of the window
     Histogram latency_last;
     RtcTotals rtc;
     Histogram recent;  // latency since the owner last looked, for the progress line
@@ -166,7 +167,7 @@ class PlayerCheck {
 
     void take_frame(Track& track, const FrameResult& frame);
     void take_stamp(Track& track, const Stamp& stamp);
-    void take_latency(uint64_t send_ns);
+    void take_latency(size_t track, uint64_t send_ns);
     void take_jitter(uint64_t us);
     void take_key_state(bool is_key);
 
