@@ -105,7 +105,8 @@ const Directive kVhostDirectives[] = {
      .effect = Effect::kApplied,
      .doc = "Merge window of writes: the time between two writes to a player. A longer "
             "window costs less processor time and adds as much latency. auto is 0 on an idle "
-            "machine and grows to 100ms under load.",
+            "machine and grows to 100ms under load; with it, audio waits for the next video frame, "
+            "50ms at most. 0 sends every message at once.",
      .apply =
          [](const Target& t, const Value& v) {
              t.vhost.play.mw_latency = v.special ? std::nullopt : std::optional(millis(v));

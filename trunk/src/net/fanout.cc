@@ -87,16 +87,23 @@ size_t Fanout::players(const stream::Stream& stream) const {
     return count;
 }
 
-void Fanout::write_soon(Pump& pump) {
+bool Fanout::start_writer() {
     if (!writing_) {
-        auto spawned = io::Coroutine::spawn("small pumps", io::StackSize::kNormal,
-                                            [this] { write_small_pumps(); });
+        auto spawned =
+            io::Coroutine::spawn("small pumps", io::StackSize::kNormal, [this] { run_writer(); });
         if (!spawned.ok()) {
-            pump.wake();
-            return;
+            return false;
         }
         writer_ = std::move(spawned).value();
         writing_ = true;
+    }
+    return true;
+}
+
+void Fanout::write_soon(Pump& pump) {
+    if (!start_writer()) {
+        pump.wake();
+        return;
     }
     if (due_.empty()) {
         due_signal_.notify_one();
@@ -105,19 +112,52 @@ void Fanout::write_soon(Pump& pump) {
     pump.queued_ = true;
 }
 
+void Fanout::end_ride_later(Pump& pump, MonoTime now) {
+    if (!start_writer()) {
+        pump.end_ride(now);
+        return;
+    }
+    if (rides_.empty()) {
+        due_signal_.notify_one();
+    }
+    rides_.push_back({&pump, now});
+}
+
 void Fanout::forget(Pump& pump) {
     if (pump.queued_) {
         std::ranges::replace(due_, &pump, nullptr);
         std::ranges::replace(batch_, &pump, nullptr);
     }
+    for (Ride& ride : rides_) {
+        ride.pump = ride.pump == &pump ? nullptr : ride.pump;
+    }
 }
 
-void Fanout::write_small_pumps() {
+void Fanout::run_writer() {
     while (!io::interrupted()) {
+        end_rides();
         if (!due_.empty()) {
             write_batch();
-        } else if (Error ended = due_signal_.wait_until(io::Deadline::forever())) {  // by stop()
+            continue;
+        }
+        const io::Deadline next =
+            rides_.empty() ? io::Deadline::forever()
+                           : io::Deadline::at(rides_.front().since + AudioRide::kLongest);
+        const Error woken = due_signal_.wait_until(next);
+        if (woken.code() == ErrorCode::kInterrupted) {  // by stop()
             return;
+        }
+    }
+}
+
+// Most of them have left with a video frame long before.
+void Fanout::end_rides() {
+    const MonoTime over = MonoClock::now() - AudioRide::kLongest;
+    while (!rides_.empty() && (rides_.front().pump == nullptr || rides_.front().since <= over)) {
+        const Ride ride = rides_.front();
+        rides_.pop_front();
+        if (ride.pump != nullptr) {
+            ride.pump->end_ride(ride.since);
         }
     }
 }

@@ -2,6 +2,7 @@
 // to it when playing begins; others get their pump from it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -94,6 +95,10 @@ class Fanout {
     // that; waking a pump of its own for each message costs more than the write.
     void write_soon(Pump& pump);
 
+    // Audio of the pump waits for video since `now`: Pump::end_ride() comes AudioRide::kLongest
+    // later. One coroutine looks after all pumps.
+    void end_ride_later(Pump& pump, MonoTime now);
+
     // It is going.
     void forget(Pump& pump);
 
@@ -106,15 +111,23 @@ class Fanout {
     // Of its stream, then of an object that stands for its kind.
     using PumpKey = std::pair<const stream::Stream*, const void*>;
 
-    void write_small_pumps();
+    struct Ride {
+        Pump* pump;  // null: gone since
+        MonoTime since;
+    };
+
+    bool start_writer();
+    void run_writer();
     void write_batch();
+    void end_rides();
 
     stream::Registry& registry_;
     MergeWindow window_;
     PumpStats stats_;
     std::map<PumpKey, std::unique_ptr<StreamPump>> pumps_;
-    std::vector<Pump*> due_;    // for write_small_pumps()
+    std::vector<Pump*> due_;    // for write_batch()
     std::vector<Pump*> batch_;  // those it is at; nullptr: gone since
+    std::deque<Ride> rides_;    // in order of `since`
     io::Signal due_signal_;
     io::Coroutine writer_;
     bool writing_ = false;  // writer_ runs

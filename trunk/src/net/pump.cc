@@ -103,8 +103,39 @@ void Pump::wake() {
     }
 }
 
-// While the first flowing player is known to be behind, the pump comes by itself when it is due.
+// Whether the newest entry waits for the next video frame.
+bool Pump::rides() {
+    if (options_.merge_window || flowing_.empty()) {
+        ride_.end();
+        return false;
+    }
+    if (!log().newest_rides() && !ride_.waits()) {
+        return false;  // no need for the clock
+    }
+    const MonoTime now = MonoClock::now();
+    const AudioRide::Verdict verdict = ride_.take(log(), now);
+    if (verdict == AudioRide::Verdict::kBegins) {
+        fanout_.end_ride_later(*this, now);
+    }
+    return verdict != AudioRide::Verdict::kDue;
+}
+
+void Pump::end_ride(MonoTime since) {
+    if (ride_.waits() && ride_.since() == since) {
+        ride_.end();
+        notice();
+    }
+}
+
 void Pump::on_log_change() {
+    if (!rides()) {
+        notice();
+    }
+}
+
+// There is something for the players. While the first flowing player is known to be behind, the
+// pump comes by itself when it is due.
+void Pump::notice() {
     if (stream_.live() && window() == Millis::zero() && waiting_.empty() &&
         flowing_.size() <= kSmall && !woken_ && !outran_sweep()) {
         if (!queued_ && !flowing_.empty()) {
@@ -200,7 +231,11 @@ void Pump::run() {
 
 bool Pump::first_is_behind() const {
     const Player* first = flowing_.first();
-    return first && muxer_->log().bytes_behind(first->cursor_) > 0;
+    return first && first->cursor_.position() < ride_.due_head(muxer_->log());
+}
+
+bool Pump::is_due(const Player& player) const {
+    return player.outbox_ || player.cursor_.position() < ride_.due_head(muxer_->log());
 }
 
 // How long the pump may sleep when nothing is appended.
@@ -247,8 +282,7 @@ void Pump::pass(MonoTime now) {
     MonoTime slice_begin = now;
     const MonoTime written_before = now - window();
     while (Player* player = flowing_.first()) {
-        if ((!player->outbox_ && log().bytes_behind(player->cursor_) == 0) ||
-            player->since_ > written_before) {
+        if (!is_due(*player) || player->since_ > written_before) {
             return;
         }
         flowing_.prefetch_behind(*player);
@@ -268,7 +302,7 @@ void Pump::write_now(MonoTime now) {
     fanout_.automatic_window().update(now, &io::busy_share);
     for (size_t i = flowing_.size(); i > 0; i--) {
         Player* player = flowing_.first();
-        if (!player || (!player->outbox_ && log().bytes_behind(player->cursor_) == 0)) {
+        if (!player || !is_due(*player)) {
             return;
         }
         write_to(*player, now, kMaxWritesNow);

@@ -15,6 +15,7 @@
 
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "net/audio_ride.h"
 #include "net/merge_window.h"
 #include "net/player.h"
 #include "net/stream_pump.h"
@@ -90,6 +91,10 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
 
     PumpStats& stats();
     void on_log_change() override;
+    bool rides();
+    void notice();
+    // Audio that has waited since then goes out, unless it has left.
+    void end_ride(MonoTime since);
     Millis window() const;
     Micros slot() const;
     MonoTime slot_of(MonoTime time) const;
@@ -105,6 +110,7 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     void start_waiting(MonoTime now);
     void begin(Player& player, MonoTime now);
     void tell_wait(Player& player);
+    bool is_due(const Player& player) const;
     bool first_is_behind() const;
     bool outran_sweep() const;
     Micros until_next_due(MonoTime now) const;
@@ -134,6 +140,7 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     PlayerList paused_;
     std::vector<TransportCount> by_transport_;
     PlayerList ended_;  // until the next pass: an event of this batch may still name them
+    AudioRide ride_;
     io::Signal signal_;
     bool woken_ = false;
     bool queued_ = false;  // for Fanout::write_soon()

@@ -60,6 +60,13 @@ class Muxer : public PacketSink {
 
     const WireLog& log() const { return log_; }
 
+  protected:
+    // An audio frame goes with the next video frame. Of an audio-only stream each is a start.
+    static bool rides(const media::MediaPacket& packet, const Configs* start) {
+        return start == nullptr && packet.info().kind == media::TrackKind::kAudio &&
+               !packet.info().config;
+    }
+
   private:
     WireLog log_;
 };

@@ -79,7 +79,7 @@ void WireLog::grow() {
     tail_ = tail_->next.get();
 }
 
-void WireLog::begin_entry(int64_t time_ms, bool start) {
+void WireLog::begin_entry(int64_t time_ms, bool start, bool rides) {
     if (tail_->size == tail_->capacity) {
         grow();
     }
@@ -92,6 +92,10 @@ void WireLog::begin_entry(int64_t time_ms, bool start) {
     } else if (!has_start_) {
         start_ = Cursor{Ref<LogBlock>(tail_), tail_->size};
     }
+    newest_begin_ = head();
+    newest_time_ms_ = time_ms;
+    newest_rides_ = rides;
+    carrier_time_ms_ = rides ? carrier_time_ms_ : time_ms;
     tail_->add_entry(time_ms);
     head_time_ms_ = std::max(head_time_ms_, time_ms);
 }

@@ -85,8 +85,9 @@ class WireLog : private Counted<WireLog> {
     // ---- writing: begin_entry, write (any number), end_entry ----
 
     // `start`: a new cursor may begin with this entry; it becomes the log's start and older blocks
-    // are let go.
-    void begin_entry(int64_t time_ms, bool start);
+    // are let go. `rides`: it may wait for the next entry that does not, which is soon (audio for
+    // the next video frame).
+    void begin_entry(int64_t time_ms, bool start, bool rides = false);
     void write(ByteSpan bytes);
     void end_entry();
 
@@ -106,6 +107,14 @@ class WireLog : private Counted<WireLog> {
     uint64_t head() const { return tail_->start + tail_->size; }
 
     int64_t head_time_ms() const { return head_time_ms_; }
+
+    // Of the newest entry: where it begins, whether it rides.
+    uint64_t newest_begin() const { return newest_begin_; }
+
+    bool newest_rides() const { return newest_rides_; }
+
+    // Stream time from the newest entry that does not ride to the newest one, in ms.
+    int64_t ms_of_riding() const { return newest_time_ms_ - carrier_time_ms_; }
 
     // Points `parts` at the bytes from the cursor to the head, at most `limit` of them; gives the
     // number of bytes and sets `count`. The pointers stay valid while the cursor does.
@@ -143,6 +152,10 @@ class WireLog : private Counted<WireLog> {
     uint64_t start_position_ = 0;
     uint64_t bytes_per_start_ = 0;  // bytes between the last two starts: sizes the blocks
     int64_t head_time_ms_ = 0;
+    uint64_t newest_begin_ = 0;
+    int64_t newest_time_ms_ = 0;
+    int64_t carrier_time_ms_ = 0;  // of the newest entry that does not ride
+    bool newest_rides_ = false;
 };
 
 }  // namespace weir::stream

@@ -62,7 +62,7 @@ class RecordMuxer final : public stream::Muxer {
         if (start) {
             start_number = number;
         }
-        log().begin_entry(packet->time_ms(), start != nullptr);
+        log().begin_entry(packet->time_ms(), start != nullptr, rides(*packet, start));
         log().write(record(packet->info().key ? kKey : kMedia, number, body.remaining()));
         log().end_entry();
     }

@@ -164,7 +164,8 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.chunk_size", Fate::kDiffers, "chunk_size", "One size for all vhosts: not taken over.",
      [](const Statement&) { return Values{}; }},
     {"vhost.min_latency", Fate::kDiffers, "",
-     "Latency is as low as the machine allows: mw_latency auto."},
+     "Latency is as low as the machine allows: mw_latency auto (0: audio does not wait for "
+     "video)."},
     {"vhost.tcp_nodelay", Fate::kBuiltIn, "", "Always on."},
     {"vhost.in_ack_size", Fate::kBuiltIn, "", "As the peer asks."},
     {"vhost.out_ack_size", Fate::kBuiltIn, "", ""},

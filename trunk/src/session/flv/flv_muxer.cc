@@ -25,7 +25,7 @@ void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* 
     std::array<uint8_t, flv::kTagHeaderSize> header;
     std::array<uint8_t, flv::kTagTrailerSize> trailer;
     const auto size = static_cast<uint32_t>(body.size());
-    log().begin_entry(time_ms, start != nullptr);
+    log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
     log().write({header.data(), flv::write_tag_header(flv::tag_type(packet->info().kind),
                                                       tag_time(time_ms), size, header.data())});
     log().write(body);

@@ -103,7 +103,7 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
         start_begun_ = track_begun_;
         start_configs_ = *start;
     }
-    log().begin_entry(time_ms, start != nullptr);
+    log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
     write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track], time_ms,
                   packet->body());
     log().end_entry();
