@@ -1,6 +1,11 @@
 #include "media/aac.h"
 
+#include <cstdint>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "test/support/bit_writer.h"
 
 namespace weir::media::aac {
 namespace {
@@ -60,6 +65,68 @@ TEST(AacTest, EveryPrefixIsReadOrRefused) {
         const auto result = parse_config(ByteSpan(config).first(size));
         EXPECT_EQ(result.has_value(), size >= 2) << size;
     }
+}
+
+Bytes config_of(uint32_t rate_index, uint32_t channels) {
+    return test::BitWriter().bits(5, 2).bits(4, rate_index).bits(4, channels).bits(3, 0).bytes();
+}
+
+TEST(AacTest, KnowsEveryRateAndRefusesTheReservedOnes) {
+    // ISO/IEC 14496-3 table 1.18.
+    const std::vector<uint32_t> rates = {96'000, 88'200, 64'000, 48'000, 44'100, 32'000, 24'000,
+                                         22'050, 16'000, 12'000, 11'025, 8'000,  7'350};
+    for (uint32_t index = 0; index < rates.size(); index++) {
+        ASSERT_TRUE(parse_config(config_of(index, 2))) << index;
+        EXPECT_EQ(parse_config(config_of(index, 2))->sample_rate, rates[index]) << index;
+    }
+    EXPECT_FALSE(parse_config(config_of(13, 2)));
+    EXPECT_FALSE(parse_config(config_of(14, 2)));
+}
+
+TEST(AacTest, ConfigurationSevenIsEightChannels) {
+    for (uint8_t channels = 0; channels < 7; channels++) {
+        EXPECT_EQ(parse_config(config_of(3, channels))->channels, channels);
+    }
+    EXPECT_EQ(parse_config(config_of(3, 7))->channels, 8);
+    EXPECT_FALSE(parse_config(config_of(3, 8)));
+}
+
+TEST(AacTest, ReadsTypesAbove31) {
+    // USAC: 42 is the escape and 10.
+    const Bytes usac =
+        test::BitWriter().bits(5, 31).bits(6, 10).bits(4, 3).bits(4, 2).bits(5, 0).bytes();
+    ASSERT_TRUE(parse_config(usac));
+    EXPECT_EQ(parse_config(usac)->object_type, 42);
+    EXPECT_EQ(parse_config(usac)->sample_rate, 48'000U);
+    EXPECT_FALSE(parse_config(Bytes{0xF8}));
+}
+
+TEST(AacTest, FindsSbrBehindADelayOfTheCore) {
+    const auto config = [](uint32_t type, uint32_t sbr_rate) {
+        test::BitWriter w;
+        w.bits(5, type).bits(4, 6).bits(4, 2).flag(false).flag(true).bits(14, 0x1234).flag(false);
+        return parse_config(
+            w.bits(11, 0x2B7).bits(5, 5).flag(true).bits(4, sbr_rate).bits(8, 0).bytes());
+    };
+    ASSERT_TRUE(config(2, 3));
+    EXPECT_EQ(config(2, 3)->object_type, 5);
+    EXPECT_EQ(config(2, 3)->sample_rate, 48'000U);
+    // A rate that cannot be: the core is still what it said.
+    ASSERT_TRUE(config(2, 13));
+    EXPECT_EQ(config(2, 13)->object_type, 2);
+    EXPECT_EQ(config(2, 13)->sample_rate, 24'000U);
+    // Types without that configuration are not looked into.
+    EXPECT_EQ(config(23, 3)->object_type, 23);
+}
+
+TEST(AacTest, RefusesAnSbrRateThatIsReservedOrCut) {
+    const auto config = [](uint32_t index) {
+        return parse_config(
+            test::BitWriter().bits(5, 5).bits(4, 6).bits(4, 2).bits(4, index).bits(7, 0).bytes());
+    };
+    EXPECT_TRUE(config(3));
+    EXPECT_FALSE(config(14));
+    EXPECT_FALSE(config(15)) << "24 bits are to come";
 }
 
 }  // namespace

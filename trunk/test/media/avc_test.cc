@@ -1,11 +1,14 @@
 #include "media/avc.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "test/support/bit_writer.h"
 #include "test/support/codec_samples.h"
 
 namespace weir::media::avc {
@@ -195,6 +198,114 @@ TEST(AvcConfigTest, RefusesARecordThatIsCut) {
     Bytes lengths = record;
     lengths[4] = 0xFE;  // lengths of three bytes do not exist
     EXPECT_FALSE(ConfigView::parse(lengths));
+}
+
+TEST(AvcTest, IdsOfAPpsGoUpTo255And31) {
+    const auto pps = [](uint32_t id, uint32_t sps_id) {
+        return parse_pps_ids(test::BitWriter().ue(id).ue(sps_id).nal({0x68}));
+    };
+    ASSERT_TRUE(pps(255, 31));
+    EXPECT_EQ(pps(255, 31)->id, 255U);
+    EXPECT_EQ(pps(255, 31)->sps_id, 31U);
+    EXPECT_FALSE(pps(256, 0));
+    EXPECT_FALSE(pps(0, 32));
+}
+
+TEST(AvcTest, SlicesSayTheirTypeWithAndWithoutThatOfThePicture) {
+    const auto slice = [](uint8_t nal_header, uint32_t type, uint32_t pps_id) {
+        return parse_slice(test::BitWriter().ue(1200).ue(type).ue(pps_id).nal({nal_header}));
+    };
+    for (uint32_t type = 0; type < 10; type++) {
+        ASSERT_TRUE(slice(0x41, type, 0)) << type;
+        EXPECT_EQ(slice(0x41, type, 0)->type, static_cast<SliceType>(type % 5)) << type;
+    }
+    EXPECT_EQ(slice(0x42, 6, 0)->first_macroblock, 1200U) << "partition A has a header";
+    EXPECT_FALSE(slice(0x43, 6, 0)) << "partition B has none";
+    EXPECT_FALSE(slice(0x41, 10, 0));
+    EXPECT_EQ(slice(0x41, 0, 255)->pps_id, 255U);
+    EXPECT_FALSE(slice(0x41, 0, 256));
+}
+
+TEST(AvcTest, OneBSliceOrReferredSliceMakesTheFrameOne) {
+    const Bytes p = from_hex("019a246c4f");  // nothing refers to it
+    const Bytes referred_p = from_hex(kSlices[1].hex);
+    const Bytes b = from_hex(kSlices[3].hex);
+    const FrameInfo both = inspect_frame(frame_of({p, b, referred_p}), 4);
+    EXPECT_TRUE(both.bidirectional && both.referenced && both.is_reference_b());
+    const FrameInfo cut = inspect_frame(frame_of({p, b, Bytes{0x01}}), 4);
+    EXPECT_TRUE(cut.bidirectional) << "a slice that says nothing takes nothing back";
+    EXPECT_FALSE(cut.referenced);
+    // Only pictures count: parameter sets and SEI have a nal_ref_idc, too.
+    EXPECT_FALSE(inspect_frame(frame_of({test::kAvcHighSps, p}), 4).referenced);
+    EXPECT_FALSE(inspect_frame(frame_of({test::kAvcHighSps, p}), 4).parameter_sets);
+}
+
+TEST(AvcTest, FramesHaveLengthsOfTheSizeOfTheirStream) {
+    const Bytes one = from_hex("02 6588 03 019e61");
+    EXPECT_TRUE(inspect_frame(one, 1).whole && inspect_frame(one, 1).key);
+    EXPECT_TRUE(inspect_frame(one, 1).bidirectional);
+    const Bytes two = from_hex("0002 6588");
+    EXPECT_TRUE(inspect_frame(two, 2).whole && inspect_frame(two, 2).key);
+    EXPECT_FALSE(inspect_frame(two, 4).whole);
+    EXPECT_FALSE(inspect_frame(two, 4).key);
+}
+
+TEST(AvcConfigTest, CountsAsManySetsAsFit) {
+    const std::vector<ByteSpan> most_sps(kMaxSps, test::kAvcBaselineSps);
+    const std::vector<ByteSpan> most_pps(kMaxPps, test::kAvcBaselinePps);
+    const Bytes record = build_config(most_sps, most_pps);
+    auto config = ConfigView::parse(record);
+    ASSERT_TRUE(config);
+    EXPECT_EQ(sets_of(*config).size(), kMaxSps + kMaxPps);
+    EXPECT_EQ(sets_of(*config).back(), test::kAvcBaselinePps);
+
+    const std::vector<ByteSpan> many_sps(kMaxSps + 1, test::kAvcBaselineSps);
+    const std::vector<ByteSpan> many_pps(kMaxPps + 1, test::kAvcBaselinePps);
+    EXPECT_TRUE(build_config(many_sps, most_pps).empty());
+    EXPECT_TRUE(build_config(most_sps, many_pps).empty());
+}
+
+TEST(AvcConfigTest, SetsHaveUpTo65535Bytes) {
+    Bytes large = test::kAvcBaselineSps;
+    large.resize(UINT16_MAX, 0x55);
+    const std::vector<ByteSpan> pps = {test::kAvcBaselinePps};
+    const Bytes record = build_config(std::vector<ByteSpan>{large}, pps);
+    auto config = ConfigView::parse(record);
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->sps().size(), UINT16_MAX);
+    large.push_back(0x55);
+    EXPECT_TRUE(build_config(std::vector<ByteSpan>{large}, pps).empty());
+    const std::vector<ByteSpan> sps = {test::kAvcBaselineSps};
+    EXPECT_TRUE(build_config(sps, std::vector<ByteSpan>{large}).empty());
+}
+
+TEST(AvcConfigTest, HighProfilesSayChromaAndDepths) {
+    // Profile 122, 4:2:2, luma of 10 bits and chroma of 9, 16x16.
+    test::BitWriter set;
+    set.bits(24, 0x7A001E).ue(0).ue(2).ue(2).ue(1).bits(2, 0).ue(0).ue(2).ue(1).flag(false);
+    const Bytes nal = set.ue(0).ue(0).bits(4, 0b1100).nal({0x67});
+    const std::vector<ByteSpan> pps = {test::kAvcHighPps};
+    const Bytes record = build_config(std::vector<ByteSpan>{nal}, pps);
+    ASSERT_GT(record.size(), 4U);
+    EXPECT_EQ(Bytes(record.end() - 4, record.end()), from_hex("fe fa f9 00"));
+}
+
+TEST(AvcConfigTest, TakesRecordsWithoutSetsAndOtherLengths) {
+    // Streams that have their sets in the frames (avc3); the reserved bits are not looked at.
+    for (const auto& [hex, length_size] :
+         {std::pair("0164001f fc 00 00", 1U), std::pair("0164001f 01 e0 00", 2U)}) {
+        const Bytes record = from_hex(hex);
+        auto config = ConfigView::parse(record);
+        ASSERT_TRUE(config) << hex;
+        EXPECT_EQ(config->length_size(), length_size);
+        EXPECT_TRUE(config->sps().empty());
+        EXPECT_TRUE(sets_of(*config).empty());
+    }
+    const Bytes empty_first = from_hex("0164001f ff e2 0000 0002 6701 01 0001 68");
+    auto config = ConfigView::parse(empty_first);
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->sps().size(), 2U) << "empty ones are left out";
+    EXPECT_EQ(sets_of(*config).size(), 2U);
 }
 
 }  // namespace

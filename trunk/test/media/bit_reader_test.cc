@@ -1,6 +1,10 @@
 #include "media/bit_reader.h"
 
+#include <cstdint>
+
 #include <gtest/gtest.h>
+
+#include "test/support/bit_writer.h"
 
 namespace weir::media {
 namespace {
@@ -59,6 +63,56 @@ TEST(BitReaderTest, LeavesEmulationPreventionBytesOut) {
     BitReader plain(bytes);
     plain.skip(16);
     EXPECT_EQ(plain.bits(8), 3U);
+}
+
+TEST(BitReaderTest, GivesNothingOfAFieldThatIsCut) {
+    const Bytes bytes = {0xFF, 0xFF, 0xFF, 0xFF};
+    BitReader whole(bytes);
+    EXPECT_EQ(whole.bits(32), UINT32_MAX);
+    EXPECT_TRUE(whole.ok()) << "the end itself is no failure";
+    for (unsigned before = 1; before < 32; before++) {
+        BitReader cut(bytes);
+        cut.skip(before);
+        EXPECT_EQ(cut.bits(32), 0U) << before;
+        EXPECT_FALSE(cut.ok()) << before;
+    }
+    BitReader far(bytes);
+    far.skip(SIZE_MAX);
+    EXPECT_FALSE(far.ok());
+    const Bytes cut_code = {0b0001'0000};
+    BitReader code(cut_code);
+    EXPECT_EQ(BitReader(cut_code).ue(), 7U);
+    code.bit();
+    code.skip(1);
+    EXPECT_EQ(code.ue(), 1U);
+    EXPECT_EQ(code.ue(), 0U);
+    EXPECT_FALSE(code.ok());
+}
+
+TEST(BitReaderTest, ReadsTheLargestSignedCodes) {
+    for (int32_t value : {INT32_MAX, -INT32_MAX, 1'000'000, -1'000'000}) {
+        const Bytes bytes = test::BitWriter().se(value).bytes();
+        EXPECT_EQ(BitReader(bytes).se(), value);
+    }
+}
+
+TEST(BitReaderTest, OnlyA3BehindTwoZerosIsAnEscape) {
+    const auto second = [](const Bytes& bytes) {
+        BitReader reader(bytes, BitReader::Escapes::kNalUnit);
+        reader.skip(8 * (bytes.size() - 1));
+        return reader.bits(8);
+    };
+    EXPECT_EQ(second({0, 1, 0, 3}), 3U);
+    EXPECT_EQ(second({0, 0, 4, 3}), 3U);
+    EXPECT_EQ(second({0, 0, 1}), 1U) << "what no encoder writes is taken as it is";
+    // The first 3 is the escape, and counting starts again behind it.
+    const Bytes twice = {0, 0, 3, 3, 0, 3};
+    BitReader reader(twice, BitReader::Escapes::kNalUnit);
+    EXPECT_EQ(reader.bits(32), 0x00000300U);
+    EXPECT_EQ(reader.bits(8), 3U);
+    EXPECT_TRUE(reader.ok());
+    reader.bit();
+    EXPECT_FALSE(reader.ok());
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "media/frame_order.h"
 
+#include <cstdint>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "test/support/codec_samples.h"
@@ -96,6 +99,49 @@ TEST_F(FrameOrderTest, TakesBrokenFrames) {
     frame({0x01}, 0);
     frame({0x41, 0x9e}, 0, Codec::kHevc);
     EXPECT_FALSE(order_.referenced());
+}
+
+TEST_F(FrameOrderTest, TheConfigurationSaysHowLongLengthsAre) {
+    PacketInfo info;
+    info.kind = TrackKind::kVideo;
+    info.codec = Codec::kH264;
+    const MediaPacket config(info, 0, test::from_hex("0164001f fd e0 00"));  // two bytes
+    const auto take = [&](const Bytes& nal, int composition_ms) {
+        Bytes body;
+        ByteWriter(body).u16(static_cast<uint16_t>(nal.size())).bytes(nal);
+        info.composition_ms = composition_ms;
+        order_.on_frame(MediaPacket(info, time_ms_, std::move(body)), &config);
+        time_ms_ += 40;
+    };
+    take(kP, 160);
+    take(kB, 0);
+    EXPECT_TRUE(order_.reordered());
+    EXPECT_FALSE(order_.referenced());
+    take(kReferencedB, 0);
+    EXPECT_TRUE(order_.referenced());
+}
+
+TEST_F(FrameOrderTest, WhatWasFoundStaysUntilAnotherEncoderComes) {
+    frame(kIdr, 80, Codec::kH264, true);
+    frame(kP, 160);
+    frame(kReferencedB, 0);
+    frame(kIdr, 80, Codec::kH264, true);
+    frame(kP, 160);
+    frame(kB, 0);
+    EXPECT_TRUE(order_.reordered() && order_.referenced());
+    order_.clear();
+    EXPECT_FALSE(order_.reordered() || order_.referenced());
+    time_ms_ = 0;  // earlier than all before: not behind
+    frame(kB, 0);
+    EXPECT_FALSE(order_.reordered());
+}
+
+TEST_F(FrameOrderTest, CodecsWithoutBFramesAreNotReordered) {
+    for (Codec codec : {Codec::kAv1, Codec::kVp8, Codec::kVp9}) {
+        frame(kP, 200, codec);
+        frame(kB, 0, codec);
+        EXPECT_FALSE(order_.reordered()) << to_string(codec);
+    }
 }
 
 }  // namespace

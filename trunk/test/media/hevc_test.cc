@@ -1,5 +1,7 @@
 #include "media/hevc.h"
 
+#include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -97,6 +99,89 @@ TEST(HevcConfigTest, BuildsNothingWithoutAllKindsOfSets) {
     EXPECT_TRUE(build_config(vps, sps, {}).empty());
     EXPECT_TRUE(build_config({}, sps, vps).empty());
     EXPECT_TRUE(build_config(vps, vps, vps).empty());
+}
+
+TEST(HevcTest, KnowsEachTypeOfNalUnit) {
+    for (unsigned value = 0; value < 64; value++) {
+        const auto type = static_cast<NalType>(value);
+        EXPECT_EQ(nal_type(static_cast<uint8_t>(value << 1 | 0x81)), type) << value;
+        EXPECT_EQ(is_slice(type), value < 32) << value;
+        EXPECT_EQ(is_irap(type), value >= 16 && value <= 23) << value;
+        EXPECT_EQ(is_parameter_set(type), value >= 32 && value <= 34) << value;
+    }
+    // H.265 §7.4.2.4.4.
+    for (uint8_t type : Bytes{32, 33, 34, 35, 39, 41, 44, 48, 55}) {
+        EXPECT_TRUE(begins_access_unit(static_cast<NalType>(type))) << int{type};
+    }
+    for (uint8_t type : Bytes{1, 31, 36, 37, 38, 40, 45, 47, 56}) {
+        EXPECT_FALSE(begins_access_unit(static_cast<NalType>(type))) << int{type};
+    }
+    // RASL_N and RADL_N; RASL_R and RADL_R.
+    EXPECT_FALSE(is_referenced(static_cast<NalType>(8)) || is_referenced(static_cast<NalType>(6)));
+    EXPECT_TRUE(is_referenced(static_cast<NalType>(9)) && is_referenced(static_cast<NalType>(7)));
+}
+
+TEST(HevcTest, ParameterSetsAreAllThree) {
+    const Bytes slice = from_hex("2801af");
+    const std::vector<Bytes> all = {test::kHevcVps, test::kHevcSps, test::kHevcPps};
+    EXPECT_TRUE(inspect_frame(frame_of({slice, all[2], all[0], all[1]}), 4).parameter_sets);
+    for (size_t missing = 0; missing < all.size(); missing++) {
+        std::vector<Bytes> nals = all;
+        nals[missing] = slice;
+        EXPECT_FALSE(inspect_frame(frame_of(nals), 4).parameter_sets) << missing;
+    }
+}
+
+TEST(HevcTest, TheLayerOfAFrameIsThatOfItsFirstSlice) {
+    const Bytes sei = from_hex("4e07 01");
+    const FrameInfo info = inspect_frame(frame_of({sei, from_hex("0203 d0"), from_hex("0201")}), 4);
+    EXPECT_EQ(info.temporal_id, 2);
+    // A slice without the second byte of its header is none.
+    const FrameInfo cut = inspect_frame(frame_of({from_hex("28"), from_hex("0002 e0")}), 4);
+    EXPECT_FALSE(cut.key || cut.referenced);
+    EXPECT_EQ(cut.temporal_id, 1);
+}
+
+TEST(HevcConfigTest, TakesTheVersionsAndLengthsThatExist) {
+    Bytes record = test::kHevcConfigHead;
+    record.push_back(0);  // no arrays: the sets are in the frames (hev1)
+    for (const auto& [version, lengths, size] :
+         {std::tuple(0, 0xFC, 1U), std::tuple(1, 0xFD, 2U), std::tuple(1, 0xFF, 4U)}) {
+        record[0] = static_cast<uint8_t>(version);
+        record[21] = static_cast<uint8_t>(lengths);
+        auto config = ConfigView::parse(record);
+        ASSERT_TRUE(config) << version;
+        EXPECT_EQ(config->length_size(), size);
+        EXPECT_TRUE(config->sps().empty());
+    }
+    record[0] = 2;
+    EXPECT_FALSE(ConfigView::parse(record));
+    record[0] = 1;
+    record[21] = 0xFE;
+    EXPECT_FALSE(ConfigView::parse(record));
+}
+
+TEST(HevcConfigTest, FindsTheSpsInAnyOrderOfTheArrays) {
+    Bytes record = test::kHevcConfigHead;
+    const Bytes arrays =
+        from_hex("03 a2 0001 0002 4401  a1 0002 0000 0003 420155  a7 0001 0001 4e");
+    record.insert(record.end(), arrays.begin(), arrays.end());
+    auto config = ConfigView::parse(record);
+    ASSERT_TRUE(config);
+    EXPECT_EQ(Bytes(config->sps().begin(), config->sps().end()), from_hex("420155"));
+    int sets = 0;
+    config->for_each_parameter_set([&](ByteSpan) { sets++; });
+    EXPECT_EQ(sets, 3) << "the empty one is left out";
+}
+
+TEST(HevcConfigTest, SetsHaveUpTo65535Bytes) {
+    Bytes large = test::kHevcVps;
+    large.resize(UINT16_MAX, 0x55);
+    const std::vector<ByteSpan> sps = {test::kHevcSps};
+    const std::vector<ByteSpan> pps = {test::kHevcPps};
+    EXPECT_TRUE(ConfigView::parse(build_config(std::vector<ByteSpan>{large}, sps, pps)));
+    large.push_back(0x55);
+    EXPECT_TRUE(build_config(std::vector<ByteSpan>{large}, sps, pps).empty());
 }
 
 }  // namespace

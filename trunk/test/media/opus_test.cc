@@ -1,5 +1,8 @@
 #include "media/opus.h"
 
+#include <cstdint>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace weir::media::opus {
@@ -51,6 +54,31 @@ TEST(OpusTest, BuildsTheHeadOfRfc7845) {
     for (size_t size = 0; size < head.size() - 1; size++) {
         EXPECT_FALSE(head_channels(ByteSpan(head).first(size))) << size;
     }
+}
+
+TEST(OpusTest, APacketHasUpTo120Milliseconds) {
+    // Frames of 2.5, 5, 10, 20, 40 and 60 ms.
+    for (const auto& [config, most] : {std::pair(16, 48), std::pair(17, 24), std::pair(0, 12),
+                                       std::pair(1, 6), std::pair(2, 3), std::pair(3, 2)}) {
+        EXPECT_EQ(samples(static_cast<uint8_t>(config), 3, static_cast<uint8_t>(most)),
+                  kMaxPacketSamples)
+            << config;
+        EXPECT_FALSE(samples(static_cast<uint8_t>(config), 3, static_cast<uint8_t>(most + 1)))
+            << config;
+    }
+}
+
+TEST(OpusTest, RefusesHeadsOfLaterVersionsAndWithoutChannels) {
+    const auto changed = [](size_t at, uint8_t value) {
+        Bytes head = build_head(1);
+        head[at] = value;
+        return head_channels(head);
+    };
+    EXPECT_EQ(changed(8, 15), 1) << "RFC 7845 §5.1: versions 0 to 15 are compatible";
+    EXPECT_FALSE(changed(8, 16));
+    EXPECT_FALSE(changed(9, 0));
+    EXPECT_EQ(changed(9, 8), 8);
+    EXPECT_FALSE(changed(7, 'D')) << "the magic counts in full";
 }
 
 }  // namespace

@@ -220,5 +220,39 @@ TEST_F(TimelineTest, NeverGoesBackWithinATrackWhateverThePublisherSends) {
     EXPECT_LT(timeline_.latest(), Timeline::kStart + int64_t{20'000} * 10'100);
 }
 
+TEST_F(TimelineTest, OneMillisecondBeyondTheLongestJumpIsARestart) {
+    at(kVideo, 0);
+    at(kVideo, 40, 40);
+    EXPECT_EQ(at(kVideo, 10'080, 39), 10'080) << "the real time, which is less than a frame";
+    EXPECT_EQ(timeline_.shifts(), 1U);
+    EXPECT_EQ(at(kVideo, 20'080), 20'080) << "just as long as it may be";
+    EXPECT_EQ(timeline_.shifts(), 1U);
+}
+
+TEST_F(TimelineTest, OneMillisecondMoreThanASecondBackIsARestart) {
+    at(kVideo, 5000);
+    EXPECT_EQ(at(kVideo, 3999), 10'040);
+    EXPECT_EQ(timeline_.shifts(), 1U);
+    EXPECT_EQ(timeline_.clamps(), 0U);
+}
+
+TEST_F(TimelineTest, AClockThatGoesBackIsNoElapsedTime) {
+    at(kVideo, 0);
+    EXPECT_EQ(at(kVideo, 10'000, -5000), 20'000);
+    EXPECT_EQ(timeline_.shifts(), 0U);
+    EXPECT_EQ(at(kVideo, 30'000, -5000), 20'040) << "a jump that nothing explains";
+}
+
+TEST_F(TimelineTest, TheShiftOfAnotherPublisherDoesNotComeBack) {
+    at(kVideo, 50'000);
+    at(kVideo, 50'040, 40);
+    EXPECT_EQ(at(kVideo, 0, 40), 10'080);  // a restart
+    timeline_.rebase();
+    EXPECT_EQ(at(kVideo, 900'000, 40), 10'120);
+    // It would fit the shift from before the restart.
+    EXPECT_EQ(at(kVideo, 50'170, 40), 10'160);
+    EXPECT_EQ(at(kVideo, 900'080, 40), 10'200) << "the shift of this publisher does";
+}
+
 }  // namespace
 }  // namespace weir::media
