@@ -23,6 +23,17 @@ size_t userinfo_size(std::string_view behind_scheme) {
     return at == std::string_view::npos ? 0 : at;
 }
 
+// Where the value of a secret ends that begins at `from` or behind: at the next '&', as a parser of
+// queries reads it, or at a '?' with another parameter behind it (Adobe's authentication).
+size_t end_of_secret(std::string_view url, size_t from) {
+    size_t end = url.find_first_of("&?", from);
+    while (end != std::string_view::npos && url[end] == '?' &&
+           !split_once(url.substr(end, url.find_first_of("&?", end + 1) - end), '=').found) {
+        end = url.find_first_of("&?", end + 1);
+    }
+    return end;
+}
+
 }  // namespace
 
 bool is_secret_parameter(std::string_view name) {
@@ -47,13 +58,14 @@ std::string redacted_url(std::string_view url) {
     out += url.substr(0, at);
     while (at != std::string_view::npos) {
         out += url[at];
-        const size_t end = url.find_first_of(kSeparators, at + 1);
+        size_t end = url.find_first_of(kSeparators, at + 1);
         const std::string_view item = url.substr(at + 1, end - at - 1);
         const Halves halves = split_once(item, '=');
         if (halves.found && is_secret_parameter(halves.before)) {
             out += halves.before;
             out += '=';
             out += kHidden;
+            end = end_of_secret(url, at + 1);
         } else {
             out += item;
         }

@@ -8,7 +8,7 @@ namespace {
 TEST(RedactTest, HidesSecretsOfTheQuery) {
     EXPECT_EQ(redacted_url("rtmp://host/live?vhost=a.b&key=s3cret&x=1"),
               "rtmp://host/live?vhost=a.b&key=***&x=1");
-    EXPECT_EQ(redacted_url("http://h/p?TOKEN=s3cret#key=s3cret"), "http://h/p?TOKEN=***#key=***");
+    EXPECT_EQ(redacted_url("http://h/p?TOKEN=s3cret#key=s3cret"), "http://h/p?TOKEN=***");
     EXPECT_EQ(redacted_url("?key=a=b"), "?key=***");
     EXPECT_EQ(redacted_url("live?%6Bey=s3cret"), "live?%6Bey=***");
 }
@@ -17,6 +17,12 @@ TEST(RedactTest, HidesSecretsOfTheQuery) {
 TEST(RedactTest, HidesSecretsBehindASecondQuestionMark) {
     EXPECT_EQ(redacted_url("rtmp://h/live?key=a?authmod=adobe&user=u&response=abc/+==&opaque=o"),
               "rtmp://h/live?key=***?authmod=adobe&user=u&response=***&opaque=o");
+}
+
+TEST(RedactTest, HidesASecretThatHoldsASemicolonAHashOrAQuestionMark) {
+    EXPECT_EQ(redacted_url("rtmp://h/live?key=abc;def"), "rtmp://h/live?key=***");
+    EXPECT_EQ(redacted_url("rtmp://h/live?key=abc#def&x=1"), "rtmp://h/live?key=***&x=1");
+    EXPECT_EQ(redacted_url("/live?key=abc?def&token=x;y"), "/live?key=***&token=***");
 }
 
 TEST(RedactTest, HidesUserAndPassword) {
