@@ -12,6 +12,7 @@ constexpr uint8_t kParametricStereo = 29;
 constexpr uint8_t kEscape = 31;
 constexpr uint32_t kRateEscape = 15;
 constexpr uint32_t kSyncExtension = 0x2B7;
+constexpr uint32_t kPsSyncExtension = 0x548;
 constexpr std::array<uint32_t, 13> kRates = {96'000, 88'200, 64'000, 48'000, 44'100, 32'000, 24'000,
                                              22'050, 16'000, 12'000, 11'025, 8'000,  7'350};
 // Channels of channelConfiguration, table 1.19.
@@ -71,6 +72,10 @@ std::optional<Config> parse_config(ByteSpan config) {
             if (bits.ok() && rate > 0) {
                 result.object_type = kSbr;
                 result.sample_rate = rate;
+                if (bits.bits(11) == kPsSyncExtension && bits.flag() && bits.ok()) {
+                    result.object_type = kParametricStereo;
+                    result.channels = 2;
+                }
             }
         }
     }

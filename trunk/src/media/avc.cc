@@ -53,8 +53,8 @@ void read_high_profile(BitReader& reader, Sps& sps) {
     if (sps.chroma_format_idc > 3) {
         reader.fail();
     }
-    if (sps.chroma_format_idc == 3 && reader.flag()) {
-        sps.chroma_format_idc = 0;  // separate planes: coded as three pictures of luma
+    if (sps.chroma_format_idc == 3) {
+        reader.bit();  // separate_colour_plane_flag: sizes and lists are as without it
     }
     const uint32_t luma = reader.ue();
     const uint32_t chroma = reader.ue();

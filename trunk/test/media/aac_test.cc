@@ -119,6 +119,17 @@ TEST(AacTest, FindsSbrBehindADelayOfTheCore) {
     EXPECT_EQ(config(23, 3)->object_type, 23);
 }
 
+TEST(AacTest, FindsParametricStereoBehindSbr) {
+    test::BitWriter w;
+    w.bits(5, 2).bits(4, 6).bits(4, 1).bits(3, 0);
+    w.bits(11, 0x2B7).bits(5, 5).flag(true).bits(4, 3).bits(11, 0x548).flag(true).bits(8, 0);
+    const auto config = parse_config(w.bytes());
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->object_type, 29);
+    EXPECT_EQ(config->channels, 2);
+    EXPECT_EQ(config->sample_rate, 48'000U);
+}
+
 TEST(AacTest, RefusesAnSbrRateThatIsReservedOrCut) {
     const auto config = [](uint32_t index) {
         return parse_config(

@@ -29,6 +29,7 @@ struct Fields {
     // Of the high profiles.
     bool high = false;
     uint32_t chroma = 1;
+    bool separate = false;  // planes
     uint32_t luma_depth = 8;
     uint32_t chroma_depth = 8;
     std::function<void(BitWriter&)> scaling;
@@ -45,7 +46,7 @@ struct Fields {
         if (high) {
             w.ue(chroma);
             if (chroma == 3) {
-                w.flag(false);  // separate_colour_plane_flag
+                w.flag(separate);  // separate_colour_plane_flag
             }
             w.ue(luma_depth - 8).ue(chroma_depth - 8).flag(false).flag(scaling != nullptr);
             if (scaling) {
@@ -261,6 +262,14 @@ void write_full_vui(BitWriter& w, uint32_t hrd_count, uint32_t reorder) {
     write_hrd(w, 1);
     w.flag(false).flag(true);
     w.flag(true).flag(true).ue(2).ue(1).ue(16).ue(16).ue(reorder).ue(4);
+}
+
+TEST(AvcSpsTest, SeparatePlanesHaveTwelveScalingLists) {
+    Fields fields = high_profile();
+    fields.chroma = 3;
+    fields.separate = true;
+    fields.scaling = [](BitWriter& w) { w.bits(11, 0).flag(true).se(-8); };
+    expect_size(fields, 320, 240);
 }
 
 TEST(AvcSpsTest, FindsTheReorderingBehindAllElseOfTheVui) {
