@@ -114,7 +114,7 @@ void Fanout::write_soon(Pump& pump) {
 
 void Fanout::end_ride_later(Pump& pump, MonoTime now) {
     if (!start_writer()) {
-        pump.end_ride(now);
+        pump.end_ride();
         return;
     }
     if (rides_.empty()) {
@@ -150,14 +150,18 @@ void Fanout::run_writer() {
     }
 }
 
-// Most of them have left with a video frame long before.
+// Most of them have left with a video frame: they are forgotten without a wake-up of their own.
 void Fanout::end_rides() {
     const MonoTime over = MonoClock::now() - AudioRide::kLongest;
-    while (!rides_.empty() && (rides_.front().pump == nullptr || rides_.front().since <= over)) {
+    while (!rides_.empty()) {
         const Ride ride = rides_.front();
+        const bool waits = ride.pump != nullptr && ride.pump->rides_since(ride.since);
+        if (waits && ride.since > over) {
+            return;
+        }
         rides_.pop_front();
-        if (ride.pump != nullptr) {
-            ride.pump->end_ride(ride.since);
+        if (waits) {
+            ride.pump->end_ride();
         }
     }
 }

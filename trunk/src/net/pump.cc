@@ -120,11 +120,9 @@ bool Pump::rides() {
     return verdict != AudioRide::Verdict::kDue;
 }
 
-void Pump::end_ride(MonoTime since) {
-    if (ride_.waits() && ride_.since() == since) {
-        ride_.end();
-        notice();
-    }
+void Pump::end_ride() {
+    ride_.end();
+    notice();
 }
 
 void Pump::on_log_change() {

@@ -93,8 +93,12 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     void on_log_change() override;
     bool rides();
     void notice();
-    // Audio that has waited since then goes out, unless it has left.
-    void end_ride(MonoTime since);
+
+    // Whether the audio that began to wait then still does.
+    bool rides_since(MonoTime time) const { return ride_.waits() && ride_.since() == time; }
+
+    // It goes out.
+    void end_ride();
     Millis window() const;
     Micros slot() const;
     MonoTime slot_of(MonoTime time) const;
