@@ -229,10 +229,17 @@ RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
     }
     const Micros time = clock_.map(source.clock_track, rtp_time, arrival);
     const int64_t ahead_us = ahead * 1'000'000 / setup(source).clock_hz;
-    const int64_t decoded_ms = time.count() / 1000;
+    int64_t decoded_ms = time.count() / 1000;
+    if (is_video(source)) {
+        // Encoders repeat a picture when they are asked for one, less than a millisecond later.
+        if (decoded_ms <= source.last_ms && source.last_ms - decoded_ms < kMaxPushedMs) {
+            decoded_ms = source.last_ms + 1;
+        }
+        source.last_ms = decoded_ms;
+    }
     // Of the sum, so that times of presentation are as even as they came.
     const int64_t shown_ms = (time.count() + ahead_us) / 1000;
-    return {decoded_ms, static_cast<int32_t>(shown_ms - decoded_ms)};
+    return {decoded_ms, static_cast<int32_t>(std::max(shown_ms - decoded_ms, int64_t{0}))};
 }
 
 void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival) {

@@ -63,6 +63,8 @@ struct RtpIngestStats {
 class RtpIngest {
   public:
     static constexpr size_t kMaxSources = 8;  // and tracks
+    // Video frames of one moment are put a millisecond apart, up to so far behind it: times rise.
+    static constexpr int64_t kMaxPushedMs = 40;
 
     // `stream` is being published by `publisher` and outlives this.
     RtpIngest(stream::Stream& stream,
@@ -129,6 +131,7 @@ class RtpIngest {
         std::unique_ptr<Reorder> reorder;  // of video that may have B-frames
 
         // For video only:
+        int64_t last_ms = -kMaxPushedMs;  // of the newest frame
         bool awaits_key = true;
         bool config_published = false;
         Bytes config;

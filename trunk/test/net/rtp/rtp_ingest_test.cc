@@ -161,6 +161,30 @@ TEST_F(RtpIngestTest, WithoutBFramesTimesAreThoseOfThePackets) {
     }
 }
 
+TEST_F(RtpIngestTest, TimesOfVideoRiseAlsoWithinAMillisecond) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    uint32_t time = 5'000;
+    for (const uint32_t step : {0U, kFrame, 1U, 44U, kFrame}) {
+        time += step;
+        const bool first = frames_.empty();
+        frames_.push_back(
+            test::nal_frame({test::h264_nal(first ? Picture::kKey : Picture::kReferenced,
+                                            static_cast<uint32_t>(frames_.size()), 300)}));
+        for (const Bytes& packet : camera_.packets(frames_.back(), time)) {
+            ingest_->on_rtp(now_, packet);
+        }
+        pass(Millis(step / 90));
+    }
+    ASSERT_EQ(video_.size(), 5U);
+    std::vector<int64_t> times;
+    for (const media::PacketRef& packet : video_) {
+        times.push_back(packet->time_ms() - video_[0]->time_ms());
+        EXPECT_EQ(packet->info().composition_ms, 0);
+    }
+    EXPECT_EQ(times, (std::vector<int64_t>{0, 40, 41, 42, 80}));
+}
+
 TEST_F(RtpIngestTest, ALossIsNotPublishedAndTheNextKeyFrameIs) {
     camera_.set_config(test::kAvcBaselineConfig);
     start();
