@@ -208,20 +208,7 @@ Error RtmpConnection::flush() {
 Result<RtmpConnection::Next> RtmpConnection::converse() {
     for (;;) {
         WEIR_TRY(flush());
-        Error waited = stream_->wait_readable(io::Deadline::at(deadline()));
-        if (waited.code() == ErrorCode::kTimeout) {
-            return explain_timeout();
-        }
-        WEIR_TRY(std::move(waited));
-        const io::IoResult got = stream_->try_read(read_buffer());
-        switch (got.status) {
-            case io::IoStatus::kWouldBlock: continue;
-            case io::IoStatus::kClosed: return make_error(ErrorCode::kClosed, "closed by the peer");
-            case io::IoStatus::kFailed: return Error::from_errno(got.error_number, "read");
-            case io::IoStatus::kDone: break;
-        }
-        client_->received_bytes += got.bytes;
-        WEIR_TRY_ASSIGN(const Next next, hear({read_buffer().data(), got.bytes}));
+        WEIR_TRY_ASSIGN(const Next next, publishes_.empty() ? hear_more() : hear_in_turns());
         if (next == Next::kHandedOver) {
             return Next::kHandedOver;
         }
@@ -230,6 +217,110 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
                                        // here for
         }
     }
+}
+
+// Yields. What the next read brings.
+Result<RtmpConnection::Next> RtmpConnection::hear_more() {
+    Error waited = stream_->wait_readable(io::Deadline::at(deadline()));
+    if (waited.code() == ErrorCode::kTimeout) {
+        return explain_timeout();
+    }
+    WEIR_TRY(std::move(waited));
+    const io::IoResult got = stream_->try_read(read_buffer());
+    if (got.status == io::IoStatus::kWouldBlock) {
+        return Next::kGoOn;
+    }
+    if (got.status != io::IoStatus::kDone) {
+        return explain_end(got);
+    }
+    client_->received_bytes += got.bytes;
+    return hear({read_buffer().data(), got.bytes});
+}
+
+// Yields. Until something comes that is not media, or nothing does.
+Result<RtmpConnection::Next> RtmpConnection::hear_in_turns() {
+    if (stream_->readable()) {  // others have their turn now and then
+        WEIR_TRY(stream_->wait_readable(io::Deadline::at(deadline())));
+    }
+    Turns turns(*this);
+    read_in_turn();  // the edge for what is there already is past
+    while (!turns.over) {
+        turns.until = deadline();
+        Error waited = turns.signal.wait_until(io::Deadline::at(turns.until));
+        if (waited.code() == ErrorCode::kInterrupted) {
+            return waited;
+        }
+        if (!turns.over && MonoClock::now() >= deadline()) {  // which moves on with each message
+            return explain_timeout();
+        }
+    }
+    turns.leave();
+    WEIR_TRY(std::move(turns.failed));
+    Unread unread(turns.rest);
+    if (turns.commanded) {
+        WEIR_TRY_ASSIGN(const Next next, obey(turns.command, unread));
+        if (next == Next::kHandedOver) {
+            return next;
+        }
+    }
+    return hear(unread.rest());
+}
+
+RtmpConnection::Turns::Turns(RtmpConnection& owner) : connection(owner) {
+    connection.turns_ = this;
+    connection.stream_->set_handler(&connection);
+}
+
+void RtmpConnection::Turns::leave() {
+    if (connection.turns_ == this) {
+        connection.turns_ = nullptr;
+        connection.stream_->set_handler(nullptr);
+    }
+}
+
+void RtmpConnection::on_ready(uint8_t ready) {
+    (void)ready;
+    io::set_log_id(client_->id());  // of the reactor's coroutine
+    read_in_turn();
+    io::set_log_id({});
+}
+
+// Never yields. One read: more than the buffer holds is for the coroutine, which waits for its
+// turn.
+void RtmpConnection::read_in_turn() {
+    if (turns_->over || !stream_->readable()) {
+        return;
+    }
+    const io::IoResult got = stream_->try_read(read_buffer());
+    if (got.status == io::IoStatus::kWouldBlock) {
+        return;
+    }
+    Turns& turns = *turns_;
+    if (got.status == io::IoStatus::kDone) {
+        client_->received_bytes += got.bytes;
+        Unread unread({read_buffer().data(), got.bytes});
+        Result<bool> commanded = take_in(unread, turns.command);
+        turns.commanded = commanded.ok() && *commanded;
+        turns.rest.assign(unread.rest().begin(), unread.rest().end());
+        if (!commanded.ok()) {
+            turns.failed = commanded.take_error();
+        }
+    } else {
+        turns.failed = explain_end(got);
+    }
+    if (turns.failed || turns.commanded || publishes_.empty() || session_.has_output() ||
+        stream_->readable()) {
+        turns.over = true;
+        turns.signal.notify_one();
+    } else if (deadline() < turns.until) {
+        turns.signal.notify_one();  // media came, and its silence is borne less long
+    }
+}
+
+Error RtmpConnection::explain_end(const io::IoResult& read) {
+    return read.status == io::IoStatus::kClosed
+               ? make_error(ErrorCode::kClosed, "closed by the peer")
+               : Error::from_errno(read.error_number, "read");
 }
 
 // Yields where a hook server has to be asked.

@@ -88,7 +88,8 @@ class ProtocolTest : public testing::Test {
 
     // One more frame; gives its time in the stream.
     int64_t frame() {
-        publisher_->media(1, rtmp::kVideo, time_ += 40, test::avc_frame(true, time_));
+        time_ += 40;
+        publisher_->media(1, rtmp::kVideo, time_, test::avc_frame(true, time_));
         return media::Timeline::kStart + time_;
     }
 
