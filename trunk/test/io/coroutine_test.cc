@@ -1,5 +1,6 @@
 #include "io/coroutine.h"
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -338,6 +339,126 @@ TEST(DeadlineTest, PassesAtItsTime) {
     EXPECT_FALSE(soon().passed());
     EXPECT_FALSE(Deadline::forever().passed());
     EXPECT_GT(Deadline::forever().time() - MonoClock::now(), std::chrono::hours(24 * 3600));
+}
+
+TEST(TaskGroupTest, JoinHoldsOutForAJoinerThatIsAskedToStopItself) {
+    TaskGroup group;
+    Signal go_on;
+    bool ended = false;
+    ASSERT_FALSE(group.spawn("task", StackSize::kNormal, [&] {
+        EXPECT_FALSE(go_on.wait_until(soon()));
+        ended = true;
+    }));
+    bool joined_after_it = false;
+    Coroutine joiner = go([&] {
+        EXPECT_FALSE(group.join_all(soon()));
+        joined_after_it = ended;
+    });
+    yield();
+    joiner.interrupt();
+    EXPECT_FALSE(sleep_for(Millis(2)));
+    EXPECT_TRUE(joiner.running());
+    go_on.notify_all();
+    joiner.join();
+    EXPECT_TRUE(joined_after_it);
+}
+
+TEST(TaskGroupTest, JoinAlsoWaitsForTasksThatTasksSpawn) {
+    TaskGroup group;
+    int ended = 0;
+    std::function<void(int)> spawn_chain = [&](int left) {
+        ASSERT_FALSE(group.spawn("chain", StackSize::kNormal, [&, left] {
+            yield();
+            if (left > 0) {
+                spawn_chain(left - 1);
+            }
+            ended++;
+        }));
+    };
+    spawn_chain(9);
+    EXPECT_FALSE(group.join_all(soon()));
+    EXPECT_EQ(ended, 10);
+    EXPECT_EQ(group.size(), 0U);
+}
+
+TEST(TaskGroupTest, AnInterruptReachesATaskThatHasNotBegun) {
+    TaskGroup group;
+    ErrorCode code = ErrorCode::kOk;
+    ASSERT_FALSE(
+        group.spawn("task", StackSize::kNormal, [&] { code = sleep_until(soon()).code(); }));
+    group.interrupt_all();
+    ASSERT_FALSE(group.join_all(soon()));
+    EXPECT_EQ(code, ErrorCode::kInterrupted);
+    ASSERT_FALSE(
+        group.spawn("later", StackSize::kNormal, [&] { code = sleep_for(Millis(1)).code(); }));
+    ASSERT_FALSE(group.join_all(soon()));
+    EXPECT_EQ(code, ErrorCode::kOk) << "those that come later were not asked";
+}
+
+TEST(SignalTest, NotifyAllWakesThoseWhoWaitNowAndNotThoseWhoComeBack) {
+    Signal signal;
+    int woken = 0;
+    TaskGroup group;
+    for (int i = 0; i < 3; i++) {
+        ASSERT_FALSE(group.spawn("waits twice", StackSize::kNormal, [&] {
+            EXPECT_FALSE(signal.wait_until(soon()));
+            woken++;
+            EXPECT_FALSE(signal.wait_until(soon()));
+            woken++;
+        }));
+    }
+    yield();
+    signal.notify_all();
+    EXPECT_FALSE(signal.has_waiters()) << "they are told, though they have not run yet";
+    ASSERT_TRUE(eventually([&] { return woken == 3; }));
+    EXPECT_TRUE(signal.has_waiters());
+    signal.notify_all();
+    ASSERT_FALSE(group.join_all(soon()));
+    EXPECT_EQ(woken, 6);
+}
+
+// A notification that one waiter gets must not be lost when that one is asked to stop as well.
+TEST(SignalTest, ANotificationCountsMoreThanAnInterruptThatComesAfterIt) {
+    Signal signal;
+    ErrorCode first = ErrorCode::kInternal;
+    ErrorCode second = ErrorCode::kInternal;
+    Coroutine notified = go([&] { first = signal.wait_until(soon()).code(); });
+    Coroutine interrupted = go([&] { second = signal.wait_until(soon()).code(); });
+    yield();
+    signal.notify_one();
+    notified.interrupt();
+    interrupted.interrupt();
+    signal.notify_one();
+    notified.join();
+    interrupted.join();
+    EXPECT_EQ(first, ErrorCode::kOk);
+    EXPECT_EQ(second, ErrorCode::kOk);
+}
+
+TEST(SignalTest, WaitEvenInterruptedStillEndsAtItsDeadline) {
+    Signal signal;
+    ErrorCode code = ErrorCode::kOk;
+    Coroutine waiter =
+        go([&] { code = signal.wait_even_interrupted(Deadline::after(Millis(5))).code(); });
+    waiter.interrupt();
+    waiter.join();
+    EXPECT_EQ(code, ErrorCode::kTimeout);
+    EXPECT_FALSE(signal.has_waiters());
+}
+
+TEST(CoroutineTest, AHandleThatIsEmptyOrEndedMayBeAskedAnything) {
+    Coroutine empty;
+    EXPECT_FALSE(empty.running());
+    empty.interrupt();
+    empty.join();
+    Coroutine ended = go([] {});
+    ended.join();
+    ended.interrupt();
+    ended.join();
+    EXPECT_FALSE(ended.running());
+    ended = go([] {});  // and may get another
+    EXPECT_TRUE(ended.running());
+    ended.join();
 }
 
 }  // namespace
