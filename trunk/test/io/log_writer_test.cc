@@ -1,9 +1,13 @@
 #include "io/log_writer.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -293,6 +297,147 @@ TEST(LogWriterTest, AfterItTheLogIsStderrsAgain) {
     EXPECT_THAT(testing::internal::GetCapturedStderr(), EndsWith("to stderr\n"));
     EXPECT_EQ(LogWriter::living_stats().queue_limit, 0U);
     EXPECT_EQ(LogWriter::crash_target().fd, -1);
+}
+
+TEST(LogWriterTest, LinesOfSeveralThreadsAreWholeAndInEachOnesOrder) {
+    const Folder folder;
+    constexpr int kThreads = 4;
+    constexpr int kLines = 500;
+    {
+        auto writer = writer_to(folder / "log");
+        std::vector<std::thread> threads;
+        for (int thread = 0; thread < kThreads; thread++) {
+            threads.emplace_back([thread] {
+                for (int i = 0; i < kLines; i++) {
+                    log::info("of={} number={}", thread, i);
+                }
+            });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+        EXPECT_EQ(writer->stats().dropped, 0U);
+        EXPECT_TRUE(writer->flush(kPatience));
+    }
+    std::array<int, kThreads> next{};
+    const auto lines = lines_of(folder / "log");
+    ASSERT_EQ(lines.size(), size_t{kThreads} * kLines);
+    for (const std::string& line : lines) {
+        const size_t at = line.find("of=");
+        ASSERT_NE(at, line.npos) << line;
+        const auto thread = static_cast<size_t>(line[at + 3] - '0');
+        ASSERT_LT(thread, next.size());
+        EXPECT_THAT(line, EndsWith("number=" + std::to_string(next[thread]++)));
+    }
+}
+
+TEST(LogWriterTest, AReopenThatFailsKeepsTheOldFile) {
+    const Folder folder;
+    auto writer = writer_to(folder / "log");
+    ASSERT_EQ(rename((folder / "log").c_str(), (folder / "log.1").c_str()), 0);
+    ASSERT_EQ(mkdir((folder / "log").c_str(), 0700), 0);  // stands in the way
+    writer->reopen();
+    EXPECT_TRUE(comes_true([&] { return !lines_of(folder / "log.1").empty(); }));
+    log::info("goes on");
+    EXPECT_TRUE(writer->flush(kPatience));
+    const auto kept = lines_of(folder / "log.1");
+    ASSERT_EQ(kept.size(), 2U);
+    EXPECT_THAT(kept[0], AllOf(HasSubstr("the log stays where it is"), HasSubstr("directory")));
+    EXPECT_THAT(kept[1], EndsWith("goes on"));
+    ASSERT_EQ(rmdir((folder / "log").c_str()), 0);
+    writer->reopen();
+    EXPECT_TRUE(comes_true([&] { return lines_of(folder / "log").size() == 1; }))
+        << "the next one succeeds";
+}
+
+TEST(LogWriterTest, ACheckWritesNothingAndLeavesTheSinkAlone) {
+    const Folder folder;
+    std::ofstream(folder / "other") << "before\n";
+    auto writer = writer_to(folder / "log");
+    EXPECT_FALSE(LogWriter::check(folder / "other"));
+    log::info("here");
+    EXPECT_TRUE(writer->flush(kPatience));
+    EXPECT_EQ(lines_of(folder / "other").size(), 1U);
+    EXPECT_EQ(lines_of(folder / "log").size(), 1U);
+}
+
+TEST(LogWriterTest, OtherLinesWaitUntilHalfOfTheQueueIsFreeAndWarningsDoNot) {
+    const Folder folder;
+    const Pipe pipe(folder / "fifo");
+    auto writer = writer_to(folder / "fifo");
+    const std::string text(1000, 'x');
+    while (writer->stats().dropped == 0) {
+        log::info("{}", text);
+    }
+    const LogStats full = writer->stats();
+    EXPECT_EQ(full.queue_limit, LogWriter::kQueueBytes);
+    log::info("short");
+    EXPECT_EQ(writer->stats().dropped, full.dropped + 1) << "though it would fit";
+    uint64_t taken = 0;
+    while (writer->stats().dropped == full.dropped + 1) {  // the last eighth is for warnings
+        log::warn("{}", text);
+        taken++;
+    }
+    EXPECT_GT(taken * (text.size() + 100), LogWriter::kQueueBytes / 8 - 2 * text.size());
+    EXPECT_LE(writer->stats().queued_bytes, LogWriter::kQueueBytes);
+    ASSERT_TRUE(comes_true([&] {
+        (void)pipe.read_all();
+        return writer->flush(Millis(10));
+    }));
+    log::info("again");
+    EXPECT_EQ(writer->stats().lines[static_cast<size_t>(log::Level::kInfo)],
+              full.lines[static_cast<size_t>(log::Level::kInfo)] + 1);
+}
+
+TEST(LogWriterTest, AHandlerOfACrashFindsWhereTheLogGoes) {
+    const Folder folder;
+    auto writer = writer_to(folder / "log", true);
+    const LogWriter::CrashTarget target = LogWriter::crash_target();
+    EXPECT_TRUE(target.json);
+    log::info("before");
+    LogWriter::drain_for_crash(kPatience);
+    ASSERT_EQ(lines_of(folder / "log").size(), 1U) << "what was taken is written first";
+    LogWriter::write_bounded(target.fd, "crashed\n", 8, Millis(0));
+    EXPECT_EQ(lines_of(folder / "log").back(), "crashed");
+    writer->retarget({folder / "other", false});
+    EXPECT_TRUE(comes_true([] { return !LogWriter::crash_target().json; }));
+    LogWriter::write_bounded(LogWriter::crash_target().fd, "there\n", 6, Millis(0));
+    EXPECT_THAT(lines_of(folder / "other"), testing::ElementsAre("there"));
+    writer.reset();
+    LogWriter::drain_for_crash(kPatience);  // nobody to wait for
+}
+
+TEST(LogWriterTest, TheLastWordsWaitForNoReader) {
+    const Folder folder;
+    const Pipe pipe(folder / "fifo");
+    const int out = open((folder / "fifo").c_str(), O_WRONLY | O_CLOEXEC);  // blocks when full
+    ASSERT_GE(out, 0);
+    const std::string text(5000, 'x');
+    for (int i = 0; i < 100; i++) {  // far more than the pipe holds
+        LogWriter::write_bounded(out, text.data(), text.size(), Millis(0));
+    }
+    const std::string got = pipe.read_all();
+    EXPECT_GT(got.size(), 0U);
+    EXPECT_EQ(got.size() % 4096, 0U) << "4096 bytes at most, and whole";
+    LogWriter::write_bounded(out, "room", 4, Millis(0));
+    EXPECT_EQ(pipe.read_all(), "room");
+    close(out);
+}
+
+TEST(LogWriterTest, StopMayBeCalledTwiceAndAnotherMayFollow) {
+    const Folder folder;
+    auto first = writer_to(folder / "log");
+    log::info("one");
+    first->stop();
+    first->stop();
+    EXPECT_EQ(LogWriter::crash_target().fd, -1);
+    auto second = writer_to(folder / "other");
+    first.reset();  // must not take the sink from the second one
+    log::info("two");
+    EXPECT_TRUE(second->flush(kPatience));
+    EXPECT_EQ(lines_of(folder / "log").size(), 1U);
+    ASSERT_EQ(lines_of(folder / "other").size(), 1U);
+    EXPECT_EQ(LogWriter::living_stats().lines[static_cast<size_t>(log::Level::kInfo)], 1U);
 }
 
 }  // namespace
