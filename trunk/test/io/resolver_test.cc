@@ -3,6 +3,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -182,6 +184,130 @@ TEST_F(ResolverTest, EndsWhenTheCoroutineIsInterrupted) {
     asks.interrupt();
     asks.join();
     EXPECT_EQ(outcome, "interrupted");
+}
+
+TEST_F(ResolverTest, GivesEveryAddressInTheOrderOfTheLookup) {
+    ResolverOptions with = options();
+    with.lookup = [](const std::string&) -> Result<std::vector<SocketAddress>> {
+        return std::vector<SocketAddress>{SocketAddress::parse("[2001:db8::7]:0").value(),
+                                          SocketAddress::parse("192.0.2.9:0").value(),
+                                          SocketAddress::parse("192.0.2.8:0").value()};
+    };
+    Resolver resolver(with);
+    EXPECT_EQ(text_of(resolver.resolve("a.test", 65535, soon())),
+              "[2001:db8::7]:65535 192.0.2.9:65535 192.0.2.8:65535");
+}
+
+TEST_F(ResolverTest, AFailureWithoutAnOldAnswerKeepsItsReason) {
+    server_->set(&Server::fails, true);
+    Resolver resolver(options());
+    const auto found = resolver.resolve("a.test", 80, soon());
+    ASSERT_FALSE(found.ok());
+    EXPECT_EQ(found.error().code(), ErrorCode::kSystem);
+    EXPECT_EQ(found.error().message(), "the name server is ill");
+    EXPECT_EQ(resolver.stats().failures, 1U);
+    EXPECT_EQ(resolver.stats().stale, 0U);
+}
+
+TEST_F(ResolverTest, AnAnswerThatIsTooOldDoesNotStandIn) {
+    ResolverOptions with = options();
+    with.keep = Millis(1);
+    with.keep_stale = Millis(1);
+    Resolver resolver(with);
+    ASSERT_TRUE(resolver.resolve("a.test", 80, soon()).ok());
+    server_->set(&Server::fails, true);
+    ASSERT_FALSE(sleep_for(Millis(5)));
+    EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "system");
+    EXPECT_EQ(resolver.stats().stale, 0U);
+}
+
+// The name server has spoken: the host is gone, and its old addresses may be somebody else's.
+TEST_F(ResolverTest, ANameThatIsGoneHasNoOldAnswer) {
+    ResolverOptions with = options();
+    with.keep = Millis(1);
+    with.keep_failure = Millis(1);
+    with.wait_before_stale = Millis(60'000);
+    Resolver resolver(with);
+    ASSERT_TRUE(resolver.resolve("a.test", 80, soon()).ok());
+    server_->set(&Server::unknown, true);
+    ASSERT_FALSE(sleep_for(Millis(5)));
+    EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "not_found");
+    server_->set(&Server::fails, true);
+    ASSERT_FALSE(sleep_for(Millis(5)));
+    EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "system");
+    EXPECT_EQ(resolver.stats().stale, 0U);
+}
+
+TEST_F(ResolverTest, AnAnswerThatComesTooLateServesTheNext) {
+    ResolverOptions with = options();
+    with.keep = Millis(60'000);
+    server_->set(&Server::hangs, true);
+    Resolver resolver(with);
+    EXPECT_EQ(text_of(resolver.resolve("a.test", 80, Deadline::after(Millis(5)))), "timeout");
+    server_->set(&Server::hangs, false);
+    EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "192.0.2.7:80");
+    EXPECT_EQ(resolver.stats().lookups, 1U);
+    EXPECT_EQ(resolver.stats().timeouts, 1U);
+}
+
+TEST_F(ResolverTest, OneWhoLeavesTakesTheAnswerFromNobody) {
+    server_->set(&Server::hangs, true);
+    Resolver resolver(options());
+    std::string stays;
+    std::string leaves;
+    std::string hurries;
+    Coroutine first = go([&] { leaves = text_of(resolver.resolve("a.test", 80, soon())); });
+    Coroutine second = go([&] { stays = text_of(resolver.resolve("a.test", 81, soon())); });
+    Coroutine third =
+        go([&] { hurries = text_of(resolver.resolve("a.test", 82, Deadline::after(Millis(5)))); });
+    yield();
+    first.interrupt();
+    first.join();
+    third.join();
+    server_->set(&Server::hangs, false);
+    second.join();
+    EXPECT_EQ(leaves, "interrupted");
+    EXPECT_EQ(hurries, "timeout");
+    EXPECT_EQ(stays, "192.0.2.7:81");
+    EXPECT_EQ(resolver.stats().lookups, 1U);
+}
+
+TEST_F(ResolverTest, LooksUpNoMoreNamesAtOnceThanItHasThreads) {
+    ResolverOptions with = options();
+    with.threads = 2;
+    server_->set(&Server::hangs, true);
+    Resolver resolver(with);
+    int answered = 0;
+    TaskGroup group;
+    for (const char* name : {"a.test", "b.test", "c.test", "d.test", "e.test"}) {
+        ASSERT_FALSE(group.spawn("asks", StackSize::kNormal, [&, name] {
+            answered += resolver.resolve(name, 80, soon()).ok() ? 1 : 0;
+        }));
+    }
+    const auto asked = [this] {
+        const std::lock_guard lock(server_->mutex);
+        return server_->asked;
+    };
+    EXPECT_TRUE(eventually([&] { return asked() == 2; }));
+    ASSERT_FALSE(sleep_for(Millis(20)));  // a third one would show
+    EXPECT_EQ(asked(), 2);
+    server_->set(&Server::hangs, false);
+    ASSERT_FALSE(group.join_all(soon()));
+    EXPECT_EQ(answered, 5) << "those that had to wait for a thread are asked, too";
+}
+
+TEST_F(ResolverTest, AKnownNameIsNotForgottenForANewOne) {
+    ResolverOptions with = options();
+    with.keep = Millis(60'000);
+    with.max_names = 2;
+    Resolver resolver(with);
+    ASSERT_TRUE(resolver.resolve("a.test", 80, soon()).ok());
+    ASSERT_TRUE(resolver.resolve("b.test", 80, soon()).ok());
+    EXPECT_EQ(text_of(resolver.resolve("c.test", 80, soon())), "limit");
+    EXPECT_EQ(resolver.stats().refused, 1U);
+    EXPECT_TRUE(resolver.resolve("a.test", 80, soon()).ok());
+    EXPECT_TRUE(resolver.resolve("192.0.2.1", 80, soon()).ok()) << "no name is needed for it";
+    EXPECT_EQ(resolver.stats().lookups, 2U);
 }
 
 }  // namespace
