@@ -1,5 +1,6 @@
 #include "io/udp.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "base/object_count.h"
 
 #include "test/support/io/loopback.h"
 
@@ -215,6 +218,158 @@ TEST(UdpSocketTest, APortInUseIsSaid) {
     auto second = UdpSocket::bind(server->local(), {});
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code(), ErrorCode::kBusy);
+}
+
+// Yields. What one call of receive() gives, when something is there.
+std::vector<std::string> take_once(UdpSocket& socket, bool& more) {
+    EXPECT_FALSE(socket.wait_readable(soon()));
+    std::vector<std::string> got;
+    more = socket.receive(
+        [&](std::span<uint8_t> bytes, const UdpPath&) { got.emplace_back(as_text(bytes)); });
+    return got;
+}
+
+TEST(UdpSocketTest, GivesNoMoreThanABatchInOneCall) {
+    auto server = bound("127.0.0.1:0");
+    auto client = bound("127.0.0.1:0");
+    constexpr size_t kMore = 3;
+    for (size_t i = 0; i < UdpSocket::kBatch + kMore; i++) {
+        ASSERT_EQ(send(*client, to(*server), std::to_string(i)).status, IoStatus::kDone);
+    }
+    bool more = false;
+    EXPECT_EQ(take_once(*server, more).size(), UdpSocket::kBatch);
+    EXPECT_TRUE(more);
+    const std::vector<std::string> rest = take_once(*server, more);
+    ASSERT_EQ(rest.size(), kMore);
+    EXPECT_EQ(rest.front(), std::to_string(UdpSocket::kBatch));
+    EXPECT_FALSE(server->receive([](std::span<uint8_t>, const UdpPath&) { FAIL(); }));
+    EXPECT_EQ(server->stats().received, UdpSocket::kBatch + kMore);
+}
+
+TEST(UdpSocketTest, AnEmptyDatagramIsOne) {
+    for (const bool bursts : {false, true}) {
+        UdpOptions options;
+        options.receive_bursts = bursts;
+        auto server = bound("127.0.0.1:0", options);
+        auto client = bound("127.0.0.1:0");
+        EXPECT_EQ(send(*client, to(*server), "").status, IoStatus::kDone);
+        EXPECT_EQ(send(*client, to(*server), "behind it").status, IoStatus::kDone);
+        const std::vector<Got> got = take(*server, 2);
+        EXPECT_EQ(got.at(0).bytes, "");
+        EXPECT_EQ(got.at(0).path.peer.to_string(), client->local().to_string());
+        EXPECT_EQ(got.at(1).bytes, "behind it");
+        EXPECT_EQ(server->stats().received, 2U);
+        EXPECT_EQ(server->stats().received_bytes, 9U);
+    }
+}
+
+TEST(UdpSocketTest, ASocketForBurstsHasTheSameLimitOfADatagram) {
+    UdpOptions options;
+    options.receive_bursts = true;
+    auto server = bound("127.0.0.1:0", options);
+    auto client = bound("127.0.0.1:0");
+    send(*client, to(*server), std::string(UdpSocket::kMaxDatagram + 1, 'x'));
+    send(*client, to(*server), std::string(UdpSocket::kMaxDatagram, 'y'));
+    EXPECT_EQ(take(*server, 1).at(0).bytes, std::string(UdpSocket::kMaxDatagram, 'y'));
+    EXPECT_EQ(server->stats().oversized, 1U);
+    EXPECT_EQ(server->stats().received, 1U);
+}
+
+TEST(UdpSocketTest, TheLargestBurstArrives) {
+    UdpOptions large;
+    large.receive_bursts = true;
+    for (const char* address : {"127.0.0.1:0", "[::1]:0"}) {
+        auto server = bound(address, large);
+        auto client = bound(address);
+        // As many bytes as possible in as many packets as possible: the last one is shorter.
+        constexpr size_t kSegment = UdpSocket::kMaxBurstBytes / UdpSocket::kMaxSegments + 1;
+        std::string data(UdpSocket::kMaxBurstBytes, '\0');
+        for (size_t i = 0; i < data.size(); i++) {
+            data[i] = static_cast<char>(i / kSegment);
+        }
+        const UdpPath path{NetAddress::parse(server->local().to_string()).value(), {}};
+        const IoResult sent = send(*client, path, data, kSegment);
+        ASSERT_EQ(sent.status, IoStatus::kDone) << sent.error_number;
+        EXPECT_EQ(sent.bytes, data.size());
+        EXPECT_EQ(client->stats().sent, UdpSocket::kMaxSegments);
+        EXPECT_EQ(client->stats().sent_bytes, data.size());
+        std::string got;
+        for (const Got& each : take(*server, UdpSocket::kMaxSegments)) {
+            got += each.bytes;
+        }
+        EXPECT_EQ(got, data) << address;
+    }
+}
+
+TEST(UdpSocketTest, DataOfOneSegmentIsOneDatagram) {
+    auto server = bound("127.0.0.1:0");
+    auto client = bound("127.0.0.1:0");
+    EXPECT_EQ(send(*client, to(*server), "exactly8", 8).bytes, 8U);
+    EXPECT_EQ(send(*client, to(*server), "less", 8).bytes, 4U);
+    EXPECT_EQ(send(*client, to(*server), "one_more!", 8).bytes, 9U);
+    const std::vector<Got> got = take(*server, 4);
+    EXPECT_EQ(got.at(0).bytes, "exactly8");
+    EXPECT_EQ(got.at(1).bytes, "less");
+    EXPECT_EQ(got.at(2).bytes, "one_more");
+    EXPECT_EQ(got.at(3).bytes, "!");
+    EXPECT_EQ(client->stats().sent, 4U);
+    EXPECT_EQ(client->stats().send_calls, 3U);
+}
+
+TEST(UdpSocketTest, MayBeClosedByTheOneWhoGetsADatagram) {
+    auto server = bound("127.0.0.1:0");
+    auto client = bound("127.0.0.1:0");
+    for (int i = 0; i < 5; i++) {
+        send(*client, to(*server), "x");
+    }
+    ASSERT_FALSE(server->wait_readable(soon()));
+    int got = 0;
+    (void)server->receive([&](std::span<uint8_t>, const UdpPath&) {
+        got++;
+        server->close();
+    });
+    EXPECT_EQ(got, 1) << "what else came in the batch is for nobody";
+    EXPECT_FALSE(server->receive([](std::span<uint8_t>, const UdpPath&) { FAIL(); }));
+    EXPECT_EQ(server->wait_readable(soon()).code(), ErrorCode::kClosed);
+    EXPECT_EQ(server->wait_writable(soon()).code(), ErrorCode::kClosed);
+    server->close();
+}
+
+TEST(UdpSocketTest, AWaitForSilenceEndsAtItsDeadline) {
+    auto server = bound("127.0.0.1:0");
+    while (server->receive([](std::span<uint8_t>, const UdpPath&) {})) {
+    }
+    EXPECT_EQ(server->wait_readable(Deadline::after(Millis(5))).code(), ErrorCode::kTimeout);
+    EXPECT_FALSE(server->wait_writable(Deadline::after(Millis(5)))) << "there is room to send";
+}
+
+TEST(UdpSocketTest, SaysHowLargeItsBuffersAre) {
+    UdpOptions options;
+    options.receive_buffer_bytes = 40'000;
+    options.send_buffer_bytes = 50'000;
+    auto socket = bound("127.0.0.1:0", options);
+    EXPECT_EQ(socket->receive_buffer_bytes(), 40'000);
+    EXPECT_EQ(socket->send_buffer_bytes(), 50'000);
+    EXPECT_GT(bound("127.0.0.1:0")->receive_buffer_bytes(), 0) << "the kernel's default";
+}
+
+TEST(UdpSocketTest, AnAddressOfAnotherMachineIsASystemError) {
+    const auto failed = UdpSocket::bind(SocketAddress::parse("192.0.2.1:0").value(), {});
+    ASSERT_FALSE(failed.ok());
+    EXPECT_EQ(failed.error().code(), ErrorCode::kSystem);
+    EXPECT_NE(failed.error().to_string().find("bind udp 192.0.2.1:0"), std::string::npos);
+}
+
+TEST(UdpSocketTest, NothingOfItIsLeftAlsoWhenItCouldNotBeMade) {
+    const uint64_t sockets = find_object_class("udp_socket")->live();
+    const uint64_t descriptors = find_object_class("descriptor")->live();
+    {
+        auto socket = bound("127.0.0.1:0");
+        EXPECT_FALSE(UdpSocket::bind(socket->local(), {}).ok());
+        EXPECT_EQ(find_object_class("udp_socket")->live(), sockets + 1);
+    }
+    EXPECT_EQ(find_object_class("udp_socket")->live(), sockets);
+    EXPECT_EQ(find_object_class("descriptor")->live(), descriptors);
 }
 
 }  // namespace
