@@ -1,10 +1,13 @@
 #include "io/reactor.h"
 
+#include <array>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -254,6 +257,68 @@ TEST(ReactorTest, KnowsHowLongTheThreadRunsAtAStretch) {
         long_turns += is_long ? after.counts[i] - before.counts[i] : 0;
     }
     EXPECT_GE(long_turns, 1U);
+}
+
+TEST(ReactorTest, AHangupIsAlsoReadableAndWritable) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+
+    struct Ears final : EventHandler {
+        void on_ready(uint8_t ready) override { heard |= ready; }
+
+        uint8_t heard = 0;
+    } ears;
+
+    auto registration = Registration::add(ends[0], ears);
+    ASSERT_TRUE(registration.ok());
+    run_reactor();
+    EXPECT_EQ(ears.heard, kWritable);
+    ears.heard = 0;
+    ASSERT_EQ(shutdown(ends[1], SHUT_WR), 0);
+    EXPECT_TRUE(eventually([&] { return ears.heard != 0; }));
+    EXPECT_EQ(ears.heard & (kReadable | kHangup | kFault), kReadable | kHangup) << "half closed";
+    ears.heard = 0;
+    close(ends[1]);
+    EXPECT_TRUE(eventually([&] { return ears.heard != 0; }));
+    EXPECT_EQ(ears.heard & (kReadable | kWritable | kHangup), kReadable | kWritable | kHangup);
+    registration->remove();
+    close(ends[0]);
+}
+
+TEST(ReactorTest, ARegistrationThatIsOverwrittenIsRemoved) {
+    const uint64_t before = runtime_stats().registered;
+    Probe first;
+    Probe second;
+    run_reactor();
+    EXPECT_EQ(runtime_stats().registered, before + 2);
+    first.registration() = std::move(second.registration());
+    EXPECT_EQ(runtime_stats().registered, before + 1);
+    first.calls = second.calls = 0;
+    first.fire();
+    second.fire();
+    EXPECT_TRUE(eventually([&] { return second.calls == 1; }));
+    EXPECT_EQ(first.calls, 0) << "its descriptor is not watched any more";
+    first.registration().remove();
+    first.registration().remove();
+    EXPECT_EQ(runtime_stats().registered, before);
+    second.fire();
+    run_reactor();
+    EXPECT_EQ(second.calls, 1);
+}
+
+TEST(ReactorTest, ADescriptorIsRegisteredOnceOnly) {
+    const uint64_t before = runtime_stats().registered;
+    Probe probe;
+    Probe other;
+    auto again = Registration::add(probe.fd(), other);
+    ASSERT_FALSE(again.ok());
+    EXPECT_EQ(again.error().code(), ErrorCode::kSystem);
+    EXPECT_EQ(runtime_stats().registered, before + 2);
+    run_reactor();
+    probe.calls = other.calls = 0;
+    probe.fire();
+    EXPECT_TRUE(eventually([&] { return probe.calls == 1; })) << "the first one stays";
+    EXPECT_EQ(other.calls, 0);
 }
 
 }  // namespace

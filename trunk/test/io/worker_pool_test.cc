@@ -1,9 +1,14 @@
 #include "io/worker_pool.h"
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <signal.h>
 
@@ -185,6 +190,94 @@ TEST(WorkerPoolTest, DestructorWaitsForTheRunningJobAndDropsTheQueued) {
     EXPECT_FALSE(queued_ran);
     EXPECT_FALSE(sleep_for(Millis(5)));
     EXPECT_FALSE(answered);
+}
+
+TEST(WorkerPoolTest, RunSaysThatThereIsNoRoomAndDoesNotRun) {
+    auto pool = pool_of(1, 1);
+    Gate gate;
+    ASSERT_FALSE(pool->submit([&] { gate.pass(); }, nullptr));
+    gate.wait_for_entered(1);
+    ASSERT_FALSE(pool->submit([] {}, nullptr));  // fills the queue
+    bool ran = false;
+    EXPECT_EQ(pool->run([&] { ran = true; }).code(), ErrorCode::kLimit);
+    EXPECT_EQ(pool->refused(), 1U);
+    gate.open();
+    EXPECT_TRUE(eventually([&] { return !pool->run([] {}); }));
+    EXPECT_FALSE(ran);
+}
+
+TEST(WorkerPoolTest, AJobThatNobodyAsksAfterHoldsUpNoAnswer) {
+    auto pool = pool_of(1, 10);
+    std::atomic<int> worked = 0;
+    bool answered = false;
+    ASSERT_FALSE(pool->submit([&] { worked++; }, nullptr));
+    ASSERT_FALSE(pool->submit([&] { worked++; }, [&] { answered = true; }));
+    EXPECT_TRUE(eventually([&] { return answered; }));
+    EXPECT_EQ(worked, 2);
+}
+
+TEST(WorkerPoolTest, OneThreadWorksAndAnswersInOrder) {
+    constexpr int kJobs = 50;
+    auto pool = pool_of(1, kJobs);
+    std::vector<int> worked;  // of the one thread until all have answered
+    std::vector<int> answered;
+    std::vector<int> expected;
+    for (int i = 0; i < kJobs; i++) {
+        expected.push_back(i);
+        ASSERT_FALSE(
+            pool->submit([&worked, i] { worked.push_back(i); }, [&, i] { answered.push_back(i); }));
+    }
+    ASSERT_TRUE(eventually([&] { return answered.size() == kJobs; }));
+    EXPECT_EQ(worked, expected);
+    EXPECT_EQ(answered, expected);
+}
+
+// What work holds may be large: it must not wait for the media thread.
+TEST(WorkerPoolTest, WhatTheWorkHeldIsGoneBeforeItsAnswer) {
+    auto pool = pool_of(1, 10);
+    auto held = std::make_shared<int>(1);
+    const std::weak_ptr<int> seen = held;
+    bool answered = false;
+    bool gone = false;
+    ASSERT_FALSE(pool->submit([held = std::move(held)] { (void)*held; },
+                              [&] {
+                                  answered = true;
+                                  gone = seen.expired();
+                              }));
+    ASSERT_TRUE(eventually([&] { return answered; }));
+    EXPECT_TRUE(gone);
+}
+
+TEST(WorkerPoolTest, AnAnswerMaySubmitTheNextJob) {
+    auto pool = pool_of(2, 1);
+    int rounds = 0;
+    std::function<void()> next = [&] {
+        if (++rounds < 20) {
+            EXPECT_FALSE(pool->submit([] {}, next));
+        }
+    };
+    ASSERT_FALSE(pool->submit([] {}, next));
+    EXPECT_TRUE(eventually([&] { return rounds == 20; }));
+    EXPECT_EQ(pool->refused(), 0U);
+}
+
+TEST(WorkerPoolTest, ManyMayRunAtOnceAndEachIsWokenByItsOwn) {
+    auto pool = pool_of(2, 20);
+    Gate gate;
+    Coroutine slow = go([&] { EXPECT_FALSE(pool->run([&] { gate.pass(); })); });
+    TaskGroup group;
+    std::array<int, 10> results{};
+    for (int& result : results) {
+        ASSERT_FALSE(group.spawn("runs", StackSize::kNormal,
+                                 [&] { EXPECT_FALSE(pool->run([&] { result++; })); }));
+    }
+    EXPECT_FALSE(group.join_all(soon())) << "the other thread does them";
+    EXPECT_TRUE(slow.running());
+    gate.open();
+    slow.join();
+    for (const int result : results) {
+        EXPECT_EQ(result, 1);
+    }
 }
 
 }  // namespace
