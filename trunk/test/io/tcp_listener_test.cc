@@ -1,9 +1,12 @@
 #include <array>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -185,6 +188,102 @@ TEST(TcpListenerTest, OutOfDescriptorsClosesPendingConnectionsAndGoesOn) {
     EXPECT_EQ(accepted, 1);
     acceptor.interrupt();
     acceptor.join();
+}
+
+TEST(TcpListenerTest, GivesThoseThatWaitInTheQueueAndDoesNotWaitForMore) {
+    auto listener = listen_on("127.0.0.1:0");
+    EXPECT_EQ(listener->accept_waiting().error().code(), ErrorCode::kTimeout);
+    auto first = TcpStream::connect(listener->local(), soon());
+    auto second = TcpStream::connect(listener->local(), soon());
+    ASSERT_TRUE(first.ok() && second.ok());
+    for (const auto& client : {&*first, &*second}) {
+        auto server = listener->accept_waiting();
+        ASSERT_TRUE(server.ok()) << server.error().to_string();
+        EXPECT_EQ((*server)->peer().to_string(), (*client)->local().to_string());
+    }
+    EXPECT_EQ(listener->accept_waiting().error().code(), ErrorCode::kTimeout);
+}
+
+TEST(TcpListenerTest, AcceptEndsAtItsDeadlineAndTakesTheNextOneLater) {
+    auto listener = listen_on("127.0.0.1:0");
+    EXPECT_EQ(listener->accept(Deadline::after(Millis(5))).error().code(), ErrorCode::kTimeout);
+    auto client = TcpStream::connect(listener->local(), soon());
+    ASSERT_TRUE(client.ok());
+    EXPECT_TRUE(listener->accept(soon()).ok());
+}
+
+TEST(TcpListenerTest, AConnectionThatIsAlreadyGoneDisturbsNoOther) {
+    auto listener = listen_on("127.0.0.1:0");
+    for (int i = 0; i < 3; i++) {
+        auto gone = TcpStream::connect(listener->local(), soon());
+        ASSERT_TRUE(gone.ok());
+        const linger reset{1, 0};
+        ASSERT_EQ(setsockopt((*gone)->fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    }
+    auto client = TcpStream::connect(listener->local(), soon());
+    ASSERT_TRUE(client.ok());
+    for (;;) {
+        auto server = listener->accept(soon());
+        ASSERT_TRUE(server.ok()) << server.error().to_string();
+        if ((*server)->peer().to_string() == (*client)->local().to_string()) {
+            break;
+        }
+        std::array<uint8_t, 4> buffer{};
+        EXPECT_EQ((*server)->read_some(buffer, soon()).error().code(), ErrorCode::kClosed);
+    }
+}
+
+TEST(TcpListenerTest, AClosedOneRefusesAndIsClosedTwiceWithoutHarm) {
+    auto listener = listen_on("127.0.0.1:0");
+    const SocketAddress address = listener->local();
+    auto waiting = TcpStream::connect(address, soon());
+    ASSERT_TRUE(waiting.ok());
+    listener->close();
+    listener->close();
+    EXPECT_EQ(listener->accept(soon()).error().code(), ErrorCode::kClosed);
+    EXPECT_EQ(listener->accept_waiting().error().code(), ErrorCode::kClosed);
+    EXPECT_FALSE(TcpStream::connect(address, soon()).ok());
+    std::array<uint8_t, 4> buffer{};
+    EXPECT_FALSE((*waiting)->read_some(buffer, soon()).ok()) << "nobody will serve it";
+}
+
+TEST(TcpListenerTest, ThePortIsFreeAtOnceAlthoughConnectionsLive) {
+    auto listener = listen_on("127.0.0.1:0");
+    const SocketAddress address = listener->local();
+    auto client = TcpStream::connect(address, soon());
+    ASSERT_TRUE(client.ok());
+    auto server = listener->accept(soon());
+    ASSERT_TRUE(server.ok());
+    listener.reset();
+    auto again = TcpListener::listen(address);
+    ASSERT_TRUE(again.ok()) << again.error().to_string();
+    ASSERT_FALSE((*client)->write_all(as_bytes("still"), soon()));
+    std::array<uint8_t, 5> buffer{};
+    EXPECT_FALSE((*server)->read_full(buffer, soon()));
+    server->reset();  // closes first, so its end of the connection stays for a while (TIME_WAIT)
+    client->reset();
+    again->reset();
+    EXPECT_TRUE(TcpListener::listen(address).ok());
+}
+
+TEST(TcpListenerTest, OutOfDescriptorsAcceptStillEndsInTimeAndByInterrupt) {
+    auto listener = listen_on("127.0.0.1:0");
+    auto client = TcpStream::connect(listener->local(), soon());
+    ASSERT_TRUE(client.ok());
+    log::set_sink([](log::Level, std::string_view) {});
+    ErrorCode in_time = ErrorCode::kOk;
+    ErrorCode by_interrupt = ErrorCode::kOk;
+    {
+        NoDescriptors none;
+        in_time = listener->accept(Deadline::after(Millis(5))).error().code();
+        Coroutine acceptor = go([&] { by_interrupt = listener->accept(soon()).error().code(); });
+        yield();
+        acceptor.interrupt();
+        acceptor.join();
+    }
+    log::set_sink(nullptr);
+    EXPECT_EQ(in_time, ErrorCode::kTimeout);
+    EXPECT_EQ(by_interrupt, ErrorCode::kInterrupted);
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -522,6 +526,131 @@ TEST(TcpStreamTest, OpenAndCloseLeavesNothingBehind) {
     RuntimeStats after = runtime_stats();
     EXPECT_EQ(after.registered, before.registered);
     EXPECT_EQ(after.coroutines_live, before.coroutines_live);
+}
+
+TEST(TcpStreamTest, WhatCannotBeAdoptedIsClosedAllTheSame) {
+    const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(file, 0);
+    EXPECT_FALSE(TcpStream::adopt(file, loopback(1)).ok());
+    EXPECT_EQ(fcntl(file, F_GETFD), -1) << "it was given away";
+}
+
+TEST(TcpStreamTest, ThePeerBehindAProxyIsNotTheConnectionsPeer) {
+    auto [client, server] = loopback_pair();
+    const SocketAddress behind = SocketAddress::parse("192.0.2.1:999").value();
+    server->set_peer(behind);
+    EXPECT_EQ(server->peer().to_string(), "192.0.2.1:999");
+    EXPECT_EQ(server->connection_peer().to_string(), client->local().to_string());
+}
+
+TEST(TcpStreamTest, OneThatIsNotWatchedHasNoEdgesUntilItIsAgain) {
+    auto [client, server] = loopback_pair();
+    std::array<uint8_t, 8> buffer{};
+    ASSERT_EQ(server->try_read(buffer).status, IoStatus::kWouldBlock);
+    const uint64_t registered = runtime_stats().registered;
+    server->unwatch();
+    server->unwatch();
+    EXPECT_EQ(runtime_stats().registered, registered - 1);
+    ASSERT_FALSE(client->write_all(as_bytes("here"), soon()));
+    EXPECT_EQ(server->wait_readable(Deadline::after(Millis(20))).code(), ErrorCode::kTimeout);
+    EXPECT_FALSE(server->readable());
+    Handler handler(*server);
+    server->set_handler(&handler);
+    ASSERT_FALSE(server->watch());
+    ASSERT_FALSE(server->watch());
+    EXPECT_EQ(runtime_stats().registered, registered);
+    EXPECT_TRUE(eventually([&] { return handler.text == "here"; })) << "the edge comes again";
+    server->set_handler(nullptr);
+}
+
+TEST(TcpStreamTest, TheTryCallsNeedNoWatching) {
+    auto [client, server] = loopback_pair();
+    server->unwatch();
+    ASSERT_FALSE(client->write_all(as_bytes("ping"), soon()));
+    std::array<uint8_t, 8> buffer{};
+    EXPECT_TRUE(eventually([&] { return server->try_read(buffer).bytes == 4; }));
+    EXPECT_EQ(server->try_write(as_bytes("pong")).bytes, 4U);
+    EXPECT_EQ(read_text(*client), "pong");
+}
+
+TEST(TcpStreamTest, AClosedOneIsClosedToEveryCall) {
+    auto [client, server] = loopback_pair();
+    server->close();
+    server->shutdown();
+    server->close();
+    std::array<uint8_t, 4> buffer{};
+    const iovec parts[] = {{buffer.data(), 2}, {buffer.data(), 2}};
+    EXPECT_EQ(server->try_read(buffer).status, IoStatus::kClosed);
+    EXPECT_EQ(server->try_write(buffer).status, IoStatus::kClosed);
+    EXPECT_EQ(server->try_writev(parts).status, IoStatus::kClosed);
+    EXPECT_EQ(server->read_some(buffer, soon()).error().code(), ErrorCode::kClosed);
+    EXPECT_EQ(server->write_all(buffer, soon()).code(), ErrorCode::kClosed);
+    EXPECT_EQ(server->wait_readable(soon()).code(), ErrorCode::kClosed);
+    EXPECT_EQ(server->wait_writable(soon()).code(), ErrorCode::kClosed);
+    EXPECT_FALSE(server->end_writing());
+    EXPECT_FALSE(server->facts());
+    EXPECT_FALSE(server->watch());
+    EXPECT_EQ(server->fd(), -1);
+}
+
+TEST(TcpStreamTest, NothingToWriteIsNoError) {
+    auto [client, server] = loopback_pair();
+    EXPECT_FALSE(client->write_all({}, soon()));
+    client->close();
+    EXPECT_FALSE(server->read_full({}, soon())) << "nothing is wanted of a peer that has gone";
+}
+
+TEST(TcpStreamTest, WaitReadableTakesNothingAndSeesTheEndAsBytes) {
+    auto [client, server] = loopback_pair();
+    std::array<uint8_t, 8> buffer{};
+    ASSERT_EQ(server->try_read(buffer).status, IoStatus::kWouldBlock);
+    EXPECT_EQ(server->wait_readable(Deadline::after(Millis(5))).code(), ErrorCode::kTimeout);
+    ASSERT_FALSE(client->write_all(as_bytes("x"), soon()));
+    ASSERT_FALSE(server->wait_readable(soon()));
+    ASSERT_FALSE(server->wait_readable(soon()));
+    EXPECT_EQ(read_text(*server), "x");
+    client->close();
+    while (server->try_read(buffer).status == IoStatus::kWouldBlock) {
+        ASSERT_FALSE(server->wait_readable(soon()))
+            << "the end of the peer is for the read to tell";
+    }
+    EXPECT_EQ(server->try_read(buffer).status, IoStatus::kClosed);
+}
+
+TEST(TcpStreamTest, AWriteToAPeerThatIsGoneIsClosed) {
+    auto [client, server] = loopback_pair();
+    client->close();
+    Bytes data(1000);
+    Error error;
+    for (const Deadline deadline = soon(); !error && !deadline.passed();) {
+        error = server->write_all(data, deadline);
+    }
+    EXPECT_EQ(error.code(), ErrorCode::kClosed) << error.to_string();
+    EXPECT_TRUE(eventually([&] { return server->hangup(); }));
+}
+
+TEST(TcpStreamTest, ConnectSaysThatAnAddressIsNotOurs) {
+    auto listener = TcpListener::listen(loopback());
+    ASSERT_TRUE(listener.ok());
+    const uint64_t registered = runtime_stats().registered;
+    const SocketAddress from = SocketAddress::parse("192.0.2.1:0").value();
+    const auto stream = TcpStream::connect((*listener)->local(), soon(), &from);
+    ASSERT_FALSE(stream.ok());
+    EXPECT_EQ(stream.error().code(), ErrorCode::kSystem);
+    EXPECT_EQ(stream.error().message().substr(0, 16), "bind 192.0.2.1:0");
+    EXPECT_EQ(runtime_stats().registered, registered);
+}
+
+TEST(TcpStreamTest, ConnectOfOneWhoWasAskedToStopDoesNotBegin) {
+    auto listener = TcpListener::listen(loopback());
+    ASSERT_TRUE(listener.ok());
+    ErrorCode code = ErrorCode::kOk;
+    Coroutine connector =
+        go([&] { code = TcpStream::connect((*listener)->local(), soon()).error().code(); });
+    connector.interrupt();
+    connector.join();
+    EXPECT_EQ(code, ErrorCode::kInterrupted);
+    EXPECT_EQ((*listener)->accept_waiting().error().code(), ErrorCode::kTimeout);
 }
 
 }  // namespace
