@@ -1,7 +1,9 @@
 #include "io/service_notifier.h"
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -20,7 +22,8 @@ using testing::StartsWith;
 // The manager's end, in the abstract namespace.
 class Manager {
   public:
-    Manager() : name_(fmt::format("@weir-notify-test-{}", getpid())) {
+    explicit Manager(std::string name = fmt::format("@weir-notify-test-{}", getpid()))
+        : name_(std::move(name)) {
         fd_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
@@ -97,6 +100,70 @@ TEST(ServiceNotifierTest, WithoutAManagerNothingHappens) {
     }
     ServiceNotifier far_too_long({"/" + std::string(200, 'x'), "", ""});
     EXPECT_FALSE(far_too_long.connected());
+}
+
+TEST(ServiceNotifierTest, TheWatchdogsLimitsAreThoseOfADay) {
+    const Manager manager;
+    const auto period = [&](const std::string& usec, const std::string& pid = "") {
+        return ServiceNotifier({manager.name(), usec, pid}).watchdog_period();
+    };
+    EXPECT_EQ(period("2"), Micros(1));
+    EXPECT_EQ(period("86400000000"), Micros(43'200'000'000));
+    for (const char* bad :
+         {"", "0", "1", "86400000001", "-2000000", "3000000 ", "3e6", "99999999999999999999999"}) {
+        EXPECT_FALSE(period(bad)) << bad;
+    }
+    EXPECT_FALSE(period("3000000", "0"));
+    EXPECT_FALSE(period("3000000", fmt::format("{}0", getpid()))) << "of another process";
+}
+
+TEST(ServiceNotifierTest, TakesTheLongestNameOfASocketAndRefusesALongerOne) {
+    constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+    std::string name = fmt::format("@weir-long-{}-", getpid());
+    name += std::string(kLongest - name.size(), 'x');
+    const Manager manager(name);
+    ServiceNotifier longest({name, "", ""});
+    ASSERT_TRUE(longest.connected());
+    longest.watchdog();
+    EXPECT_EQ(manager.next(), "WATCHDOG=1\n");
+    EXPECT_FALSE(ServiceNotifier({name + "x", "", ""}).connected());
+}
+
+TEST(ServiceNotifierTest, AStatusThatCameWithAStateIsNotRepeated) {
+    const Manager manager;
+    ServiceNotifier notifier({manager.name(), "", ""});
+    notifier.ready("1 player");
+    EXPECT_THAT(manager.next(), StartsWith("READY=1\n"));
+    notifier.status("1 player");
+    EXPECT_EQ(manager.next(), "");
+    notifier.status("1\nplayer");
+    EXPECT_EQ(manager.next(), "") << "the same as one line";
+    notifier.stopping("drain");
+    EXPECT_THAT(manager.next(), StartsWith("STOPPING=1\n"));
+    notifier.status("1 player");
+    EXPECT_EQ(manager.next(), "STATUS=1 player\n");
+}
+
+// A line that somebody puts into a status is not taken for a state.
+TEST(ServiceNotifierTest, AStatusCannotBecomeAState) {
+    const Manager manager;
+    ServiceNotifier notifier({manager.name(), "", ""});
+    notifier.status("x\nSTOPPING=1\nWATCHDOG=trigger");
+    EXPECT_EQ(manager.next(), "STATUS=x STOPPING=1 WATCHDOG=trigger\n");
+    notifier.ready("a\nb");
+    EXPECT_THAT(manager.next(), StartsWith("READY=1\nSTATUS=a b\nMAINPID="));
+    notifier.reloading("a\nb");
+    EXPECT_THAT(manager.next(), HasSubstr("\nSTATUS=a b\n"));
+}
+
+TEST(ServiceNotifierTest, AManagerThatGoesStopsNothing) {
+    auto manager = std::make_unique<Manager>();
+    ServiceNotifier notifier({manager->name(), "3000000", ""});
+    manager.reset();
+    notifier.watchdog();
+    notifier.stopping("end");
+    EXPECT_TRUE(notifier.connected());
+    EXPECT_TRUE(notifier.watchdog_period());
 }
 
 TEST(ServiceNotifierTest, AManagerThatDoesNotReadStopsNothing) {

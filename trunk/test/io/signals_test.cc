@@ -60,5 +60,34 @@ TEST(SignalSetTest, RestoresTheMaskWhenItGoes) {
     EXPECT_EQ(sigismember(&mask, SIGUSR2), 0);
 }
 
+TEST(SignalSetTest, EachWaiterGetsASignalOfItsOwn) {
+    auto signals = SignalSet::create({SIGUSR1, SIGUSR2});
+    ASSERT_TRUE(signals.ok());
+    int sum = 0;
+    TaskGroup group;
+    for (int i = 0; i < 2; i++) {
+        ASSERT_FALSE(group.spawn("waits", StackSize::kNormal, [&] {
+            const auto number = (*signals)->wait(soon());
+            ASSERT_TRUE(number.ok()) << number.error().to_string();
+            sum += *number;
+        }));
+    }
+    yield();
+    kill(getpid(), SIGUSR1);
+    kill(getpid(), SIGUSR2);
+    ASSERT_FALSE(group.join_all(soon()));
+    EXPECT_EQ(sum, SIGUSR1 + SIGUSR2);
+    EXPECT_EQ((*signals)->wait(Deadline::after(Millis(5))).error().code(), ErrorCode::kTimeout);
+}
+
+TEST(SignalSetTest, WhatIsThereIsTakenAfterTheDeadline) {
+    auto signals = SignalSet::create({SIGUSR1});
+    ASSERT_TRUE(signals.ok());
+    kill(getpid(), SIGUSR1);
+    const auto number = (*signals)->wait(Deadline::at(MonoClock::now() - Seconds(1)));
+    ASSERT_TRUE(number.ok()) << number.error().to_string();
+    EXPECT_EQ(*number, SIGUSR1);
+}
+
 }  // namespace
 }  // namespace weir::io
