@@ -1,6 +1,9 @@
 #include "net/hooks.h"
 
+#include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -76,6 +79,44 @@ TEST(HooksTest, WithoutHooksNobodyIsAsked) {
     const Result<HookTicket> ticket = no_hooks().ask(client, {}, nullptr);
     ASSERT_TRUE(ticket.ok());
     EXPECT_FALSE(*ticket);
+}
+
+TEST(HookTicketTest, AnotherTicketInItsPlaceEndsTheFirst) {
+    struct Forgotten final : HookTicket::Record {
+        explicit Forgotten(int& ends) : ends_(ends) {}
+
+        Forgotten(const Forgotten&) = delete;
+        Forgotten& operator=(const Forgotten&) = delete;
+
+        ~Forgotten() override { ends_++; }
+
+        void end(const Client&, EndClass, std::string_view) override {}
+
+        int& ends_;
+    };
+
+    int ends = 0;
+    HookTicket held(std::make_unique<Forgotten>(ends));
+    held = HookTicket(std::make_unique<Forgotten>(ends));
+    EXPECT_EQ(ends, 1) << "whoever implements hooks is told of the one that was dropped";
+    EXPECT_TRUE(held);
+    held = HookTicket();
+    EXPECT_EQ(ends, 2);
+    EXPECT_FALSE(held);
+    ClientTable table;
+    const Client client(table, "rtmp", "192.0.2.1");
+    held.end(client, EndClass::kError, "there is none");
+}
+
+// What hook servers and the configuration call them.
+TEST(HooksTest, ActionsHaveTheNamesOfTheirDirectives) {
+    std::set<std::string_view> names;
+    for (size_t i = 0; i < kHookActions; i++) {
+        const std::string_view name = to_string(static_cast<HookAction>(i));
+        EXPECT_TRUE(name.starts_with("on_")) << name;
+        names.insert(name);
+    }
+    EXPECT_EQ(names.size(), kHookActions);
 }
 
 }  // namespace
