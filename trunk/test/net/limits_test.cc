@@ -1,7 +1,13 @@
 #include "net/limits.h"
 
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace weir::net {
@@ -82,6 +88,116 @@ TEST(LimitsTest, RefusesMorePlayersOfOneStream) {
     first->release();
     EXPECT_EQ(limits.players(key), 0U);
     EXPECT_TRUE(limits.enter_player(key, 1).ok());
+}
+
+TEST(LimitsTest, AStreamIsToldFromAnotherByEachPartOfItsKey) {
+    Limits limits;
+    const auto place = limits.enter_player({"v", "live", "a"}, 1);
+    EXPECT_FALSE(limits.enter_player({"v", "live", "a"}, 1).ok());
+    // The same letters, cut at other places.
+    EXPECT_TRUE(limits.enter_player({"vl", "ive", "a"}, 1).ok());
+    EXPECT_TRUE(limits.enter_player({"v", "livea", ""}, 1).ok());
+    EXPECT_TRUE(limits.enter_player({"w", "live", "a"}, 1).ok());
+    EXPECT_EQ(limits.players({"v", "live", "a"}), 1U);
+}
+
+TEST(LimitsTest, RefusesMoreUnprovenOffersOfOneAddressAlsoOfLoopback) {
+    Limits limits;
+    auto first = limits.enter_unproven(at("127.0.0.1:1"), 2);
+    const auto second = limits.enter_unproven(at("127.0.0.1:2"), 2);
+    ASSERT_TRUE(first.ok() && second.ok());
+    const auto third = limits.enter_unproven(at("127.0.0.1:3"), 2);
+    ASSERT_FALSE(third.ok());
+    EXPECT_EQ(third.error().code(), ErrorCode::kFull);
+    EXPECT_NE(third.error().message().find("max_unproven_per_ip"), std::string::npos);
+    EXPECT_EQ(limits.refused(Refusal::kUnprovenOffers), 1U);
+    EXPECT_TRUE(limits.enter_unproven(at("127.0.0.1:3"), 0).ok()) << "no limit";
+    EXPECT_TRUE(limits.enter_unproven(at("203.0.113.9:1"), 2).ok());
+    first->release();
+    EXPECT_TRUE(limits.enter_unproven(at("127.0.0.1:3"), 2).ok());
+}
+
+TEST(LimitsTest, OffersAndConnectionsOfAnAddressAreCountedApart) {
+    Limits limits;
+    limits.set_connections_per_address(1);
+    const auto offer = limits.enter_unproven(at("203.0.113.9:1"), 1);
+    EXPECT_EQ(limits.connections_of(at("203.0.113.9:1")), 0U);
+    const auto connection = limits.enter(at("203.0.113.9:1"));
+    EXPECT_TRUE(connection.ok());
+    EXPECT_EQ(limits.refused(Refusal::kConnectionsPerAddress), 0U);
+}
+
+TEST(LimitsTest, ALowerLimitThrowsNobodyOutAndHoldsForThoseWhoCome) {
+    Limits limits;
+    std::vector<Limits::AddressPlace> inside;
+    for (int i = 0; i < 3; i++) {
+        inside.push_back(std::move(limits.enter(at("203.0.113.9:1")).value()));
+    }
+    limits.set_connections_per_address(1);
+    EXPECT_EQ(limits.connections_of(at("203.0.113.9:1")), 3U);
+    inside.resize(1);
+    EXPECT_FALSE(limits.enter(at("203.0.113.9:1")).ok());
+    inside.clear();
+    EXPECT_TRUE(limits.enter(at("203.0.113.9:1")).ok());
+}
+
+TEST(LimitsTest, APlaceThatIsGivenBackTwiceOrMovedIsGivenBackOnce) {
+    Limits limits;
+    const io::SocketAddress peer = at("203.0.113.9:1");
+    const auto stays = limits.enter(peer);
+    auto other = limits.enter(peer);
+    Limits::AddressPlace place = std::move(*other);
+    place.release();
+    place.release();
+    other->release();
+    EXPECT_EQ(limits.connections_of(peer), 1U);
+    Limits::AddressPlace nothing;
+    nothing.release();
+    place = std::move(nothing);
+    EXPECT_EQ(limits.connections_of(peer), 1U);
+}
+
+// A place points into its table, which grows and shrinks around it.
+TEST(LimitsTest, APlaceHoldsWhileManyOthersComeAndGo) {
+    Limits limits;
+    auto first = limits.enter(at("203.0.113.9:1"));
+    std::vector<Limits::AddressPlace> others;
+    for (int i = 0; i < 2'000; i++) {
+        const std::string host = fmt::format("10.{}.{}.{}:1", i % 7, i / 250, i % 250);
+        others.push_back(std::move(limits.enter(at(host)).value()));
+    }
+    EXPECT_GT(limits.addresses(), 1'000U);
+    others.clear();
+    EXPECT_EQ(limits.addresses(), 1U);
+    EXPECT_EQ(limits.connections_of(at("203.0.113.9:1")), 1U);
+    first->release();
+    EXPECT_EQ(limits.addresses(), 0U);
+}
+
+TEST(LimitsTest, WhoOnlyAsksWhatWouldHappenIsNotCountedAsRefused) {
+    Limits limits;
+    {
+        const Limits::Uncounted outer(limits);
+        {
+            const Limits::Uncounted inner(limits);
+            limits.count(Refusal::kKeyWrong);
+        }
+        limits.count(Refusal::kKeyWrong);
+    }
+    EXPECT_EQ(limits.refused(Refusal::kKeyWrong), 0U);
+    limits.count(Refusal::kKeyWrong);
+    EXPECT_EQ(limits.refused(Refusal::kKeyWrong), 1U);
+    EXPECT_EQ(limits.refused(Refusal::kKeyMissing), 0U);
+}
+
+// Labels of /metrics: two that are the same would make it one that Prometheus refuses.
+TEST(LimitsTest, EveryRefusalHasALabelOfItsOwn) {
+    std::set<std::string_view> labels;
+    for (size_t i = 0; i < kRefusals; i++) {
+        labels.insert(to_string(static_cast<Refusal>(i)));
+    }
+    EXPECT_EQ(labels.size(), kRefusals);
+    EXPECT_FALSE(labels.contains("unknown"));
 }
 
 }  // namespace

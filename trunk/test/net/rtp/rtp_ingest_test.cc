@@ -313,5 +313,69 @@ TEST_F(RtpIngestTest, ReceptionIsReported) {
     EXPECT_GT(*ingest_->next_timeout(), now_);
 }
 
+// Whoever knows the address may send: what is no packet of ours costs nothing and changes nothing.
+TEST_F(RtpIngestTest, TruncatedPacketsAtEveryLengthArePublishedByNobody) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    send(Picture::kKey, 0);
+    const Bytes whole = camera_.packet(test::h264_nal(Picture::kReferenced, 7, 30), 9'000, true);
+    Bytes padded = whole;
+    padded[0] |= 0x20;  // says that it ends in padding, as long as its last byte says
+    padded.back() = 0xff;
+    Bytes extended = whole;
+    extended[0] |= 0x10;  // says that a header extension follows, longer than the packet
+    extended[14] = 0xff;
+    for (const Bytes& packet : {padded, extended}) {
+        ingest_->on_rtp(now_, packet);
+    }
+    for (size_t size = 0; size < rtp::kFixedHeaderSize; size++) {
+        ingest_->on_rtp(now_, ByteSpan(whole).first(size));
+    }
+    EXPECT_EQ(video_.size(), 1U);
+    EXPECT_EQ(ingest_->stats().frames, 1U);
+}
+
+TEST_F(RtpIngestTest, AFrameWhosePacketsAreRepeatedIsPublishedOnce) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    for (uint32_t shown = 0; shown < 3; shown++) {
+        const Bytes frame = test::nal_frame(
+            {test::h264_nal(shown == 0 ? Picture::kKey : Picture::kReferenced, shown, 3'000)});
+        const std::vector<Bytes> packets = camera_.packets(frame, 5'000 + shown * kFrame);
+        for (int again = 0; again < 3; again++) {
+            for (const Bytes& packet : packets) {
+                ingest_->on_rtp(now_, packet);
+            }
+        }
+        pass(Millis(40));
+    }
+    EXPECT_EQ(video_.size(), 3U);
+    EXPECT_EQ(ingest_->stats().dropped_frames, 0U);
+}
+
+TEST_F(RtpIngestTest, GarbageBehindAGoodHeaderCostsFramesAndNotTheStream) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    uint32_t random = 1;
+    for (int i = 0; i < 2'000; i++) {
+        Bytes payload;
+        random = random * 1664525 + 1013904223;
+        for (uint32_t size = (random >> 16) % 60; payload.size() < size;) {
+            random = random * 1664525 + 1013904223;
+            payload.push_back(static_cast<uint8_t>(random >> 24));
+        }
+        ingest_->on_rtp(
+            now_, camera_.packet(payload, 5'000 + static_cast<uint32_t>(i) * 90, random % 3 == 0));
+        pass(Millis(1));
+    }
+    EXPECT_LE(ingest_->heap_bytes(), 1U << 20U);
+    const size_t before = video_.size();
+    pass(Seconds(1));
+    send(Picture::kKey, 2'000);
+    send(Picture::kReferenced, 2'001);
+    EXPECT_GE(video_.size(), before + 1) << "a key frame brings it back";
+    EXPECT_EQ(payload(video_.back()), frames_.back());
+}
+
 }  // namespace
 }  // namespace weir::net

@@ -1,6 +1,8 @@
 #include "net/source/source_machine.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -200,6 +202,92 @@ TEST_F(SourceMachineTest, HearsOfItsRunOnlyWhileThereIsOne) {
     machine.on_ended(now_);
     EXPECT_EQ(machine.state(), SourceState::kIdle);
     EXPECT_EQ(machine.failures(), 0U);
+}
+
+TEST_F(SourceMachineTest, AnAbsenceThatIsToldAgainMakesTheLingerNoLonger) {
+    SourceMachine machine = make(true);
+    machine.set_demand(true, now_);
+    come_up(machine);
+    machine.set_demand(false, now_);
+    pass(machine, Seconds(6));
+    machine.set_demand(false, now_);
+    EXPECT_EQ(machine.next_timeout(), now_ + Seconds(4));
+    pass(machine, Seconds(4));
+    EXPECT_EQ(machine.state(), SourceState::kIdle);
+}
+
+TEST_F(SourceMachineTest, ABackoffOfSomebodyUnwantedEndsWithTheLingerWhicheverComesFirst) {
+    SourceMachine machine = make(true);
+    machine.set_demand(true, now_);
+    const MonoTime retry = now_ + backoff(machine);
+    machine.set_demand(false, now_);
+    EXPECT_EQ(machine.next_timeout(), retry) << "it tries on while it lingers";
+    pass(machine, Millis(500));
+    EXPECT_EQ(machine.state(), SourceState::kConnecting);
+    EXPECT_EQ(machine.next_timeout(), now_ + Millis(9'500));
+}
+
+TEST_F(SourceMachineTest, AViewerAfterTheLingerIsServedAtOnceWhateverFailedBefore) {
+    SourceMachine machine = make(true);
+    machine.set_demand(true, now_);
+    for (int i = 0; i < 6; i++) {
+        pass(machine, Millis(backoff(machine).count() / 1000 + 1));
+    }
+    (void)backoff(machine);
+    machine.set_demand(false, now_);
+    pass(machine, Seconds(10));
+    ASSERT_EQ(machine.state(), SourceState::kIdle);
+    machine.set_demand(true, now_);
+    EXPECT_EQ(machine.state(), SourceState::kConnecting);
+    EXPECT_LE(backoff(machine), Millis(500)) << "it fails for the first time again";
+}
+
+TEST_F(SourceMachineTest, NeverWaitsLongerThanTheLongestBackoffHoweverOftenItFails) {
+    SourceMachine machine = make(false);
+    random_.byte = 0xff;
+    for (int i = 0; i < 1'000; i++) {
+        const Micros wait = backoff(machine);
+        ASSERT_GT(wait, Micros(0)) << i;
+        ASSERT_LE(wait, Millis(10'000)) << i;
+        pass(machine, Millis(10'000));
+        ASSERT_EQ(machine.state(), SourceState::kConnecting) << i;
+    }
+    EXPECT_EQ(machine.failures_in_a_row(), 1'000U);
+}
+
+// A forward sends media before anybody has said yes.
+TEST_F(SourceMachineTest, MediaBeforeTheConsentMakesItLive) {
+    SourceMachine machine = make(false);
+    machine.on_media(now_);
+    EXPECT_EQ(machine.state(), SourceState::kLive);
+    const MonoTime since = machine.since();
+    now_ += Seconds(5);
+    machine.on_connected(now_);
+    machine.on_media(now_);
+    EXPECT_EQ(machine.state(), SourceState::kLive);
+    EXPECT_EQ(machine.since(), since) << "that it is live already is nothing new";
+}
+
+TEST_F(SourceMachineTest, ANameThatIsTakenWhileItBacksOffIsWaitedFor) {
+    SourceMachine machine = make(false);
+    (void)backoff(machine);
+    machine.set_held(true, now_);
+    EXPECT_EQ(machine.next_timeout(), std::nullopt);
+    pass(machine, Seconds(60));
+    EXPECT_EQ(machine.state(), SourceState::kBackingOff);
+    machine.set_held(true, now_);
+    machine.set_held(false, now_);
+    EXPECT_EQ(machine.state(), SourceState::kConnecting);
+    EXPECT_EQ(machine.attempts(), 2U);
+}
+
+TEST_F(SourceMachineTest, EveryStateHasAWordOfItsOwn) {
+    std::vector<std::string_view> words;
+    for (size_t i = 0; i < kSourceStates; i++) {
+        words.push_back(to_string(static_cast<SourceState>(i)));
+        EXPECT_FALSE(words.back().empty());
+        EXPECT_EQ(std::ranges::count(words, words.back()), 1) << words.back();
+    }
 }
 
 }  // namespace
