@@ -1,5 +1,9 @@
 #include "base/base64.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -47,6 +51,33 @@ TEST(Base64Test, RefusesWhatNoEncoderWrites) {
     }
     for (const char* text : {"Zg==", "Z", "Zh", "Zm9", "Zm9v.", " Zm9v", "Zm9vYmFyQ"}) {
         EXPECT_FALSE(parse_base64url(text)) << text;
+    }
+}
+
+TEST(Base64Test, ReadsBackWhatItWritesAtEveryLength) {
+    Bytes bytes;
+    for (unsigned i = 0; i < 200; i++) {
+        EXPECT_EQ(parse_base64(base64(bytes)), bytes) << i;
+        EXPECT_EQ(parse_base64url(base64url(bytes)), bytes) << i;
+        bytes.push_back(static_cast<uint8_t>(i * 167 + 13));
+    }
+}
+
+TEST(Base64Test, RefusesEveryOtherCharacterAtEveryPlace) {
+    constexpr std::string_view kBoth =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    for (size_t place = 0; place < 8; place++) {
+        for (int value = 0; value < 256; value++) {
+            std::string text = "QUJDREUG";
+            const char c = static_cast<char>(value);
+            text[place] = c;
+            const bool common = kBoth.find(c) != std::string_view::npos;
+            EXPECT_EQ(parse_base64(text).has_value(),
+                      common || c == '+' || c == '/' || (c == '=' && place == 7))
+                << place << " " << value;
+            EXPECT_EQ(parse_base64url(text).has_value(), common || c == '-' || c == '_')
+                << place << " " << value;
+        }
     }
 }
 

@@ -107,5 +107,23 @@ TEST(StoreTest, WritesBigEndianAtUnalignedPlaces) {
     EXPECT_EQ(place, (std::array<uint8_t, 9>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
+TEST(ByteReaderTest, EveryFieldFailsWhereAByteIsMissing) {
+    const auto fails = [](size_t size, auto read) {
+        ByteReader whole(ByteSpan(kSample).first(size));
+        read(whole);
+        EXPECT_TRUE(whole.ok() && whole.empty()) << size;
+        ByteReader cut(ByteSpan(kSample).first(size - 1));
+        EXPECT_TRUE(read(cut) == 0) << size;
+        EXPECT_TRUE(!cut.ok() && cut.empty()) << size;
+    };
+    fails(1, [](ByteReader& r) { return r.u8(); });
+    fails(2, [](ByteReader& r) { return r.u16(); });
+    fails(3, [](ByteReader& r) { return r.u24(); });
+    fails(4, [](ByteReader& r) { return r.u32(); });
+    fails(4, [](ByteReader& r) { return r.le32(); });
+    fails(8, [](ByteReader& r) { return r.u64(); });
+    fails(8, [](ByteReader& r) { return r.f64(); });
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,8 +1,16 @@
 #include "base/config_lexer.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "test/support/netem.h"
 
 namespace weir {
 namespace {
@@ -153,6 +161,59 @@ TEST(LexerTest, AWordInQuotesIsReadBack) {
         EXPECT_EQ(lexed.tokens[0].text, word);
     }
     EXPECT_EQ(quoted_word("a#b"), "a#b");
+}
+
+TEST(LexerTest, AQuotedTextHasTheLengthOfItsMeaning) {
+    std::string text = "\"";
+    for (size_t i = 0; i < kMaxConfigToken; i++) {
+        text += "\\n";
+    }
+    Lexed result = lex(text + "\"");
+    EXPECT_TRUE(result.errors.empty());
+    ASSERT_EQ(result.tokens.size(), 1u);
+    EXPECT_EQ(result.tokens[0].text, std::string(kMaxConfigToken, '\n'));
+}
+
+TEST(LexerTest, MessagesShowTextsOfOthersSafely) {
+    Token token;
+    token.kind = TokenKind::kWord;
+    token.text = "a\x1b[31m'" + std::string(100, 'b');
+    const std::string shown = token.shown();
+    EXPECT_TRUE(shown.starts_with("'a\\x1b[31m'bbb")) << shown;
+    EXPECT_TRUE(shown.ends_with("b...'")) << shown;
+    EXPECT_LT(shown.size(), 50u);
+    EXPECT_EQ(Token().shown(), "the end of the file");
+}
+
+TEST(LexerTest, AnyBytesComeToAnEnd) {
+    constexpr std::string_view kParts[] = {"a",  "\"", "'",  "\\", ";", "{",        "}",
+                                           "\n", "#",  "\r", " ",  "",  "\xc3\xa9", "\xff"};
+    test::SeededRandom random(17);
+    for (int round = 0; round < 2'000; round++) {
+        std::string text;
+        for (size_t i = random.below(40); i > 0; i--) {
+            text += kParts[random.below(std::size(kParts))];
+        }
+        Position last{1, 0};
+        for (const Token& token : lex(text).tokens) {
+            const bool later = token.at.line > last.line ||
+                               (token.at.line == last.line && token.at.column > last.column);
+            EXPECT_TRUE(later) << testing::PrintToString(text);
+            last = token.at;
+        }
+    }
+}
+
+TEST(DiagnosticSinkTest, AFullListCountsNothing) {
+    DiagnosticSink sink("f");
+    EXPECT_TRUE(sink.empty());
+    for (uint32_t i = 1; i < kMaxDiagnostics; i++) {
+        sink.report({i, 1}, "x");
+    }
+    EXPECT_FALSE(sink.empty());
+    const std::vector<Diagnostic> all = sink.take();
+    ASSERT_EQ(all.size(), kMaxDiagnostics - 1);
+    EXPECT_EQ(all.back().to_string(), "f:99:1: x");
 }
 
 }  // namespace

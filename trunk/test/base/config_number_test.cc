@@ -1,6 +1,8 @@
 #include "base/config_number.h"
 
 #include <array>
+#include <cstdint>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +52,36 @@ TEST(ConfigNumberTest, WritesSizesAndDurationsWithTheirLargestUnit) {
     EXPECT_EQ(duration_text(90'000), "90s");
     EXPECT_EQ(duration_text(120'000), "2m");
     EXPECT_EQ(duration_text(3'600'000), "1h");
+}
+
+TEST(ConfigNumberTest, WhatIsWrittenIsReadBack) {
+    for (uint64_t value :
+         {uint64_t{0}, uint64_t{1}, uint64_t{1000}, uint64_t{1024}, uint64_t{60'000},
+          uint64_t{90'000}, uint64_t{3'600'000}, uint64_t{2'500'000}, uint64_t{1'000'000'000},
+          uint64_t{1} << 40, UINT64_MAX}) {
+        EXPECT_EQ(parse_config_number(size_text(value), config_size_units(), 1), value);
+        EXPECT_EQ(parse_config_number(bitrate_text(value), config_rate_units(), 1), value);
+        EXPECT_EQ(parse_config_number(duration_text(value), config_duration_units(), 1), value);
+    }
+}
+
+TEST(ConfigNumberTest, RatesCountInThousands) {
+    EXPECT_EQ(parse_config_number("2500K", config_rate_units(), 1), 2'500'000u);
+    EXPECT_EQ(parse_config_number("3g", config_rate_units(), 1), 3'000'000'000u);
+    EXPECT_EQ(bitrate_text(2'500'000), "2500k");
+    EXPECT_EQ(bitrate_text(8'000'000), "8m");
+    EXPECT_EQ(bitrate_text(1024), "1024");
+}
+
+TEST(ConfigNumberTest, TheLargestNumberFitsAndNoneWrapsAround) {
+    EXPECT_EQ(parse_config_number("18446744073709551615", {}, 1), UINT64_MAX);
+    EXPECT_EQ(parse_config_number("18446744073709551616", {}, 1), UINT64_MAX);
+    const uint64_t most = UINT64_MAX >> 10U;
+    EXPECT_EQ(parse_config_number(std::to_string(most) + "k", config_size_units(), 1), most << 10U);
+    EXPECT_EQ(parse_config_number(std::to_string(most + 1) + "k", config_size_units(), 1),
+              most << 10U);
+    EXPECT_EQ(parse_config_number("0000000000000000000000000007", {}, 1), 7u);
+    EXPECT_EQ(parse_config_number("10MS", config_duration_units(), 1), 10u);
 }
 
 }  // namespace

@@ -1,5 +1,11 @@
 #include "base/config_parser.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace weir {
@@ -151,6 +157,49 @@ TEST(ParserTest, TakesAnyPrefixOfAFileWithoutHarm) {
             EXPECT_LE(error.line, 3u);
         }
     }
+}
+
+TEST(ParserTest, TakesQuotedNamesWhereTheyAreAllowed) {
+    DiagnosticSink sink("f");
+    const std::vector<Statement> statements = parse_statements(
+        "\"a b\" 1;\n'listen' 2; x\nlisten 3;", is_name, sink, {}, QuotedNames::kAllowed);
+    EXPECT_EQ(shape(statements), "a b(1,)listen(2,)x()listen(3,)");
+    EXPECT_EQ(to_string(sink.take()),
+              "f:2:14: found 'listen' on line 3, expected ';' at the end of 'x'\n");
+}
+
+TEST(ParserTest, PositionsBeginWhereTheTextDoes) {
+    DiagnosticSink sink("f");
+    const uint16_t file = sink.add_file("g");
+    const std::vector<Statement> statements =
+        parse_statements("a 1;\nb }", is_name, sink, {7, 5, file});
+    ASSERT_EQ(statements.size(), 2U);
+    EXPECT_EQ(statements[0].name.at, (Position{7, 5, file}));
+    EXPECT_EQ(statements[0].end, (Position{7, 8, file}));
+    const std::vector<Diagnostic> errors = sink.take();
+    ASSERT_EQ(errors.size(), 2U);
+    EXPECT_EQ(errors[0].to_string(), "g:8:2: found '}' on line 8, expected ';' at the end of 'b'");
+    EXPECT_EQ(errors[1].to_string(), "g:8:3: found '}', but no block is open here");
+}
+
+TEST(ParserTest, WhatIsBrokenIsMarkedForThoseWhoReadTheValues) {
+    Parsed parsed = parse("a 1; b \"x; c 2; d { e 3 }");
+    ASSERT_EQ(parsed.statements.size(), 4U);
+    EXPECT_FALSE(parsed.statements[0].broken);
+    EXPECT_TRUE(parsed.statements[1].broken);
+    EXPECT_FALSE(parsed.statements[2].broken);
+    ASSERT_EQ(parsed.statements[3].block.size(), 1U);
+    EXPECT_TRUE(parsed.statements[3].block[0].broken);
+    EXPECT_FALSE(parsed.statements[3].broken);
+}
+
+TEST(ParserTest, StatementsInsideBlocksCountForTheLimit) {
+    std::string text = "o {";
+    for (size_t i = 0; i + 1 < kMaxConfigStatements; i++) {
+        text += "a;";
+    }
+    EXPECT_TRUE(parse(text + "}").errors.empty());
+    EXPECT_EQ(parse(text + "} b;").errors.size(), 1u);
 }
 
 }  // namespace

@@ -149,5 +149,49 @@ TEST_F(LogTest, FlushAsksTheHook) {
     set_flush_hook(nullptr);
 }
 
+TEST_F(LogTest, TheNextLineSaysHowManyWereSwallowed) {
+    Throttle throttle(Seconds(60));
+    const MonoTime earlier = MonoClock::now() - Seconds(120);
+    EXPECT_TRUE(throttle.allow(earlier));
+    EXPECT_FALSE(throttle.allow(earlier + Seconds(1)));
+    EXPECT_FALSE(throttle.allow(earlier + Seconds(2)));
+    throttled(throttle, Level::kError, "refused ip={}", "192.0.2.1");
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], EndsWith("refused ip=192.0.2.1 (2 more were not logged)"));
+}
+
+TEST_F(LogTest, ALineBelowTheLevelTakesNoPlaceOfTheThrottle) {
+    Throttle throttle(Seconds(60));
+    throttled(throttle, Level::kDebug, "a");
+    throttled(throttle, Level::kInfo, "b");
+    ASSERT_EQ(lines().size(), 1U);
+    EXPECT_THAT(lines()[0], EndsWith("info  b"));
+}
+
+TEST(ThrottleTest, ThePeriodEndsToTheMicrosecond) {
+    Throttle throttle(Millis(1000));
+    const MonoTime now{Seconds(100)};
+    EXPECT_TRUE(throttle.allow(now));
+    EXPECT_FALSE(throttle.allow(now + Micros(999'999)));
+    EXPECT_TRUE(throttle.allow(now + Micros(1'000'000)));
+    EXPECT_EQ(throttle.suppressed(), 1U);
+}
+
+TEST(LogEscapedTest, NothingOfATextGoesPastTheLimit) {
+    EXPECT_EQ(escaped("abc", 0), "...");
+    EXPECT_EQ(escaped("", 0), "");
+    EXPECT_EQ(token("a b", 1), "a...");
+    std::string all;
+    for (int c = 0; c < 256; c++) {
+        all += static_cast<char>(c);
+    }
+    for (const char c : escaped(all, 10'000)) {
+        EXPECT_TRUE(c >= ' ' && c <= '~') << int{c};
+    }
+    for (const char c : token(all, 10'000)) {
+        EXPECT_TRUE(c > ' ' && c <= '~') << int{c};
+    }
+}
+
 }  // namespace
 }  // namespace weir::log

@@ -1,7 +1,10 @@
 #include "base/net_address.h"
 
 #include <bitset>
+#include <cstddef>
+#include <cstdint>
 #include <unordered_set>
+#include <utility>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -107,6 +110,64 @@ TEST(NetAddressTest, HashesNeighboursFarApart) {
     EXPECT_GT(low_bits.size(), 1900U);
     uint64_t difference = kV4.hash() ^ kV4.with_port(8001).hash();
     EXPECT_GT(std::bitset<64>(difference).count(), 16U);
+}
+
+TEST(NetAddressTest, DropsAnInterfaceThatDoesNotFit) {
+    for (const auto& [index, scope] : {std::pair(65'535U, 65'535U), std::pair(65'536U, 0U)}) {
+        sockaddr_in6 in{};
+        in.sin6_family = AF_INET6;
+        in.sin6_port = htons(1935);
+        in.sin6_scope_id = index;
+        in.sin6_addr.s6_addr[0] = 0xFE;
+        in.sin6_addr.s6_addr[1] = 0x80;
+        in.sin6_addr.s6_addr[15] = 1;
+        const NetAddress address = NetAddress::from_sockaddr(reinterpret_cast<sockaddr&>(in));
+        EXPECT_EQ(address.scope(), scope);
+        EXPECT_EQ(address.to_string(), "[fe80::1]:1935");
+    }
+}
+
+TEST(NetAddressTest, AMappedAddressAndItsIpv4AreOnePeer) {
+    sockaddr_storage storage{};
+    ASSERT_EQ(kV4.to_sockaddr(storage, AF_INET6), sizeof(sockaddr_in6));
+    EXPECT_EQ(storage.ss_family, AF_INET6);
+    const NetAddress dual = NetAddress::from_sockaddr(reinterpret_cast<const sockaddr&>(storage));
+    EXPECT_EQ(dual, kV4);
+    EXPECT_EQ(dual.hash(), kV4.hash());
+    EXPECT_EQ(dual.to_string(), "192.0.2.1:8000");
+    EXPECT_EQ(dual.v4(), (NetAddress::V4{192, 0, 2, 1}));
+    // "Compatible" addresses, which nobody uses, are IPv6.
+    EXPECT_FALSE(v6("::192.0.2.1").is_v4());
+}
+
+TEST(NetAddressTest, NeighboursOfSpecialNetworksAreOrdinary) {
+    for (const char* ip : {"126.255.255.255", "128.0.0.1", "::2", "::1:0:0:1"}) {
+        EXPECT_FALSE(v6(ip).is_loopback()) << ip;
+    }
+    EXPECT_TRUE(v6("::ffff:127.0.0.1").is_loopback());
+    for (const char* ip : {"169.253.255.255", "169.255.0.0", "fe7f::1", "ff80::1"}) {
+        EXPECT_FALSE(v6(ip).is_link_local()) << ip;
+    }
+    EXPECT_TRUE(v6("fe80::").is_link_local());
+    EXPECT_FALSE(v6("0.0.0.1").is_any());
+    EXPECT_FALSE(v6("1::").is_any());
+    const NetAddress first = NetAddress::from_v6(v6("fe80::1").v6(), 1, 1);
+    EXPECT_FALSE(first.same_ip(NetAddress::from_v6(v6("fe80::1").v6(), 1, 2)))
+        << "another link has other peers";
+}
+
+TEST(NetAddressTest, EveryPartOfAnAddressCountsForItsHash) {
+    std::unordered_set<uint64_t> hashes;
+    const NetAddress base = NetAddress::from_v6(v6("fe80::1").v6(), 1000, 5);
+    hashes.insert(base.hash());
+    for (size_t byte = 2; byte < 16; byte++) {
+        NetAddress::V6 ip = base.v6();
+        ip[byte] ^= 0x40;
+        hashes.insert(NetAddress::from_v6(ip, 1000, 5).hash());
+    }
+    hashes.insert(base.with_port(1001).hash());
+    hashes.insert(NetAddress::from_v6(base.v6(), 1000, 6).hash());
+    EXPECT_EQ(hashes.size(), 17U);
 }
 
 }  // namespace

@@ -86,5 +86,25 @@ TEST(ObjectCountTest, EveryClassIsListedOnceInOrder) {
     EXPECT_EQ(find_object_class("no_such_class"), nullptr);
 }
 
+class Outer : private Counted<Outer> {
+  public:
+    static constexpr ObjectName kObjectName{"test_outer", "test"};
+    static constexpr uint64_t kCountedInside = sizeof(Thing);
+
+    Thing inside;
+    uint64_t own = 0;
+};
+
+TEST(ObjectCountTest, AMemberWithCountersOfItsOwnCountsOnce) {
+    const uint64_t before = things().bytes();
+    {
+        const Outer outer;
+        EXPECT_EQ(Counted<Outer>::object_class().bytes(), sizeof(Outer) - sizeof(Thing));
+        EXPECT_EQ(things().bytes(), before + sizeof(Thing));
+    }
+    EXPECT_EQ(Counted<Outer>::object_class().bytes(), 0U);
+    EXPECT_EQ(things().bytes(), before);
+}
+
 }  // namespace
 }  // namespace weir

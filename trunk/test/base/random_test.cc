@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -37,6 +39,32 @@ TEST(RandomTest, FillsEveryByte) {
         }
     }
     EXPECT_TRUE(std::ranges::none_of(sum, [](uint8_t byte) { return byte == 0; }));
+}
+
+// Gives 0, 1, 2 ... and then begins again.
+class CountingSource final : public RandomSource {
+  public:
+    void fill(std::span<uint8_t> out) override {
+        for (uint8_t& byte : out) {
+            byte = next_++;
+        }
+    }
+
+  private:
+    uint8_t next_ = 0;
+};
+
+TEST(RandomTest, NoByteOfTheSourceIsUsedTwice) {
+    CountingSource source;
+    EXPECT_EQ(random_id(source, 40), "0123456789abcdefghijklmnopqrstuvwxyz0123");
+}
+
+TEST(RandomTest, EveryLetterComes) {
+    std::set<char> letters;
+    for (const char c : random_id(system_random(), 5'000)) {
+        letters.insert(c);
+    }
+    EXPECT_EQ(letters.size(), 36U);
 }
 
 }  // namespace

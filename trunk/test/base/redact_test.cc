@@ -1,5 +1,8 @@
 #include "base/redact.h"
 
+#include <string>
+#include <string_view>
+
 #include <gtest/gtest.h>
 
 namespace weir {
@@ -37,6 +40,33 @@ TEST(RedactTest, LeavesTheRestAlone) {
                             "host/path?u=http://x/y", "://", "rtmp://"}) {
         EXPECT_EQ(redacted_url(url), url);
     }
+}
+
+TEST(RedactTest, HidesTheNamesThatServersGiveToSecrets) {
+    for (const std::string_view secret :
+         {"key",      "token", "access_token", "auth",      "auth_key",   "jwt",
+          "pass",     "pwd",   "passwd",       "password",  "passphrase", "secret",
+          "sig",      "sign",  "signature",    "streamkey", "stream_key", "Key",
+          "PASSWORD", "%6bey", "s%65cret"}) {
+        const std::string name(secret);
+        EXPECT_EQ(redacted_url("rtmp://h/a?" + name + "=s3cret&x=1"),
+                  "rtmp://h/a?" + name + "=***&x=1");
+        EXPECT_EQ(redacted_url("rtmp://h/a?x=1&" + name + "=s3cret"),
+                  "rtmp://h/a?x=1&" + name + "=***");
+    }
+    EXPECT_FALSE(is_secret_parameter("vhost"));
+    EXPECT_FALSE(is_secret_parameter("keys"));
+    EXPECT_FALSE(is_secret_parameter(""));
+}
+
+TEST(RedactTest, HidesEachOfSeveralAndAlsoEmptyOnes) {
+    EXPECT_EQ(redacted_url("/live?key=a&key=b&key=&key"), "/live?key=***&key=***&key=***&key");
+    EXPECT_EQ(redacted_url("/live?=x&&token=t&"), "/live?=x&&token=***&");
+}
+
+TEST(RedactTest, OnlyTheHostsPartHasAUser) {
+    EXPECT_EQ(redacted_url("srt://h?mail=u@x&key=u@x"), "srt://h?mail=u@x&key=***");
+    EXPECT_EQ(redacted_url("http://@h/"), "http://@h/") << "nothing to hide";
 }
 
 }  // namespace

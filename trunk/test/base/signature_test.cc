@@ -1,7 +1,11 @@
 #include "base/signature.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -98,6 +102,87 @@ TEST(PublicKeyTest, ReadsPem) {
     EXPECT_FALSE(
         PublicKey::pem("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n").ok());
     EXPECT_FALSE(PublicKey::pem("").ok());
+}
+
+TEST(PublicKeyTest, LeadingZerosOfAModulusAreNoBits) {
+    Bytes modulus = url(kRsaModulus);
+    modulus.insert(modulus.begin(), 0);
+    auto key = PublicKey::rsa(modulus, url("AQAB"));
+    ASSERT_TRUE(key.ok()) << key.error().to_string();
+    EXPECT_TRUE(key->verify_sha256(as_bytes(kRsaSigned), url(kRsaSignature)));
+}
+
+TEST(PublicKeyTest, TakesRsaKeysOfTheSizesItNames) {
+    const auto code = [](size_t bytes, uint8_t first) {
+        Bytes modulus(bytes, 0xFF);
+        modulus[0] = first;
+        return PublicKey::rsa(modulus, url("AQAB")).error().code();
+    };
+    EXPECT_EQ(code(PublicKey::kMinRsaBits / 8, 0x80), ErrorCode::kOk);
+    EXPECT_EQ(code(PublicKey::kMinRsaBits / 8, 0x7F), ErrorCode::kUnsupported);
+    EXPECT_EQ(code(PublicKey::kMaxRsaBits / 8, 0xFF), ErrorCode::kOk);
+    EXPECT_EQ(code(PublicKey::kMaxRsaBits / 8 + 1, 0x01), ErrorCode::kUnsupported);
+    EXPECT_EQ(code(PublicKey::kMaxRsaBits / 8 + 2, 0x00), ErrorCode::kMalformed);
+}
+
+TEST(PublicKeyTest, RefusesModuliAndExponentsThatCannotBe) {
+    Bytes even = url(kRsaModulus);
+    even.back() &= 0xFE;
+    EXPECT_EQ(PublicKey::rsa(even, url("AQAB")).error().code(), ErrorCode::kMalformed);
+    EXPECT_EQ(PublicKey::rsa(url(kRsaModulus), Bytes{0x01, 0x00}).error().code(),
+              ErrorCode::kMalformed);
+    EXPECT_EQ(PublicKey::rsa(url(kRsaModulus), Bytes(9, 0x01)).error().code(),
+              ErrorCode::kMalformed);
+    EXPECT_EQ(PublicKey::rsa(url(kRsaModulus), Bytes{0}).error().code(), ErrorCode::kMalformed);
+}
+
+TEST(PublicKeyTest, ASignatureHasItsOneLength) {
+    const auto rsa = PublicKey::rsa(url(kRsaModulus), url("AQAB"));
+    const auto ec = PublicKey::p256(url(kEcX), url(kEcY));
+    ASSERT_TRUE(rsa.ok() && ec.ok());
+    for (const auto& [key, text, good] : {std::tuple(&*rsa, kRsaSigned, url(kRsaSignature)),
+                                          std::tuple(&*ec, kEcSigned, url(kEcSignature))}) {
+        for (size_t size = 0; size < good.size(); size++) {
+            EXPECT_FALSE(key->verify_sha256(as_bytes(text), ByteSpan(good).first(size))) << size;
+        }
+        Bytes longer = good;
+        longer.push_back(0);
+        EXPECT_FALSE(key->verify_sha256(as_bytes(text), longer));
+        // The other key's, and the two halves the other way round.
+        Bytes turned = good;
+        std::ranges::rotate(turned, turned.begin() + static_cast<std::ptrdiff_t>(good.size() / 2));
+        EXPECT_FALSE(key->verify_sha256(as_bytes(text), turned));
+        EXPECT_TRUE(key->verify_sha256(as_bytes(text), good)) << "a refusal leaves nothing behind";
+    }
+    EXPECT_FALSE(rsa->verify_sha256(as_bytes(kRsaSigned), url(kEcSignature)));
+    EXPECT_FALSE(ec->verify_sha256(as_bytes(kEcSigned), url(kRsaSignature)));
+}
+
+// Made by OpenSSL 3.0 for this test.
+TEST(PublicKeyTest, RefusesOtherKindsOfKeysInPem) {
+    const auto code = [](std::string_view kind, std::string_view body) {
+        std::string text = "-----BEGIN ";
+        text.append(kind).append("-----\n").append(body);
+        text.append("\n-----END ").append(kind).append("-----\n");
+        return PublicKey::pem(text).error().code();
+    };
+    constexpr std::string_view kP384 =
+        "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEJNzmXQxto7iyp4eUJ06Tcx7JVuy8fRwp\n"
+        "uxKHEH5GS1r3HWJHESnneLgWfascUT5cnJQZtukD7+/QMfuB9Ih5cLRrIkkeaAOP\n"
+        "02NaN2kvPJpUuDzPkimtra+9FYePuvat";
+    constexpr std::string_view kRsaOf1024Bits =
+        "MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDXLWKfNyO/PaxhHmpuFlxoqlNO\n"
+        "bTfiCnkI71LM8ho8HKOs5eEbCIhjIrSL7Ev/tnAkeU7nJuzQdLdB2e7NhtoQGBJF\n"
+        "NfMbvNtMg4ybT5xVP/y8u2GXmyTjFHXw/1QlvRlmioUir2mqx/cxiUaTrmlodMW7\n"
+        "guMl1GKaetemzVIcIQIDAQAB";
+    constexpr std::string_view kEd25519 =
+        "MCowBQYDK2VwAyEAmc56gm6CGARu2xFXdl5rvoNpmyQ6K6EPXzad7xcPo64=";
+    EXPECT_EQ(code("PUBLIC KEY", kP384), ErrorCode::kUnsupported);
+    EXPECT_EQ(code("PUBLIC KEY", kRsaOf1024Bits), ErrorCode::kUnsupported);
+    EXPECT_EQ(code("PUBLIC KEY", kEd25519), ErrorCode::kUnsupported);
+    EXPECT_EQ(code("CERTIFICATE", kP384), ErrorCode::kMalformed);
+    EXPECT_EQ(PublicKey::pem(std::string(16 * 1024, 'x')).error().code(), ErrorCode::kMalformed);
+    EXPECT_EQ(PublicKey::pem(std::string(16 * 1024 + 1, 'x')).error().code(), ErrorCode::kLimit);
 }
 
 }  // namespace

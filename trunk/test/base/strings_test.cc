@@ -1,5 +1,8 @@
 #include "base/strings.h"
 
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace weir {
@@ -155,6 +158,48 @@ TEST(QueryValueTest, GivesTheFirstValueOfTheKey) {
     EXPECT_EQ(query_value(items, "key"), "1");
     EXPECT_EQ(query_value(items, "empty"), "");
     EXPECT_EQ(query_value(items, "none"), std::nullopt);
+}
+
+TEST(NearestNameTest, AThirdOfTheNameMayBeWrong) {
+    const std::string_view names[] = {"abcdefghi"};
+    EXPECT_EQ(nearest_name("abcdefxyz", names), "abcdefghi");
+    EXPECT_EQ(nearest_name("abcdewxyz", names), "");
+    // One slip is always allowed, but something has to be left.
+    const std::string_view two[] = {"on"};
+    EXPECT_EQ(nearest_name("om", two), "on");
+    EXPECT_EQ(nearest_name("n", two), "");
+    EXPECT_EQ(nearest_name("on", {}), "");
+}
+
+TEST(NearestNameTest, LongNamesAreFoundOnlyAsTheyAre) {
+    const std::string name(kMaxEditDistanceText + 1, 'a');
+    const std::string_view names[] = {name};
+    EXPECT_EQ(nearest_name(name, names), name);
+    EXPECT_EQ(nearest_name(name.substr(1), names), "");
+}
+
+TEST(ParseQueryTest, TheLimitCountsItemsThatAreTaken) {
+    std::string query = "&&&";
+    for (size_t i = 0; i < kMaxQueryItems; i++) {
+        query += "k" + std::to_string(i) + "&&";
+    }
+    std::vector<QueryItem> items = parse_query(query + "over=1");
+    ASSERT_EQ(items.size(), kMaxQueryItems);
+    EXPECT_EQ(items.back().key, "k" + std::to_string(kMaxQueryItems - 1));
+    EXPECT_EQ(query_value(items, "over"), std::nullopt);
+}
+
+TEST(ParseQueryTest, DecodesAfterSplitting) {
+    std::vector<QueryItem> expected{{"a&b", "c=d"}, {"e", "%zz"}};
+    EXPECT_EQ(parse_query("a%26b=c%3Dd&e=%zz"), expected);
+    EXPECT_EQ(parse_query("??a=1"), (std::vector<QueryItem>{{"?a", "1"}}));
+}
+
+TEST(SplitTest, SplitsAtNoOtherCharacter) {
+    EXPECT_EQ(split(",", ','), (Views{"", ""}));
+    EXPECT_EQ(split(std::string_view("a\0b", 3), '\0'), (Views{"a", "b"}));
+    EXPECT_EQ(split("a,b", ',', 3), (Views{"a", "b"}));
+    EXPECT_EQ(split("a,b,", ',', 2), (Views{"a", "b,"}));
 }
 
 }  // namespace
