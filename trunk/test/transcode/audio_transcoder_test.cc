@@ -1,8 +1,17 @@
 // From codec to codec with the libraries of this machine; a tone of G.711 is where it begins.
 #include "transcode/audio_transcoder.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <numbers>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -186,6 +195,182 @@ TEST(AudioTranscoderTest, WhatCannotBeDoneIsSaid) {
     auto broken = AudioTranscoder::create(options);
     ASSERT_FALSE(broken.ok());
     EXPECT_EQ(broken.error().code(), ErrorCode::kMalformed);
+}
+
+std::vector<Frame> noise(int frames) {
+    weir::test::SeededRandom random(3);
+    std::vector<Frame> made;
+    for (int i = 0; i < frames; i++) {
+        Frame& frame = made.emplace_back();
+        frame.time_us = i * 20'000;
+        for (int s = 0; s < 160; s++) {
+            frame.bytes.push_back(mu_law(static_cast<int>(random.below(20'000)) - 10'000));
+        }
+    }
+    return made;
+}
+
+// The largest distance between what comes out and what went in at that moment.
+int64_t largest_distance_us(AudioTranscoder& transcoder, const std::vector<Frame>& in) {
+    int64_t largest = 0;
+    for (const Frame& frame : in) {
+        Error error = transcoder.transcode(frame.bytes, frame.time_us, [&](ByteSpan, int64_t time) {
+            largest = std::max<int64_t>(largest, std::abs(time - frame.time_us));
+        });
+        EXPECT_FALSE(error) << error.to_string();
+    }
+    return largest;
+}
+
+// Two frames of AAC of look-ahead, and one that waits to be whole.
+constexpr int64_t kOwnDelayUs = 70'000;
+
+TEST(AudioTranscoderTest, TimesOfTheOutputFollowAClockThatRunsAnotherRate) {
+    for (const int64_t step_us : {19'000, 21'000}) {
+        std::vector<Frame> frames = tone(300);
+        for (size_t i = 0; i < frames.size(); i++) {
+            frames[i].time_us = static_cast<int64_t>(i) * step_us;
+        }
+        EXPECT_LE(largest_distance_us(*make(Codec::kG711U, Codec::kAac), frames),
+                  AudioTranscoder::kMaxDriftUs + kOwnDelayUs)
+            << step_us;
+    }
+}
+
+TEST(AudioTranscoderTest, TimesOfTheOutputFollowAnInputThatLosesFrames) {
+    weir::test::SeededRandom random(11);
+    std::vector<Frame> frames = tone(400);
+    std::erase_if(frames, [&](const Frame&) { return random.chance(0.3); });
+    EXPECT_LE(largest_distance_us(*make(Codec::kG711U, Codec::kAac), frames),
+              AudioTranscoder::kMaxDriftUs + kOwnDelayUs);
+}
+
+TEST(AudioTranscoderTest, OnlyAJumpOfMoreThanTheDriftSetsTheTimesAgain) {
+    for (const int64_t sign : {1, -1}) {
+        // The resampler holds some milliseconds back, so not to the microsecond.
+        for (const int64_t jump_us :
+             {AudioTranscoder::kMaxDriftUs - 10'000, AudioTranscoder::kMaxDriftUs + 10'000}) {
+            std::vector<Frame> frames = tone(100);
+            for (size_t i = 50; i < frames.size(); i++) {
+                frames[i].time_us += sign * jump_us;
+            }
+            const std::vector<Frame> out = run(*make(Codec::kG711U, Codec::kAac), frames);
+            int jumps = 0;
+            for (size_t i = 1; i < out.size(); i++) {
+                const int64_t step = out[i].time_us - out[i - 1].time_us;
+                jumps += std::abs(step - 21'333) > 2 ? 1 : 0;
+            }
+            EXPECT_EQ(jumps, jump_us > AudioTranscoder::kMaxDriftUs ? 1 : 0) << sign * jump_us;
+        }
+    }
+}
+
+TEST(AudioTranscoderTest, AnyClockOfTheInputIsKept) {
+    for (const int64_t start_us : {int64_t{0}, int64_t{-5'000'000}, int64_t{1} << 52}) {
+        const std::vector<Frame> out =
+            run(*make(Codec::kG711U, Codec::kOpus), tone(50, 8000, start_us));
+        expect_steady(out, kOpusFrameSamples, start_us);
+    }
+}
+
+TEST(AudioTranscoderTest, OneLongFrameBecomesSeveral) {
+    Bytes bytes;
+    for (const Frame& frame : tone(23)) {
+        bytes.insert(bytes.end(), frame.bytes.begin(), frame.bytes.end());
+    }
+    std::vector<Frame> out = run(*make(Codec::kG711U, Codec::kAac), {{bytes, 1'000'000}});
+    EXPECT_GE(out.size(), 18U) << "460 ms, less what is held back";
+    expect_steady(out, kAacFrameSamples, 1'000'000);
+}
+
+TEST(AudioTranscoderTest, AFrameOfMoreThanHalfASecondIsLeftOut) {
+    const auto transcoder = make(Codec::kG711U, Codec::kAac);
+    const auto none = [](ByteSpan, int64_t) { ADD_FAILURE() << "nothing may come of it"; };
+    for (const size_t size : {size_t{4'500}, AudioTranscoder::kMaxInputFrame}) {
+        Error error = transcoder->transcode(Bytes(size, 0xFF), 1'000'000, none);
+        EXPECT_EQ(error.code(), ErrorCode::kMalformed) << size;
+    }
+    expect_steady(run(*transcoder, tone(50, 8000, 1'000'000)), kAacFrameSamples, 1'000'000);
+}
+
+// ITU-T G.711: the two codes of zero by the one law are large samples by the other.
+TEST(AudioTranscoderTest, SilenceByMuLawIsNoiseByALaw) {
+    weir::test::SeededRandom random(5);
+    std::vector<Frame> frames = tone(100);
+    for (Frame& frame : frames) {
+        for (uint8_t& sample : frame.bytes) {
+            sample = random.chance(0.5) ? 0xFF : 0x7F;
+        }
+    }
+    const double silence = mean_size(run(*make(Codec::kG711U, Codec::kOpus), frames));
+    EXPECT_GT(mean_size(run(*make(Codec::kG711A, Codec::kOpus), frames)), 4 * silence);
+}
+
+TEST(AudioTranscoderTest, TheBitRateIsAsAsked) {
+    const std::vector<Frame> in = noise(100);
+    for (const auto& [codec, samples] :
+         {std::pair(Codec::kAac, kAacFrameSamples), std::pair(Codec::kOpus, kOpusFrameSamples)}) {
+        for (const int64_t rate : {48'000, 128'000}) {
+            AudioOptions options;
+            options.from = Codec::kG711U;
+            options.to = codec;
+            options.bits_per_second = rate;
+            auto made = AudioTranscoder::create(options);
+            ASSERT_TRUE(made.ok()) << made.error().to_string();
+            const double bits_per_second =
+                mean_size(run(**made, in)) * 8 * kAudioClockHz / static_cast<double>(samples);
+            EXPECT_NEAR(bits_per_second, static_cast<double>(rate), static_cast<double>(rate) / 3)
+                << to_string(codec);
+        }
+    }
+}
+
+// A worker each, as the bridges of several streams have.
+TEST(AudioTranscoderTest, SeveralThreadsDoNotDisturbEachOther) {
+    const std::vector<Frame> in = tone(60);
+    const auto digest = [&in] {
+        Bytes all;
+        const auto to_aac = make(Codec::kG711U, Codec::kAac);
+        const std::vector<Frame> aac = run(*to_aac, in);
+        for (const Frame& frame :
+             run(*make(Codec::kAac, Codec::kOpus, to_aac->output_config()), aac)) {
+            all.insert(all.end(), frame.bytes.begin(), frame.bytes.end());
+        }
+        return all;
+    };
+    const Bytes expected = digest();
+    EXPECT_FALSE(expected.empty());
+    std::array<Bytes, 4> results;
+    std::vector<std::thread> threads;
+    threads.reserve(results.size());
+    for (Bytes& result : results) {
+        threads.emplace_back([&result, &digest] { result = digest(); });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const Bytes& result : results) {
+        EXPECT_EQ(result, expected);
+    }
+}
+
+TEST(AudioTranscoderTest, WhatCannotBeDecodedIsNamed) {
+    for (const Codec codec : {Codec::kAc3, Codec::kSpeex, Codec::kOtherAudio, Codec::kVp8}) {
+        AudioOptions options;
+        options.from = codec;
+        auto made = AudioTranscoder::create(options);
+        ASSERT_FALSE(made.ok()) << to_string(codec);
+        EXPECT_EQ(made.error().code(), ErrorCode::kUnsupported);
+        EXPECT_THAT(made.error().to_string(), testing::HasSubstr(std::string(to_string(codec))));
+    }
+    AudioOptions options;
+    options.from = Codec::kG711U;
+    for (const Codec codec : {Codec::kG711A, Codec::kUnknown}) {
+        options.to = codec;
+        auto made = AudioTranscoder::create(options);
+        ASSERT_FALSE(made.ok()) << to_string(codec);
+        EXPECT_THAT(made.error().to_string(), testing::HasSubstr("encoded"));
+    }
 }
 
 }  // namespace
