@@ -324,10 +324,17 @@ Error TcpStream::write_all(ByteSpan data, Deadline deadline) {
         WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
     }
     // An encrypted stream may still hold the last of it: a close right after this would lose it.
-    while (tls_ && tls_->pending() && !closed_) {
+    while (tls_ && tls_->pending()) {
         WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
-        if (tls_ && tls_->flush() == IoStatus::kFailed) {
+        if (closed_) {
+            return closed_here();
+        }
+        const IoStatus flushed = tls_->flush();
+        if (flushed == IoStatus::kFailed) {
             return to_error(tls_->broken(), "write");
+        }
+        if (flushed == IoStatus::kWouldBlock) {
+            writable_ = false;
         }
     }
     return {};

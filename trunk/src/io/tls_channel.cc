@@ -309,8 +309,8 @@ IoResult TlsChannel::write(std::span<const iovec> parts, bool& writable) {
         }
     }
     send_batch();
-    if (failed_ && accepted == 0) {
-        return broken();
+    if (failed_) {
+        return broken();  // what was accepted went nowhere, or nobody will say how far it got
     }
     if (pending()) {
         writable = false;

@@ -198,6 +198,44 @@ TEST(TlsStreamTest, AWriteThatCannotEndIsEndedByItsDeadlineOrAnInterrupt) {
     EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
 }
 
+// The socket is full, so the last bytes of the write wait in the channel and are never sent.
+TEST(TlsStreamTest, AWriteThatIsCutOffByOurOwnEndIsClosed) {
+    for (void (TcpStream::*const end)() : {&TcpStream::shutdown, &TcpStream::close}) {
+        auto [client, server] = encrypted_pair();
+        const int small = 5'000;
+        ASSERT_EQ(setsockopt(server->fd(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+        const Bytes record = pattern(TlsChannel::kRecordBytes);
+        int written = 0;
+        Error error;
+        Coroutine writer = go([&, &stream = *server] {
+            while (!error) {
+                error = stream.write_all(record, soon());
+                written += error ? 0 : 1;
+            }
+        });
+        int seen = -1;
+        int quiet = 0;
+        ASSERT_TRUE(eventually([&, &stream = *server] {
+            quiet = written == seen && !stream.writable() ? quiet + 1 : 0;
+            seen = written;
+            return quiet == 10;
+        }));
+        ((*server).*end)();
+        writer.join();
+        EXPECT_EQ(error.code(), ErrorCode::kClosed) << error.to_string();
+        EXPECT_EQ(written, seen) << "success was told of bytes that are lost";
+    }
+}
+
+TEST(TlsStreamTest, AWriteToAPeerThatHasResetIsClosed) {
+    auto [client, server] = encrypted_pair();
+    const linger reset{1, 0};
+    ASSERT_EQ(setsockopt(client->fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    client->close();
+    ASSERT_TRUE(eventually([&, &stream = *server] { return stream.hangup(); }));
+    EXPECT_EQ(server->write_all(as_bytes("lost"), soon()).code(), ErrorCode::kClosed);
+}
+
 // Key updates cost us some work and an answer each. With a byte of data behind each or without.
 class TlsQuietTest : public testing::TestWithParam<bool> {};
 
