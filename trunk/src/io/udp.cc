@@ -236,9 +236,11 @@ Error UdpSocket::wait(const bool& ready,
     CoroutineState& self = current();
     waiter = &self;
     Error error;
-    while (!ready && fd_ >= 0 && !error) {
-        if (self.interrupted()) {
+    while (fd_ >= 0 && !error) {
+        if (self.interrupted()) {  // also when it is ready: a loop that never waits must end
             error = interrupted_error();
+        } else if (ready) {
+            break;
         } else if (park(deadline, what, fd_) == Wake::kTimeout && !ready) {
             error = make_error(ErrorCode::kTimeout, "no {} in time", what);
         }

@@ -213,6 +213,23 @@ TEST(UdpSocketTest, AnInterruptEndsTheWait) {
     EXPECT_EQ(code, ErrorCode::kInterrupted);
 }
 
+TEST(UdpSocketTest, AnInterruptCountsMoreThanWhatIsThere) {
+    auto server = bound("127.0.0.1:0");
+    auto client = bound("127.0.0.1:0");
+    ASSERT_EQ(send(*client, to(*server), "x").status, IoStatus::kDone);
+    ErrorCode reading = ErrorCode::kOk;
+    ErrorCode writing = ErrorCode::kOk;
+    Coroutine waiter = go([&] {
+        reading = server->wait_readable(soon()).code();
+        writing = server->wait_writable(soon()).code();
+    });
+    waiter.interrupt();
+    waiter.join();
+    EXPECT_EQ(reading, ErrorCode::kInterrupted);
+    EXPECT_EQ(writing, ErrorCode::kInterrupted);
+    EXPECT_EQ(take(*server, 1).at(0).bytes, "x");
+}
+
 TEST(UdpSocketTest, APortInUseIsSaid) {
     auto server = bound("127.0.0.1:0");
     auto second = UdpSocket::bind(server->local(), {});
