@@ -287,6 +287,12 @@ Error TcpStream::wait_readable(Deadline deadline) {
 }
 
 Error TcpStream::wait_writable(Deadline deadline) {
+    if (current().spend_io_budget()) {
+        yield();
+    }
+    if (current().interrupted()) {
+        return interrupted_error();
+    }
     WEIR_TRY(wait(writable_, writer_, deadline, "the peer took nothing in time"));
     return closed_ ? closed_here() : Error();
 }

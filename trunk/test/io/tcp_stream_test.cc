@@ -617,6 +617,23 @@ TEST(TcpStreamTest, WaitReadableTakesNothingAndSeesTheEndAsBytes) {
     EXPECT_EQ(server->try_read(buffer).status, IoStatus::kClosed);
 }
 
+TEST(TcpStreamTest, AnInterruptCountsMoreThanReadiness) {
+    auto [client, server] = loopback_pair();
+    ASSERT_FALSE(client->write_all(as_bytes("x"), soon()));
+    ASSERT_FALSE(server->wait_readable(soon()));
+    ASSERT_TRUE(server->writable());
+    ErrorCode reading = ErrorCode::kOk;
+    ErrorCode writing = ErrorCode::kOk;
+    Coroutine waiter = go([&, &stream = *server] {
+        reading = stream.wait_readable(soon()).code();
+        writing = stream.wait_writable(soon()).code();
+    });
+    waiter.interrupt();
+    waiter.join();
+    EXPECT_EQ(reading, ErrorCode::kInterrupted);
+    EXPECT_EQ(writing, ErrorCode::kInterrupted);
+}
+
 TEST(TcpStreamTest, AWriteToAPeerThatIsGoneIsClosed) {
     auto [client, server] = loopback_pair();
     client->close();
