@@ -223,7 +223,15 @@ void LogWriter::State::obey() {
         again = std::exchange(reopen, false);
     }
     switch_to(wanted, again);
-    json = wanted.json;
+    if (path == wanted.path) {
+        json = wanted.json;
+        return;
+    }
+    // The old target stays, unless another one was ordered meanwhile.
+    const std::lock_guard lock(orders);
+    if (target == wanted) {
+        target = {path, json};
+    }
 }
 
 void LogWriter::State::switch_to(const LogTarget& wanted, bool even_if_same) {
@@ -239,8 +247,6 @@ void LogWriter::State::switch_to(const LogTarget& wanted, bool even_if_same) {
         if (!file.ok()) {
             say(log::Level::kError,
                 fmt::format("the log stays where it is: {}", file.error().message()));
-            const std::lock_guard lock(orders);
-            target.path = path;
             return;
         }
         opened = *file;

@@ -350,6 +350,24 @@ TEST(LogWriterTest, AReopenThatFailsKeepsTheOldFile) {
         << "the next one succeeds";
 }
 
+TEST(LogWriterTest, ATargetThatCannotBeOpenedLeavesTheOldFileAndItsForm) {
+    const Folder folder;
+    auto writer = writer_to(folder / "log");
+    writer->retarget({folder / "missing/log", true});
+    ASSERT_TRUE(comes_true([&] { return lines_of(folder / "log").size() == 1; }));
+    log::info("goes on");
+    EXPECT_TRUE(writer->flush(kPatience));
+    EXPECT_FALSE(LogWriter::crash_target().json);
+    const auto lines = lines_of(folder / "log");
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_THAT(lines[0], HasSubstr("the log stays where it is"));
+    EXPECT_THAT(lines[1], EndsWith("goes on"));
+    writer->reopen();  // of the old file, and in its old form
+    ASSERT_TRUE(comes_true([&] { return lines_of(folder / "log").size() == 3; }));
+    EXPECT_THAT(lines_of(folder / "log")[2], HasSubstr("log reopened"));
+    EXPECT_FALSE(LogWriter::crash_target().json);
+}
+
 TEST(LogWriterTest, ACheckWritesNothingAndLeavesTheSinkAlone) {
     const Folder folder;
     std::ofstream(folder / "other") << "before\n";
