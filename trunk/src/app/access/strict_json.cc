@@ -7,6 +7,10 @@
 namespace weir::app {
 
 std::optional<nlohmann::json> parse_strict_object(std::string_view text, int max_depth) {
+    // The parser takes a zero byte as the end of its input, and JSON has none (RFC 8259 §7).
+    if (text.find('\0') != std::string_view::npos) {
+        return std::nullopt;
+    }
     using Event = nlohmann::json::parse_event_t;
     bool good = true;
     std::vector<std::set<std::string>> names;  // of the objects around what is being read

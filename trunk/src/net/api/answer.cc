@@ -16,6 +16,10 @@ std::string dumped(const Json& json) {
 }
 
 Json parsed(std::string_view text, int most_depth) {
+    // The parser takes it as the end of its input, and JSON has none (RFC 8259 §7).
+    if (text.find('\0') != std::string_view::npos) {
+        return {};
+    }
     bool too_deep = false;
     Json body = Json::parse(
         text,

@@ -1,5 +1,7 @@
 #include "app/access/jwt.h"
 
+#include <string_view>
+
 #include <gtest/gtest.h>
 
 #include "app/access/strict_json.h"
@@ -266,6 +268,15 @@ TEST(JwtKeysTest, SaysWhatIsWrongWithASet) {
         JwtKeys keys;
         EXPECT_TRUE(add_jwks(keys, bad)) << bad;
     }
+}
+
+// The parser that is used takes a zero byte as the end of its input; other readers would not.
+TEST(StrictJsonTest, RefusesAZeroByte) {
+    using std::string_view_literals::operator""sv;
+    for (const std::string_view text : {"{}\0"sv, "{\"a\":1}\0,\"a\":2}"sv, "\0{}"sv}) {
+        EXPECT_FALSE(parse_strict_object(text, 8)) << testing::PrintToString(text);
+    }
+    EXPECT_TRUE(parse_strict_object(R"({"a":"\u0000"})", 8)) << "one that is written out";
 }
 
 TEST(JwtPatternTest, MatchesStars) {

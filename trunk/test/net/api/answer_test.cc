@@ -1,6 +1,7 @@
 #include "net/api/answer.h"
 
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 
 namespace weir::net {
 namespace {
+
+using std::string_view_literals::operator""sv;
 
 // `depth` arrays in each other.
 std::string nested(int depth) {
@@ -52,6 +55,14 @@ TEST(ApiAnswerTest, EveryTruncationOfAnObjectIsNull) {
     for (size_t size = 0; size < whole.size(); size++) {
         EXPECT_TRUE(parsed(whole.substr(0, size), 8).is_null()) << size;
     }
+}
+
+// The parser that is used takes a zero byte as the end of its input.
+TEST(ApiAnswerTest, JsonWithAZeroByteIsNull) {
+    for (const std::string_view text : {"{}\0"sv, "{}\0{"sv, "\0{}"sv, "[1,\0]"sv, "\"\0\""sv}) {
+        EXPECT_TRUE(parsed(text, 8).is_null()) << testing::PrintToString(text);
+    }
+    EXPECT_EQ(parsed(R"("\u0000")", 8).dump(), R"("\u0000")") << "one that is written out";
 }
 
 TEST(ApiAnswerTest, JsonThatNestsDeeperThanAllowedIsNull) {
