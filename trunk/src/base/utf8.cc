@@ -12,16 +12,22 @@ struct Range {
     uint32_t last;
 };
 
-// Unicode 15: general categories Cc, Cf, Zl, Zp and Zs without U+0020, and noncharacters.
+// Unicode 15: general categories Cc, Cf, Zl, Zp and Zs without U+0020, and the noncharacters that
+// are not at the end of a plane.
 constexpr std::array kHidden = {
     Range{0x00, 0x1f},       Range{0x7f, 0xa0},       Range{0xad, 0xad},
     Range{0x600, 0x605},     Range{0x61c, 0x61c},     Range{0x6dd, 0x6dd},
     Range{0x70f, 0x70f},     Range{0x890, 0x891},     Range{0x8e2, 0x8e2},
     Range{0x1680, 0x1680},   Range{0x180e, 0x180e},   Range{0x2000, 0x200f},
     Range{0x2028, 0x202f},   Range{0x205f, 0x206f},   Range{0x3000, 0x3000},
-    Range{0xfeff, 0xfeff},   Range{0xfff9, 0xfffb},   Range{0xfffe, 0xffff},
+    Range{0xfdd0, 0xfdef},   Range{0xfeff, 0xfeff},   Range{0xfff9, 0xfffb},
     Range{0x110bd, 0x110bd}, Range{0x110cd, 0x110cd}, Range{0x13430, 0x1343f},
     Range{0x1bca0, 0x1bca3}, Range{0x1d173, 0x1d17a}, Range{0xe0000, 0xe0fff}};
+
+// The last two code points of each plane (Unicode 15 §23.7).
+bool ends_a_plane(uint32_t code) {
+    return (code & 0xfffe) == 0xfffe;
+}
 
 uint32_t code_point(std::string_view character) {
     constexpr std::array<uint8_t, 5> kFirstBits = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -59,8 +65,9 @@ size_t utf8_size(std::string_view text) {
 
 bool is_plain_character(std::string_view character) {
     const uint32_t code = code_point(character);
-    return std::ranges::none_of(
-        kHidden, [code](const Range& range) { return code >= range.first && code <= range.last; });
+    return !ends_a_plane(code) && std::ranges::none_of(kHidden, [code](const Range& range) {
+        return code >= range.first && code <= range.last;
+    });
 }
 
 }  // namespace weir

@@ -12,7 +12,7 @@ size_t utf8_size(std::string_view text);
 
 // Whether a character that utf8_size() measured may stand in a line as it is. Not those that have
 // no look of their own and change how others look (controls, line and paragraph separators, marks
-// of direction, joiners, tags), nor spaces other than U+0020, which look like one.
+// of direction, joiners, tags, noncharacters), nor spaces other than U+0020, which look like one.
 bool is_plain_character(std::string_view character);
 
 }  // namespace weir

@@ -83,5 +83,20 @@ TEST(Utf8Test, NeighboursOfWhatHidesArePlain) {
     }
 }
 
+// Unicode 15 §23.7: two at the end of each plane, and 32 more.
+TEST(Utf8Test, NoncharactersAreNotPlain) {
+    for (uint32_t plane = 0; plane <= 0x10; plane++) {
+        for (const uint32_t last : {0xFFFEU, 0xFFFFU}) {
+            EXPECT_FALSE(is_plain_character(encoded(plane << 16 | last))) << plane << ' ' << last;
+        }
+    }
+    for (uint32_t code = 0xFDD0; code <= 0xFDEF; code++) {
+        EXPECT_FALSE(is_plain_character(encoded(code))) << code;
+    }
+    for (const uint32_t code : {0xFDCFU, 0xFDF0U, 0x1FFFDU, 0x20000U, 0x10FFFDU}) {
+        EXPECT_TRUE(is_plain_character(encoded(code))) << code;
+    }
+}
+
 }  // namespace
 }  // namespace weir
