@@ -42,9 +42,9 @@ std::optional<uint64_t> parse_uint(std::string_view text,
 inline constexpr size_t kMaxEditDistanceText = 64;
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate nearest to a (mistyped) name, ignoring case; empty when none is near: more than a
-// third of the name The candidate nearest to a (mistyped) name, ignoring case; empty when none is
-// near, that is when more than a third of the name would have to change. The first one wins a tie.
+// The candidate nearest to a (mistyped) name, ignoring case; empty when none is near, that is when
+// more than a third of the name would have to change (one change is always allowed). The first one
+// wins a tie. The result has the lifetime of the candidate.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // %XX decoded; a % without two hex digits stays as it is. '+' becomes a space only when asked for.
