@@ -336,8 +336,9 @@ def run_parts(tally, args):
     if "build" in parts:
         targets = [program for program, _ in GTESTS.values()] if args.fast and not args.only else []
         build(tally, variants, targets)
-    # The tests wait: what computes goes on beside them.
-    waiting = [[(gtest, part, variant)] for part in GTESTS if part in parts for variant in variants]
+    # The tests wait: what computes goes on beside them. The shares of one variant are enough for the load client's tests,
+    # which need some part of a core.
+    waiting = [[(gtest, part, variant) for variant in variants] for part in GTESTS if part in parts]
     computing = [(lint, part) for part in LINTS if part in parts]
     if "fuzz" in parts:
         computing.append((fuzz,))
