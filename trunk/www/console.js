@@ -39,8 +39,9 @@ export async function ask(path, method = 'GET') {
     // Said so that a refusal does not open a login box of the browser's over this page's.
     headers: { 'X-Requested-With': 'weir-console', ...(login ? { Authorization: login } : {}) },
   });
+  const stillOurs = () => login === sessionStorage.getItem(LOGIN);
   if (answer.status === 401) {
-    if (login === sessionStorage.getItem(LOGIN)) {
+    if (stillOurs()) {
       showLogin(login ? (tried ? await reasonOf(answer) : 'This login holds no longer.') : '');
     }
     throw new LoginNeeded();
@@ -48,11 +49,15 @@ export async function ask(path, method = 'GET') {
   if (!answer.ok) {
     throw new Error((await reasonOf(answer)) || `the server answered ${answer.status}`);
   }
+  const body = await answer.json();
+  if (!stillOurs()) {
+    throw new LoginNeeded();  // what was asked before a logout shows nothing any more
+  }
   byId('login').hidden = true;
   byId('console').hidden = false;
   byId('logout').hidden = !login;
   tried = false;
-  return answer.json();
+  return body;
 }
 
 function logIn(user, secret) {

@@ -202,6 +202,39 @@ def test_one_box_takes_a_token_or_a_user_and_a_wrong_one_costs_one_try(new_weir,
         assert wrong_logins() == 1
 
 
+# Answers wait for `gate`.
+HOLD_ANSWERS = """(() => {
+  const real = window.fetch;
+  window.held = 0;
+  const gate = new Promise((open) => { window.openGate = open; });
+  window.fetch = async (...what) => {
+    const answer = await real(...what);
+    window.held++;
+    await gate;
+    return answer;
+  };
+})()"""
+
+
+def test_an_answer_that_comes_after_the_logout_shows_nothing(new_weir, folder):
+    server = new_weir()
+    text = server.config_path.read_text()
+    server.config_path.write_text(text.replace("http_api {", "http_api { token read look-0123;"))
+    server.start()
+    with publisher(server.rtmp(), folder), Browser(folder) as browser:
+        browser.open(f"http://127.0.0.1:{server.api_port}/console/")
+        shows(browser, "asks for a login")
+        log_in(browser, "look-0123")
+        shows(browser, "127.0.0.1 by rtmp")
+        browser.evaluate(HOLD_ANSWERS)
+        wait_until(lambda: browser.evaluate("window.held") > 0, 10, "an answer is on its way")
+        browser.evaluate("document.getElementById('logout').click()")
+        shows(browser, "asks for a login")
+        browser.evaluate("window.openGate(); new Promise((done) => setTimeout(done, 100))")  # all that waited have run
+        assert "asks for a login" in browser.evaluate(TEXT)
+        assert browser.evaluate("document.querySelectorAll('.card, #clients tbody tr').length") == 0
+
+
 def test_the_phone_shows_streams_first_and_each_kick_button(weir, folder):
     with publisher(weir.rtmp(), folder), HttpFlv(weir.http_port) as player:
         player.reader().tags(1)
