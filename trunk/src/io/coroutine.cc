@@ -155,7 +155,7 @@ void Signal::notify_all() {
     }
 }
 
-Error Signal::wait(Deadline deadline, bool interruptible) {
+Error Signal::wait(Deadline deadline, bool interruptible, const char* what, int fd) {
     CoroutineState& self = current();
     if (interruptible && self.interrupted()) {
         return interrupted_error();
@@ -167,7 +167,7 @@ Error Signal::wait(Deadline deadline, bool interruptible) {
     last_ = &waiter;
     waiters_++;
     for (;;) {
-        Wake wake = park(deadline, "a signal");
+        Wake wake = park(deadline, what, fd);
         // From here on the signal may be gone when it notified us: a notification is the last thing
         // some owners do.
         if (waiter.notified) {
@@ -184,12 +184,12 @@ Error Signal::wait(Deadline deadline, bool interruptible) {
     }
 }
 
-Error Signal::wait_until(Deadline deadline) {
-    return wait(deadline, true);
+Error Signal::wait_until(Deadline deadline, const char* what, int fd) {
+    return wait(deadline, true, what, fd);
 }
 
 Error Signal::wait_even_interrupted(Deadline deadline) {
-    return wait(deadline, false);
+    return wait(deadline, false, "a signal", -1);
 }
 
 }  // namespace weir::io

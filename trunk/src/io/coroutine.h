@@ -121,8 +121,9 @@ class Signal {
 
     bool has_waiters() const { return waiters_ > 0; }
 
-    // Yields. kTimeout, kInterrupted, or success when notified.
-    Error wait_until(Deadline deadline);
+    // Yields. kTimeout, kInterrupted, or success when notified. `what`, a literal, and `fd`: what a
+    // debugger shows that is waited for (scripts/gdb/weir.py).
+    Error wait_until(Deadline deadline, const char* what = "a signal", int fd = -1);
 
     // Yields. For what must be waited for even by a coroutine that was asked to stop. kTimeout, or
     // success when notified.
@@ -131,7 +132,7 @@ class Signal {
   private:
     struct Waiter;
 
-    Error wait(Deadline deadline, bool interruptible);
+    Error wait(Deadline deadline, bool interruptible, const char* what, int fd);
     void unlink(Waiter& waiter);
 
     Waiter* first_ = nullptr;  // on the waiting coroutines' stacks, longest waiting first

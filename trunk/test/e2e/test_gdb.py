@@ -44,7 +44,7 @@ def check(text):
         assert innermost in stack[name], stack[name]
         assert "Scheduler::thread_main" in stack[name], f"the stack is whole: {stack[name]}"
     assert "weir::app::(anonymous namespace)::serve" in stack["main"]
-    assert "TcpListener::accept" in stack["rtmp accept"] and "TcpStream::wait_readable" in stack["rtmp"]
+    assert "TcpListener::accept" in stack["rtmp accept"] and "RtmpConnection::hear_in_turns" in stack["rtmp"]
 
 
 @pytest.fixture

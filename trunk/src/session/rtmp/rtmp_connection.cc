@@ -246,7 +246,8 @@ Result<RtmpConnection::Next> RtmpConnection::hear_in_turns() {
     read_in_turn();  // the edge for what is there already is past
     while (!turns.over) {
         turns.until = deadline();
-        Error waited = turns.signal.wait_until(io::Deadline::at(turns.until));
+        Error waited = turns.signal.wait_until(io::Deadline::at(turns.until), "bytes of the peer",
+                                               stream_->fd());
         if (waited.code() == ErrorCode::kInterrupted) {
             return waited;
         }

@@ -25,8 +25,8 @@ namespace {
 // Says what the test wants of it, and notes its turns.
 class FakePlayer final : public RtpPlayer {
   public:
-    FakePlayer(RtpPump& pump, std::string& turns, char name)
-        : pump_(pump), turns_(turns), name_(name) {
+    FakePlayer(RtpPump& pump, std::string& order, char name)
+        : pump_(pump), turns_(order), name_(name) {
         pump_.add(*this);
     }
 
