@@ -257,12 +257,13 @@ Result<RtmpConnection::Next> RtmpConnection::hear_in_turns() {
     }
     turns.leave();
     WEIR_TRY(std::move(turns.failed));
+    if (!turns.commanded) {
+        return Next::kGoOn;
+    }
     Unread unread(turns.rest);
-    if (turns.commanded) {
-        WEIR_TRY_ASSIGN(const Next next, obey(turns.command, unread));
-        if (next == Next::kHandedOver) {
-            return next;
-        }
+    WEIR_TRY_ASSIGN(const Next next, obey(turns.command, unread));
+    if (next == Next::kHandedOver) {
+        return next;
     }
     return hear(unread.rest());
 }
@@ -301,10 +302,11 @@ void RtmpConnection::read_in_turn() {
         client_->received_bytes += got.bytes;
         Unread unread({read_buffer().data(), got.bytes});
         Result<bool> commanded = take_in(unread, turns.command);
-        turns.commanded = commanded.ok() && *commanded;
-        turns.rest.assign(unread.rest().begin(), unread.rest().end());
         if (!commanded.ok()) {
             turns.failed = commanded.take_error();
+        } else if (*commanded) {
+            turns.commanded = true;
+            turns.rest.assign(unread.rest().begin(), unread.rest().end());
         }
     } else {
         turns.failed = explain_end(got);
