@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/counting_random.h"
+
 namespace weir {
 namespace {
 
@@ -41,21 +43,8 @@ TEST(RandomTest, FillsEveryByte) {
     EXPECT_TRUE(std::ranges::none_of(sum, [](uint8_t byte) { return byte == 0; }));
 }
 
-// Gives 0, 1, 2 ... and then begins again.
-class CountingSource final : public RandomSource {
-  public:
-    void fill(std::span<uint8_t> out) override {
-        for (uint8_t& byte : out) {
-            byte = next_++;
-        }
-    }
-
-  private:
-    uint8_t next_ = 0;
-};
-
 TEST(RandomTest, NoByteOfTheSourceIsUsedTwice) {
-    CountingSource source;
+    test::CountingRandom source;
     EXPECT_EQ(random_id(source, 40), "0123456789abcdefghijklmnopqrstuvwxyz0123");
 }
 

@@ -4,20 +4,10 @@
 
 #include "proto/rtmp/stream_name.h"
 
+#include "test/support/counting_random.h"
+
 namespace weir::rtmp {
 namespace {
-
-class CountingRandom final : public RandomSource {
-  public:
-    void fill(std::span<uint8_t> out) override {
-        for (uint8_t& byte : out) {
-            byte = next_++;
-        }
-    }
-
-  private:
-    uint8_t next_ = 0;
-};
 
 constexpr int64_t kNow = 1'700'000'000'000;
 constexpr std::string_view kPeer = "203.0.113.9";
@@ -49,7 +39,7 @@ class AdobeAuthTest : public testing::Test {
         return adobe_.check(AdobeQueryView::parse(query), peer, passwords_, now_ms);
     }
 
-    CountingRandom random_;
+    weir::test::CountingRandom random_;
     AdobeAuthenticator adobe_{random_};
     std::vector<std::string> passwords_ = {"old one", "pass word"};
 };
@@ -117,7 +107,7 @@ TEST_F(AdobeAuthTest, TakesNoChallengeThatItDidNotMake) {
         EXPECT_EQ(check(query.substr(0, at)), Verdict::kStale) << at;
     }
     EXPECT_EQ(check(""), Verdict::kStale);
-    CountingRandom same;
+    weir::test::CountingRandom same;
     std::array<uint8_t, 1> skipped{};  // so that its secret is another one
     same.fill(skipped);
     AdobeAuthenticator stranger(same);
