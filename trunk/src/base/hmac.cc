@@ -89,6 +89,12 @@ std::array<uint8_t, 20> sha1(ByteSpan data) {
     return digest;
 }
 
+Sha256Digest sha256(ByteSpan data) {
+    Sha256Digest digest{};
+    SHA256(data.data(), data.size(), digest.data());
+    return digest;
+}
+
 std::array<uint8_t, 16> md5(ByteSpan data) {
     std::array<uint8_t, 16> digest{};
     unsigned size = 0;

@@ -28,7 +28,11 @@ bool equal_in_constant_time(ByteSpan a, ByteSpan b);
 // SHA-1 (for the WebSocket handshake, RFC 6455 §4.2.2) .
 std::array<uint8_t, 20> sha1(ByteSpan data);
 
-// MD5 (RFC 1321), for Adobe's authentication of RTMP publishers, which knows nothing else.
+// SHA-256 (FIPS 180-4), for Digest authentication.
+Sha256Digest sha256(ByteSpan data);
+
+// MD5 (RFC 1321), for Adobe's authentication of RTMP publishers and Digest authentication of
+// cameras, which know nothing else.
 std::array<uint8_t, 16> md5(ByteSpan data);
 
 std::string base64(ByteSpan data);

@@ -100,6 +100,13 @@ TEST(Base64Test, MatchesThePublishedVectors) {
     EXPECT_EQ(base64(as_bytes("foobar")), "Zm9vYmFy");
 }
 
+// FIPS 180-4, the examples that come with it.
+TEST(Sha256Test, MatchesThePublishedVectors) {
+    EXPECT_EQ(hex(sha256(as_bytes("abc"))),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(hex(sha256({})), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
 // RFC 1321 §A.5.
 TEST(Md5Test, GivesTheDigestsOfTheBook) {
     constexpr std::array<uint8_t, 16> kOfAbc = {0x90, 0x01, 0x50, 0x98, 0x3C, 0xD2, 0x4F, 0xB0,
