@@ -55,6 +55,9 @@ class Fields {
 // ASCII only, as field names and tokens are.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
+// What names of fields, methods and schemes consist of (RFC 9110 §5.6.2).
+bool is_token_character(char c);
+
 // Without spaces and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 

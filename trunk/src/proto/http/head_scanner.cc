@@ -2,17 +2,9 @@
 
 #include <utility>
 
+#include "proto/http/fields.h"
+
 namespace weir::http {
-
-namespace {
-
-bool is_token_character(uint8_t c) {
-    constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";  // RFC 9110 §5.6.2
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           (c != 0 && kMarks.find(static_cast<char>(c)) != std::string_view::npos);
-}
-
-}  // namespace
 
 HeadScanner::Status HeadScanner::scan(std::string_view head) {
     for (; at_ < head.size(); at_++) {
@@ -57,7 +49,7 @@ bool HeadScanner::scan_request_line(uint8_t c) {
     }
     if (in_method_ && c == ' ' && at_ > 0) {
         in_method_ = false;
-    } else if (in_method_ && !is_token_character(c)) {
+    } else if (in_method_ && !is_token_character(static_cast<char>(c))) {
         fail(400, "this is no HTTP request");
         return false;
     } else if (in_method_ && at_ >= kMaxMethodBytes) {

@@ -1,5 +1,7 @@
 #include "proto/http/fields.h"
 
+#include <string_view>
+
 #include <gtest/gtest.h>
 
 #include "proto/http/request.h"
@@ -46,6 +48,15 @@ TEST(HttpMethodTest, ReadsBackItsNames) {
     }
     EXPECT_EQ(parse_method("get"), std::nullopt);
     EXPECT_EQ(parse_method(""), std::nullopt);
+}
+
+TEST(TokenCharacterTest, KnowsTheCharactersOfNames) {
+    for (const char c : std::string_view("azAZ09!#$%&'*+-.^_`|~")) {
+        EXPECT_TRUE(is_token_character(c)) << c;
+    }
+    for (const char c : std::string_view("\0 \t\r\n\x7f\x80:;,/\"()<>@[]{}=?\\", 24)) {
+        EXPECT_FALSE(is_token_character(c)) << static_cast<int>(c);
+    }
 }
 
 }  // namespace
