@@ -1,0 +1,114 @@
+// Reads what arrives on an RTSP connection: requests, responses and interleaved frames (RFC 2326
+// §10.12), mixed in any order. For a server and for a client. Sans-IO.
+//
+// Driven by next(): give it what was read from the socket until it says kNeedMore. The outcome does
+// not depend on how the input was split. Messages are collected here; the payload of a frame that
+// is whole in the input is a view of it, and only frames that the input cuts are copied.
+//
+// Tolerances, because cameras and clients in the field need them:
+// - lines that end in LF alone, empty lines and stray CRs between messages;
+// - field names in any letter case, blanks around the colon, folded fields (RFC 2326 §4.2);
+// - no Content-Length: there is no body;
+// - a frame between two lines of a head, or between head and body: cameras whose RTP is written by
+//   another thread than their answers send these;
+// - in responses, lines that are no fields: they are skipped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "proto/rtsp/message.h"
+
+namespace weir::rtsp {
+
+inline constexpr size_t kMaxStartLine = 4 * 1024;    // with its line end; 414
+inline constexpr size_t kMaxFieldBytes = 16 * 1024;  // all fields together; 400
+inline constexpr size_t kMaxHeaderFields = 100;      // lines; 400
+inline constexpr size_t kMaxBodyBytes = 64 * 1024;   // as large as an SDP may be; 413
+inline constexpr size_t kMaxMethodBytes = 32;        // 400
+inline constexpr size_t kFrameHeader = 4;            // '$', channel, two bytes of length
+
+// One interleaved frame. The payload must not be used after the next call of next(), nor after the
+// input that was given to it is gone.
+struct FrameView {
+    uint8_t channel = 0;
+    ByteSpan payload;
+};
+
+// Why the connection cannot be read any further.
+struct ReadError {
+    int status = 0;                // to answer; 0: it was no request, so nothing can be answered
+    std::optional<uint32_t> cseq;  // for that answer, where it is known
+    std::string_view reason;       // a literal; holds no bytes of the peer
+};
+
+class ConnectionReader {
+  public:
+    enum class Status : uint8_t {
+        kNeedMore,  // all of the input was taken
+        kRequest,   // request()
+        kResponse,  // response()
+        kFrame,     // frame()
+        kHttp,      // http(): a head of HTTP; its body, if any, is what follows in the input
+        kError,     // error(); it stays there
+    };
+
+    // Takes from the front of `input` what belongs to the next message or frame.
+    Status next(ByteSpan& input);
+
+    // After kRequest, kResponse, kFrame, kHttp and kError respectively, until the next call. Their
+    // parts may be moved away.
+    Request& request() { return request_; }
+
+    Response& response() { return response_; }
+
+    const FrameView& frame() const { return frame_; }
+
+    HttpHead& http() { return http_; }
+
+    const ReadError& error() const { return error_; }
+
+    // After kNeedMore: some bytes of a message or frame are there, so silence is a stalled peer.
+    bool in_message() const { return state_ != State::kStart; }
+
+  private:
+    enum class State : uint8_t { kStart, kHead, kBody, kFrame, kFailed };
+    enum class Step : uint8_t { kNeedMore, kGoOn, kDone };
+
+    Step take_head(ByteSpan& input);
+    bool take_head_byte(char c);
+    bool end_line();
+    Status end_head();
+    bool read_fields(std::string_view lines, http::Fields& fields);
+    Status end_http(std::string_view start_line, std::string_view version);
+    Status end_request(std::string_view start_line);
+    Status end_response(std::string_view start_line);
+    Status begin_body();
+    Status take_body(ByteSpan& input);
+    Status take_frame(ByteSpan& input);
+    Status end_message();
+    bool fail(int status, std::string_view reason);
+    Message& message();
+
+    State state_ = State::kStart;
+    State after_frame_ = State::kStart;
+    std::string head_;
+    size_t lines_ = 0;       // that are complete
+    size_t line_start_ = 0;  // of the current line, in head_
+    size_t fields_at_ = 0;   // where the first line ends
+    bool is_response_ = false;
+    size_t body_bytes_ = 0;  // by Content-Length
+    Bytes partial_;          // a frame that the input cut
+    bool partial_used_ = false;
+    Request request_;
+    Response response_;
+    HttpHead http_;
+    FrameView frame_;
+    ReadError error_;
+};
+
+}  // namespace weir::rtsp
