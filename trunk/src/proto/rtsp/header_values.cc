@@ -196,7 +196,10 @@ std::vector<RtpInfo> parse_rtp_info(std::string_view value) {
         if (!equals_ignore_case(entry.substr(0, 4), "url=")) {
             continue;
         }
-        const std::string_view url = without_quotes(trim(entry.substr(4)));
+        std::string_view url = without_quotes(trim(entry.substr(4)));
+        RtpInfo within;  // what stands in the quotes, but cannot be told from a parameter outside
+        while (take_number(url, within)) {
+        }
         if (is_url(url)) {
             info.url = url;
             out.push_back(std::move(info));

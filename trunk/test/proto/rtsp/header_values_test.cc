@@ -130,6 +130,11 @@ TEST(RtspRtpInfoTest, TakesTheOdditiesOfCameras) {
     EXPECT_EQ(parse_rtp_info(write(infos)), infos);
 }
 
+TEST(RtspRtpInfoTest, TakesParametersOffAUrlInQuotes) {
+    EXPECT_EQ(parse_rtp_info("url=\"/a;b;seq=5;\";rtptime=6"),
+              (std::vector<RtpInfo>{{"/a;b", {}, 6}}));
+}
+
 TEST(RtspRtpInfoTest, BoundsTheEntries) {
     std::string value;
     for (size_t i = 0; i < kMaxRtpInfos + 1; i++) {
