@@ -69,6 +69,14 @@ ConnectionReader::Status ConnectionReader::next(ByteSpan& input) {
             partial_.shrink_to_fit();
         }
     }
+    if (given_) {  // an idle connection holds no message, and the next error has no old CSeq
+        given_ = false;
+        release(request_.body);
+        release(response_.body);
+        request_ = {};
+        response_ = {};
+        http_ = {};
+    }
     for (;;) {
         switch (state_) {
             case State::kStart:
@@ -81,7 +89,6 @@ ConnectionReader::Status ConnectionReader::next(ByteSpan& input) {
                     return Status::kNeedMore;
                 }
                 after_frame_ = State::kStart;
-                request_.headers = {};  // an error in the next head has no CSeq of the last one
                 state_ = input[0] == kFrameMark ? State::kFrame : State::kHead;
                 break;
             case State::kHead:
@@ -176,14 +183,12 @@ ConnectionReader::Status ConnectionReader::end_head() {
     const std::string_view version = start_line.substr(start_line.rfind(' ') + 1);
     const bool is_http = !is_response_ && is_version(version, "HTTP/");
     http::Fields& fields = is_http ? http_.headers : message().headers;
-    fields = {};
     if (!read_fields(rest, fields)) {
         return Status::kError;
     }
     if (is_http) {
         return end_http(start_line, version);
     }
-    message().body.clear();
     message().cseq = cseq_of(fields);
     return is_response_ ? end_response(start_line) : end_request(start_line);
 }
@@ -346,6 +351,7 @@ ConnectionReader::Status ConnectionReader::end_message() {
     release(head_);
     lines_ = line_start_ = fields_at_ = body_bytes_ = 0;
     is_response_ = false;
+    given_ = true;
     state_ = State::kStart;
     return status;
 }

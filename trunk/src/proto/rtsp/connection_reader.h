@@ -14,6 +14,7 @@
 // - in responses, lines that are no fields: they are skipped.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,18 @@ struct FrameView {
     uint8_t channel = 0;
     ByteSpan payload;
 };
+
+// What stands in front of the payload of an interleaved frame that we send:
+//
+//     0     1         2                 4
+//    +-----+---------+-----------------+
+//    | '$' | channel | bytes of payload |
+//    +-----+---------+-----------------+
+inline std::array<uint8_t, kFrameHeader> frame_header(uint8_t channel, uint16_t payload_bytes) {
+    std::array<uint8_t, kFrameHeader> header = {'$', channel};
+    store_u16(&header[2], payload_bytes);
+    return header;
+}
 
 // Why the connection cannot be read any further.
 struct ReadError {
@@ -104,6 +117,7 @@ class ConnectionReader {
     size_t body_bytes_ = 0;  // by Content-Length
     Bytes partial_;          // a frame that the input cut
     bool partial_used_ = false;
+    bool given_ = false;  // a message, by the last call
     Request request_;
     Response response_;
     HttpHead http_;

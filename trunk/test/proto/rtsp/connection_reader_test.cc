@@ -116,6 +116,26 @@ TEST(RtspConnectionReaderTest, GivesAWholeFrameAsAViewOfTheInput) {
     EXPECT_FALSE(reader.in_message());
 }
 
+TEST(RtspConnectionReaderTest, ReadsTheHeadersThatWeWrite) {
+    const std::string payload(300, 'p');
+    const auto header = frame_header(200, static_cast<uint16_t>(payload.size()));
+    EXPECT_EQ(read_all(std::string(as_text(header)) + payload),
+              (Items{"frame 200 " + payload, "between"}));
+}
+
+TEST(RtspConnectionReaderTest, HoldsNoMessageOnceItWasRead) {
+    ConnectionReader reader;
+    const std::string text =
+        "SET_PARAMETER * RTSP/1.0\r\nCSeq: 1\r\nContent-Length: 50000\r\n\r\n" +
+        std::string(50000, 'b');
+    ByteSpan input = as_bytes(text);
+    ASSERT_EQ(reader.next(input), Status::kRequest);
+    EXPECT_EQ(reader.request().body.size(), 50000U);
+    EXPECT_EQ(reader.next(input), Status::kNeedMore);
+    EXPECT_LT(reader.request().body.capacity(), 100U);
+    EXPECT_TRUE(reader.request().headers.empty());
+}
+
 TEST(RtspConnectionReaderTest, ReadsTheLongestFrame) {
     const std::string payload(65535, 'p');
     EXPECT_EQ(read_all(frame_bytes(9, payload)), (Items{"frame 9 " + payload, "between"}));
