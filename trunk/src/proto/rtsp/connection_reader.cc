@@ -149,7 +149,7 @@ bool ConnectionReader::take_head_byte(char c) {
                fail(400, "the header fields are too long");
     }
     if (head_.size() > kMaxStartLine) {
-        return fail(414, "the request line is too long");
+        return fail(414, "the first line is too long");
     }
     if (is_response_ || head_.find(' ', 1) != std::string::npos) {
         return true;
