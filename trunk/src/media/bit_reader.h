@@ -21,6 +21,9 @@ class BitReader {
 
     bool ok() const { return ok_; }
 
+    // Bits that were read, escapes included.
+    size_t position() const { return at_ * 8 - left_; }
+
     uint32_t bit() {
         if (left_ == 0 && !next_byte()) {
             return 0;

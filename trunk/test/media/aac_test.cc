@@ -140,5 +140,35 @@ TEST(AacTest, RefusesAnSbrRateThatIsReservedOrCut) {
     EXPECT_FALSE(config(15)) << "24 bits are to come";
 }
 
+TEST(AacTest, SaysHowLongAFrameIs) {
+    EXPECT_EQ(parse_config(Bytes{0x12, 0x10})->frame_ticks(44'100), 1024U);
+    EXPECT_EQ(parse_config(Bytes{0x12, 0x14})->frame_samples, 960U);
+    // SBR: a frame is 1024 samples of the core, whose rate is half of what is played.
+    EXPECT_EQ(parse_config(Bytes{0x2B, 0x11, 0x88, 0x00})->frame_ticks(48'000), 2048U);
+    EXPECT_EQ(parse_config(Bytes{0x13, 0x90, 0x56, 0xE5, 0xA0})->frame_ticks(44'100), 2048U);
+    // Low delay: type 23, 48,000 Hz, stereo, frames of 480.
+    const Bytes low_delay =
+        test::BitWriter().bits(5, 23).bits(4, 3).bits(4, 2).flag(true).bits(2, 0).bytes();
+    EXPECT_EQ(parse_config(low_delay)->frame_samples, 480U);
+}
+
+TEST(AacTest, ReadsAConfigurationThatOtherBitsFollow) {
+    const Bytes bytes = {0x12, 0x10, 0x56, 0xE5, 0xA0};
+    BitReader bits(bytes);
+    const auto config = read_config(bits);
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->object_type, 2);
+    EXPECT_EQ(bits.position(), 16U);
+    const Bytes sbr = {0x2B, 0x11, 0x88, 0x00};
+    BitReader sbr_bits(sbr);
+    ASSERT_TRUE(read_config(sbr_bits));
+    EXPECT_EQ(sbr_bits.position(), 25U);
+    for (const Bytes& refused :
+         {Bytes{0x12, 0x00}, Bytes{0x12}, Bytes{0xB9, 0x90, 0x00}, Bytes{}}) {
+        BitReader reader(refused);
+        EXPECT_FALSE(read_config(reader));
+    }
+}
+
 }  // namespace
 }  // namespace weir::media::aac
