@@ -1,17 +1,37 @@
 #include "proto/rtp/depacketizer.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "base/check.h"
 
 namespace weir::rtp {
 
-// Invariants: open_ and skipping_ exclude each other. While open_, every packet of the frame since
-// its first one has been added. need_start_ ends when the start of a frame has been seen, or the
-// end of one that was skipped: from there on nothing is missing.
+bool Depacketizer::next(Frame& out) {
+    if (ready_.empty()) {
+        return false;
+    }
+    out = std::move(ready_[ready_at_++]);
+    if (ready_at_ == ready_.size()) {
+        ready_.clear();
+        ready_at_ = 0;
+    }
+    return true;
+}
 
-FeedStatus Depacketizer::feed(ByteSpan payload, const PayloadInfo& info) {
+void Depacketizer::give(Frame&& frame, ByteSpan data) {
+    if (ready_.size() == kMaxReadyFrames) {
+        dropped_frames_++;
+        return;
+    }
+    frame.data.reserve(reserved_front_ + data.size());
+    frame.data.assign(reserved_front_, 0);
+    frame.data.insert(frame.data.end(), data.begin(), data.end());
+    ready_.push_back(std::move(frame));
+}
+
+// Invariants of FrameAssembler: open_ and skipping_ exclude each other. While open_, every packet
+// of the frame since its first one has been added. need_start_ ends when the start of a frame has
+// been seen, or the end of one that was skipped: from there on nothing is missing.
+
+FeedStatus FrameAssembler::feed(ByteSpan payload, const PayloadInfo& info) {
     FeedStatus status = FeedStatus::kTaken;
     if (info.gap) {
         status = FeedStatus::kLost;
@@ -38,7 +58,7 @@ FeedStatus Depacketizer::feed(ByteSpan payload, const PayloadInfo& info) {
     if (!open_ && !skipping_ && need_start_ && !begins_frame(payload)) {
         skipping_ = true;
         after_loss_ = true;
-        dropped_frames_++;
+        count_dropped();
     }
     if (skipping_) {
         if (info.marker) {
@@ -60,17 +80,7 @@ FeedStatus Depacketizer::feed(ByteSpan payload, const PayloadInfo& info) {
     return status;
 }
 
-bool Depacketizer::next(Frame& out) {
-    if (ready_count_ == 0) {
-        return false;
-    }
-    out = std::move(ready_[0]);
-    ready_[0] = std::move(ready_[1]);
-    ready_count_--;
-    return true;
-}
-
-bool Depacketizer::append(ByteSpan bytes) {
+bool FrameAssembler::append(ByteSpan bytes) {
     if (bytes.size() > kMaxFrameSize - data_.size()) {
         return false;
     }
@@ -78,34 +88,30 @@ bool Depacketizer::append(ByteSpan bytes) {
     return true;
 }
 
-FeedStatus Depacketizer::finish() {
+FeedStatus FrameAssembler::finish() {
     Frame frame;
+    frame.rtp_time = rtp_time_;
+    frame.after_loss = after_loss_;
     const Completion completion = complete(frame);
     if (completion == Completion::kBroken) {
         drop();
         return FeedStatus::kLost;
     }
     if (completion == Completion::kFrame) {
-        WEIR_DCHECK(ready_count_ < ready_.size());
-        frame.rtp_time = rtp_time_;
-        frame.after_loss = std::exchange(after_loss_, false);
-        frame.data.reserve(reserved_front_ + data_.size());
-        frame.data.assign(reserved_front_, 0);
-        frame.data.insert(frame.data.end(), data_.begin(), data_.end());
-        ready_count_ = std::min(ready_count_ + 1, ready_.size());
-        ready_[ready_count_ - 1] = std::move(frame);
+        after_loss_ = false;
+        give(std::move(frame), data_);
     }
     close();
     return FeedStatus::kTaken;
 }
 
-void Depacketizer::drop() {
-    dropped_frames_++;
+void FrameAssembler::drop() {
+    count_dropped();
     after_loss_ = true;
     close();
 }
 
-void Depacketizer::close() {
+void FrameAssembler::close() {
     open_ = false;
     data_.clear();
     reset();

@@ -1,4 +1,4 @@
-// Makes frames of RTP payloads again: the base of one class per payload format.
+// Makes frames of RTP payloads again: the bases of one class per payload format.
 //
 // Driven by the packets of one source in the order of their sequence numbers, as a jitter buffer
 // gives them: feed() each, then next() until it gives nothing. The caller says before which packet
@@ -8,16 +8,18 @@
 //
 // Frames come out as MediaPacket::payload() has them: length-prefixed NAL units for H.264 and HEVC
 // without parameter sets (those are in the configuration), OBUs with their sizes for AV1, the
-// codec's own bytes for all others.
+// codec's own bytes for all others. Several frames of one packet have the times that follow from
+// its time and their durations.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.h"
 #include "media/codec.h"
+#include "proto/rtp/payload_parameters.h"
 
 namespace weir::rtp {
 
@@ -34,7 +36,8 @@ struct Frame {
     // Behind as many zero bytes as the caller wished for a header of its own.
     Bytes data;
     // The codec configuration (avcC, hvcC, av1C, vpcC) where it has changed with this key frame,
-    // else empty. The first key frame always has it; audio never.
+    // else empty. The first key frame always has it; of audio only AAC as LATM, whose packets may
+    // bring it along (AudioSpecificConfig).
     Bytes config;
     uint32_t rtp_time = 0;
     uint32_t width = 0;  // in pixels, of the configuration in force; 0: unknown
@@ -51,6 +54,9 @@ enum class FeedStatus : uint8_t {
     kMalformed,  // breaks the payload format; its frame is lost
 };
 
+// Frames that one packet may complete: audio formats put many into one.
+inline constexpr size_t kMaxReadyFrames = 256;
+
 class Depacketizer {
   public:
     // `reserved_front`: zero bytes before the frame in Frame::data.
@@ -61,17 +67,39 @@ class Depacketizer {
     virtual ~Depacketizer() = default;
 
     // An empty payload (a probe) is taken and means nothing.
-    FeedStatus feed(ByteSpan payload, const PayloadInfo& info);
+    virtual FeedStatus feed(ByteSpan payload, const PayloadInfo& info) = 0;
 
     // A parameter set (NAL unit) that the source named in its SDP (sprop-parameter-sets, sprop-vps,
     // sprop-sps, sprop-pps) instead of sending it. False when it is none, or the codec has none.
     virtual bool add_parameter_set(ByteSpan /*nal*/) { return false; }
 
-    // The next whole frame; call it until it gives nothing. At most two are ready after a feed().
+    // The next whole frame; call it until it gives nothing, before the next feed().
     bool next(Frame& out);
 
     // Frames that were begun and not given out: lost packets, broken payloads.
     uint64_t dropped_frames() const { return dropped_frames_; }
+
+  protected:
+    // Puts a frame with these bytes in line for next(). What goes beyond kMaxReadyFrames is
+    // dropped.
+    void give(Frame&& frame, ByteSpan data);
+
+    void count_dropped() { dropped_frames_++; }
+
+  private:
+    std::vector<Frame> ready_;
+    size_t ready_at_ = 0;  // the first that was not given out
+    size_t reserved_front_;
+    uint64_t dropped_frames_ = 0;
+};
+
+// What all formats of video share, and formats of audio with one frame in a packet: packets of one
+// RTP time up to a marker are one frame.
+class FrameAssembler : public Depacketizer {
+  public:
+    using Depacketizer::Depacketizer;
+
+    FeedStatus feed(ByteSpan payload, const PayloadInfo& info) final;
 
   protected:
     // Whether this payload is certainly the first one of a frame.
@@ -89,8 +117,8 @@ class Depacketizer {
         kBroken,   // not whole, or not to be decoded
     };
 
-    // All payloads of the frame have been added: says in `out` what it is (data, time and loss are
-    // set by the base).
+    // All payloads of the frame have been added: says in `out` what it is. Time and loss are set,
+    // and may be changed where frames of the same payloads are given before it; the data is data().
     virtual Completion complete(Frame& out) = 0;
 
     // Forgets the frame that is being put together.
@@ -110,11 +138,7 @@ class Depacketizer {
     void close();
     void drop();
 
-    Bytes data_;  // grows to the largest frame and stays
-    std::array<Frame, 2> ready_;
-    size_t ready_count_ = 0;
-    size_t reserved_front_;
-    uint64_t dropped_frames_ = 0;
+    Bytes data_;              // grows to the largest frame and stays
     uint32_t rtp_time_ = 0;   // of the frame that is open or skipped
     bool open_ = false;       // a frame has payloads
     bool skipping_ = false;   // the rest of a broken frame is left out
@@ -123,6 +147,8 @@ class Depacketizer {
 };
 
 // nullptr for codecs that have no RTP payload format here.
-std::unique_ptr<Depacketizer> make_depacketizer(media::Codec codec, size_t reserved_front = 0);
+std::unique_ptr<Depacketizer> make_depacketizer(media::Codec codec,
+                                                size_t reserved_front = 0,
+                                                const PayloadParameters& parameters = {});
 
 }  // namespace weir::rtp

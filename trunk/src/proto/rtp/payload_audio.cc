@@ -10,7 +10,7 @@ bool AudioPacketizer::packetize(ByteSpan frame, size_t max_payload, PayloadSink&
     return true;
 }
 
-Depacketizer::Completion AudioDepacketizer::complete(Frame& out) {
+FrameAssembler::Completion AudioDepacketizer::complete(Frame& out) {
     out.key = true;
     return Completion::kFrame;
 }

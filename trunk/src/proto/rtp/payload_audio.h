@@ -13,9 +13,9 @@ class AudioPacketizer final : public Packetizer {
     bool packetize(ByteSpan frame, size_t max_payload, PayloadSink& sink) override;
 };
 
-class AudioDepacketizer final : public Depacketizer {
+class AudioDepacketizer final : public FrameAssembler {
   public:
-    explicit AudioDepacketizer(size_t reserved_front = 0) : Depacketizer(reserved_front) {}
+    explicit AudioDepacketizer(size_t reserved_front = 0) : FrameAssembler(reserved_front) {}
 
   private:
     bool begins_frame(ByteSpan /*payload*/) const override { return true; }

@@ -254,7 +254,7 @@ bool Av1Depacketizer::finish_obu() {
     return data().size() <= kMaxFrameSize;
 }
 
-Depacketizer::Completion Av1Depacketizer::complete(Frame& out) {
+FrameAssembler::Completion Av1Depacketizer::complete(Frame& out) {
     if (in_obu_) {
         return Completion::kBroken;
     }

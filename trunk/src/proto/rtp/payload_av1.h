@@ -25,9 +25,9 @@ class Av1Packetizer final : public Packetizer {
     Bytes config_obus_;  // go before a key frame without a sequence header
 };
 
-class Av1Depacketizer final : public Depacketizer {
+class Av1Depacketizer final : public FrameAssembler {
   public:
-    explicit Av1Depacketizer(size_t reserved_front = 0) : Depacketizer(reserved_front) {}
+    explicit Av1Depacketizer(size_t reserved_front = 0) : FrameAssembler(reserved_front) {}
 
   private:
     bool begins_frame(ByteSpan payload) const override;

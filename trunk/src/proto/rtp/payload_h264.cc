@@ -14,7 +14,14 @@ using avc::NalType;
 // Types of payloads, RFC 6184 table 1; 1 to 23 are NAL units.
 constexpr uint8_t kLastSingle = 23;
 constexpr uint8_t kStapA = 24;
+constexpr uint8_t kStapB = 25;
+constexpr uint8_t kMtap16 = 26;
+constexpr uint8_t kMtap24 = 27;
 constexpr uint8_t kFuA = 28;
+constexpr uint8_t kFuB = 29;
+
+constexpr size_t kOrderSize = 2;      // DON, and DONB of MTAPs
+constexpr size_t kOrderStepSize = 1;  // DOND
 
 constexpr uint8_t kTypeBits = 0x1F;
 constexpr uint8_t kForbiddenBit = 0x80;
@@ -33,6 +40,12 @@ constexpr uint8_t kSliceExtension = 20;
 // first_mb_in_slice is the first code of a slice, and 0 is the code of one bit.
 bool starts_at_first_macroblock(ByteSpan slice_header) {
     return !slice_header.empty() && (slice_header[0] & 0x80) != 0;
+}
+
+constexpr size_t kSizeField = 2;  // of a unit in an aggregation packet
+
+constexpr size_t time_offset_size(uint8_t mtap) {
+    return mtap == kMtap16 ? 2 : 3;
 }
 
 bool begins_with(NalType type, ByteSpan behind_header) {
@@ -78,14 +91,25 @@ void H264Packetizer::write_fragment_header(ByteSpan nal, bool start, bool end, u
 
 bool H264Depacketizer::begins_frame(ByteSpan payload) const {
     const uint8_t type = payload[0] & kTypeBits;
-    if (type == kStapA) {
-        return payload.size() > 4 && begins_with(avc::nal_type(payload[3]), payload.subspan(4));
+    // Where the first unit of an aggregation packet is.
+    size_t unit = 0;
+    switch (type) {
+        case kStapA: unit = 1 + kSizeField; break;
+        case kStapB: unit = 1 + kOrderSize + kSizeField; break;
+        case kMtap16:
+        case kMtap24:
+            unit = 1 + kOrderSize + kSizeField + kOrderStepSize + time_offset_size(type);
+            break;
+        case kFuA:
+        case kFuB: {
+            const size_t body = type == kFuA ? 2 : 2 + kOrderSize;
+            return payload.size() > body && (payload[1] & kStartBit) != 0 &&
+                   begins_with(avc::nal_type(payload[1]), payload.subspan(body));
+        }
+        default: return begins_with(avc::nal_type(type), payload.subspan(1));
     }
-    if (type == kFuA) {
-        return payload.size() > 2 && (payload[1] & kStartBit) != 0 &&
-               begins_with(avc::nal_type(payload[1]), payload.subspan(2));
-    }
-    return begins_with(avc::nal_type(type), payload.subspan(1));
+    return payload.size() > unit + 1 &&
+           begins_with(avc::nal_type(payload[unit]), payload.subspan(unit + 1));
 }
 
 bool H264Depacketizer::add(ByteSpan payload) {
@@ -93,15 +117,41 @@ bool H264Depacketizer::add(ByteSpan payload) {
     if (type >= 1 && type <= kLastSingle) {
         return add_nal(payload);
     }
-    if (type == kStapA) {
-        return add_aggregated(payload.subspan(1));
+    ByteReader reader(payload);
+    reader.skip(1);
+    switch (type) {
+        case kStapA: return add_aggregated(reader.rest());
+        case kStapB:
+            return take_order(reader.u16()) && reader.ok() && add_aggregated(reader.rest());
+        case kMtap16:
+        case kMtap24: return add_multi_time(reader, time_offset_size(type));
+        case kFuA:
+        case kFuB: break;
+        default: return false;
     }
-    if (type != kFuA || payload.size() < 3) {
-        return false;
+    const uint8_t fu = reader.u8();
+    if (type == kFuB && ((fu & kStartBit) == 0 || !take_order(reader.u16()))) {
+        return false;  // §5.8: only the first piece has a number
     }
-    const auto header = static_cast<uint8_t>((payload[0] & ~kTypeBits) | (payload[1] & kTypeBits));
-    return add_fragment({&header, 1}, payload.subspan(2), (payload[1] & kStartBit) != 0,
-                        (payload[1] & kEndBit) != 0);
+    const ByteSpan piece = reader.rest();
+    const auto header = static_cast<uint8_t>((payload[0] & ~kTypeBits) | (fu & kTypeBits));
+    return !piece.empty() &&
+           add_fragment({&header, 1}, piece, (fu & kStartBit) != 0, (fu & kEndBit) != 0);
+}
+
+// RFC 6184 §5.7.2, of units of one time: their offsets are 0.
+bool H264Depacketizer::add_multi_time(ByteReader& reader, size_t offset_size) {
+    const uint16_t base = reader.u16();
+    bool good = !reader.empty();
+    while (good && !reader.empty()) {
+        const size_t size = reader.u16();
+        const uint8_t step = reader.u8();
+        const ByteSpan offset = reader.take(offset_size);
+        const ByteSpan nal = reader.take(size);
+        good = reader.ok() && std::ranges::all_of(offset, [](uint8_t b) { return b == 0; }) &&
+               take_order(static_cast<uint16_t>(base + step)) && add_nal(nal);
+    }
+    return good;
 }
 
 NalDepacketizer::NalUse H264Depacketizer::use_of(ByteSpan nal) const {
@@ -138,7 +188,7 @@ void H264Depacketizer::note(ByteSpan nal) {
     referenced_ = referenced_ || avc::nal_ref_idc(nal[0]) != 0;
 }
 
-Depacketizer::Completion H264Depacketizer::complete(Frame& out) {
+FrameAssembler::Completion H264Depacketizer::complete(Frame& out) {
     if (in_fragment()) {
         return Completion::kBroken;
     }

@@ -1,5 +1,6 @@
-// RTP payload of H.264 (RFC 6184), packetization-mode 1: single NAL units (§5.6), STAP-A (§5.7.1)
-// and FU-A (§5.8). The interleaved types STAP-B, MTAP and FU-B are refused.
+// RTP payload of H.264 (RFC 6184). Out: packetization-mode 1, of single NAL units (§5.6), STAP-A
+// (§5.7.1) and FU-A (§5.8). In: these, and STAP-B, MTAP and FU-B of mode 2 while their units come
+// in the order of decoding and of one time; interleaved ones are refused.
 //
 //     FU-A   F NRI 28 | S E R type | piece of a NAL unit without its first byte
 //     STAP-A F NRI 24 | size 2 | NAL unit | size 2 | NAL unit ...
@@ -33,6 +34,7 @@ class H264Depacketizer final : public NalDepacketizer {
   private:
     bool begins_frame(ByteSpan payload) const override;
     bool add(ByteSpan payload) override;
+    bool add_multi_time(ByteReader& reader, size_t offset_size);
     Completion complete(Frame& out) override;
     void reset() override;
     NalUse use_of(ByteSpan nal) const override;

@@ -94,38 +94,54 @@ void HevcPacketizer::write_fragment_header(ByteSpan nal, bool start, bool end, u
 }
 
 bool HevcDepacketizer::begins_frame(ByteSpan payload) const {
-    if (payload.size() <= kNalHeaderSize) {
+    const size_t order = order_size();
+    if (payload.size() <= kNalHeaderSize + order) {
         return false;
     }
     const ByteSpan body = payload.subspan(kNalHeaderSize);
     switch (const uint8_t type = payload_type(payload)) {
         case kAggregation:
-            return body.size() > 4 && begins_with(hevc::nal_type(body[2]), body.subspan(4));
+            return body.size() > order + 4 &&
+                   begins_with(hevc::nal_type(body[order + 2]), body.subspan(order + 4));
         case kFragment:
             return (body[0] & kStartBit) != 0 &&
-                   begins_with(static_cast<NalType>(body[0] & kFuTypeBits), body.subspan(1));
-        default: return begins_with(static_cast<NalType>(type), body);
+                   begins_with(static_cast<NalType>(body[0] & kFuTypeBits),
+                               body.subspan(order + 1));
+        default: return begins_with(static_cast<NalType>(type), body.subspan(order));
     }
 }
 
 bool HevcDepacketizer::add(ByteSpan payload) {
-    if (payload.size() <= kNalHeaderSize) {
+    ByteReader reader(payload);
+    const ByteSpan header = reader.take(kNalHeaderSize);
+    if (!reader.ok() || reader.empty()) {
         return false;
     }
     const uint8_t type = payload_type(payload);
-    if (type < kAggregation) {
-        return add_nal(payload);
-    }
-    if (type == kAggregation) {
-        return add_aggregated(payload.subspan(kNalHeaderSize));
-    }
-    if (type != kFragment || payload.size() < 4) {
+    const uint8_t fu = type == kFragment ? reader.u8() : uint8_t{0};
+    // RFC 7798 §4.4.3: of the fragments only the first has a number.
+    const bool has_number = numbered_ && (type != kFragment || (fu & kStartBit) != 0);
+    if (type > kFragment || (has_number && !take_order(reader.u16()))) {
         return false;
     }
-    const uint8_t fu = payload[2];
-    const std::array<uint8_t, kNalHeaderSize> header = {with_type(payload[0], fu & kFuTypeBits),
-                                                        payload[1]};
-    return add_fragment(header, payload.subspan(3), (fu & kStartBit) != 0, (fu & kEndBit) != 0);
+    const ByteSpan body = reader.rest();
+    if (!reader.ok() || body.empty()) {
+        return false;
+    }
+    if (type == kAggregation) {
+        return add_aggregated(body, numbered_ ? 1 : 0);
+    }
+    if (type == kFragment) {
+        const std::array<uint8_t, kNalHeaderSize> whole = {with_type(header[0], fu & kFuTypeBits),
+                                                           header[1]};
+        return add_fragment(whole, body, (fu & kStartBit) != 0, (fu & kEndBit) != 0);
+    }
+    return numbered_ ? add_single(header, body) : add_nal(payload);
+}
+
+// A unit whose header and body are apart.
+bool HevcDepacketizer::add_single(ByteSpan header, ByteSpan body) {
+    return !in_fragment() && add_fragment(header, body, true, true);
 }
 
 NalDepacketizer::NalUse HevcDepacketizer::use_of(ByteSpan nal) const {
@@ -167,7 +183,7 @@ void HevcDepacketizer::note(ByteSpan nal) {
     referenced_ = referenced_ || hevc::is_referenced(type);
 }
 
-Depacketizer::Completion HevcDepacketizer::complete(Frame& out) {
+FrameAssembler::Completion HevcDepacketizer::complete(Frame& out) {
     if (in_fragment()) {
         return Completion::kBroken;
     }

@@ -132,14 +132,26 @@ bool NalDepacketizer::add_nal(ByteSpan nal) {
     return append(length) && append(nal);
 }
 
-bool NalDepacketizer::add_aggregated(ByteSpan units) {
+bool NalDepacketizer::add_aggregated(ByteSpan units, size_t between) {
     ByteReader reader(units);
     bool good = !units.empty();
     while (good && !reader.empty()) {
+        if (reader.position() > 0) {
+            reader.skip(between);
+        }
         const ByteSpan nal = reader.take(reader.u16());
         good = reader.ok() && add_nal(nal);
     }
     return good;
+}
+
+// RFC 6184 §5.5, RFC 7798 §4.4: numbers wrap. One that goes back counts from there on, so that a
+// source that begins anew is refused once only.
+bool NalDepacketizer::take_order(uint16_t number) {
+    const bool forward = !ordered_ || static_cast<int16_t>(number - order_) >= 0;
+    ordered_ = true;
+    order_ = number;
+    return forward;
 }
 
 bool NalDepacketizer::add_fragment(ByteSpan header, ByteSpan piece, bool start, bool end) {

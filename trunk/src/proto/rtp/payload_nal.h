@@ -63,7 +63,7 @@ class NalPacketizer : public Packetizer {
     Bytes parameter_sets_;  // lengths of four bytes and NAL units
 };
 
-class NalDepacketizer : public Depacketizer {
+class NalDepacketizer : public FrameAssembler {
   public:
     bool add_parameter_set(ByteSpan nal) final;
 
@@ -74,13 +74,18 @@ class NalDepacketizer : public Depacketizer {
         Bytes nal;
     };
 
-    using Depacketizer::Depacketizer;
+    using FrameAssembler::FrameAssembler;
 
     // One whole NAL unit: kept as a parameter set, left out, or appended to the frame.
     bool add_nal(ByteSpan nal);
 
     // The units of an aggregation packet behind its header: sizes of two bytes and NAL units.
-    bool add_aggregated(ByteSpan units);
+    // `between`: bytes before the size of each unit but the first (of HEVC's decoding order).
+    bool add_aggregated(ByteSpan units, size_t between = 0);
+
+    // A decoding order number that a packet names. False when it goes back: units in another order
+    // than that of decoding are refused.
+    bool take_order(uint16_t number);
 
     // A fragment: `header` is that of the whole unit, needed at its start only.
     bool add_fragment(ByteSpan header, ByteSpan piece, bool start, bool end);
@@ -124,6 +129,8 @@ class NalDepacketizer : public Depacketizer {
     std::vector<ParameterSet> sets_;  // bounded by kMaxParameterSets
     size_t fragment_at_ = 0;          // where the length of the unit in pieces stands in data()
     uint32_t kinds_in_frame_ = 0;
+    uint16_t order_ = 0;  // the newest decoding order number
+    bool ordered_ = false;
     bool in_fragment_ = false;
     bool config_changed_ = false;
     bool configured_ = false;

@@ -80,7 +80,7 @@ bool Vp8Depacketizer::add(ByteSpan payload) {
     return append(payload.subspan(descriptor->size));
 }
 
-Depacketizer::Completion Vp8Depacketizer::complete(Frame& out) {
+FrameAssembler::Completion Vp8Depacketizer::complete(Frame& out) {
     const std::optional<media::vp8::FrameInfo> info = media::vp8::parse_frame(data());
     if (!info) {
         return Completion::kBroken;

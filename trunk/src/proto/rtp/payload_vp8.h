@@ -39,9 +39,9 @@ class Vp8Packetizer final : public Packetizer {
     uint16_t picture_id_;  // 15 bits
 };
 
-class Vp8Depacketizer final : public Depacketizer {
+class Vp8Depacketizer final : public FrameAssembler {
   public:
-    explicit Vp8Depacketizer(size_t reserved_front = 0) : Depacketizer(reserved_front) {}
+    explicit Vp8Depacketizer(size_t reserved_front = 0) : FrameAssembler(reserved_front) {}
 
   private:
     bool begins_frame(ByteSpan payload) const override;

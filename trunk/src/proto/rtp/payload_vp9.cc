@@ -143,7 +143,7 @@ bool Vp9Depacketizer::add(ByteSpan payload) {
     return append(piece);
 }
 
-Depacketizer::Completion Vp9Depacketizer::complete(Frame& out) {
+FrameAssembler::Completion Vp9Depacketizer::complete(Frame& out) {
     const media::vp9::SuperframeView superframe(ByteSpan(data()).first(layer_sizes_[0]));
     const std::optional<media::vp9::FrameInfo> info =
         media::vp9::parse_frame(superframe.frames().front());

@@ -45,9 +45,9 @@ class Vp9Packetizer final : public Packetizer {
     uint16_t picture_id_;  // 15 bits
 };
 
-class Vp9Depacketizer final : public Depacketizer {
+class Vp9Depacketizer final : public FrameAssembler {
   public:
-    explicit Vp9Depacketizer(size_t reserved_front = 0) : Depacketizer(reserved_front) {}
+    explicit Vp9Depacketizer(size_t reserved_front = 0) : FrameAssembler(reserved_front) {}
 
   private:
     bool begins_frame(ByteSpan payload) const override;

@@ -47,15 +47,33 @@ TEST(AudioPayloadTest, SaysAfterWhichFrameSoundIsMissing) {
     EXPECT_FALSE(receiver.frames[2].after_loss);
 }
 
-TEST(PayloadFormatsTest, ExistForWhatWebRtcCarries) {
+TEST(AudioPayloadTest, TakesPacketsOfG711OfAnyDuration) {
+    for (const media::Codec codec : {media::Codec::kG711A, media::Codec::kG711U}) {
+        const auto depacketizer = make_depacketizer(codec);
+        Receiver receiver(*depacketizer);
+        for (size_t ms : {10U, 20U, 40U, 60U, 100U}) {
+            receiver.next_time();
+            EXPECT_EQ(receiver.one(test::counted({}, ms * 8), ms == 10), FeedStatus::kTaken);
+            ASSERT_FALSE(receiver.frames.empty());
+            EXPECT_EQ(receiver.frames.back().data, test::counted({}, ms * 8));
+        }
+        EXPECT_EQ(receiver.frames.size(), 5U);
+    }
+}
+
+TEST(PayloadFormatsTest, ExistForWhatWebRtcAndRtspCarry) {
     for (media::Codec codec :
          {media::Codec::kH264, media::Codec::kHevc, media::Codec::kAv1, media::Codec::kVp8,
-          media::Codec::kVp9, media::Codec::kOpus, media::Codec::kG711A, media::Codec::kG711U}) {
+          media::Codec::kVp9, media::Codec::kOpus, media::Codec::kG711A, media::Codec::kG711U,
+          media::Codec::kAac, media::Codec::kMp3}) {
         EXPECT_TRUE(make_packetizer(codec)) << media::to_string(codec);
         EXPECT_TRUE(make_depacketizer(codec)) << media::to_string(codec);
     }
-    EXPECT_FALSE(make_packetizer(media::Codec::kAac));
-    EXPECT_FALSE(make_depacketizer(media::Codec::kMp3));
+    EXPECT_FALSE(make_packetizer(media::Codec::kFlac));
+    EXPECT_FALSE(make_depacketizer(media::Codec::kAc3));
+    PayloadParameters latm;
+    latm.audio = AudioFraming::kLatm;
+    EXPECT_TRUE(make_depacketizer(media::Codec::kAac, 0, latm));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "proto/rtp/payload_av1.h"
 
+#include <array>
 #include <utility>
 
 #include <gtest/gtest.h>

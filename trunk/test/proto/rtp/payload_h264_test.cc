@@ -273,8 +273,88 @@ TEST(H264DepacketizerTest, EndsAFrameAtAnotherTimeWhenNoMarkerCame) {
     EXPECT_EQ(receiver.frames.size(), 4U);
 }
 
-TEST(H264DepacketizerTest, RefusesInterleavedAndBrokenPayloads) {
-    for (const char* hex : {"19 0001 0004 41ff", "1a00", "1b00", "1d 81 0001", "1e00", "1f00", "00",
+// Payloads of packetization-mode 2, RFC 6184 §5.7 and §5.8: a type, a decoding order number, and
+// what the format puts behind it.
+Bytes ordered(uint8_t type, uint16_t order, const std::vector<Bytes>& parts) {
+    Bytes payload = {static_cast<uint8_t>(0x60 | type)};
+    ByteWriter out(payload);
+    out.u16(order);
+    for (const Bytes& part : parts) {
+        out.bytes(part);
+    }
+    return payload;
+}
+
+Bytes sized(const Bytes& nal, std::string_view between = "") {
+    Bytes out;
+    ByteWriter(out).u16(static_cast<uint16_t>(nal.size())).bytes(from_hex(between)).bytes(nal);
+    return out;
+}
+
+TEST(H264DepacketizerTest, ReadsPacketsWithDecodingOrderNumbersWhileTheyAreInOrder) {
+    Bytes second = p_slice(40);
+    second[1] = 0x26;  // first_mb_in_slice is not 0
+    H264Depacketizer depacketizer;
+    Receiver receiver(depacketizer);
+    receiver.next_time();
+    receiver.one(ordered(25, 0xFFFE, {sized(kSps), sized(kPps), sized(idr(50))}), true);  // STAP-B
+    receiver.next_time();
+    receiver.one(ordered(26, 0xFFFF, {sized(p_slice(60), "000000"), sized(second, "010000")}),
+                 true);  // MTAP16, over the wrap
+    receiver.next_time();
+    receiver.one(ordered(27, 1, {sized(p_slice(70), "00000000")}), true);  // MTAP24
+    receiver.next_time();
+    const Bytes slice = p_slice(80);
+    const Bytes head(slice.begin() + 1, slice.begin() + 41);
+    const Bytes tail(slice.begin() + 41, slice.end());
+    Bytes fu_b = {0x5D, 0x81, 0, 2};
+    ByteWriter(fu_b).bytes(head);
+    Bytes fu_a = {0x5C, 0x41};
+    ByteWriter(fu_a).bytes(tail);
+    EXPECT_EQ(receiver.one(fu_b, false), FeedStatus::kTaken);
+    EXPECT_EQ(receiver.one(fu_a, true), FeedStatus::kTaken);
+    ASSERT_EQ(receiver.frames.size(), 4U);
+    EXPECT_EQ(receiver.frames[0].data, nal_frame({idr(50)}));
+    EXPECT_EQ(receiver.frames[1].data, nal_frame({p_slice(60), second}));
+    EXPECT_EQ(receiver.frames[2].data, nal_frame({p_slice(70)}));
+    EXPECT_EQ(receiver.frames[3].data, nal_frame({slice}));
+}
+
+TEST(H264DepacketizerTest, BeginsAfterALossWithAnyKindOfPacketThatBeginsAFrame) {
+    Bytes fu_b = {0x5D, 0x81, 0, 2};
+    ByteWriter(fu_b).bytes(ByteSpan(p_slice(30)).subspan(1));
+    for (const Bytes& payload :
+         {ordered(25, 5, {sized(p_slice(20))}), ordered(26, 5, {sized(p_slice(20), "000000")}),
+          ordered(27, 5, {sized(p_slice(20), "00000000")}), fu_b}) {
+        H264Depacketizer depacketizer;
+        Receiver receiver(depacketizer);
+        receiver.frame(packets(nal_frame({p_slice(50)})));
+        receiver.lose();
+        receiver.next_time();
+        receiver.one(payload, false);
+        EXPECT_EQ(depacketizer.dropped_frames(), 0U) << int{payload[0]};
+    }
+}
+
+TEST(H264DepacketizerTest, RefusesUnitsThatAreInterleaved) {
+    H264Depacketizer depacketizer;
+    Receiver receiver(depacketizer);
+    receiver.next_time();
+    EXPECT_EQ(receiver.one(ordered(25, 10, {sized(p_slice(60))}), true), FeedStatus::kTaken);
+    receiver.next_time();
+    EXPECT_EQ(receiver.one(ordered(25, 9, {sized(p_slice(60))}), true), FeedStatus::kMalformed);
+    receiver.next_time();
+    // Of another time than its packet.
+    EXPECT_EQ(receiver.one(ordered(26, 11, {sized(p_slice(60), "000bb8")}), true),
+              FeedStatus::kMalformed);
+    receiver.next_time();
+    EXPECT_EQ(receiver.one(from_hex("5d 01 0001 ff"), true), FeedStatus::kMalformed);  // FU-B, no S
+    EXPECT_EQ(receiver.frames.size(), 1U);
+}
+
+TEST(H264DepacketizerTest, RefusesBrokenPayloads) {
+    for (const char* hex : {"1a 0001 0004 00 0000 41ff", "1b 0001 0002 00 0000 41", "19 00", "19",
+                            "19 0001 0004 41ff", "1a00", "1b00", "1d 81 0001", "1e00", "1f00", "00",
                             "18", "18 0005 4101", "18 0000", "1c", "1c 81", "1c 41 00"}) {
         H264Depacketizer depacketizer;
         Receiver receiver(depacketizer);

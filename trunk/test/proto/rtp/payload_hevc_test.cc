@@ -147,6 +147,63 @@ TEST(HevcDepacketizerTest, NeverGivesAFrameOutThatLostAPacket) {
     }
 }
 
+PayloadParameters numbered() {
+    PayloadParameters parameters;
+    parameters.decoding_order_numbers = true;
+    return parameters;
+}
+
+TEST(HevcDepacketizerTest, ReadsPacketsWithDecodingOrderNumbers) {
+    HevcDepacketizer depacketizer(0, numbered());
+    Receiver receiver(depacketizer);
+    // RFC 7798 §4.4.2: DONL, size, unit; DOND, size, unit ...
+    Bytes aggregation = from_hex("6001 fffe");
+    ByteWriter out(aggregation);
+    bool first = true;
+    for (const Bytes& nal : {kVps, kSps, kPps, idr(40)}) {
+        if (!std::exchange(first, false)) {
+            out.u8(0);
+        }
+        out.u16(static_cast<uint16_t>(nal.size())).bytes(nal);
+    }
+    receiver.next_time();
+    EXPECT_EQ(receiver.one(aggregation, true), FeedStatus::kTaken);
+    // §4.4.1: DONL behind the header.
+    const Bytes slice = trail(50);
+    Bytes single = {slice[0], slice[1], 0, 1};
+    ByteWriter(single).bytes(ByteSpan(slice).subspan(2));
+    receiver.next_time();
+    EXPECT_EQ(receiver.one(single, true), FeedStatus::kTaken);
+    // §4.4.3: DONL in the first fragment only.
+    Bytes start = from_hex("6201 81 0002");
+    ByteWriter(start).bytes(ByteSpan(slice).subspan(2, 20));
+    Bytes end = from_hex("6201 41");
+    ByteWriter(end).bytes(ByteSpan(slice).subspan(22));
+    receiver.next_time();
+    receiver.lose();  // a fragment that begins a frame is known as such
+    EXPECT_EQ(receiver.one(start, false), FeedStatus::kLost);
+    EXPECT_EQ(receiver.one(end, true), FeedStatus::kTaken);
+    ASSERT_EQ(receiver.frames.size(), 3U);
+    EXPECT_EQ(receiver.frames[0].config, config());
+    EXPECT_EQ(receiver.frames[0].data, nal_frame({idr(40)}));
+    EXPECT_EQ(receiver.frames[1].data, nal_frame({slice}));
+    EXPECT_EQ(receiver.frames[2].data, nal_frame({slice}));
+    // Back in the order: interleaved.
+    receiver.next_time();
+    EXPECT_EQ(receiver.one(single, true), FeedStatus::kMalformed);
+}
+
+TEST(HevcDepacketizerTest, RefusesBrokenPayloadsWithDecodingOrderNumbers) {
+    for (const char* hex : {"0201", "0201 00", "0201 0001", "6001 0001", "6001 0001 0002",
+                            "6001 0001 0003 0201d0 00", "6201 81", "6201 81 00", "6201 81 0001"}) {
+        HevcDepacketizer depacketizer(0, numbered());
+        Receiver receiver(depacketizer);
+        receiver.next_time();
+        receiver.one(from_hex(hex), true);
+        EXPECT_TRUE(receiver.frames.empty()) << hex;
+    }
+}
+
 TEST(HevcDepacketizerTest, RefusesPaciAndBrokenPayloads) {
     for (const char* hex : {"6401 00 00", "6001", "6001 0009 0201", "6201", "620180", "62010100",
                             "6601 0000", "02", "0201"}) {
