@@ -103,7 +103,8 @@ RtpIngest::Source* RtpIngest::add_source(
         source.reorder = std::make_unique<Reorder>(Reorder{{}, media::DecodeTimes(setup.clock_hz)});
     }
     source.front = flv::body_header_size(track_info(setup), source.reorder != nullptr).value_or(0);
-    source.depacketizer = rtp::make_depacketizer(setup.codec, source.front);
+    source.depacketizer = rtp::make_depacketizer(setup.codec, source.front, setup.parameters);
+    WEIR_CHECK(source.depacketizer != nullptr);
     for (const Bytes& nal : setup.parameter_sets) {
         source.depacketizer->add_parameter_set(nal);
     }
@@ -257,6 +258,9 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
         if (!take_video(now, source, frame, times.decoded_ms)) {
             return;
         }
+    } else if (!frame.config.empty()) {
+        audio_begun_ = true;
+        publish_config(now, source, frame.config, times.decoded_ms);
     } else if (!audio_begun_) {
         audio_begun_ = true;
         begin_audio(now, source, times.decoded_ms);

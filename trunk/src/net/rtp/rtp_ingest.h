@@ -23,6 +23,7 @@
 #include "proto/rtp/clock_mapper.h"
 #include "proto/rtp/depacketizer.h"
 #include "proto/rtp/header.h"
+#include "proto/rtp/payload_parameters.h"
 #include "proto/rtp/receiver.h"
 #include "proto/rtp/unwrapper.h"
 #include "stream/stream.h"
@@ -46,6 +47,7 @@ struct RtpIngestTrack {
     std::vector<Ssrc> ssrcs;            // that the source has named; it may send others
     Bytes config;                       // of audio whose packets do not bring it along
     std::vector<Bytes> parameter_sets;  // H.264, HEVC: NAL units that the description named
+    rtp::PayloadParameters parameters;  // what the description says of the payload format
 };
 
 struct RtpIngestOptions {
@@ -159,7 +161,7 @@ class RtpIngest {
     // A packet of the video is missing for good.
     virtual void on_broken_video(Source& source) { source.awaits_key = true; }
 
-    // Before the first frame of audio.
+    // Before the first frame of audio whose packets bring no configuration along.
     virtual void begin_audio(MonoTime now, const Source& source, int64_t time_ms);
 
     // A frame of audio was published.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "media/aac.h"
 #include "media/avc.h"
 #include "media/hevc.h"
 #include "media/opus.h"
@@ -45,8 +46,8 @@ bool RtpLogWriter::use_codec(uint8_t index, Codec codec) {
     if (track.codec.codec == codec && packetizers_[index]) {
         return true;
     }
+    configs_[index].clear();
     if (index >= kRtpVideoTrack) {
-        configs_[index].clear();
         refusal_ = {};
     }
     track = {};
@@ -89,6 +90,21 @@ void RtpLogWriter::take_video_config(const media::MediaPacket& packet) {
     }
 }
 
+// RFC 3640: the clock of AAC is its sample rate, which only the configuration says.
+void RtpLogWriter::take_audio_config(const media::MediaPacket& packet) {
+    const Codec codec = packet.info().codec;
+    if (take_codec(kRtpAudioTrack, codec)) {
+        configs_[kRtpAudioTrack].assign(packet.payload().begin(), packet.payload().end());
+        if (codec == Codec::kAac) {
+            const auto config = media::aac::parse_config(packet.payload());
+            tracks_[kRtpAudioTrack].clock_hz = config ? config->sample_rate : kVideoClockHz;
+            tracks_[kRtpAudioTrack].codec.channels =
+                config && config->channels != 0 ? config->channels : uint8_t{2};
+        }
+    }
+    on_audio_config(packet);
+}
+
 void RtpLogWriter::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
     const media::PacketInfo& info = packet->info();
     if (start) {
@@ -98,7 +114,7 @@ void RtpLogWriter::on_packet(const media::PacketRef& packet, const stream::Confi
             if (of.config && of.kind == TrackKind::kVideo && is_video_track(of)) {
                 take_video_config(*config);
             } else if (of.config && of.kind == TrackKind::kAudio && of.track_id == 0) {
-                on_audio_config(*config);
+                take_audio_config(*config);
             }
         }
     }
@@ -113,7 +129,7 @@ void RtpLogWriter::on_packet(const media::PacketRef& packet, const stream::Confi
         }
     } else if (info.kind == TrackKind::kAudio && info.track_id == 0) {
         if (info.config) {
-            on_audio_config(*packet);
+            take_audio_config(*packet);
         } else {
             on_audio(packet, start != nullptr);
         }

@@ -23,8 +23,8 @@ namespace weir::net {
 
 // What a track's packets are; changes when the publisher does.
 struct RtpTrack {
-    sdp::SendCodec codec;  // kUnknown: there is no such track
-    uint32_t clock_hz = 90'000;
+    sdp::SendCodec codec;        // kUnknown: there is no such track
+    uint32_t clock_hz = 90'000;  // of AAC its sample rate, once it is known
 };
 
 class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
@@ -48,6 +48,11 @@ class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
 
     // The video track is kRtpVideoTrack, whatever the layers.
     const RtpTrack& track(uint8_t index) const { return tracks_[index]; }
+
+    // The payload of a track's sequence header in force: avcC, hvcC, AudioSpecificConfig ...;
+    // empty: there is none. Of audio only what has an RTP payload format here and this profile
+    // takes.
+    ByteSpan config(uint8_t index) const { return configs_[index]; }
 
     // Why nobody can play this stream by this profile; empty when one can.
     std::string_view refusal() const { return refusal_; }
@@ -82,6 +87,7 @@ class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
     bool is_video_track(const media::PacketInfo& info) const;
     uint8_t layer_of(const media::PacketInfo& info) const;
     bool take_codec(uint8_t index, media::Codec codec);
+    void take_audio_config(const media::MediaPacket& packet);
     void take_video_config(const media::MediaPacket& packet);
     void on_video(const media::MediaPacket& packet, bool start);
     bool is_behind(const media::MediaPacket& packet);
@@ -97,7 +103,7 @@ class RtpLogWriter : public stream::PacketSink, private rtp::PayloadSink {
     stream::RtpLog log_;
     std::array<RtpTrack, kTracks> tracks_;
     std::array<std::unique_ptr<rtp::Packetizer>, kTracks> packetizers_;
-    std::array<Bytes, kTracks> configs_;    // of video, in force
+    std::array<Bytes, kTracks> configs_;    // in force
     size_t length_size_ = 4;                // of H.264 and HEVC
     int64_t highest_shown_ms_ = INT64_MIN;  // since the last key frame, of HEVC
     std::string_view refusal_;
