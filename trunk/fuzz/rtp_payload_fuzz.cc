@@ -52,7 +52,7 @@ struct Format {
 Format format_of(uint8_t choice) {
     static constexpr std::array<Codec, 6> kPlain = {Codec::kH264, Codec::kHevc, Codec::kAv1,
                                                     Codec::kVp8,  Codec::kVp9,  Codec::kOpus};
-    constexpr uint8_t kFormats = 13;
+    constexpr uint8_t kFormats = 14;
     Format format{kPlain[choice % kFormats % kPlain.size()], {}};
     rtp::PayloadParameters& parameters = format.parameters;
     rtp::AuHeaderFields& fields = parameters.au_header;
@@ -78,6 +78,10 @@ Format format_of(uint8_t choice) {
             parameters.latm_config = {0x42, 0x00, 0x26, 0x10, 0x3F, 0xC0};  // two frames
             break;
         case 12: format.codec = Codec::kMp3; break;
+        case 13:
+            format.codec = Codec::kMp3;
+            parameters.audio = rtp::AudioFraming::kAdu;
+            break;
         default: break;
     }
     return format;

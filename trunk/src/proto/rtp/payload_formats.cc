@@ -2,6 +2,7 @@
 #include "proto/rtp/depacketizer.h"
 #include "proto/rtp/packetizer.h"
 #include "proto/rtp/payload_aac.h"
+#include "proto/rtp/payload_adu.h"
 #include "proto/rtp/payload_audio.h"
 #include "proto/rtp/payload_av1.h"
 #include "proto/rtp/payload_h264.h"
@@ -47,7 +48,7 @@ std::unique_ptr<Depacketizer> make_depacketizer(Codec codec,
             return std::make_unique<AacDepacketizer>(parameters, reserved_front);
         case Codec::kMp3:
             if (parameters.audio == AudioFraming::kAdu) {
-                return nullptr;
+                return std::make_unique<AduDepacketizer>(parameters, reserved_front);
             }
             return std::make_unique<Mp3Depacketizer>(parameters, reserved_front);
         case Codec::kOpus:

@@ -221,10 +221,6 @@ void read_rtsp_format(const RtpMap& map, std::string_view fmtp, RtspTrack& track
         track.unsupported = fmt::format("the payload format {} is not supported", map.name);
         return;
     }
-    if (track.parameters.audio == AudioFraming::kAdu) {
-        track.unsupported = "MP3 as mpa-robust is not supported";
-        return;
-    }
     track.unsupported = why_not_clock(track);
     if (track.is_supported()) {
         read_codec(fmtp, track);

@@ -192,6 +192,7 @@ TEST(RtspTrackTest, ReadsTheOtherCodecs) {
     EXPECT_EQ(of("audio", "OPUS/48000/2").codec, Codec::kOpus);
     EXPECT_EQ(of("audio", "MPA/90000").codec, Codec::kMp3);
     EXPECT_EQ(of("audio", "mpa-robust/90000").parameters.audio, AudioFraming::kAdu);
+    EXPECT_TRUE(of("audio", "mpa-robust/90000").is_supported());
     EXPECT_FALSE(of("audio", "G726-32/8000").is_supported());
     EXPECT_FALSE(of("audio", "PCMU/16000").is_supported());
     EXPECT_FALSE(of("video", "H264/1000").is_supported());
