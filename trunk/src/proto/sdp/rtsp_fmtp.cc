@@ -46,6 +46,13 @@ bool is_audio(Codec codec) {
     return codec >= Codec::kAac;
 }
 
+// Object types (ISO/IEC 14496-3 table 1.17) that are AAC: Main, LC, SSR, LTP, SBR, LD, PS, ELD,
+// xHE.
+bool is_aac(uint8_t object_type) {
+    constexpr std::array<uint8_t, 9> kTypes = {1, 2, 3, 4, 5, 23, 29, 39, 42};
+    return std::ranges::find(kTypes, object_type) != kTypes.end();
+}
+
 std::optional<Bytes> parse_hex(std::string_view text) {
     if (text.size() % 2 != 0 || text.size() > 2 * kMaxNamedConfigBytes) {
         return std::nullopt;
@@ -135,6 +142,11 @@ void read_aac(std::string_view fmtp, RtspTrack& track) {
     const auto config = media::aac::parse_config(track.config);
     if (!config) {
         track.unsupported = "the config of AAC is missing or cannot be read";
+        return;
+    }
+    if (!is_aac(config->object_type)) {
+        track.unsupported = fmt::format("MPEG-4 audio of object type {} is not supported: only AAC",
+                                        config->object_type);
         return;
     }
     track.parameters.unit_ticks =

@@ -126,6 +126,10 @@ RtspTrack read_rtsp_track(const Session& session, const Media& media) {
 }
 
 Result<RtspDescription> RtspDescription::parse(std::string_view text) {
+    // Some cameras count the end of a C string into Content-Length.
+    while (text.ends_with('\0')) {
+        text.remove_suffix(1);
+    }
     WEIR_TRY_ASSIGN(const Session session, Session::parse(text));
     RtspDescription out;
     out.name = session.name;

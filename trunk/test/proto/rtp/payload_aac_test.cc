@@ -223,6 +223,20 @@ TEST(AacDepacketizerTest, BoundsTheUnitsOfAPacket) {
     EXPECT_EQ(endless.feed(from_hex("ffff 0000000001"), {1, true, false}), FeedStatus::kMalformed);
 }
 
+TEST(AacDepacketizerTest, KeepsABoundedNumberOfFramesThatNobodyTakes) {
+    AacDepacketizer depacketizer;
+    const Bytes packet = hbr(std::vector<Bytes>(kMaxAudioUnits, unit(2)));
+    for (uint32_t i = 0; i < 5; i++) {
+        depacketizer.feed(packet, {i, true, false});
+    }
+    size_t count = 0;
+    for (Frame frame; depacketizer.next(frame);) {
+        count++;
+    }
+    EXPECT_EQ(count, kMaxReadyFrames);
+    EXPECT_EQ(depacketizer.dropped_frames(), 5 * kMaxAudioUnits - kMaxReadyFrames);
+}
+
 TEST(AacDepacketizerTest, AProbeMeansNothing) {
     AacDepacketizer depacketizer;
     Receiver receiver(depacketizer);

@@ -130,6 +130,14 @@ TEST(RtspTrackTest, MakesUpWhatACameraLeavesOutOfAac) {
     EXPECT_EQ(odd.codec, Codec::kAac);
 }
 
+TEST(RtspTrackTest, RefusesMpeg4AudioThatIsNotAac) {
+    // CELP is object type 8.
+    const RtspTrack celp = track(
+        "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 mpeg4-generic/16000/1\r\n"
+        "a=fmtp:97 mode=CELP-cbr;constantSize=27;config=440E00\r\n");
+    EXPECT_EQ(celp.unsupported, "MPEG-4 audio of object type 8 is not supported: only AAC");
+}
+
 TEST(RtspTrackTest, ReadsLatm) {
     const RtspTrack described = track(
         "m=audio 0 RTP/AVP 98\r\na=rtpmap:98 MP4A-LATM/24000/2\r\n"
@@ -280,6 +288,12 @@ TEST(RtspDescriptionTest, RefusesWhatIsNoSdpOrTooMuch) {
         many += "m=audio 0 RTP/AVP 0\r\n";
     }
     EXPECT_EQ(RtspDescription::parse(many).error().code(), ErrorCode::kLimit);
+}
+
+TEST(RtspDescriptionTest, ReadsATextThatEndsLikeACString) {
+    using std::string_view_literals::operator""sv;
+    EXPECT_EQ(parse("v=0\r\nm=audio 0 RTP/AVP 0\r\n\0\0"sv).tracks.size(), 1U);
+    EXPECT_FALSE(RtspDescription::parse("v=0\r\n\0m=audio 0 RTP/AVP 0\r\n"sv).ok());
 }
 
 TEST(RtspDescriptionTest, ReadsWhatHasNoTracks) {
