@@ -27,4 +27,10 @@ int64_t wall_time_ms() {
     return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
+int64_t wall_time_us() {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
+}
+
 }  // namespace weir

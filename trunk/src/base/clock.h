@@ -32,4 +32,7 @@ std::string wall_time_text();
 // Milliseconds since the epoch, for the API.
 int64_t wall_time_ms();
 
+// The same in microseconds, for sender reports.
+int64_t wall_time_us();
+
 }  // namespace weir

@@ -515,10 +515,12 @@ class Checker {
         add_defaults(config_.http_server.listen, kHttpServerContext);
         add_defaults(config_.http_api.listen, kHttpApiContext);
         add_defaults(config_.rtc_server.listen, kRtcServerContext);
+        add_defaults(config_.rtsp_server.listen, kRtspServerContext);
         std::erase_if(listeners_, [this](const Listener& l) {
             return (l.context == kHttpServerContext && !config_.http_server.enabled) ||
                    (l.context == kHttpApiContext && !config_.http_api.enabled) ||
-                   (l.context == kRtcServerContext && !config_.rtc_server.enabled);
+                   (l.context == kRtcServerContext && !config_.rtc_server.enabled) ||
+                   (l.context == kRtspServerContext && !config_.rtsp_server.enabled);
         });
         for (size_t i = 0; i < listeners_.size(); i++) {
             for (size_t j = 0; j < i; j++) {

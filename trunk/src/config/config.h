@@ -131,6 +131,16 @@ struct RtcServerConfig {
     bool operator==(const RtcServerConfig&) const = default;
 };
 
+struct RtspServerConfig {
+    bool enabled = false;
+    std::vector<ListenAddress> listen;
+    bool udp = true;
+    std::vector<ListenAddress> rtp_listen;   // UDP
+    std::vector<ListenAddress> rtcp_listen;  // each beside one of those: the next port
+
+    bool operator==(const RtspServerConfig&) const = default;
+};
+
 using PublishConflict = stream::PublishConflict;
 
 // `source URL { ... }`: streams that this server brings from another one.
@@ -236,6 +246,7 @@ struct Config {
     HttpServerConfig http_server;
     HttpApiConfig http_api;
     RtcServerConfig rtc_server;
+    RtspServerConfig rtsp_server;
     bool config_watch = false;        // reload when a file changes
     std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
 

@@ -134,6 +134,7 @@ constexpr Section kSections[] = {
     {kHttpServerContext, "http_server { }", ""},
     {kHttpApiContext, "http_api { }", ""},
     {kRtcServerContext, "rtc_server { }", ""},
+    {kRtspServerContext, "rtsp_server { }", ""},
     {kVhostContext, "vhost NAME { }",
      "All except `enabled` may also stand at the top level, as the default of every vhost.\n"},
     {kApplicationContext, "application NAME { }", kMarkdownApplication},

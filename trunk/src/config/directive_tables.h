@@ -26,6 +26,7 @@ std::span<const Directive> life_directives();
 std::span<const Directive> http_directives();
 std::span<const Directive> observe_directives();
 std::span<const Directive> rtc_directives();
+std::span<const Directive> rtsp_directives();
 std::span<const Directive> vhost_directives();
 std::span<const Directive> hook_directives();
 std::span<const Directive> access_directives();

@@ -14,8 +14,8 @@ std::vector<Directive> all_directives() {
     std::vector<Directive> all;
     for (const std::span<const Directive> part :
          {core_directives(), life_directives(), tls_directives(), http_directives(),
-          observe_directives(), rtc_directives(), vhost_directives(), access_directives(),
-          hook_directives(), source_directives()}) {
+          observe_directives(), rtc_directives(), rtsp_directives(), vhost_directives(),
+          access_directives(), hook_directives(), source_directives()}) {
         all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -45,6 +45,7 @@ std::string_view to_string(Context context) {
         case kPlayContext: return "play";
         case kPublishContext: return "publish";
         case kRtcServerContext: return "rtc_server";
+        case kRtspServerContext: return "rtsp_server";
         case kHooksContext: return "http_hooks";
         case kSourceContext: return "source";
     }

@@ -33,7 +33,8 @@ enum Context : Contexts {
     kApplicationContext = 256,
     kHooksContext = 1 << 13,
     kSourceContext = 1 << 14,
-    kLastContext = kSourceContext,  // the highest bit
+    kRtspServerContext = 1 << 15,
+    kLastContext = kRtspServerContext,  // the highest bit
 };
 
 // Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an

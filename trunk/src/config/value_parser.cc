@@ -208,6 +208,8 @@ bool ValueParser::parse_listeners(Value& value) {
         const bool is_ssl = token.text == "ssl" || token.text == "tls";
         if (is_ssl && directive_.contexts == kRtcServerContext) {
             good = fail(token, expectation(directive_), " (WebRTC is encrypted by itself)");
+        } else if (is_ssl && directive_.name == "rtp_listen") {
+            good = fail(token, expectation(directive_), " (RTSPS is encrypted by listen)");
         } else if ((is_ssl || token.text == "proxy_protocol") && value.addresses.empty()) {
             good = good && fail(token, expectation(directive_), " in front of it");
         } else if (is_ssl || token.text == "proxy_protocol") {

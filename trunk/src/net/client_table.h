@@ -66,12 +66,13 @@ struct LinkFacts {
     std::string remote;     // the peer's address; empty while there is none
     std::string local;      // ours, where that is known
     std::optional<Micros> rtt;
-    double loss = 0;       // share, 0 to 1: of a player's last report, of a publisher since it came
-    uint64_t packets = 0;  // to a player, from a publisher
-    uint64_t retransmitted = 0;  // packets
-    uint64_t lost = 0;           // that never came, or were asked for when they were gone
-    uint64_t skipped = 0;        // bursts left out for a slow player, frames dropped of a publisher
-    uint64_t key_requests = 0;   // by a player, to a publisher
+    double loss = 0;  // share, 0 to 1: of a player's last report, of a publisher since it came
+    std::optional<double> jitter_ms;  // of a player's last report
+    uint64_t packets = 0;             // to a player, from a publisher
+    uint64_t retransmitted = 0;       // packets
+    uint64_t lost = 0;                // that never came, or were asked for when they were gone
+    uint64_t skipped = 0;       // bursts left out for a slow player, frames dropped of a publisher
+    uint64_t key_requests = 0;  // by a player, to a publisher
     std::optional<int64_t> estimate_bps;
     std::string layer;  // of simulcast, that a player gets; empty: there is no choice
 };

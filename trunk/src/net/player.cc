@@ -106,8 +106,8 @@ void Player::place(const stream::Stream& stream, const stream::Muxer& muxer) {
         end_ms_ = log.head_time_ms() - log.ms_behind(cursor_) + duration->count();
     }
     protocol_->on_start(stream, muxer, !started_, box.bytes);
-    box.front_begin =
-        started_ ? begin : SIZE_MAX;  // the first front holds more than the front: never replaced
+    // The first front holds more than the front: never replaced.
+    box.front_begin = started_ && !protocol_->front_answers() ? begin : SIZE_MAX;
     started_ = true;
     if (box.bytes.empty()) {
         outbox_.reset();  // a format without configurations has nothing to say before the log

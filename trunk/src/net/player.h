@@ -60,6 +60,10 @@ class PlayerProtocol {
                           bool first,
                           Bytes& out) = 0;
 
+    // What on_start() has appended holds an answer to the peer: it goes out even where another
+    // front takes the place of this one before it was sent.
+    virtual bool front_answers() const { return false; }
+
     // The player begins to wait: nobody publishes its stream. At most once, before on_start.
     virtual void on_wait(Bytes& out) { (void)out; }
 

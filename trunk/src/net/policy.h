@@ -2,6 +2,8 @@
 // app/. Never yields.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -56,6 +58,24 @@ struct LoginAnswer {
     std::string scope = {};  // where the user counts; for AccessRequest::user_scope
 };
 
+// Somebody who shows a user and a password, itself (Basic) or as a proof that it knows it (Digest).
+struct PasswordRequest {
+    const stream::StreamKey& key;
+    bool publishes = false;
+    std::string_view user;
+    std::string_view password;  // as it was shown; empty: only proven
+    // Whether the proof was made with this password.
+    const std::function<bool(std::string_view)>& proves;
+    const io::SocketAddress& peer;
+};
+
+// What that is worth: one of both, or nothing.
+struct PasswordAnswer {
+    std::string user;   // a user of the configuration; for AccessRequest::user
+    std::string scope;  // and for AccessRequest::user_scope
+    std::string token;  // the password was a key; for AccessRequest::token
+};
+
 class Policy {
   public:
     // The key under which a stream is kept: the peer's vhost mapped to a configured one (the
@@ -81,6 +101,15 @@ class Policy {
 
     // User and password of an RTMP publisher, by Adobe's challenge and response.
     virtual LoginAnswer login(const LoginRequest&) const { return {}; }
+
+    // Whether who publishes or plays that stream has to show a secret, so that asking for one
+    // makes sense.
+    virtual bool asks_for_secret(const stream::StreamKey&, bool /*publishes*/) const {
+        return false;
+    }
+
+    // The user and password that somebody shows. Who guesses is slowed down.
+    virtual PasswordAnswer check_password(const PasswordRequest&) const { return {}; }
 
   protected:
     ~Policy() = default;

@@ -35,9 +35,15 @@ std::string what_is_asked(const config::AccessConfig& access, config::Action act
     }
     if (publishes && !access.publish_users.empty()) {
         text += text.empty() ? "" : "; or ";
-        text += "a user and a password (RTMP)";
+        text += "a user and a password (RTMP, RTSP)";
     }
     return text;
+}
+
+// By user, so that an encoder with an old password keeps no other one behind its router out.
+NetAddress guesser_of(const io::SocketAddress& peer, std::string_view user) {
+    const auto mark = static_cast<uint16_t>(std::hash<std::string_view>()(user));
+    return net::limited_address(peer).with_port(mark);
 }
 
 }  // namespace
@@ -111,13 +117,7 @@ net::LoginAnswer AccessControl::login(const config::VhostConfig& vhost,
     const std::string peer = request.peer.host();
     const int64_t now_ms = wall_time_ms();
     const auto failed = [&]() -> net::LoginAnswer {
-        limits_.count(net::Refusal::kLogin);
-        if (log_.allow(MonoClock::now())) {
-            log::warn(
-                "login refused user={} ip={} vhost={}: wrong user or password ({} more in "
-                "the last second)",
-                log::escaped(query.user), peer, log::token(vhost.section()), log_.suppressed());
-        }
+        log_login_refused(query.user, peer, vhost);
         return {{}, rtmp::adobe_failed()};
     };
     if (!rtmp::AdobeAuthenticator::is_user_name(query.user)) {
@@ -126,9 +126,7 @@ net::LoginAnswer AccessControl::login(const config::VhostConfig& vhost,
     if (query.response.empty()) {
         return {{}, adobe_.challenge(query.user, peer, now_ms).description(query.user)};
     }
-    // By user, so that an encoder with an old password keeps no other one behind its router out.
-    const auto mark = static_cast<uint16_t>(std::hash<std::string_view>()(query.user));
-    const NetAddress guesser = net::limited_address(request.peer).with_port(mark);
+    const NetAddress guesser = guesser_of(request.peer, query.user);
     const MonoTime now = MonoClock::now();
     if (login_failures_.wait_for(guesser, kLoginFailures, now) > Millis(0)) {
         return failed();
@@ -147,6 +145,56 @@ net::LoginAnswer AccessControl::login(const config::VhostConfig& vhost,
     }
     (void)login_failures_.take(guesser, kLoginFailures, now);
     return failed();
+}
+
+net::PasswordAnswer AccessControl::check_password(const config::VhostConfig& vhost,
+                                                  const net::PasswordRequest& request) {
+    const NetAddress guesser = guesser_of(request.peer, request.user);
+    const MonoTime now = MonoClock::now();
+    const std::string ip = request.peer.host();
+    if (login_failures_.wait_for(guesser, kLoginFailures, now) > Millis(0)) {
+        log_login_refused(request.user, ip, vhost);
+        return {};
+    }
+    const VhostSecrets& secrets = secrets_of(*data_, vhost);
+    net::PasswordAnswer answer;
+    if (request.publishes) {
+        for (const UserSecrets& user : secrets.publish_users) {
+            for (const std::string& password : user.passwords) {
+                if (user.name == request.user && request.proves(password)) {
+                    answer.user = user.name;
+                    answer.scope = vhost.section();
+                }
+            }
+        }
+    }
+    for (const std::string& key : request.publishes ? secrets.publish_keys : secrets.play_keys) {
+        if (request.proves(key)) {
+            answer.token = key;
+        }
+    }
+    const bool jwt =
+        request.publishes ? vhost.access.jwt_for_publish() : vhost.access.jwt_for_play();
+    if (answer.user.empty() && answer.token.empty() && jwt && looks_like_jwt(request.password)) {
+        answer.token = request.password;
+    }
+    if (answer.user.empty() && answer.token.empty()) {
+        (void)login_failures_.take(guesser, kLoginFailures, now);
+        log_login_refused(request.user, ip, vhost);
+    }
+    return answer;
+}
+
+void AccessControl::log_login_refused(std::string_view user,
+                                      const std::string& ip,
+                                      const config::VhostConfig& vhost) const {
+    limits_.count(net::Refusal::kLogin);
+    if (log_.allow(MonoClock::now())) {
+        log::warn(
+            "login refused user={} ip={} vhost={}: wrong user or password ({} more in the last "
+            "second)",
+            log::escaped(user), ip, log::token(vhost.section()), log_.suppressed());
+    }
 }
 
 void AccessControl::refresh(const config::Config& config, io::WorkerPool& workers) {

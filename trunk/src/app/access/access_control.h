@@ -44,12 +44,20 @@ class AccessControl {
                            const net::LoginRequest& request,
                            bool asked);
 
+    // Digest and Basic: a user of the publishers with its password, or any user with a key of that
+    // action, or with a token where the password itself is shown (which check() looks at).
+    net::PasswordAnswer check_password(const config::VhostConfig& vhost,
+                                       const net::PasswordRequest& request);
+
     // Yields. Looks at the files, on a worker, and takes what has changed; what is wrong then is
     // logged once and the old secrets stay. `config` is what is in force.
     void refresh(const config::Config& config, io::WorkerPool& workers);
 
   private:
     Error refuse(net::Refusal reason, std::string text) const;
+    void log_login_refused(std::string_view user,
+                           const std::string& ip,
+                           const config::VhostConfig& vhost) const;
 
     net::Limits& limits_;
     std::shared_ptr<const AccessData> data_;

@@ -170,6 +170,17 @@ net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {
     return answer;
 }
 
+bool ConfigPolicy::asks_for_secret(const stream::StreamKey& key, bool publishes) const {
+    const config::VhostConfig* section = config_.find_settings(key.vhost, key.app);
+    return section != nullptr &&
+           (publishes ? section->access.asks_to_publish() : section->access.asks_to_play());
+}
+
+net::PasswordAnswer ConfigPolicy::check_password(const net::PasswordRequest& request) const {
+    const config::VhostConfig* section = config_.find_settings(request.key.vhost, request.key.app);
+    return section != nullptr ? access_.check_password(*section, request) : net::PasswordAnswer();
+}
+
 Result<net::PublishRules> ConfigPolicy::may_publish(const net::AccessRequest& request) const {
     WEIR_TRY_ASSIGN(const config::VhostConfig* vhost, admit(config::Action::kPublish, request));
     return publish_rules_of(*vhost);

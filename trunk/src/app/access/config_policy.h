@@ -29,6 +29,8 @@ class ConfigPolicy final : public net::Policy {
     Result<net::PlayRules> may_play(const net::AccessRequest& request) const override;
     bool plays_openly(const net::AccessRequest& request) const override;
     net::LoginAnswer login(const net::LoginRequest& request) const override;
+    bool asks_for_secret(const stream::StreamKey& key, bool publishes) const override;
+    net::PasswordAnswer check_password(const net::PasswordRequest& request) const override;
 
     // What holds for the players of a running pump of that stream; none where the vhost is gone or
     // disabled: they keep what they have.

@@ -22,11 +22,15 @@ net::Json link_json(const net::LinkFacts& facts, bool publishes) {
                       {"local", facts.local},
                       {"rtt_ms", nullptr},
                       {"loss", facts.loss},
+                      {"jitter_ms", nullptr},
                       {"packets", facts.packets},
                       {"retransmitted", facts.retransmitted},
                       {"lost", facts.lost},
                       {publishes ? "dropped_frames" : "skipped", facts.skipped},
                       {"key_requests", facts.key_requests}};
+    if (facts.jitter_ms) {
+        link["jitter_ms"] = *facts.jitter_ms;
+    }
     if (facts.rtt) {
         link["rtt_ms"] = milliseconds(*facts.rtt);
     }

@@ -17,7 +17,7 @@ int64_t now_s() {
     return static_cast<int64_t>(std::time(nullptr));
 }
 
-constexpr TlsScope kScopes[] = {TlsScope::kRtmp, TlsScope::kHttp, TlsScope::kApi};
+constexpr TlsScope kScopes[] = {TlsScope::kRtmp, TlsScope::kHttp, TlsScope::kApi, TlsScope::kRtsp};
 
 const std::vector<config::CertificateConfig>& certificates_of(const config::Config& config,
                                                               TlsScope scope) {
@@ -29,15 +29,17 @@ const std::vector<config::CertificateConfig>& certificates_of(const config::Conf
 
 const std::vector<config::ListenAddress>& listeners_of(const config::Config& config,
                                                        TlsScope scope) {
-    return scope == TlsScope::kHttp  ? config.http_server.listen
-           : scope == TlsScope::kApi ? config.http_api.listen
-                                     : config.listen;
+    return scope == TlsScope::kHttp   ? config.http_server.listen
+           : scope == TlsScope::kApi  ? config.http_api.listen
+           : scope == TlsScope::kRtsp ? config.rtsp_server.listen
+                                      : config.listen;
 }
 
 bool is_enabled(const config::Config& config, TlsScope scope) {
-    return scope == TlsScope::kHttp  ? config.http_server.enabled
-           : scope == TlsScope::kApi ? config.http_api.enabled
-                                     : true;
+    return scope == TlsScope::kHttp   ? config.http_server.enabled
+           : scope == TlsScope::kApi  ? config.http_api.enabled
+           : scope == TlsScope::kRtsp ? config.rtsp_server.enabled
+                                      : true;
 }
 
 bool uses_tls(const config::Config& config, TlsScope scope) {
@@ -143,6 +145,7 @@ std::string_view to_string(TlsScope scope) {
         case TlsScope::kRtmp: return "rtmp";
         case TlsScope::kHttp: return "http";
         case TlsScope::kApi: return "api";
+        case TlsScope::kRtsp: return "rtsp";
     }
     return "rtmp";
 }

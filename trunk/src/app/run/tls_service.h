@@ -24,9 +24,9 @@
 namespace weir::app {
 
 // Listeners that may have certificates of their own.
-enum class TlsScope : uint8_t { kRtmp, kHttp, kApi };
+enum class TlsScope : uint8_t { kRtmp, kHttp, kApi, kRtsp };
 
-inline constexpr size_t kTlsScopes = 3;
+inline constexpr size_t kTlsScopes = 4;
 
 std::string_view to_string(TlsScope scope);
 

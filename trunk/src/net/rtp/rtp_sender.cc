@@ -12,8 +12,6 @@ using stream::RtpRun;
 constexpr Micros kFirstReport{20'000};  // soon: without one, audio and video do not fit
 constexpr Micros kReportInterval{2'000'000};
 constexpr uint32_t kLeastStep = 90;  // of RTP time, 1 ms, between frames of two log tracks
-// Of the stream's time against ours: what jitter has set too far ahead is forgotten so slowly.
-constexpr int64_t kHeadLeakPpm = 1'000;
 constexpr size_t kBurstBuffer = 64 * 1024;
 
 // What flush() builds bursts in. One for the process: a burst is sent before the next is built.
@@ -119,21 +117,6 @@ bool RtpSender::takes_video(const RtpRun& run) {
 
 // ---- sending ----
 
-// The stream's time now: that of the newest frame and what has passed since. Frames that come late
-// do not set it back at once.
-void RtpSender::note_head(MonoTime now) {
-    const Micros ahead =
-        std::chrono::duration_cast<Micros>(Millis(log_.head_time_ms()) - now.time_since_epoch());
-    if (head_ahead_) {
-        const Micros passed = std::chrono::duration_cast<Micros>(now - head_noted_);
-        const Micros leaked = *head_ahead_ - passed * kHeadLeakPpm / 1'000'000;
-        head_ahead_ = std::max(ahead, leaked);
-    } else {
-        head_ahead_ = ahead;
-    }
-    head_noted_ = now;
-}
-
 // Before a run is sent: what its packets are to the player. Runs that were skipped make no hole.
 void RtpSender::note_mapping(Track& track, const RtpRun& run) {
     const uint64_t behind = run.first_packet - track.next;
@@ -216,7 +199,7 @@ RtpFlush RtpSender::flush_video(MonoTime now, RtpOutlet& outlet, size_t most_run
 }
 
 RtpFlush RtpSender::flush(MonoTime now, RtpOutlet& outlet, size_t most_runs) {
-    note_head(now);
+    head_.note(log_.head_time_ms(), now);
     if (!placed_) {
         const std::optional<uint64_t> begin = where_to_begin();
         if (!begin) {
@@ -339,8 +322,7 @@ size_t RtpSender::report(MonoTime now, MonoTime unix_epoch, std::span<uint8_t> o
     next_report_ = now + kReportInterval;
     rtcp::CompoundWriter writer(out);
     const rtcp::NtpTime ntp = rtcp::ntp_from_unix_us((now - unix_epoch).count());
-    const int64_t stream_us = std::chrono::duration_cast<Micros>(now.time_since_epoch()).count() +
-                              head_ahead_.value_or(Micros(0)).count();
+    const int64_t stream_us = head_.at(now);
     for (const Track& track : tracks_) {
         if (!track.used || track.packets == 0) {
             continue;

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "net/rtp/head_clock.h"
 #include "net/rtp/rtp_player.h"
 #include "net/rtp/rtp_profile.h"
 #include "net/rtp/rtp_sealer.h"
@@ -178,7 +179,6 @@ class RtpSender {
     void skip_old_audio();
     std::optional<uint64_t> where_to_begin() const;
     bool takes_video(const stream::RtpRun& run);
-    void note_head(MonoTime now);
     RtpFlush flush_audio(MonoTime now, RtpOutlet& outlet);
     RtpFlush flush_video(MonoTime now, RtpOutlet& outlet, size_t most_runs);
     static void note_mapping(Track& track, const stream::RtpRun& run);
@@ -194,8 +194,7 @@ class RtpSender {
     uint8_t wanted_track_ = kRtpVideoTrack;  // of the log, from its next key frame on
     std::optional<uint8_t> video_track_;     // of the log, that is sent
     int64_t lag_ms_ = 0;                     // of the last video frame
-    std::optional<Micros> head_ahead_;       // the stream's time minus ours
-    MonoTime head_noted_{};
+    HeadClock head_;
     rtp::Pacer pacer_;
     MonoTime next_report_;
     MonoTime last_report_at_{};

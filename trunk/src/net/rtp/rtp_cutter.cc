@@ -1,4 +1,4 @@
-#include "net/rtp/rtp_log_writer.h"
+#include "net/rtp/rtp_cutter.h"
 
 #include <algorithm>
 
@@ -27,21 +27,21 @@ uint32_t clock_of(Codec codec) {
 
 }  // namespace
 
-RtpLogWriter::RtpLogWriter(const RtpProfile& profile) : profile_(profile) {
+RtpCutter::RtpCutter(const RtpProfile& profile) : profile_(profile) {
     WEIR_CHECK(profile.video_layers >= 1 && kRtpVideoTrack + profile.video_layers <= kTracks);
     WEIR_CHECK(profile.b_frames == RtpProfile::BFrames::kSend || profile.b_frame_refusal);
 }
 
 // Of a stream without simulcast, and of the layer that everybody gets, the track id is 0.
-bool RtpLogWriter::is_video_track(const media::PacketInfo& info) const {
+bool RtpCutter::is_video_track(const media::PacketInfo& info) const {
     return info.track_id == 0 || (profile_.video_layers > 1 && info.audience == profile_.audience);
 }
 
-uint8_t RtpLogWriter::layer_of(const media::PacketInfo& info) const {
+uint8_t RtpCutter::layer_of(const media::PacketInfo& info) const {
     return static_cast<uint8_t>(std::min<size_t>(info.layer, profile_.video_layers - 1));
 }
 
-bool RtpLogWriter::use_codec(uint8_t index, Codec codec) {
+bool RtpCutter::use_codec(uint8_t index, Codec codec) {
     RtpTrack& track = tracks_[index];
     if (track.codec.codec == codec && packetizers_[index]) {
         return true;
@@ -57,11 +57,11 @@ bool RtpLogWriter::use_codec(uint8_t index, Codec codec) {
     return packetizers_[index] != nullptr;
 }
 
-bool RtpLogWriter::take_codec(uint8_t index, Codec codec) {
+bool RtpCutter::take_codec(uint8_t index, Codec codec) {
     return profile_.takes(codec) && use_codec(index, codec);
 }
 
-void RtpLogWriter::take_video_config(const media::MediaPacket& packet) {
+void RtpCutter::take_video_config(const media::MediaPacket& packet) {
     const Codec codec = packet.info().codec;
     const uint8_t layer = layer_of(packet.info());
     const auto index = static_cast<uint8_t>(kRtpVideoTrack + layer);
@@ -91,7 +91,7 @@ void RtpLogWriter::take_video_config(const media::MediaPacket& packet) {
 }
 
 // RFC 3640: the clock of AAC is its sample rate, which only the configuration says.
-void RtpLogWriter::take_audio_config(const media::MediaPacket& packet) {
+void RtpCutter::take_audio_config(const media::MediaPacket& packet) {
     const Codec codec = packet.info().codec;
     if (take_codec(kRtpAudioTrack, codec)) {
         configs_[kRtpAudioTrack].assign(packet.payload().begin(), packet.payload().end());
@@ -105,7 +105,7 @@ void RtpLogWriter::take_audio_config(const media::MediaPacket& packet) {
     on_audio_config(packet);
 }
 
-void RtpLogWriter::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
+void RtpCutter::cut(const media::PacketRef& packet, const stream::Configs* start) {
     const media::PacketInfo& info = packet->info();
     if (start) {
         on_start();
@@ -137,7 +137,7 @@ void RtpLogWriter::on_packet(const media::PacketRef& packet, const stream::Confi
 }
 
 // Whether a frame is shown before one that came earlier. HEVC does not say so in a slice's type.
-bool RtpLogWriter::is_behind(const media::MediaPacket& packet) {
+bool RtpCutter::is_behind(const media::MediaPacket& packet) {
     const int64_t shown_ms = packet.time_ms() + packet.info().composition_ms;
     if (packet.info().key || shown_ms >= highest_shown_ms_) {
         highest_shown_ms_ = shown_ms;
@@ -148,7 +148,7 @@ bool RtpLogWriter::is_behind(const media::MediaPacket& packet) {
 
 // Of H.264 and HEVC: whether it is a B-frame that the profile leaves out, and whether nothing
 // refers to it.
-bool RtpLogWriter::leave_out(const media::MediaPacket& packet, bool& discardable) {
+bool RtpCutter::leave_out(const media::MediaPacket& packet, bool& discardable) {
     bool b_frame = false;
     if (packet.info().codec == Codec::kH264) {
         const media::avc::FrameInfo frame =
@@ -168,7 +168,7 @@ bool RtpLogWriter::leave_out(const media::MediaPacket& packet, bool& discardable
     return true;
 }
 
-void RtpLogWriter::on_video(const media::MediaPacket& packet, bool start) {
+void RtpCutter::on_video(const media::MediaPacket& packet, bool start) {
     const uint8_t layer = layer_of(packet.info());
     const auto index = static_cast<uint8_t>(kRtpVideoTrack + layer);
     if (!take_codec(index, packet.info().codec)) {
@@ -183,16 +183,16 @@ void RtpLogWriter::on_video(const media::MediaPacket& packet, bool start) {
     write_packet(index, packet, start, discardable);
 }
 
-void RtpLogWriter::on_audio(const media::PacketRef& packet, bool start) {
+void RtpCutter::on_audio(const media::PacketRef& packet, bool start) {
     if (take_codec(kRtpAudioTrack, packet->info().codec)) {
         write_packet(kRtpAudioTrack, *packet, start, false);
     }
 }
 
-void RtpLogWriter::write_packet(uint8_t index,
-                                const media::MediaPacket& packet,
-                                bool start,
-                                bool discardable) {
+void RtpCutter::write_packet(uint8_t index,
+                             const media::MediaPacket& packet,
+                             bool start,
+                             bool discardable) {
     const int64_t shown_ms = packet.time_ms() + packet.info().composition_ms;
     stream::RtpLog::Frame frame;
     frame.track = index;
@@ -204,24 +204,24 @@ void RtpLogWriter::write_packet(uint8_t index,
     write(frame, packet.payload());
 }
 
-void RtpLogWriter::write(const stream::RtpLog::Frame& frame, ByteSpan payload) {
-    log_.begin_frame(frame);
+void RtpCutter::write(const stream::RtpLog::Frame& frame, ByteSpan payload) {
+    begin_frame(frame);
     if (!packetizers_[frame.track]->packetize(payload, profile_.max_payload_bytes, *this)) {
         skipped_++;
     }
-    log_.end_frame();
+    end_frame();
 }
 
-void RtpLogWriter::on_payload(std::span<const ByteSpan> parts, bool) {
+void RtpCutter::on_payload(std::span<const ByteSpan> parts, bool last) {
     if (parts.size() <= 2) {
-        log_.add_packet(parts.size() == 2 ? parts[0] : ByteSpan(), parts.back());
+        add_payload(parts.size() == 2 ? parts[0] : ByteSpan(), parts.back(), last);
         return;
     }
     joined_.clear();
     for (const ByteSpan part : parts) {
         joined_.insert(joined_.end(), part.begin(), part.end());
     }
-    log_.add_packet({}, joined_);
+    add_payload({}, joined_, last);
 }
 
 }  // namespace weir::net

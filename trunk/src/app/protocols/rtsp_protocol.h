@@ -1,0 +1,32 @@
+// RTSP, as app/ knows it.
+#pragma once
+
+#include "app/protocols/wiring.h"
+#include "session/rtsp/rtsp_server.h"
+
+namespace weir::app {
+
+class RtspProtocol final : public Protocol {
+  public:
+    explicit RtspProtocol(const ProtocolContext& context);
+
+    std::string_view name() const override { return "rtsp"; }
+
+    std::span<const Transport> transports() const override;
+
+    std::vector<ListenerService> listeners() override;
+    void reconfigure(const config::Config& config) override;
+
+    void start_drain() override { server_.stop_accepting(); }
+
+    Error stop(io::Deadline deadline) override { return server_.stop(deadline); }
+
+    void add_features(net::Json& features) const override;
+    void add_memory(diagnosis::MemoryReport& report) const override;
+
+  private:
+    session::RtspServer server_;
+    bool enabled_;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,257 @@
+#include "session/rtsp/rtsp_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "io/coroutine.h"
+#include "net/turn_reader.h"
+#include "session/rtsp/rtsp_server.h"
+
+namespace weir::session {
+namespace {
+
+constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
+
+}  // namespace
+
+RtspConnection::RtspConnection(RtspServer& server,
+                               std::unique_ptr<io::TcpStream> stream,
+                               std::unique_ptr<net::Client> client)
+    : server_(server),
+      stream_(std::move(stream)),
+      client_(std::move(client)),
+      phase_since_(MonoClock::now()) {
+    client_->probe = this;
+    client_->kick = [this] { end_by(net::EndClass::kKicked, "kicked by the API"); };
+}
+
+RtspConnection::~RtspConnection() {
+    end_publish(net::EndClass::kError, "the connection ended");
+}
+
+// From outside the coroutine: the socket ends, and the coroutine with it.
+void RtspConnection::end_by(net::EndClass why, std::string detail) {
+    if (ended_by_.empty() && stream_) {
+        ended_by_ = std::move(detail);
+        ended_why_ = why;
+        stream_->shutdown();
+    }
+}
+
+// Yields. Behind a proxy, the place is taken when the client is known.
+Error RtspConnection::enter(const net::Ingress& ingress, io::Deadline deadline) {
+    WEIR_TRY(ingress.begin(*stream_, deadline));
+    if (ingress.proxied()) {
+        WEIR_TRY_ASSIGN(net::Limits::AddressPlace place,
+                        server_.services().limits.enter(stream_->peer()));
+        client_->hold(std::move(place));
+    }
+    client_->set_ip(stream_->peer().host());
+    client_->encrypted = stream_->encrypted();
+    return {};
+}
+
+void RtspConnection::run(const net::Ingress* ingress) {
+    io::set_log_id(client_->id());
+    if (ingress != nullptr) {
+        const auto deadline = io::Deadline::at(phase_since_ + server_.options().handshake);
+        if (Error refused = enter(*ingress, deadline)) {
+            close(std::move(refused).with_context("handshake"));
+            return;
+        }
+    }
+    Result<Next> ended = converse();
+    if (!ended.ok()) {
+        close(ended.take_error());
+    }
+}
+
+void RtspConnection::run_again(rtsp::ConnectionReader reader, Bytes unread) {
+    io::set_log_id(client_->id());
+    reader_ = std::move(reader);
+    client_->stop_playing();
+    client_->turn_ticket.end(*client_, net::EndClass::kPeerClosed, "stopped by the client");
+    Result<Next> ended = hear(unread);
+    if (ended.ok() && *ended == Next::kGoOn) {
+        ended = converse();
+    }
+    if (!ended.ok()) {
+        close(ended.take_error());
+    }
+}
+
+// ---- the conversation ----
+
+MonoTime RtspConnection::deadline() const {
+    return publish_ ? publish_->deadline() : phase_since_ + server_.options().first_command;
+}
+
+Error RtspConnection::explain_timeout() const {
+    if (!publish_) {
+        return make_error(ErrorCode::kTimeout, "neither PLAY nor RECORD within {} ms",
+                          server_.options().first_command.count());
+    }
+    return publish_->seen_media()
+               ? make_error(ErrorCode::kTimeout,
+                            "the publisher was silent for {} ms (normal_timeout)",
+                            publish_->rules().silent.count())
+               : make_error(ErrorCode::kTimeout,
+                            "no media within {} ms of publishing (firstpkt_timeout)",
+                            publish_->rules().first_packet.count());
+}
+
+// Yields.
+Result<RtspConnection::Next> RtspConnection::converse() {
+    for (;;) {
+        WEIR_TRY_ASSIGN(const Next next, publish_ ? hear_in_turns() : hear_more());
+        if (next == Next::kHandedOver) {
+            return next;
+        }
+        if (MonoClock::now() >= deadline()) {
+            return explain_timeout();  // also of a peer that talks without a pause
+        }
+    }
+}
+
+// Yields. What the next read brings.
+Result<RtspConnection::Next> RtspConnection::hear_more() {
+    Error waited = stream_->wait_readable(io::Deadline::at(deadline()));
+    if (waited.code() == ErrorCode::kTimeout) {
+        return explain_timeout();
+    }
+    WEIR_TRY(std::move(waited));
+    const io::IoResult got = stream_->try_read(net::TurnReader::buffer());
+    if (got.status == io::IoStatus::kWouldBlock) {
+        return Next::kGoOn;
+    }
+    if (got.status != io::IoStatus::kDone) {
+        return net::TurnReader::explain_end(got);
+    }
+    client_->received_bytes += got.bytes;
+    return hear({net::TurnReader::buffer().data(), got.bytes});
+}
+
+// Yields. Until something comes that is not media, or nothing does.
+Result<RtspConnection::Next> RtspConnection::hear_in_turns() {
+    bool requested = false;
+    Error broken;
+    net::TurnReader turns(*stream_, *client_,
+                          {.take =
+                               [&](ByteSpan bytes) {
+                                   Result<bool> found = take_in(bytes);
+                                   if (found.ok() && !*found) {
+                                       publish_->handle_timeout(MonoClock::now());
+                                       return false;
+                                   }
+                                   requested = found.ok();
+                                   broken = found.ok() ? Error() : found.take_error();
+                                   unread_.assign(bytes.begin(), bytes.end());
+                                   return true;
+                               },
+                           .deadline = [this] { return deadline(); }});
+    Error ended = turns.run();
+    if (ended.code() == ErrorCode::kTimeout) {
+        return explain_timeout();
+    }
+    WEIR_TRY(std::move(ended));
+    WEIR_TRY(std::move(broken));
+    if (!requested) {
+        return Next::kGoOn;
+    }
+    const rtsp::Request request = std::move(reader_.request());
+    WEIR_TRY_ASSIGN(const Next next, obey(request));
+    return next == Next::kHandedOver ? Result<Next>(next) : hear(std::exchange(unread_, {}));
+}
+
+// Yields where requests are answered.
+Result<RtspConnection::Next> RtspConnection::hear(ByteSpan bytes) {
+    Bytes rest;
+    for (;;) {
+        WEIR_TRY_ASSIGN(const bool requested, take_in(bytes));
+        if (!requested) {
+            return Next::kGoOn;
+        }
+        unread_.assign(bytes.begin(), bytes.end());
+        const rtsp::Request request = std::move(reader_.request());
+        WEIR_TRY_ASSIGN(const Next next, obey(request));
+        if (next == Next::kHandedOver) {
+            return next;
+        }
+        rest = std::exchange(unread_, {});
+        bytes = rest;
+    }
+}
+
+// Never yields: the bytes may be in the shared buffer. Up to the next request (true), or to the
+// end.
+Result<bool> RtspConnection::take_in(ByteSpan& bytes) {
+    using Status = rtsp::ConnectionReader::Status;
+    for (;;) {
+        switch (reader_.next(bytes)) {
+            case Status::kNeedMore: return false;
+            case Status::kRequest: return true;
+            case Status::kResponse: break;
+            case Status::kFrame: {
+                WEIR_TRY_ASSIGN(const bool goes_on, take_frame(reader_.frame()));
+                if (!goes_on) {
+                    return make_error(ErrorCode::kDenied,
+                                      "the publisher sends more than {} kbit/s "
+                                      "(max_publish_bitrate): lower the encoder's bit rate",
+                                      publish_->rules().max_bits_per_second / 1000);
+                }
+                break;
+            }
+            case Status::kHttp:
+                return make_error(ErrorCode::kMalformed,
+                                  "an HTTP request on a port of RTSP: the pages and the API are "
+                                  "on the ports of http_server and http_api");
+            case Status::kError: return refuse_broken();
+        }
+    }
+}
+
+// The answer goes out without waiting; then the connection ends.
+Error RtspConnection::refuse_broken() {
+    const rtsp::ReadError& broken = reader_.error();
+    if (broken.status != 0) {
+        rtsp::Request request;
+        request.cseq = broken.cseq;
+        rtsp::Response answer = answer_to(request, broken.status);
+        answer.reason = fmt::format("{} ({})", rtsp::status_text(broken.status), broken.reason);
+        (void)stream_->try_write(as_bytes(rtsp::write(answer)));
+    }
+    return make_error(ErrorCode::kMalformed, "{}", broken.reason);
+}
+
+// Yields.
+Error RtspConnection::send_bytes(ByteSpan bytes) {
+    WEIR_TRY(stream_->write_all(bytes, io::Deadline::after(kAnswerTimeout)));
+    client_->sent_bytes += bytes.size();
+    return {};
+}
+
+// Yields.
+Error RtspConnection::send(const rtsp::Response& answer) {
+    const std::string text = rtsp::write(answer);
+    return send_bytes(as_bytes(text));
+}
+
+void RtspConnection::close(Error why) {
+    if (ended_by_.empty()) {
+        ended_why_ = net::end_class(why.code());
+        ended_by_ = ended_why_ == net::EndClass::kStopping
+                        ? net::to_string(net::EndReason::kServerStopping)
+                        : why.message();
+    }
+    end_publish(ended_why_, ended_by_);
+    if (client_->role == net::ClientRole::kConnecting) {
+        client_->count_end(ended_why_);
+        server_.log_rejected(*client_, why);
+        client_->tell_end(ended_why_, ended_by_);
+    } else {
+        client_->log_summary(ended_why_, ended_by_);
+    }
+    stream_->close();
+}
+
+}  // namespace weir::session

@@ -1,0 +1,130 @@
+// One RTSP connection as a conversation: requests, publishing. Runs in a coroutine of the server.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object_count.h"
+#include "io/tcp.h"
+#include "net/admission.h"
+#include "net/ingress.h"
+#include "net/services.h"
+#include "proto/rtsp/connection_reader.h"
+#include "session/rtsp/rtsp_auth.h"
+#include "session/rtsp/rtsp_publish.h"
+#include "session/rtsp/rtsp_session.h"
+#include "session/rtsp/rtsp_target.h"
+#include "session/rtsp/rtsp_tracks.h"
+#include "session/rtsp/rtsp_udp_player.h"
+
+namespace weir::session {
+
+class RtspServer;
+
+class RtspConnection final : private net::ClientProbe, private Counted<RtspConnection> {
+  public:
+    // From the accept until it has ended or plays.
+    static constexpr ObjectName kObjectName{"rtsp_connection", "rtsp"};
+
+    // Of a new connection.
+    RtspConnection(RtspServer& server,
+                   std::unique_ptr<io::TcpStream> stream,
+                   std::unique_ptr<net::Client> client);
+    ~RtspConnection();
+    RtspConnection(const RtspConnection&) = delete;
+    RtspConnection& operator=(const RtspConnection&) = delete;
+
+    // Yields. Until the connection has ended or was handed over to its pump. `ingress`: what comes
+    // before RTSP; null: nothing.
+    void run(const net::Ingress* ingress);
+
+    // The same for one whose session has ended by TEARDOWN; `unread` came behind that.
+    void run_again(rtsp::ConnectionReader reader, Bytes unread);
+
+    // Ends what is left of it, with the summary line; run() does so itself.
+    void close(Error why);
+
+  private:
+    enum class Next : uint8_t { kGoOn, kHandedOver };
+
+    const io::TcpStream* tcp() const override { return stream_.get(); }
+
+    // ---- the conversation ----
+
+    Error enter(const net::Ingress& ingress, io::Deadline deadline);
+    Result<Next> converse();
+    Result<Next> hear_more();
+    Result<Next> hear_in_turns();
+    Result<Next> hear(ByteSpan bytes);
+    Result<bool> take_in(ByteSpan& bytes);
+    Error refuse_broken();
+    MonoTime deadline() const;
+    Error explain_timeout() const;
+    Error send(const rtsp::Response& answer);
+    Error send_bytes(ByteSpan bytes);
+    void end_by(net::EndClass why, std::string detail);
+
+    // ---- requests ----
+
+    Result<Next> obey(const rtsp::Request& request);
+    Error answer(const rtsp::Request& request, int status);
+    Error refuse(const rtsp::Request& request, int status, std::string_view why);
+    Error handle_options(const rtsp::Request& request);
+    Error handle_describe(const rtsp::Request& request);
+    Error handle_setup(const rtsp::Request& request);
+    Error handle_player_setup(const rtsp::Request& request, const RtspTarget& target);
+    Error answer_setup(const rtsp::Request& request, const rtsp::Transport& transport);
+    // What of the offers can be, in their order; none: it was answered. `index`: of the track.
+    Result<std::optional<rtsp::Transport>> choose_transport(const rtsp::Request& request,
+                                                            size_t index,
+                                                            std::unique_ptr<RtspUdpTrack>& udp);
+    rtsp::ChannelPair take_channels(uint8_t track, std::optional<rtsp::ChannelPair> wanted);
+    Error play_by_udp(const rtsp::Request& request, const net::PlayRules& rules);
+    Error handle_publisher_setup(const rtsp::Request& request);
+    Result<Next> handle_play(const rtsp::Request& request);
+    Error handle_announce(const rtsp::Request& request);
+    Error handle_record(const rtsp::Request& request);
+    Error handle_teardown(const rtsp::Request& request);
+    Error handle_parameter(const rtsp::Request& request);
+
+    // ---- who it is, and what it may ----
+
+    // Takes what the request names, and who asks. False: it was answered.
+    Result<bool> begin_request(const rtsp::Request& request, bool publishes, RtspTarget& target);
+    net::AccessRequest access() const;
+    net::NewcomerView newcomer();
+    Error refuse_access(const rtsp::Request& request, bool publishes, Error why);
+    // Yields. The tracks of the stream; false: it was answered.
+    Result<bool> look_at(const rtsp::Request& request, const net::PlayRules& rules);
+    void end_session();
+
+    // ---- publishing ----
+
+    Result<bool> take_frame(const rtsp::FrameView& frame);
+    void end_publish(net::EndClass why, std::string_view detail);
+
+    RtspServer& server_;
+    std::unique_ptr<io::TcpStream> stream_;
+    std::unique_ptr<net::Client> client_;
+    rtsp::ConnectionReader reader_;
+    Bytes unread_;  // behind the request that is being obeyed
+    RtspTarget target_;
+    RtspLogin login_;         // for target_.key and
+    bool publishes_ = false;  // that action
+    bool stale_ = false;      // the nonce that was shown last
+    RtspSession session_;
+    RtspUdpTracks udp_;      // of a player; all null: its media goes through the connection
+    std::string described_;  // SDP of the stream; empty: not looked at yet
+    std::array<bool, RtspNumbers::kTracks> has_track_{};
+    std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
+    std::unique_ptr<RtspPublish> publish_;
+    MonoTime phase_since_;
+    net::EndClass ended_why_ = net::EndClass::kPeerClosed;
+    std::string ended_by_;  // kick, takeover: why, where the error does not say it; or empty
+    uint32_t refusals_ = 0;
+};
+
+}  // namespace weir::session

@@ -1,0 +1,32 @@
+#include "session/rtsp/rtsp_log_writer.h"
+
+#include "base/random.h"
+#include "session/rtsp/rtsp_profile.h"
+
+namespace weir::session {
+
+RtspLogWriter::RtspLogWriter()
+    : RtpLogWriter(kRtspProfile), numbers_(system_random(), MonoClock::now()) {}
+
+// A start whose own frame has no packets (its codec has no payload format) is the next frame's.
+void RtspLogWriter::begin_frame(const stream::RtpLog::Frame& frame) {
+    frame_ = frame;
+    frame_.start = starts_;
+    begun_ = false;
+    RtpLogWriter::begin_frame(frame_);
+}
+
+void RtspLogWriter::add_payload(ByteSpan head, ByteSpan body, bool last) {
+    if (!begun_) {
+        begun_ = true;
+        starts_ = false;
+        numbers_.begin_frame(frame_, track(frame_.track));
+        numbers_.note_head(frame_.time_ms, MonoClock::now());
+    }
+    const RtspNumbers::Header header = numbers_.next_header(head.size() + body.size(), last);
+    front_.assign(header.begin(), header.end());
+    front_.insert(front_.end(), head.begin(), head.end());
+    log().add_packet(front_, body);
+}
+
+}  // namespace weir::session

@@ -1,0 +1,48 @@
+// A stream's packets for RTSP players by UDP and multicast: an RtpLogWriter whose payloads are
+// whole packets with their headers, since all players get the very same ones. A run of the log goes
+// out as it is. Never yields.
+#pragma once
+
+#include "base/object_count.h"
+#include "net/rtp/rtp_log_writer.h"
+#include "net/rtp/rtp_pump.h"
+#include "session/rtsp/rtsp_numbers.h"
+
+namespace weir::session {
+
+class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWriter> {
+  public:
+    static constexpr ObjectName kObjectName{"rtsp_log_writer", "rtsp"};
+    static constexpr size_t kCountedInside = sizeof(stream::RtpLog);
+
+    RtspLogWriter();
+
+    const RtspNumbers& numbers() const { return numbers_; }
+
+  private:
+    void on_start() override { starts_ = true; }
+
+    void begin_frame(const stream::RtpLog::Frame& frame) override;
+    void add_payload(ByteSpan head, ByteSpan body, bool last) override;
+
+    RtspNumbers numbers_;
+    stream::RtpLog::Frame frame_;
+    bool starts_ = false;  // the next frame that has packets is where a player may begin
+    bool begun_ = false;   // the log knows of frame_
+    Bytes front_;          // header of a packet, and what stands before the frame's own bytes
+};
+
+class RtspUdpPump final : public net::RtpPump, private Counted<RtspUdpPump> {
+  public:
+    static constexpr ObjectName kObjectName{"rtsp_pump", "rtsp"};
+    static constexpr net::PumpKind kKind{&kObjectName, "rtsp-udp", "rtsp pump"};
+
+    RtspUdpPump(stream::Stream& stream, const net::RtpPumpOptions& options)
+        : RtpPump(stream, options, std::make_unique<RtspLogWriter>()) {}
+
+    const RtspLogWriter& writer() const {
+        return static_cast<const RtspLogWriter&>(RtpPump::writer());
+    }
+};
+
+}  // namespace weir::session

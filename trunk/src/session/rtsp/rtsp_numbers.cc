@@ -1,0 +1,104 @@
+#include "session/rtsp/rtsp_numbers.h"
+
+#include "proto/rtcp/writer.h"
+#include "session/rtsp/rtsp_profile.h"
+
+namespace weir::session {
+namespace {
+
+constexpr std::string_view kCname = "weir";
+
+uint32_t random_u32(RandomSource& random) {
+    std::array<uint8_t, 4> bytes;
+    random.fill(bytes);
+    return ByteReader(bytes).u32();
+}
+
+}  // namespace
+
+RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now)
+    : next_reports_(now + kReportInterval) {
+    for (Track& track : tracks_) {
+        track.ssrc = random_u32(random);
+        track.sequence = static_cast<uint16_t>(random_u32(random) & 0x7FFFU);
+        track.time_offset = random_u32(random);
+    }
+}
+
+void RtspNumbers::begin_frame(const stream::RtpLog::Frame& frame, const net::RtpTrack& of) {
+    open_ = frame.track;
+    Track& track = tracks_[open_];
+    track.payload_type = rtsp_payload_type_of(of.codec.codec).value_or(0);
+    track.clock_hz = of.clock_hz;
+    track.rtp_time = frame.rtp_time + track.time_offset;
+    if (frame.start) {
+        note_start(frame.time_ms);
+    }
+}
+
+RtspNumbers::Header RtspNumbers::next_header(size_t payload_bytes, bool marker) {
+    Track& track = tracks_[open_];
+    if (!track.start_time) {
+        track.start_time = track.rtp_time;
+    }
+    Header bytes;
+    rtp::write_header({track.payload_type, marker, track.sequence, track.rtp_time, track.ssrc},
+                      bytes.data());
+    track.sequence++;
+    track.packets++;
+    track.octets += static_cast<uint32_t>(payload_bytes);
+    return bytes;
+}
+
+void RtspNumbers::note_start(int64_t shown_ms) {
+    start_ms_ = shown_ms;
+    for (Track& track : tracks_) {
+        track.start_sequence = track.sequence;
+        track.start_time.reset();
+    }
+}
+
+RtspNumbers::First RtspNumbers::first(uint8_t index) const {
+    const Track& track = tracks_[index];
+    const auto at_start =
+        static_cast<uint32_t>(start_ms_ * track.clock_hz / 1000) + track.time_offset;
+    return {track.start_sequence, track.start_time.value_or(at_start)};
+}
+
+size_t RtspNumbers::write_report(uint8_t index, MonoTime now, std::span<uint8_t> out) const {
+    const Track& track = tracks_[index];
+    if (track.packets == 0) {
+        return 0;
+    }
+    rtcp::CompoundWriter writer(out);
+    rtcp::SenderInfo info;
+    info.ssrc = track.ssrc;
+    info.ntp_time = rtcp::ntp_from_unix_us(wall_time_us());
+    info.rtp_time =
+        track.time_offset + static_cast<uint32_t>(head_.at(now) * track.clock_hz / 1'000'000);
+    info.packets = track.packets;
+    info.octets = track.octets;
+    const bool fits =
+        writer.sender_report(info, {}) && writer.source_description(track.ssrc, kCname);
+    return fits ? writer.size() : 0;
+}
+
+size_t RtspNumbers::write_bye(uint8_t index, std::span<uint8_t> out) const {
+    const Track& track = tracks_[index];
+    if (track.packets == 0) {
+        return 0;
+    }
+    rtcp::CompoundWriter writer(out);
+    const bool fits = writer.receiver_report(track.ssrc, {}) && writer.bye(track.ssrc);
+    return fits ? writer.size() : 0;
+}
+
+bool RtspNumbers::reports_due(MonoTime now) {
+    if (now < next_reports_) {
+        return false;
+    }
+    next_reports_ = now + kReportInterval;
+    return true;
+}
+
+}  // namespace weir::session

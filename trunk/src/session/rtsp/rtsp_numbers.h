@@ -1,0 +1,91 @@
+// The RTP headers of a stream's packets that all players of one log get alike: SSRC, sequence
+// numbers and times of each track, its sender reports, and where a player begins. Never yields.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "net/rtp/head_clock.h"
+#include "net/rtp/rtp_cutter.h"
+#include "proto/rtp/header.h"
+#include "stream/rtp_log.h"
+
+namespace weir::session {
+
+class RtspNumbers {
+  public:
+    static constexpr size_t kTracks = 2;  // net::kRtpAudioTrack, net::kRtpVideoTrack
+    static constexpr Seconds kReportInterval{5};
+    static constexpr size_t kMaxReport = 128;  // sender report and CNAME of one track
+
+    using Header = std::array<uint8_t, rtp::kFixedHeaderSize>;
+
+    // `now`: the first reports are due kReportInterval later; each player gets some in its front.
+    RtspNumbers(RandomSource& random, MonoTime now);
+
+    // The frame whose packets come next; `of`: its track, as the cutter knows it.
+    void begin_frame(const stream::RtpLog::Frame& frame, const net::RtpTrack& of);
+
+    // The header of its next packet, which has so many bytes of payload.
+    Header next_header(size_t payload_bytes, bool marker);
+
+    // A frame was written.
+    void note_head(int64_t time_ms, MonoTime now) { head_.note(time_ms, now); }
+
+    // A player may begin with the frame that comes next, shown at that time of the stream.
+    void note_start(int64_t shown_ms);
+
+    // The first packet of a track that such a player gets.
+    struct First {
+        uint16_t sequence = 0;
+        uint32_t rtp_time = 0;  // of the packet; where it has not come yet, of the start
+    };
+
+    First first(uint8_t track) const;
+
+    uint32_t ssrc(uint8_t track) const { return tracks_[track].ssrc; }
+
+    uint32_t clock_hz(uint8_t track) const { return tracks_[track].clock_hz; }
+
+    // Whether packets of it were written.
+    bool has(uint8_t track) const { return tracks_[track].packets > 0; }
+
+    // Writes a sender report of a track with its CNAME (RFC 3550 §6.4.1, §6.5.1): its size, 0 when
+    // nothing of the track was sent.
+    size_t write_report(uint8_t track, MonoTime now, std::span<uint8_t> out) const;
+
+    // BYE of a track (RFC 3550 §6.6), behind an empty report, as a compound has to begin.
+    size_t write_bye(uint8_t track, std::span<uint8_t> out) const;
+
+    // Whether reports are due; counts from `now` on then.
+    bool reports_due(MonoTime now);
+
+    MonoTime next_reports() const { return next_reports_; }
+
+  private:
+    struct Track {
+        uint32_t ssrc = 0;
+        uint16_t sequence = 0;  // of the next packet
+        uint8_t payload_type = 0;
+        uint32_t clock_hz = 90'000;
+        uint32_t time_offset = 0;
+        uint32_t rtp_time = 0;  // of the frame that is open, or was last
+        uint32_t packets = 0;
+        uint32_t octets = 0;
+        uint16_t start_sequence = 0;
+        std::optional<uint32_t> start_time;  // of the first packet after the start
+    };
+
+    std::array<Track, kTracks> tracks_;
+    uint8_t open_ = 0;
+    int64_t start_ms_ = 0;
+    net::HeadClock head_;
+    MonoTime next_reports_;
+};
+
+}  // namespace weir::session

@@ -1,0 +1,48 @@
+#include "session/rtsp/rtsp_profile.h"
+
+#include "proto/sdp/rtsp_writer.h"
+
+namespace weir::session {
+
+using media::Codec;
+
+const net::RtpProfile kRtspProfile = {
+    .max_payload_bytes = kMaxRtspPayload,
+    .takes = [](Codec codec) { return rtsp_payload_type_of(codec).has_value(); },
+};
+
+std::optional<uint8_t> rtsp_payload_type_of(Codec codec) {
+    if (const std::optional<uint8_t> fixed = sdp::rtsp_payload_type(codec)) {
+        return fixed;
+    }
+    switch (codec) {
+        case Codec::kH264: return uint8_t{96};
+        case Codec::kAac: return uint8_t{97};
+        case Codec::kHevc: return uint8_t{98};
+        case Codec::kAv1: return uint8_t{99};
+        case Codec::kVp8: return uint8_t{100};
+        case Codec::kVp9: return uint8_t{101};
+        case Codec::kOpus: return uint8_t{102};
+        default: return std::nullopt;
+    }
+}
+
+std::string_view control_of(uint8_t track) {
+    return track == net::kRtpVideoTrack ? "trackID=0" : "trackID=1";
+}
+
+TrackUrlView split_track_url(std::string_view url) {
+    for (const uint8_t track : {net::kRtpVideoTrack, net::kRtpAudioTrack}) {
+        const std::string_view control = control_of(track);
+        if (url.ends_with(control)) {
+            url.remove_suffix(control.size());
+            if (url.ends_with('/')) {
+                url.remove_suffix(1);
+            }
+            return {track, url};
+        }
+    }
+    return {std::nullopt, url};
+}
+
+}  // namespace weir::session

@@ -1,0 +1,114 @@
+#include "session/rtsp/rtsp_publish.h"
+
+#include "proto/rtcp/packet.h"
+
+namespace weir::session {
+namespace {
+
+constexpr size_t kMaxReports = 1200;
+constexpr size_t kTracksAtMost = net::RtpIngest::kMaxSources;
+
+net::RtpIngestTrack ingest_track(const sdp::RtspTrack& from) {
+    net::RtpIngestTrack track;
+    track.kind = from.kind;
+    track.codec = from.codec;
+    track.payload_type = from.payload_type;
+    track.clock_hz = from.clock_hz;
+    track.channels = from.channels;
+    track.config = from.config;
+    track.parameter_sets = from.parameter_sets;
+    track.parameters = from.parameters;
+    return track;
+}
+
+}  // namespace
+
+std::string RtspPublish::describe() const {
+    return fmt::format("client {} from {}", client_.id(), client_.ip());
+}
+
+RtspPublish::~RtspPublish() {
+    for (size_t i = 0; tracks_ != nullptr && i < tracks_->size(); i++) {
+        if ((*tracks_)[i].udp) {
+            (*tracks_)[i].udp->set_owner(nullptr);
+        }
+    }
+}
+
+void RtspPublish::begin(const std::vector<RtspAnnounced>& tracks) {
+    std::vector<net::RtpIngestTrack> list;
+    tracks_ = &tracks;
+    places_.clear();
+    for (const RtspAnnounced& announced : tracks) {
+        const bool comes = announced.comes() && list.size() < kTracksAtMost;
+        places_.push_back(comes ? std::optional(list.size()) : std::nullopt);
+        if (comes) {
+            list.push_back(ingest_track(announced.track));
+        }
+        if (announced.udp) {
+            announced.udp->set_owner(this);
+        }
+    }
+    net::RtpIngestOptions options;
+    options.b_frames = true;
+    ingest_ = std::make_unique<net::RtpIngest>(stream_, *this, std::move(list), options);
+}
+
+bool RtspPublish::on_rtp(MonoTime now, ByteSpan packet, size_t track) {
+    if (!rate_.take(now, packet.size())) {
+        return false;
+    }
+    if (places_[track]) {
+        ingest_->on_rtp(now, packet, places_[track]);
+    }
+    return true;
+}
+
+void RtspPublish::on_rtcp(MonoTime now, ByteSpan compound) {
+    rtcp::PacketView packet;
+    for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
+        ingest_->on_rtcp(now, packet);
+    }
+}
+
+// ---- by UDP ----
+
+bool RtspPublish::takes(size_t track, uint8_t payload_type) const {
+    return (*tracks_)[track].track.payload_type == payload_type;
+}
+
+void RtspPublish::on_udp_rtp(MonoTime now, size_t track, ByteSpan packet) {
+    client_.received_bytes += packet.size();
+    if (!on_rtp(now, packet, track)) {
+        callbacks_.too_fast();
+        return;
+    }
+    answer_udp(now);
+}
+
+void RtspPublish::on_udp_rtcp(MonoTime now, size_t, ByteSpan compound) {
+    client_.received_bytes += compound.size();
+    on_rtcp(now, compound);
+    answer_udp(now);
+}
+
+// Receiver reports of all tracks go by the first.
+void RtspPublish::answer_udp(MonoTime now) {
+    handle_timeout(now);
+    std::array<uint8_t, kMaxReports> reports;
+    for (const RtspAnnounced& each : *tracks_) {
+        if (!each.udp) {
+            continue;
+        }
+        while (const size_t size = ingest_->poll_transmit(now, reports)) {
+            (void)each.udp->send(RtspUdpTrack::kRtcp, {reports.data(), size});
+        }
+        return;
+    }
+}
+
+MonoTime RtspPublish::deadline() const {
+    return ingest_->last_media() + (seen_media() ? rules_.silent : rules_.first_packet);
+}
+
+}  // namespace weir::session

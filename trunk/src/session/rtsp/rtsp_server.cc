@@ -1,0 +1,167 @@
+#include "session/rtsp/rtsp_server.h"
+
+#include "session/rtsp/rtsp_connection.h"
+
+namespace weir::session {
+
+RtspServer::RtspServer(const net::Services& services, const RtspServerOptions& options)
+    : services_(services), options_(options) {
+    resume_ = [this](rtsp::ConnectionReader reader, Bytes unread,
+                     std::unique_ptr<io::TcpStream> stream, std::unique_ptr<net::Client> client) {
+        if (stopping_) {
+            client->log_summary(net::EndClass::kStopping,
+                                net::to_string(net::EndReason::kServerStopping));
+            return;
+        }
+        // std::function wants copyable captures.
+        auto connection =
+            std::make_shared<RtspConnection>(*this, std::move(stream), std::move(client));
+        auto state = std::make_shared<std::pair<rtsp::ConnectionReader, Bytes>>(std::move(reader),
+                                                                                std::move(unread));
+        Error spawned =
+            connections_.spawn("rtsp", io::StackSize::kNormal, [connection, state]() mutable {
+                connection->run_again(std::move(state->first), std::move(state->second));
+                connection.reset();
+            });
+        if (spawned) {
+            log::throttled(throttle_, log::Level::kError,
+                           "no coroutine for a connection that stopped playing: {}",
+                           spawned.message());
+            connection->close(std::move(spawned));
+        }
+    };
+}
+
+RtspServer::~RtspServer() = default;
+
+Error RtspServer::begin_burials() {
+    if (!burying_) {
+        WEIR_TRY_ASSIGN(burials_, io::Coroutine::spawn("rtsp ends", io::StackSize::kNormal,
+                                                       [this] { run_burials(); }));
+        burying_ = true;
+    }
+    return {};
+}
+
+const RtspFormat* RtspServer::format(const RtspChannels& channels) {
+    for (const KnownFormat& known : formats_) {
+        if (known.channels == channels) {
+            return &known.format;
+        }
+    }
+    return formats_.size() < kMaxFormats
+               ? &formats_.emplace_back(channels, RtspFormat(channels)).format
+               : nullptr;
+}
+
+void RtspServer::start(std::unique_ptr<io::TcpStream> stream,
+                       const std::shared_ptr<const net::Ingress>& ingress) {
+    const std::string ip = stream->peer().host();
+    if (!services_.connections.take()) {
+        log::throttled(throttle_, log::Level::kWarn,
+                       "connection refused ip={}: max_connections {} reached", ip,
+                       services_.connections.limit());
+        return;
+    }
+    // Before a handshake, which takes long; behind a proxy, when the client is known.
+    Result<net::Limits::AddressPlace> place = ingress == nullptr || !ingress->proxied()
+                                                  ? services_.limits.enter(stream->peer())
+                                                  : net::Limits::AddressPlace();
+    if (!place.ok()) {
+        services_.connections.give_back();
+        log::throttled(throttle_, log::Level::kWarn, "connection refused ip={}: {}", ip,
+                       place.error().message());
+        return;
+    }
+    auto client = std::make_unique<net::Client>(services_.clients, "rtsp", ip);
+    client->hold(services_.connections);
+    client->hold(std::move(*place));
+    auto connection = std::make_shared<RtspConnection>(*this, std::move(stream), std::move(client));
+    Error spawned =
+        connections_.spawn("rtsp", io::StackSize::kNormal, [connection, ingress]() mutable {
+            connection->run(ingress.get());
+            connection.reset();
+        });
+    if (spawned) {
+        log::throttled(throttle_, log::Level::kError, "no coroutine for a connection: {}",
+                       spawned.message());
+    }
+}
+
+// ---- players by UDP ----
+
+Result<RtspUdpPump*> RtspServer::pump_for(const stream::StreamKey& key,
+                                          const net::PlayRules& rules) {
+    WEIR_TRY(begin_burials());
+    net::RtpPumpOptions options;
+    options.wait_publisher = rules.pump.wait_publisher;
+    options.transport = "rtsp";
+    WEIR_TRY_ASSIGN(net::StreamPump* const pump,
+                    services_.fanout.pump_for(
+                        key, rules.stream, RtspUdpPump::kKind, [&](stream::Stream& stream) {
+                            return std::make_unique<RtspUdpPump>(stream, options);
+                        }));
+    return static_cast<RtspUdpPump*>(pump);
+}
+
+void RtspServer::add(std::unique_ptr<RtspUdpPlayer> player) {
+    RtspUdpPlayer* const key = player.get();
+    udp_players_.emplace(key, std::move(player));
+}
+
+void RtspServer::bury(RtspUdpPlayer& player) {
+    const auto found = udp_players_.find(&player);
+    if (found == udp_players_.end()) {
+        return;
+    }
+    ended_.push_back(std::move(found->second));
+    udp_players_.erase(found);
+    burial_.notify_one();
+}
+
+void RtspServer::bury(std::unique_ptr<io::TcpStream> stream) {
+    closed_.push_back(std::move(stream));
+    burial_.notify_one();
+}
+
+void RtspServer::run_burials() {
+    while (!io::interrupted()) {
+        if (ended_.empty() && closed_.empty() &&
+            burial_.wait_until(io::Deadline::forever()).code() == ErrorCode::kInterrupted) {
+            return;
+        }
+        ended_.clear();
+        closed_.clear();
+        udp_.rtp().close_unused();
+        udp_.rtcp().close_unused();
+    }
+}
+
+void RtspServer::log_rejected(const net::Client& client, const Error& why) {
+    if (why.code() == ErrorCode::kInterrupted || why.code() == ErrorCode::kClosed) {
+        log::debug("closed ip={} before it published or played: {}", client.ip(), why.message());
+    } else {
+        log::throttled(throttle_, log::Level::kWarn, "rejected ip={} code={}: {}", client.ip(),
+                       to_string(why.code()), log::escaped(why.message()));
+    }
+}
+
+Error RtspServer::stop(io::Deadline deadline) {
+    stopping_ = true;
+    stop_accepting();
+    connections_.interrupt_all();
+    Error late = connections_.join_all(deadline);
+    while (!udp_players_.empty()) {
+        udp_players_.begin()->first->end_playing(net::EndClass::kStopping,
+                                                 net::to_string(net::EndReason::kServerStopping));
+    }
+    burials_.interrupt();
+    burials_.join();
+    burying_ = false;
+    ended_.clear();
+    closed_.clear();
+    udp_.stop();
+    return late;
+}
+
+}  // namespace weir::session

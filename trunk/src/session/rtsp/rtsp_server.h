@@ -1,0 +1,116 @@
+// RTSP server: listeners, and one coroutine per connection until it plays.
+//
+// A publisher keeps its coroutine; a player is handed to net::Fanout and its coroutine ends.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log.h"
+#include "io/coroutine.h"
+#include "io/tcp.h"
+#include "net/acceptors.h"
+#include "net/admission.h"
+#include "net/ingress.h"
+#include "net/services.h"
+#include "session/rtsp/rtsp_auth.h"
+#include "session/rtsp/rtsp_muxer.h"
+#include "session/rtsp/rtsp_player.h"
+#include "session/rtsp/rtsp_udp.h"
+#include "session/rtsp/rtsp_udp_player.h"
+
+namespace weir::session {
+
+struct RtspServerOptions {
+    Millis handshake{10'000};      // PROXY header and TLS
+    Millis first_command{20'000};  // to PLAY or RECORD, and after each step towards them
+};
+
+class RtspServer {
+  public:
+    // Players of one stream share a log when their tracks are on the same channels. So many
+    // different choices of channels can be had; whoever wants another one is given a usual one.
+    static constexpr size_t kMaxFormats = 16;
+
+    RtspServer(const net::Services& services, const RtspServerOptions& options);
+    ~RtspServer();  // stop() must have been called
+    RtspServer(const RtspServer&) = delete;
+    RtspServer& operator=(const RtspServer&) = delete;
+
+    // The listeners, to take one away while the connections that came through it go on.
+    net::Acceptors& acceptors() { return acceptors_; }
+
+    // For connections that come from now on, and for waits that begin from now on.
+    void reconfigure(const RtspServerOptions& options) { options_ = options; }
+
+    // For a drain: no new connection; those that are there go on.
+    void stop_accepting() { acceptors_.stop(); }
+
+    // Yields. Closes the listeners and ends every conversation and publisher.
+    Error stop(io::Deadline deadline);
+
+    const net::Services& services() const { return services_; }
+
+    net::Admission& admission() { return admission_; }
+
+    const RtspAuth& auth() const { return auth_; }
+
+    const RtspServerOptions& options() const { return options_; }
+
+    // What players with these channels share. Lives as long as the server. nullptr: there are
+    // kMaxFormats others.
+    const RtspFormat* format(const RtspChannels& channels);
+
+    const RtspResume& resume() const { return resume_; }
+
+    RtspUdp& udp() { return udp_; }
+
+    // The pump of a stream's players by UDP. kInterrupted, kSystem: there is none.
+    Result<RtspUdpPump*> pump_for(const stream::StreamKey& key, const net::PlayRules& rules);
+    void add(std::unique_ptr<RtspUdpPlayer> player);
+
+    // It has ended; it goes when no event can name it any more.
+    void bury(RtspUdpPlayer& player);
+    void bury(std::unique_ptr<io::TcpStream> stream);
+
+    size_t udp_players() const { return udp_players_.size(); }
+
+    // Says why a connection that neither published nor played was ended; throttled over the whole
+    // server.
+    void log_rejected(const net::Client& client, const Error& why);
+
+  private:
+    struct KnownFormat {
+        RtspChannels channels;
+        RtspFormat format;
+    };
+
+    Error begin_burials();
+    void run_burials();
+    void start(std::unique_ptr<io::TcpStream> stream,
+               const std::shared_ptr<const net::Ingress>& ingress);
+
+    net::Services services_;
+    net::Admission admission_{services_};
+    RtspServerOptions options_;
+    RtspAuth auth_;
+    std::deque<KnownFormat> formats_;
+    RtspResume resume_;
+    net::Acceptors acceptors_{"rtsp accept", [this](auto stream, const auto& ingress) {
+                                  start(std::move(stream), ingress);
+                              }};
+    io::TaskGroup connections_;
+    RtspUdp udp_;
+    std::unordered_map<RtspUdpPlayer*, std::unique_ptr<RtspUdpPlayer>> udp_players_;
+    std::vector<std::unique_ptr<RtspUdpPlayer>> ended_;
+    std::vector<std::unique_ptr<io::TcpStream>> closed_;
+    io::Signal burial_;
+    io::Coroutine burials_;
+    bool burying_ = false;   // burials_ runs
+    bool stopping_ = false;  // players end later than the server: none may come back
+    log::Throttle throttle_{Millis(1000)};
+};
+
+}  // namespace weir::session

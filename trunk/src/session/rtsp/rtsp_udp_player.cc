@@ -1,0 +1,350 @@
+#include "session/rtsp/rtsp_udp_player.h"
+
+#include <algorithm>
+
+#include "net/turn_reader.h"
+#include "proto/rtcp/packet.h"
+#include "proto/rtcp/report.h"
+#include "session/rtsp/rtsp_server.h"
+
+namespace weir::session {
+
+using net::EndClass;
+using net::RtpFlush;
+
+RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
+    : server_(server),
+      pump_(pump),
+      session_(std::move(parts.session)),
+      tracks_(std::move(parts.tracks)),
+      reader_(std::move(parts.reader)),
+      stream_(std::move(parts.stream)),
+      client_(std::move(parts.client)),
+      began_(MonoClock::now()),
+      last_heard_(began_),
+      next_report_(began_ + RtspNumbers::kReportInterval) {
+    pump_.hold();
+    for (const auto& track : tracks_) {
+        if (track) {
+            track->set_owner(this);
+        }
+    }
+    client_->probe = this;
+    client_->kick = [this] { end(EndClass::kKicked, "kicked by the API"); };
+    stream_->set_handler(this);
+}
+
+RtspUdpPlayer::~RtspUdpPlayer() {
+    leave_pump();
+    pump_.release();
+}
+
+void RtspUdpPlayer::leave_pump() {
+    pump_.remove(*this);
+}
+
+void RtspUdpPlayer::begin(const rtsp::Request& request, ByteSpan unread) {
+    play(request);
+    if (hear(unread) && stream_ && stream_->readable()) {
+        on_ready(io::kReadable);
+    }
+}
+
+// From the start of the log on, with its numbers in the answer.
+void RtspUdpPlayer::play(const rtsp::Request& request) {
+    paused_ = false;
+    cursor_.reset();
+    place();
+    rtsp::Response answer = answer_to(request, 200);
+    answer.headers.add("Session", session_.field());
+    answer.headers.add("Range", "npt=now-");
+    if (cursor_) {
+        answer.headers.add("RTP-Info", session_.rtp_info(pump_.writer().numbers()));
+    }
+    say(answer);
+    if (client_) {
+        send_reports(MonoClock::now());
+        pump_.add(*this);
+    }
+}
+
+void RtspUdpPlayer::place() {
+    if (pump_.writer().log().has_start()) {
+        cursor_ = pump_.writer().log().start();
+    }
+}
+
+// ---- sending ----
+
+RtpFlush RtspUdpPlayer::flush(MonoTime now, size_t most_runs) {
+    const stream::RtpLog& log = pump_.writer().log();
+    if (paused_) {
+        return RtpFlush::kCaughtUp;
+    }
+    if (!cursor_) {
+        place();
+        if (!cursor_) {
+            return RtpFlush::kCaughtUp;
+        }
+    }
+    for (size_t sent = 0; sent < most_runs;) {
+        skip_old(log);
+        const stream::RtpRun* const run = log.run(*cursor_);
+        if (run == nullptr) {
+            return RtpFlush::kCaughtUp;
+        }
+        lag_ms_ = log.head_time_ms() - run->time_ms;
+        RtspUdpTrack* const track =
+            run->track < tracks_.size() ? tracks_[run->track].get() : nullptr;
+        if (track != nullptr) {
+            if (!pacer_.may_send(now)) {
+                return RtpFlush::kPaced;
+            }
+            const io::IoResult result =
+                track->send(RtspUdpTrack::kRtp, {run->data.get(), run->size_bytes},
+                            run->packets > 1 ? run->packet_bytes : 0);
+            if (result.status == io::IoStatus::kWouldBlock) {
+                return RtpFlush::kBlocked;
+            }
+            pacer_.on_sent(now, run->size_bytes);
+            packets_ += run->packets;
+            client_->sent_bytes += run->size_bytes;
+            pump_.stream().note_sent(run->size_bytes);
+            if (client_->first_frame_ms < 0) {
+                client_->first_frame_ms =
+                    static_cast<int32_t>(std::chrono::duration_cast<Millis>(now - began_).count());
+            }
+            sent++;
+        }
+        ++*cursor_;
+    }
+    return RtpFlush::kMore;
+}
+
+// Who is too far behind goes on with the newest key frame.
+void RtspUdpPlayer::skip_old(const stream::RtpLog& log) {
+    const stream::RtpRun* const run = log.run(*cursor_);
+    const bool late = run != nullptr && log.head_time_ms() - run->time_ms > kLagToJumpMs &&
+                      log.has_start() && log.start() > *cursor_;
+    if (*cursor_ >= log.oldest() && !late) {
+        return;
+    }
+    const uint64_t next = log.has_start() ? log.start() : log.head();
+    skipped_runs_ += next - *cursor_;
+    client_->resyncs++;
+    cursor_ = next;
+}
+
+void RtspUdpPlayer::send_reports(MonoTime now) {
+    next_report_ = now + RtspNumbers::kReportInterval;
+    std::array<uint8_t, RtspNumbers::kMaxReport> report;
+    for (uint8_t index = 0; index < tracks_.size(); index++) {
+        const size_t size =
+            tracks_[index] ? pump_.writer().numbers().write_report(index, now, report) : size_t{0};
+        if (size > 0) {
+            (void)tracks_[index]->send(RtspUdpTrack::kRtcp, {report.data(), size});
+        }
+    }
+}
+
+net::RtpPlayer::Fate RtspUdpPlayer::look(MonoTime now) {
+    if (now >= next_report_) {
+        send_reports(now);
+    }
+    if (now - last_heard_ <= kRtspSessionTimeout) {
+        return {};
+    }
+    return {false, "the client was silent: neither a request nor a receiver report in 60 s"};
+}
+
+// Asked by the pump: no publisher, or the fate above.
+void RtspUdpPlayer::end_playing(EndClass why, std::string_view reason) {
+    std::array<uint8_t, RtspNumbers::kMaxReport> bye;
+    for (uint8_t index = 0; index < tracks_.size(); index++) {
+        const size_t size =
+            tracks_[index] ? pump_.writer().numbers().write_bye(index, bye) : size_t{0};
+        if (size > 0) {
+            (void)tracks_[index]->send(RtspUdpTrack::kRtcp, {bye.data(), size});
+        }
+    }
+    end(why == EndClass::kError ? EndClass::kTimeout : why, reason);
+}
+
+void RtspUdpPlayer::end(EndClass why, std::string_view detail) {
+    if (!client_) {
+        return;
+    }
+    leave_pump();
+    client_->probe = nullptr;
+    client_->log_summary(why, detail);
+    client_.reset();
+    drop_connection();
+    server_.bury(*this);
+}
+
+// ---- what the client says ----
+
+// RFC 3550 §6.4.1: the round trip is now - LSR - DLSR.
+void RtspUdpPlayer::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
+    last_heard_ = now;
+    const auto index = static_cast<uint8_t>(track);
+    const RtspNumbers& numbers = pump_.writer().numbers();
+    rtcp::PacketView packet;
+    for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
+        const auto report = rtcp::parse_receiver_report(packet);
+        const auto block = report ? report->blocks.find(numbers.ssrc(index)) : std::nullopt;
+        if (!block) {
+            continue;
+        }
+        if (block->last_sr != 0) {
+            const uint32_t ntp = rtcp::compact_ntp(rtcp::ntp_from_unix_us(wall_time_us()));
+            const auto ticks = static_cast<int32_t>(ntp - block->last_sr - block->delay_since_sr);
+            rtt_ = Micros(rtcp::compact_ntp_to_us(static_cast<uint32_t>(std::max(ticks, 0))));
+        }
+        const bool main = index == net::kRtpVideoTrack || !tracks_[net::kRtpVideoTrack];
+        if (main) {
+            loss_ = block->fraction_lost / 256.0;
+            lost_ = static_cast<uint64_t>(std::max(block->cumulative_lost, 0));
+            jitter_ms_ = block->jitter * 1000.0 / std::max<uint32_t>(numbers.clock_hz(index), 1);
+        }
+    }
+}
+
+void RtspUdpPlayer::on_ready(uint8_t) {
+    while (stream_ && client_) {
+        if (!answers_.empty()) {
+            flush_answers();
+        }
+        if (!stream_ || !stream_->readable()) {
+            return;
+        }
+        auto& buffer = net::TurnReader::buffer();
+        const io::IoResult got = stream_->try_read(buffer);
+        if (got.status == io::IoStatus::kWouldBlock) {
+            return;
+        }
+        if (got.status != io::IoStatus::kDone) {
+            drop_connection();
+            return;
+        }
+        client_->received_bytes += got.bytes;
+        last_heard_ = MonoClock::now();
+        if (!hear({buffer.data(), got.bytes})) {
+            return;
+        }
+    }
+}
+
+// False: the session or the connection has ended.
+bool RtspUdpPlayer::hear(ByteSpan data) {
+    using Status = rtsp::ConnectionReader::Status;
+    while (stream_ && client_) {
+        switch (reader_.next(data)) {
+            case Status::kNeedMore: return true;
+            case Status::kFrame:
+            case Status::kResponse: break;
+            case Status::kRequest:
+                if (!obey(reader_.request(), data)) {
+                    return false;
+                }
+                break;
+            case Status::kHttp:
+            case Status::kError: end(EndClass::kError, "protocol error"); return false;
+        }
+    }
+    return false;
+}
+
+bool RtspUdpPlayer::obey(const rtsp::Request& request, ByteSpan behind) {
+    const RtspHeard heard = hear_in_session(request, session_, paused_);
+    switch (heard.wish) {
+        case RtspWish::kNothing: say(heard.answer); break;
+        case RtspWish::kPlay: play(request); break;
+        case RtspWish::kPause:
+            paused_ = true;
+            say(heard.answer);
+            break;
+        case RtspWish::kTeardown: {
+            say(heard.answer);
+            if (!client_ || !stream_ || !answers_.empty()) {
+                end(EndClass::kPeerClosed, "stopped by the client");
+                return false;
+            }
+            leave_pump();
+            client_->probe = nullptr;
+            client_->kick = nullptr;
+            stream_->set_handler(nullptr);
+            server_.resume()(std::move(reader_), Bytes(behind.begin(), behind.end()),
+                             std::move(stream_), std::move(client_));
+            server_.bury(*this);
+            return false;
+        }
+    }
+    return client_ != nullptr && stream_ != nullptr;
+}
+
+void RtspUdpPlayer::say(const rtsp::Response& answer) {
+    if (!stream_) {
+        return;
+    }
+    const std::string text = rtsp::write(answer);
+    answers_.insert(answers_.end(), text.begin(), text.end());
+    flush_answers();
+    if (answers_.size() > kMaxAnswers) {
+        end(EndClass::kStalled, "the client does not read answers");
+    }
+}
+
+void RtspUdpPlayer::flush_answers() {
+    while (!answers_.empty()) {
+        const io::IoResult result = stream_->try_write(answers_);
+        if (result.status == io::IoStatus::kWouldBlock) {
+            return;
+        }
+        if (result.status != io::IoStatus::kDone) {
+            answers_.clear();
+            drop_connection();
+            return;
+        }
+        client_->sent_bytes += result.bytes;
+        answers_.erase(answers_.begin(),
+                       answers_.begin() + static_cast<std::ptrdiff_t>(result.bytes));
+    }
+    answers_.shrink_to_fit();
+}
+
+// The object stays until it is buried: an event of this batch may still name it.
+void RtspUdpPlayer::drop_connection() {
+    if (stream_) {
+        stream_->set_handler(nullptr);
+        stream_->close();
+        server_.bury(std::move(stream_));
+    }
+}
+
+// ---- what the API shows ----
+
+std::optional<net::LinkFacts> RtspUdpPlayer::link_facts() const {
+    net::LinkFacts facts;
+    facts.state = stream_ ? "connected" : "without its connection";
+    facts.transport = "udp";
+    for (const auto& track : tracks_) {
+        facts.remote = track ? track->remote(RtspUdpTrack::kRtp).to_string() : facts.remote;
+    }
+    facts.rtt = rtt_;
+    facts.loss = loss_;
+    facts.jitter_ms = jitter_ms_;
+    facts.packets = packets_;
+    facts.lost = lost_;
+    facts.skipped = skipped_runs_;
+    return facts;
+}
+
+std::optional<net::LagFacts> RtspUdpPlayer::lag_facts() const {
+    const stream::RtpLog& log = pump_.writer().log();
+    const bool behind = cursor_ && *cursor_ < log.head();
+    const char* state = paused_ ? "paused" : cursor_ ? "flowing" : "waiting";
+    return net::LagFacts{state, behind ? lag_ms_ : 0, std::nullopt};
+}
+
+}  // namespace weir::session
