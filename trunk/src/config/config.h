@@ -137,6 +137,9 @@ struct RtspServerConfig {
     bool udp = true;
     std::vector<ListenAddress> rtp_listen;   // UDP
     std::vector<ListenAddress> rtcp_listen;  // each beside one of those: the next port
+    std::vector<IpNetwork> multicast;        // of the groups; empty: there is no multicast
+    uint32_t ttl = 0;                        // of multicast
+    uint32_t multicast_port = 0;
 
     bool operator==(const RtspServerConfig&) const = default;
 };

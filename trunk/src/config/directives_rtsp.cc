@@ -51,6 +51,39 @@ const Directive kRtspDirectives[] = {
          "UDP addresses for the RTP of all sessions; RTCP uses the port after it. A firewall has "
          "to let both in.",
      .apply = add_rtp_listeners},
+    {.name = "multicast",
+     .contexts = kRtspServerContext,
+     .type = ValueType::kNetworks,
+     .effect = Effect::kNewConnections,
+     .example = "239.10.0.0/16",
+     .doc =
+         "A network of IPv4 multicast groups, for clients that ask for multicast: each stream has "
+         "one group of it, and is sent once however many receive it. Without this directive there "
+         "is no multicast.",
+     .apply = [](const Target& t, const Value& v) { t.config.rtsp_server.multicast = v.networks; }},
+    {.name = "ttl",
+     .contexts = kRtspServerContext,
+     .type = ValueType::kCount,
+     .default_text = "8",
+     .min = 0,
+     .max = 255,
+     .doc = "How many routers multicast may pass.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.rtsp_server.ttl = static_cast<uint32_t>(v.number); }},
+    {.name = "multicast_port",
+     .contexts = kRtspServerContext,
+     .type = ValueType::kCount,
+     .default_text = "5004",
+     .min = 1024,
+     .max = 65532,
+     .effect = Effect::kNewConnections,
+     .doc =
+         "The port of the groups' video (RTP), an even number. RTCP is on the next, the audio on "
+         "the two after that.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.rtsp_server.multicast_port = static_cast<uint32_t>(v.number);
+         }},
 };
 
 }  // namespace

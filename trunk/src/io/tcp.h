@@ -108,6 +108,11 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     // Takes ownership of a connected socket.
     static Result<std::unique_ptr<TcpStream>> adopt(int fd, const SocketAddress& peer);
 
+    // Two streams, each the other end of the other, without a network between them: for a
+    // connection whose bytes come by another one. `peer`: who the peer of both is said to be.
+    struct Pair;
+    static Result<Pair> pair(const SocketAddress& peer);
+
     void apply(const StreamOptions& options);
 
     // Never yields. Nothing for a connection that is closed here.
@@ -206,6 +211,11 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     Registration registration_;
     std::unique_ptr<TlsChannel> tls_;  // of an encrypted stream
     SocketAddress peer_;
+};
+
+struct TcpStream::Pair {
+    std::unique_ptr<TcpStream> one;
+    std::unique_ptr<TcpStream> other;
 };
 
 // Accepts until EAGAIN. Out of descriptors: a reserve descriptor takes and closes the pending

@@ -122,6 +122,18 @@ Result<std::unique_ptr<TcpStream>> TcpStream::adopt(int fd, const SocketAddress&
     return stream;
 }
 
+Result<TcpStream::Pair> TcpStream::pair(const SocketAddress& peer) {
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0) {
+        return Error::from_errno(errno, "socketpair");
+    }
+    Result<std::unique_ptr<TcpStream>> one = adopt(fds[0], peer);
+    Result<std::unique_ptr<TcpStream>> other = adopt(fds[1], peer);
+    WEIR_TRY_ASSIGN(std::unique_ptr<TcpStream> first, std::move(one));
+    WEIR_TRY_ASSIGN(std::unique_ptr<TcpStream> second, std::move(other));
+    return Pair{std::move(first), std::move(second)};
+}
+
 Error TcpStream::watch() {
     if (!closed_ && !registration_.active()) {
         WEIR_TRY_ASSIGN(registration_, Registration::add(fd_, *this));

@@ -213,6 +213,10 @@ SocketAddress UdpSocket::local() const {
     return SocketAddress::from_raw(reinterpret_cast<sockaddr*>(&address), size);
 }
 
+void UdpSocket::set_multicast_ttl(uint8_t ttl) {
+    set_option(fd_, IPPROTO_IP, IP_MULTICAST_TTL, ttl);
+}
+
 void UdpSocket::on_ready(uint8_t ready) {
     if (ready & (kReadable | kFault)) {
         readable_ = true;

@@ -67,6 +67,9 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
 
     SocketAddress local() const;
 
+    // Of what is sent to groups of IPv4: how many routers it may pass.
+    void set_multicast_ttl(uint8_t ttl);
+
     // What the kernel gave, which may be less than was asked for (net.core.rmem_max, wmem_max).
     int receive_buffer_bytes() const { return receive_buffer_bytes_; }
 

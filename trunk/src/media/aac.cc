@@ -118,6 +118,17 @@ std::optional<Config> read_config(BitReader& bits) {
         return std::nullopt;
     }
     read_ga(bits, core_type, result);
+    // Deviation: no syntax element of LATM begins like this, and GStreamer copies the extension
+    // from where it has a length.
+    BitReader ahead = bits;
+    if (ahead.bits(11) == kSyncExtension && read_object_type(ahead) == kSbr) {
+        if (ahead.flag()) {
+            result.sample_rate = read_rate(ahead);
+            result.object_type = kSbr;
+        }
+        bits = ahead;
+        result.extended = true;
+    }
     return bits.ok() ? std::optional(result) : std::nullopt;
 }
 

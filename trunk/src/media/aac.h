@@ -16,6 +16,7 @@ struct Config {
     uint8_t channels = 0;           // 0: said elsewhere (a program config element)
     uint32_t core_rate = 0;         // of what is encoded
     uint32_t frame_samples = 1024;  // of a frame, at the core's rate
+    bool extended = false;          // read_config(): SBR was spoken of behind its own fields
 
     // How long a frame is in units of a clock; 0 when that cannot be.
     uint32_t frame_ticks(uint32_t clock_hz) const {

@@ -169,3 +169,15 @@ def rtp_info(answer):
 def rtp_header(packet):
     marker_type, sequence, timestamp, ssrc = struct.unpack(">BHII", packet[1:12])
     return marker_type & 0x7F, sequence, timestamp, ssrc
+
+
+def gst_play(url, folder, name, protocols="tcp", seconds=4):
+    """GStreamer's rtspsrc, to a file."""
+    out = folder / f"{name}.mkv"
+    command = ["gst-launch-1.0", "-e", "rtspsrc", f"location={url}", f"protocols={protocols}", "latency=200", "name=s",
+               "s.", "!", "application/x-rtp,media=video", "!", "rtph264depay", "!", "h264parse", "!", "queue", "!", "m.",
+               "s.", "!", "application/x-rtp,media=audio", "!", "rtpmp4gdepay", "!", "aacparse", "!", "queue", "!", "m.",
+               "matroskamux", "name=m", "!", "filesink", f"location={out}", "buffer-mode=unbuffered"]
+    if url.startswith("rtsph"):
+        command.remove(f"protocols={protocols}")
+    return record(name, command, folder, seconds, output=out)

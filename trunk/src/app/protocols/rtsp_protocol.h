@@ -15,6 +15,7 @@ class RtspProtocol final : public Protocol {
     std::span<const Transport> transports() const override;
 
     std::vector<ListenerService> listeners() override;
+    Error prepare(const config::Config& next, io::WorkerPool& workers) override;
     void reconfigure(const config::Config& config) override;
 
     void start_drain() override { server_.stop_accepting(); }
@@ -22,11 +23,15 @@ class RtspProtocol final : public Protocol {
     Error stop(io::Deadline deadline) override { return server_.stop(deadline); }
 
     void add_features(net::Json& features) const override;
+    net::Json summary() const override;
+    void add_page_facts(net::Json& head) const override;
+    void add_metrics(net::Exposition& text) const override;
     void add_memory(diagnosis::MemoryReport& report) const override;
 
   private:
     session::RtspServer server_;
     bool enabled_;
+    uint16_t port_;  // of rtsp:// addresses; 0: unknown
 };
 
 }  // namespace weir::app

@@ -106,8 +106,15 @@ std::optional<LatmConfig> LatmConfig::read(BitReader& bits, uint32_t clock_hz) {
         return std::nullopt;
     }
     const auto config = read_audio_config(bits, version1, out.audio_config);
-    if (!config || bits.bits(3) != 0) {
+    if (!config || bits.bits(3) != 0 || !bits.ok()) {
         return std::nullopt;  // frameLengthType 0: a frame says how long it is
+    }
+    out.frame_ticks = config->frame_ticks(clock_hz == 0 ? config->sample_rate : clock_hz);
+    // Deviation: GStreamer does not count the bits of the extension, and cuts off the end.
+    BitReader fullness = bits;
+    fullness.skip(8);
+    if (config->extended && !fullness.ok()) {
+        return out;
     }
     bits.skip(8);  // latmBufferFullness
     if (bits.flag()) {
@@ -116,7 +123,6 @@ std::optional<LatmConfig> LatmConfig::read(BitReader& bits, uint32_t clock_hz) {
     if (bits.flag()) {
         bits.skip(8);  // CRC
     }
-    out.frame_ticks = config->frame_ticks(clock_hz == 0 ? config->sample_rate : clock_hz);
     return bits.ok() && out.other_bits <= kMaxOtherBits ? std::optional(std::move(out))
                                                         : std::nullopt;
 }

@@ -120,9 +120,7 @@ Error RtspConnection::handle_record(const rtsp::Request& request) {
         services.registry.get_or_create(target_.key, admitted->rules.stream, now);
     RtspPublish::Callbacks callbacks{
         .taken_over =
-            [this] {
-                end_by(net::EndClass::kReplaced, "another publisher took the stream over");
-            },
+            [this] { end_by(net::EndClass::kReplaced, "another publisher took the stream over"); },
         .too_fast =
             [this] {
                 server_.services().limits.count(net::Refusal::kPublishBitrate);

@@ -10,6 +10,9 @@
 namespace weir::session {
 namespace {
 
+constexpr std::string_view kTunnelAnswer =
+    "HTTP/1.0 200 OK\r\nServer: weir\r\nConnection: close\r\nCache-Control: no-store\r\n"
+    "Pragma: no-cache\r\nContent-Type: application/x-rtsp-tunnelled\r\n\r\n";
 constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
 
 }  // namespace
@@ -83,13 +86,20 @@ void RtspConnection::run_again(rtsp::ConnectionReader reader, Bytes unread) {
 // ---- the conversation ----
 
 MonoTime RtspConnection::deadline() const {
-    return publish_ ? publish_->deadline() : phase_since_ + server_.options().first_command;
+    if (publish_) {
+        return publish_->deadline();
+    }
+    return session_.id.empty() ? phase_since_ + server_.options().first_command
+                               : phase_since_ + kRtspSessionTimeout;
 }
 
 Error RtspConnection::explain_timeout() const {
     if (!publish_) {
-        return make_error(ErrorCode::kTimeout, "neither PLAY nor RECORD within {} ms",
-                          server_.options().first_command.count());
+        return session_.id.empty()
+                   ? make_error(ErrorCode::kTimeout, "neither PLAY nor RECORD within {} ms",
+                                server_.options().first_command.count())
+                   : make_error(ErrorCode::kTimeout, "no request of its session within {} s",
+                                kRtspSessionTimeout.count());
     }
     return publish_->seen_media()
                ? make_error(ErrorCode::kTimeout,
@@ -172,6 +182,9 @@ Result<RtspConnection::Next> RtspConnection::hear(ByteSpan bytes) {
             return Next::kGoOn;
         }
         unread_.assign(bytes.begin(), bytes.end());
+        if (http_) {
+            return handle_http();
+        }
         const rtsp::Request request = std::move(reader_.request());
         WEIR_TRY_ASSIGN(const Next next, obey(request));
         if (next == Next::kHandedOver) {
@@ -202,12 +215,37 @@ Result<bool> RtspConnection::take_in(ByteSpan& bytes) {
                 break;
             }
             case Status::kHttp:
-                return make_error(ErrorCode::kMalformed,
-                                  "an HTTP request on a port of RTSP: the pages and the API are "
-                                  "on the ports of http_server and http_api");
+                if (reader_.http().session_cookie().empty() || !session_.id.empty() ||
+                    !announced_.empty()) {
+                    return make_error(ErrorCode::kMalformed,
+                                      "an HTTP request on a port of RTSP: the pages and the API "
+                                      "are on the ports of http_server and http_api");
+                }
+                http_ = true;
+                return true;
             case Status::kError: return refuse_broken();
         }
     }
+}
+
+// The GET's conversation goes on by a connection of its own, with the client's row.
+Result<RtspConnection::Next> RtspConnection::handle_http() {
+    const std::string cookie(reader_.http().session_cookie());
+    if (reader_.http().method == "POST") {
+        WEIR_TRY(server_.tunnels().bring_up(cookie, *stream_, unread_));
+        return make_error(ErrorCode::kClosed, "the tunnel has ended");
+    }
+    WEIR_TRY_ASSIGN(RtspTunnels::Opened opened, server_.tunnels().open(cookie, stream_->peer()));
+    Error lost = send_bytes(as_bytes(kTunnelAnswer));
+    if (!lost) {
+        client_->kick = nullptr;
+        client_->probe = nullptr;
+        server_.begin(std::move(opened.inner), std::move(client_));
+    }
+    server_.tunnels().bring_down(cookie, *opened.tunnel, *stream_);
+    WEIR_TRY(std::move(lost));
+    stream_->close();
+    return Next::kHandedOver;
 }
 
 // The answer goes out without waiting; then the connection ends.

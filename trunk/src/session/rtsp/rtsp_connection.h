@@ -67,6 +67,9 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     Error send_bytes(ByteSpan bytes);
     void end_by(net::EndClass why, std::string detail);
 
+    // Yields. A tunnel: of the GET, until it ends.
+    Result<Next> handle_http();
+
     // ---- requests ----
 
     Result<Next> obey(const rtsp::Request& request);
@@ -116,8 +119,10 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     bool publishes_ = false;  // that action
     bool stale_ = false;      // the nonce that was shown last
     RtspSession session_;
-    RtspUdpTracks udp_;      // of a player; all null: its media goes through the connection
-    std::string described_;  // SDP of the stream; empty: not looked at yet
+    // Of a player; without both its media goes through the connection.
+    RtspUdpTracks udp_;
+    std::shared_ptr<RtspGroup> group_;  // by multicast
+    std::string described_;             // SDP of the stream; empty: not looked at yet
     std::array<bool, RtspNumbers::kTracks> has_track_{};
     std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
     std::unique_ptr<RtspPublish> publish_;
@@ -125,6 +130,7 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;
     std::string ended_by_;  // kick, takeover: why, where the error does not say it; or empty
     uint32_t refusals_ = 0;
+    bool http_ = false;  // a head of HTTP has come
 };
 
 }  // namespace weir::session

@@ -78,6 +78,9 @@ Result<RtspConnection::Next> RtspConnection::obey(const rtsp::Request& request) 
     if (!session_.is_named_by(request)) {
         return done(refuse(request, 454, "this connection has no such session"));
     }
+    if (!session_.id.empty()) {
+        phase_since_ = MonoClock::now();  // any request keeps a session alive
+    }
     switch (request.method) {
         case Method::kOptions: return done(handle_options(request));
         case Method::kDescribe: return done(handle_describe(request));
@@ -129,6 +132,7 @@ Error RtspConnection::handle_teardown(const rtsp::Request& request) {
 void RtspConnection::end_session() {
     session_ = {};
     udp_ = {};
+    group_.reset();
     announced_.clear();
     described_.clear();
     phase_since_ = MonoClock::now();
@@ -333,12 +337,28 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
         return {};
     }
     // One log serves all of a player's tracks.
-    const bool other_way = udp ? session_.channels != RtspChannels() : udp_[0] || udp_[1];
+    const bool interleaves = session_.channels != RtspChannels();
+    const bool unicast = udp_[0] || udp_[1];
+    const bool other_way = udp                 ? interleaves || group_
+                           : chosen->multicast ? interleaves || unicast
+                                               : unicast || group_;
     if (other_way) {
-        return refuse(request, 461, "all tracks of a session go by TCP, or all by UDP");
+        return refuse(request, 461, "all tracks of a session go by the same transport");
     }
     if (udp) {
         udp_[*track] = std::move(udp);
+    } else if (chosen->multicast) {
+        Result<net::PlayRules> rules = server_.services().policy.may_play(access());
+        if (!rules.ok()) {
+            return refuse_access(request, false, rules.take_error());
+        }
+        Result<std::shared_ptr<RtspGroup>> group =
+            server_.group_for(target_.key, *rules, stream_->local());
+        if (!group.ok()) {
+            return refuse(request, 461, group.error().message());
+        }
+        group_ = std::move(*group);
+        chosen = group_->transport(*track);
     } else {
         chosen->interleaved = take_channels(*track, chosen->interleaved);
     }
@@ -367,8 +387,16 @@ Result<std::optional<rtsp::Transport>> RtspConnection::choose_transport(
     for (const rtsp::Transport& offer : rtsp::parse_transports(field.value_or(""))) {
         rtsp::Transport chosen;
         chosen.record = offer.record;
-        if (offer.secure || offer.multicast) {
+        if (offer.secure) {
             continue;
+        }
+        if (offer.multicast) {
+            if (!announced_.empty() || server_.options().multicast.network.empty()) {
+                why = "there is no multicast here; use RTP/AVP;unicast or RTP/AVP/TCP";
+                continue;
+            }
+            chosen.multicast = true;
+            return std::optional(chosen);
         }
         if (offer.tcp) {
             chosen.tcp = true;
@@ -431,7 +459,7 @@ Result<RtspConnection::Next> RtspConnection::handle_play(const rtsp::Request& re
     if (!begun) {
         return Next::kGoOn;
     }
-    const bool udp = udp_[0] || udp_[1];
+    const bool udp = udp_[0] || udp_[1] || group_;
     const RtspFormat* format = udp ? nullptr : server_.format(session_.channels);
     if (!udp && format == nullptr) {
         return done(refuse(request, 461, "use channels 0 to 3"));
@@ -463,8 +491,8 @@ Error RtspConnection::play_by_udp(const rtsp::Request& request, const net::PlayR
     WEIR_TRY_ASSIGN(RtspUdpPump* const pump, server_.pump_for(target_.key, rules));
     auto player = std::make_unique<RtspUdpPlayer>(
         server_, *pump,
-        RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(reader_),
-                             std::move(stream_), std::move(client_)});
+        RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(group_),
+                             std::move(reader_), std::move(stream_), std::move(client_)});
     RtspUdpPlayer& playing = *player;
     server_.add(std::move(player));
     playing.begin(request, std::exchange(unread_, {}));

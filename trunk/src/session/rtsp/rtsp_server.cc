@@ -1,11 +1,28 @@
 #include "session/rtsp/rtsp_server.h"
 
+#include <algorithm>
+
+#include "base/bytes.h"
 #include "session/rtsp/rtsp_connection.h"
 
 namespace weir::session {
+namespace {
+
+constexpr unsigned kIpv4Bits = 32;
+constexpr uint64_t kMaxGroupTries = 65'536;
+
+NetAddress address_in(const NetAddress& network, uint64_t index) {
+    NetAddress::V4 ip = network.v4();
+    uint32_t value = ByteReader(ip).u32() + static_cast<uint32_t>(index);
+    store_u32(ip.data(), value);
+    return NetAddress::from_v4(ip, 0);
+}
+
+}  // namespace
 
 RtspServer::RtspServer(const net::Services& services, const RtspServerOptions& options)
     : services_(services), options_(options) {
+    udp_.set_multicast_ttl(options.multicast.ttl);
     resume_ = [this](rtsp::ConnectionReader reader, Bytes unread,
                      std::unique_ptr<io::TcpStream> stream, std::unique_ptr<net::Client> client) {
         if (stopping_) {
@@ -76,6 +93,12 @@ void RtspServer::start(std::unique_ptr<io::TcpStream> stream,
     auto client = std::make_unique<net::Client>(services_.clients, "rtsp", ip);
     client->hold(services_.connections);
     client->hold(std::move(*place));
+    begin(std::move(stream), std::move(client), ingress);
+}
+
+void RtspServer::begin(std::unique_ptr<io::TcpStream> stream,
+                       std::unique_ptr<net::Client> client,
+                       const std::shared_ptr<const net::Ingress>& ingress) {
     auto connection = std::make_shared<RtspConnection>(*this, std::move(stream), std::move(client));
     Error spawned =
         connections_.spawn("rtsp", io::StackSize::kNormal, [connection, ingress]() mutable {
@@ -102,6 +125,44 @@ Result<RtspUdpPump*> RtspServer::pump_for(const stream::StreamKey& key,
                             return std::make_unique<RtspUdpPump>(stream, options);
                         }));
     return static_cast<RtspUdpPump*>(pump);
+}
+
+Result<std::shared_ptr<RtspGroup>> RtspServer::group_for(const stream::StreamKey& key,
+                                                         const net::PlayRules& rules,
+                                                         const io::SocketAddress& local) {
+    const RtspMulticastOptions& options = options_.multicast;
+    if (options.network.empty() || udp_.multicast_socket(RtspUdpTrack::kRtp) == nullptr) {
+        return make_error(ErrorCode::kUnsupported, "there is no multicast here (rtsp_server)");
+    }
+    std::erase_if(groups_, [](const auto& each) { return each.second.expired(); });
+    if (const auto found = groups_.find(key); found != groups_.end()) {
+        return found->second.lock();
+    }
+    // By the name, so that a stream has the same group again where that is free; never the first
+    // and last address of the network.
+    const uint64_t size = uint64_t{1} << (kIpv4Bits - options.bits);
+    const size_t hash = net::StreamKeyHash()(key);
+    for (uint64_t i = 0; size > 2 && i < std::min(size - 2, kMaxGroupTries); i++) {
+        const NetAddress address = address_in(options.network, 1 + (hash + i) % (size - 2));
+        const bool taken = std::ranges::any_of(groups_, [&](const auto& each) {
+            const std::shared_ptr<RtspGroup> group = each.second.lock();
+            return group && group->address() == address;
+        });
+        if (!taken) {
+            WEIR_TRY_ASSIGN(RtspUdpPump* const pump, pump_for(key, rules));
+            auto group = std::make_shared<RtspGroup>(
+                *pump, udp_, address, NetAddress::from_sockaddr(*local.raw()).with_port(0),
+                options);
+            groups_.emplace(key, group);
+            return group;
+        }
+    }
+    return make_error(ErrorCode::kFull, "all groups of multicast are taken (rtsp_server)");
+}
+
+void RtspServer::reconfigure(const RtspServerOptions& options) {
+    options_ = options;
+    udp_.set_multicast_ttl(options.multicast.ttl);
 }
 
 void RtspServer::add(std::unique_ptr<RtspUdpPlayer> player) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -16,8 +17,10 @@
 #include "net/ingress.h"
 #include "net/services.h"
 #include "session/rtsp/rtsp_auth.h"
+#include "session/rtsp/rtsp_group.h"
 #include "session/rtsp/rtsp_muxer.h"
 #include "session/rtsp/rtsp_player.h"
+#include "session/rtsp/rtsp_tunnel.h"
 #include "session/rtsp/rtsp_udp.h"
 #include "session/rtsp/rtsp_udp_player.h"
 
@@ -26,6 +29,7 @@ namespace weir::session {
 struct RtspServerOptions {
     Millis handshake{10'000};      // PROXY header and TLS
     Millis first_command{20'000};  // to PLAY or RECORD, and after each step towards them
+    RtspMulticastOptions multicast;
 };
 
 class RtspServer {
@@ -43,7 +47,7 @@ class RtspServer {
     net::Acceptors& acceptors() { return acceptors_; }
 
     // For connections that come from now on, and for waits that begin from now on.
-    void reconfigure(const RtspServerOptions& options) { options_ = options; }
+    void reconfigure(const RtspServerOptions& options);
 
     // For a drain: no new connection; those that are there go on.
     void stop_accepting() { acceptors_.stop(); }
@@ -67,9 +71,26 @@ class RtspServer {
 
     RtspUdp& udp() { return udp_; }
 
+    const RtspUdp& udp() const { return udp_; }
+
+    RtspTunnels& tunnels() { return tunnels_; }
+
+    const RtspTunnels& tunnels() const { return tunnels_; }
+
+    // A conversation whose bytes come by a tunnel.
+    void begin(std::unique_ptr<io::TcpStream> stream,
+               std::unique_ptr<net::Client> client,
+               const std::shared_ptr<const net::Ingress>& ingress = nullptr);
+
     // The pump of a stream's players by UDP. kInterrupted, kSystem: there is none.
     Result<RtspUdpPump*> pump_for(const stream::StreamKey& key, const net::PlayRules& rules);
     void add(std::unique_ptr<RtspUdpPlayer> player);
+
+    // The group of a stream's players by multicast; packets leave from `local`. kUnsupported: there
+    // is no multicast here, kFull: no free group.
+    Result<std::shared_ptr<RtspGroup>> group_for(const stream::StreamKey& key,
+                                                 const net::PlayRules& rules,
+                                                 const io::SocketAddress& local);
 
     // It has ended; it goes when no event can name it any more.
     void bury(RtspUdpPlayer& player);
@@ -102,8 +123,10 @@ class RtspServer {
                                   start(std::move(stream), ingress);
                               }};
     io::TaskGroup connections_;
+    RtspTunnels tunnels_;
     RtspUdp udp_;
     std::unordered_map<RtspUdpPlayer*, std::unique_ptr<RtspUdpPlayer>> udp_players_;
+    std::map<stream::StreamKey, std::weak_ptr<RtspGroup>> groups_;
     std::vector<std::unique_ptr<RtspUdpPlayer>> ended_;
     std::vector<std::unique_ptr<io::TcpStream>> closed_;
     io::Signal burial_;

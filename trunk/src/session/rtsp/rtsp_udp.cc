@@ -42,6 +42,7 @@ RtspUdp::~RtspUdp() = default;
 Error RtspUdp::Side::serve(std::unique_ptr<io::UdpSocket> socket) {
     auto port = std::make_unique<RtspUdpPort>();
     port->socket = std::move(socket);
+    port->socket->set_multicast_ttl(udp_.multicast_ttl_);
     RtspUdpPort& at = *port;
     WEIR_TRY_ASSIGN(port->coroutine, io::Coroutine::spawn("rtsp udp", io::StackSize::kNormal,
                                                           [this, &at] { udp_.receive(at, way_); }));
@@ -112,6 +113,25 @@ RtspUdpPort* RtspUdp::Side::port_for(const io::SocketAddress& local) const {
 void RtspUdp::stop() {
     for (Side& side : sides_) {
         side.stop();
+    }
+}
+
+io::UdpSocket* RtspUdp::multicast_socket(RtspUdpTrack::Way way) const {
+    for (const auto& port : sides_[way].ports) {
+        const io::SocketAddress bound = port->socket->local();
+        if (!port->retired && (address_of(bound).is_v4() || bound.is_any())) {
+            return port->socket.get();
+        }
+    }
+    return nullptr;
+}
+
+void RtspUdp::set_multicast_ttl(uint8_t ttl) {
+    multicast_ttl_ = ttl;
+    for (const Side& side : sides_) {
+        for (const auto& port : side.ports) {
+            port->socket->set_multicast_ttl(ttl);
+        }
     }
 }
 

@@ -106,6 +106,12 @@ class RtspUdp {
                                             const rtsp::PortPair& client_ports,
                                             size_t index);
 
+    // What sends to groups: of IPv4. nullptr: there is none.
+    io::UdpSocket* multicast_socket(RtspUdpTrack::Way way) const;
+
+    // Of groups; for all ports.
+    void set_multicast_ttl(uint8_t ttl);
+
     const RtspUdpStats& stats() const { return stats_; }
 
     io::UdpStats udp_stats() const;
@@ -152,6 +158,7 @@ class RtspUdp {
 
     std::array<Side, RtspUdpTrack::kWays> sides_;
     RtspUdpStats stats_;
+    uint8_t multicast_ttl_ = 1;
 };
 
 }  // namespace weir::session

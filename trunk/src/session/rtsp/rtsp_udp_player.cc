@@ -20,6 +20,8 @@ RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
       reader_(std::move(parts.reader)),
       stream_(std::move(parts.stream)),
       client_(std::move(parts.client)),
+      sender_(pump.writer()),
+      group_(std::move(parts.group)),
       began_(MonoClock::now()),
       last_heard_(began_),
       next_report_(began_ + RtspNumbers::kReportInterval) {
@@ -41,6 +43,9 @@ RtspUdpPlayer::~RtspUdpPlayer() {
 
 void RtspUdpPlayer::leave_pump() {
     pump_.remove(*this);
+    if (group_) {
+        group_->remove(*this);
+    }
 }
 
 void RtspUdpPlayer::begin(const rtsp::Request& request, ByteSpan unread) {
@@ -53,86 +58,51 @@ void RtspUdpPlayer::begin(const rtsp::Request& request, ByteSpan unread) {
 // From the start of the log on, with its numbers in the answer.
 void RtspUdpPlayer::play(const rtsp::Request& request) {
     paused_ = false;
-    cursor_.reset();
-    place();
+    sender_.place();
     rtsp::Response answer = answer_to(request, 200);
     answer.headers.add("Session", session_.field());
     answer.headers.add("Range", "npt=now-");
-    if (cursor_) {
+    if (sender_.placed() && !group_) {  // a group is somewhere in the stream
         answer.headers.add("RTP-Info", session_.rtp_info(pump_.writer().numbers()));
     }
     say(answer);
-    if (client_) {
+    if (client_ && group_) {
+        group_->remove(*this);
+        group_->add(*this);
+    } else if (client_) {
         send_reports(MonoClock::now());
         pump_.add(*this);
-    }
-}
-
-void RtspUdpPlayer::place() {
-    if (pump_.writer().log().has_start()) {
-        cursor_ = pump_.writer().log().start();
     }
 }
 
 // ---- sending ----
 
 RtpFlush RtspUdpPlayer::flush(MonoTime now, size_t most_runs) {
-    const stream::RtpLog& log = pump_.writer().log();
     if (paused_) {
         return RtpFlush::kCaughtUp;
     }
-    if (!cursor_) {
-        place();
-        if (!cursor_) {
-            return RtpFlush::kCaughtUp;
-        }
-    }
-    for (size_t sent = 0; sent < most_runs;) {
-        skip_old(log);
-        const stream::RtpRun* const run = log.run(*cursor_);
-        if (run == nullptr) {
-            return RtpFlush::kCaughtUp;
-        }
-        lag_ms_ = log.head_time_ms() - run->time_ms;
-        RtspUdpTrack* const track =
-            run->track < tracks_.size() ? tracks_[run->track].get() : nullptr;
-        if (track != nullptr) {
-            if (!pacer_.may_send(now)) {
-                return RtpFlush::kPaced;
+    const RtpFlush result = sender_.flush(
+        now, most_runs, [&](const stream::RtpRun& run) -> std::optional<io::IoStatus> {
+            RtspUdpTrack* const track =
+                run.track < tracks_.size() ? tracks_[run.track].get() : nullptr;
+            if (track == nullptr) {
+                return std::nullopt;
             }
-            const io::IoResult result =
-                track->send(RtspUdpTrack::kRtp, {run->data.get(), run->size_bytes},
-                            run->packets > 1 ? run->packet_bytes : 0);
-            if (result.status == io::IoStatus::kWouldBlock) {
-                return RtpFlush::kBlocked;
+            const io::IoResult sent =
+                track->send(RtspUdpTrack::kRtp, {run.data.get(), run.size_bytes},
+                            run.packets > 1 ? run.packet_bytes : 0);
+            if (sent.status != io::IoStatus::kWouldBlock) {
+                client_->sent_bytes += run.size_bytes;
+                pump_.stream().note_sent(run.size_bytes);
+                if (client_->first_frame_ms < 0) {
+                    client_->first_frame_ms = static_cast<int32_t>(
+                        std::chrono::duration_cast<Millis>(now - began_).count());
+                }
             }
-            pacer_.on_sent(now, run->size_bytes);
-            packets_ += run->packets;
-            client_->sent_bytes += run->size_bytes;
-            pump_.stream().note_sent(run->size_bytes);
-            if (client_->first_frame_ms < 0) {
-                client_->first_frame_ms =
-                    static_cast<int32_t>(std::chrono::duration_cast<Millis>(now - began_).count());
-            }
-            sent++;
-        }
-        ++*cursor_;
-    }
-    return RtpFlush::kMore;
-}
-
-// Who is too far behind goes on with the newest key frame.
-void RtspUdpPlayer::skip_old(const stream::RtpLog& log) {
-    const stream::RtpRun* const run = log.run(*cursor_);
-    const bool late = run != nullptr && log.head_time_ms() - run->time_ms > kLagToJumpMs &&
-                      log.has_start() && log.start() > *cursor_;
-    if (*cursor_ >= log.oldest() && !late) {
-        return;
-    }
-    const uint64_t next = log.has_start() ? log.start() : log.head();
-    skipped_runs_ += next - *cursor_;
-    client_->resyncs++;
-    cursor_ = next;
+            return sent.status;
+        });
+    client_->resyncs = sender_.resyncs();
+    return result;
 }
 
 void RtspUdpPlayer::send_reports(MonoTime now) {
@@ -155,6 +125,12 @@ net::RtpPlayer::Fate RtspUdpPlayer::look(MonoTime now) {
         return {};
     }
     return {false, "the client was silent: neither a request nor a receiver report in 60 s"};
+}
+
+void RtspUdpPlayer::look_at_silence(MonoTime now) {
+    if (const Fate fate = look(now); !fate.go_on) {
+        end(EndClass::kTimeout, fate.reason);
+    }
 }
 
 // Asked by the pump: no publisher, or the fate above.
@@ -326,25 +302,28 @@ void RtspUdpPlayer::drop_connection() {
 
 std::optional<net::LinkFacts> RtspUdpPlayer::link_facts() const {
     net::LinkFacts facts;
-    facts.state = stream_ ? "connected" : "without its connection";
+    facts.state = stream_ ? "connected" : "detached";
     facts.transport = "udp";
+    if (group_) {
+        facts.transport = "multicast";
+        facts.remote = group_->address().ip_text();
+    }
     for (const auto& track : tracks_) {
         facts.remote = track ? track->remote(RtspUdpTrack::kRtp).to_string() : facts.remote;
     }
     facts.rtt = rtt_;
     facts.loss = loss_;
     facts.jitter_ms = jitter_ms_;
-    facts.packets = packets_;
+    facts.packets = group_ ? group_->sender().packets() : sender_.packets();
     facts.lost = lost_;
-    facts.skipped = skipped_runs_;
+    facts.skipped = sender_.skipped_runs();
     return facts;
 }
 
 std::optional<net::LagFacts> RtspUdpPlayer::lag_facts() const {
-    const stream::RtpLog& log = pump_.writer().log();
-    const bool behind = cursor_ && *cursor_ < log.head();
-    const char* state = paused_ ? "paused" : cursor_ ? "flowing" : "waiting";
-    return net::LagFacts{state, behind ? lag_ms_ : 0, std::nullopt};
+    const RtspSender& sender = group_ ? group_->sender() : sender_;
+    const char* state = paused_ ? "paused" : sender.placed() ? "flowing" : "waiting";
+    return net::LagFacts{state, sender.lag_ms(), std::nullopt};
 }
 
 }  // namespace weir::session

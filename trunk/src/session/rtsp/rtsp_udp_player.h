@@ -1,6 +1,6 @@
-// A player whose media goes by UDP: its place in the log that all of the stream share, where its
-// tracks go, and its connection, by which it says more. No coroutine: the pump sends, event
-// handlers hear.
+// A player whose media goes by UDP or multicast: its place in the log that all of the stream share,
+// where its tracks go, and its connection, by which it says more. No coroutine: the pump sends,
+// event handlers hear.
 //
 // Its session outlives the connection: while receiver reports come, it plays on.
 #pragma once
@@ -14,10 +14,11 @@
 #include "io/tcp.h"
 #include "net/client_table.h"
 #include "net/rtp/rtp_player.h"
-#include "proto/rtp/pacer.h"
 #include "proto/rtsp/connection_reader.h"
+#include "session/rtsp/rtsp_group.h"
 #include "session/rtsp/rtsp_log_writer.h"
 #include "session/rtsp/rtsp_player.h"
+#include "session/rtsp/rtsp_sender.h"
 #include "session/rtsp/rtsp_session.h"
 #include "session/rtsp/rtsp_udp.h"
 
@@ -35,15 +36,12 @@ class RtspUdpPlayer final : public net::RtpPlayer,
   public:
     static constexpr ObjectName kObjectName{"rtsp_udp_player", "rtsp"};
 
-    // A key frame goes out so fast at most: a link of 100 Mbit/s takes it.
-    static constexpr int64_t kPaceBps = 90'000'000;
-    // Further behind the head it goes on with the newest key frame.
-    static constexpr int64_t kLagToJumpMs = 1'000;
     static constexpr size_t kMaxAnswers = 64 * 1024;  // that the client does not read
 
     struct Parts {
         RtspSession session;
         RtspUdpTracks tracks;
+        std::shared_ptr<RtspGroup> group;  // of multicast, in place of tracks; else null
         rtsp::ConnectionReader reader;
         std::unique_ptr<io::TcpStream> stream;
         std::unique_ptr<net::Client> client;
@@ -61,6 +59,9 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     // net::RtpPlayer
     net::RtpFlush flush(MonoTime now, size_t most_runs) override;
     Fate look(MonoTime now) override;
+
+    // The same of a member of a group: it ends when it was silent for too long.
+    void look_at_silence(MonoTime now);
     void end_playing(net::EndClass why, std::string_view reason) override;
 
     void end(net::EndClass why, std::string_view detail);
@@ -82,11 +83,9 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     bool hear(ByteSpan data);
     bool obey(const rtsp::Request& request, ByteSpan behind);
     void play(const rtsp::Request& request);
-    void place();
     void say(const rtsp::Response& answer);
     void flush_answers();
     void drop_connection();
-    void skip_old(const stream::RtpLog& log);
     void send_reports(MonoTime now);
     void leave_pump();
 
@@ -98,15 +97,12 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     std::unique_ptr<io::TcpStream> stream_;  // null: it is gone, or given back
     std::unique_ptr<net::Client> client_;    // null: it has ended
     Bytes answers_;                          // that its socket did not take
-    rtp::Pacer pacer_{kPaceBps};
-    std::optional<uint64_t> cursor_;  // number of a run; none: there was no start yet
+    RtspSender sender_;
+    std::shared_ptr<RtspGroup> group_;  // null: it has tracks of its own
     bool paused_ = false;
-    int64_t lag_ms_ = 0;
     MonoTime began_;
     MonoTime last_heard_;
     MonoTime next_report_;
-    uint64_t packets_ = 0;
-    uint64_t skipped_runs_ = 0;
     // Of the last receiver reports.
     std::optional<Micros> rtt_;
     double loss_ = 0;

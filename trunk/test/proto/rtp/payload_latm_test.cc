@@ -110,6 +110,19 @@ TEST(LatmConfigTest, RefusesWhatIsNotTakenAndWhatIsCut) {
     EXPECT_FALSE(LatmConfig::parse(Bytes(40, 0xFF), 0));
 }
 
+// As rtpmp4apay of GStreamer 1.22 writes it: AudioSpecificConfig with its extension, and the end of
+// StreamMuxConfig cut off.
+TEST(LatmConfigTest, ReadsTheConfigurationOfGStreamer) {
+    const auto config = LatmConfig::parse(from_hex("40002420adca00"), 44'100);
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->frames, 1);
+    EXPECT_EQ(config->frame_ticks, 1024U);
+    const auto audio = media::aac::parse_config(config->audio_config);
+    ASSERT_TRUE(audio);
+    EXPECT_EQ(audio->sample_rate, 44'100U);
+    EXPECT_EQ(audio->channels, 2);
+}
+
 TEST(LatmDepacketizerTest, GivesTheFrameOfAnElementAndItsConfigurationOnce) {
     LatmDepacketizer depacketizer(described(), 2);
     Receiver receiver(depacketizer);

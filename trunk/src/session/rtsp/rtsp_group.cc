@@ -1,0 +1,103 @@
+#include "session/rtsp/rtsp_group.h"
+
+#include <algorithm>
+
+#include "session/rtsp/rtsp_udp_player.h"
+
+namespace weir::session {
+
+RtspGroup::RtspGroup(RtspUdpPump& pump,
+                     RtspUdp& udp,
+                     const NetAddress& address,
+                     const NetAddress& local,
+                     const RtspMulticastOptions& options)
+    : pump_(pump),
+      udp_(udp),
+      address_(address),
+      local_(local),
+      options_(options),
+      sender_(pump.writer()) {
+    pump_.hold();
+}
+
+RtspGroup::~RtspGroup() {
+    pump_.remove(*this);
+    pump_.release();
+}
+
+uint16_t RtspGroup::port_of(uint8_t track) const {
+    return static_cast<uint16_t>(options_.port + (track == net::kRtpVideoTrack ? 0 : 2));
+}
+
+io::UdpPath RtspGroup::path_of(uint8_t track, RtspUdpTrack::Way way) const {
+    return {address_.with_port(static_cast<uint16_t>(port_of(track) + way)), local_};
+}
+
+rtsp::Transport RtspGroup::transport(uint8_t track) const {
+    rtsp::Transport out;
+    out.multicast = true;
+    out.destination = address_.ip_text();
+    out.port = rtsp::PortPair{port_of(track), static_cast<uint16_t>(port_of(track) + 1)};
+    out.ttl = options_.ttl;
+    out.ssrc = pump_.writer().numbers().ssrc(track);
+    return out;
+}
+
+// The first one who plays starts it, at the newest key frame; the others come when it runs.
+void RtspGroup::add(RtspUdpPlayer& member) {
+    if (members_.empty()) {
+        sender_.place();
+        pump_.add(*this);
+    }
+    members_.push_back(&member);
+}
+
+void RtspGroup::remove(RtspUdpPlayer& member) {
+    std::erase(members_, &member);
+    if (members_.empty()) {
+        pump_.remove(*this);
+    }
+}
+
+net::RtpFlush RtspGroup::flush(MonoTime now, size_t most_runs) {
+    return sender_.flush(
+        now, most_runs, [this](const stream::RtpRun& run) -> std::optional<io::IoStatus> {
+            io::UdpSocket* const socket = udp_.multicast_socket(RtspUdpTrack::kRtp);
+            if (socket == nullptr || run.track >= RtspNumbers::kTracks) {
+                return std::nullopt;
+            }
+            pump_.stream().note_sent(run.size_bytes);
+            return socket
+                ->send(path_of(run.track, RtspUdpTrack::kRtp), {run.data.get(), run.size_bytes},
+                       run.packets > 1 ? run.packet_bytes : 0)
+                .status;
+        });
+}
+
+net::RtpPlayer::Fate RtspGroup::look(MonoTime now) {
+    io::UdpSocket* const socket = udp_.multicast_socket(RtspUdpTrack::kRtcp);
+    if (now >= next_report_ && socket != nullptr) {
+        next_report_ = now + RtspNumbers::kReportInterval;
+        std::array<uint8_t, RtspNumbers::kMaxReport> report;
+        for (uint8_t track = 0; track < RtspNumbers::kTracks; track++) {
+            const size_t size = pump_.writer().numbers().write_report(track, now, report);
+            if (size > 0) {
+                (void)socket->send(path_of(track, RtspUdpTrack::kRtcp), {report.data(), size});
+            }
+        }
+    }
+    for (size_t i = members_.size(); i > 0; i--) {
+        if (i <= members_.size()) {
+            members_[i - 1]->look_at_silence(now);
+        }
+    }
+    return {};
+}
+
+void RtspGroup::end_playing(net::EndClass why, std::string_view reason) {
+    while (!members_.empty()) {
+        members_.back()->end(why, reason);
+    }
+}
+
+}  // namespace weir::session

@@ -1,0 +1,109 @@
+"""RTSP by all of its ways (RTSPS, HTTP tunnels, multicast), and with passwords."""
+
+import re
+import socket
+
+from media import Program, check_frames, publisher, run
+from rtsp import Client, gst_play, play_rtsp, publish_rtsp, rtp_header, rtsp_weir
+from tls import certificate
+from weir import free_port, wait_until
+
+KEY = "key-of-the-test"
+
+
+def check_rtsp(recording, seconds=2.0):
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, least=int(25 * seconds))
+    assert recording.audio_seconds() >= seconds
+
+
+def test_rtsps(new_weir, folder):
+    certificate(folder)
+    secure = free_port()
+    server = rtsp_weir(new_weir, f"listen 127.0.0.1:{secure} ssl;",
+                       f'ssl_certificate "{folder}/server.pem"; ssl_certificate_key "{folder}/server.key";')
+    url = f"rtsps://127.0.0.1:{secure}/live/livestream"
+    with publish_rtsp(url, folder):
+        server.wait_live()
+        check_rtsp(play_rtsp(url, folder))
+        assert any(each["protocol"] == "rtsp" and each["encrypted"] for each in server.clients())
+
+
+def test_ffmpeg_plays_through_http(new_weir, folder):
+    server = rtsp_weir(new_weir)
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        check_rtsp(play_rtsp(server.rtsp(), folder, "http"))
+    wait_until(lambda: server.api("/api/v1/summaries")["data"]["rtsp"]["tunnels"] == 0, 15, "the tunnel is gone")
+
+
+def test_gstreamer_plays(new_weir, folder):
+    server = rtsp_weir(new_weir)
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        for name, url in (("tcp", server.rtsp()), ("http", server.rtsp().replace("rtsp://", "rtsph://"))):
+            check_rtsp(gst_play(url, folder, f"gst-{name}"))
+        check_rtsp(gst_play(server.rtsp(), folder, "gst-udp", protocols="udp"))
+
+
+def test_multicast_has_one_sender(new_weir, folder):
+    port = free_port()
+    server = rtsp_weir(new_weir, f"multicast 239.10.0.0/16; ttl 1; multicast_port {port};")
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        with Client(server.rtsp_port, server.rtsp()) as one, Client(server.rtsp_port, server.rtsp()) as two:
+            groups = []
+            for client in (one, two):
+                _, answers = client.set_up(["RTP/AVP;multicast", "RTP/AVP;multicast"])
+                assert [answer.status for answer in answers] == [200, 200], answers
+                groups.append(re.search(r"destination=([0-9.]+)", answers[0].fields["transport"]).group(1))
+                assert f"port={port}-{port + 1}" in answers[0].fields["transport"] and "ttl=1" in answers[0].fields["transport"]
+            assert groups[0] == groups[1] and groups[0].startswith("239.10.")
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+                receiver.bind((groups[0], port))
+                receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                                    socket.inet_aton(groups[0]) + socket.inet_aton("127.0.0.1"))
+                receiver.settimeout(10)
+                assert one.request("PLAY").status == 200 and two.request("PLAY").status == 200
+                numbers = [rtp_header(receiver.recv(2048))[1] for _ in range(50)]
+                assert all((b - a) % 65536 == 1 for a, b in zip(numbers, numbers[1:])), numbers
+                assert one.request("TEARDOWN").status == 200
+                receiver.recv(2048)
+                assert two.request("TEARDOWN").status == 200
+
+
+def test_a_stream_without_multicast(new_weir, folder):
+    server = rtsp_weir(new_weir)
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        with Client(server.rtsp_port, server.rtsp()) as client:
+            _, answers = client.set_up(["RTP/AVP;multicast"])
+            assert answers[0].status == 461
+
+
+def test_passwords(new_weir, folder):
+    server = rtsp_weir(new_weir, extra="vhost __defaultVhost__ { security { "
+                                       f'publish_user studio password-of-studio; play_key {KEY}; }} }}')
+    refused = run(["sh", "-c", f"ffprobe -v error -rtsp_transport tcp {server.rtsp()} 2>&1 || true"], 30).decode()
+    assert "401" in refused
+    with publish_rtsp(server.rtsp(user="studio:wrong-password@"), folder, name="wrong") as wrong:
+        assert wrong.wait(15) != 0
+    with publish_rtsp(server.rtsp(user="studio:password-of-studio@"), folder):
+        server.wait_live()
+        check_rtsp(play_rtsp(server.rtsp(user=f"anybody:{KEY}@"), folder, name="digest"))
+        check_rtsp(play_rtsp(server.rtsp(f"live/livestream?key={KEY}"), folder, name="key"))
+        check_rtsp(gst_play(server.rtsp(user=f"anybody:{KEY}@"), folder, "gst-digest"))
+    assert KEY not in server.log() and "password-of-studio" not in server.log()
+
+
+def test_a_player_by_udp_is_shown_with_what_it_reports(new_weir, folder):
+    server = rtsp_weir(new_weir)
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        out = folder / "udp.mkv"
+        with Program("udp-player", ["ffmpeg", "-nostdin", "-y", "-rtsp_transport", "udp", "-i", server.rtsp(), "-c", "copy", out], folder):
+            def link():
+                links = [each["link"] for each in server.clients() if each["protocol"] == "rtsp" and each.get("link")]
+                return links and links[0]["jitter_ms"] is not None and links[0]["packets"] > 100 and links[0]
+            assert wait_until(link, 20, "a receiver report came")["transport"] == "udp"
+        wait_until(lambda: not [each for each in server.clients() if each["protocol"] == "rtsp"], 10, "it has left by TEARDOWN")

@@ -1,0 +1,158 @@
+#include "session/rtsp/rtsp_muxer.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "proto/rtcp/report.h"
+#include "proto/rtp/header.h"
+#include "proto/rtsp/connection_reader.h"
+
+#include "test/session/muxer_fixture.h"
+#include "test/support/codec_samples.h"
+#include "test/support/payloads.h"
+
+namespace weir::session {
+namespace {
+
+using media::Codec;
+using media::TrackKind;
+using test::BodyKind;
+
+struct Frame {
+    uint8_t channel;
+    Bytes payload;
+};
+
+class RtspMuxerTest : public MuxerFixture {
+  protected:
+    static RtspChannels both() {
+        RtspChannels channels;
+        channels[net::kRtpVideoTrack] = rtsp::ChannelPair{0, 1};
+        channels[net::kRtpAudioTrack] = rtsp::ChannelPair{2, 3};
+        return channels;
+    }
+
+    void send_video(uint32_t time_ms, bool key, size_t size) {
+        const uint8_t type = key ? 0x65 : 0x41;
+        send(TrackKind::kVideo, time_ms,
+             test::tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                            test::nal_frame({test::counted({type}, size)})));
+    }
+
+    void send_audio(uint32_t time_ms) {
+        send(TrackKind::kAudio, time_ms,
+             test::tag_body(Codec::kAac, BodyKind::kFrame, Bytes(100, 0x21)));
+    }
+
+    // 44.1 kHz, stereo; the key frame is three packets.
+    void publish() {
+        send(TrackKind::kVideo, 0,
+             test::tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+        send(TrackKind::kAudio, 0,
+             test::tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1210")));
+        send_video(0, true, 4000);
+        for (uint32_t i = 1; i < 5; i++) {
+            send_audio(23 * i);
+            send_video(40 * i, false, 500);
+        }
+    }
+
+    // All frames from the log's start on.
+    static std::vector<Frame> frames(const stream::WireLog& log) {
+        Bytes bytes;
+        log.copy_until(log.start(), log.head(), bytes);
+        std::vector<Frame> found;
+        rtsp::ConnectionReader reader;
+        ByteSpan rest = bytes;
+        while (reader.next(rest) == rtsp::ConnectionReader::Status::kFrame) {
+            const ByteSpan payload = reader.frame().payload;
+            found.push_back({reader.frame().channel, Bytes(payload.begin(), payload.end())});
+        }
+        EXPECT_FALSE(reader.in_message());
+        return found;
+    }
+};
+
+TEST_F(RtspMuxerTest, CutsFramesIntoPacketsWithNumbersThatGoOn) {
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    publish();
+    std::array<uint16_t, 4> next{};
+    std::array<size_t, 4> packets{};
+    for (const Frame& frame : frames(muxer.log())) {
+        ASSERT_LT(frame.channel, 4);
+        if (frame.channel % 2 == 1) {
+            continue;
+        }
+        const auto packet = rtp::PacketView::parse(frame.payload);
+        ASSERT_TRUE(packet);
+        if (packets[frame.channel]++ > 0) {
+            EXPECT_EQ(packet->sequence(), next[frame.channel]);
+        }
+        next[frame.channel] = static_cast<uint16_t>(packet->sequence() + 1);
+    }
+    EXPECT_GE(packets[0], 7U) << "the key frame is three packets";
+    EXPECT_EQ(packets[2], 4U);
+    stream_.detach(muxer);
+}
+
+TEST_F(RtspMuxerTest, NamesTheFirstPacketsOfTheStart) {
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    publish();
+    send_video(400, true, 4000);
+    send_audio(410);
+    for (const auto& [track, channel] :
+         {std::pair(net::kRtpVideoTrack, 0), std::pair(net::kRtpAudioTrack, 2)}) {
+        const RtspNumbers::First first = muxer.numbers().first(track);
+        for (const Frame& frame : frames(muxer.log())) {
+            if (frame.channel == channel) {
+                const auto packet = rtp::PacketView::parse(frame.payload);
+                EXPECT_EQ(packet->sequence(), first.sequence);
+                EXPECT_EQ(packet->timestamp(), first.rtp_time);
+                break;
+            }
+        }
+    }
+    stream_.detach(muxer);
+}
+
+TEST_F(RtspMuxerTest, LeavesOutTracksWithoutChannels) {
+    RtspChannels channels;
+    channels[net::kRtpAudioTrack] = rtsp::ChannelPair{4, 5};
+    RtspMuxer muxer(channels);
+    stream_.attach(muxer);
+    publish();
+    const std::vector<Frame> got = frames(muxer.log());
+    ASSERT_EQ(got.size(), 4U) << "a player of the audio alone begins at the audio";
+    for (const Frame& frame : got) {
+        EXPECT_EQ(frame.channel, 4);
+    }
+    stream_.detach(muxer);
+}
+
+TEST_F(RtspMuxerTest, ReportsOneMomentForBothTracks) {
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    publish();
+    Bytes out;
+    muxer.write_reports(MonoClock::now(), out);
+    rtsp::ConnectionReader reader;
+    ByteSpan rest = out;
+    std::vector<rtcp::NtpTime> times;
+    while (reader.next(rest) == rtsp::ConnectionReader::Status::kFrame) {
+        rtcp::PacketView packet;
+        rtcp::CompoundReader compound(reader.frame().payload);
+        ASSERT_TRUE(compound.next(packet));
+        const auto report = rtcp::parse_sender_report(packet);
+        ASSERT_TRUE(report);
+        times.push_back(report->ntp_time);
+    }
+    ASSERT_EQ(times.size(), 2U);
+    EXPECT_LT(rtcp::ntp_to_us(times[1]) - rtcp::ntp_to_us(times[0]), 10'000);
+    stream_.detach(muxer);
+}
+
+}  // namespace
+}  // namespace weir::session

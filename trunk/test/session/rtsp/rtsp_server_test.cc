@@ -1,0 +1,242 @@
+// The RTSP server over real sockets: what peers of bad will get.
+#include "session/rtsp/rtsp_server.h"
+
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/session/world.h"
+
+namespace weir::session {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kSdp =
+    "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=video 0 RTP/AVP 96\r\n"
+    "a=rtpmap:96 H264/90000\r\na=control:streamid=0\r\n";
+
+// One connection of a client.
+class RtspPeer {
+  public:
+    explicit RtspPeer(const io::SocketAddress& server) {
+        auto stream = io::TcpStream::connect(server, io::soon());
+        WEIR_CHECK(stream.ok());
+        stream_ = std::move(*stream);
+    }
+
+    void send(std::string_view text) {
+        (void)stream_->write_all(as_bytes(text), io::soon());  // the server may have ended it
+    }
+
+    // A request with the next CSeq; its answer.
+    std::string ask(std::string_view method,
+                    std::string_view url,
+                    std::string_view fields = "",
+                    std::string_view body = "") {
+        send(fmt::format("{} {} RTSP/1.0\r\nCSeq: {}\r\n{}{}\r\n{}", method, url, ++cseq_, fields,
+                         body.empty() ? "" : fmt::format("Content-Length: {}\r\n", body.size()),
+                         body));
+        return answer();
+    }
+
+    // Up to the end of a head; empty: the connection has ended.
+    std::string answer() {
+        std::string text;
+        std::array<uint8_t, 1> byte;
+        while (!text.ends_with("\r\n\r\n")) {
+            const Result<size_t> got = stream_->read_some(byte, io::soon());
+            if (!got.ok()) {
+                return {};
+            }
+            text += as_text(byte);
+        }
+        return text;
+    }
+
+    bool reads_to_end() {
+        std::array<uint8_t, 512> bytes;
+        for (;;) {
+            const Result<size_t> got = stream_->read_some(bytes, io::soon());
+            if (!got.ok()) {
+                return got.error().code() == ErrorCode::kClosed;
+            }
+        }
+    }
+
+    const io::TcpStream& stream() const { return *stream_; }
+
+  private:
+    std::unique_ptr<io::TcpStream> stream_;
+    uint32_t cseq_ = 0;
+};
+
+class RtspServerTest : public World {
+  protected:
+    RtspServerTest() {
+        options_rtsp_.first_command = Millis(400);
+        rtsp_ = std::make_unique<RtspServer>(services_, options_rtsp_);
+        auto listener = io::TcpListener::listen(io::loopback());
+        WEIR_CHECK(listener.ok());
+        address_ = (*listener)->local();
+        EXPECT_FALSE(rtsp_->acceptors().serve(std::move(*listener)));
+        for (net::DatagramPorts* ports : {&rtsp_->udp().rtp(), &rtsp_->udp().rtcp()}) {
+            auto socket = io::UdpSocket::bind(io::loopback(), {});
+            WEIR_CHECK(socket.ok());
+            rtp_ = ports == &rtsp_->udp().rtp() ? (*socket)->local() : rtp_;
+            EXPECT_FALSE(ports->serve(std::move(*socket)));
+        }
+        url_ = fmt::format("rtsp://{}/live/a", address_.to_string());
+    }
+
+    ~RtspServerTest() override {
+        Error late = rtsp_->stop(io::soon());
+        EXPECT_FALSE(late) << late.to_string();
+    }
+
+    // Publishes `a`; its control connection.
+    std::unique_ptr<RtspPeer> publisher(std::string_view transport) {
+        auto peer = std::make_unique<RtspPeer>(address_);
+        EXPECT_THAT(peer->ask("ANNOUNCE", url_, "Content-Type: application/sdp\r\n", kSdp),
+                    HasSubstr(" 200 "));
+        EXPECT_THAT(peer->ask("SETUP", url_ + "/streamid=0",
+                              fmt::format("Transport: {}\r\n", transport)),
+                    HasSubstr(" 200 "));
+        EXPECT_THAT(peer->ask("RECORD", url_), HasSubstr(" 200 "));
+        return peer;
+    }
+
+    RtspServerOptions options_rtsp_;
+    std::unique_ptr<RtspServer> rtsp_;
+    io::SocketAddress address_;
+    io::SocketAddress rtp_;
+    std::string url_;
+};
+
+TEST_F(RtspServerTest, AnswersGarbageWithAnErrorOrSilence) {
+    for (const std::string& text :
+         {std::string("\x16\x03\x01 hello\r\n\r\n"), std::string("GET / HTTP/1.1\r\n\r\n"),
+          std::string("OPTIONS * RTSP/1.0\r\nX: ") + std::string(70'000, 'x'),
+          std::string(5'000, 'a'), std::string("OPTIONS * RTSP/2.0\r\nCSeq: 1\r\n\r\n")}) {
+        RtspPeer peer(address_);
+        peer.send(text);
+        EXPECT_TRUE(peer.reads_to_end()) << text.substr(0, 40);
+    }
+    RtspPeer still(address_);
+    EXPECT_THAT(still.ask("OPTIONS", "*"), HasSubstr("Public: OPTIONS, DESCRIBE"));
+}
+
+TEST_F(RtspServerTest, RefusesRequestsThatDoNotFit) {
+    RtspPeer peer(address_);
+    peer.send("OPTIONS * RTSP/1.0\r\n\r\n");
+    EXPECT_THAT(peer.answer(), StartsWith("RTSP/1.0 400 "));
+    peer.send("OPTIONS * RTSP/1.0\r\nCSeq: 99999999999\r\n\r\n");
+    EXPECT_THAT(peer.answer(), StartsWith("RTSP/1.0 400 "));
+    EXPECT_THAT(peer.ask("PLAY", url_), StartsWith("RTSP/1.0 455 "));
+    EXPECT_THAT(peer.ask("RECORD", url_), StartsWith("RTSP/1.0 455 "));
+    EXPECT_THAT(peer.ask("SETUP", url_, "Transport: RTP/AVP/TCP\r\n"), StartsWith("RTSP/1.0 404 "));
+    EXPECT_THAT(peer.ask("TEARDOWN", url_), StartsWith("RTSP/1.0 454 "));
+    EXPECT_THAT(peer.ask("PAUSE", url_, "Session: 123\r\n"), StartsWith("RTSP/1.0 454 "));
+    EXPECT_THAT(peer.ask("OPTIONS", "*", "Require: magic\r\n"), HasSubstr("Unsupported: magic"));
+    EXPECT_THAT(peer.ask("ANNOUNCE", url_, "Content-Type: text/plain\r\n", "x"),
+                StartsWith("RTSP/1.0 415 "));
+    EXPECT_THAT(peer.ask("ANNOUNCE", url_, "", "no description"), StartsWith("RTSP/1.0 400 "));
+}
+
+TEST_F(RtspServerTest, RefusesDescriptionsThatAreTooLarge) {
+    RtspPeer large(address_);
+    EXPECT_THAT(large.ask("ANNOUNCE", url_, "", std::string(1'000'000, 'x')),
+                StartsWith("RTSP/1.0 413 "));
+    std::string many = "v=0\r\no=- 0 0 IN IP4 0\r\ns=-\r\nt=0 0\r\n";
+    for (int i = 0; i < 1000; i++) {
+        many += "m=video 0 RTP/AVP 96\r\n";
+    }
+    RtspPeer peer(address_);
+    EXPECT_THAT(peer.ask("ANNOUNCE", url_, "", many), StartsWith("RTSP/1.0 400 "));
+}
+
+TEST_F(RtspServerTest, EndsWhoOnlySaysOptions) {
+    RtspPeer peer(address_);
+    const MonoTime began = MonoClock::now();
+    std::string answer;
+    do {
+        answer = peer.ask("OPTIONS", "*");
+    } while (!answer.empty() && MonoClock::now() - began < Seconds(30));
+    EXPECT_TRUE(answer.empty()) << "talking does not put the end off";
+}
+
+TEST_F(RtspServerTest, EndsWhoIsRefusedAgainAndAgain) {
+    RtspPeer peer(address_);
+    size_t refusals = 0;
+    while (refusals < 100 && !peer.ask("PLAY", url_).empty()) {
+        refusals++;
+    }
+    EXPECT_LT(refusals, 20U);
+}
+
+TEST_F(RtspServerTest, SaysNothingOfAStreamToWhoMayNotPlayIt) {
+    RtspPeer peer(address_);
+    const std::string closed = fmt::format("rtsp://{}/closed/a", address_.to_string());
+    EXPECT_THAT(peer.ask("DESCRIBE", closed), StartsWith("RTSP/1.0 403 "));
+    EXPECT_THAT(peer.ask("ANNOUNCE", closed, "Content-Type: application/sdp\r\n", kSdp),
+                StartsWith("RTSP/1.0 403 "));
+    EXPECT_TRUE(logged("refused stream=/closed/a"));
+}
+
+TEST_F(RtspServerTest, PublishesByTheConnectionAndLeavesTheNameFree) {
+    auto peer = publisher("RTP/AVP/TCP;unicast;interleaved=0-1;mode=record");
+    const stream::StreamKey key{std::string(stream::kDefaultVhost), "live", "a"};
+    ASSERT_NE(registry_.find(key), nullptr);
+    EXPECT_TRUE(registry_.find(key)->live());
+    RtspPeer second(address_);
+    EXPECT_THAT(second.ask("ANNOUNCE", url_, "Content-Type: application/sdp\r\n", kSdp),
+                HasSubstr(" 200 "));
+    EXPECT_THAT(second.ask("SETUP", url_ + "/streamid=0", "Transport: RTP/AVP/TCP\r\n"),
+                HasSubstr(" 200 "));
+    EXPECT_THAT(second.ask("RECORD", url_), StartsWith("RTSP/1.0 403 "));
+    peer->send(std::string("$\x00\xFF\xFF not as long as it says", 28));
+    peer.reset();
+    EXPECT_TRUE(io::eventually([&] { return registry_.find(key) == nullptr; }));
+}
+
+TEST_F(RtspServerTest, TakesDatagramsFromTheHostOfTheSessionOnly) {
+    auto client = io::UdpSocket::bind(io::loopback(), {});
+    ASSERT_TRUE(client.ok());
+    const uint16_t port = (*client)->local().port();
+    auto peer = publisher(
+        fmt::format("RTP/AVP;unicast;client_port={}-{};mode=record", port, port + 1));
+    const auto other = io::SocketAddress::parse("127.0.0.2:0");
+    auto stranger = io::UdpSocket::bind(*other, {});
+    ASSERT_TRUE(stranger.ok());
+    const Bytes packet = {0x80, 96, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 0x65, 1};
+    const io::UdpPath to{NetAddress::from_sockaddr(*rtp_.raw()), {}};
+    (void)(*stranger)->send(to, packet);
+    EXPECT_TRUE(io::eventually([&] { return rtsp_->udp().stats().strangers == 1; }));
+    // From another port of the right host: a NAT.
+    auto moved = io::UdpSocket::bind(io::loopback(), {});
+    ASSERT_TRUE(moved.ok());
+    (void)(*moved)->send(to, packet);
+    EXPECT_TRUE(io::eventually([&] { return rtsp_->udp().stats().moved == 1; }));
+    (void)(*client)->send(to, packet);
+    EXPECT_TRUE(io::eventually([&] { return rtsp_->udp().stats().strangers == 2; }))
+        << "where SETUP said is nobody's any more";
+}
+
+TEST_F(RtspServerTest, PairsATunnelByItsCookie) {
+    RtspPeer get(address_);
+    get.send("GET /live/a HTTP/1.0\r\nx-sessioncookie: abc\r\n\r\n");
+    EXPECT_THAT(get.answer(), HasSubstr("application/x-rtsp-tunnelled"));
+    RtspPeer wrong(address_);
+    wrong.send("POST /live/a HTTP/1.0\r\nx-sessioncookie: other\r\n\r\nT1BUSU9OUw==");
+    EXPECT_TRUE(wrong.reads_to_end());
+    RtspPeer post(address_);
+    post.send("POST /live/a HTTP/1.0\r\nx-sessioncookie: abc\r\nContent-Length: 32767\r\n\r\n");
+    post.send("T1BUSU9OUyAqIFJUU1AvMS4wDQpDU2VxOiA3DQoNCg==");  // OPTIONS * RTSP/1.0, CSeq: 7
+    EXPECT_THAT(get.answer(), HasSubstr("CSeq: 7"));
+}
+
+}  // namespace
+}  // namespace weir::session
