@@ -171,13 +171,14 @@ def rtp_header(packet):
     return marker_type & 0x7F, sequence, timestamp, ssrc
 
 
-def gst_play(url, folder, name, protocols="tcp", seconds=4):
-    """GStreamer's rtspsrc, to a file."""
+def gst_play(url, folder, name, seconds=4):
+    """GStreamer's rtspsrc by TCP or a tunnel, to a file. buffer-mode=none: times as the server gives them; the others fit them to when packets
+    come, and then matroskamux drops frames of the GOP that comes at once in the beginning."""
     out = folder / f"{name}.mkv"
-    command = ["gst-launch-1.0", "-e", "rtspsrc", f"location={url}", f"protocols={protocols}", "latency=200", "name=s",
+    command = ["gst-launch-1.0", "-e", "rtspsrc", f"location={url}", "protocols=tcp", "latency=200", "buffer-mode=none", "name=s",
                "s.", "!", "application/x-rtp,media=video", "!", "rtph264depay", "!", "h264parse", "!", "queue", "!", "m.",
                "s.", "!", "application/x-rtp,media=audio", "!", "rtpmp4gdepay", "!", "aacparse", "!", "queue", "!", "m.",
                "matroskamux", "name=m", "!", "filesink", f"location={out}", "buffer-mode=unbuffered"]
     if url.startswith("rtsph"):
-        command.remove(f"protocols={protocols}")
+        command.remove("protocols=tcp")
     return record(name, command, folder, seconds, output=out)

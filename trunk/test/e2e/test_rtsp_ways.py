@@ -43,7 +43,6 @@ def test_gstreamer_plays(new_weir, folder):
         server.wait_live()
         for name, url in (("tcp", server.rtsp()), ("http", server.rtsp().replace("rtsp://", "rtsph://"))):
             check_rtsp(gst_play(url, folder, f"gst-{name}"))
-        check_rtsp(gst_play(server.rtsp(), folder, "gst-udp", protocols="udp"))
 
 
 def test_multicast_has_one_sender(new_weir, folder):

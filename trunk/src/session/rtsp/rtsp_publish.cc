@@ -1,6 +1,7 @@
 #include "session/rtsp/rtsp_publish.h"
 
 #include "proto/rtcp/packet.h"
+#include "proto/rtp/header.h"
 
 namespace weir::session {
 namespace {
@@ -73,8 +74,10 @@ void RtspPublish::on_rtcp(MonoTime now, ByteSpan compound) {
 
 // ---- by UDP ----
 
-bool RtspPublish::takes(size_t track, uint8_t payload_type) const {
-    return (*tracks_)[track].track.payload_type == payload_type;
+// Reports are of nobody's own type: they follow from where the packets come.
+bool RtspPublish::may_move(MonoTime, size_t track, bool rtp, ByteSpan datagram) const {
+    return !rtp || (datagram.size() >= rtp::kFixedHeaderSize &&
+                    (datagram[1] & rtp::kMaxPayloadType) == (*tracks_)[track].track.payload_type);
 }
 
 void RtspPublish::on_udp_rtp(MonoTime now, size_t track, ByteSpan packet) {

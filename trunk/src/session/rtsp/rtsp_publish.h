@@ -99,7 +99,7 @@ class RtspPublish final : public stream::Publisher,
     bool seen_media() const { return ingest_->stats().frames > 0; }
 
   private:
-    bool takes(size_t track, uint8_t payload_type) const override;
+    bool may_move(MonoTime now, size_t track, bool rtp, ByteSpan datagram) const override;
     void on_udp_rtp(MonoTime now, size_t track, ByteSpan packet) override;
     void on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) override;
     void answer_udp(MonoTime now);

@@ -17,6 +17,10 @@ class RtspSender {
   public:
     // A key frame goes out so fast at most: a link of 100 Mbit/s takes it.
     static constexpr int64_t kPaceBps = 90'000'000;
+    // What is behind the first frame of a start goes out so many times as fast as it was made: a
+    // whole GOP at once would overrun the socket of a busy client.
+    static constexpr int kCatchUp = 8;
+    static constexpr Millis kFirstBurst{40};
     // Further behind the head it goes on with the newest key frame.
     static constexpr int64_t kLagToJumpMs = 1'000;
 
@@ -25,6 +29,7 @@ class RtspSender {
     // To the start of the log, where there is one.
     void place() {
         cursor_.reset();
+        began_at_.reset();
         if (writer_.log().has_start()) {
             cursor_ = writer_.log().start();
         }
@@ -46,7 +51,7 @@ class RtspSender {
                 return net::RtpFlush::kCaughtUp;
             }
             lag_ms_ = log.head_time_ms() - run->time_ms;
-            if (!pacer_.may_send(now)) {
+            if (!pacer_.may_send(now) || is_early(*run, now)) {
                 return net::RtpFlush::kPaced;
             }
             if (const std::optional<io::IoStatus> status = send(*run)) {
@@ -75,6 +80,14 @@ class RtspSender {
     }
 
   private:
+    bool is_early(const stream::RtpRun& run, MonoTime now) {
+        if (!began_at_) {
+            began_at_ = now;
+            began_ms_ = run.time_ms;
+        }
+        return Millis(run.time_ms - began_ms_) > kFirstBurst + (now - *began_at_) * kCatchUp;
+    }
+
     void skip_old(const stream::RtpLog& log) {
         const stream::RtpRun* const run = log.run(*cursor_);
         const bool late = run != nullptr && log.head_time_ms() - run->time_ms > kLagToJumpMs &&
@@ -84,12 +97,15 @@ class RtspSender {
             skipped_runs_ += next - *cursor_;
             resyncs_++;
             cursor_ = next;
+            began_at_.reset();
         }
     }
 
     const RtspLogWriter& writer_;
     rtp::Pacer pacer_{kPaceBps};
-    std::optional<uint64_t> cursor_;  // number of a run; none: there was no start yet
+    std::optional<uint64_t> cursor_;    // number of a run; none: there was no start yet
+    std::optional<MonoTime> began_at_;  // at the start, or at a newer one
+    int64_t began_ms_ = 0;              // on the stream's timeline
     int64_t lag_ms_ = 0;
     uint64_t packets_ = 0;
     uint64_t skipped_runs_ = 0;

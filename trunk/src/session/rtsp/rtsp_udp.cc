@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "proto/rtp/header.h"
 
 namespace weir::session {
 namespace {
 
 constexpr size_t kBatchesPerSlice = 8;  // of datagrams, then others have a turn
-constexpr size_t kMinRtp = rtp::kFixedHeaderSize;
 
 NetAddress address_of(const io::SocketAddress& from) {
     return NetAddress::from_sockaddr(*from.raw());
@@ -236,7 +234,7 @@ void RtspUdp::receive(RtspUdpPort& port, Way way) {
 }
 
 void RtspUdp::on_datagram(MonoTime now, Way way, ByteSpan datagram, const io::UdpPath& from) {
-    RtspUdpTrack* const track = find(way, datagram, from);
+    RtspUdpTrack* const track = find(now, way, datagram, from);
     if (track == nullptr) {
         stats_.strangers++;
         return;
@@ -251,7 +249,7 @@ void RtspUdp::on_datagram(MonoTime now, Way way, ByteSpan datagram, const io::Ud
     }
 }
 
-RtspUdpTrack* RtspUdp::find(Way way, ByteSpan datagram, const io::UdpPath& from) {
+RtspUdpTrack* RtspUdp::find(MonoTime now, Way way, ByteSpan datagram, const io::UdpPath& from) {
     Side& side = sides_[way];
     if (const auto known = side.by_peer.find(from.peer); known != side.by_peer.end()) {
         RtspUdpTrack& track = *known->second;
@@ -266,10 +264,9 @@ RtspUdpTrack* RtspUdp::find(Way way, ByteSpan datagram, const io::UdpPath& from)
         return nullptr;
     }
     for (RtspUdpTrack* track : host->second) {
-        const bool rtp = way == RtspUdpTrack::kRtp;
-        const bool fits = track->owner_ != nullptr &&
-                          (!rtp || (datagram.size() >= kMinRtp &&
-                                    track->owner_->takes(track->index_, datagram[1] & 0x7FU)));
+        const bool fits =
+            track->owner_ != nullptr &&
+            track->owner_->may_move(now, track->index_, way == RtspUdpTrack::kRtp, datagram);
         if (!fits) {
             continue;
         }

@@ -25,8 +25,9 @@ class RtspUdp;
 // What a session does with the datagrams of its tracks. Never yields.
 class RtspUdpOwner {
   public:
-    // False: no packet of this track has that payload type, so it is another one's.
-    virtual bool takes(size_t track, uint8_t payload_type) const = 0;
+    // A datagram from the session's host and a port that is nobody's: whether the track moves
+    // there. `rtp`: it came on the port of RTP.
+    virtual bool may_move(MonoTime now, size_t track, bool rtp, ByteSpan datagram) const = 0;
     virtual void on_udp_rtp(MonoTime now, size_t track, ByteSpan packet) = 0;
     virtual void on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) = 0;
 
@@ -151,7 +152,7 @@ class RtspUdp {
 
     void receive(RtspUdpPort& port, Way way);
     void on_datagram(MonoTime now, Way way, ByteSpan datagram, const io::UdpPath& from);
-    RtspUdpTrack* find(Way way, ByteSpan datagram, const io::UdpPath& from);
+    RtspUdpTrack* find(MonoTime now, Way way, ByteSpan datagram, const io::UdpPath& from);
     void bind(RtspUdpTrack& track, Way way, RtspUdpPort& port, uint16_t client_port);
     void forget_unproven(RtspUdpTrack& track, Way way);
     void remove(RtspUdpTrack& track);

@@ -160,6 +160,10 @@ void RtspUdpPlayer::end(EndClass why, std::string_view detail) {
 
 // ---- what the client says ----
 
+bool RtspUdpPlayer::may_move(MonoTime now, size_t, bool, ByteSpan datagram) const {
+    return now - began_ <= kPunchTime && datagram.size() <= kMaxPunch;
+}
+
 // RFC 3550 §6.4.1: the round trip is now - LSR - DLSR.
 void RtspUdpPlayer::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
     last_heard_ = now;

@@ -37,6 +37,9 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     static constexpr ObjectName kObjectName{"rtsp_udp_player", "rtsp"};
 
     static constexpr size_t kMaxAnswers = 64 * 1024;  // that the client does not read
+    // What opens the way through a NAT comes soon after PLAY, and is short.
+    static constexpr Seconds kPunchTime{10};
+    static constexpr size_t kMaxPunch = 128;
 
     struct Parts {
         RtspSession session;
@@ -73,7 +76,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     std::optional<net::LagFacts> lag_facts() const override;
 
     // RtspUdpOwner
-    bool takes(size_t, uint8_t) const override { return true; }
+    bool may_move(MonoTime now, size_t track, bool rtp, ByteSpan datagram) const override;
 
     void on_udp_rtp(MonoTime now, size_t, ByteSpan) override { last_heard_ = now; }
 

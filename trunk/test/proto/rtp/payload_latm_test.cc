@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "media/aac.h"
+
 #include "test/support/bit_writer.h"
 #include "test/support/codec_samples.h"
 #include "test/support/payloads.h"

@@ -102,9 +102,9 @@ class RtspServerTest : public World {
         auto peer = std::make_unique<RtspPeer>(address_);
         EXPECT_THAT(peer->ask("ANNOUNCE", url_, "Content-Type: application/sdp\r\n", kSdp),
                     HasSubstr(" 200 "));
-        EXPECT_THAT(peer->ask("SETUP", url_ + "/streamid=0",
-                              fmt::format("Transport: {}\r\n", transport)),
-                    HasSubstr(" 200 "));
+        EXPECT_THAT(
+            peer->ask("SETUP", url_ + "/streamid=0", fmt::format("Transport: {}\r\n", transport)),
+            HasSubstr(" 200 "));
         EXPECT_THAT(peer->ask("RECORD", url_), HasSubstr(" 200 "));
         return peer;
     }
@@ -206,8 +206,8 @@ TEST_F(RtspServerTest, TakesDatagramsFromTheHostOfTheSessionOnly) {
     auto client = io::UdpSocket::bind(io::loopback(), {});
     ASSERT_TRUE(client.ok());
     const uint16_t port = (*client)->local().port();
-    auto peer = publisher(
-        fmt::format("RTP/AVP;unicast;client_port={}-{};mode=record", port, port + 1));
+    auto peer =
+        publisher(fmt::format("RTP/AVP;unicast;client_port={}-{};mode=record", port, port + 1));
     const auto other = io::SocketAddress::parse("127.0.0.2:0");
     auto stranger = io::UdpSocket::bind(*other, {});
     ASSERT_TRUE(stranger.ok());

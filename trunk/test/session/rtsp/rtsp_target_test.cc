@@ -28,9 +28,8 @@ TEST(RtspTargetTest, NamesAStream) {
 
 // Clients put the track behind the base, behind the query, or between them.
 TEST(RtspTargetTest, NamesATrackWhereverClientsPutIt) {
-    for (const char* url :
-         {"rtsp://h/live/a/trackID=1", "rtsp://h/live/a/trackID=1?key=abc",
-          "rtsp://h/live/a?key=abc/trackID=1", "rtsp://h/live/a//trackID=1"}) {
+    for (const char* url : {"rtsp://h/live/a/trackID=1", "rtsp://h/live/a/trackID=1?key=abc",
+                            "rtsp://h/live/a?key=abc/trackID=1", "rtsp://h/live/a//trackID=1"}) {
         const RtspTarget target = parsed(url);
         EXPECT_EQ(target.key.name, "a") << url;
         EXPECT_EQ(target.track, net::kRtpAudioTrack) << url;
@@ -42,8 +41,8 @@ TEST(RtspTargetTest, NamesATrackWhereverClientsPutIt) {
 
 TEST(RtspTargetTest, RefusesWhatNamesNoStream) {
     FakePolicy policy;
-    for (const char* url : {"*", "rtsp://h", "rtsp://h/", "rtsp://h/live", "rtsp://h/live/", "http://h/live/a",
-                            "rtsp://h/trackID=0"}) {
+    for (const char* url : {"*", "rtsp://h", "rtsp://h/", "rtsp://h/live", "rtsp://h/live/",
+                            "http://h/live/a", "rtsp://h/trackID=0"}) {
         EXPECT_FALSE(RtspTarget::parse(url, policy).ok()) << url;
     }
     const std::string longest(kMaxRtspName, 'x');
