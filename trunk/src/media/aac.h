@@ -29,9 +29,9 @@ struct Config {
 // §1.6.2.1. Nothing when it is cut off or says what cannot be.
 std::optional<Config> parse_config(ByteSpan config);
 
-// The same where other bits follow and no length is said (LATM, §1.7.3): nothing behind its own
-// fields is looked at. Nothing for channels that are said elsewhere, and for object types other
-// than Main, LC, SSR, LTP and these with SBR: where those end is not known here.
+// The same where other bits follow and no length is said (LATM, §1.7.3): of what is behind its own
+// fields, only SBR's extension is read. Nothing for channels that are said elsewhere, and for other
+// object types than Main, LC, SSR, LTP and these with SBR: where those end is not known here.
 std::optional<Config> read_config(BitReader& bits);
 
 // A configuration of AAC LC, where a source names rate and channels only. Empty when the short form

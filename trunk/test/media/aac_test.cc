@@ -153,12 +153,20 @@ TEST(AacTest, SaysHowLongAFrameIs) {
 }
 
 TEST(AacTest, ReadsAConfigurationThatOtherBitsFollow) {
-    const Bytes bytes = {0x12, 0x10, 0x56, 0xE5, 0xA0};
+    const Bytes bytes = {0x12, 0x10, 0x16, 0xE5, 0xA0};
     BitReader bits(bytes);
     const auto config = read_config(bits);
     ASSERT_TRUE(config);
     EXPECT_EQ(config->object_type, 2);
+    EXPECT_FALSE(config->extended);
     EXPECT_EQ(bits.position(), 16U);
+    const Bytes with_extension = {0x12, 0x10, 0x56, 0xE5, 0xA0};
+    BitReader extended_bits(with_extension);
+    const auto extended = read_config(extended_bits);
+    ASSERT_TRUE(extended);
+    EXPECT_TRUE(extended->extended);
+    EXPECT_EQ(extended->object_type, 5);
+    EXPECT_EQ(extended_bits.position(), 37U);
     const Bytes sbr = {0x2B, 0x11, 0x88, 0x00};
     BitReader sbr_bits(sbr);
     ASSERT_TRUE(read_config(sbr_bits));
