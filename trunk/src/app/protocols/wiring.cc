@@ -3,6 +3,7 @@
 #include "app/protocols/flv_protocol.h"
 #include "app/protocols/rtc_protocol.h"
 #include "app/protocols/rtmp_protocol.h"
+#include "app/protocols/rtsp_sources.h"
 
 namespace weir::app {
 
@@ -10,6 +11,7 @@ void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<RtmpProtocol>(context));
     protocols.add(std::make_unique<FlvProtocol>(context));
     protocols.add(std::make_unique<RtcProtocol>(context));
+    protocols.add(std::make_unique<RtspSources>());
 }
 
 Error apply_environment(config::Config& config, const config::Environment& environment) {

@@ -179,6 +179,12 @@ void ClientSession::ask_start() {
     ask(State::kStart, std::move(request));
 }
 
+void ClientSession::send_frame(uint8_t channel, ByteSpan payload) {
+    const auto header = frame_header(channel, static_cast<uint16_t>(payload.size()));
+    output_.append(header.begin(), header.end());
+    output_ += as_text(payload);
+}
+
 bool ClientSession::pause() {
     if (state_ != State::kStarted || publishes_) {
         return false;

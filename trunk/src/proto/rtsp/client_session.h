@@ -103,6 +103,9 @@ class ClientSession {
     // next().
     const Response& answer() const { return answer_; }
 
+    // An interleaved frame: RTCP of a player, or media of a publisher.
+    void send_frame(uint8_t channel, ByteSpan payload);
+
     // False: a request is under way.
     bool pause();
     bool resume();
@@ -136,6 +139,9 @@ class ClientSession {
 
     // Where the connection goes.
     const Url& url() const { return options_.url; }
+
+    // All tracks are: PLAY or RECORD is under way, or was answered.
+    bool is_set_up() const { return state_ >= State::kStart && state_ < State::kEnded; }
 
     bool started() const { return state_ == State::kStarted; }
 

@@ -603,6 +603,13 @@ TEST_F(RtspClientTest, BoundsTheTimeBetweenKeepAlives) {
 
 // ---- pause, the end ----
 
+TEST_F(RtspClientTest, SendsFramesBetweenItsRequests) {
+    start_over_tcp();
+    EXPECT_TRUE(session_->is_set_up());
+    session_->send_frame(1, as_bytes("report"));
+    EXPECT_EQ(session_->take_output(), frame_bytes(1, "report"));
+}
+
 TEST_F(RtspClientTest, PausesAndGoesOn) {
     start_over_tcp();
     EXPECT_FALSE(session_->resume());
