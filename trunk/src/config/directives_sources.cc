@@ -10,7 +10,8 @@ const Directive kSourceDirectives[] = {
      .type = ValueType::kSource,
      .repeatable = true,
      .effect = Effect::kApplied,
-     .example = "rtmp://origin.example/live/cam { stream live/cam1; on_demand on; linger 10s; }",
+     .example = "rtsp://USER:PASS@cam/live { stream live/cam; on_demand on; linger 10s; "
+                "transport tcp; }",
      .doc =
          "Brings a stream from another server by RTMP, HTTP-FLV or RTSP (a camera) and publishes "
          "it here. With "

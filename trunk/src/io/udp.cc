@@ -77,7 +77,12 @@ uint32_t interface_of(const NetAddress& local) {
     }
     uint32_t index = 0;
     for (const ifaddrs* one = all; one != nullptr && index == 0; one = one->ifa_next) {
-        if (one->ifa_addr != nullptr && NetAddress::from_sockaddr(*one->ifa_addr).same_ip(local)) {
+        if (one->ifa_addr == nullptr) {
+            continue;
+        }
+        // All of 127.0.0.0/8 is that interface's.
+        const bool is_loopback = local.is_loopback() && (one->ifa_flags & IFF_LOOPBACK) != 0;
+        if (is_loopback || NetAddress::from_sockaddr(*one->ifa_addr).same_ip(local)) {
             index = if_nametoindex(one->ifa_name);
         }
     }

@@ -1,6 +1,6 @@
 """GStreamer's RTSP server with one stream, for tests of the RTSP client. Run by Debian's Python, which has its bindings:
 
-    /usr/bin/python3 gst_rtsp_server.py PORT LAUNCH [USER PASSWORD [MULTICAST-GROUP]]
+    /usr/bin/python3 gst_rtsp_server.py PORT LAUNCH [USER PASSWORD]
 
 LAUNCH: elements that end in payloaders named pay0, pay1. Prints "ready".
 """
@@ -15,20 +15,14 @@ gi.require_version("GstRtspServer", "1.0")
 from gi.repository import GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402  the versions come first
 
 
-def main(port, launch, user="", password="", group=""):
+def main(port, launch, user="", password=""):
     Gst.init(None)
     server = GstRtspServer.RTSPServer()
     server.set_address("127.0.0.1")
     server.set_service(port)
     factory = GstRtspServer.RTSPMediaFactory()
     factory.set_launch(f"( {launch} )")
-    factory.set_shared(True)
-    if group:
-        pool = GstRtspServer.RTSPAddressPool()
-        first = int(port) // 2 * 2 + 1000
-        pool.add_range(group, group, first, first + 10, 1)
-        factory.set_address_pool(pool)
-        factory.set_multicast_iface("lo")
+    factory.set_shared(False)  # a client that plays a file from its beginning would take all others along
     if user:
         auth = GstRtspServer.RTSPAuth()
         auth.set_supported_methods(GstRtsp.RTSPAuthMethod.DIGEST)

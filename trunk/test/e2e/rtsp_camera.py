@@ -159,6 +159,7 @@ class Camera:
                         continue
                 self.last_time[(track, rtcp)] = struct.unpack(">I", packet[4:8])[0]
                 with self.lock:
+                    self.group_served = False  # one packet for all of a group
                     for client in list(self.clients):
                         client.send_media(track, rtcp, bytes(packet))
 
@@ -269,7 +270,7 @@ class CameraClient:
         if flaws.login and method != "OPTIONS" and not self.allowed(method, url, fields):
             return
         known = {"OPTIONS": self.options, "DESCRIBE": self.describe, "SETUP": self.set_up, "PLAY": self.play,
-                 "GET_PARAMETER": self.get_parameter, "TEARDOWN": self.teardown}
+                 "GET_PARAMETER": self.get_parameter, "PAUSE": self.pause, "TEARDOWN": self.teardown}
         if method not in known:
             self.reply("501 Not Implemented", {}, fields)
             return
@@ -339,6 +340,10 @@ class CameraClient:
                        fields)
             self.begin()
 
+    def pause(self, _, fields):
+        self.playing = False
+        self.reply("200 OK", {"Session": self.session}, fields)
+
     def begin(self):
         self.playing = True
         with self.camera.lock:
@@ -396,6 +401,9 @@ class CameraClient:
                 with self.write_lock:
                     self.connection.sendall(b"$" + struct.pack(">BH", agreed["channel"] + rtcp, len(packet)) + packet)
             elif agreed["way"] == "multicast":
+                if self.camera.group_served:
+                    return
+                self.camera.group_served = True
                 host, port = agreed["to"]
                 self.camera.group_socket.sendto(packet, (host, port + rtcp))
             elif not flaws.eats_udp:

@@ -274,7 +274,7 @@ Result<std::vector<rtsp::Transport>> RtspPullRun::offers(size_t track) {
     std::vector<rtsp::Transport> list;
     if (how == SourceTransport::kAuto || how == SourceTransport::kUdp) {
         WEIR_TRY_ASSIGN(tracks_[track].ports,
-                        RtspPorts::bind(address_of(stream_->local()), track, *this));
+                        net::RtpPorts::bind(address_of(stream_->local()), track, *this));
         list.emplace_back().client_port = tracks_[track].ports->ports();
     }
     if (how == SourceTransport::kMulticast) {
@@ -305,8 +305,8 @@ Error RtspPullRun::open_ports() {
                                   "the server names no address of a multicast group");
             }
             WEIR_TRY_ASSIGN(tracks_[i].ports,
-                            RtspPorts::join(*group, *agreed->port, address_of(stream_->local()),
-                                            source.value_or(NetAddress()), i, *this));
+                            net::RtpPorts::join(*group, *agreed->port, address_of(stream_->local()),
+                                                source.value_or(NetAddress()), i, *this));
         } else {
             by_udp_ = true;
             punch(i, *agreed);

@@ -12,16 +12,16 @@
 #include "io/coroutine.h"
 #include "io/tcp.h"
 #include "net/rtp/rtp_ingest.h"
+#include "net/rtp/rtp_ports.h"
 #include "net/source/source_run.h"
 #include "proto/rtsp/client_session.h"
-#include "session/rtsp/rtsp_ports.h"
 
 namespace weir::session {
 
 class RtspPull;
 
 class RtspPullRun final : private io::EventHandler,
-                          private RtspPortsOwner,
+                          private net::RtpPortsOwner,
                           private Counted<RtspPullRun> {
   public:
     static constexpr ObjectName kObjectName{"rtsp_pull", "rtsp"};
@@ -40,7 +40,7 @@ class RtspPullRun final : private io::EventHandler,
     class Ingest;
 
     struct Track {
-        std::unique_ptr<RtspPorts> ports;
+        std::unique_ptr<net::RtpPorts> ports;
         NetAddress rtcp_peer;  // where reports go; none: not known yet
     };
 
@@ -60,7 +60,7 @@ class RtspPullRun final : private io::EventHandler,
     void on_ready(uint8_t ready) override;
     void read_in_turn();
 
-    // RtspPortsOwner
+    // net::RtpPortsOwner
     void on_datagram(size_t track, bool rtcp, ByteSpan bytes, const NetAddress& from) override;
 
     void on_more_datagrams() override { notify(); }

@@ -1,6 +1,6 @@
-// The UDP sockets of one track that an RTSP client receives: RTP and RTCP on neighbouring ports, of
-// its own or of a multicast group. Read in the reactor's turn; what is more than one turn takes is
-// for the owner's coroutine.
+// The UDP sockets of one track that a client receives by RTP: RTP and RTCP on neighbouring ports,
+// of its own or of a multicast group. Read in the reactor's turn; what is more than one turn takes
+// is for the owner's coroutine.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 #include "io/udp.h"
 #include "proto/rtsp/transport.h"
 
-namespace weir::session {
+namespace weir::net {
 
 // Both never yield, and do not destroy the ports.
-class RtspPortsOwner {
+class RtpPortsOwner {
   public:
     virtual void on_datagram(size_t track, bool rtcp, ByteSpan bytes, const NetAddress& from) = 0;
 
@@ -24,10 +24,10 @@ class RtspPortsOwner {
     virtual void on_more_datagrams() = 0;
 
   protected:
-    ~RtspPortsOwner() = default;
+    ~RtpPortsOwner() = default;
 };
 
-class RtspPorts {
+class RtpPorts {
   public:
     static constexpr int kReceiveBuffer = 1 << 20;  // a key frame comes at once
     static constexpr int kPairTries = 20;
@@ -35,18 +35,20 @@ class RtspPorts {
 
     // A pair of neighbours with an even port first (RFC 3550 §11), bound to this address. `owner`
     // must outlive this. kBusy: none is free.
-    static Result<std::unique_ptr<RtspPorts>> bind(const NetAddress& local,
-                                                   size_t track,
-                                                   RtspPortsOwner& owner);
+    // `bursts`: the kernel may join packets, for a client that gets many of them.
+    static Result<std::unique_ptr<RtpPorts>> bind(const NetAddress& local,
+                                                  size_t track,
+                                                  RtpPortsOwner& owner,
+                                                  bool bursts = false);
 
     // Those of a group, seen from the interface that has the address `local`; only what `source`
     // sends, where it is not none.
-    static Result<std::unique_ptr<RtspPorts>> join(const NetAddress& group,
-                                                   const rtsp::PortPair& ports,
-                                                   const NetAddress& local,
-                                                   const NetAddress& source,
-                                                   size_t track,
-                                                   RtspPortsOwner& owner);
+    static Result<std::unique_ptr<RtpPorts>> join(const NetAddress& group,
+                                                  const rtsp::PortPair& ports,
+                                                  const NetAddress& local,
+                                                  const NetAddress& source,
+                                                  size_t track,
+                                                  RtpPortsOwner& owner);
 
     rtsp::PortPair ports() const;
 
@@ -63,18 +65,18 @@ class RtspPorts {
     struct Port final : io::EventHandler {
         void on_ready(uint8_t ready) override;
 
-        RtspPorts* ports = nullptr;
+        RtpPorts* ports = nullptr;
         bool rtcp = false;
         std::unique_ptr<io::UdpSocket> socket;
     };
 
-    RtspPorts(size_t track, RtspPortsOwner& owner);
+    RtpPorts(size_t track, RtpPortsOwner& owner);
 
     bool read(Port& port);
 
     size_t track_;
-    RtspPortsOwner& owner_;
+    RtpPortsOwner& owner_;
     std::array<Port, 2> both_;  // RTP, RTCP
 };
 
-}  // namespace weir::session
+}  // namespace weir::net

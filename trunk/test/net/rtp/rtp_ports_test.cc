@@ -1,4 +1,4 @@
-#include "session/rtsp/rtsp_ports.h"
+#include "net/rtp/rtp_ports.h"
 
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@
 
 #include "test/support/io/loopback.h"
 
-namespace weir::session {
+namespace weir::net {
 namespace {
 
-struct Owner final : RtspPortsOwner {
+struct Owner final : RtpPortsOwner {
     void on_datagram(size_t track, bool rtcp, ByteSpan bytes, const NetAddress& from) override {
         got.push_back(fmt::format("{} {} {}", track, rtcp ? "rtcp" : "rtp", as_text(bytes)));
         last = from;
@@ -26,11 +26,11 @@ struct Owner final : RtspPortsOwner {
 
 const NetAddress kLocal = *NetAddress::parse_ip("127.0.0.1", 0);
 
-TEST(RtspPortsTest, HasNeighboursWithAnEvenPortFirst) {
+TEST(RtpPortsTest, HasNeighboursWithAnEvenPortFirst) {
     Owner owner;
-    std::vector<std::unique_ptr<RtspPorts>> many;
+    std::vector<std::unique_ptr<RtpPorts>> many;
     for (int i = 0; i < 50; i++) {
-        auto made = RtspPorts::bind(kLocal, 0, owner);
+        auto made = RtpPorts::bind(kLocal, 0, owner);
         ASSERT_TRUE(made.ok()) << made.error().to_string();
         EXPECT_EQ((*made)->ports().rtp % 2, 0);
         EXPECT_EQ((*made)->ports().rtcp, (*made)->ports().rtp + 1);
@@ -38,11 +38,11 @@ TEST(RtspPortsTest, HasNeighboursWithAnEvenPortFirst) {
     }
 }
 
-TEST(RtspPortsTest, TellsWhatCameAndAlsoWhatCameBefore) {
+TEST(RtpPortsTest, TellsWhatCameAndAlsoWhatCameBefore) {
     Owner owner;
     Owner other;
-    auto ports = RtspPorts::bind(kLocal, 3, owner).value();
-    auto peer = RtspPorts::bind(kLocal, 0, other).value();
+    auto ports = RtpPorts::bind(kLocal, 3, owner).value();
+    auto peer = RtpPorts::bind(kLocal, 0, other).value();
     const rtsp::PortPair to = ports->ports();
     peer->send(false, kLocal.with_port(to.rtp), as_bytes("early"));
     ports->listen();
@@ -53,12 +53,12 @@ TEST(RtspPortsTest, TellsWhatCameAndAlsoWhatCameBefore) {
     EXPECT_EQ(owner.last, kLocal.with_port(peer->ports().rtcp));
 }
 
-TEST(RtspPortsTest, LeavesWhatIsTooMuchForATurnToItsOwner) {
+TEST(RtpPortsTest, LeavesWhatIsTooMuchForATurnToItsOwner) {
     Owner owner;
     Owner other;
-    auto ports = RtspPorts::bind(kLocal, 0, owner).value();
-    auto peer = RtspPorts::bind(kLocal, 0, other).value();
-    constexpr size_t kMany = RtspPorts::kBatchesPerTurn * io::UdpSocket::kBatch + 5;
+    auto ports = RtpPorts::bind(kLocal, 0, owner).value();
+    auto peer = RtpPorts::bind(kLocal, 0, other).value();
+    constexpr size_t kMany = RtpPorts::kBatchesPerTurn * io::UdpSocket::kBatch + 5;
     for (size_t i = 0; i < kMany; i++) {
         peer->send(false, kLocal.with_port(ports->ports().rtp), as_bytes("x"));
     }
@@ -70,17 +70,17 @@ TEST(RtspPortsTest, LeavesWhatIsTooMuchForATurnToItsOwner) {
     EXPECT_EQ(owner.got.size(), kMany);
 }
 
-TEST(RtspPortsTest, JoinsAGroupOfWhichTwoTracksHaveOnePort) {
+TEST(RtpPortsTest, JoinsAGroupOfWhichTwoTracksHaveOnePort) {
     Owner owner;
     const NetAddress group = *NetAddress::parse_ip("239.255.77.2", 0);
-    const rtsp::PortPair free = RtspPorts::bind(kLocal, 0, owner).value()->ports();
-    auto one = RtspPorts::join(group, free, kLocal, {}, 0, owner);
+    const rtsp::PortPair free = RtpPorts::bind(kLocal, 0, owner).value()->ports();
+    auto one = RtpPorts::join(group, free, kLocal, {}, 0, owner);
     ASSERT_TRUE(one.ok()) << one.error().to_string();
-    auto two = RtspPorts::join(group, free, kLocal, kLocal, 1, owner);
+    auto two = RtpPorts::join(group, free, kLocal, kLocal, 1, owner);
     EXPECT_TRUE(two.ok()) << two.error().to_string();
-    const auto wrong = RtspPorts::join(kLocal, free, kLocal, {}, 0, owner);
+    const auto wrong = RtpPorts::join(kLocal, free, kLocal, {}, 0, owner);
     EXPECT_FALSE(wrong.ok());
 }
 
 }  // namespace
-}  // namespace weir::session
+}  // namespace weir::net
