@@ -654,8 +654,7 @@ TEST_F(RtspClientTest, PublishesTwoTracks) {
     EXPECT_TRUE(request.headers.has("Authorization"));
     answer(200);
     request = expect(Method::kSetup, "rtsp://camera.example/live/cam/trackID=0");
-    EXPECT_EQ(request.headers.get("Transport"),
-              "RTP/AVP/TCP;unicast;interleaved=0-1;mode=\"RECORD\"");
+    EXPECT_EQ(request.headers.get("Transport"), "RTP/AVP/TCP;unicast;interleaved=0-1;mode=record");
     answer(200, {{"Session", "1"}, {"Transport", "RTP/AVP/TCP;unicast;interleaved=0-1"}});
     expect(Method::kSetup, "rtsp://camera.example/live/cam/trackID=1");
     answer(200, {{"Session", "1"}, {"Transport", "RTP/AVP/TCP;unicast;interleaved=2-3"}});
