@@ -31,14 +31,10 @@ def test_every_frame_is_verified(new_weir, folder, transport):
 
 def record(weir, path):
     """Six seconds of a stamped stream."""
-    publisher = subprocess.Popen([BENCH, "rtmp-publish", "--url", weir.rtmp(), "--bitrate", "300k", "--gop", "15",
-                                  "--duration", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+    with Program("publisher", [BENCH, "rtmp-publish", "--url", weir.rtmp(), "--bitrate", "300k", "--gop", "15",
+                               "--duration", "0"], path.parent):
         weir.wait_live("livestream")
-        subprocess.run(["curl", "-s", "--max-time", "6", "-o", path, weir.http("/live/livestream.flv")], timeout=20)
-    finally:
-        publisher.terminate()
-        publisher.wait(10)
+        subprocess.run(["curl", "-s", "--max-time", "6", "-o", path, weir.http("/live/livestream.flv")], timeout=60)
     assert path.stat().st_size > 100_000
 
 
