@@ -36,6 +36,10 @@ demo|iproute2|ss
 demo|ca-certificates|
 tests|ffmpeg|ffmpeg
 tests|iproute2|ss
+tests|python3-gi|
+tests|gir1.2-gst-rtsp-server-1.0|
+tests|gstreamer1.0-plugins-good|
+tests|gstreamer1.0-plugins-bad|
 tests|ca-certificates|
 tests|rtmpdump|rtmpdump
 tests|curl|curl

@@ -244,6 +244,13 @@ MetricValues LoadRun::metrics() const {
         count("freezes", rtc.freezes);
         values.set_times("rtt", rtc.rtt);
     }
+    if (const RtspTotals& rtsp = result.totals.rtsp; rtsp.used) {
+        count("packets.lost", rtsp.lost);
+        values.set("packets.loss", rtsp.loss());
+        values.set("packets.rate",
+                   result.window_s > 0 ? static_cast<double>(rtsp.packets) / result.window_s : 0);
+        values.set_times("response", rtsp.response);
+    }
     if (result.verify && result.jitter_players > 0) {
         values.set("jitter.mean", result.jitter_mean_us() / 1e3);
         values.set("jitter.max", static_cast<double>(result.jitter_max_us) / 1e3);

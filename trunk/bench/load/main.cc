@@ -15,12 +15,14 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<Subcommand, 7> kSubcommands = {{
+constexpr std::array<Subcommand, 9> kSubcommands = {{
     {"rtmp-play", "players of an RTMP stream, with or without its publisher", &rtmp_play},
     {"rtmp-publish", "publishers of RTMP streams, synthetic or from a file", &rtmp_publish},
     {"flv-play", "players of an HTTP-FLV or WebSocket-FLV stream", &flv_play},
     {"rtc-play", "players of a stream over WebRTC (WHEP)", &rtc_play},
     {"rtc-publish", "publishers of streams over WebRTC (WHIP)", &rtc_publish},
+    {"rtsp-play", "players of a stream by RTSP, over TCP, UDP or multicast", &rtsp_play},
+    {"rtsp-publish", "publishers of streams by RTSP, over TCP", &rtsp_publish},
     {"scenario", "a whole test that a file describes", &scenario},
     {"garbage", "connections that send random bytes and leave", &garbage},
 }};

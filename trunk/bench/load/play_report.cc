@@ -130,6 +130,7 @@ void merge(RunTotals& sum, const RunTotals& other) {
     sum.latency_first.merge(other.latency_first);
     sum.latency_last.merge(other.latency_last);
     sum.rtc.merge(other.rtc);
+    sum.rtsp.merge(other.rtsp);
 }
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
@@ -180,6 +181,7 @@ void add_rows(Report& report, const PlayResult& result) {
     add_media(report, result);
     add_latency(report, result);
     result.totals.rtc.add_to(report, result.window_s);
+    result.totals.rtsp.add_to(report, result.window_s);
     if (result.clients.connected == 0) {
         report.nothing_measured();
     }
@@ -200,12 +202,17 @@ void add_default_conditions(Report& report, const PlayResult& result) {
         report.expect("packets", result.totals.rtc.lost == 0, "no packet stays lost",
                       fmt::format("{} did", result.totals.rtc.lost));
     }
+    if (result.totals.rtsp.used) {
+        report.expect("packets", result.totals.rtsp.lost == 0, "no packet is lost",
+                      fmt::format("{} were", result.totals.rtsp.lost));
+    }
     if (!result.verify) {
         return;
     }
     report.expect("synthetic", sum.counts.unstamped == 0, "every frame is one of weir-bench",
                   fmt::format("{} frames without a stamp", sum.counts.unstamped));
-    const uint64_t lost = result.totals.rtc.used ? result.lost_in_window : sum.lost;
+    const bool by_packets = result.totals.rtc.used || result.totals.rtsp.used;
+    const uint64_t lost = by_packets ? result.lost_in_window : sum.lost;
     report.expect("lost", lost == 0, "no frame is lost", fmt::format("{} were", lost));
     report.expect("duplicated", sum.duplicated == 0, "no frame comes twice",
                   fmt::format("{} did", sum.duplicated));

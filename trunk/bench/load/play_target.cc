@@ -7,7 +7,7 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<PlayProtocol, 3> kProtocols = {{
+constexpr std::array<PlayProtocol, 4> kProtocols = {{
     {"rtmp-play", "rtmp://127.0.0.1:1935/live/livestream",
      "Plays a stream with many clients and checks every frame.", &rtmp_play_target},
     {"flv-play", "http://127.0.0.1:8080/live/livestream.flv",
@@ -17,6 +17,9 @@ constexpr std::array<PlayProtocol, 3> kProtocols = {{
     {"rtc-play", "http://127.0.0.1:8080/rtc/v1/whep/?app=live&stream=livestream",
      "Plays a stream over WebRTC (WHEP) with many clients, each with a socket of its own.",
      &rtc_play_target, &add_rtc_options},
+    {"rtsp-play", "rtsp://127.0.0.1:8554/live/livestream",
+     "Plays a stream by RTSP with many clients, over TCP, UDP or multicast.", &rtsp_play_target,
+     &add_rtsp_options},
 }};
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "bench/load/core/player_check.h"
 #include "bench/load/core/units.h"
 #include "bench/load/rtc_play_options.h"
+#include "bench/load/rtsp_play_options.h"
 
 namespace weir::load {
 
@@ -47,6 +48,7 @@ struct PlayTarget {
 // What only some protocols look at.
 struct ProtocolOptions {
     RtcPlayRunOptions rtc;
+    RtspPlayRunOptions rtsp;
 };
 
 struct PlayProtocol {
@@ -72,6 +74,10 @@ Result<PlayTarget> rtc_play_target(const std::string& url,
                                    uint32_t streams,
                                    const ProtocolOptions& options);
 void add_rtc_options(OptionTable& table, ProtocolOptions& options);
+Result<PlayTarget> rtsp_play_target(const std::string& url,
+                                    uint32_t streams,
+                                    const ProtocolOptions& options);
+void add_rtsp_options(OptionTable& table, ProtocolOptions& options);
 
 std::span<const PlayProtocol> play_protocols();
 

@@ -266,6 +266,7 @@ void PlayerGroup::begin_window() {
         each->check().begin_window();
     }
     totals_.rtc.begin_window();
+    totals_.rtsp.begin_window();
     totals_.latency.clear();
     for (Histogram& of_track : totals_.latency_of) {
         of_track.clear();

@@ -10,6 +10,7 @@
 #include "bench/load/core/file_stamp.h"
 #include "bench/load/publisher.h"
 #include "bench/load/rtc_publisher.h"
+#include "bench/load/rtsp_publisher.h"
 #include "bench/load/run_control.h"
 
 namespace weir::load {
@@ -193,12 +194,21 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
                           "{} streams need a URL with %d for their number, found '{}'",
                           options.streams, url);
     }
-    WEIR_TRY_ASSIGN(Url first, parse_url(numbered(url, 0)));
-    if (!first.scheme.starts_with("rtmp") && first.scheme != "http") {
+    const bool is_rtsp = url.starts_with("rtsp");
+    Url first;
+    if (is_rtsp) {
+        WEIR_TRY_ASSIGN(const rtsp::Url parsed, rtsp::Url::parse(numbered(url, 0)));
+        first.scheme = "rtsp";
+        first.host = parsed.host;
+        first.port = parsed.port;
+    } else {
+        WEIR_TRY_ASSIGN(first, parse_url(numbered(url, 0)));
+    }
+    if (!is_rtsp && !first.scheme.starts_with("rtmp") && first.scheme != "http") {
         return make_error(
             ErrorCode::kUnsupported,
-            "'{}': publishing needs an rtmp:// or rtmps:// URL, or an http:// one for WebRTC "
-            "(WHIP)",
+            "'{}': publishing needs an rtmp:// or rtmps:// URL, an rtsp:// or rtsps:// one, or an "
+            "http:// one for WebRTC (WHIP)",
             url);
     }
     WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
@@ -213,6 +223,13 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
         WEIR_TRY_ASSIGN(group->rtc_, RtcPublishShared::create());
     }
     for (uint32_t i = 0; i < options.streams; i++) {
+        if (is_rtsp) {
+            WEIR_TRY_ASSIGN(rtsp::Url each, rtsp::Url::parse(numbered(url, i)));
+            group->publishers_.push_back(std::make_unique<RtspPublisher>(
+                group->source_of(i), group->totals_, group->changed_, group->address_,
+                std::move(each), i));
+            continue;
+        }
         WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
         group->add(each, i);
     }

@@ -1,4 +1,4 @@
-// weir-bench rtmp-publish and rtc-publish.
+// weir-bench rtmp-publish, rtc-publish and rtsp-publish.
 #include <fmt/format.h>
 
 #include "bench/load/publishers.h"
@@ -107,6 +107,14 @@ int rtc_publish(std::span<const char* const> arguments) {
         "Publishes synthetic streams or a file in a loop over WebRTC (WHIP): the pictures as they "
         "are, Opus as it is, silence for other sound. B-frames are none of WebRTC's.",
         "http://127.0.0.1:8080/rtc/v1/whip/?app=live&stream=livestream", arguments);
+}
+
+int rtsp_publish(std::span<const char* const> arguments) {
+    return publish_command(
+        "rtsp-publish",
+        "Publishes synthetic streams or a file in a loop by RTSP (ANNOUNCE and RECORD, over TCP); "
+        "every frame can be verified by the play subcommands.",
+        "rtsp://127.0.0.1:8554/live/livestream", arguments);
 }
 
 }  // namespace weir::load

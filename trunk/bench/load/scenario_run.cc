@@ -17,8 +17,21 @@ std::string_view command_of(ScenarioProtocol protocol) {
     switch (protocol) {
         case ScenarioProtocol::kRtmp: return "rtmp-play";
         case ScenarioProtocol::kRtc: return "rtc-play";
+        case ScenarioProtocol::kRtsp:
+        case ScenarioProtocol::kRtspUdp:
+        case ScenarioProtocol::kRtspMulticast: return "rtsp-play";
         default: return "flv-play";
     }
+}
+
+ProtocolOptions options_of(ScenarioProtocol protocol) {
+    ProtocolOptions options;
+    if (protocol == ScenarioProtocol::kRtspUdp) {
+        options.rtsp.transport = "udp";
+    } else if (protocol == ScenarioProtocol::kRtspMulticast) {
+        options.rtsp.transport = "multicast";
+    }
+    return options;
 }
 
 StreamOptions stream_options(const ScenarioPublishers& publishers) {
@@ -169,7 +182,7 @@ Error ScenarioRun::make_groups() {
             }
         }
         auto target = find_play_protocol(command_of(each.protocol))
-                          ->make(each.url, options.streams, ProtocolOptions());
+                          ->make(each.url, options.streams, options_of(each.protocol));
         if (!target.ok()) {
             return target.take_error().with_context(fmt::format("players '{}'", each.name));
         }

@@ -24,6 +24,8 @@ int rtmp_publish(std::span<const char* const> arguments);
 int flv_play(std::span<const char* const> arguments);
 int rtc_play(std::span<const char* const> arguments);
 int rtc_publish(std::span<const char* const> arguments);
+int rtsp_play(std::span<const char* const> arguments);
+int rtsp_publish(std::span<const char* const> arguments);
 int scenario(std::span<const char* const> arguments);
 int garbage(std::span<const char* const> arguments);
 

@@ -134,9 +134,20 @@ bool TcpPlayer::flush() {
     return true;
 }
 
+void TcpPlayer::settle() {
+    if (client_) {
+        client_->settle();
+    }
+}
+
 void TcpPlayer::close() {
     if (connection_ != nullptr) {
+        settle();
         check().finish(now_ns());
+        if (client_) {
+            client_->leave();
+            (void)connection_->try_write(client_->output());
+        }
         connection_.reset();
     }
 }

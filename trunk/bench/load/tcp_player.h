@@ -27,6 +27,7 @@ class TcpPlayer final : public Player, private io::EventHandler {
     void rest() override;
     bool read_turn() override;
     void close() override;
+    void settle() override;
 
     bool connected() const override { return connection_ != nullptr; }
 

@@ -22,6 +22,7 @@
 #include "config/hooks_config.h"
 #include "config/settings.h"
 #include "config/tls_config.h"
+#include "net/source/source_spec.h"
 #include "net/source/source_url.h"
 #include "stream/stream.h"
 
@@ -154,6 +155,7 @@ struct SourceConfig {
     std::string stream;
     std::optional<bool> on_demand;  // none: off for a named stream, on for any
     Millis linger{10'000};
+    std::optional<net::SourceTransport> transport;  // of RTSP; none: auto
 
     bool operator==(const SourceConfig&) const = default;
 };

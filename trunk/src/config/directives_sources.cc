@@ -10,11 +10,14 @@ const Directive kSourceDirectives[] = {
      .type = ValueType::kSource,
      .repeatable = true,
      .effect = Effect::kApplied,
-     .example = "rtmp://origin.example/live/cam { stream live/cam1; on_demand on; linger 10s; }",
-     .doc = "Brings a stream from another server by RTMP or HTTP-FLV and publishes it here. With "
-            "`stream` that one; without it every stream of this section that somebody asks for, "
-            "under the same name: what stands below the section in its address is put behind the "
-            "URL. An application with a source of its own has none of its vhost's.",
+     .example = "rtsp://USER:PASS@cam/live { stream live/cam; on_demand on; linger 10s; "
+                "transport tcp; }",
+     .doc =
+         "Brings a stream from another server by RTMP, HTTP-FLV or RTSP (a camera) and publishes "
+         "it here. With "
+         "`stream` that one; without it every stream of this section that somebody asks for, "
+         "under the same name: what stands below the section in its address is put behind the "
+         "URL. An application with a source of its own has none of its vhost's.",
      .apply =
          [](const Target& t, const Value& v) {
              if (t.first) {
@@ -47,6 +50,20 @@ const Directive kSourceDirectives[] = {
      .example = "10s",
      .doc = "How long a source on demand goes on after the last viewer has left; 10s unless given.",
      .apply = [](const Target& t, const Value& v) { t.vhost.sources.back().linger = millis(v); }},
+
+    {.name = "transport",
+     .contexts = kSourceContext,
+     .type = ValueType::kChoice,
+     .choices = "auto|tcp|udp|multicast",
+     .example = "tcp",
+     .doc =
+         "How the media of an rtsp:// source comes. auto, which it is unless given, asks for UDP "
+         "and takes TCP where UDP is refused or brings nothing for 4s; the source remembers "
+         "that for 10m.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.vhost.sources.back().transport = static_cast<net::SourceTransport>(v.number);
+         }},
 
     {.name = "forward",
      .contexts = kStreamContexts,

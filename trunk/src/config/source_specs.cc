@@ -39,11 +39,6 @@ std::string below(const VhostConfig& section, const stream::StreamKey& key) {
     return app.empty() ? key.name : fmt::format("{}/{}", app, key.name);
 }
 
-void append(net::SourceUrl& url, std::string_view rest) {
-    url.path += url.path.empty() ? "" : "/";
-    url.path += rest;
-}
-
 net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
     net::SourceSpec spec;
     spec.key = std::move(key);
@@ -51,6 +46,7 @@ net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
     spec.named = !source.stream.empty();
     spec.on_demand = source.on_demand.value_or(!spec.named);
     spec.linger = source.linger;
+    spec.transport = source.transport.value_or(net::SourceTransport::kAuto);
     return spec;
 }
 
@@ -73,12 +69,17 @@ void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
 }  // namespace
 
 std::string complete_source(const VhostConfig& section, SourceConfig& source) {
+    if (source.transport && !source.url.is_rtsp()) {
+        return "found transport for a URL without a choice of it; expected it with rtsp:// and "
+               "rtsps:// only";
+    }
     if (source.stream.empty()) {
         if (!source.on_demand.value_or(true)) {
             return "found a source of any stream with on_demand off, which is not possible; "
                    "expected the name of the stream, as in { stream NAME; }";
         }
-        if (!section.application.empty() && !source.url.is_http() && source.url.path.empty()) {
+        const bool has_apps = !source.url.is_http() && !source.url.is_rtsp();
+        if (!section.application.empty() && has_apps && source.url.path.empty()) {
             return "found a source without the application of the other server; expected "
                    "rtmp://HOST/APP";
         }
@@ -91,7 +92,7 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
     }
     source.app = std::move(name.app);
     source.stream = std::move(name.stream);
-    const size_t least = source.url.is_http() ? 1 : 2;
+    const size_t least = source.url.is_rtsp() ? 0 : source.url.is_http() ? 1 : 2;
     if (parts_of(source.url.path) < least) {
         return fmt::format(
             "found a source whose URL names no stream; expected {}",
@@ -121,7 +122,7 @@ std::optional<net::SourceSpec> source_for(const Config& config, const stream::St
             continue;
         }
         net::SourceSpec spec = pull_of(source, key);
-        append(spec.url, below(*section, key));
+        spec.url.append(below(*section, key));
         if (spec.url.is_http()) {
             spec.url.path += ".flv";
         }
@@ -150,7 +151,7 @@ std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::Str
         spec.url.query =
             replaced(replaced(url.query, kAppVariable, key.app), kStreamVariable, key.name);
         if (!names_stream) {
-            append(spec.url, key.name);
+            spec.url.append(key.name);
         }
         const bool secret = names_stream && url.path.find('[') == std::string::npos;
         spec.shown = secret ? spec.url.shown_target() : spec.url.shown();

@@ -260,7 +260,8 @@ constexpr ValueTypeRow kRows[] = {
     {.type = ValueType::kSource,
      .parse = &P::parse_source_url,
      .expects = "rtmp://HOST[:PORT]/APP[/STREAM] or http://HOST[:PORT]/PATH.flv, also with rtmps "
-                "or https, without user and password",
+                "or https, without user and password, or rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, "
+                "also with rtsps",
      .shape = "URL, or URL { ... }"},
     {.type = ValueType::kForward,
      .parse = &P::parse_source_url,

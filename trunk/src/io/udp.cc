@@ -5,11 +5,14 @@
 #include <cstring>
 #include <utility>
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <ifaddrs.h>
 
 #include "base/check.h"
 #include "io/port_holder.h"
@@ -64,6 +67,27 @@ NetAddress local_address(const cmsghdr& header) {
     return address.is_link_local()
                ? NetAddress::from_v6(ip, 0, static_cast<uint16_t>(info.ipi6_ifindex))
                : address;
+}
+
+// The index of the interface that has this address; 0: none has.
+uint32_t interface_of(const NetAddress& local) {
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0) {
+        return 0;
+    }
+    uint32_t index = 0;
+    for (const ifaddrs* one = all; one != nullptr && index == 0; one = one->ifa_next) {
+        if (one->ifa_addr == nullptr) {
+            continue;
+        }
+        // All of 127.0.0.0/8 is that interface's.
+        const bool is_loopback = local.is_loopback() && (one->ifa_flags & IFF_LOOPBACK) != 0;
+        if (is_loopback || NetAddress::from_sockaddr(*one->ifa_addr).same_ip(local)) {
+            index = if_nametoindex(one->ifa_name);
+        }
+    }
+    freeifaddrs(all);
+    return index;
 }
 
 // A message to one peer, with its control messages in place.
@@ -126,8 +150,18 @@ class Outgoing {
 
 }  // namespace
 
-// Buffers of receive(); made at the first call.
+// Buffers of receive(), which nobody holds beyond a call: one for all sockets, and one for those
+// that take bursts. Made when they are needed.
 struct UdpSocket::Batch {
+    static Batch& shared(bool bursts) {
+        if (bursts) {
+            static Batch batch(true);
+            return batch;
+        }
+        static Batch batch(false);
+        return batch;
+    }
+
     explicit Batch(bool bursts)
         : count(bursts ? kBurstBatch : kBatch),
           each(bursts ? kBurstBuffer : kMaxDatagram),
@@ -160,7 +194,7 @@ struct UdpSocket::Batch {
 };
 
 UdpSocket::UdpSocket(int fd, int family, const UdpOptions& options)
-    : fd_(fd), family_(family), batch_(std::make_unique<Batch>(options.receive_bursts)) {
+    : fd_(fd), family_(family), bursts_(options.receive_bursts) {
     receive_buffer_bytes_ = set_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE, options.receive_buffer_bytes);
     send_buffer_bytes_ = set_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE, options.send_buffer_bytes);
 }
@@ -188,13 +222,20 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
         }
     }
     set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+    if (options.shared_port) {
+        set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        // Only what its own groups get, not those of other sockets of this machine.
+        set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+    }
     if (options.receive_bursts) {
         set_option(fd, SOL_UDP, UDP_GRO, 1);
     }
     if (::bind(fd, address.raw(), address.raw_size()) != 0) {
         const int why = errno;
         if (why == EADDRINUSE) {
-            const std::string holder = describe_port_holder(PortKind::kUdp, address.port());
+            const std::string holder = options.names_holder
+                                           ? describe_port_holder(PortKind::kUdp, address.port())
+                                           : std::string();
             return make_error(ErrorCode::kBusy, "bind udp {}: the port is in use{}{}",
                               address.to_string(), holder.empty() ? "" : ", ", holder);
         }
@@ -230,6 +271,29 @@ void UdpSocket::on_ready(uint8_t ready) {
             writer_->wake();
         }
     }
+    if (handler_ != nullptr) {
+        handler_->on_ready(ready);  // may destroy this
+    }
+}
+
+Error UdpSocket::join(const NetAddress& group, const NetAddress& local, const NetAddress& source) {
+    const int family = group.is_v4() ? AF_INET : AF_INET6;
+    const int level = group.is_v4() ? IPPROTO_IP : IPPROTO_IPV6;
+    const uint32_t interface = interface_of(local);
+    int failed = 0;
+    if (source.empty()) {
+        group_req join{};
+        join.gr_interface = interface;
+        group.to_sockaddr(join.gr_group, family);
+        failed = setsockopt(fd_, level, MCAST_JOIN_GROUP, &join, sizeof join);
+    } else {
+        group_source_req join{};
+        join.gsr_interface = interface;
+        group.to_sockaddr(join.gsr_group, family);
+        source.to_sockaddr(join.gsr_source, family);
+        failed = setsockopt(fd_, level, MCAST_JOIN_SOURCE_GROUP, &join, sizeof join);
+    }
+    return failed == 0 ? Error() : Error::from_errno(errno, "join " + group.ip_text());
 }
 
 Error UdpSocket::wait(const bool& ready,
@@ -269,8 +333,9 @@ bool UdpSocket::receive(
     if (fd_ < 0) {
         return false;
     }
-    batch_->prepare();
-    const int got = recvmmsg(fd_, batch_->messages.data(), static_cast<unsigned>(batch_->count),
+    Batch& batch = Batch::shared(bursts_);
+    batch.prepare();
+    const int got = recvmmsg(fd_, batch.messages.data(), static_cast<unsigned>(batch.count),
                              MSG_DONTWAIT, nullptr);
     if (got < 0) {
         // Others are an ICMP error of an earlier send: of no meaning here, and gone with the call.
@@ -278,12 +343,12 @@ bool UdpSocket::receive(
         return readable_;
     }
     for (size_t i = 0; i < static_cast<size_t>(got) && fd_ >= 0; i++) {
-        msghdr& header = batch_->messages[i].msg_hdr;
-        const size_t size = batch_->messages[i].msg_len;
+        msghdr& header = batch.messages[i].msg_hdr;
+        const size_t size = batch.messages[i].msg_len;
         if (header.msg_namelen == 0) {
             continue;
         }
-        UdpPath path{NetAddress::from_sockaddr(reinterpret_cast<sockaddr&>(batch_->peers[i])), {}};
+        UdpPath path{NetAddress::from_sockaddr(reinterpret_cast<sockaddr&>(batch.peers[i])), {}};
         size_t segment = size;
         for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
              control = CMSG_NXTHDR(&header, control)) {
@@ -304,7 +369,7 @@ bool UdpSocket::receive(
             stats_.oversized++;
             continue;
         }
-        std::span<uint8_t> bytes(batch_->bytes.get() + i * batch_->each, size);
+        std::span<uint8_t> bytes(batch.bytes.get() + i * batch.each, size);
         do {
             const size_t part = std::min(segment, bytes.size());
             stats_.received++;

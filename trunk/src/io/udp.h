@@ -23,6 +23,8 @@ struct UdpOptions {
     int receive_buffer_bytes = 0;  // SO_RCVBUF and SO_SNDBUF; 0 leaves the kernel's default
     int send_buffer_bytes = 0;
     bool receive_bursts = false;  // UDP GRO: for a client that gets many packets of one peer
+    bool shared_port = false;     // of a multicast group: others on this machine may have it, too
+    bool names_holder = true;     // kBusy says which process has the port, which takes milliseconds
 };
 
 // Where a datagram came from, and to which of our addresses: an answer must leave by the same, or a
@@ -81,9 +83,14 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     // Yields. Until a send that was blocked may be tried again. The same errors.
     Error wait_writable(Deadline deadline);
 
+    // Never yields. Gets what is sent to a multicast group, by anybody, or by `source` alone where
+    // it is not none. `local`: an address of the interface where the group is looked for; where it
+    // is none of ours, the system's routes say it. kSystem.
+    Error join(const NetAddress& group, const NetAddress& local, const NetAddress& source = {});
+
     // Never yields. Gives up to kBatch datagrams to `visit`; their bytes are good (and may be
     // changed) during the call only. False: there are no more for now. `visit` must not call
-    // receive().
+    // receive() of any socket: all share a buffer.
     bool receive(
         const std::function<void(std::span<uint8_t> datagram, const UdpPath& path)>& visit);
 
@@ -92,6 +99,11 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     // kWouldBlock: nothing of it was sent, and a coroutine may call wait_writable(). kFailed:
     // error_number; counted.
     IoResult send(const UdpPath& path, ByteSpan data, size_t segment_bytes = 0);
+
+    // From now on edges go to `handler` (after the socket has updated its own flags); nullptr gives
+    // them back to the coroutine calls. The caller must call receive() once after setting it: edges
+    // may be past.
+    void set_handler(EventHandler* handler) { handler_ = handler; }
 
     bool writable() const { return writable_; }
 
@@ -118,8 +130,9 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     bool writable_ = true;
     int receive_buffer_bytes_ = 0;
     int send_buffer_bytes_ = 0;
-    std::unique_ptr<Batch> batch_;
+    bool bursts_;
     UdpStats stats_;
+    EventHandler* handler_ = nullptr;
     CoroutineState* reader_ = nullptr;
     CoroutineState* writer_ = nullptr;
     Registration registration_;

@@ -146,5 +146,40 @@ TEST(SourceSpecsTest, IsWrittenAgainAsItWasWithoutSecrets) {
     EXPECT_EQ(dump.find("hush"), std::string::npos);
 }
 
+// ---- RTSP ----
+
+TEST(SourceSpecsTest, TakesACameraWithItsLogin) {
+    const Config config = parse(
+        "source \"rtsp://admin:p@ss;{}@cam.example/Streaming/101/?a=b\" { stream live/door; "
+        "transport "
+        "multicast; } source rtsps://cam.example { stream live/hall; }");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    ASSERT_EQ(specs.size(), 2U);
+    EXPECT_EQ(specs[0].url.login.user, "admin");
+    EXPECT_EQ(specs[0].url.login.password, "p@ss;{}");
+    EXPECT_EQ(specs[0].url.path, "Streaming/101/");
+    EXPECT_EQ(specs[0].shown, "rtsp://cam.example/Streaming/101/?***");
+    EXPECT_EQ(specs[0].transport, net::SourceTransport::kMulticast);
+    EXPECT_EQ(specs[1].transport, net::SourceTransport::kAuto);
+    EXPECT_EQ(specs[1].shown, "rtsps://cam.example/");
+}
+
+TEST(SourceSpecsTest, BringsAnyStreamOfAnRtspServer) {
+    const Config config = parse("application live { source rtsp://o:8554/; }");
+    const auto spec = source_for(config, key("live/room", "cam"));
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_EQ(spec->url.full(), "rtsp://o:8554/room/cam");
+}
+
+TEST(SourceSpecsTest, RefusesATransportWhereThereIsNoChoice) {
+    EXPECT_THAT(error_of("source rtmp://o/a/b { stream live/x; transport tcp; }"),
+                HasSubstr("expected it with rtsp:// and rtsps:// only"));
+    EXPECT_THAT(error_of("source rtsp://o/a/b { stream live/x; transport sctp; }"),
+                HasSubstr("multicast"));
+    const std::string wrong = error_of("source rtsp://admin:hush@o:x/ { stream live/x; }");
+    EXPECT_THAT(wrong, HasSubstr("rtsp://[USER:PASSWORD@]HOST"));
+    EXPECT_THAT(wrong, testing::Not(HasSubstr("hush")));
+}
+
 }  // namespace
 }  // namespace weir::config

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -387,6 +389,80 @@ TEST(UdpSocketTest, NothingOfItIsLeftAlsoWhenItCouldNotBeMade) {
     }
     EXPECT_EQ(find_object_class("udp_socket")->live(), sockets);
     EXPECT_EQ(find_object_class("descriptor")->live(), descriptors);
+}
+
+// ---- multicast ----
+
+constexpr const char* kGroup = "239.255.77.1";
+
+// A sender whose groups are on the loopback interface.
+int group_sender() {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const in_addr loopback{htonl(INADDR_LOOPBACK)};
+    EXPECT_EQ(setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback), 0);
+    return fd;
+}
+
+void send_to_group(int fd, uint16_t port, std::string_view text) {
+    sockaddr_storage to{};
+    const uint32_t size = NetAddress::parse_ip(kGroup, port)->to_sockaddr(to, AF_INET);
+    ASSERT_EQ(sendto(fd, text.data(), text.size(), 0, reinterpret_cast<sockaddr*>(&to), size),
+              static_cast<ssize_t>(text.size()));
+}
+
+TEST(UdpSocketTest, GetsWhatIsSentToAGroup) {
+    const NetAddress local = *NetAddress::parse_ip("127.0.0.1", 0);
+    const NetAddress group = *NetAddress::parse_ip(kGroup, 0);
+    const UdpOptions options{.shared_port = true};
+    auto first = bound(fmt::format("{}:0", kGroup).c_str(), options);
+    ASSERT_TRUE(first);
+    const std::string address = first->local().to_string();
+    auto second = bound(address.c_str(), options);  // another receiver on the same machine
+    ASSERT_TRUE(second);
+    for (UdpSocket* socket : {first.get(), second.get()}) {
+        Error failed = socket->join(group, local);
+        ASSERT_FALSE(failed) << failed.to_string();
+    }
+    const int sender = group_sender();
+    send_to_group(sender, first->local().port(), "to all");
+    EXPECT_EQ(take(*first, 1)[0].bytes, "to all");
+    EXPECT_EQ(take(*second, 1)[0].bytes, "to all");
+    close(sender);
+}
+
+TEST(UdpSocketTest, GetsWhatOneSourceSendsToAGroup) {
+    const NetAddress local = *NetAddress::parse_ip("127.0.0.1", 0);
+    auto socket = bound(fmt::format("{}:0", kGroup).c_str(), {.shared_port = true});
+    ASSERT_TRUE(socket);
+    Error failed = socket->join(*NetAddress::parse_ip(kGroup, 0), local, local);
+    ASSERT_FALSE(failed) << failed.to_string();
+    const int sender = group_sender();
+    send_to_group(sender, socket->local().port(), "of it");
+    EXPECT_EQ(take(*socket, 1)[0].bytes, "of it");
+    close(sender);
+    EXPECT_TRUE(socket->join(*NetAddress::parse_ip("192.0.2.1", 0), local)) << "no group";
+}
+
+// ---- without a coroutine ----
+
+struct CountingHandler final : EventHandler {
+    void on_ready(uint8_t ready) override { edges += (ready & kReadable) != 0 ? 1 : 0; }
+
+    size_t edges = 0;
+};
+
+TEST(UdpSocketTest, TellsAHandlerOfItsEdges) {
+    auto server = bound("127.0.0.1:0");
+    auto client = bound("127.0.0.1:0");
+    CountingHandler handler;
+    server->set_handler(&handler);
+    while (server->receive([](std::span<uint8_t>, const UdpPath&) {})) {
+    }
+    const size_t before = handler.edges;
+    send(*client, to(*server), "one");
+    EXPECT_TRUE(eventually([&] { return handler.edges > before; }));
+    server->set_handler(nullptr);
+    EXPECT_EQ(take(*server, 1)[0].bytes, "one");
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ class PlayClient {
     // The server confirmed that the stream follows.
     virtual bool started() const = 0;
 
+    // Adds what it counted by itself since the last call to the totals.
+    virtual void settle() {}
+
+    // Puts what is to be said at the end into the output.
+    virtual void leave() {}
+
     // To be sent and cleared by the owner; the first request is there from the start.
     Bytes& output() { return output_; }
 

@@ -14,6 +14,7 @@
 #include "bench/load/core/frame_checker.h"
 #include "bench/load/core/histogram.h"
 #include "bench/load/core/rtc_totals.h"
+#include "bench/load/core/rtsp_totals.h"
 #include "bench/load/core/sequence_window.h"
 
 namespace weir::load {
@@ -34,6 +35,7 @@ struct RunTotals {
     Histogram latency_first;              // the same, first and last quarter of the window
     Histogram latency_last;
     RtcTotals rtc;
+    RtspTotals rtsp;
     Histogram recent;  // latency since the owner last looked, for the progress line
 };
 
@@ -67,6 +69,8 @@ class PlayerCheck {
     }
 
     bool timed() const { return timed_; }
+
+    RunTotals& totals() { return totals_; }
 
     uint64_t joined_ns() const { return joined_ns_; }
 

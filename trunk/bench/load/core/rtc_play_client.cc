@@ -6,10 +6,11 @@
 #include "proto/rtcp/writer.h"
 #include "proto/rtmp/message.h"
 
+#include "bench/load/core/flv_head.h"
+
 namespace weir::load {
 namespace {
 
-constexpr size_t kFlvHead = 5;  // in front of each frame: what FLV has there
 constexpr size_t kRtcpBuffer = 1200;
 constexpr size_t kVideo = 0;
 constexpr size_t kAudio = 1;
@@ -20,32 +21,6 @@ constexpr double kFreezeFactor = 3;
 constexpr double kFreezeUs = 150'000;
 constexpr double kMeanOver = 30;
 constexpr uint64_t kPicturesToJudge = 10;
-
-void write_fourcc(uint8_t* head, std::string_view fourcc) {
-    std::copy(fourcc.begin(), fourcc.end(), head + 1);
-}
-
-// The head of the FLV tag body that such a frame would have.
-void write_flv_head(std::span<uint8_t> head, media::Codec codec, bool key) {
-    constexpr uint8_t kCodedFrames = 0x83;    // enhanced, without composition time
-    constexpr uint8_t kEnhancedSound = 0x91;  // enhanced, coded frames
-    const auto type = static_cast<uint8_t>((key ? 1U : 2U) << 4U);
-    switch (codec) {
-        case media::Codec::kH264:
-            head[0] = type | 7U;
-            head[1] = 1;
-            return;
-        case media::Codec::kHevc: write_fourcc(head.data(), "hvc1"); break;
-        case media::Codec::kAv1: write_fourcc(head.data(), "av01"); break;
-        case media::Codec::kVp8: write_fourcc(head.data(), "vp08"); break;
-        case media::Codec::kVp9: write_fourcc(head.data(), "vp09"); break;
-        default:
-            head[0] = kEnhancedSound;
-            write_fourcc(head.data(), "Opus");
-            return;
-    }
-    head[0] = static_cast<uint8_t>(kCodedFrames | type);
-}
 
 rtp::ReceiverOptions receiver_options(const RtcTrack& track, bool nack) {
     rtp::ReceiverOptions options;
@@ -64,7 +39,7 @@ rtp::ReceiverOptions receiver_options(const RtcTrack& track, bool nack) {
 RtcPlayClient::Track::Track(const RtcTrack& of, bool nack)
     : info(of),
       receiver(receiver_options(of, nack)),
-      depacketizer(rtp::make_depacketizer(of.codec, kFlvHead)) {}
+      depacketizer(rtp::make_depacketizer(of.codec, flv_head_size(of.codec))) {}
 
 RtcPlayClient::RtcPlayClient(const RtcShared& shared,
                              RtcLink& link,
@@ -183,10 +158,11 @@ void RtcPlayClient::take_frame(Track& track, rtp::Frame& frame, MonoTime now) {
     const bool is_video = track.info.kind == media::TrackKind::kVideo;
     // The first after a loss may lack what stood in front of its picture, the stamp above all; what
     // it refers to is lost anyway.
-    if (frame.data.size() <= kFlvHead || (is_video && frame.after_loss && !frame.key)) {
+    const size_t head = flv_head_size(track.info.codec);
+    if (frame.data.size() <= head || (is_video && frame.after_loss && !frame.key)) {
         return;
     }
-    write_flv_head(std::span(frame.data).first(kFlvHead), track.info.codec, frame.key);
+    write_flv_head(std::span(frame.data).first(head), track.info.codec, frame.key);
     ScannedMessage message;
     message.type = is_video ? rtmp::kVideo : rtmp::kAudio;
     message.timestamp = static_cast<uint32_t>(track.times.unwrap(frame.rtp_time) * 1000 /

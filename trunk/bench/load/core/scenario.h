@@ -26,7 +26,15 @@ struct ScenarioPublishers {
     StreamShape shape;
 };
 
-enum class ScenarioProtocol : uint8_t { kRtmp, kFlv, kWsFlv, kRtc };
+enum class ScenarioProtocol : uint8_t {
+    kRtmp,
+    kFlv,
+    kWsFlv,
+    kRtc,
+    kRtsp,
+    kRtspUdp,
+    kRtspMulticast,
+};
 
 struct ScenarioPlayers {
     std::string name;

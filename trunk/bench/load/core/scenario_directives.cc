@@ -148,8 +148,9 @@ const ScenarioDirective kDirectives[] = {
      .contexts = kScenarioPlayers,
      .type = Type::kChoice,
      .default_text = "rtmp",
-     .choices = "rtmp|flv|ws-flv|rtc",
-     .doc = "flv is HTTP-FLV, ws-flv the same over WebSocket, rtc WebRTC (WHEP).",
+     .choices = "rtmp|flv|ws-flv|rtc|rtsp|rtsp-udp|rtsp-multicast",
+     .doc = "flv is HTTP-FLV, ws-flv the same over WebSocket, rtc WebRTC (WHEP), rtsp RTSP over "
+            "TCP.",
      .apply =
          [](const Target& t, const Value& v) {
              t.players->protocol = static_cast<ScenarioProtocol>(v.number);

@@ -100,6 +100,12 @@ Error RtspProtocol::prepare(const config::Config& next, io::WorkerPool&) {
     return {};
 }
 
+void RtspProtocol::add_sources(net::Sources& sources) {
+    for (const char* scheme : {"rtsp", "rtsps"}) {
+        sources.add(net::SourceRole::kPull, scheme, pull_);
+    }
+}
+
 void RtspProtocol::reconfigure(const config::Config& config) {
     enabled_ = config.rtsp_server.enabled;
     port_ = shown_port(config);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "session/rtsp/rtsp_pull.h"
 #include "session/rtsp/rtsp_server.h"
 
 namespace weir::app {
@@ -17,6 +18,7 @@ class RtspProtocol final : public Protocol {
     std::vector<ListenerService> listeners() override;
     Error prepare(const config::Config& next, io::WorkerPool& workers) override;
     void reconfigure(const config::Config& config) override;
+    void add_sources(net::Sources& sources) override;
 
     void start_drain() override { server_.stop_accepting(); }
 
@@ -30,6 +32,7 @@ class RtspProtocol final : public Protocol {
 
   private:
     session::RtspServer server_;
+    session::RtspPull pull_;
     bool enabled_;
     uint16_t port_;  // of rtsp:// addresses; 0: unknown
 };

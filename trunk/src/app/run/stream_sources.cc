@@ -48,6 +48,8 @@ bool StreamSources::is_own(const io::SocketAddress& local, const io::SocketAddre
                (address->is_any() || address->host() == peer.host());
     };
     return std::ranges::any_of(config_.listen, listens) ||
+           (config_.rtsp_server.enabled &&
+            std::ranges::any_of(config_.rtsp_server.listen, listens)) ||
            (config_.http_server.enabled &&
             std::ranges::any_of(config_.http_server.listen, listens));
 }

@@ -191,14 +191,12 @@ void RtpIngest::drain(MonoTime now, Source& source) {
             case rtp::ReceiverEvent::Kind::kLost: source.gap = true; break;
             case rtp::ReceiverEvent::Kind::kRestarted:
                 source.gap = true;
-                clock_.restart(source.clock_track);
-                if (source.reorder) {
-                    source.reorder->unwrapper.reset();
-                    source.reorder->times.clear();
-                }
+                source.still_clock = {};
+                restart_clock(source);
                 break;
             case rtp::ReceiverEvent::Kind::kPacket: {
                 last_media_ = now;
+                watch_clock(source, event.packet, event.arrival);
                 const rtp::PayloadInfo info{event.packet.timestamp(), event.packet.marker(),
                                             std::exchange(source.gap, false)};
                 if (source.depacketizer->feed(event.packet.payload(), info) !=
@@ -217,12 +215,40 @@ void RtpIngest::drain(MonoTime now, Source& source) {
 
 // ---- frames ----
 
+void RtpIngest::restart_clock(Source& source) {
+    clock_.restart(source.clock_track);
+    if (source.reorder) {
+        source.reorder->unwrapper.reset();
+        source.reorder->times.clear();
+    }
+}
+
+void RtpIngest::watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival) {
+    StillClock& clock = source.still_clock;
+    if (clock.time != packet.timestamp()) {
+        if (clock.still) {
+            restart_clock(source);
+        }
+        clock = {packet.timestamp(), arrival, 0, false};
+    }
+    // The packets of one frame of video have the same time, and the last one the marker.
+    clock.count += !is_video(source) || packet.marker() ? 1U : 0U;
+    if (!clock.still && clock.count >= kStillCount && arrival - clock.since >= kStillFor) {
+        clock.still = true;
+        restart_clock(source);
+    }
+}
+
 RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
                                           const rtp::Frame& frame,
                                           MonoTime arrival) {
     uint32_t rtp_time = frame.rtp_time;
     int64_t ahead = 0;  // of presentation before decoding
-    if (source.reorder) {
+    if (source.still_clock.still) {
+        const int64_t ticks =
+            arrival.time_since_epoch().count() * setup(source).clock_hz / 1'000'000;
+        rtp_time += static_cast<uint32_t>(ticks);  // frames of one packet are apart
+    } else if (source.reorder) {
         const int64_t shown = source.reorder->unwrapper.unwrap(frame.rtp_time);
         const int64_t decoded = source.reorder->times.next(shown);
         rtp_time = static_cast<uint32_t>(decoded);
@@ -343,7 +369,9 @@ void RtpIngest::on_rtcp(MonoTime now, const rtcp::PacketView& packet) {
     for (const std::unique_ptr<Source>& source : sources_) {
         if (source->ssrc == report->ssrc) {
             source->receiver.handle_sender_report(now, report->ntp_time);
-            clock_.on_sender_report(source->clock_track, report->ntp_time, report->rtp_time);
+            if (!source->still_clock.still) {
+                clock_.on_sender_report(source->clock_track, report->ntp_time, report->rtp_time);
+            }
         }
     }
 }

@@ -67,6 +67,9 @@ class RtpIngest {
     static constexpr size_t kMaxSources = 8;  // and tracks
     // Video frames of one moment are put a millisecond apart, up to so far behind it: times rise.
     static constexpr int64_t kMaxPushedMs = 40;
+    // RTP times that are the same for so long, in so many packets (frames of video), stand still.
+    static constexpr Millis kStillFor{500};
+    static constexpr uint32_t kStillCount = 3;
 
     // `stream` is being published by `publisher` and outlives this.
     RtpIngest(stream::Stream& stream,
@@ -114,6 +117,15 @@ class RtpIngest {
         media::DecodeTimes times;
     };
 
+    // Whether the RTP times stand still while media comes: there are cameras whose clock never
+    // runs. Their frames have the times of their arrival.
+    struct StillClock {
+        std::optional<uint32_t> time;  // of the newest packet
+        MonoTime since{};              // it is the same
+        uint32_t count = 0;            // so many times
+        bool still = false;
+    };
+
     // One SSRC. A protocol may have more in it: make_source().
     struct Source {
         explicit Source(const rtp::ReceiverOptions& options) : receiver(options) {}
@@ -131,6 +143,7 @@ class RtpIngest {
         size_t clock_track = 0;
         bool gap = false;                  // before the next packet
         std::unique_ptr<Reorder> reorder;  // of video that may have B-frames
+        StillClock still_clock;
 
         // For video only:
         int64_t last_ms = -kMaxPushedMs;  // of the newest frame
@@ -209,6 +222,8 @@ class RtpIngest {
     Source* find_source(MonoTime now, const rtp::PacketView& packet, std::optional<size_t> track);
     void drain(MonoTime now, Source& source);
     void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
+    void watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival);
+    void restart_clock(Source& source);
     FrameTimes times_of(Source& source, const rtp::Frame& frame, MonoTime arrival);
     bool write_reports(MonoTime now, rtcp::CompoundWriter& writer);
 

@@ -117,15 +117,14 @@ void Source::take_end(MonoTime now) {
 
 // ---- the run ----
 
-Result<std::unique_ptr<io::TcpStream>> Source::connect() {
+Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) {
     http::Url to;
-    to.tls = spec_.url.tls();
-    to.host = spec_.url.host;
-    to.port = spec_.url.port;
+    to.tls = url.tls();
+    to.host = url.host;
+    to.port = url.port;
     WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream,
                     services_.dialer.connect(to, connect_deadline()));
     if (services_.is_own && services_.is_own(stream->local(), stream->connection_peer())) {
-        const SourceUrl& url = spec_.url;
         std::string_view name = url.last();
         if (url.is_http() && name.ends_with(".flv")) {
             name.remove_suffix(4);
@@ -177,6 +176,13 @@ Error Source::begin_publish(MonoTime now) {
     }
     stream_ = &stream;
     return {};
+}
+
+Result<stream::Stream*> Source::begin() {
+    if (stream_ == nullptr) {
+        WEIR_TRY(begin_publish(MonoClock::now()));
+    }
+    return stream_;
 }
 
 void Source::end_publish(MonoTime now) {

@@ -72,7 +72,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
   private:
     // SourceRun
-    Result<std::unique_ptr<io::TcpStream>> connect() override;
+    Result<std::unique_ptr<io::TcpStream>> connect() override { return connect_to(spec_.url); }
+
+    Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) override;
     io::Deadline connect_deadline() const override;
     void connected() override;
     io::Deadline media_deadline() const override;
@@ -82,6 +84,10 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) override;
     Error publish(Ref<media::MediaPacket> packet) override;
+    Result<stream::Stream*> begin() override;
+
+    const stream::Publisher& publisher() const override { return *this; }
+
     void live() override;
 
     // stream::Publisher
@@ -92,7 +98,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     std::string_view client_ip() const override { return spec_.url.host; }
 
     std::string_view client_transport() const override {
-        return spec_.url.is_http() ? "flv" : "rtmp";
+        return spec_.url.is_http() ? "flv" : spec_.url.is_rtsp() ? "rtsp" : "rtmp";
     }
 
     void on_taken_over() override;

@@ -29,6 +29,9 @@ class SourceRun {
     // server and the same stream: a loop.
     virtual Result<std::unique_ptr<io::TcpStream>> connect() = 0;
 
+    // Yields. The same to where the other side has sent us: host, port and TLS of `url`.
+    virtual Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) = 0;
+
     // The run began some seconds before this; until then connected() is due.
     virtual io::Deadline connect_deadline() const = 0;
 
@@ -49,6 +52,12 @@ class SourceRun {
 
     // The same of a packet that is made already.
     virtual Error publish(Ref<media::MediaPacket> packet) = 0;
+
+    // Never yields. The stream as it is published by publisher(), for code that publishes by
+    // itself: from now on it has the name. Errors as of publish(). Good until the run ends, or
+    // publish() fails.
+    virtual Result<stream::Stream*> begin() = 0;
+    virtual const stream::Publisher& publisher() const = 0;
 
     // A forward: media goes out.
     virtual void live() = 0;

@@ -20,11 +20,20 @@ inline constexpr size_t kSourceRoles = 2;
 // "pull", "forward".
 std::string_view to_string(SourceRole role);
 
+// How media comes from a server that can send it in several ways (RTSP).
+enum class SourceTransport : uint8_t {
+    kAuto,  // by UDP; by TCP where UDP is refused, or nothing comes
+    kTcp,
+    kUdp,
+    kMulticast,
+};
+
 struct SourceSpec {
     SourceRole role = SourceRole::kPull;
     stream::StreamKey key;  // of the stream here
     SourceUrl url;          // of the same stream there
     std::string shown;      // `url` for logs and the API, without secrets
+    SourceTransport transport = SourceTransport::kAuto;
     bool on_demand = false;
     Millis linger{10'000};
     bool named = false;  // the configuration names the stream; else it was asked for

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "proto/http/url.h"
 
 namespace weir::net {
@@ -16,11 +17,13 @@ struct Scheme {
     uint16_t port;
 };
 
-constexpr std::array<Scheme, 4> kSchemes{{
+constexpr std::array<Scheme, 6> kSchemes{{
     {"rtmp", "http", 1935},
     {"rtmps", "https", 443},
     {"http", "http", 80},
     {"https", "https", 443},
+    {"rtsp", "", rtsp::kRtspPort},
+    {"rtsps", "", rtsp::kRtspsPort},
 }};
 
 const Scheme* find_scheme(std::string_view name) {
@@ -41,20 +44,60 @@ std::string trimmed_path(std::string_view path) {
     return out;
 }
 
+bool starts_with_rtsp(std::string_view text) {
+    return equals_ignore_case(text.substr(0, 4), "rtsp");
+}
+
+// "/user=admin_password=secret_channel=1.sdp" of cameras.
+bool names_password(std::string_view path) {
+    constexpr std::array<std::string_view, 3> kNames{"passw", "pwd", "pass="};
+    const std::string lower = to_lower(path);
+    return std::ranges::any_of(
+        kNames, [&lower](std::string_view name) { return lower.find(name) != std::string::npos; });
+}
+
+// All that is not surely part of a name, as %XX.
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                           (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
+        out += plain ? std::string(1, c)
+                     : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    }
+    return out;
+}
+
 }  // namespace
 
 Result<SourceUrl> SourceUrl::parse(std::string_view text) {
     const auto wrong = [] {
         return make_error(ErrorCode::kMalformed,
                           "expected rtmp://HOST[:PORT]/APP/STREAM, or the same with rtmps, http or "
-                          "https, without user and password");
+                          "https, without user and password; or "
+                          "rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or the same with rtsps");
     };
+    if (starts_with_rtsp(text)) {
+        const Result<rtsp::Url> parsed = rtsp::Url::parse(text);
+        if (!parsed.ok() || text.size() > kMaxSourceUrlBytes) {
+            return wrong();
+        }
+        SourceUrl url;
+        url.scheme = parsed->tls ? "rtsps" : "rtsp";
+        url.login = parsed->login;
+        url.host = parsed->host;
+        url.port = parsed->port;
+        const Halves target = split_once(parsed->target, '?');
+        url.path = target.before.substr(target.before.starts_with('/') ? 1 : 0);
+        url.query = target.after;
+        return url;
+    }
     const size_t end = text.find("://");
     if (text.size() > kMaxSourceUrlBytes || end == std::string_view::npos) {
         return wrong();
     }
     const Scheme* const scheme = find_scheme(text.substr(0, end));
-    if (scheme == nullptr) {
+    if (scheme == nullptr || scheme->like.empty()) {
         return wrong();
     }
     // Host, port and characters: the rules of HTTP.
@@ -96,8 +139,26 @@ std::string SourceUrl::authority() const {
 }
 
 std::string SourceUrl::full() const {
-    return fmt::format("{}://{}/{}{}{}", scheme, authority(), path, query.empty() ? "" : "?",
+    const std::string who =
+        login.empty() ? std::string()
+                      : fmt::format("{}:{}@", escaped(login.user), escaped(login.password));
+    return fmt::format("{}://{}{}/{}{}{}", scheme, who, authority(), path, query.empty() ? "" : "?",
                        query);
+}
+
+rtsp::Url SourceUrl::rtsp() const {
+    rtsp::Url url;
+    url.tls = tls();
+    url.login = login;
+    url.host = host;
+    url.port = port;
+    url.target = fmt::format("/{}{}{}", path, query.empty() ? "" : "?", query);
+    return url;
+}
+
+void SourceUrl::append(std::string_view below) {
+    path += path.empty() || path.ends_with('/') ? "" : "/";
+    path += below;
 }
 
 std::string SourceUrl::shown_target() const {
@@ -110,7 +171,9 @@ std::string SourceUrl::shown_target() const {
 }
 
 std::string SourceUrl::shown() const {
-    return fmt::format("{}://{}/{}{}", scheme, authority(), path, query.empty() ? "" : "?***");
+    const bool hidden = is_rtsp() && names_password(path);
+    return fmt::format("{}://{}/{}{}", scheme, authority(), hidden ? "***" : path,
+                       query.empty() ? "" : "?***");
 }
 
 }  // namespace weir::net

@@ -1,5 +1,5 @@
-// "rtmp://host:port/app/stream?token=x" of a server that streams come from or go to: taken apart
-// and checked. Pure.
+// "rtmp://host:port/app/stream?token=x" or "rtsp://user:password@camera/path" of a server that
+// streams come from or go to: taken apart and checked. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,37 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "proto/http/user_info.h"
+#include "proto/rtsp/url.h"
 
 namespace weir::net {
 
 inline constexpr size_t kMaxSourceUrlBytes = 2048;
 
 struct SourceUrl {
-    std::string scheme;  // "rtmp", "rtmps", "http", "https"
-    std::string host;    // a name in lower case, or a numeric address without brackets
+    std::string scheme;    // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps"
+    http::UserInfo login;  // of RTSP
+    std::string host;      // a name in lower case, or a numeric address without brackets
     uint16_t port = 0;
-    std::string path;   // without slashes at its ends: "live/cam", "live/cam.flv"; may be empty
+    // Without slashes at its ends: "live/cam", "live/cam.flv"; may be empty. Of RTSP as it was
+    // written, without the first slash: cameras know their paths by each character.
+    std::string path;
     std::string query;  // without '?'
 
     // kMalformed says what was expected, and holds no part of `text`, which may have a secret.
     static Result<SourceUrl> parse(std::string_view text);
 
-    bool tls() const { return scheme == "rtmps" || scheme == "https"; }
+    bool tls() const { return scheme == "rtmps" || scheme == "https" || scheme == "rtsps"; }
 
     bool is_http() const { return scheme == "http" || scheme == "https"; }
+
+    bool is_rtsp() const { return scheme == "rtsp" || scheme == "rtsps"; }
+
+    // Of RTSP only.
+    rtsp::Url rtsp() const;
+
+    // Puts "room/cam" behind the path.
+    void append(std::string_view below);
 
     // The last part of the path, and what is in front of it: "cam" and "live". One part: the app
     // is empty.
@@ -37,7 +50,8 @@ struct SourceUrl {
     // "rtmp://host/live/cam?token=x": all of it, secrets included.
     std::string full() const;
 
-    // The same for logs and the API: instead of the query, where secrets are, "?***".
+    // The same for logs and the API: without the login; instead of the query, where secrets are,
+    // "?***"; and "***" for a path that names a password, as old cameras have it.
     std::string shown() const;
 
     // The same of the target of a forward: its stream name is hidden where there is one, since

@@ -193,7 +193,7 @@ std::string write(const Transport& transport) {
     if (transport.ssrc) {
         out += fmt::format(";ssrc={:08X}", *transport.ssrc);
     }
-    out += transport.record ? ";mode=\"RECORD\"" : "";
+    out += transport.record ? ";mode=record" : "";
     return out;
 }
 

@@ -55,8 +55,9 @@ struct Transport {
 // who leave it out are cameras that answer a unicast SETUP, and clients over TCP.
 std::vector<Transport> parse_transports(std::string_view value);
 
-// "RTP/AVP/TCP;unicast;interleaved=0-1;ssrc=0000ABCD;mode=\"RECORD\"". A host that holds characters
-// of no host is left out.
+// "RTP/AVP/TCP;unicast;interleaved=0-1;ssrc=0000ABCD;mode=record". A host that holds characters of
+// no host is left out. Deviation: RFC 2326 has "RECORD" in quotes, but ffmpeg as a server only
+// understands what ffmpeg and GStreamer write as clients.
 std::string write(const Transport& transport);
 
 // Several, separated by commas.

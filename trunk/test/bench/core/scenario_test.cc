@@ -135,8 +135,9 @@ TEST(ScenarioTest, ATypoIsReportedWithItsPlaceAndTheNearestName) {
                 ElementsAre(AllOf(HasSubstr("s.conf:3:31: found 'vewers'"),
                                   HasSubstr("did you mean 'viewers'?"))));
     EXPECT_THAT(errors_of(with("url rtmp://127.0.0.1/live/a; protocol rtnp;", kGoodPhase)),
-                ElementsAre(AllOf(HasSubstr("expected rtmp, flv, ws-flv or rtc"),
-                                  HasSubstr("did you mean 'rtmp'?"))));
+                ElementsAre(AllOf(
+                    HasSubstr("expected rtmp, flv, ws-flv, rtc, rtsp, rtsp-udp or rtsp-multicast"),
+                    HasSubstr("did you mean 'rtmp'?"))));
     EXPECT_THAT(errors_of(with(kGoodPlayers,
                                "duration 5s; join viewers { clients 3; } "
                                "expect latecy.p99 < 1s;")),

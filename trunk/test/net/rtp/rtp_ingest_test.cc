@@ -185,6 +185,34 @@ TEST_F(RtpIngestTest, TimesOfVideoRiseAlsoWithinAMillisecond) {
     EXPECT_EQ(times, (std::vector<int64_t>{0, 40, 41, 42, 80}));
 }
 
+TEST_F(RtpIngestTest, FramesOfAClockThatNeverRunsHaveTheTimesOfTheirArrival) {
+    RtpIngestOptions options;
+    options.b_frames = true;
+    camera_.set_config(test::kAvcHighConfig);
+    start(options);
+    for (size_t i = 0; i < 100; i++) {
+        send(i % 25 == 0 ? Picture::kKey : Picture::kReferenced, 0);
+    }
+    ASSERT_EQ(video_.size(), 100U);
+    for (size_t i = 1; i < video_.size(); i++) {
+        SCOPED_TRACE(i);
+        EXPECT_GE(video_[i]->time_ms(), video_[i - 1]->time_ms());
+        if (i > 15) {
+            EXPECT_EQ(video_[i]->time_ms() - video_[i - 1]->time_ms(), 40);
+            EXPECT_EQ(video_[i]->info().composition_ms, 0);
+        }
+    }
+    // It runs after all.
+    const int64_t before = video_.back()->time_ms();
+    for (uint32_t i = 0; i < 20; i++) {
+        send(i == 0 ? Picture::kKey : Picture::kReferenced, 1'000 + i);
+    }
+    ASSERT_EQ(video_.size(), 120U);
+    EXPECT_GT(video_[100]->time_ms(), before);
+    EXPECT_LT(video_[100]->time_ms(), before + 200);
+    EXPECT_EQ(video_[119]->time_ms() - video_[118]->time_ms(), 40);
+}
+
 TEST_F(RtpIngestTest, ALossIsNotPublishedAndTheNextKeyFrameIs) {
     camera_.set_config(test::kAvcBaselineConfig);
     start();

@@ -63,5 +63,59 @@ TEST(SourceUrlTest, HidesTheStreamKeyOfATarget) {
               "rtmp://h/[app]/[stream]?***");
 }
 
+// ---- RTSP ----
+
+TEST(SourceUrlTest, TakesALoginForRtsp) {
+    const auto url =
+        SourceUrl::parse("rtsp://admin:p%40ss:w#rd@Camera.Example/Streaming//101/?a=1");
+    ASSERT_TRUE(url.ok()) << url.error().to_string();
+    EXPECT_EQ(url->scheme, "rtsp");
+    EXPECT_EQ(url->login.user, "admin");
+    EXPECT_EQ(url->login.password, "p@ss:w#rd");
+    EXPECT_EQ(url->host, "camera.example");
+    EXPECT_EQ(url->port, 554);
+    EXPECT_EQ(url->path, "Streaming//101/");
+    EXPECT_EQ(url->query, "a=1");
+    EXPECT_TRUE(url->is_rtsp());
+    EXPECT_EQ(url->rtsp().full(), "rtsp://camera.example/Streaming//101/?a=1");
+    EXPECT_EQ(url->rtsp().login, url->login);
+    EXPECT_EQ(url->full(), "rtsp://admin:p%40ss%3Aw%23rd@camera.example/Streaming//101/?a=1");
+    EXPECT_EQ(SourceUrl::parse(url->full()).value(), *url);
+}
+
+TEST(SourceUrlTest, KnowsThePortsOfRtsp) {
+    EXPECT_EQ(SourceUrl::parse("rtsps://h/a").value().port, 322);
+    EXPECT_EQ(SourceUrl::parse("rtsp://h:8554").value().authority(), "h:8554");
+    EXPECT_EQ(SourceUrl::parse("RTSP://[::1]/a").value().authority(), "[::1]");
+    EXPECT_EQ(SourceUrl::parse("rtsp://h").value().rtsp().target, "/");
+    EXPECT_FALSE(SourceUrl::parse("rtspx://h/a").ok());
+}
+
+TEST(SourceUrlTest, ShowsNoLoginOfACamera) {
+    for (const char* text : {"rtsp://admin:hush@h/live", "rtsp://h/live?user=a&password=hush",
+                             "rtsp://h/user=admin_password=hush_channel=1.sdp",
+                             "rtsps://hush@h/PassWord/hush", "rtsp://h/admin&pwd=hush"}) {
+        const auto url = SourceUrl::parse(text);
+        ASSERT_TRUE(url.ok()) << text;
+        EXPECT_EQ(url->shown().find("hush"), std::string::npos) << url->shown();
+        EXPECT_EQ(url->shown_target().find("hush"), std::string::npos) << url->shown_target();
+    }
+    EXPECT_EQ(SourceUrl::parse("rtsp://a:b@h/live/cam").value().shown(), "rtsp://h/live/cam");
+    const auto wrong = SourceUrl::parse("rtsp://admin:hush@h:99999/");
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_EQ(wrong.error().message().find("hush"), std::string_view::npos);
+}
+
+TEST(SourceUrlTest, PutsNamesBehindThePath) {
+    const auto appended = [](std::string_view text) {
+        SourceUrl url = SourceUrl::parse(text).value();
+        url.append("room/cam");
+        return url.full();
+    };
+    EXPECT_EQ(appended("rtmp://h"), "rtmp://h/room/cam");
+    EXPECT_EQ(appended("rtmp://h/live?a=b"), "rtmp://h/live/room/cam?a=b");
+    EXPECT_EQ(appended("rtsp://h/live/"), "rtsp://h/live/room/cam");
+}
+
 }  // namespace
 }  // namespace weir::net

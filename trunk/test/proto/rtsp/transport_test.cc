@@ -120,7 +120,7 @@ TEST(RtspTransportTest, WritesWhatItReads) {
                            .source = "h"};
     EXPECT_EQ(write(all),
               "RTP/SAVP/TCP;multicast;destination=239.0.0.1;source=h;port=5-6;client_port=1-2;"
-              "server_port=3-4;interleaved=7-8;ttl=9;ssrc=000000AB;mode=\"RECORD\"");
+              "server_port=3-4;interleaved=7-8;ttl=9;ssrc=000000AB;mode=record");
     EXPECT_EQ(only(write(all)), all);
     const std::vector<Transport> two = {all, Transport()};
     EXPECT_EQ(parse_transports(write(two)), two);

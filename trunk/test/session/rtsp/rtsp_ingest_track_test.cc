@@ -1,0 +1,81 @@
+#include "session/rtsp/rtsp_ingest_track.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir::session {
+namespace {
+
+sdp::RtspDescription parse(const std::string& media) {
+    auto parsed = sdp::RtspDescription::parse(
+        "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=cam\r\nt=0 0\r\n" + media);
+    EXPECT_TRUE(parsed.ok()) << parsed.error().to_string();
+    return parsed.ok() ? std::move(*parsed) : sdp::RtspDescription();
+}
+
+const std::string kH264 = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n";
+const std::string kHevc = "m=video 0 RTP/AVP 98\r\na=rtpmap:98 H265/90000\r\n";
+const std::string kPcma = "m=audio 0 RTP/AVP 8\r\n";
+const std::string kSpeaker = "m=audio 0 RTP/AVP 0\r\na=sendonly\r\n";
+const std::string kSpeex = "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 speex/16000\r\n";
+const std::string kData =
+    "m=application 0 RTP/AVP 107\r\na=rtpmap:107 vnd.onvif.metadata/90000\r\n";
+
+TEST(RtspIngestTrackTest, TakesTheFirstVideoAndTheFirstAudio) {
+    EXPECT_EQ(choose_rtsp_tracks(parse(kData + kPcma + kH264 + kHevc)).value(),
+              (std::vector<size_t>{2, 1}));
+    EXPECT_EQ(choose_rtsp_tracks(parse(kSpeex + kH264)).value(), (std::vector<size_t>{1}));
+    EXPECT_EQ(choose_rtsp_tracks(parse(kPcma)).value(), (std::vector<size_t>{0}));
+}
+
+TEST(RtspIngestTrackTest, TakesALoudspeakerOnlyWhereThereIsNothingElse) {
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kSpeaker + kPcma)).value(),
+              (std::vector<size_t>{0, 2}));
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kPcma + kSpeaker)).value(),
+              (std::vector<size_t>{0, 1}));
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kSpeaker)).value(), (std::vector<size_t>{0, 1}));
+}
+
+TEST(RtspIngestTrackTest, SaysWhyThereIsNone) {
+    const auto error = [](const std::string& media) {
+        const auto chosen = choose_rtsp_tracks(parse(media));
+        return chosen.ok() ? std::string("none") : chosen.error().to_string();
+    };
+    EXPECT_EQ(
+        error(""),
+        "unsupported: no track of the server can be received: there is no video and no audio");
+    EXPECT_NE(error(kSpeex).find("speex"), std::string::npos) << error(kSpeex);
+    EXPECT_EQ(
+        error("m=video 0 RTP/AVP 33\r\n"),
+        "unsupported: no track of the server can be received: a transport stream in RTP is not "
+        "supported");
+    EXPECT_EQ(
+        error("m=video 0 RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\n"),
+        "unsupported: no track of the server can be received: encrypted RTP is not supported");
+}
+
+TEST(RtspIngestTrackTest, HandsOnWhatTheDescriptionSays) {
+    const sdp::RtspDescription description = parse(
+        "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"
+        "a=fmtp:96 "
+        "packetization-mode=1;sprop-parameter-sets=Z0LAHtkDxWhAAAADAEAAAAwDxYuS,aMuMsg==\r\n"
+        "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 mpeg4-generic/44100/2\r\n"
+        "a=fmtp:97 streamtype=5;mode=AAC-hbr;config=1210;sizelength=13;indexlength=3;"
+        "indexdeltalength=3\r\n");
+    const net::RtpIngestTrack video = rtsp_ingest_track(description.tracks[0]);
+    EXPECT_EQ(video.kind, media::TrackKind::kVideo);
+    EXPECT_EQ(video.codec, media::Codec::kH264);
+    EXPECT_EQ(video.payload_type, 96);
+    EXPECT_EQ(video.clock_hz, 90'000U);
+    EXPECT_EQ(video.parameter_sets.size(), 2U);
+    const net::RtpIngestTrack audio = rtsp_ingest_track(description.tracks[1]);
+    EXPECT_EQ(audio.kind, media::TrackKind::kAudio);
+    EXPECT_EQ(audio.clock_hz, 44'100U);
+    EXPECT_EQ(audio.config, (Bytes{0x12, 0x10}));
+    EXPECT_EQ(audio.parameters.au_header.size, 13);
+}
+
+}  // namespace
+}  // namespace weir::session
