@@ -34,17 +34,16 @@ Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity) {
     return Ref<LogBlock>(block);
 }
 
-void LogBlock::destroy(LogBlock* block) {
-    Ref<LogBlock> next = std::move(block->next);
-    g_blocks.ended(sizeof(LogBlock) + block->capacity +
-                   block->entries.capacity() * sizeof(LogEntry));
-    block->~LogBlock();
-    std::free(block);
+void LogBlock::end() {
+    Ref<LogBlock> behind_it = std::move(next);
+    g_blocks.ended(sizeof(LogBlock) + capacity + entries.capacity() * sizeof(LogEntry));
+    this->~LogBlock();
+    std::free(this);
     // A block is cut from its chain before its last handle goes: no recursion, however long the
     // chain.
-    while (next && next->ref_count() == 1) {
-        Ref<LogBlock> behind = std::move(next->next);
-        next = std::move(behind);
+    while (behind_it && behind_it->ref_count() == 1) {
+        Ref<LogBlock> next_one = std::move(behind_it->next);
+        behind_it = std::move(next_one);
     }
 }
 
@@ -116,6 +115,14 @@ void WireLog::end_entry() {
     if (listener_) {
         listener_->on_log_change();
     }
+}
+
+Ref<LogBlock> WireLog::newest(size_t size, ByteSpan& bytes) const {
+    if (size > tail_->size) {
+        return nullptr;
+    }
+    bytes = ByteSpan(tail_->data() + tail_->size - size, size);
+    return Ref<LogBlock>(tail_);
 }
 
 void WireLog::forget_start() {

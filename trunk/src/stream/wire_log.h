@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/object_count.h"
 #include "base/ref.h"
+#include "media/packet.h"
 
 namespace weir::stream {
 
@@ -28,12 +29,9 @@ struct LogEntry {
     int64_t time_ms = 0;
 };
 
-class LogBlock final : public RefCounted<LogBlock> {
+class LogBlock final : public media::BodyStore {
   public:
     static Ref<LogBlock> create(uint64_t start, uint32_t capacity);
-
-    // Frees the block and, without recursion, those behind it that nobody else holds.
-    static void destroy(LogBlock* block);
 
     // One that begins at the block's end as it is now.
     void add_entry(int64_t time_ms);
@@ -55,6 +53,10 @@ class LogBlock final : public RefCounted<LogBlock> {
 
   private:
     LogBlock() = default;
+    ~LogBlock() = default;
+
+    // Frees the block and, without recursion, those behind it that nobody else holds.
+    void end() override;
 };
 
 // A reader's place. Copyable; holds its block.
@@ -90,6 +92,9 @@ class WireLog : private Counted<WireLog> {
     void begin_entry(int64_t time_ms, bool start, bool rides = false);
     void write(ByteSpan bytes);
     void end_entry();
+
+    // The block that has the newest `size` bytes, at `bytes`; null: they are in more than one.
+    Ref<LogBlock> newest(size_t size, ByteSpan& bytes) const;
 
     // No place to begin until the next start entry (the GOP grew past its cap, the codec
     // configuration changed).
