@@ -24,10 +24,14 @@ void step_over_ends(Cursor& cursor) {
 
 }  // namespace
 
-Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity) {
-    void* memory = std::malloc(sizeof(LogBlock) + capacity);
+Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity, bool file) {
+    WEIR_CHECK(!file || capacity <= MemoryFile::kSlotBytes);
+    const auto slot = file ? MemoryFile::instance().take() : std::nullopt;
+    void* memory = std::malloc(sizeof(LogBlock) + (slot ? 0 : capacity));
     WEIR_CHECK(memory != nullptr);
     auto* block = new (memory) LogBlock;
+    block->bytes_ = slot ? slot->data : reinterpret_cast<uint8_t*>(block + 1);
+    block->slot_ = slot;
     block->start = start;
     block->capacity = capacity;
     g_blocks.made(sizeof(LogBlock) + capacity);
@@ -37,6 +41,9 @@ Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity) {
 void LogBlock::end() {
     Ref<LogBlock> behind_it = std::move(next);
     g_blocks.ended(sizeof(LogBlock) + capacity + entries.capacity() * sizeof(LogEntry));
+    if (slot_) {
+        MemoryFile::instance().give_back(*slot_, sent_);
+    }
     this->~LogBlock();
     std::free(this);
     // A block is cut from its chain before its last handle goes: no recursion, however long the
@@ -74,7 +81,8 @@ void WireLog::grow() {
     while (wanted < kMaxBlockBytes && wanted < span / 8) {
         wanted *= 2;
     }
-    tail_->next = LogBlock::create(head(), static_cast<uint32_t>(wanted));
+    wanted = file_ ? kMaxBlockBytes : wanted;  // what is sent in one piece must lie in one block
+    tail_->next = LogBlock::create(head(), static_cast<uint32_t>(wanted), file_);
     tail_ = tail_->next.get();
 }
 

@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "base/memory_file.h"
 #include "base/object_count.h"
 #include "base/ref.h"
 #include "media/packet.h"
@@ -31,14 +32,23 @@ struct LogEntry {
 
 class LogBlock final : public media::BodyStore {
   public:
-    static Ref<LogBlock> create(uint64_t start, uint32_t capacity);
+    // `file`: its bytes lie in MemoryFile, if that can be had.
+    static Ref<LogBlock> create(uint64_t start, uint32_t capacity, bool file = false);
 
     // One that begins at the block's end as it is now.
     void add_entry(int64_t time_ms);
 
-    uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
+    uint8_t* data() { return bytes_; }
 
-    const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+    const uint8_t* data() const { return bytes_; }
+
+    // Where its bytes lie in the file of MemoryFile; nothing: in the heap. Who sends from there
+    // says so.
+    std::optional<uint64_t> file_offset() const {
+        return slot_ ? std::optional(slot_->offset) : std::nullopt;
+    }
+
+    void note_sent() { sent_ = true; }
 
     uint64_t start = 0;  // offset of the first byte in the log
     uint32_t size = 0;   // bytes written
@@ -57,6 +67,10 @@ class LogBlock final : public media::BodyStore {
 
     // Frees the block and, without recursion, those behind it that nobody else holds.
     void end() override;
+
+    uint8_t* bytes_ = nullptr;
+    std::optional<MemoryFile::Slot> slot_;
+    bool sent_ = false;
 };
 
 // A reader's place. Copyable; holds its block.
@@ -125,6 +139,9 @@ class WireLog : private Counted<WireLog> {
     // number of bytes and sets `count`. The pointers stay valid while the cursor does.
     size_t gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const;
 
+    // Blocks from now on lie in MemoryFile, where that can be had.
+    void use_file() { file_ = true; }
+
     // Moves the cursor on by bytes that gather() gave.
     static void advance(Cursor& cursor, size_t bytes);
 
@@ -161,6 +178,7 @@ class WireLog : private Counted<WireLog> {
     int64_t newest_time_ms_ = 0;
     int64_t carrier_time_ms_ = 0;  // of the newest entry that does not ride
     bool newest_rides_ = false;
+    bool file_ = false;
 };
 
 }  // namespace weir::stream
