@@ -67,16 +67,17 @@ SHORT = [
 ]
 
 FULL = [
-    ("rtmp-100", "0", ALL), ("rtmp-100", "auto", WEIR),
-    ("rtmp-500", "0", ALL), ("rtmp-500", "100", PEERS), ("rtmp-500", "auto", WEIR),
+    ("rtmp-100", "0", ALL), ("rtmp-100", "auto", PEERS),
+    ("rtmp-500", "0", ALL), ("rtmp-500", "100", PEERS), ("rtmp-500", "auto", PEERS),
     ("rtmp-1000", "0", ALL), ("rtmp-1000", "30", PEERS), ("rtmp-1000", "100", PEERS), ("rtmp-1000", "350", PEERS),
-    ("rtmp-1000", "auto", WEIR),
+    ("rtmp-1000", "auto", PEERS),
     ("rtmp-2500", "0", ALL), ("rtmp-2500", "30", PEERS), ("rtmp-2500", "100", PEERS), ("rtmp-2500", "350", PEERS),
-    ("rtmp-2500", "auto", WEIR),
+    ("rtmp-2500", "auto", PEERS),
     ("rtmp-5000", "0", ALL), ("rtmp-5000", "30", PEERS), ("rtmp-5000", "100", PEERS), ("rtmp-5000", "350", PEERS),
-    ("rtmp-5000", "auto", WEIR),
+    ("rtmp-5000", "auto", PEERS),
     ("rtmp-10000", "100", PEERS), ("rtmp-10000", "350", PEERS), ("rtmp-10000", "auto", WEIR),
     ("rtmp-4m", "0", ALL), ("rtmp-4m", "100", PEERS), ("publishers", "0", ALL), ("publishers", "100", PEERS),
+    ("publishers", "auto", PEERS),
     ("flv-1000", "0", PEERS), ("flv-1000", "100", PEERS), ("flv-1000", "350", PEERS),
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
@@ -102,10 +103,11 @@ def policy_of(server, policy):
     return policy
 
 
-def groups(full, patterns=(), servers=(), players=0):
+def groups(full, patterns=(), servers=(), players=0, before=False):
     """The groups of a form, or those that match: "rtmp-1000", "rtmp-*@100", also such as no form has ("rtmp-100@350").
 
-    `servers`: only these. `players`: so many instead of the case's own (for trying out).
+    `servers`: only these. `players`: so many instead of the case's own (for trying out). `before`: an older Weir beside
+    the present one.
     """
     chosen = [Group(CASES[case], policy, who) for case, policy, who in (FULL if full else SHORT)]
     if patterns:
@@ -124,6 +126,9 @@ def groups(full, patterns=(), servers=(), players=0):
                               f"with a merge window in ms or auto")
             picked += [group for group in wanted if group not in picked]
         chosen = picked
+    if before:
+        chosen = [replace(group, servers=("before", *group.servers))
+                  if group.case.kind == "play" and "weir" in group.servers else group for group in chosen]
     if servers:
         kept = [replace(group, servers=tuple(each for each in group.servers if each.split("+")[0] in servers))
                 for group in chosen]

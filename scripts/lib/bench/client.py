@@ -97,6 +97,8 @@ def figures(path):
             "p95_ms": latency["all_ms"]["p95"],
             "p99_ms": latency["all_ms"]["p99"],
             "max_ms": latency["all_ms"]["max"],
+            **{f"{track}_{which}_ms": latency[f"{track}_ms"][which] for track in ("video", "audio")
+               if f"{track}_ms" in latency for which in ("p50", "p99")},
             "start_p50_ms": latency["first_quarter_ms"]["p50"],
             "end_p50_ms": latency["last_quarter_ms"]["p50"],
             "key_p50_ms": key["p50"],

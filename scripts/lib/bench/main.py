@@ -33,13 +33,14 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="all cases and policies, and write doc/benchmarks.md")
     parser.add_argument("--cases", type=words, default=[], metavar="'A B@100'", help="these only; see --list")
-    parser.add_argument("--servers", type=words, default=[], metavar="A,B", help="of weir, floor, nginx")
+    parser.add_argument("--servers", type=words, default=[], metavar="A,B", help="of weir, before, floor, nginx")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--window", type=float, default=8, metavar="SECONDS", help="measured in each run [8]")
     parser.add_argument("--players", type=int, default=0, help="so many in every case, to try something out")
     parser.add_argument("--cores", metavar="S,C", help="core of the server and of the client [the first two]")
     parser.add_argument("--ports", default="24000-24999", metavar="FIRST-LAST")
     parser.add_argument("--weir", metavar="FILE", help="another build of the server [objs/weir]")
+    parser.add_argument("--before", metavar="FILE", help="an older build of the server, measured beside it")
     parser.add_argument("--client", metavar="FILE", help="[objs/weir-bench]")
     parser.add_argument("--floor", metavar="FILE", help="[objs/bench/floor]")
     parser.add_argument("--out", type=Path, default=OBJS, metavar="FOLDER", help="for results and logs [objs/bench]")
@@ -155,12 +156,12 @@ def render(args):
 
 
 def run(args, processes):
-    chosen = groups(args.full, args.cases, args.servers, args.players)
+    chosen = groups(args.full, args.cases, args.servers, args.players, args.before is not None)
     if not chosen:
         raise Problem("no case is left with these --cases and --servers")
     servers = {server.split("+")[0] for group in chosen for server in group.servers}
     cores = machine.choose_cores(args.cores)
-    tools = Tools(TOP, args.weir, args.client, args.floor)
+    tools = Tools(TOP, args.weir, args.client, args.floor, args.before)
     tools.missing(servers)
     os.sched_setaffinity(0, {cores[1]})  # out of the server's way
     machine.ensure_descriptors(max(group.case.players + group.case.idle + 2 * group.case.streams for group in chosen))

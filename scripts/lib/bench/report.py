@@ -30,7 +30,7 @@ def total(rows, figure):
     return sum(row.get(figure) or 0 for row in rows)
 
 
-COLUMNS = ["case", "flush", "server", "CPU %", "CPU s/Gbit", "x peer", "KiB/player", "p50 ms", "p99 ms",
+COLUMNS = ["case", "flush", "server", "CPU %", "CPU s/Gbit", "x peer", "KiB/player", "video p50 ms", "p99", "audio p50 ms", "p99",
            "p50 start>end", "behind", "lost", "wrong", "broken", "syscalls/player/s", "client CPU %"]
 
 
@@ -48,11 +48,11 @@ def table_rows(results):
             peers = ("weir",) if server == "weir+idle" else PEERS.get(policy, ("floor",))
             # Players of one stream share its log; with a stream each, it is the streams that cost.
             memory = results.median(case, policy, server, "kib_per_player") if CASES[case].streams == 1 else None
-            ratio = results.ratio(case, policy, server, peers, "cpu_per_gbit") if server.startswith("weir") else None
+            ratio = results.ratio(case, policy, server, peers, "cpu_per_gbit") if server.startswith(("weir", "before")) else None
             start, end = (results.median(case, policy, server, f"{which}_p50_ms") for which in ("start", "end"))
             yield [case, policy_text(policy if server != "nginx" else "0"), server, get("cpu_percent", 1),
-                   get("cpu_per_gbit", 3), spread_text(ratio, 2), number(memory, 2), get("p50_ms", 1),
-                   get("p99_ms", 1),
+                   get("cpu_per_gbit", 3), spread_text(ratio, 2), number(memory, 2), get("video_p50_ms", 1),
+                   get("video_p99_ms", 1), get("audio_p50_ms", 1), get("audio_p99_ms", 1),
                    f"{number(start, 0)}>{number(end, 0)}", number(total(rows, "behind"), 0),
                    number(total(rows, "lost"), 0), number(total(rows, "wrong"), 0), number(total(rows, "broken"), 0),
                    number(results.median(case, policy, server, "syscalls_per_player"), 1),
@@ -82,14 +82,15 @@ def join_rows(results):
             yield [server, *(number(row[f"key_{which}_ms"], 1) for which in ("p50", "p99", "max"))]
 
 
-RTC_COLUMNS = ["case", "CPU %", "packets/s", "CPU us/packet", "KiB/player", "p50 ms", "p99 ms", "first key p50 ms", "p99",
+RTC_COLUMNS = ["case", "server", "CPU %", "packets/s", "CPU us/packet", "KiB/player", "p50 ms", "p99 ms", "first key p50 ms", "p99",
                "packets lost", "freezes", "client CPU %"]
 
 
 def rtc_rows(results):
-    for case, policy in results.groups():
-        for row in results.of(case, policy, "weir") if CASES[case].protocol == "rtc" else []:
-            yield [case, number(row["cpu_percent"]), number(row["packets_per_second"], 0),
+    for (case, policy), servers in results.groups().items():
+        for row in [each for server in servers for each in results.of(case, policy, server)
+                    if CASES[case].protocol == "rtc"]:
+            yield [case, row["server"], number(row["cpu_percent"]), number(row["packets_per_second"], 0),
                    number(row["us_per_packet"], 2), number(row["kib_per_player"]), number(row["p50_ms"]),
                    number(row["p99_ms"]), number(row["key_p50_ms"]), number(row["key_p99_ms"]),
                    number(row["packets_lost"], 0), number(row["freezes"], 0), number(row["client_cpu_percent"], 0)]
@@ -190,12 +191,13 @@ Written by `make {about['form']}` on {machine['date']}; every figure below is of
 |---|---|
 | machine | {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['kernel']} |
 | Weir | {versions.get('weir', '')} |
+| before | {versions.get('before', 'left out')} |
 | nginx | {versions.get('nginx', 'left out')} |
 | floor | {versions.get('floor', 'left out')} |
 
 ## Method
 
-Three servers, one after the other, each as a fresh process pinned to core {machine['server_core']}; the load, \
+The servers, one after the other, each as a fresh process pinned to core {machine['server_core']}; the load, \
 `objs/weir-bench`, runs on core {machine['client_core']} and is publisher and players in one. Each case is measured \
 {about['rounds']} times; within a round the servers of a case follow each other directly, and their order changes from \
 round to round. A table cell is the median of the rounds with the lowest and highest value behind it. Only ratios count, \
@@ -207,10 +209,11 @@ and each frame carries the time of its making ([load-client.md](load-client.md))
 
 - *floor* (`trunk/bench/floor/`) is the least that a fan-out can do: it parses nothing but the handshake and the commands, \
 and sends the same bytes to everybody, one write per player and flush.
+- *before* is an older build of Weir (`scripts/bench --before FILE`).
 - *nginx* is Debian's nginx with `libnginx-mod-rtmp`, one process, `chunk_size 4096`; it sends every message at once and \
 has no HTTP-FLV.
 - *flush*: how long a server merges messages into one write for a player (`mw_latency`, floor's `-w`). With `auto`, the \
-default, Weir decides by the load of its core.
+default, Weir decides by the load of its core, and audio leaves with the next video frame; floor then sends every message.
 - *x peer*: CPU per delivered Gbit by floor's at the same flush policy; with every message, by the lower of floor's and \
 nginx's. (For `weir+idle`: by Weir's without the idle players.)
 - *behind*: players whose mean delay grew by more than 250 ms from the first to the last quarter of the window, in all \

@@ -75,7 +75,19 @@ class Weir(Server):
             f"    play {{ mw_latency {window}; }}\n"
             f"    publish {{ normal_timeout 10m; }}\n"  # for the cases with a silent publisher
             f"}}\n")
-        return [self.tools.weir, "-c", config]
+        return [self.program(), "-c", config]
+
+    def program(self):
+        return self.tools.weir
+
+
+class Before(Weir):
+    """An older build of Weir, to see what changed."""
+
+    name = "before"
+
+    def program(self):
+        return self.tools.before
 
 
 class Nginx(Server):
@@ -110,14 +122,15 @@ class Floor(Server):
                 *(["-F", self.fault, "-E", "20"] if self.fault else [])]
 
 
-KINDS = {kind.name: kind for kind in (Weir, Nginx, Floor)}
+KINDS = {kind.name: kind for kind in (Weir, Before, Nginx, Floor)}
 
 
 class Tools:
     """Where the programs are."""
 
-    def __init__(self, top, weir=None, client=None, floor=None):
+    def __init__(self, top, weir=None, client=None, floor=None, before=None):
         self.weir = Path(weir or top / "objs/weir").resolve()
+        self.before = Path(before).resolve() if before else None
         self.client = Path(client or top / "objs/weir-bench").resolve()
         self.micro = self.client.parent / "weir-micro"
         self.floor = Path(floor or top / "objs/bench/floor").resolve()
@@ -128,6 +141,8 @@ class Tools:
 
     def missing(self, servers):
         """Raises a Problem for the first program that is needed and not there."""
+        if self.before and not self.before.exists():
+            raise Problem(f"--before: there is no {self.before}")
         for what, path in (("weir", self.weir), ("weir-bench", self.client), ("floor", self.floor)):
             if (what in servers or what == "weir-bench") and not path.exists():
                 raise Problem(f"{what} is not built ({path.name} is looked for in {path.parent.name}/); `make bench` "
@@ -139,6 +154,8 @@ class Tools:
 
     def versions(self, servers):
         found = {"weir": first_line([self.weir, "-v"])}
+        if self.before:
+            found["before"] = first_line([self.before, "-v"])
         if "nginx" in servers:
             module = package_version("libnginx-mod-rtmp")
             found["nginx"] = first_line([self.nginx, "-v"]).split(":")[-1].strip() + (

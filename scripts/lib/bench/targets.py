@@ -6,6 +6,7 @@ from bench.figures import spread
 
 MERGED_LIMIT = 1.15        # x floor, CPU per delivered Gbit, at the same merge window
 EVERY_MESSAGE_LIMIT = 1.05  # x the lower of floor and nginx
+AUTO_LIMIT = 0.5            # x floor with every message, 1,000 players
 LARGE_LIMIT = 1.15         # x floor with 10,000 players; also its p99
 PER_PLAYER_LIMIT = 1.10    # CPU per player with 5,000 against 500 players
 BESIDE_IDLE_LIMIT = 1.05   # "nothing measurable", unless the spread of the rounds is larger
@@ -45,6 +46,7 @@ def judge(results):
         if policy == "0":
             found += cpu_target(results, case, policy, ("floor", "nginx"), EVERY_MESSAGE_LIMIT, "every message",
                                 "the lower of floor and nginx")
+    found += cpu_target(results, "rtmp-1000", "auto", ("floor",), AUTO_LIMIT, "mw_latency auto", "floor with every message")
     for check in (large_p99, whole, on_time, player_memory, silent_memory, again, stream_memory, first_key, low_latency,
                   per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost):
         found += check(results)

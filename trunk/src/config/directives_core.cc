@@ -32,6 +32,13 @@ const Directive kCoreDirectives[] = {
             "it sends.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.chunk_size = static_cast<uint32_t>(v.number); }},
+    {.name = "sendfile",
+     .type = ValueType::kFlag,
+     .default_text = "on",
+     .effect = Effect::kApplied,
+     .doc = "Writes of 16 KiB and more to players that are not encrypted are sent without a copy, "
+            "where the kernel can; off copies them.",
+     .apply = [](const Target& t, const Value& v) { t.config.sendfile = v.number != 0; }},
     {.name = "worker_threads",
      .type = ValueType::kCount,
      .default_text = "2",

@@ -160,6 +160,9 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     IoResult try_write(ByteSpan data);
     IoResult try_writev(std::span<const iovec> parts);
 
+    // The same from a file, without a copy (sendfile). Never of an encrypted stream.
+    IoResult try_send_file(int file, uint64_t offset, size_t size);
+
     // What the last edge said, not yet consumed by an EAGAIN.
     bool readable() const { return readable_; }
 

@@ -4,6 +4,7 @@
 
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -200,6 +201,19 @@ IoResult TcpStream::try_write(ByteSpan data) {
         return tls_->write({&part, 1}, writable_);
     }
     return finish_write(transmit(fd_, data), data.size());
+}
+
+IoResult TcpStream::try_send_file(int file, uint64_t offset, size_t size) {
+    if (closed_) {
+        return {IoStatus::kClosed};
+    }
+    WEIR_CHECK(!tls_);
+    auto from = static_cast<off_t>(offset);
+    ssize_t sent = 0;
+    do {
+        sent = sendfile(fd_, file, &from, size);
+    } while (sent < 0 && errno == EINTR);
+    return finish_write(sent, size);
 }
 
 IoResult TcpStream::try_writev(std::span<const iovec> parts) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/ref.h"
@@ -39,11 +40,25 @@ struct PacketInfo {
     uint16_t payload_offset = 0;  // where the codec's own bytes begin in the body
 };
 
+// Memory in which bodies may lie that is not theirs alone: a block of a wire log.
+class BodyStore : public RefCounted<BodyStore> {
+  public:
+    static void destroy(BodyStore* store) { store->end(); }
+
+  protected:
+    BodyStore() = default;
+    ~BodyStore() = default;
+
+  private:
+    virtual void end() = 0;  // nobody holds it any more
+};
+
+// Of the media thread, as its count is.
 class MediaPacket final : public RefCounted<MediaPacket> {
   public:
     // `time_ms`: decoding time. The publisher's until Stream maps it to the stream's timeline.
     MediaPacket(const PacketInfo& info, int64_t time_ms, Bytes body)
-        : info_(info), time_ms_(time_ms), body_(std::move(body)) {}
+        : info_(info), time_ms_(time_ms), own_(std::move(body)), body_(own_) {}
 
     const PacketInfo& info() const { return info_; }
 
@@ -52,14 +67,30 @@ class MediaPacket final : public RefCounted<MediaPacket> {
     // Only before the packet is published (Stream does it once).
     void set_time_ms(int64_t time_ms) { time_ms_ = time_ms; }
 
+    // Both until the next packet is published: then the bytes may lie elsewhere.
     ByteSpan body() const { return body_; }
 
-    ByteSpan payload() const { return ByteSpan(body_).subspan(info_.payload_offset); }
+    ByteSpan payload() const { return body_.subspan(info_.payload_offset); }
+
+    // The bytes of the body lie in `store`, too, at `body`: they are not kept twice. Only the first
+    // time.
+    void move_body(Ref<BodyStore> store, ByteSpan body) const {
+        if (!store_) {
+            store_ = std::move(store);
+            body_ = body;
+            own_ = Bytes();
+        }
+    }
+
+    // Holds as much memory as it needs, and no more.
+    bool has_own_body() const { return !store_; }
 
   private:
     PacketInfo info_;
     int64_t time_ms_;
-    Bytes body_;
+    mutable Bytes own_;
+    mutable Ref<BodyStore> store_;
+    mutable ByteSpan body_;  // in one of the two
 };
 
 using PacketRef = Ref<const MediaPacket>;

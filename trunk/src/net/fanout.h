@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "io/coroutine.h"
+#include "net/file_writes.h"
 #include "net/merge_window.h"
 #include "net/pump.h"
 #include "stream/registry.h"
@@ -86,6 +87,10 @@ class Fanout {
 
     MergeWindow& automatic_window() { return window_; }
 
+    FileWrites& file_writes() { return file_writes_; }
+
+    const FileWrites& file_writes() const { return file_writes_; }
+
     PumpStats& stats() { return stats_; }
 
     const PumpStats& stats() const { return stats_; }
@@ -124,6 +129,7 @@ class Fanout {
     stream::Registry& registry_;
     MergeWindow window_;
     PumpStats stats_;
+    FileWrites file_writes_;
     std::map<PumpKey, std::unique_ptr<StreamPump>> pumps_;
     std::vector<Pump*> due_;    // for write_batch()
     std::vector<Pump*> batch_;  // those it is at; nullptr: gone since

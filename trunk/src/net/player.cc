@@ -256,11 +256,11 @@ Player::Flush Player::flush(const stream::WireLog& log) {
         }
         count += log_parts;
     }
-    const size_t total = private_bytes + header_bytes + log_bytes;
+    size_t total = private_bytes + header_bytes + log_bytes;
     if (total == 0) {
         return Flush::kCaughtUp;
     }
-    const io::IoResult result = stream_->try_writev(std::span(parts).first(count));
+    const io::IoResult result = write(std::span(parts).first(count), log_bytes, total);
     PumpStats& stats = pump_.stats();
     stats.writes++;
     if (result.status == io::IoStatus::kWouldBlock) {
@@ -279,6 +279,33 @@ Player::Flush Player::flush(const stream::WireLog& log) {
         return Flush::kBlocked;
     }
     return outbox_ || (placed_ && log.bytes_behind(cursor_) > 0) ? Flush::kMore : Flush::kCaughtUp;
+}
+
+io::IoResult Player::write(std::span<const iovec> parts, size_t log_bytes, size_t& total) {
+    FileWrites& files = pump_.file_writes();
+    const bool may = total == log_bytes && total >= FileWrites::kLeast && !stream_->encrypted();
+    if (!may || !files.on()) {
+        return stream_->try_writev(parts);
+    }
+    stream::LogBlock& block = *cursor_.block;
+    const std::optional<uint64_t> place = block.file_offset();
+    const size_t piece = parts[0].iov_len;
+    if (!place) {
+        pump_.note_large_write();
+    } else if (piece >= FileWrites::kLeast) {
+        block.note_sent();
+        const io::IoResult sent =
+            stream_->try_send_file(MemoryFile::instance().file(), *place + cursor_.offset, piece);
+        if (sent.status != io::IoStatus::kFailed || !files.refuse(sent.error_number)) {
+            pump_.stats().file_writes++;
+            total = piece;
+            return sent;
+        }
+    } else if (log_bytes - piece >= FileWrites::kLeast) {
+        total = piece;  // and then the rest, which lies in the next block
+        return stream_->try_writev(parts.first(1));
+    }
+    return stream_->try_writev(parts);
 }
 
 void Player::note_written(size_t written, size_t private_bytes, ByteSpan header, size_t log_bytes) {

@@ -168,6 +168,9 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     void resync(const stream::Stream& stream, const stream::Muxer& muxer);
 
     Flush flush(const stream::WireLog& log);
+    // Writes the parts. A large first one of a log in a file goes alone, without a copy: then
+    // `total` is made less.
+    io::IoResult write(std::span<const iovec> parts, size_t log_bytes, size_t& total);
     // Of the log, until the play is over; none: it is over now.
     std::optional<size_t> bytes_to_end(const stream::WireLog& log) const;
     void end_broken(const io::IoResult& result);

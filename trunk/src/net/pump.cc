@@ -55,6 +55,16 @@ Micros Pump::slot() const {
     return std::max<Micros>(kShortestSlot, Micros(window()) / static_cast<int>(slots));
 }
 
+FileWrites& Pump::file_writes() {
+    return fanout_.file_writes();
+}
+
+void Pump::note_large_write() {
+    if (++large_writes_ == FileWrites::kWritesToBegin) {
+        muxer_->log().use_file();
+    }
+}
+
 PumpStats& Pump::stats() {
     return fanout_.stats();
 }

@@ -16,6 +16,7 @@
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "net/audio_ride.h"
+#include "net/file_writes.h"
 #include "net/merge_window.h"
 #include "net/player.h"
 #include "net/stream_pump.h"
@@ -26,6 +27,7 @@ namespace weir::net {
 // Counters over all pumps, for /metrics.
 struct PumpStats {
     uint64_t writes = 0;
+    uint64_t file_writes = 0;  // of them without a copy
     uint64_t written_bytes = 0;
     uint64_t would_block = 0;
     uint64_t resyncs = 0;
@@ -90,6 +92,7 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     friend class Fanout;
 
     PumpStats& stats();
+    FileWrites& file_writes();
     void on_log_change() override;
     bool rides();
     void notice();
@@ -126,6 +129,8 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     void end(Player& player, EndReason reason, std::string_view detail = {});
     // The duration that the player asked for is over: it goes back to its session.
     void complete(Player& player);
+    // Of a piece of the log that lies in the heap.
+    void note_large_write();
     void limit_stall(io::TcpStream& stream) const;
     void release(Player& player);
     void count(const Client& client, bool comes);
@@ -145,6 +150,7 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     std::vector<TransportCount> by_transport_;
     PlayerList ended_;  // until the next pass: an event of this batch may still name them
     AudioRide ride_;
+    uint32_t large_writes_ = 0;
     io::Signal signal_;
     bool woken_ = false;
     bool queued_ = false;  // for Fanout::write_soon()

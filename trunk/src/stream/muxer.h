@@ -67,6 +67,20 @@ class Muxer : public PacketSink {
                !packet.info().config;
     }
 
+    // The body of the packet was written last: a stream that remembers it does not keep it twice.
+    // Configurations are kept for long, and would keep what follows them in the log.
+    void share_body(const media::MediaPacket& packet) {
+        const media::PacketInfo& info = packet.info();
+        if (info.kind == media::TrackKind::kData || info.config || info.metadata ||
+            packet.body().empty()) {
+            return;
+        }
+        ByteSpan body;
+        if (Ref<LogBlock> block = log_.newest(packet.body().size(), body)) {
+            packet.move_body(std::move(block), body);
+        }
+    }
+
   private:
     WireLog log_;
 };

@@ -27,6 +27,16 @@ bool is_audio_frame(const PacketInfo& info) {
     return info.kind == TrackKind::kAudio && !is_state(info) && !info.end;
 }
 
+// For whom keeps it longer than the GOP: it holds no block of a log, and nothing of what follows
+// there.
+PacketRef with_own_body(const PacketRef& packet) {
+    const ByteSpan body = packet->body();
+    return packet->has_own_body()
+               ? packet
+               : PacketRef(make_ref<media::MediaPacket>(packet->info(), packet->time_ms(),
+                                                        Bytes(body.begin(), body.end())));
+}
+
 bool is_for(const PacketInfo& info, const PacketSink& sink) {
     return info.audience == media::Audience::kEverybody || info.audience == sink.audience();
 }
@@ -262,7 +272,7 @@ void Stream::begin_gop(const PacketRef& key) {
     gop_.clear();
     gop_bytes_ = 0;
     gop_configs_ = configs_;
-    std::ranges::copy(early, std::back_inserter(gop_configs_));
+    std::ranges::transform(early, std::back_inserter(gop_configs_), &with_own_body);
 }
 
 // Where its time is: a muxer that comes later writes it in order.

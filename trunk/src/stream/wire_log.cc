@@ -24,27 +24,33 @@ void step_over_ends(Cursor& cursor) {
 
 }  // namespace
 
-Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity) {
-    void* memory = std::malloc(sizeof(LogBlock) + capacity);
+Ref<LogBlock> LogBlock::create(uint64_t start, uint32_t capacity, bool file) {
+    WEIR_CHECK(!file || capacity <= MemoryFile::kSlotBytes);
+    const auto slot = file ? MemoryFile::instance().take() : std::nullopt;
+    void* memory = std::malloc(sizeof(LogBlock) + (slot ? 0 : capacity));
     WEIR_CHECK(memory != nullptr);
     auto* block = new (memory) LogBlock;
+    block->bytes_ = slot ? slot->data : reinterpret_cast<uint8_t*>(block + 1);
+    block->slot_ = slot;
     block->start = start;
     block->capacity = capacity;
     g_blocks.made(sizeof(LogBlock) + capacity);
     return Ref<LogBlock>(block);
 }
 
-void LogBlock::destroy(LogBlock* block) {
-    Ref<LogBlock> next = std::move(block->next);
-    g_blocks.ended(sizeof(LogBlock) + block->capacity +
-                   block->entries.capacity() * sizeof(LogEntry));
-    block->~LogBlock();
-    std::free(block);
+void LogBlock::end() {
+    Ref<LogBlock> behind_it = std::move(next);
+    g_blocks.ended(sizeof(LogBlock) + capacity + entries.capacity() * sizeof(LogEntry));
+    if (slot_) {
+        MemoryFile::instance().give_back(*slot_, sent_);
+    }
+    this->~LogBlock();
+    std::free(this);
     // A block is cut from its chain before its last handle goes: no recursion, however long the
     // chain.
-    while (next && next->ref_count() == 1) {
-        Ref<LogBlock> behind = std::move(next->next);
-        next = std::move(behind);
+    while (behind_it && behind_it->ref_count() == 1) {
+        Ref<LogBlock> next_one = std::move(behind_it->next);
+        behind_it = std::move(next_one);
     }
 }
 
@@ -75,7 +81,8 @@ void WireLog::grow() {
     while (wanted < kMaxBlockBytes && wanted < span / 8) {
         wanted *= 2;
     }
-    tail_->next = LogBlock::create(head(), static_cast<uint32_t>(wanted));
+    wanted = file_ ? kMaxBlockBytes : wanted;  // what is sent in one piece must lie in one block
+    tail_->next = LogBlock::create(head(), static_cast<uint32_t>(wanted), file_);
     tail_ = tail_->next.get();
 }
 
@@ -116,6 +123,14 @@ void WireLog::end_entry() {
     if (listener_) {
         listener_->on_log_change();
     }
+}
+
+Ref<LogBlock> WireLog::newest(size_t size, ByteSpan& bytes) const {
+    if (size > tail_->size) {
+        return nullptr;
+    }
+    bytes = ByteSpan(tail_->data() + tail_->size - size, size);
+    return Ref<LogBlock>(tail_);
 }
 
 void WireLog::forget_start() {

@@ -14,8 +14,10 @@
 #include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "base/memory_file.h"
 #include "base/object_count.h"
 #include "base/ref.h"
+#include "media/packet.h"
 
 namespace weir::stream {
 
@@ -28,19 +30,25 @@ struct LogEntry {
     int64_t time_ms = 0;
 };
 
-class LogBlock final : public RefCounted<LogBlock> {
+class LogBlock final : public media::BodyStore {
   public:
-    static Ref<LogBlock> create(uint64_t start, uint32_t capacity);
-
-    // Frees the block and, without recursion, those behind it that nobody else holds.
-    static void destroy(LogBlock* block);
+    // `file`: its bytes lie in MemoryFile, if that can be had.
+    static Ref<LogBlock> create(uint64_t start, uint32_t capacity, bool file = false);
 
     // One that begins at the block's end as it is now.
     void add_entry(int64_t time_ms);
 
-    uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
+    uint8_t* data() { return bytes_; }
 
-    const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+    const uint8_t* data() const { return bytes_; }
+
+    // Where its bytes lie in the file of MemoryFile; nothing: in the heap. Who sends from there
+    // says so.
+    std::optional<uint64_t> file_offset() const {
+        return slot_ ? std::optional(slot_->offset) : std::nullopt;
+    }
+
+    void note_sent() { sent_ = true; }
 
     uint64_t start = 0;  // offset of the first byte in the log
     uint32_t size = 0;   // bytes written
@@ -55,6 +63,14 @@ class LogBlock final : public RefCounted<LogBlock> {
 
   private:
     LogBlock() = default;
+    ~LogBlock() = default;
+
+    // Frees the block and, without recursion, those behind it that nobody else holds.
+    void end() override;
+
+    uint8_t* bytes_ = nullptr;
+    std::optional<MemoryFile::Slot> slot_;
+    bool sent_ = false;
 };
 
 // A reader's place. Copyable; holds its block.
@@ -91,6 +107,9 @@ class WireLog : private Counted<WireLog> {
     void write(ByteSpan bytes);
     void end_entry();
 
+    // The block that has the newest `size` bytes, at `bytes`; null: they are in more than one.
+    Ref<LogBlock> newest(size_t size, ByteSpan& bytes) const;
+
     // No place to begin until the next start entry (the GOP grew past its cap, the codec
     // configuration changed).
     void forget_start();
@@ -119,6 +138,9 @@ class WireLog : private Counted<WireLog> {
     // Points `parts` at the bytes from the cursor to the head, at most `limit` of them; gives the
     // number of bytes and sets `count`. The pointers stay valid while the cursor does.
     size_t gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const;
+
+    // Blocks from now on lie in MemoryFile, where that can be had.
+    void use_file() { file_ = true; }
 
     // Moves the cursor on by bytes that gather() gave.
     static void advance(Cursor& cursor, size_t bytes);
@@ -156,6 +178,7 @@ class WireLog : private Counted<WireLog> {
     int64_t newest_time_ms_ = 0;
     int64_t carrier_time_ms_ = 0;  // of the newest entry that does not ride
     bool newest_rides_ = false;
+    bool file_ = false;
 };
 
 }  // namespace weir::stream

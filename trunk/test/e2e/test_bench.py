@@ -74,16 +74,18 @@ def test_a_page_that_names_its_place_is_found(page, folder, named):
 
 @pytest.mark.alone
 def test_a_tiny_benchmark_compares_weir_with_the_floor(folder, floor):
-    done = subprocess.run(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,floor", "--players", 10,
-                                "--rounds", 1, "--window", 2), text=True, capture_output=True, timeout=120)
+    done = subprocess.run(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,before,floor", "--before",
+                                TOP / "objs/weir", "--players", 10, "--rounds", 1, "--window", 2), text=True,
+                          capture_output=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 
     raw = json.loads(next(folder.glob("bench-*.json")).read_text())
     runs = {run["server"]: run for run in raw["runs"]}
-    assert set(runs) == {"weir", "floor"}
+    assert set(runs) == {"weir", "before", "floor"}
     for run in runs.values():
         assert (run["connected"], run["lost"], run["wrong"], run["broken"]) == (10, 0, 0, 0)
-        assert 10 < run["p50_ms"] < 250  # writes were merged for 100 ms
+        for what in ("p50_ms", "video_p50_ms", "audio_p50_ms"):
+            assert 10 < run[what] < 250  # writes were merged for 100 ms
         assert run["bits_per_second"] > 10 * 400_000
     assert "rtmp-100" in done.stdout and "Frames lost" in done.stdout
 
@@ -232,6 +234,12 @@ def test_cases_are_picked_by_name_pattern_and_policy():
     assert groups(False, ["rtmp-100@350"])[0].servers == ("weir", "floor")
     with pytest.raises(Problem):
         groups(False, ["nothing-*"])
+
+
+def test_an_older_build_is_measured_beside_every_live_stream():
+    for group in groups(True, before=True):
+        assert ("before" in group.servers) == (group.case.kind == "play" and "weir" in group.servers)
+    assert not any("before" in group.servers for group in groups(True))
 
 
 def test_a_server_without_a_choice_sends_every_message():

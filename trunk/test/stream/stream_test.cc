@@ -70,6 +70,8 @@ class FakeMuxer final : public Muxer {
         }
         log().begin_entry(packet->time_ms(), start != nullptr);
         log().write(packet->body());
+        share_body(*packet);
+        packets.push_back(packet);
         log().end_entry();
     }
 
@@ -79,6 +81,7 @@ class FakeMuxer final : public Muxer {
     std::vector<int64_t> times;
     std::vector<Bytes> bodies;
     Configs configs;
+    Configs packets;
 };
 
 class StreamTest : public testing::Test {
@@ -348,6 +351,58 @@ TEST_F(StreamTest, AttachingFillsFromTheGop) {
     stream_.detach(late);
     video();
     EXPECT_EQ(late.seen.size(), 4U);
+}
+
+TEST_F(StreamTest, AFrameThatIsInALogIsNotKeptTwice) {
+    send(kVideo, test::avc_header());
+    key();
+    video();
+    audio();
+    ASSERT_EQ(muxer_.seen, (std::vector<std::string>{"V", "K(V)", "v", "a"}));
+    for (size_t i = 0; i < muxer_.packets.size(); i++) {
+        const media::MediaPacket& packet = *muxer_.packets[i];
+        EXPECT_EQ(packet.has_own_body(), packet.info().config)
+            << "a configuration outlives the log";
+        EXPECT_EQ(Bytes(packet.body().begin(), packet.body().end()), muxer_.bodies[i]);
+    }
+    FakeMuxer late;
+    stream_.attach(late);
+    EXPECT_EQ(late.bodies, std::vector<Bytes>(muxer_.bodies.begin() + 1, muxer_.bodies.end()));
+    stream_.detach(late);
+}
+
+TEST_F(StreamTest, AFrameThatIsInNoLogKeepsItsBody) {
+    stream_.detach(muxer_);
+    key();
+    video();
+    stream_.attach(muxer_);
+    ASSERT_EQ(muxer_.packets.size(), 2U);
+    EXPECT_EQ(muxer_.bodies[0], test::avc_frame(true, 1));
+    EXPECT_FALSE(muxer_.packets[0]->has_own_body()) << "from now on it is in that log";
+}
+
+TEST_F(StreamTest, EarlyAudioHoldsNothingOfTheLogs) {
+    key();
+    send(kAudio, test::aac_frame(50));
+    pass(40);
+    send(kAudio, test::aac_frame(51));
+    send(kVideo, test::avc_frame(true, 52));  // of the same time, and behind the audio
+    ASSERT_EQ(muxer_.seen.back(), "K(a)");
+    EXPECT_TRUE(muxer_.configs.at(0)->has_own_body());
+    const ByteSpan body = muxer_.configs.at(0)->body();
+    EXPECT_EQ(Bytes(body.begin(), body.end()), test::aac_frame(51));
+}
+
+TEST_F(StreamTest, AGopThatIsOverHoldsNoBlockOfALog) {
+    const uint64_t before = LogBlock::live_blocks();
+    key();
+    for (int i = 0; i < 20; i++) {
+        video(300);
+    }
+    EXPECT_GT(LogBlock::live_blocks(), before);
+    muxer_.packets.clear();
+    stream_.end_publish(publisher_, now_);
+    EXPECT_EQ(LogBlock::live_blocks(), before) << "the one that the log writes into";
 }
 
 TEST_F(StreamTest, ASecondPublisherIsRefusedAndOnlyTheLogLearnsWhoHoldsTheName) {

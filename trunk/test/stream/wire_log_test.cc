@@ -325,5 +325,23 @@ TEST(WireLogLifeTest, NothingIsLeftOfALogThatEnds) {
     EXPECT_EQ(LogBlock::live_bytes(), bytes);
 }
 
+TEST_F(WireLogTest, TheNewestBytesAreWhereTheyLieInOneBlock) {
+    add(100);
+    add(200);
+    ByteSpan bytes;
+    Ref<LogBlock> block = log_.newest(200, bytes);
+    ASSERT_TRUE(block);
+    EXPECT_EQ(Bytes(bytes.begin(), bytes.end()), expected_from(100));
+    const uint8_t* where = bytes.data();
+    for (int i = 0; i < 50; i++) {
+        add(200, i, true);
+    }
+    EXPECT_EQ(bytes.data(), where);
+    EXPECT_TRUE(std::ranges::equal(bytes, ByteSpan(all_).subspan(100, 200)))
+        << "who holds the block keeps them, also when the log has let it go";
+    add(kMaxBlockBytes);
+    EXPECT_FALSE(log_.newest(kMaxBlockBytes, bytes)) << "they are in two";
+}
+
 }  // namespace
 }  // namespace weir::stream

@@ -116,6 +116,8 @@ void traffic_part(net::Exposition& text, const MetricsSources& from) {
     text.single("weir_sent_bytes_total", "counter", "Bytes sent to players, over all transports.",
                 traffic.sent);
     text.single("weir_player_writes_total", "counter", "Write calls to TCP players.", pump.writes);
+    text.single("weir_player_file_writes_total", "counter",
+                "Those of them that went by sendfile, without a copy.", pump.file_writes);
     text.single("weir_player_sent_bytes_total", "counter", "Bytes written to TCP players.",
                 pump.written_bytes);
     text.single("weir_player_would_block_total", "counter", "Writes that the socket did not take.",

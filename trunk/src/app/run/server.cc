@@ -292,6 +292,7 @@ Error Server::Impl::start_tls() {
 // Before the first listener.
 Error Server::Impl::start_access() {
     limits.set_connections_per_address(config.max_connections_per_ip);
+    fanout.file_writes().set_wanted(config.sendfile);
     WEIR_TRY_ASSIGN(std::shared_ptr<const AccessData> secrets, AccessData::load(config));
     access.use(std::move(secrets));
     return tasks.spawn("secrets", io::StackSize::kNormal, [this] {
@@ -419,6 +420,7 @@ void Server::Impl::reconfigure(const config::Config& before) {
     public_http->set_header_timeout(config.handshake_timeout);
     api_http->set_header_timeout(config.handshake_timeout);
     sources.reconfigure();
+    fanout.file_writes().set_wanted(config.sendfile);
     fanout.reconfigure([this](const stream::StreamKey& key) { return policy.pump_options(key); });
     if (config.max_connections != before.max_connections) {
         warn_about_descriptors();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
 #include "proto/http/cors.h"
 #include "proto/http/not_here.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr size_t kWriteSliceBytes = 64 * 1024;  // each slice has the whole write timeout
 constexpr uint64_t kRequestsPerYield = 16;
 constexpr size_t kMaxTellingFull = 64;
+constexpr size_t kIdCharacters = 7;
 
 bool has_no_body(int status) {
     return status / 100 == 1 || status == 204 || status == 304;
@@ -94,7 +96,7 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         WEIR_CHECK(!answered_ && connection_.stream_ != nullptr);
         answered_ = true;
         connection_.shared_.stats.detached++;
-        return {std::move(connection_.stream_), connection_.parser_.take_unread(),
+        return {std::move(connection_.stream_), connection_.parser_->take_unread(),
                 std::move(connection_.permit_)};
     }
 
@@ -157,10 +159,18 @@ HttpConnection::HttpConnection(Shared& shared,
     : shared_(shared),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
-      accepted_(MonoClock::now()),
-      permit_(std::move(permit)),
-      parser_(shared.options.limits),
-      buffer_(kHttpReadBytes) {}
+      since_(MonoClock::now()),
+      id_("h" + random_id(system_random(), kIdCharacters)),
+      permit_(std::move(permit)) {}
+
+MonoTime HttpConnection::until() const {
+    return since_ + (served_ == 0 ? shared_.options.header_timeout : shared_.options.idle_timeout);
+}
+
+bool HttpConnection::arrive(const Ingress* ingress) {
+    full_ = ingress == nullptr || !ingress->proxied() ? take_place() : Error();
+    return !full_;
+}
 
 RequestOrigin HttpConnection::origin_of(const http::Request& request) const {
     const bool encrypted = stream_ != nullptr && stream_->encrypted();
@@ -175,7 +185,7 @@ bool HttpConnection::enter(const Ingress* ingress) {
         return true;
     }
     const Error failed =
-        ingress->begin(*stream_, io::Deadline::at(accepted_ + shared_.options.header_timeout));
+        ingress->begin(*stream_, io::Deadline::at(since_ + shared_.options.header_timeout));
     peer_ = stream_->peer();
     const bool told =
         failed && failed.code() != ErrorCode::kClosed && failed.code() != ErrorCode::kInterrupted;
@@ -186,13 +196,10 @@ bool HttpConnection::enter(const Ingress* ingress) {
     return !failed;
 }
 
-// Yields. A place of its address, and what comes before HTTP. A handshake takes long, so the place
-// comes first where the peer is known; then whoever is over the limit is told so inside TLS, but
-// only a few at a time. False: the connection is over.
+// Yields. What comes before HTTP. Whoever is over the limit of its address is told so inside TLS,
+// but only a few at a time. False: the connection is over.
 bool HttpConnection::enter_with_place(const Ingress* ingress) {
-    const bool known = ingress == nullptr || !ingress->proxied();
-    Error full = known ? take_place() : Error();
-    if (full && ingress != nullptr) {
+    if (full_ && ingress != nullptr) {
         if (shared_.telling_full >= kMaxTellingFull) {
             return false;
         }
@@ -202,14 +209,14 @@ bool HttpConnection::enter_with_place(const Ingress* ingress) {
         if (!entered) {
             return false;
         }
-    } else if (!full) {
+    } else if (!full_) {
         if (!enter(ingress)) {
             return false;
         }
-        full = known ? Error() : take_place();
+        full_ = ingress != nullptr && ingress->proxied() ? take_place() : Error();
     }
-    if (full) {
-        tell_full(full);
+    if (full_) {
+        tell_full(full_);
         return false;
     }
     return true;
@@ -220,33 +227,49 @@ void HttpConnection::tell_full(const Error& full) {
     linger();
 }
 
-void HttpConnection::run(const Ingress* ingress) {
-    if (!enter_with_place(ingress)) {
-        return;
+HttpConnection::End HttpConnection::run(const Ingress* ingress) {
+    begin();
+    if (!entered_ && !enter_with_place(ingress)) {
+        return End::kOver;
     }
+    entered_ = true;
+    const End end = serve_all();
+    parser_.reset();
+    buffer_.reset();
+    return end;
+}
+
+void HttpConnection::begin() {
+    parser_.emplace(shared_.options.limits);
+    buffer_ = std::make_unique<ReadBuffer>();
+}
+
+HttpConnection::End HttpConnection::serve_all() {
     for (;;) {
         http::Request request;
         http::ParseError error;
         switch (read_request(request, error)) {
-            case ReadOutcome::kClose: return;
+            case ReadOutcome::kClose: return End::kOver;
+            case ReadOutcome::kIdle: return End::kIdle;
             case ReadOutcome::kAnswerError:
                 answer_parse_error(error);
                 linger();
-                return;
+                return End::kOver;
             case ReadOutcome::kRequest: break;
         }
         shared_.stats.requests++;
         served_++;
         bool reusable = serve(request);
         if (!stream_) {
-            return;
+            return End::kOver;
         }
+        since_ = MonoClock::now();
         if (served_ % kRequestsPerYield == 0) {
             io::yield();  // pipelined requests may never have to wait for the socket
         }
         if (!reusable) {
             linger();
-            return;
+            return End::kOver;
         }
     }
 }
@@ -267,6 +290,7 @@ Error HttpConnection::take_place() {
 }
 
 void HttpConnection::refuse(const Ingress* ingress) {
+    begin();
     if (!enter(ingress)) {
         return;
     }
@@ -281,40 +305,43 @@ void HttpConnection::refuse(const Ingress* ingress) {
 HttpConnection::ReadOutcome HttpConnection::read_request(http::Request& out,
                                                          http::ParseError& error) {
     const HttpServerOptions& options = shared_.options;
-    MonoTime now = MonoClock::now();
     // From its first byte on, a header has a deadline of its own; before that, a kept connection
     // may be idle.
-    MonoTime deadline = now + (served_ == 0 ? options.header_timeout : options.idle_timeout);
+    MonoTime deadline = until();
     bool header_started = false;
     bool body_started = false;
     for (;;) {
-        switch (parser_.next(out)) {
+        switch (parser_->next(out)) {
             case http::RequestParser::Status::kRequest: return ReadOutcome::kRequest;
             case http::RequestParser::Status::kError:
                 shared_.stats.malformed++;
-                error = parser_.error();
+                error = parser_->error();
                 return ReadOutcome::kAnswerError;
             case http::RequestParser::Status::kNeedMore: break;
         }
-        now = MonoClock::now();
-        if (parser_.in_request() && !header_started) {
+        const MonoTime now = MonoClock::now();
+        if (parser_->in_request() && !header_started) {
             header_started = true;
             deadline = now + options.header_timeout;
         }
-        if (parser_.in_body() && !body_started) {
+        if (parser_->in_body() && !body_started) {
             body_started = true;
             deadline = now + options.body_timeout;
         }
-        if (parser_.take_expects_continue()) {
+        if (parser_->take_expects_continue()) {
             if (Error e = write_slices(as_bytes("HTTP/1.1 100 Continue\r\n\r\n"))) {
                 return ReadOutcome::kClose;
             }
         }
-        Result<size_t> got = stream_->read_some(buffer_, io::Deadline::at(deadline));
+        const bool nothing = !parser_->in_request() && !stream_->readable() && now < deadline;
+        if (nothing && !stream_->encrypted()) {
+            return ReadOutcome::kIdle;
+        }
+        Result<size_t> got = stream_->read_some(buffer_->bytes, io::Deadline::at(deadline));
         if (!got.ok()) {
             return read_failed(got.error(), error);
         }
-        parser_.feed(ByteSpan(buffer_).first(*got));
+        parser_->feed(ByteSpan(buffer_->bytes).first(*got));
     }
 }
 
@@ -327,7 +354,7 @@ HttpConnection::ReadOutcome HttpConnection::read_failed(const Error& why, http::
     } else {
         return ReadOutcome::kClose;
     }
-    if (!parser_.in_request()) {
+    if (!parser_->in_request()) {
         return ReadOutcome::kClose;  // an idle connection ends without a word
     }
     if (why.code() == ErrorCode::kClosed) {
@@ -420,7 +447,7 @@ void HttpConnection::linger() {
     io::Deadline deadline = io::Deadline::after(shared_.options.linger_timeout);
     size_t dropped = 0;
     while (dropped < kMaxLingerBytes) {
-        Result<size_t> got = stream_->read_some(buffer_, deadline);
+        Result<size_t> got = stream_->read_some(buffer_->bytes, deadline);
         if (!got.ok()) {
             return;
         }

@@ -2,8 +2,11 @@
 // server.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/object_count.h"
@@ -21,7 +24,6 @@ inline constexpr size_t kMaxLingerBytes =
 class HttpConnection : private Counted<HttpConnection> {
   public:
     static constexpr ObjectName kObjectName{"http_connection", "http"};
-    static constexpr uint64_t kHeldBytes = kHttpReadBytes;
 
     // What all connections of a server share; outlives them.
     struct Shared {
@@ -40,9 +42,26 @@ class HttpConnection : private Counted<HttpConnection> {
 
     HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> stream, ConnectionPermit permit);
 
-    // Yields. Serves until the connection ends or is detached. `ingress`: what comes before HTTP;
-    // null: nothing.
-    void run(const Ingress* ingress);
+    // Takes the place of its address, where that is known: not behind a proxy that speaks first.
+    // False: there is none, and run() tells the client.
+    bool arrive(const Ingress* ingress);
+
+    enum class End : uint8_t {
+        kOver,
+        kIdle,  // nothing of a next request is there, which may come until until(): run() again
+    };
+
+    // Yields. Serves until the connection ends, is detached or idle. `ingress`: what comes before
+    // HTTP; null: nothing.
+    End run(const Ingress* ingress);
+
+    // When the peer must have said something. Its coroutine may end until then.
+    MonoTime until() const;
+
+    io::TcpStream& stream() { return *stream_; }
+
+    // Of its log lines.
+    std::string_view id() const { return id_; }
 
     // Yields. Answers 503 without reading a request, then closes.
     void refuse(const Ingress* ingress);
@@ -50,11 +69,18 @@ class HttpConnection : private Counted<HttpConnection> {
   private:
     class Exchange;
 
-    enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose };
+    enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose, kIdle };
+
+    struct ReadBuffer : Counted<ReadBuffer> {
+        static constexpr ObjectName kObjectName{"http_read_buffer", "http"};
+        std::array<uint8_t, kHttpReadBytes> bytes;
+    };
 
     RequestOrigin origin_of(const http::Request& request) const;
     bool enter(const Ingress* ingress);
     bool enter_with_place(const Ingress* ingress);
+    void begin();
+    End serve_all();
     void tell_full(const Error& full);
     ReadOutcome read_request(http::Request& out, http::ParseError& error);
     ReadOutcome read_failed(const Error& why, http::ParseError& error);
@@ -68,11 +94,15 @@ class HttpConnection : private Counted<HttpConnection> {
     Shared& shared_;
     std::unique_ptr<io::TcpStream> stream_;  // null once detached
     io::SocketAddress peer_;  // of the connection, by the header of a proxy where there was one
-    MonoTime accepted_;
+    MonoTime since_;          // of the accept, then of the newest answer
+    std::string id_;
     ConnectionPermit permit_;
+    Error full_;  // of arrive()
+    bool entered_ = false;
     uint64_t served_ = 0;  // requests
-    http::RequestParser parser_;
-    Bytes buffer_;  // on the heap: coroutine stacks are small
+    // While it has a coroutine:
+    std::optional<http::RequestParser> parser_;
+    std::unique_ptr<ReadBuffer> buffer_;  // its stack is small
 };
 
 }  // namespace weir::net

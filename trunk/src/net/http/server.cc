@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/random.h"
+#include "io/lobby.h"
 #include "net/http/connection.h"
 
 namespace weir::net {
@@ -11,7 +11,7 @@ namespace weir::net {
 namespace {
 
 constexpr size_t kMaxRefusals = 64;  // connections that are being told that the server is full
-constexpr size_t kIdCharacters = 7;
+constexpr const char* kCoroutine = "http";
 
 }  // namespace
 
@@ -20,12 +20,15 @@ struct HttpServer::Impl {
         : shared(router, std::move(options)) {}
 
     void take(std::unique_ptr<io::TcpStream> stream, const std::shared_ptr<const Ingress>& ingress);
+    void wait(const std::shared_ptr<HttpConnection>& connection,
+              const std::shared_ptr<const Ingress>& ingress);
 
     HttpConnection::Shared shared;
     Acceptors acceptors{"http-accept", [this](auto stream, const auto& ingress) {
                             take(std::move(stream), ingress);
                         }};
     io::TaskGroup connections;
+    io::Lobby lobby{kCoroutine, connections};
     size_t refusals = 0;
     log::Throttle spawn_log{Seconds(1)};
 };
@@ -44,21 +47,37 @@ void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream,
     }
     ConnectionPermit permit = admitted ? ConnectionPermit(shared.options.release)
                                        : ConnectionPermit([this] { refusals--; });
-    // Shared because a std::function must be copyable; the body's copy is the only one that stays.
+    // Shared because a std::function must be copyable.
     auto connection =
         std::make_shared<HttpConnection>(shared, std::move(stream), std::move(permit));
-    auto body = [this, connection, admitted, ingress]() mutable {
-        io::set_log_id("h" + random_id(system_random(), kIdCharacters));
-        shared.stats.open++;
-        admitted ? connection->run(ingress.get()) : connection->refuse(ingress.get());
-        connection.reset();
-        shared.stats.open--;
+    if (admitted && connection->arrive(ingress.get())) {
+        wait(connection, ingress);
+        return;
+    }
+    auto body = [this, connection, admitted, ingress] {
+        io::set_log_id(connection->id());
+        if (admitted) {
+            connection->run(ingress.get());
+        } else {
+            connection->refuse(ingress.get());
+        }
     };
-    Error spawned = connections.spawn("http", io::StackSize::kNormal, std::move(body));
+    Error spawned = connections.spawn(kCoroutine, io::StackSize::kNormal, std::move(body));
     if (spawned && spawn_log.allow(MonoClock::now())) {
         log::error("http connection dropped: {} suppressed={}", spawned.message(),
                    spawn_log.suppressed());
     }
+}
+
+// Without a coroutine, for the first byte of a request.
+void HttpServer::Impl::wait(const std::shared_ptr<HttpConnection>& connection,
+                            const std::shared_ptr<const Ingress>& ingress) {
+    lobby.wait(connection->stream(), connection->until(), [this, connection, ingress]() mutable {
+        io::set_log_id(connection->id());
+        if (connection->run(ingress.get()) == HttpConnection::End::kIdle) {
+            wait(connection, nullptr);
+        }
+    });
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -91,12 +110,15 @@ void HttpServer::stop_accepting() {
 
 Error HttpServer::stop(io::Deadline deadline) {
     stop_accepting();
+    impl_->lobby.dismiss();
     impl_->connections.interrupt_all();
     return impl_->connections.join_all(deadline);
 }
 
 HttpServerStats HttpServer::stats() const {
-    return impl_->shared.stats;
+    HttpServerStats stats = impl_->shared.stats;
+    stats.open = impl_->connections.size() + impl_->lobby.size();
+    return stats;
 }
 
 }  // namespace weir::net

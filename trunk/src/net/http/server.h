@@ -1,4 +1,5 @@
-// HTTP/1.1 server (RFC 9110, 9112): one coroutine per connection, requests to a router.
+// HTTP/1.1 server (RFC 9110, 9112): one coroutine per connection while it has a request, none while
+// it waits for one (io::Lobby; encrypted ones keep theirs). Requests go to a router.
 //
 // Keep-alive and pipelining; every request that cannot be read is answered (never a silent close,
 // except to a connection that said nothing before its deadline); the close lingers so that the peer
@@ -56,7 +57,7 @@ struct HttpServerStats {
     uint64_t malformed = 0;  // answered by the parser's error
     uint64_t timeouts = 0;
     uint64_t detached = 0;
-    uint64_t open = 0;  // connections whose coroutine runs
+    uint64_t open = 0;  // connections
 };
 
 class HttpServer {

@@ -29,6 +29,7 @@ void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* 
     log().write({header.data(), flv::write_tag_header(flv::tag_type(packet->info().kind),
                                                       tag_time(time_ms), size, header.data())});
     log().write(body);
+    share_body(*packet);
     log().write({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
     log().end_entry();
 }

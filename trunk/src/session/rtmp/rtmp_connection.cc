@@ -34,7 +34,8 @@ bool is_command(rtmp::EventKind kind) {
 
 RtmpConnection::RtmpConnection(RtmpServer& server,
                                std::unique_ptr<io::TcpStream> stream,
-                               std::unique_ptr<net::Client> client)
+                               std::unique_ptr<net::Client> client,
+                               MonoTime since)
     : server_(server),
       stream_(std::move(stream)),
       client_(std::move(client)),
@@ -43,7 +44,7 @@ RtmpConnection::RtmpConnection(RtmpServer& server,
           options.chunk_size = server.options().chunk_size;
           return options;
       }()),
-      phase_since_(MonoClock::now()) {
+      phase_since_(since) {
     client_->probe = this;
     client_->kick = [this] { end_by(net::EndClass::kKicked, "kicked by the API"); };
 }

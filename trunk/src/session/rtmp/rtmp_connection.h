@@ -86,13 +86,14 @@ class RtmpConnection final : private net::ClientProbe,
                              private io::EventHandler,
                              private Counted<RtmpConnection> {
   public:
-    // From the accept until it has ended or plays.
+    // From its first byte until it has ended or plays.
     static constexpr ObjectName kObjectName{"rtmp_connection", "rtmp"};
 
-    // Of a new connection.
+    // Of a new connection, accepted at `since`, or of one that stopped playing.
     RtmpConnection(RtmpServer& server,
                    std::unique_ptr<io::TcpStream> stream,
-                   std::unique_ptr<net::Client> client);
+                   std::unique_ptr<net::Client> client,
+                   MonoTime since);
     ~RtmpConnection();
     RtmpConnection(const RtmpConnection&) = delete;
     RtmpConnection& operator=(const RtmpConnection&) = delete;

@@ -106,6 +106,9 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
     log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
     write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track], time_ms,
                   packet->body());
+    if (packet->body().size() <= chunk_size_) {  // else chunk headers are in it
+        share_body(*packet);
+    }
     log().end_entry();
 }
 

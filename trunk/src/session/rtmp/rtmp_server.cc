@@ -1,9 +1,31 @@
 #include "session/rtmp/rtmp_server.h"
 
+#include <utility>
+
 #include "base/plant.h"
 #include "session/rtmp/rtmp_connection.h"
 
 namespace weir::session {
+
+// A connection that has said nothing yet. Its client is not made before it does.
+struct RtmpServer::Arrival {
+    explicit Arrival(net::ConnectionBudget& b) : budget(&b) {}
+
+    ~Arrival() {
+        if (budget != nullptr) {
+            budget->give_back();
+        }
+    }
+
+    Arrival(const Arrival&) = delete;
+    Arrival& operator=(const Arrival&) = delete;
+
+    net::ConnectionBudget* budget;  // of which it has a place; null: given on
+    net::Limits::AddressPlace place;
+    std::unique_ptr<io::TcpStream> stream;
+    std::shared_ptr<const net::Ingress> ingress;
+    MonoTime since = MonoClock::now();
+};
 
 RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& options)
     : services_(services), options_(options) {
@@ -16,8 +38,8 @@ RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& o
             return;
         }
         // std::function wants copyable captures.
-        auto connection =
-            std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
+        auto connection = std::make_shared<RtmpConnection>(*this, std::move(stream),
+                                                           std::move(client), MonoClock::now());
         connection->remember(std::move(facts));
         auto state = std::make_shared<std::pair<rtmp::ServerSession, Bytes>>(std::move(session),
                                                                              std::move(unread));
@@ -68,19 +90,27 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream,
         }
         return;
     }
-    auto client = std::make_unique<net::Client>(services_.clients, "rtmp", stream->peer().host());
-    client->hold(services_.connections);
-    client->hold(std::move(*place));
-    auto connection = std::make_shared<RtmpConnection>(*this, std::move(stream), std::move(client));
-    auto body = [connection, ingress]() mutable {
-        connection->run(ingress.get());
+    auto arrival = std::make_shared<Arrival>(services_.connections);
+    arrival->stream = std::move(stream);
+    arrival->place = std::move(*place);
+    arrival->ingress = ingress;
+    io::TcpStream& waiting = *arrival->stream;
+    lobby_.wait(waiting, arrival->since + options_.handshake, [this, arrival]() mutable {
+        const std::shared_ptr<RtmpConnection> connection = begin(*arrival);
+        const std::shared_ptr<const net::Ingress> begins = std::move(arrival->ingress);
+        arrival.reset();
+        connection->run(begins.get());
         WEIR_PLANT("session-cycle", RtmpConnection::tie_session_into_a_cycle(connection));
-        connection.reset();
-    };
-    Error spawned = connections_.spawn("rtmp", io::StackSize::kNormal, std::move(body));
-    if (spawned && throttle_.allow(MonoClock::now())) {
-        log::error("no coroutine for a connection: {}", spawned.message());
-    }
+    });
+}
+
+std::shared_ptr<RtmpConnection> RtmpServer::begin(Arrival& arrival) {
+    auto client =
+        std::make_unique<net::Client>(services_.clients, "rtmp", arrival.stream->peer().host());
+    client->hold(*std::exchange(arrival.budget, nullptr));
+    client->hold(std::move(arrival.place));
+    return std::make_shared<RtmpConnection>(*this, std::move(arrival.stream), std::move(client),
+                                            arrival.since);
 }
 
 void RtmpServer::log_stray(const net::Client& client, size_t publishes) {
@@ -116,6 +146,7 @@ void RtmpServer::stop_accepting() {
 Error RtmpServer::stop(io::Deadline deadline) {
     stopping_ = true;
     stop_accepting();
+    lobby_.dismiss();
     connections_.interrupt_all();
     return connections_.join_all(deadline);
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "io/coroutine.h"
+#include "io/lobby.h"
 #include "io/tcp.h"
 #include "net/acceptors.h"
 #include "net/admission.h"
@@ -18,6 +19,8 @@
 #include "session/rtmp/rtmp_player.h"
 
 namespace weir::session {
+
+class RtmpConnection;
 
 struct RtmpServerOptions {
     uint32_t chunk_size = 60000;
@@ -70,8 +73,11 @@ class RtmpServer {
     void log_rejected(const net::Client& client, const Error& why);
 
   private:
+    struct Arrival;
+
     void start(std::unique_ptr<io::TcpStream> stream,
                const std::shared_ptr<const net::Ingress>& ingress);
+    std::shared_ptr<RtmpConnection> begin(Arrival& arrival);
 
     net::Services services_;
     net::Admission admission_{services_};
@@ -82,6 +88,7 @@ class RtmpServer {
                                   start(std::move(stream), ingress);
                               }};
     io::TaskGroup connections_;
+    io::Lobby lobby_{"rtmp", connections_};
     bool stopping_ = false;  // players end later than the server: none may come back
     log::Throttle throttle_{Millis(1000)};
     log::Throttle dropped_config_{Millis(1000)};

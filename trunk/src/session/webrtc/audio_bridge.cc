@@ -1,6 +1,7 @@
 #include "session/webrtc/audio_bridge.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/log.h"
 
@@ -17,8 +18,7 @@ struct OutputFrame {
 
 }  // namespace
 
-// While `running`, the worker has all but `owner`; otherwise the media thread has it. References to
-// packets are made and dropped on the media thread only: their counts are plain numbers.
+// While `running`, the worker has all but `owner`; otherwise the media thread has it.
 struct AudioBridge::Shared {
     void work() {
         if (!transcoder && !failed) {
@@ -31,13 +31,13 @@ struct AudioBridge::Shared {
                 why = std::string(made.error().message());
             }
         }
-        for (const media::PacketRef& packet : input) {
+        for (const InputFrame& frame : input) {
             if (failed) {
                 return;
             }
             const Error skipped = transcoder->transcode(
-                packet->payload(), packet->time_ms() * 1000, [this](ByteSpan frame, int64_t time) {
-                    output.push_back({Bytes(frame.begin(), frame.end()), time});
+                frame.payload, frame.time_ms * 1000, [this](ByteSpan made, int64_t time) {
+                    output.push_back({Bytes(made.begin(), made.end()), time});
                 });
             (void)skipped.code();  // a frame that cannot be decoded is silence
         }
@@ -47,7 +47,7 @@ struct AudioBridge::Shared {
     std::unique_ptr<transcode::AudioTranscoder> transcoder;
     bool failed = false;
     std::string why;  // to be logged once
-    std::vector<media::PacketRef> input;
+    std::vector<InputFrame> input;
     std::vector<OutputFrame> output;
     AudioBridge* owner = nullptr;  // media thread only; null: gone
     bool running = false;          // media thread only
@@ -75,7 +75,8 @@ void AudioBridge::push(const media::PacketRef& packet) {
         dropped_++;
         return;
     }
-    queue_.push_back(packet);
+    const ByteSpan payload = packet->payload();
+    queue_.push_back({Bytes(payload.begin(), payload.end()), packet->time_ms()});
     start();
 }
 
@@ -85,7 +86,7 @@ void AudioBridge::start() {
     }
     const size_t count = std::min(queue_.size(), kBatch);
     const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);
-    shared_->input.assign(queue_.begin(), end);
+    shared_->input.assign(std::move_iterator(queue_.begin()), std::move_iterator(end));
     queue_.erase(queue_.begin(), end);
     shared_->running = true;
     const Error full = workers_.submit([shared = shared_] { shared->work(); },

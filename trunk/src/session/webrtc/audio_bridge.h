@@ -43,6 +43,12 @@ class AudioBridge final : private Counted<AudioBridge> {
   private:
     struct Shared;
 
+    // For the worker, which must not see packets: their counts and bodies are the media thread's.
+    struct InputFrame {
+        Bytes payload;
+        int64_t time_ms = 0;
+    };
+
     void start();
     void finish();
 
@@ -50,7 +56,7 @@ class AudioBridge final : private Counted<AudioBridge> {
     std::string stream_;
     Output out_;
     std::shared_ptr<Shared> shared_;  // with the worker, which may be at it when this goes
-    std::vector<media::PacketRef> queue_;
+    std::vector<InputFrame> queue_;
     uint64_t dropped_ = 0;
     uint64_t counted_bytes_ = 0;  // of the transcoder, from when it is there
     log::Throttle trouble_{Millis(1000)};

@@ -285,6 +285,38 @@ TEST_F(HttpServerTest, ClosesSilentAndIdleConnectionsWithoutAWord) {
     EXPECT_TRUE(idle.ended());
 }
 
+TEST_F(HttpServerTest, AConnectionBetweenRequestsHasNoCoroutineAndKeepsItsPlace) {
+    HttpServerOptions options;
+    options.admit = [this] { return ++taken_ > 0; };
+    options.release = [this] { taken_--; };
+    start(std::move(options));
+    const auto live = [](const char* name) { return find_object_class(name)->live(); };
+    const uint64_t buffers = live("http_read_buffer");
+    const uint64_t silent = live("silent_connection");
+    {
+        TestClient client(address_);
+        for (int i = 0; i < 3; i++) {
+            EXPECT_TRUE(becomes_true([&] { return live("silent_connection") == silent + 1; }));
+            EXPECT_EQ(live("http_read_buffer"), buffers);
+            EXPECT_EQ(server_->stats().open, 1U);
+            EXPECT_EQ(taken_, 1U);
+            EXPECT_EQ(client.ask(get_request("/echo")).status, 200);
+        }
+    }
+    EXPECT_TRUE(becomes_true([&] { return taken_ == 0 && server_->stats().open == 0; }));
+}
+
+TEST_F(HttpServerTest, StopsWhileConnectionsSayNothing) {
+    start();
+    TestClient silent = client();
+    TestClient idle = client();
+    EXPECT_EQ(idle.ask(get_request("/echo")).status, 200);
+    EXPECT_FALSE(server_->stop(io::soon()));
+    EXPECT_TRUE(silent.ended());
+    EXPECT_TRUE(idle.ended());
+    EXPECT_EQ(server_->stats().open, 0U);
+}
+
 TEST_F(HttpServerTest, RefusesConnectionsOverTheLimitWithAnAnswer) {
     HttpServerOptions options;
     options.admit = [this] { return taken_ < 1 && ++taken_ > 0; };

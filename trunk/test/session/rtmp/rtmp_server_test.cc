@@ -511,6 +511,18 @@ TEST_F(RtmpServerTest, APlayerThatTalksOnWhileTheServerStopsIsEnded) {
     EXPECT_TRUE(player->reads_to_end());
 }
 
+TEST_F(RtmpServerTest, APeerThatSaysNothingHasItsPlaceAndNoCoroutineUntilItsTimeIsUp) {
+    options_.handshake = Millis(300);
+    start_rtmp();
+    const uint64_t coroutines = find_object_class("rtmp_connection")->live();
+    auto silent = peer();
+    ASSERT_TRUE(eventually([&] { return connections_.used() == 1; }));
+    EXPECT_EQ(find_object_class("silent_connection")->live(), 1U);
+    EXPECT_EQ(find_object_class("rtmp_connection")->live(), coroutines);
+    EXPECT_TRUE(silent->reads_to_end());
+    EXPECT_TRUE(eventually([&] { return connections_.used() == 0; }));
+}
+
 TEST_F(RtmpServerTest, StoppingEndsEverybodyQuickly) {
     start_rtmp();
     auto source = publisher();
@@ -523,7 +535,9 @@ TEST_F(RtmpServerTest, StoppingEndsEverybodyQuickly) {
     auto talking = peer();
     auto silent = peer();
     talking->handshake();
-    ASSERT_TRUE(eventually([&] { return clients_.size() == 5 && fanout_.pumps() == 2; }));
+    ASSERT_TRUE(eventually([&] {
+        return clients_.size() == 4 && connections_.used() == 5 && fanout_.pumps() == 2;
+    })) << "four clients, and one that has said nothing";
     const MonoTime began = MonoClock::now();
     stop();
     EXPECT_LT(MonoClock::now() - began, Seconds(2));
