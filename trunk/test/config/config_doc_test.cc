@@ -68,11 +68,12 @@ TEST(ReadyFilesTest, AllPassTheCheck) {
 }
 
 // WebRTC is off where nobody asks for it: it opens ports to everybody.
-TEST(ReadyFilesTest, TheDefaultFileSaysNothingButDefaultsAndTurnsWebRtcOn) {
+TEST(ReadyFilesTest, TheDefaultFileSaysNothingButDefaultsAndTurnsWebRtcAndRtspOn) {
     std::string path = std::string(WEIR_SOURCE_DIR) + "/../conf/weir.conf";
     ParseOutcome outcome = load_config(path);
     ASSERT_TRUE(outcome.ok()) << to_string(outcome.errors);
-    EXPECT_EQ(*outcome.config, *parse_config("rtc_server { enabled on; }", path).config);
+    EXPECT_EQ(*outcome.config,
+              *parse_config("rtc_server { enabled on; } rtsp_server { }", path).config);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ def test_gstreamer_plays(new_weir, folder):
 
 def test_multicast_has_one_sender(new_weir, folder):
     port = free_port()
-    server = rtsp_weir(new_weir, f"multicast 239.10.0.0/16; ttl 1; multicast_port {port};")
+    server = rtsp_weir(new_weir, f"multicast 239.10.0.0/16; ttl 1; multicast_ports {port};")
     with publisher(server.rtmp(), folder):
         server.wait_live()
         with Client(server.rtsp_port, server.rtsp()) as one, Client(server.rtsp_port, server.rtsp()) as two:

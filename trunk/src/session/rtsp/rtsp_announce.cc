@@ -40,7 +40,7 @@ Error RtspConnection::handle_announce(const rtsp::Request& request) {
     announced_.clear();
     Result<net::PublishRules> rules = server_.services().policy.may_publish(access());
     if (!rules.ok()) {
-        return refuse_access(request, true, rules.take_error());
+        return refuse_question(request, true, rules.take_error());
     }
     Result<sdp::RtspDescription> description = sdp::RtspDescription::parse(request.body);
     if (!description.ok()) {

@@ -100,6 +100,7 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     net::AccessRequest access() const;
     net::NewcomerView newcomer();
     Error refuse_access(const rtsp::Request& request, bool publishes, Error why);
+    Error refuse_question(const rtsp::Request& request, bool publishes, Error why);
     // Yields. The tracks of the stream; false: it was answered.
     Result<bool> look_at(const rtsp::Request& request, const net::PlayRules& rules);
     void end_session();

@@ -219,6 +219,16 @@ Error RtspConnection::refuse_access(const rtsp::Request& request, bool publishes
                             refusals_);
 }
 
+// Yields. What the policy alone was asked: Admission has not written its line.
+Error RtspConnection::refuse_question(const rtsp::Request& request, bool publishes, Error why) {
+    const bool shows = !target_.token.empty() || !login_.empty();
+    if (shows || !server_.services().policy.asks_for_secret(target_.key, publishes)) {
+        server_.admission().log_refused(
+            publishes ? net::HookAction::kPublish : net::HookAction::kPlay, newcomer(), why);
+    }
+    return refuse_access(request, publishes, std::move(why));
+}
+
 // ---- playing ----
 
 // Yields.
@@ -237,7 +247,7 @@ Error RtspConnection::handle_describe(const rtsp::Request& request) {
     described_.clear();
     Result<net::PlayRules> rules = server_.services().policy.may_play(access());
     if (!rules.ok()) {
-        return refuse_access(request, false, rules.take_error());
+        return refuse_question(request, false, rules.take_error());
     }
     WEIR_TRY_ASSIGN(const bool known, look_at(request, *rules));
     if (!known) {
@@ -312,7 +322,7 @@ Error RtspConnection::handle_setup(const rtsp::Request& request) {
     if (described_.empty()) {
         Result<net::PlayRules> rules = server_.services().policy.may_play(access());
         if (!rules.ok()) {
-            return refuse_access(request, false, rules.take_error());
+            return refuse_question(request, false, rules.take_error());
         }
         WEIR_TRY_ASSIGN(const bool known, look_at(request, *rules));
         if (!known) {
@@ -350,7 +360,7 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
     } else if (chosen->multicast) {
         Result<net::PlayRules> rules = server_.services().policy.may_play(access());
         if (!rules.ok()) {
-            return refuse_access(request, false, rules.take_error());
+            return refuse_question(request, false, rules.take_error());
         }
         Result<std::shared_ptr<RtspGroup>> group =
             server_.group_for(target_.key, *rules, stream_->local());
