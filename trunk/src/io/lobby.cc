@@ -63,9 +63,10 @@ void Lobby::let_in(Waitings::iterator who) {
 
 void Lobby::watch_time() {
     set_log_id({});  // not that of the connection that came first
-    while (!waiting_.empty()) {
-        const MonoTime next = waiting_.begin()->first;
-        const Error woken = sooner_.wait_until(Deadline::at(next));
+    for (;;) {
+        const Deadline next =
+            waiting_.empty() ? Deadline::forever() : Deadline::at(waiting_.begin()->first);
+        const Error woken = sooner_.wait_until(next);  // ended by dismiss()
         if (woken.code() == ErrorCode::kInterrupted) {
             return;
         }

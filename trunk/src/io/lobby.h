@@ -66,7 +66,7 @@ class Lobby {
     TaskGroup& group_;
     Waitings waiting_;  // by the end of their time
     bool closed_ = false;
-    Coroutine clock_;  // while somebody waits
+    Coroutine clock_;  // from the first who waits on
     Signal sooner_;
     log::Throttle failures_{Seconds(1)};
 };

@@ -277,6 +277,10 @@ int Reactor::fetch(int timeout_ms) {
     }
     busy_.enter_wait(before);
     fetched_ = wait_for_events(wait_us);
+    if (fetched_ < 0 && errno == EINTR) {
+        // After a signal, or a stop of the process: what came meanwhile is heard before timeouts.
+        fetched_ = wait_for_events(0);
+    }
     busy_.leave_wait(MonoClock::now());
     loops_++;
     fetched_ = std::max(fetched_, 0);

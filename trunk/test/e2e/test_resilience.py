@@ -398,3 +398,16 @@ def test_connection_limit_is_told_and_ends_with_its_cause(weir):
         time.sleep(0.5)
         with Peer(weir.rtmp_port) as newcomer:
             newcomer.play().wait_for(b"Play.Start")
+
+
+def test_a_server_that_stood_still_does_not_take_its_publishers_for_silent(new_weir, folder):
+    """A debugger, a moved virtual machine: more publishers than one turn of the server hears."""
+    weir = new_weir("vhost __defaultVhost__ { publish { normal_timeout 2s; } }").start()
+    with bench_beside("rtmp-publish", "--url", weir.rtmp("live/s%d"), "--streams", 600, "--bitrate", "20k", "--audio", 0,
+                      "--fps", 5, "--gop", 5, "--ramp", "1s", "--duration", "8s", folder=folder) as result:
+        wait_until(lambda: len(weir.streams()) == 600, 20, "all publish")
+        weir.process.send_signal(signal.SIGSTOP)
+        time.sleep(4)  # longer than normal_timeout: what is tried here
+        weir.process.send_signal(signal.SIGCONT)
+    assert result["exit_code"] == 0, result["text"]
+    assert "was silent for" not in weir.log()

@@ -253,6 +253,9 @@ Result<RtmpConnection::Next> RtmpConnection::hear_in_turns() {
             return waited;
         }
         if (!turns.over && MonoClock::now() >= deadline()) {  // which moves on with each message
+            read_in_turn(true);  // the process may have stood still, and not the peer
+        }
+        if (!turns.over && MonoClock::now() >= deadline()) {
             return explain_timeout();
         }
     }
@@ -288,10 +291,10 @@ void RtmpConnection::on_ready(uint8_t ready) {
     io::set_log_id({});
 }
 
-// Never yields. One read: more than the buffer holds is for the coroutine, which waits for its
-// turn.
-void RtmpConnection::read_in_turn() {
-    if (turns_->over || !stream_->readable()) {
+// Never yields. `look`: also without an edge. One read: more than the buffer holds is for the
+// coroutine, which waits for its turn.
+void RtmpConnection::read_in_turn(bool look) {
+    if (turns_->over || !(look || stream_->readable())) {
         return;
     }
     const io::IoResult got = stream_->try_read(read_buffer());

@@ -171,7 +171,7 @@ class RtmpConnection final : private net::ClientProbe,
     const io::TcpStream* tcp() const override { return stream_.get(); }
 
     void on_ready(uint8_t ready) override;
-    void read_in_turn();
+    void read_in_turn(bool look = false);
 
     RtmpConnectFacts& facts();
     Error enter(const net::Ingress& ingress, io::Deadline deadline);
