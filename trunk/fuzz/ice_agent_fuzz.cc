@@ -9,22 +9,12 @@
 #include "proto/ice/lite_agent.h"
 #include "proto/stun/message_writer.h"
 
+#include "test/support/counting_random.h"
+
 namespace ice = weir::ice;
 namespace stun = weir::stun;
 
 namespace {
-
-class CountingRandom final : public weir::RandomSource {
-  public:
-    void fill(std::span<uint8_t> out) override {
-        for (uint8_t& byte : out) {
-            byte = next_++;
-        }
-    }
-
-  private:
-    uint8_t next_ = 0;
-};
 
 size_t write_check(std::span<uint8_t> out, const ice::Credentials& who, uint8_t bits) {
     stun::MessageWriter writer(out, stun::MessageClass::kRequest, stun::kBinding, {bits});
@@ -55,7 +45,7 @@ size_t write_answer(std::span<uint8_t> out,
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-*)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    CountingRandom random;
+    weir::test::CountingRandom random;
     weir::MonoTime now{weir::Seconds(1)};
     std::array<ice::Credentials, 2> known = {ice::Credentials::make(random)};
     known[1] = known[0];

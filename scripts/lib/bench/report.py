@@ -88,8 +88,8 @@ RTC_COLUMNS = ["case", "server", "CPU %", "packets/s", "CPU us/packet", "KiB/pla
 
 def rtc_rows(results):
     for (case, policy), servers in results.groups().items():
-        for row in [each for server in servers for each in results.of(case, policy, server)
-                    if CASES[case].protocol == "rtc"]:
+        rows = [row for server in servers for row in results.of(case, policy, server)]
+        for row in rows if CASES[case].protocol == "rtc" else []:
             yield [case, row["server"], number(row["cpu_percent"]), number(row["packets_per_second"], 0),
                    number(row["us_per_packet"], 2), number(row["kib_per_player"]), number(row["p50_ms"]),
                    number(row["p99_ms"]), number(row["key_p50_ms"]), number(row["key_p99_ms"]),

@@ -82,9 +82,9 @@ void MemoryApi::memory(net::HttpExchange& exchange) {
     const Figures figures = last_;
     MemoryReport report(services_.clients);
     report.add_uncounted("coroutines", figures.stacks);
-    uint64_t frames = 0;  // that streams keep
+    uint64_t frames = 0;  // that streams keep; those in logs are counted there
     services_.registry.for_each(
-        [&](const stream::Stream& stream) { frames += stream.gop_bytes(); });
+        [&](const stream::Stream& stream) { frames += stream.own_gop_bytes(); });
     report.add_uncounted("streams", frames);
     if (add_) {
         add_(report);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/memory_file.h"
+
 namespace weir::net {
 
 class FileWrites {
@@ -18,7 +20,8 @@ class FileWrites {
 
     void set_wanted(bool wanted) { wanted_ = wanted; }
 
-    bool on() const { return wanted_ && !refused_; }
+    // Wanted, allowed, and the system has such files.
+    bool on() const { return wanted_ && !refused_ && MemoryFile::instance().file() >= 0; }
 
     // After a failed call. False: the connection is at fault. Else there will be no more such
     // calls; the log says so, once.

@@ -57,4 +57,9 @@ class Ingress {
     const std::shared_ptr<const io::TlsContext>* context_;
 };
 
+// Who the client is, is known at the accept: no proxy speaks for it. `ingress` null: there is none.
+inline bool client_is_known(const Ingress* ingress) {
+    return ingress == nullptr || !ingress->proxied();
+}
+
 }  // namespace weir::net

@@ -289,6 +289,14 @@ void Stream::keep_derived(const PacketRef& packet) {
     limit_gop();
 }
 
+uint64_t Stream::own_gop_bytes() const {
+    uint64_t bytes = 0;
+    for (const PacketRef& held : gop_) {
+        bytes += held->has_own_body() ? held->body().size() : 0;
+    }
+    return bytes;
+}
+
 std::vector<PacketRef> Stream::kept_audio(media::Audience audience) const {
     std::vector<PacketRef> kept;
     const auto wanted = [audience](const PacketRef& held) {

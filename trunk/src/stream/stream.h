@@ -217,6 +217,9 @@ class Stream : private Counted<Stream> {
 
     uint64_t gop_bytes() const { return gop_bytes_; }
 
+    // Of these, what lies in no log of a format. Looks at each packet.
+    uint64_t own_gop_bytes() const;
+
     uint64_t frames_before_key_dropped() const { return dropped_before_key_; }
 
     // Configurations and metadata of the current publisher that were over the limits.

@@ -110,6 +110,9 @@ class WireLog : private Counted<WireLog> {
     // The block that has the newest `size` bytes, at `bytes`; null: they are in more than one.
     Ref<LogBlock> newest(size_t size, ByteSpan& bytes) const;
 
+    // Blocks from now on lie in MemoryFile, where that can be had.
+    void use_file() { file_ = true; }
+
     // No place to begin until the next start entry (the GOP grew past its cap, the codec
     // configuration changed).
     void forget_start();
@@ -138,9 +141,6 @@ class WireLog : private Counted<WireLog> {
     // Points `parts` at the bytes from the cursor to the head, at most `limit` of them; gives the
     // number of bytes and sets `count`. The pointers stay valid while the cursor does.
     size_t gather(const Cursor& cursor, std::span<iovec> parts, size_t limit, size_t& count) const;
-
-    // Blocks from now on lie in MemoryFile, where that can be had.
-    void use_file() { file_ = true; }
 
     // Moves the cursor on by bytes that gather() gave.
     static void advance(Cursor& cursor, size_t bytes);

@@ -62,7 +62,10 @@ TEST_F(LobbyTest, WhoSaysNothingHasNoCoroutine) {
     const uint64_t before = live("coroutine");
     const auto first = let_wait("first", late_);
     const auto second = let_wait("second", late_);
-    EXPECT_FALSE(sleep_for(Millis(20)));
+    const auto third = let_wait("third", late_);
+    EXPECT_FALSE(third->write_all(as_bytes("x"), soon()));
+    EXPECT_EQ(told(1).size(), 1U);  // the reactor has had what there was of the others by then
+    EXPECT_FALSE(group_.join_all(soon()));
     EXPECT_EQ(lobby_.size(), 2U);
     EXPECT_EQ(group_.size(), 0U);
     EXPECT_EQ(live("coroutine"), before + 1);  // the lobby's clock

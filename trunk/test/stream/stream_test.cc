@@ -375,7 +375,10 @@ TEST_F(StreamTest, AFrameThatIsInNoLogKeepsItsBody) {
     stream_.detach(muxer_);
     key();
     video();
+    EXPECT_GT(stream_.gop_bytes(), 0U);
+    EXPECT_EQ(stream_.own_gop_bytes(), stream_.gop_bytes());
     stream_.attach(muxer_);
+    EXPECT_EQ(stream_.own_gop_bytes(), 0U);
     ASSERT_EQ(muxer_.packets.size(), 2U);
     EXPECT_EQ(muxer_.bodies[0], test::avc_frame(true, 1));
     EXPECT_FALSE(muxer_.packets[0]->has_own_body()) << "from now on it is in that log";

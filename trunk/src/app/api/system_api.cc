@@ -6,7 +6,6 @@
 #include "app/api/http_api.h"
 #include "app/run/cpu_affinity.h"
 #include "base/build.h"
-#include "base/memory_file.h"
 #include "base/version.h"
 #include "io/runtime.h"
 
@@ -253,8 +252,7 @@ void HttpApi::features(net::HttpExchange& exchange) {
         protocol->add_features(features);
     }
     features["metrics"] = true;
-    features["sendfile"] =
-        services_.fanout.file_writes().on() && MemoryFile::instance().file() >= 0;
+    features["sendfile"] = services_.fanout.file_writes().on();
     for (const char* missing : {"hls", "dvr", "transcode", "rtsp", "srt"}) {
         features.emplace(missing, false);
     }

@@ -68,6 +68,7 @@ struct Server::Impl {
                     [this](const config::Config& next) { return check(next); },
                     [this](const config::Config& before) { reconfigure(before); }}),
           reload_api(who, reloader) {
+        fanout.file_writes().set_wanted(config.sendfile);
         wire({config, services, who}, protocols);
         for (const auto& protocol : protocols.all()) {
             protocol->add_sources(sources.sources());
@@ -292,7 +293,6 @@ Error Server::Impl::start_tls() {
 // Before the first listener.
 Error Server::Impl::start_access() {
     limits.set_connections_per_address(config.max_connections_per_ip);
-    fanout.file_writes().set_wanted(config.sendfile);
     WEIR_TRY_ASSIGN(std::shared_ptr<const AccessData> secrets, AccessData::load(config));
     access.use(std::move(secrets));
     return tasks.spawn("secrets", io::StackSize::kNormal, [this] {

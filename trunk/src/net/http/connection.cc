@@ -168,7 +168,7 @@ MonoTime HttpConnection::until() const {
 }
 
 bool HttpConnection::arrive(const Ingress* ingress) {
-    full_ = ingress == nullptr || !ingress->proxied() ? take_place() : Error();
+    full_ = client_is_known(ingress) ? take_place() : Error();
     return !full_;
 }
 
@@ -213,7 +213,7 @@ bool HttpConnection::enter_with_place(const Ingress* ingress) {
         if (!enter(ingress)) {
             return false;
         }
-        full_ = ingress != nullptr && ingress->proxied() ? take_place() : Error();
+        full_ = client_is_known(ingress) ? Error() : take_place();
     }
     if (full_) {
         tell_full(full_);

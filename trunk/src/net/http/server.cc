@@ -72,7 +72,7 @@ void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream,
 // Without a coroutine, for the first byte of a request.
 void HttpServer::Impl::wait(const std::shared_ptr<HttpConnection>& connection,
                             const std::shared_ptr<const Ingress>& ingress) {
-    lobby.wait(connection->stream(), connection->until(), [this, connection, ingress]() mutable {
+    lobby.wait(connection->stream(), connection->until(), [this, connection, ingress] {
         io::set_log_id(connection->id());
         if (connection->run(ingress.get()) == HttpConnection::End::kIdle) {
             wait(connection, nullptr);

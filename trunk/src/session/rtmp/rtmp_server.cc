@@ -79,7 +79,7 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream,
         return;
     }
     // Before a handshake, which takes long; behind a proxy, when the client is known.
-    Result<net::Limits::AddressPlace> place = ingress == nullptr || !ingress->proxied()
+    Result<net::Limits::AddressPlace> place = net::client_is_known(ingress.get())
                                                   ? services_.limits.enter(stream->peer())
                                                   : net::Limits::AddressPlace();
     if (!place.ok()) {
@@ -95,11 +95,9 @@ void RtmpServer::start(std::unique_ptr<io::TcpStream> stream,
     arrival->place = std::move(*place);
     arrival->ingress = ingress;
     io::TcpStream& waiting = *arrival->stream;
-    lobby_.wait(waiting, arrival->since + options_.handshake, [this, arrival]() mutable {
+    lobby_.wait(waiting, arrival->since + options_.handshake, [this, arrival] {
         const std::shared_ptr<RtmpConnection> connection = begin(*arrival);
-        const std::shared_ptr<const net::Ingress> begins = std::move(arrival->ingress);
-        arrival.reset();
-        connection->run(begins.get());
+        connection->run(arrival->ingress.get());
         WEIR_PLANT("session-cycle", RtmpConnection::tie_session_into_a_cycle(connection));
     });
 }
