@@ -395,7 +395,6 @@ TEST(ConfigTest, WhatOtherServersHaveIsNotInThisVersion) {
                                      {"record all;", "recording"},
                                      {"application a { push rtmp://h/x; }", "sending a stream"},
                                      {"srt_server { }", "SRT"},
-                                     {"rtsp { }", "RTSP"},
                                      {"hls_fragment 3s;", "HLS"}}) {
         EXPECT_THAT(to_string(parse_config(text, "t.conf").errors),
                     testing::AllOf(HasSubstr(what), HasSubstr("is not in this version")))

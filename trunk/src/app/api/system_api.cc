@@ -253,7 +253,7 @@ void HttpApi::features(net::HttpExchange& exchange) {
     }
     features["metrics"] = true;
     features["sendfile"] = services_.fanout.file_writes().on();
-    for (const char* missing : {"hls", "dvr", "transcode", "rtsp", "srt"}) {
+    for (const char* missing : {"hls", "dvr", "transcode", "srt"}) {
         features.emplace(missing, false);
     }
     net::Json body = net::envelope(identity_);

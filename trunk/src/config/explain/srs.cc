@@ -151,7 +151,9 @@ const ForeignDirective kSrsDirectives[] = {
     {"rtc_server.merge_nalus", Fate::kNone, "", ""},
     {"rtc_server.black_hole.*", Fate::kNone, "", ""},
     {"srt_server.*", Fate::kNone, "", kLater},
-    {"rtsp_server.*", Fate::kNone, "", kLater},
+    {"rtsp_server.enabled", Fate::kSame, "rtsp_server.enabled", "Off where no vhost has rtsp.",
+     only_on, true},
+    {"rtsp_server.listen", Fate::kSame, "rtsp_server.listen", "", addresses, true},
     {"stream_caster.*", Fate::kNone, "", kLater},
     {"rtmps.listen", Fate::kDiffers, "listen", "listen says ssl.", tls_addresses, true},
     {"rtmps.key", Fate::kSame, "ssl_certificate_key",
@@ -275,7 +277,8 @@ const ForeignDirective kSrsDirectives[] = {
      "A hook can start programs. If it decided who may publish, a hook has to.", nullptr, true},
     {"vhost.bandcheck.*", Fate::kNone, "", ""},
     {"vhost.srt.*", Fate::kNone, "", kLater},
-    {"vhost.rtsp.*", Fate::kNone, "", kLater},
+    {"vhost.rtsp.enabled", Fate::kDiffers, "", "Every vhost has RTSP where rtsp_server is on."},
+    {"vhost.rtsp.rtmp_to_rtsp", Fate::kBuiltIn, "", "Always; off is to be decided."},
 };
 
 constexpr std::string_view kSrsDifferences[] = {

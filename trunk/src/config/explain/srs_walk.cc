@@ -30,7 +30,7 @@ bool is_on(const Statement* block) {
 // Blocks that do nothing until they are switched on, and here a line of theirs is enough.
 bool is_off_by_itself(std::string_view name) {
     for (const std::string_view each : {"https", "rtmps", "security", "refer", "http_hooks", "auth",
-                                        "http_remux", "rtc", "forward", "exec"}) {
+                                        "http_remux", "rtc", "rtsp", "forward", "exec"}) {
         if (name == each) {
             return true;
         }
@@ -56,6 +56,9 @@ std::string_view lost_value(std::string_view name, const std::string& word) {
     }
     if (name == "vhost.rtc.rtmp_to_rtc" && word != "on") {
         return "here every stream of RTMP can be played by WebRTC as well.";
+    }
+    if (name == "vhost.rtsp.rtmp_to_rtsp" && word != "on") {
+        return "here every stream of RTMP can be played by RTSP as well.";
     }
     if (name == "vhost.rtc.rtc_to_rtmp" && word != "on") {
         return "here every stream of WebRTC can be played by RTMP and HTTP-FLV as well.";
@@ -290,8 +293,11 @@ class SrsExplainer : private Explainer {
             put({}, "max_connections 1000;");
         }
         close_api(child(statements, "http_api"));
-        switch_off(statements, "http_server", "http_remux", "HTTP-FLV");
-        switch_off(statements, "rtc_server", "rtc", "WebRTC");
+        switch_off(statements, {"http_server", "http_remux", "HTTP-FLV", "0.0.0.0:8080"});
+        switch_off(statements, {"rtc_server", "rtc", "WebRTC", "0.0.0.0:8000"});
+        if (child(statements, "rtsp_server") != nullptr) {  // off by itself
+            switch_off(statements, {"rtsp_server", "rtsp", "RTSP", "0.0.0.0:554"});
+        }
         put({"http_server"}, "stream_list none;");
     }
 
@@ -317,10 +323,15 @@ class SrsExplainer : private Explainer {
     }
 
     // A server that no vhost used is off; one that some vhosts did not use is for all of them here.
-    void switch_off(const Statements& statements,
-                    const std::string& server,
-                    std::string_view block,
-                    std::string_view what) {
+    struct Served {
+        std::string server;
+        std::string_view block;  // of a vhost
+        std::string_view what;
+        std::string_view listen;  // where nothing is said
+    };
+
+    void switch_off(const Statements& statements, const Served& served) {
+        const auto& [server, block, what, listen] = served;
         std::vector<std::string> without;
         size_t with = 0;
         for (const Statement& statement : statements) {
@@ -337,8 +348,7 @@ class SrsExplainer : private Explainer {
             return;
         }
         if (child(child(statements, server)->block, "listen") == nullptr) {
-            put({server},
-                server == "http_server" ? "listen 0.0.0.0:8080;" : "listen 0.0.0.0:8000;");
+            put({server}, fmt::format("listen {};", listen));
         }
         if (!without.empty()) {
             lose(

@@ -28,14 +28,17 @@ inotify_auto_reload on;
 http_api { enabled on; listen 1985; auth { enabled on; username u; password hidden-word; } }
 http_server { enabled off; dir "./a b"; }
 rtc_server { enabled on; listen 8000; candidate $CANDIDATE; protocol udp; }
+rtsp_server { enabled on; listen 8554; }
 vhost __defaultVhost__ {
     rtc { enabled on; }
+    rtsp { enabled on; rtmp_to_rtsp on; }
     dvr { enabled on; dvr_path ./a.flv; }
     play { gop_cache off; queue_length 2.5; mw_latency 350; mw_msgs 8; }
     publish { firstpkt_timeout 20000; }
 }
 vhost A.example {
     rtc { enabled on; }
+    rtsp { enabled on; }
     security { enabled on; deny publish 10.0.0.1; allow publish all; }
 }
 )";
@@ -67,6 +70,8 @@ TEST(ExplainTest, SrsBecomesAConfigurationThatMeansTheSame) {
     EXPECT_TRUE(config.rtc_server.enabled);
     EXPECT_FALSE(config.rtc_server.tcp);
     EXPECT_TRUE(config.rtc_server.candidates.empty());
+    EXPECT_TRUE(config.rtsp_server.enabled);
+    EXPECT_EQ(config.rtsp_server.listen.at(0).address, "0.0.0.0:8554") << "of IPv4, as there";
     const VhostConfig* vhost = config.find_vhost("");
     EXPECT_EQ(vhost->play.queue_length, Millis(2500));
     EXPECT_EQ(vhost->play.mw_latency, Millis(350));
