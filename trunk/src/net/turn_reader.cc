@@ -27,7 +27,13 @@ Error TurnReader::run() {
             signal_.wait_until(io::Deadline::at(until_), "bytes of the peer", stream_.fd());
         if (waited.code() == ErrorCode::kInterrupted) {
             why = std::move(waited);
-        } else if (!over_ && MonoClock::now() >= callbacks_.deadline()) {
+            break;
+        }
+        if (!over_ &&
+            MonoClock::now() >= callbacks_.deadline()) {  // which moves on with what comes
+            read(true);  // the process may have stood still, and not the peer
+        }
+        if (!over_ && MonoClock::now() >= callbacks_.deadline()) {
             why = make_error(ErrorCode::kTimeout, "the peer was silent");
         }
     }
@@ -42,10 +48,10 @@ void TurnReader::on_ready(uint8_t) {
     io::set_log_id({});
 }
 
-// Never yields. One read: more than the buffer holds is for the coroutine, which waits for its
-// turn.
-void TurnReader::read() {
-    if (over_ || !stream_.readable()) {
+// Never yields. `look`: also without an edge. One read: more than the buffer holds is for the
+// coroutine, which waits for its turn.
+void TurnReader::read(bool look) {
+    if (over_ || !(look || stream_.readable())) {
         return;
     }
     const io::IoResult got = stream_.try_read(buffer());

@@ -47,7 +47,7 @@ class TurnReader final : private io::EventHandler {
 
   private:
     void on_ready(uint8_t ready) override;
-    void read();
+    void read(bool look = false);
 
     io::TcpStream& stream_;
     Client& client_;

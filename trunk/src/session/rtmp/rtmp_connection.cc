@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "net/turn_reader.h"
 #include "proto/rtmp/handshake.h"
 #include "session/rtmp/rtmp_server.h"
 
@@ -13,16 +14,9 @@ namespace weir::session {
 namespace {
 
 constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
-constexpr size_t kReadBytes = 64 * 1024;
 // Who is refused reads why, and leaves. Encoders that stay wait for our end: until then OBS says
 // nothing to its user.
 constexpr Millis kRefusedStay{1'000};
-
-// Shared by all connections: what was read is consumed before the coroutine yields again.
-std::array<uint8_t, kReadBytes>& read_buffer() {
-    static std::array<uint8_t, kReadBytes> buffer;
-    return buffer;
-}
 
 // Whether the policy is asked about it, and perhaps a hook server.
 bool is_command(rtmp::EventKind kind) {
@@ -79,27 +73,13 @@ void RtmpConnection::end_by(net::EndClass why, std::string detail) {
     stream_->shutdown();
 }
 
-// Yields. Behind a proxy, the place is taken when the client is known.
-Error RtmpConnection::enter(const net::Ingress& ingress, io::Deadline deadline) {
-    WEIR_TRY(ingress.begin(*stream_, deadline));
-    if (ingress.proxied()) {
-        WEIR_TRY_ASSIGN(net::Limits::AddressPlace place,
-                        server_.services().limits.enter(stream_->peer()));
-        client_->hold(std::move(place));
-    }
-    client_->set_ip(stream_->peer().host());
-    client_->encrypted = stream_->encrypted();
-    return {};
-}
-
 void RtmpConnection::run(const net::Ingress* ingress) {
     io::set_log_id(client_->id());
     const io::Deadline deadline = io::Deadline::at(phase_since_ + server_.options().handshake);
-    if (ingress != nullptr) {
-        if (Error refused = enter(*ingress, deadline)) {
-            close(std::move(refused));
-            return;
-        }
+    if (Error refused =
+            net::enter(ingress, *stream_, *client_, server_.services().limits, deadline)) {
+        close(std::move(refused));
+        return;
     }
     Result<Next> ended = handshake(deadline);
     if (!ended.ok()) {
@@ -227,107 +207,45 @@ Result<RtmpConnection::Next> RtmpConnection::hear_more() {
         return explain_timeout();
     }
     WEIR_TRY(std::move(waited));
-    const io::IoResult got = stream_->try_read(read_buffer());
+    const io::IoResult got = stream_->try_read(net::TurnReader::buffer());
     if (got.status == io::IoStatus::kWouldBlock) {
         return Next::kGoOn;
     }
     if (got.status != io::IoStatus::kDone) {
-        return explain_end(got);
+        return net::TurnReader::explain_end(got);
     }
     client_->received_bytes += got.bytes;
-    return hear({read_buffer().data(), got.bytes});
+    return hear({net::TurnReader::buffer().data(), got.bytes});
 }
 
 // Yields. Until something comes that is not media, or nothing does.
 Result<RtmpConnection::Next> RtmpConnection::hear_in_turns() {
-    if (stream_->readable()) {  // others have their turn now and then
-        WEIR_TRY(stream_->wait_readable(io::Deadline::at(deadline())));
+    rtmp::Event command;
+    Bytes rest;  // behind it
+    Result<bool> commanded = false;
+    const auto take = [&](ByteSpan bytes) {
+        Unread unread(bytes);
+        commanded = take_in(unread, command);
+        if (commanded.ok() && *commanded) {
+            rest.assign(unread.rest().begin(), unread.rest().end());
+            return true;
+        }
+        return !commanded.ok() || publishes_.empty() || session_.has_output();
+    };
+    net::TurnReader turns(*stream_, *client_,
+                          {.take = take, .deadline = [this] { return deadline(); }});
+    Error ended = turns.run();
+    if (ended.code() == ErrorCode::kTimeout) {
+        return explain_timeout();
     }
-    Turns turns(*this);
-    read_in_turn();  // the edge for what is there already is past
-    while (!turns.over) {
-        turns.until = deadline();
-        Error waited = turns.signal.wait_until(io::Deadline::at(turns.until), "bytes of the peer",
-                                               stream_->fd());
-        if (waited.code() == ErrorCode::kInterrupted) {
-            return waited;
-        }
-        if (!turns.over && MonoClock::now() >= deadline()) {  // which moves on with each message
-            read_in_turn(true);  // the process may have stood still, and not the peer
-        }
-        if (!turns.over && MonoClock::now() >= deadline()) {
-            return explain_timeout();
-        }
-    }
-    turns.leave();
-    WEIR_TRY(std::move(turns.failed));
-    if (!turns.commanded) {
+    WEIR_TRY(std::move(ended));
+    WEIR_TRY_ASSIGN(const bool obeys, std::move(commanded));
+    if (!obeys) {
         return Next::kGoOn;
     }
-    Unread unread(turns.rest);
-    WEIR_TRY_ASSIGN(const Next next, obey(turns.command, unread));
-    if (next == Next::kHandedOver) {
-        return next;
-    }
-    return hear(unread.rest());
-}
-
-RtmpConnection::Turns::Turns(RtmpConnection& owner) : connection(owner) {
-    connection.turns_ = this;
-    connection.stream_->set_handler(&connection);
-}
-
-void RtmpConnection::Turns::leave() {
-    if (connection.turns_ == this) {
-        connection.turns_ = nullptr;
-        connection.stream_->set_handler(nullptr);
-    }
-}
-
-void RtmpConnection::on_ready(uint8_t ready) {
-    (void)ready;
-    io::set_log_id(client_->id());  // of the reactor's coroutine
-    read_in_turn();
-    io::set_log_id({});
-}
-
-// Never yields. `look`: also without an edge. One read: more than the buffer holds is for the
-// coroutine, which waits for its turn.
-void RtmpConnection::read_in_turn(bool look) {
-    if (turns_->over || !(look || stream_->readable())) {
-        return;
-    }
-    const io::IoResult got = stream_->try_read(read_buffer());
-    if (got.status == io::IoStatus::kWouldBlock) {
-        return;
-    }
-    Turns& turns = *turns_;
-    if (got.status == io::IoStatus::kDone) {
-        client_->received_bytes += got.bytes;
-        Unread unread({read_buffer().data(), got.bytes});
-        Result<bool> commanded = take_in(unread, turns.command);
-        if (!commanded.ok()) {
-            turns.failed = commanded.take_error();
-        } else if (*commanded) {
-            turns.commanded = true;
-            turns.rest.assign(unread.rest().begin(), unread.rest().end());
-        }
-    } else {
-        turns.failed = explain_end(got);
-    }
-    if (turns.failed || turns.commanded || publishes_.empty() || session_.has_output() ||
-        stream_->readable()) {
-        turns.over = true;
-        turns.signal.notify_one();
-    } else if (deadline() < turns.until) {
-        turns.signal.notify_one();  // media came, and its silence is borne less long
-    }
-}
-
-Error RtmpConnection::explain_end(const io::IoResult& read) {
-    return read.status == io::IoStatus::kClosed
-               ? make_error(ErrorCode::kClosed, "closed by the peer")
-               : Error::from_errno(read.error_number, "read");
+    Unread unread(rest);
+    WEIR_TRY_ASSIGN(const Next next, obey(command, unread));
+    return next == Next::kHandedOver ? Result<Next>(next) : hear(unread.rest());
 }
 
 // Yields where a hook server has to be asked.

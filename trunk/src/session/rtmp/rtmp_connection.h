@@ -82,9 +82,7 @@ class RtmpPublish final : public stream::Publisher, private Counted<RtmpPublish>
     bool told_of_dropped_ = false;  // one line per publisher
 };
 
-class RtmpConnection final : private net::ClientProbe,
-                             private io::EventHandler,
-                             private Counted<RtmpConnection> {
+class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConnection> {
   public:
     // From its first byte until it has ended or plays.
     static constexpr ObjectName kObjectName{"rtmp_connection", "rtmp"};
@@ -146,35 +144,9 @@ class RtmpConnection final : private net::ClientProbe,
         Bytes own_;
     };
 
-    // While it publishes: the reactor's turns take in media, and the coroutine, on whose stack this
-    // is, is woken for what else comes.
-    struct Turns {
-        explicit Turns(RtmpConnection& owner);
-
-        ~Turns() { leave(); }
-
-        Turns(const Turns&) = delete;
-        Turns& operator=(const Turns&) = delete;
-
-        void leave();
-
-        RtmpConnection& connection;
-        io::Signal signal;
-        MonoTime until{};   // the coroutine waits so long
-        bool over = false;  // there is something for the coroutine:
-        Error failed;
-        bool commanded = false;
-        rtmp::Event command;
-        Bytes rest;  // behind it
-    };
-
     const io::TcpStream* tcp() const override { return stream_.get(); }
 
-    void on_ready(uint8_t ready) override;
-    void read_in_turn(bool look = false);
-
     RtmpConnectFacts& facts();
-    Error enter(const net::Ingress& ingress, io::Deadline deadline);
     Result<Next> handshake(io::Deadline deadline);
     Result<Next> converse();
     Result<Next> hear_more();
@@ -209,7 +181,6 @@ class RtmpConnection final : private net::ClientProbe,
     Error flush();
     MonoTime deadline() const;
     Error explain_timeout() const;
-    static Error explain_end(const io::IoResult& read);
     void end_by(net::EndClass why, std::string detail);
 
     RtmpServer& server_;
@@ -217,7 +188,6 @@ class RtmpConnection final : private net::ClientProbe,
     std::unique_ptr<net::Client> client_;
     rtmp::ServerSession session_;
     std::vector<std::unique_ptr<RtmpPublish>> publishes_;
-    Turns* turns_ = nullptr;  // set while it is the stream's handler
     bool connected_ = false;
     MonoTime phase_since_;
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;

@@ -7,26 +7,6 @@
 
 namespace weir::session {
 
-// A connection that has said nothing yet. Its client is not made before it does.
-struct RtmpServer::Arrival {
-    explicit Arrival(net::ConnectionBudget& b) : budget(&b) {}
-
-    ~Arrival() {
-        if (budget != nullptr) {
-            budget->give_back();
-        }
-    }
-
-    Arrival(const Arrival&) = delete;
-    Arrival& operator=(const Arrival&) = delete;
-
-    net::ConnectionBudget* budget;  // of which it has a place; null: given on
-    net::Limits::AddressPlace place;
-    std::unique_ptr<io::TcpStream> stream;
-    std::shared_ptr<const net::Ingress> ingress;
-    MonoTime since = MonoClock::now();
-};
-
 RtmpServer::RtmpServer(const net::Services& services, const RtmpServerOptions& options)
     : services_(services), options_(options) {
     resume_ = [this](rtmp::ServerSession session, Bytes unread,
@@ -68,47 +48,12 @@ const RtmpFormat& RtmpServer::format(uint32_t chunk_size) {
     return formats_.try_emplace(chunk_size, chunk_size).first->second;
 }
 
-void RtmpServer::start(std::unique_ptr<io::TcpStream> stream,
-                       const std::shared_ptr<const net::Ingress>& ingress) {
-    if (!services_.connections.take()) {
-        if (throttle_.allow(MonoClock::now())) {
-            log::warn(
-                "connection refused ip={}: max_connections {} reached ({} more in the last second)",
-                stream->peer().host(), services_.connections.limit(), throttle_.suppressed());
-        }
-        return;
-    }
-    // Before a handshake, which takes long; behind a proxy, when the client is known.
-    Result<net::Limits::AddressPlace> place = net::client_is_known(ingress.get())
-                                                  ? services_.limits.enter(stream->peer())
-                                                  : net::Limits::AddressPlace();
-    if (!place.ok()) {
-        services_.connections.give_back();
-        if (throttle_.allow(MonoClock::now())) {
-            log::warn("connection refused ip={}: {} ({} more in the last second)",
-                      stream->peer().host(), place.error().message(), throttle_.suppressed());
-        }
-        return;
-    }
-    auto arrival = std::make_shared<Arrival>(services_.connections);
-    arrival->stream = std::move(stream);
-    arrival->place = std::move(*place);
-    arrival->ingress = ingress;
-    io::TcpStream& waiting = *arrival->stream;
-    lobby_.wait(waiting, arrival->since + options_.handshake, [this, arrival] {
-        const std::shared_ptr<RtmpConnection> connection = begin(*arrival);
-        connection->run(arrival->ingress.get());
-        WEIR_PLANT("session-cycle", RtmpConnection::tie_session_into_a_cycle(connection));
-    });
-}
-
-std::shared_ptr<RtmpConnection> RtmpServer::begin(Arrival& arrival) {
-    auto client =
-        std::make_unique<net::Client>(services_.clients, "rtmp", arrival.stream->peer().host());
-    client->hold(*std::exchange(arrival.budget, nullptr));
-    client->hold(std::move(arrival.place));
-    return std::make_shared<RtmpConnection>(*this, std::move(arrival.stream), std::move(client),
-                                            arrival.since);
+// Yields.
+void RtmpServer::begin(net::Arrival arrival) {
+    const auto connection = std::make_shared<RtmpConnection>(
+        *this, std::move(arrival.stream), std::move(arrival.client), arrival.since);
+    connection->run(arrival.ingress.get());
+    WEIR_PLANT("session-cycle", RtmpConnection::tie_session_into_a_cycle(connection));
 }
 
 void RtmpServer::log_stray(const net::Client& client, size_t publishes) {
@@ -144,7 +89,7 @@ void RtmpServer::stop_accepting() {
 Error RtmpServer::stop(io::Deadline deadline) {
     stopping_ = true;
     stop_accepting();
-    lobby_.dismiss();
+    entrance_.dismiss();
     connections_.interrupt_all();
     return connections_.join_all(deadline);
 }

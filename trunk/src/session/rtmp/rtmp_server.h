@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "io/coroutine.h"
-#include "io/lobby.h"
 #include "io/tcp.h"
 #include "net/acceptors.h"
 #include "net/admission.h"
+#include "net/entrance.h"
 #include "net/ingress.h"
 #include "net/services.h"
 #include "proto/rtmp/server_session.h"
@@ -73,22 +73,19 @@ class RtmpServer {
     void log_rejected(const net::Client& client, const Error& why);
 
   private:
-    struct Arrival;
-
-    void start(std::unique_ptr<io::TcpStream> stream,
-               const std::shared_ptr<const net::Ingress>& ingress);
-    std::shared_ptr<RtmpConnection> begin(Arrival& arrival);
+    void begin(net::Arrival arrival);
 
     net::Services services_;
     net::Admission admission_{services_};
     RtmpServerOptions options_;
     std::map<uint32_t, RtmpFormat> formats_;  // by chunk size: as many as were ever configured
     RtmpResume resume_;
-    net::Acceptors acceptors_{"rtmp accept", [this](auto stream, const auto& ingress) {
-                                  start(std::move(stream), ingress);
-                              }};
     io::TaskGroup connections_;
-    io::Lobby lobby_{"rtmp", connections_};
+    net::Entrance entrance_{"rtmp", services_, connections_,
+                            [this](net::Arrival arrival) { begin(std::move(arrival)); }};
+    net::Acceptors acceptors_{"rtmp accept", [this](auto stream, const auto& ingress) {
+                                  entrance_.take(std::move(stream), ingress, options_.handshake);
+                              }};
     bool stopping_ = false;  // players end later than the server: none may come back
     log::Throttle throttle_{Millis(1000)};
     log::Throttle dropped_config_{Millis(1000)};

@@ -19,11 +19,9 @@ constexpr Millis kAnswerTimeout{10'000};  // for a peer to take what we answer
 
 RtspConnection::RtspConnection(RtspServer& server,
                                std::unique_ptr<io::TcpStream> stream,
-                               std::unique_ptr<net::Client> client)
-    : server_(server),
-      stream_(std::move(stream)),
-      client_(std::move(client)),
-      phase_since_(MonoClock::now()) {
+                               std::unique_ptr<net::Client> client,
+                               MonoTime since)
+    : server_(server), stream_(std::move(stream)), client_(std::move(client)), phase_since_(since) {
     client_->probe = this;
     client_->kick = [this] { end_by(net::EndClass::kKicked, "kicked by the API"); };
 }
@@ -41,27 +39,13 @@ void RtspConnection::end_by(net::EndClass why, std::string detail) {
     }
 }
 
-// Yields. Behind a proxy, the place is taken when the client is known.
-Error RtspConnection::enter(const net::Ingress& ingress, io::Deadline deadline) {
-    WEIR_TRY(ingress.begin(*stream_, deadline));
-    if (ingress.proxied()) {
-        WEIR_TRY_ASSIGN(net::Limits::AddressPlace place,
-                        server_.services().limits.enter(stream_->peer()));
-        client_->hold(std::move(place));
-    }
-    client_->set_ip(stream_->peer().host());
-    client_->encrypted = stream_->encrypted();
-    return {};
-}
-
 void RtspConnection::run(const net::Ingress* ingress) {
     io::set_log_id(client_->id());
-    if (ingress != nullptr) {
-        const auto deadline = io::Deadline::at(phase_since_ + server_.options().handshake);
-        if (Error refused = enter(*ingress, deadline)) {
-            close(std::move(refused).with_context("handshake"));
-            return;
-        }
+    const auto deadline = io::Deadline::at(phase_since_ + server_.options().handshake);
+    if (Error refused =
+            net::enter(ingress, *stream_, *client_, server_.services().limits, deadline)) {
+        close(std::move(refused).with_context("handshake"));
+        return;
     }
     Result<Next> ended = converse();
     if (!ended.ok()) {

@@ -26,13 +26,14 @@ class RtspServer;
 
 class RtspConnection final : private net::ClientProbe, private Counted<RtspConnection> {
   public:
-    // From the accept until it has ended or plays.
+    // From its first byte until it has ended or plays.
     static constexpr ObjectName kObjectName{"rtsp_connection", "rtsp"};
 
-    // Of a new connection.
+    // Of a new connection, accepted at `since`, or of one that stopped playing.
     RtspConnection(RtspServer& server,
                    std::unique_ptr<io::TcpStream> stream,
-                   std::unique_ptr<net::Client> client);
+                   std::unique_ptr<net::Client> client,
+                   MonoTime since);
     ~RtspConnection();
     RtspConnection(const RtspConnection&) = delete;
     RtspConnection& operator=(const RtspConnection&) = delete;
@@ -54,7 +55,6 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
 
     // ---- the conversation ----
 
-    Error enter(const net::Ingress& ingress, io::Deadline deadline);
     Result<Next> converse();
     Result<Next> hear_more();
     Result<Next> hear_in_turns();

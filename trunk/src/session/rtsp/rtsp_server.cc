@@ -31,8 +31,8 @@ RtspServer::RtspServer(const net::Services& services, const RtspServerOptions& o
             return;
         }
         // std::function wants copyable captures.
-        auto connection =
-            std::make_shared<RtspConnection>(*this, std::move(stream), std::move(client));
+        auto connection = std::make_shared<RtspConnection>(*this, std::move(stream),
+                                                           std::move(client), MonoClock::now());
         auto state = std::make_shared<std::pair<rtsp::ConnectionReader, Bytes>>(std::move(reader),
                                                                                 std::move(unread));
         Error spawned =
@@ -73,38 +73,25 @@ const RtspFormat* RtspServer::format(const RtspChannels& channels) {
 
 void RtspServer::start(std::unique_ptr<io::TcpStream> stream,
                        const std::shared_ptr<const net::Ingress>& ingress) {
-    const std::string ip = stream->peer().host();
-    if (!services_.connections.take()) {
-        log::throttled(throttle_, log::Level::kWarn,
-                       "connection refused ip={}: max_connections {} reached", ip,
-                       services_.connections.limit());
-        return;
-    }
-    // Before a handshake, which takes long; behind a proxy, when the client is known.
-    Result<net::Limits::AddressPlace> place = ingress == nullptr || !ingress->proxied()
-                                                  ? services_.limits.enter(stream->peer())
-                                                  : net::Limits::AddressPlace();
-    if (!place.ok()) {
-        services_.connections.give_back();
-        log::throttled(throttle_, log::Level::kWarn, "connection refused ip={}: {}", ip,
-                       place.error().message());
-        return;
-    }
-    auto client = std::make_unique<net::Client>(services_.clients, "rtsp", ip);
-    client->hold(services_.connections);
-    client->hold(std::move(*place));
-    begin(std::move(stream), std::move(client), ingress);
+    entrance_.take(std::move(stream), ingress,
+                   ingress ? options_.handshake : options_.first_command);
 }
 
-void RtspServer::begin(std::unique_ptr<io::TcpStream> stream,
-                       std::unique_ptr<net::Client> client,
-                       const std::shared_ptr<const net::Ingress>& ingress) {
-    auto connection = std::make_shared<RtspConnection>(*this, std::move(stream), std::move(client));
-    Error spawned =
-        connections_.spawn("rtsp", io::StackSize::kNormal, [connection, ingress]() mutable {
-            connection->run(ingress.get());
-            connection.reset();
-        });
+// Yields.
+void RtspServer::run(net::Arrival arrival) {
+    const auto connection = std::make_unique<RtspConnection>(
+        *this, std::move(arrival.stream), std::move(arrival.client), arrival.since);
+    connection->run(arrival.ingress.get());
+}
+
+void RtspServer::begin(std::unique_ptr<io::TcpStream> stream, std::unique_ptr<net::Client> client) {
+    // std::function wants copyable captures.
+    const auto arrival = std::make_shared<net::Arrival>();
+    arrival->stream = std::move(stream);
+    arrival->client = std::move(client);
+    arrival->since = MonoClock::now();
+    Error spawned = connections_.spawn("rtsp", io::StackSize::kNormal,
+                                       [this, arrival] { run(std::move(*arrival)); });
     if (spawned) {
         log::throttled(throttle_, log::Level::kError, "no coroutine for a connection: {}",
                        spawned.message());
@@ -210,6 +197,7 @@ void RtspServer::log_rejected(const net::Client& client, const Error& why) {
 Error RtspServer::stop(io::Deadline deadline) {
     stopping_ = true;
     stop_accepting();
+    entrance_.dismiss();
     connections_.interrupt_all();
     Error late = connections_.join_all(deadline);
     while (!udp_players_.empty()) {

@@ -14,7 +14,7 @@
 #include "io/tcp.h"
 #include "net/acceptors.h"
 #include "net/admission.h"
-#include "net/ingress.h"
+#include "net/entrance.h"
 #include "net/services.h"
 #include "session/rtsp/rtsp_auth.h"
 #include "session/rtsp/rtsp_group.h"
@@ -78,9 +78,7 @@ class RtspServer {
     const RtspTunnels& tunnels() const { return tunnels_; }
 
     // A conversation whose bytes come by a tunnel.
-    void begin(std::unique_ptr<io::TcpStream> stream,
-               std::unique_ptr<net::Client> client,
-               const std::shared_ptr<const net::Ingress>& ingress = nullptr);
+    void begin(std::unique_ptr<io::TcpStream> stream, std::unique_ptr<net::Client> client);
 
     // The pump of a stream's players by UDP. kInterrupted, kSystem: there is none.
     Result<RtspUdpPump*> pump_for(const stream::StreamKey& key, const net::PlayRules& rules);
@@ -112,6 +110,7 @@ class RtspServer {
     void run_burials();
     void start(std::unique_ptr<io::TcpStream> stream,
                const std::shared_ptr<const net::Ingress>& ingress);
+    void run(net::Arrival arrival);
 
     net::Services services_;
     net::Admission admission_{services_};
@@ -119,10 +118,12 @@ class RtspServer {
     RtspAuth auth_;
     std::deque<KnownFormat> formats_;
     RtspResume resume_;
+    io::TaskGroup connections_;
+    net::Entrance entrance_{"rtsp", services_, connections_,
+                            [this](net::Arrival arrival) { run(std::move(arrival)); }};
     net::Acceptors acceptors_{"rtsp accept", [this](auto stream, const auto& ingress) {
                                   start(std::move(stream), ingress);
                               }};
-    io::TaskGroup connections_;
     RtspTunnels tunnels_;
     RtspUdp udp_;
     std::unordered_map<RtspUdpPlayer*, std::unique_ptr<RtspUdpPlayer>> udp_players_;
