@@ -31,8 +31,14 @@ def play_command(tools, server, case, window_s, json_path):
     if case.protocol == "rtc":
         return [tools.client, "rtc-play", "--url", server.whep_url(stream), "--publish-url", server.rtmp_url(stream),
                 *common]
+    if case.protocol == "rtsp-udp":
+        return [tools.client, "rtsp-play", "--url", server.rtsp_url(stream), "--publish-url", server.rtmp_url(stream),
+                "--transport", "udp", *common]
     if case.players <= AT_ONCE_PLAYERS:
         common.append("--read-at-once")
+    if case.protocol == "rtsp" and server.rtsp:
+        return [tools.client, "rtsp-play", "--url", server.rtsp_url(stream), "--publish-url", server.rtmp_url(stream),
+                *common]
     if case.protocol == "flv":
         return [tools.client, "flv-play", "--url", server.flv_url(stream), "--publish-url", server.rtmp_url(stream),
                 *common]
@@ -73,6 +79,18 @@ def webrtc_figures(report):
     }
 
 
+def rtsp_figures(report):
+    rtsp = report["rtsp"]
+    rate, lost, response = rtsp["packets_per_second"], rtsp["packets_lost"], rtsp["response_ms"]
+    return {
+        "packets_lost": lost,
+        "packets_per_second": rate,
+        "us_per_packet": 1e4 * report["server"]["cpu_percent"] / rate if rate else None,
+        "response_p50_ms": response["p50"],
+        "response_p99_ms": response["p99"],
+    }
+
+
 def figures(path):
     """A flat row out of the JSON report of a play subcommand."""
     try:
@@ -80,7 +98,8 @@ def figures(path):
         clients, media, latency = report["clients"], report["media"], report["latency"]
         server, client = report["server"], report["client"]
         key = clients["first_key_ms"]
-        webrtc = webrtc_figures(report) if "webrtc" in report else {}
+        packets = (webrtc_figures(report) if "webrtc" in report else
+                   rtsp_figures(report) if "rtsp" in report else {})
         wrong = {name: media[name] for name in ("duplicated", "reordered", "corrupted", "time_steps_back")}
         return {
             "asked": clients["asked"],
@@ -109,7 +128,7 @@ def figures(path):
             "kib_per_player": server.get("private_kib_per_player"),
             "resident_mib": server["resident_mib"],
             "client_cpu_percent": client["cpu_percent"],
-            **webrtc,
+            **packets,
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Problem(f"the report of weir-bench is not as expected: {type(error).__name__} {error}") from None

@@ -34,12 +34,16 @@ COLUMNS = ["case", "flush", "server", "CPU %", "CPU s/Gbit", "x peer", "KiB/play
            "p50 start>end", "behind", "lost", "wrong", "broken", "syscalls/player/s", "client CPU %"]
 
 
+def by_packets(case):
+    return CASES[case].protocol in ("rtc", "rtsp-udp")
+
+
 def table_rows(results):
     """One list of texts for each server of each group that has players of a live stream."""
     for (case, policy), servers in results.groups().items():
         for server in servers:
             rows = results.of(case, policy, server)
-            if not rows or "p50_ms" not in rows[0] or CASES[case].kind != "play" or CASES[case].protocol == "rtc":
+            if not rows or "p50_ms" not in rows[0] or CASES[case].kind != "play" or by_packets(case):
                 continue
 
             def get(figure, decimals, who=server):
@@ -73,27 +77,29 @@ def silent_rows(results):
                        number(rows[-1]["idle_cpu_percent"], 2)]
 
 
+JOIN_CASES = ("join", "rtsp-join")
 JOIN_COLUMNS = ["server", "first key frame p50, ms", "p99", "longest"]
 
 
 def join_rows(results):
-    for server in results.groups().get(("join", "auto"), []):
-        for row in results.of("join", "auto", server)[-1:]:
-            yield [server, *(number(row[f"key_{which}_ms"], 1) for which in ("p50", "p99", "max"))]
+    for case, policy in [each for each in results.groups() if each[0] in JOIN_CASES]:
+        for row in [results.of(case, policy, server)[-1] for server in results.groups()[case, policy]
+                    if results.of(case, policy, server)]:
+            yield [row["server"] + (" (RTSP)" if case == "rtsp-join" else ""), *(number(row[f"key_{which}_ms"], 1) for which in ("p50", "p99", "max"))]
 
 
-RTC_COLUMNS = ["case", "server", "CPU %", "packets/s", "CPU us/packet", "KiB/player", "p50 ms", "p99 ms", "first key p50 ms", "p99",
+PACKETS_COLUMNS = ["case", "server", "CPU %", "packets/s", "CPU us/packet", "KiB/player", "p50 ms", "p99 ms", "first key p50 ms", "p99",
                "packets lost", "freezes", "client CPU %"]
 
 
-def rtc_rows(results):
+def packets_rows(results):
     for (case, policy), servers in results.groups().items():
         rows = [row for server in servers for row in results.of(case, policy, server)]
-        for row in rows if CASES[case].protocol == "rtc" else []:
+        for row in rows if by_packets(case) else []:
             yield [case, row["server"], number(row["cpu_percent"]), number(row["packets_per_second"], 0),
                    number(row["us_per_packet"], 2), number(row["kib_per_player"]), number(row["p50_ms"]),
                    number(row["p99_ms"]), number(row["key_p50_ms"]), number(row["key_p99_ms"]),
-                   number(row["packets_lost"], 0), number(row["freezes"], 0), number(row["client_cpu_percent"], 0)]
+                   number(row["packets_lost"], 0), number(row.get("freezes"), 0), number(row["client_cpu_percent"], 0)]
 
 
 PACKET_COLUMNS = ["packets in a burst", "protect and send, ns/packet", "player, ns/packet", "ratio"]
@@ -160,7 +166,7 @@ def markdown(columns, rows):
 def terminal(results, notes):
     parts = [("", COLUMNS, table_rows(results)), ("A silent stream", SILENT_COLUMNS, silent_rows(results)),
              ("Joining", JOIN_COLUMNS, join_rows(results)),
-             ("WebRTC", RTC_COLUMNS, rtc_rows(results)),
+             ("WebRTC, and RTSP by UDP", PACKETS_COLUMNS, packets_rows(results)),
              ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
              ("Targets", TARGET_COLUMNS, target_rows(results))]
@@ -250,12 +256,13 @@ The publisher stays connected and sends nothing. The players connect, leave, and
 
 {markdown(JOIN_COLUMNS, join_rows(results))}
 
-## WebRTC
+## WebRTC, and RTSP by UDP
 
 500 WHEP players of one stream of 1 Mbit/s (H.264, and AAC that the server makes Opus of), each with a socket of its own \
-and feedback as a browser sends it, measured for a minute.
+and feedback as a browser sends it, measured for a minute; and \
+500 RTSP players of the same stream, without encryption and with AAC as it came.
 
-{markdown(RTC_COLUMNS, rtc_rows(results))}
+{markdown(PACKETS_COLUMNS, packets_rows(results))}
 
 What a delivered packet of 1,200 bytes costs the server's core (`trunk/bench/micro/session/webrtc/`), beside a loop that \
 only protects the same packets and sends them in the same bursts; 500 peers, the best of twelve turns:

@@ -18,6 +18,7 @@ PUBLISH_SECONDS = 1.5      # of it, so that its GOP is there
 CALM_SECONDS = 2.0         # between the last connection and the measurement
 LEAVE_SECONDS = 30
 PACKET_BENCHMARKS = "ProtectAndSend|FlushPlayers"
+SEND_BENCHMARK = "BM_Send/"
 PACKET_TURNS = 12
 PACKET_LIMIT_S = 300
 BITS = {"k": 1_000, "M": 1_000_000}
@@ -80,6 +81,8 @@ class Runs:
         row = client.figures(report)
         if syscalls is not None and row["connected"] > row["broken"]:
             row["syscalls_per_player"] = syscalls / (row["connected"] - row["broken"])
+        if case.protocol == "rtsp-udp":
+            row["send_ns"] = {packets: cost for (_, packets), cost in self.micro(SEND_BENCHMARK, idle).items()}
         return row
 
     # ---- players of a stream that fell silent ----
@@ -139,11 +142,11 @@ class Runs:
 
     # ---- a WebRTC packet ----
 
-    def packet_cost(self, idle):
-        """The micro-benchmark, its two halves in turns; the best of the turns, since only disturbances make it worse."""
+    def micro(self, wanted, idle):
+        """The best of a micro-benchmark's turns, since only disturbances make it worse: ns per packet by name and burst."""
         out = self.folder / "micro.json"
         load = self.processes.start(
-            [self.tools.micro, f"--benchmark_filter={PACKET_BENCHMARKS}", f"--benchmark_repetitions={PACKET_TURNS}",
+            [self.tools.micro, f"--benchmark_filter={wanted}", f"--benchmark_repetitions={PACKET_TURNS}",
              "--benchmark_min_time=0.08", "--benchmark_enable_random_interleaving=true", f"--benchmark_out={out}",
              "--benchmark_out_format=json"], self.cores[0], self.folder / "micro.log")
         wait_until(lambda: idle() or load.poll() is not None, PACKET_LIMIT_S, "the micro-benchmark ends")
@@ -155,6 +158,11 @@ class Runs:
                 what, burst = each["run_name"].split("/")[0], int(each["run_name"].rsplit(":", 1)[1])
                 cost = 1e9 / each["items_per_second"]
                 best[what, burst] = min(cost, best.get((what, burst), cost))
+        return best
+
+    def packet_cost(self, idle):
+        """The loop and the player in turns."""
+        best = self.micro(PACKET_BENCHMARKS, idle)
         return {"bursts": [{"packets": burst, "loop_ns": cost, "player_ns": best["BM_FlushPlayers", burst]}
                            for (what, burst), cost in sorted(best.items()) if what == "BM_ProtectAndSend"]}
 

@@ -22,9 +22,10 @@ class Server:
 
     def __init__(self, tools, folder, ports, policy, protocol="rtmp"):
         self.tools, self.folder, self.policy, self.protocol = tools, Path(folder), policy, protocol
-        self.flv = protocol != "rtmp"  # something listens on the HTTP port
+        self.flv = protocol in ("flv", "rtc")  # something listens on the HTTP port
+        self.rtsp = False                      # it speaks RTSP
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.rtmp_port, self.http_port, self.rtc_port = ports.take(), ports.take(), ports.take()
+        self.rtmp_port, self.http_port, self.rtc_port, self.rtsp_port = (ports.take() for _ in range(4))
         self.log = self.folder / f"{self.name}.log"
         self.process = None
 
@@ -38,7 +39,7 @@ class Server:
 
     def accepts(self):
         try:
-            for port in [self.rtmp_port] + ([self.http_port] if self.flv else []):
+            for port in [self.rtmp_port] + [self.http_port] * self.flv + [self.rtsp_port] * self.rtsp:
                 socket.create_connection(("127.0.0.1", port), 1).close()
             return True
         except OSError:
@@ -51,6 +52,9 @@ class Server:
     def rtmp_url(self, stream):
         return f"rtmp://127.0.0.1:{self.rtmp_port}/live/{stream}"
 
+    def rtsp_url(self, stream):
+        return f"rtsp://127.0.0.1:{self.rtsp_port}/live/{stream}"
+
     def whep_url(self, stream):
         return f"http://127.0.0.1:{self.http_port}/rtc/v1/whep/?app=live&stream={stream}"
 
@@ -61,14 +65,21 @@ class Server:
 class Weir(Server):
     name = "weir"
 
+    def __init__(self, tools, folder, ports, policy, protocol="rtmp"):
+        super().__init__(tools, folder, ports, policy, protocol)
+        self.rtsp = protocol.startswith("rtsp")
+
     def command(self):
         config = self.folder / "weir.conf"
         window = self.policy if self.policy == "auto" else f"{self.policy}ms"
         rtc = (f"rtc_server {{ enabled on; listen 127.0.0.1:{self.rtc_port}; candidate 127.0.0.1; }}\n"
                if self.protocol == "rtc" else "")
+        # The port of WebRTC and the next one are free as UDP ports.
+        rtsp = (f"rtsp_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_listen 127.0.0.1:{self.rtc_port}; }}\n"
+                if self.rtsp else "")
         config.write_text(
             f"listen 127.0.0.1:{self.rtmp_port};\n"
-            f"max_connections {MAX_PLAYERS};\n{rtc}"
+            f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}"
             f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{self.folder}"; }}\n'
             f"http_api {{ enabled off; }}\n"
             f"vhost __defaultVhost__ {{\n"

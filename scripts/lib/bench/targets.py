@@ -15,6 +15,11 @@ AGAIN_LIMIT = 1.05         # memory of the second 5,000 by that of the first
 STREAM_FACTOR, STREAM_EXTRA_KIB = 2.5, 64
 RTC_MEMORY_LIMIT_KIB = 24  # per player, after a minute
 RTC_COST_LIMIT = 1.2       # x the loop that only protects and sends
+RTSP_UDP_MEMORY_LIMIT_KIB = 3.0
+RTSP_PACKETS_LIMIT = 0.8   # packets per CPU second of the whole server, by a loop that only sends them
+AUDIO_PACKETS = 54         # per player and second, each sent alone; video goes in trains
+VIDEO_TRAIN = 4
+FIRST_PACKET_LIMIT_MS = 10
 KEY_LIMIT_MS = 50
 P99_LIMIT_MS = 20
 FULL_CORE_PERCENT = 95     # a server that needs this much of its core is overloaded
@@ -44,11 +49,12 @@ def judge(results):
             found += cpu_target(results, case, policy, ("floor",), limit, f"{policy} ms", "floor")
     for case, policy in results.groups():
         if policy == "0":
-            found += cpu_target(results, case, policy, ("floor", "nginx"), EVERY_MESSAGE_LIMIT, "every message",
+            limit = MERGED_LIMIT if case.startswith("rtsp") else EVERY_MESSAGE_LIMIT
+            found += cpu_target(results, case, policy, ("floor", "nginx"), limit, "every message",
                                 "the lower of floor and nginx")
     found += cpu_target(results, "rtmp-1000", "auto", ("floor",), AUTO_LIMIT, "mw_latency auto", "floor with every message")
     for check in (large_p99, whole, on_time, player_memory, silent_memory, again, stream_memory, first_key, low_latency,
-                  per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost):
+                  per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost, rtsp_first_packet, rtsp_udp):
         found += check(results)
     return found
 
@@ -107,7 +113,7 @@ def overloaded_floor(results, row):
 def player_memory(results):
     found = []
     for case, policy in results.groups():
-        if case in ("rtmp-1000", "rtmp-5000", "rtmp-10000") and policy in ("100", "350"):
+        if case in ("rtmp-1000", "rtmp-5000", "rtmp-10000", "rtsp-1000") and policy in ("100", "350"):
             memory = results.spread(case, policy, "weir", "kib_per_player")
             if memory:
                 found.append(Target(f"User memory per player, {case}, {policy} ms", f"< {MEMORY_LIMIT_KIB:.0f} KiB",
@@ -212,3 +218,34 @@ def webrtc_cost(results):
     worst, packets = max(ratios)
     return [Target("CPU per delivered WebRTC packet, by a loop that only protects and sends", f"<= {RTC_COST_LIMIT}",
                    f"{worst:.2f} at most (bursts of {packets})", worst <= RTC_COST_LIMIT)]
+
+
+def rtsp_first_packet(results):
+    found = results.spread("rtsp-join", "auto", "weir", "response_p99_ms")
+    if not found:
+        return []
+    usual = results.median("rtsp-join", "auto", "weir", "response_p50_ms")
+    return [Target("First RTP packet after PLAY, at any place of the GOP", f"< {FIRST_PACKET_LIMIT_MS} ms",
+                   f"median {usual:.1f} ms, p99 {found.median:.1f} ms", found.median < FIRST_PACKET_LIMIT_MS)]
+
+
+def rtsp_udp(results):
+    rows = [row for row in results.of("rtsp-udp-500", "auto", "weir") if row["us_per_packet"]]
+    if not rows:
+        return []
+    memory = results.spread("rtsp-udp-500", "auto", "weir", "kib_per_player")
+    lost = sum(row["packets_lost"] for row in rows)
+    by_loop = spread([sending_us(row) / row["us_per_packet"] for row in rows])
+    return [Target("User memory per RTSP player by UDP, 500 players", f"< {RTSP_UDP_MEMORY_LIMIT_KIB:.0f} KiB",
+                   f"{memory.median:.2f} KiB", memory.median < RTSP_UDP_MEMORY_LIMIT_KIB),
+            Target("RTSP packets lost by UDP, 500 players", "0", f"{lost:,}", lost == 0),
+            Target("RTSP packets by UDP per CPU second, by a loop that only sends as many and as long trains",
+                   f">= {RTSP_PACKETS_LIMIT}", ratio_text(by_loop), by_loop.median >= RTSP_PACKETS_LIMIT)]
+
+
+def sending_us(row):
+    """What the loop takes for a packet of this mix: audio alone, video in trains."""
+    packets = row["packets_per_second"] / (row["connected"] - row["broken"])
+    audio = min(1.0, AUDIO_PACKETS / packets)
+    send = {int(train): cost for train, cost in row["send_ns"].items()}  # text in results that were read again
+    return (audio * send[1] + (1 - audio) * send[VIDEO_TRAIN]) / 1000
