@@ -73,6 +73,9 @@ class Load:
     def flv_url(self, stream, scheme="http"):
         return f"{scheme}://127.0.0.1:{self.server.http_port}/live/{stream}.flv"
 
+    def rtsp_url(self, stream):
+        return f"rtsp://127.0.0.1:{self.server.rtsp_port}/live/{stream}"
+
     # ---- scenarios ----
 
     def rtmp(self, seconds, clients):
@@ -105,6 +108,23 @@ class Load:
             self._wait(broken, 30, "garbage")
         for process in players:
             self._wait(process, seconds + half, "players who come and go")
+
+    def rtsp(self, seconds, clients):
+        """Players over TCP and by UDP, who stay or come and go, publishers by RTSP, and clients that break off anywhere."""
+        half = max(seconds / 2, 1)
+        running = []
+        for way in ("tcp", "udp"):
+            stream = f"hunt-rtsp-{way}"
+            running.append(self._play("rtsp-play", self.rtsp_url(stream), stream, seconds, clients, "--transport", way))
+            running.append(self._play("rtsp-play", self.rtsp_url(stream + "-re"), stream + "-re", seconds, clients * 4,
+                                      "--transport", way, "--ramp", f"{half}s", "--stay", "400ms", expect="clients.left>0"))
+        for _ in range(max(1, min(3, int(seconds)))):
+            publisher = self._start("rtsp-publish", "--url", self.rtsp_url("hunt-again-rtsp"), "--duration", "300ms")
+            self._wait(publisher, 1, "rtsp-publish")
+        broken = self._start("garbage", "--port", self.server.rtsp_port, "--connections", clients * 10, "--concurrency", 10)
+        self._wait(broken, 30, "garbage")
+        for process in running:
+            self._wait(process, seconds + half, "rtsp-play")
 
     def api(self, seconds, clients):
         """Everything that the HTTP API and the pages answer, over kept and over fresh connections; clients are kicked."""
@@ -172,4 +192,4 @@ class Load:
         return kicked
 
 
-SCENARIOS = {"rtmp": Load.rtmp, "flv": Load.flv, "reconnect": Load.reconnect, "api": Load.api}
+SCENARIOS = {"rtmp": Load.rtmp, "flv": Load.flv, "reconnect": Load.reconnect, "rtsp": Load.rtsp, "api": Load.api}

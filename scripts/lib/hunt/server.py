@@ -40,7 +40,8 @@ class Server:
     def __init__(self, processes, binary, tool, folder, ports, plants):
         self.processes, self.tool = processes, tool
         free = Ports(*ports)
-        self.rtmp_port, self.http_port, self.api_port = free.take(), free.take(), free.take()
+        self.rtmp_port, self.http_port, self.api_port, self.rtsp_port = (free.take() for _ in range(4))
+        rtp_port = free.take()  # and the next one, which as a port of UDP is nobody's
         self.log = folder / "weir.log"
         self.tool_log = folder / "valgrind.log"
         for old in (self.log, self.tool_log):
@@ -48,7 +49,8 @@ class Server:
         config = folder / "weir.conf"
         config.write_text(f"listen 127.0.0.1:{self.rtmp_port};\n"
                           f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{binary.parents[1]}/www"; }}\n'
-                          f"http_api {{ listen 127.0.0.1:{self.api_port}; }}\n")
+                          f"http_api {{ listen 127.0.0.1:{self.api_port}; }}\n"
+                          f"rtsp_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_listen 127.0.0.1:{rtp_port}; }}\n")
         command = [binary, "-c", config]
         env = {**os.environ, "WEIR_PLANT": plants,
                # Blocks in a thread's cache count as used: without the caches the heap is counted exactly.
@@ -62,7 +64,7 @@ class Server:
             env["ASAN_OPTIONS"] = "detect_leaks=1:leak_check_at_exit=0:halt_on_error=0:" + env.get("ASAN_OPTIONS", "")
         self.process = processes.start(command, None, self.log, folder, env)
         self.api = Api(self.api_port)
-        for port in (self.rtmp_port, self.http_port, self.api_port):
+        for port in (self.rtmp_port, self.http_port, self.api_port, self.rtsp_port):
             wait_until(lambda: accepts(port), START_SECONDS.get(tool, 10), f"the server listens on {port}", self.process,
                        self.log)
         self.began = time.monotonic()
