@@ -9,12 +9,14 @@
 #include <fmt/format.h>
 
 #include "bench/load/core/html_text.h"
+#include "bench/load/core/load_levels.h"
 #include "bench/load/core/svg_plot.h"
 #include "bench/load/core/units.h"
 
 namespace weir::load {
 namespace {
 
+constexpr size_t kLeastLevels = 3;   // below them, a plot by clients says nothing
 constexpr size_t kMaxPoints = 1200;  // of a line; more than a screen has columns for
 
 constexpr std::string_view kStyle = R"CSS(
@@ -292,6 +294,37 @@ std::string plots(const TimeSeries& series) {
     return out;
 }
 
+std::string plots_by_clients(const TimeSeries& series) {
+    const std::vector<LoadLevel> levels = load_levels(series);
+    if (levels.size() < kLeastLevels) {
+        return "";
+    }
+    std::vector<PlotMoment> moments;
+    Values cpu;
+    Values rate;
+    Values delay;
+    Values lost;
+    for (const LoadLevel& level : levels) {
+        const auto clients = static_cast<double>(level.clients);
+        moments.push_back({clients, moments.empty() ? clients : clients - moments.back().time_s});
+        cpu.push_back(level.server_cpu_percent);
+        rate.emplace_back(level.received_bps);
+        delay.push_back(level.p99_ms);
+        lost.emplace_back(level.lost_per_s);
+    }
+    const std::array<Plot, 4> plots = {{
+        {"Server CPU, of one core", PlotUnit::kPercent, false, {{"server", "blue", true, cpu}}, true},
+        {"Bit rate", PlotUnit::kBitRate, false, {{"received", "blue", true, rate}}, true},
+        {"End-to-end latency", PlotUnit::kMilliseconds, true, {{"p99", "violet", false, delay}}, true},
+        {"Frames lost each second", PlotUnit::kCount, false, {{"lost", "red", true, lost}}, true},
+    }};
+    std::string out = "<h2>By number of clients</h2>\n";
+    for (const Plot& plot : plots) {
+        out += svg_plot(plot, moments, {});
+    }
+    return out;
+}
+
 // ---- tables ------------------------------------------------------------------------------------
 
 std::string delays_table(const ReportSection& section) {
@@ -371,7 +404,8 @@ std::string html_report(const Report& report, const TimeSeries& series, const Ru
         verdict_text(report), html_escape(report.command()), html_escape(report.target()));
     out += kStyle;
     out += "</style>\n</head>\n<body>\n<main>\n";
-    out += header(report, facts) + tiles(report) + plots(series) + conditions(report) +
+    out += header(report, facts) + tiles(report) + plots(series) + plots_by_clients(series) +
+           conditions(report) +
            tables(report) + run_facts(facts);
     return out + "</main>\n</body>\n</html>\n";
 }

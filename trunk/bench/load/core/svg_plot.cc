@@ -43,13 +43,14 @@ class Drawing {
           marks_(marks),
           top_(kTop + (marks.empty() ? 0 : 2 * kMarkRow)),
           bottom_(top_ + kPlotHeight),
-          time_(time_scale(moments.back().time_s)),
+          time_(plot.by_clients ? linear_scale(PlotUnit::kCount, moments.back().time_s)
+                                : time_scale(moments.back().time_s)),
           value_(scale_of(plot)) {}
 
     std::string draw() const {
         std::string out =
             fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
-                        kWidth, bottom_ + kBottom, html_escape(plot_.title + " over time"));
+                        kWidth, bottom_ + kBottom, html_escape(plot_.title + (plot_.by_clients ? " by clients" : " over time")));
         add_axes(out);
         for (const PlotLine& line : plot_.lines) {
             add_line(out, line);
@@ -76,6 +77,11 @@ class Drawing {
         return plot.may_be_logarithmic && std::isfinite(lowest) && highest > lowest * kLogFactor
                    ? log_scale(plot.unit, lowest, highest)
                    : linear_scale(plot.unit, highest);
+    }
+
+    std::string moment_text(const PlotMoment& moment) const {
+        return plot_.by_clients ? plot_value(PlotUnit::kCount, moment.time_s) + " clients"
+                                : time_text(moment.time_s);
     }
 
     double x(double time_s) const {
@@ -179,7 +185,7 @@ class Drawing {
         for (size_t first = 0; first < moments_.size(); first += step) {
             size_t i = std::min(first + step, moments_.size()) - 1;
             double to = x(moments_[i].time_s);
-            std::string text = time_text(moments_[i].time_s);
+            std::string text = moment_text(moments_[i]);
             for (const PlotLine& line : plot_.lines) {
                 std::optional<double> highest;
                 for (size_t j = first; j <= i; j++) {
@@ -218,7 +224,7 @@ bool has_value(const PlotLine& line) {
 std::string svg_plot(const Plot& plot,
                      std::span<const PlotMoment> moments,
                      std::span<const PhaseMark> marks) {
-    Plot shown{plot.title, plot.unit, plot.may_be_logarithmic, {}};
+    Plot shown{plot.title, plot.unit, plot.may_be_logarithmic, {}, plot.by_clients};
     for (const PlotLine& line : plot.lines) {
         if (line.values.size() == moments.size() && has_value(line)) {
             shown.lines.push_back(line);

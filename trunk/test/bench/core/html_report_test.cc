@@ -208,6 +208,24 @@ TEST(HtmlReportTest, LossesAndStallsHaveAPlotOfTheirOwn) {
     EXPECT_THAT(page, Not(HasSubstr("No frame was lost")));
 }
 
+TEST(HtmlReportTest, ARunThatGrowsIsAlsoShownByItsClients) {
+    TimeSeries series;
+    for (const uint64_t clients : {10, 20, 40}) {
+        series.mark(series.end_s(), "phase");
+        TimeSample sample;
+        sample.time_s = series.end_s() + 1;
+        sample.playing = clients;
+        sample.server_cpu_percent = static_cast<double>(clients);
+        series.add(sample);
+    }
+    const std::string page = html_report(small_report(), series, facts());
+    EXPECT_EQ(test::Markup(page).error(), "");
+    EXPECT_THAT(page, HasSubstr("<h2>By number of clients</h2>"));
+    EXPECT_THAT(page, HasSubstr("<title>20 clients\nserver: 20"));
+    EXPECT_THAT(html_report(small_report(), series_of(5), facts()),
+                Not(HasSubstr("By number of clients")));
+}
+
 TEST(HtmlReportTest, TenThousandSamplesStayASmallPage) {
     TimeSeries series = series_of(10'000, 20'000);
     ASSERT_EQ(series.samples().size(), 10'000U);
