@@ -77,7 +77,10 @@ def first_line(command):
 
 
 def package_version(name):
-    return first_line(["dpkg-query", "-W", "-f=${Version}", name]) if shutil.which("dpkg-query") else ""
+    """Empty when it is not installed."""
+    found = shutil.which("dpkg-query") and subprocess.run(["dpkg-query", "-W", "-f=${Version}", name], text=True,
+                                                          capture_output=True, timeout=10, stdin=subprocess.DEVNULL)
+    return found.stdout.strip() if found and found.returncode == 0 else ""
 
 
 def describe(cores):
