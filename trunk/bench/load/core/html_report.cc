@@ -313,9 +313,17 @@ std::string plots_by_clients(const TimeSeries& series) {
         lost.emplace_back(level.lost_per_s);
     }
     const std::array<Plot, 4> plots = {{
-        {"Server CPU, of one core", PlotUnit::kPercent, false, {{"server", "blue", true, cpu}}, true},
+        {"Server CPU, of one core",
+         PlotUnit::kPercent,
+         false,
+         {{"server", "blue", true, cpu}},
+         true},
         {"Bit rate", PlotUnit::kBitRate, false, {{"received", "blue", true, rate}}, true},
-        {"End-to-end latency", PlotUnit::kMilliseconds, true, {{"p99", "violet", false, delay}}, true},
+        {"End-to-end latency",
+         PlotUnit::kMilliseconds,
+         true,
+         {{"p99", "violet", false, delay}},
+         true},
         {"Frames lost each second", PlotUnit::kCount, false, {{"lost", "red", true, lost}}, true},
     }};
     std::string out = "<h2>By number of clients</h2>\n";
@@ -405,8 +413,7 @@ std::string html_report(const Report& report, const TimeSeries& series, const Ru
     out += kStyle;
     out += "</style>\n</head>\n<body>\n<main>\n";
     out += header(report, facts) + tiles(report) + plots(series) + plots_by_clients(series) +
-           conditions(report) +
-           tables(report) + run_facts(facts);
+           conditions(report) + tables(report) + run_facts(facts);
     return out + "</main>\n</body>\n</html>\n";
 }
 

@@ -25,9 +25,8 @@ LoadLevel level_of(std::vector<TimeSample> samples) {
         level.clients = std::max(level.clients, each.playing);
     }
     const double all = kAll * static_cast<double>(level.clients);
-    std::erase_if(samples, [all](const TimeSample& each) {
-        return static_cast<double>(each.playing) < all;
-    });
+    std::erase_if(
+        samples, [all](const TimeSample& each) { return static_cast<double>(each.playing) < all; });
     if (samples.empty()) {
         return level;
     }
@@ -50,8 +49,8 @@ std::vector<LoadLevel> load_levels(const TimeSeries& series) {
     std::vector<LoadLevel> levels;
     const std::vector<PhaseMark>& marks = series.marks();
     for (size_t i = 0; i < marks.size(); i++) {
-        const double end = i + 1 < marks.size() ? marks[i + 1].time_s
-                                                : std::numeric_limits<double>::infinity();
+        const double end =
+            i + 1 < marks.size() ? marks[i + 1].time_s : std::numeric_limits<double>::infinity();
         const LoadLevel level = level_of(within(series, marks[i].time_s, end));
         if (level.clients > (levels.empty() ? 0 : levels.back().clients)) {
             levels.push_back(level);

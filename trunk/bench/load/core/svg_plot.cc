@@ -48,9 +48,10 @@ class Drawing {
           value_(scale_of(plot)) {}
 
     std::string draw() const {
-        std::string out =
-            fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
-                        kWidth, bottom_ + kBottom, html_escape(plot_.title + (plot_.by_clients ? " by clients" : " over time")));
+        std::string out = fmt::format(
+            "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+            bottom_ + kBottom,
+            html_escape(plot_.title + (plot_.by_clients ? " by clients" : " over time")));
         add_axes(out);
         for (const PlotLine& line : plot_.lines) {
             add_line(out, line);

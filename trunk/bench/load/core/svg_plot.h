@@ -1,6 +1,6 @@
-// One plot over time, or by the number of clients, as inline SVG in a <figure>: title, legend, axes with units, lines, the marks
-// of phases, and for each moment an area whose hover title lists the values. Colours come from the
-// page's styles, by the class of a line.
+// One plot over time, or by the number of clients, as inline SVG in a <figure>: title, legend, axes
+// with units, lines, the marks of phases, and for each moment an area whose hover title lists the
+// values. Colours come from the page's styles, by the class of a line.
 #pragma once
 
 #include <optional>
