@@ -109,6 +109,11 @@ RtpIngest::Source* RtpIngest::add_source(
         source.depacketizer->add_parameter_set(nal);
     }
     source.clock_track = clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !video);
+    const auto early = std::ranges::find(early_, ssrc, &ReportedTime::ssrc);
+    if (early != early_.end()) {
+        take_report(now, source, *early);
+        early_.erase(early);
+    }
     return &source;
 }
 
@@ -366,13 +371,29 @@ void RtpIngest::on_rtcp(MonoTime now, const rtcp::PacketView& packet) {
     if (!report) {
         return;
     }
-    for (const std::unique_ptr<Source>& source : sources_) {
-        if (source->ssrc == report->ssrc) {
-            source->receiver.handle_sender_report(now, report->ntp_time);
-            if (!source->still_clock.still) {
-                clock_.on_sender_report(source->clock_track, report->ntp_time, report->rtp_time);
-            }
-        }
+    const ReportedTime said{report->ssrc, report->ntp_time, report->rtp_time};
+    const auto source = std::ranges::find(
+        sources_, said.ssrc, [](const std::unique_ptr<Source>& each) { return each->ssrc; });
+    if (source == sources_.end()) {
+        keep_early(said);
+    } else {
+        take_report(now, **source, said);
+    }
+}
+
+// Senders report before their first packet, so that audio and video are in step from the beginning.
+void RtpIngest::keep_early(const ReportedTime& report) {
+    std::erase_if(early_, [&](const ReportedTime& each) { return each.ssrc == report.ssrc; });
+    if (early_.size() == kMaxEarlyReports) {
+        early_.erase(early_.begin());
+    }
+    early_.push_back(report);
+}
+
+void RtpIngest::take_report(MonoTime now, Source& source, const ReportedTime& report) {
+    source.receiver.handle_sender_report(now, report.ntp_time);
+    if (!source.still_clock.still) {
+        clock_.on_sender_report(source.clock_track, report.ntp_time, report.rtp_time);
     }
 }
 
@@ -421,7 +442,8 @@ size_t RtpIngest::poll_transmit(MonoTime now, std::span<uint8_t> out) {
 }
 
 size_t RtpIngest::heap_bytes() const {
-    size_t bytes = tracks_.capacity() * sizeof(Track) + sources_.capacity() * sizeof(void*);
+    size_t bytes = tracks_.capacity() * sizeof(Track) + sources_.capacity() * sizeof(void*) +
+                   early_.capacity() * sizeof(ReportedTime);
     for (const Track& track : tracks_) {
         bytes += track.setup.ssrcs.capacity() * sizeof(RtpIngestTrack::Ssrc);
     }

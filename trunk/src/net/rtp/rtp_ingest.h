@@ -67,6 +67,8 @@ class RtpIngest {
     static constexpr size_t kMaxSources = 8;  // and tracks
     // Video frames of one moment are put a millisecond apart, up to so far behind it: times rise.
     static constexpr int64_t kMaxPushedMs = 40;
+    // Sender reports that come before the first packet of their SSRC: so many wait for it.
+    static constexpr size_t kMaxEarlyReports = 4;
     // RTP times that are the same for so long, in so many packets (frames of video), stand still.
     static constexpr Millis kStillFor{500};
     static constexpr uint32_t kStillCount = 3;
@@ -219,7 +221,15 @@ class RtpIngest {
     const RtpIngestOptions& options() const { return options_; }
 
   private:
+    struct ReportedTime {
+        uint32_t ssrc = 0;
+        rtcp::NtpTime ntp_time = 0;
+        uint32_t rtp_time = 0;
+    };
+
     Source* find_source(MonoTime now, const rtp::PacketView& packet, std::optional<size_t> track);
+    void keep_early(const ReportedTime& report);
+    void take_report(MonoTime now, Source& source, const ReportedTime& report);
     void drain(MonoTime now, Source& source);
     void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
     void watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival);
@@ -232,6 +242,7 @@ class RtpIngest {
     RtpIngestOptions options_;
     std::vector<Track> tracks_;
     std::vector<std::unique_ptr<Source>> sources_;
+    std::vector<ReportedTime> early_;  // of no source yet, the oldest first
     rtp::ClockMapper clock_;
     bool audio_begun_ = false;
     MonoTime last_media_;

@@ -76,6 +76,21 @@ class RtpIngestTest : public testing::Test, public stream::Publisher, stream::Pa
         pass(Millis(40));
     }
 
+    // A sender report, by itself.
+    void report(uint32_t ssrc, rtcp::NtpTime ntp_time, uint32_t rtp_time) {
+        std::array<uint8_t, 64> room;
+        rtcp::CompoundWriter writer(room);
+        rtcp::SenderInfo info;
+        info.ssrc = ssrc;
+        info.ntp_time = ntp_time;
+        info.rtp_time = rtp_time;
+        EXPECT_TRUE(writer.sender_report(info, {}));
+        rtcp::PacketView packet;
+        rtcp::CompoundReader reader(ByteSpan(room).first(writer.size()));
+        EXPECT_TRUE(reader.next(packet));
+        ingest_->on_rtcp(now_, packet);
+    }
+
     void pass(Millis time) {
         now_ += time;
         ingest_->handle_timeout(now_);
@@ -339,6 +354,36 @@ TEST_F(RtpIngestTest, ReceptionIsReported) {
     EXPECT_EQ(report->blocks[0].ssrc, kVideoSsrc);
     EXPECT_EQ(ingest_->poll_transmit(now_, out), 0U);
     EXPECT_GT(*ingest_->next_timeout(), now_);
+}
+
+// ffmpeg reports before the first packet of a track, and sends the video of a moment long before its
+// audio.
+TEST_F(RtpIngestTest, ReportsBeforeTheFirstPacketPutAudioAndVideoInStep) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    test::RtpSource microphone(media::Codec::kOpus, kType + 1, kAudioSsrc);
+    const rtcp::NtpTime moment = rtcp::ntp_from_unix_us(1'800'000'000'000'000);
+    for (const auto& [ssrc, rtp_time] : {std::pair(kVideoSsrc, 5'000U), {kAudioSsrc, 9'000U}}) {
+        report(ssrc, moment, rtp_time);
+    }
+    send(Picture::kKey, 0);
+    pass(Millis(300));
+    for (const Bytes& packet : microphone.packets(test::counted({0xFC}, 60, 1), 9'000)) {
+        ingest_->on_rtp(now_, packet);
+    }
+    ASSERT_EQ(video_.size(), 1U);
+    ASSERT_EQ(audio_.size(), 1U);
+    EXPECT_EQ(audio_[0]->time_ms(), video_[0]->time_ms());
+}
+
+TEST_F(RtpIngestTest, ReportsOfNobodyAreForgotten) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    const size_t before = ingest_->heap_bytes();
+    for (uint32_t ssrc = 1; ssrc < 10'000; ssrc++) {
+        report(ssrc, rtcp::ntp_from_unix_us(1'800'000'000'000'000), 0);
+    }
+    EXPECT_LE(ingest_->heap_bytes(), before + RtpIngest::kMaxEarlyReports * 32);
 }
 
 // Whoever knows the address may send: what is no packet of ours costs nothing and changes nothing.
