@@ -356,8 +356,8 @@ TEST_F(RtpIngestTest, ReceptionIsReported) {
     EXPECT_GT(*ingest_->next_timeout(), now_);
 }
 
-// ffmpeg reports before the first packet of a track, and sends the video of a moment long before its
-// audio.
+// ffmpeg reports before the first packet of a track, and sends the video of a moment long before
+// its audio.
 TEST_F(RtpIngestTest, ReportsBeforeTheFirstPacketPutAudioAndVideoInStep) {
     camera_.set_config(test::kAvcBaselineConfig);
     start();
