@@ -69,14 +69,18 @@ bench-full: bench-tools ## all cases and policies, writes doc/benchmarks.md: abo
 	@scripts/bench --full $(BENCH_ARGS)
 
 .PHONY: bench-tools
-bench-tools: objs/bench/floor
+bench-tools: objs/bench/floor objs/bench/udp_floor
 	@[ "$(VARIANT)" = release ] || { echo "make: a $(VARIANT) build is configured, and its figures mean nothing;" \
 	  "./configure && make bench"; exit 1; }
 	@scripts/install-deps.sh --bench
 	@$(MAKE) --no-print-directory build TARGETS="weir weir-bench weir-micro"
 
-# The reference program of the benchmark.
+# The reference programs of the benchmark.
 objs/bench/floor: trunk/bench/floor/floor.c trunk/bench/floor/common.h trunk/bench/floor/rtmp.h
+	@mkdir -p $(@D)
+	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
+
+objs/bench/udp_floor: trunk/bench/floor/udp_floor.c trunk/bench/floor/common.h
 	@mkdir -p $(@D)
 	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
 

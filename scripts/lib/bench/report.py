@@ -100,6 +100,9 @@ def packets_rows(results):
                    number(row["us_per_packet"], 2), number(row["kib_per_player"]), number(row["p50_ms"]),
                    number(row["p99_ms"]), number(row["key_p50_ms"]), number(row["key_p99_ms"]),
                    number(row["packets_lost"], 0), number(row.get("freezes"), 0), number(row["client_cpu_percent"], 0)]
+            if row.get("floor"):
+                yield [case, "udp_floor", "", number(row["floor"]["packets_per_second"], 0),
+                       number(row["floor"]["us_per_packet"], 2)] + [""] * (len(PACKETS_COLUMNS) - 5)
 
 
 PACKET_COLUMNS = ["packets in a burst", "protect and send, ns/packet", "player, ns/packet", "ratio"]
@@ -260,7 +263,8 @@ The publisher stays connected and sends nothing. The players connect, leave, and
 
 500 WHEP players of one stream of 1 Mbit/s (H.264, and AAC that the server makes Opus of), each with a socket of its own \
 and feedback as a browser sends it, measured for a minute; and \
-500 RTSP players of the same stream, without encryption and with AAC as it came.
+500 RTSP players of the same stream, without encryption and with AAC as it came, with `trunk/bench/floor/udp_floor.c`, which \
+only sends the same packets, behind it.
 
 {markdown(PACKETS_COLUMNS, packets_rows(results))}
 

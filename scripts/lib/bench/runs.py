@@ -18,7 +18,8 @@ PUBLISH_SECONDS = 1.5      # of it, so that its GOP is there
 CALM_SECONDS = 2.0         # between the last connection and the measurement
 LEAVE_SECONDS = 30
 PACKET_BENCHMARKS = "ProtectAndSend|FlushPlayers"
-SEND_BENCHMARK = "BM_Send/"
+FLOOR_LIMIT_S = 30
+UDP_FLOOR_PORT = 40000     # and those after it, one for each receiver
 PACKET_TURNS = 12
 PACKET_LIMIT_S = 300
 BITS = {"k": 1_000, "M": 1_000_000}
@@ -82,7 +83,7 @@ class Runs:
         if syscalls is not None and row["connected"] > row["broken"]:
             row["syscalls_per_player"] = syscalls / (row["connected"] - row["broken"])
         if case.protocol == "rtsp-udp":
-            row["send_ns"] = {packets: cost for (_, packets), cost in self.micro(SEND_BENCHMARK, idle).items()}
+            row["floor"] = self.udp_floor(case.players, window_s, idle)
         return row
 
     # ---- players of a stream that fell silent ----
@@ -140,13 +141,23 @@ class Runs:
             "left_1_kib": left[0], "left_2_kib": left[1],
         }
 
-    # ---- a WebRTC packet ----
+    # ---- what a packet costs ----
 
-    def micro(self, wanted, idle):
-        """The best of a micro-benchmark's turns, since only disturbances make it worse: ns per packet by name and burst."""
+    def udp_floor(self, receivers, window_s, idle):
+        """The reference program with the packets of the same stream: what it printed."""
+        log = self.folder / "udp_floor.log"
+        load = self.processes.start([self.tools.udp_floor, "-n", receivers, "-d", window_s, "-p", UDP_FLOOR_PORT, "-S",
+                                     self.cores[0], "-R", self.cores[1]], None, log)
+        wait_until(lambda: idle() or load.poll() is not None, window_s + FLOOR_LIMIT_S, "udp_floor ends")
+        if load.poll() != 0:
+            raise Problem(f"udp_floor, exit code {load.poll()}: {tail(log, 2)}")
+        return json.loads(log.read_text())
+
+    def packet_cost(self, idle):
+        """The micro-benchmark, its two halves in turns; the best of the turns, since only disturbances make it worse."""
         out = self.folder / "micro.json"
         load = self.processes.start(
-            [self.tools.micro, f"--benchmark_filter={wanted}", f"--benchmark_repetitions={PACKET_TURNS}",
+            [self.tools.micro, f"--benchmark_filter={PACKET_BENCHMARKS}", f"--benchmark_repetitions={PACKET_TURNS}",
              "--benchmark_min_time=0.08", "--benchmark_enable_random_interleaving=true", f"--benchmark_out={out}",
              "--benchmark_out_format=json"], self.cores[0], self.folder / "micro.log")
         wait_until(lambda: idle() or load.poll() is not None, PACKET_LIMIT_S, "the micro-benchmark ends")
@@ -158,11 +169,6 @@ class Runs:
                 what, burst = each["run_name"].split("/")[0], int(each["run_name"].rsplit(":", 1)[1])
                 cost = 1e9 / each["items_per_second"]
                 best[what, burst] = min(cost, best.get((what, burst), cost))
-        return best
-
-    def packet_cost(self, idle):
-        """The loop and the player in turns."""
-        best = self.micro(PACKET_BENCHMARKS, idle)
         return {"bursts": [{"packets": burst, "loop_ns": cost, "player_ns": best["BM_FlushPlayers", burst]}
                            for (what, burst), cost in sorted(best.items()) if what == "BM_ProtectAndSend"]}
 

@@ -145,6 +145,7 @@ class Tools:
         self.client = Path(client or top / "objs/weir-bench").resolve()
         self.micro = self.client.parent / "weir-micro"
         self.floor = Path(floor or top / "objs/bench/floor").resolve()
+        self.udp_floor = self.floor.parent / "udp_floor"
         # Debian's as it is installed, or else as scripts/install-deps.sh --bench unpacks it.
         self.nginx, self.nginx_module = next(
             ((root / "usr/sbin/nginx", root / NGINX_MODULE) for root in (Path("/"), top / "objs/tools/nginx")
@@ -154,7 +155,7 @@ class Tools:
         """Raises a Problem for the first program that is needed and not there."""
         if self.before and not self.before.exists():
             raise Problem(f"--before: there is no {self.before}")
-        for what, path in (("weir", self.weir), ("weir-bench", self.client), ("floor", self.floor)):
+        for what, path in (("weir", self.weir), ("weir-bench", self.client), ("floor", self.floor), ("floor", self.udp_floor)):
             if (what in servers or what == "weir-bench") and not path.exists():
                 raise Problem(f"{what} is not built ({path.name} is looked for in {path.parent.name}/); `make bench` "
                               f"builds it")

@@ -60,8 +60,9 @@ class Sockets {
     Sockets(const Sockets&) = delete;
     Sockets& operator=(const Sockets&) = delete;
 
-    void send(size_t peer, ByteSpan packets, size_t each = kPacket + srtp::kMaxOverhead - 4) {
-        const io::IoResult result = server_->send({peers_[peer], {}}, packets, each);
+    void send(size_t peer, ByteSpan packets) {
+        const io::IoResult result =
+            server_->send({peers_[peer], {}}, packets, kPacket + srtp::kMaxOverhead - 4);
         WEIR_CHECK(result.status == io::IoStatus::kDone);
     }
 
@@ -128,22 +129,6 @@ void BM_ProtectAndSend(benchmark::State& state) {
             sockets.send(peer, ByteSpan(out).first(used));
         }
         next += packets;
-        state.PauseTiming();
-        sockets.drain();
-        state.ResumeTiming();
-    }
-    count(state, sockets.peers(), packets);
-}
-
-// Without protection, as RTSP players get them: the same bytes for everybody.
-void BM_Send(benchmark::State& state) {
-    const auto packets = static_cast<size_t>(state.range(1));
-    Sockets sockets(static_cast<size_t>(state.range(0)));
-    const Bytes train(packets * kPacket, 0x5A);
-    for (auto _ : state) {
-        for (size_t peer = 0; peer < sockets.peers(); peer++) {
-            sockets.send(peer, train, kPacket);
-        }
         state.PauseTiming();
         sockets.drain();
         state.ResumeTiming();
@@ -236,7 +221,6 @@ void arguments(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK(BM_ProtectAndSend)->Apply(arguments);
-BENCHMARK(BM_Send)->Apply(arguments);
 BENCHMARK(BM_FlushPlayers)->Apply(arguments);
 
 }  // namespace
