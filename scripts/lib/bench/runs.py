@@ -145,6 +145,8 @@ class Runs:
 
     def udp_floor(self, receivers, window_s, idle):
         """The reference program with the packets of the same stream: what it printed."""
+        if not self.tools.udp_floor.exists():
+            raise Problem("udp_floor is not built; `make bench` builds it")
         log = self.folder / "udp_floor.log"
         load = self.processes.start([self.tools.udp_floor, "-n", receivers, "-d", window_s, "-p", UDP_FLOOR_PORT, "-S",
                                      self.cores[0], "-R", self.cores[1]], None, log)

@@ -155,7 +155,7 @@ class Tools:
         """Raises a Problem for the first program that is needed and not there."""
         if self.before and not self.before.exists():
             raise Problem(f"--before: there is no {self.before}")
-        for what, path in (("weir", self.weir), ("weir-bench", self.client), ("floor", self.floor), ("floor", self.udp_floor)):
+        for what, path in (("weir", self.weir), ("weir-bench", self.client), ("floor", self.floor)):
             if (what in servers or what == "weir-bench") and not path.exists():
                 raise Problem(f"{what} is not built ({path.name} is looked for in {path.parent.name}/); `make bench` "
                               f"builds it")
