@@ -22,6 +22,7 @@ RtspGroup::RtspGroup(RtspUdpPump& pump,
 
 RtspGroup::~RtspGroup() {
     pump_.remove(*this);
+    sender_.leave();
     pump_.release();
 }
 
@@ -56,6 +57,7 @@ void RtspGroup::remove(RtspUdpPlayer& member) {
     std::erase(members_, &member);
     if (members_.empty()) {
         pump_.remove(*this);
+        sender_.leave();
     }
 }
 

@@ -38,6 +38,7 @@ RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
 
 RtspUdpPlayer::~RtspUdpPlayer() {
     leave_pump();
+    sender_.leave();
     pump_.release();
 }
 
@@ -242,6 +243,7 @@ bool RtspUdpPlayer::obey(const rtsp::Request& request, ByteSpan behind) {
         case RtspWish::kPlay: play(request); break;
         case RtspWish::kPause:
             paused_ = true;
+            sender_.leave();
             say(heard.answer);
             break;
         case RtspWish::kTeardown: {
