@@ -124,6 +124,7 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     RtspUdpTracks udp_;
     std::shared_ptr<RtspGroup> group_;  // by multicast
     std::string described_;             // SDP of the stream; empty: not looked at yet
+    RtspTerms terms_{};                 // of the stream, as described
     std::array<bool, RtspNumbers::kTracks> has_track_{};
     std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
     std::unique_ptr<RtspPublish> publish_;

@@ -62,6 +62,11 @@ void RtspGroup::remove(RtspUdpPlayer& member) {
 }
 
 net::RtpFlush RtspGroup::flush(MonoTime now, size_t most_runs) {
+    if (edition_ != pump_.writer().edition()) {
+        edition_ = pump_.writer().edition();
+        pump_.look_soon();
+        return net::RtpFlush::kCaughtUp;
+    }
     return sender_.flush(
         now, most_runs, [this](const stream::RtpRun& run) -> std::optional<io::IoStatus> {
             io::UdpSocket* const socket = udp_.multicast_socket(RtspUdpTrack::kRtp);

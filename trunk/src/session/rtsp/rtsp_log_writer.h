@@ -7,6 +7,7 @@
 #include "net/rtp/rtp_log_writer.h"
 #include "net/rtp/rtp_pump.h"
 #include "session/rtsp/rtsp_numbers.h"
+#include "session/rtsp/rtsp_profile.h"
 
 namespace weir::session {
 
@@ -21,6 +22,8 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
     static constexpr int64_t kCatchUpHistoryMs = 10'000;
 
     const RtspNumbers& numbers() const { return numbers_; }
+
+    RtspTerms terms() const { return rtsp_terms(*this); }
 
     // A player is on that way; it is not any more.
     void begin_catching_up();
@@ -37,7 +40,7 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
     bool starts_ = false;  // the next frame that has packets is where a player may begin
     bool begun_ = false;   // the log knows of frame_
     size_t catching_up_ = 0;
-    Bytes front_;          // header of a packet, and what stands before the frame's own bytes
+    Bytes front_;  // header of a packet, and what stands before the frame's own bytes
 };
 
 class RtspUdpPump final : public net::RtpPump, private Counted<RtspUdpPump> {

@@ -25,6 +25,7 @@ void RtspMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
 }
 
 void RtspMuxer::begin_frame(const stream::RtpLog::Frame& frame) {
+    set_edition(RtpCutter::edition());
     frame_ = frame;
     wanted_ = frame.track < channels_.size() && channels_[frame.track].has_value();
     entry_open_ = false;

@@ -13,6 +13,7 @@
 #include "net/rtp/rtp_cutter.h"
 #include "proto/rtsp/transport.h"
 #include "session/rtsp/rtsp_numbers.h"
+#include "session/rtsp/rtsp_profile.h"
 #include "stream/muxer.h"
 
 namespace weir::session {
@@ -30,6 +31,8 @@ class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Co
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     const RtspNumbers& numbers() const { return numbers_; }
+
+    RtspTerms terms() const { return rtsp_terms(*this); }
 
     const RtspChannels& channels() const { return channels_; }
 

@@ -287,6 +287,7 @@ Result<bool> RtspConnection::look_at(const rtsp::Request& request, const net::Pl
             for (uint8_t index = 0; index < has_track_.size(); index++) {
                 has_track_[index] = tracks.has(index);
             }
+            terms_ = tracks.terms();
             if (!refused && described_.empty()) {
                 refused =
                     stream.live()
@@ -374,6 +375,7 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
     }
     session_.url = target_.url;
     session_.has[*track] = true;
+    session_.terms[*track] = terms_[*track];
     return answer_setup(request, *chosen);
 }
 
@@ -381,6 +383,7 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
 Error RtspConnection::answer_setup(const rtsp::Request& request, const rtsp::Transport& transport) {
     if (session_.id.empty()) {
         session_.id = random_id(system_random(), kSessionIdLength);
+        session_.timeout = server_.udp().session_timeout();
     }
     phase_since_ = MonoClock::now();
     rtsp::Response out = answer_to(request, 200);

@@ -15,7 +15,7 @@ const rtsp::MethodSet kRtspMethods = {
     Method::kGetParameter, Method::kSetParameter};
 
 std::string RtspSession::field() const {
-    return rtsp::write(rtsp::SessionField{id, kRtspSessionTimeout});
+    return rtsp::write(rtsp::SessionField{id, timeout});
 }
 
 bool RtspSession::is_named_by(const rtsp::Request& request) const {
@@ -25,6 +25,16 @@ bool RtspSession::is_named_by(const rtsp::Request& request) const {
     }
     const auto named = rtsp::parse_session(*value);
     return named && !id.empty() && named->id == id;
+}
+
+bool RtspSession::fits(const RtspTerms& now) const {
+    for (size_t track = 0; track < terms.size(); track++) {
+        const bool known = has[track] && terms[track] != 0 && now[track] != 0;
+        if (known && terms[track] != now[track]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 std::string RtspSession::rtp_info(const RtspNumbers& numbers) const {

@@ -72,6 +72,14 @@ bool RtspTracks::any() const {
     return has(kRtpVideoTrack) || has(kRtpAudioTrack);
 }
 
+RtspTerms RtspTracks::terms() const {
+    RtspTerms terms{};
+    for (const uint8_t index : {kRtpAudioTrack, kRtpVideoTrack}) {
+        terms[index] = rtsp_terms(tracks_[index].codec, tracks_[index].config);
+    }
+    return terms;
+}
+
 bool RtspTracks::complete(MonoTime now) const {
     const bool both = has(kRtpVideoTrack) && has(kRtpAudioTrack);
     return stream_.live() && (both || now - stream_.live_since() >= kSettled) &&

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "media/codec.h"
 #include "session/rtsp/rtsp_numbers.h"
+#include "session/rtsp/rtsp_profile.h"
 #include "stream/muxer.h"
 #include "stream/stream.h"
 
@@ -45,6 +46,8 @@ class RtspTracks final : public stream::PacketSink {
     bool has(uint8_t index) const { return tracks_[index].codec != media::Codec::kUnknown; }
 
     const Track& track(uint8_t index) const { return tracks_[index]; }
+
+    RtspTerms terms() const;
 
     // Names of codecs that RTSP does not carry, "SPEEX"; empty: there are none.
     const std::string& left_out() const { return left_out_; }

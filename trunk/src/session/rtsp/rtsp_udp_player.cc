@@ -50,20 +50,27 @@ void RtspUdpPlayer::leave_pump() {
 }
 
 void RtspUdpPlayer::begin(const rtsp::Request& request, ByteSpan unread) {
-    play(request);
-    if (hear(unread) && stream_ && stream_->readable()) {
+    if (play(request) && hear(unread) && stream_ && stream_->readable()) {
         on_ready(io::kReadable);
     }
 }
 
-// From the start of the log on, with its numbers in the answer.
-void RtspUdpPlayer::play(const rtsp::Request& request) {
+// From the start of the log on, with its numbers in the answer. False: it has ended.
+bool RtspUdpPlayer::play(const rtsp::Request& request) {
+    if (!session_.fits(pump_.writer().terms())) {
+        say(answer_to(request, 503));
+        end(EndClass::kReplaced, net::kCodecsChangedText);
+        return false;
+    }
+    edition_ = pump_.writer().edition();
     paused_ = false;
-    sender_.place();
+    if (!group_) {  // which is somewhere in the stream
+        sender_.place();
+    }
     rtsp::Response answer = answer_to(request, 200);
     answer.headers.add("Session", session_.field());
     answer.headers.add("Range", "npt=now-");
-    if (sender_.placed() && !group_) {  // a group is somewhere in the stream
+    if (sender_.placed()) {
         answer.headers.add("RTP-Info", session_.rtp_info(pump_.writer().numbers()));
     }
     say(answer);
@@ -74,12 +81,17 @@ void RtspUdpPlayer::play(const rtsp::Request& request) {
         send_reports(MonoClock::now());
         pump_.add(*this);
     }
+    return client_ != nullptr;
 }
 
 // ---- sending ----
 
 RtpFlush RtspUdpPlayer::flush(MonoTime now, size_t most_runs) {
     if (paused_) {
+        return RtpFlush::kCaughtUp;
+    }
+    if (edition_ != pump_.writer().edition()) {
+        pump_.look_soon();
         return RtpFlush::kCaughtUp;
     }
     const RtpFlush result = sender_.flush(
@@ -122,15 +134,22 @@ net::RtpPlayer::Fate RtspUdpPlayer::look(MonoTime now) {
     if (now >= next_report_) {
         send_reports(now);
     }
-    if (now - last_heard_ <= kRtspSessionTimeout) {
+    if (edition_ != pump_.writer().edition()) {
+        edition_ = pump_.writer().edition();
+        if (!session_.fits(pump_.writer().terms())) {
+            return {false, net::kCodecsChangedText, EndClass::kReplaced};
+        }
+    }
+    if (now - last_heard_ <= session_.timeout) {
         return {};
     }
-    return {false, "the client was silent: neither a request nor a receiver report in 60 s"};
+    return {false, "the client was silent for its session's time: no request, no receiver report",
+            EndClass::kTimeout};
 }
 
 void RtspUdpPlayer::look_at_silence(MonoTime now) {
     if (const Fate fate = look(now); !fate.go_on) {
-        end(EndClass::kTimeout, fate.reason);
+        end(fate.why, fate.reason);
     }
 }
 
@@ -144,7 +163,7 @@ void RtspUdpPlayer::end_playing(EndClass why, std::string_view reason) {
             (void)tracks_[index]->send(RtspUdpTrack::kRtcp, {bye.data(), size});
         }
     }
-    end(why == EndClass::kError ? EndClass::kTimeout : why, reason);
+    end(why, reason);
 }
 
 void RtspUdpPlayer::end(EndClass why, std::string_view detail) {
@@ -240,7 +259,7 @@ bool RtspUdpPlayer::obey(const rtsp::Request& request, ByteSpan behind) {
     const RtspHeard heard = hear_in_session(request, session_, paused_);
     switch (heard.wish) {
         case RtspWish::kNothing: say(heard.answer); break;
-        case RtspWish::kPlay: play(request); break;
+        case RtspWish::kPlay: return play(request) && stream_ != nullptr;
         case RtspWish::kPause:
             paused_ = true;
             sender_.leave();

@@ -85,7 +85,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     void on_ready(uint8_t ready) override;
     bool hear(ByteSpan data);
     bool obey(const rtsp::Request& request, ByteSpan behind);
-    void play(const rtsp::Request& request);
+    bool play(const rtsp::Request& request);
     void say(const rtsp::Response& answer);
     void flush_answers();
     void drop_connection();
@@ -102,6 +102,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     Bytes answers_;                          // that its socket did not take
     RtspSender sender_;
     std::shared_ptr<RtspGroup> group_;  // null: it has tracks of its own
+    uint32_t edition_ = 0;              // of the log, that fits what the client was told
     bool paused_ = false;
     MonoTime began_;
     MonoTime last_heard_;
