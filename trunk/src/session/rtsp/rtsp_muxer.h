@@ -22,6 +22,9 @@ namespace weir::session {
 // want it.
 using RtspChannels = std::array<std::optional<rtsp::ChannelPair>, RtspNumbers::kTracks>;
 
+// Appends an interleaved frame.
+void append_rtsp_frame(uint8_t channel, ByteSpan payload, Bytes& out);
+
 class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Counted<RtspMuxer> {
   public:
     static constexpr ObjectName kObjectName{"rtsp_muxer", "rtsp"};

@@ -37,13 +37,14 @@ bool RtspSession::fits(const RtspTerms& now) const {
     return true;
 }
 
-std::string RtspSession::rtp_info(const RtspNumbers& numbers) const {
+std::string RtspSession::rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp) const {
     std::vector<rtsp::RtpInfo> infos;
     for (const uint8_t track : {net::kRtpVideoTrack, net::kRtpAudioTrack}) {
         if (has[track]) {
             const RtspNumbers::First first = numbers.first(track);
-            infos.push_back(
-                {url + "/" + std::string(control_of(track)), first.sequence, first.rtp_time});
+            infos.push_back({url + "/" + std::string(control_of(track)),
+                             srtp != nullptr ? srtp->first_sequence(track) : first.sequence,
+                             first.rtp_time});
         }
     }
     return rtsp::write(infos);

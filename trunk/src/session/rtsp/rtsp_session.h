@@ -11,6 +11,7 @@
 #include "proto/rtsp/message.h"
 #include "session/rtsp/rtsp_muxer.h"
 #include "session/rtsp/rtsp_profile.h"
+#include "session/rtsp/rtsp_srtp.h"
 
 namespace weir::session {
 
@@ -35,7 +36,8 @@ struct RtspSession {
     bool fits(const RtspTerms& now) const;
 
     // The value of RTP-Info where a player begins at the start of that log.
-    std::string rtp_info(const RtspNumbers& numbers) const;
+    // `srtp`: with whose sequence numbers; null: with those of the log.
+    std::string rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp = nullptr) const;
 };
 
 // All methods that are spoken here, for Public and Allow.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 #include "media/codec.h"
 #include "session/rtsp/rtsp_numbers.h"
 #include "session/rtsp/rtsp_profile.h"
+#include "session/rtsp/rtsp_srtp.h"
 #include "stream/muxer.h"
 #include "stream/stream.h"
 
@@ -53,7 +55,9 @@ class RtspTracks final : public stream::PacketSink {
     const std::string& left_out() const { return left_out_; }
 
     // The answer to DESCRIBE. `address`: of the server, as the client reached it.
-    std::string describe(std::string_view address) const;
+    // `key`: of RTP/SAVP; none: RTP/AVP.
+    std::string describe(std::string_view address,
+                         const std::optional<RtspSrtpKey>& key = {}) const;
 
   private:
     void take(const media::MediaPacket& packet);

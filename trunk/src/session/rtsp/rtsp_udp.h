@@ -17,6 +17,7 @@
 #include "io/udp.h"
 #include "net/datagram_ports.h"
 #include "proto/rtsp/transport.h"
+#include "proto/srtp/control_cipher.h"
 #include "session/rtsp/rtsp_session.h"
 
 namespace weir::session {
@@ -119,6 +120,9 @@ class RtspUdp {
 
     Seconds session_timeout() const { return session_timeout_; }
 
+    // For the reports of all sessions with SRTP.
+    srtp::ControlCipher& control() { return control_; }
+
     const RtspUdpStats& stats() const { return stats_; }
 
     io::UdpStats udp_stats() const;
@@ -167,6 +171,7 @@ class RtspUdp {
     RtspUdpStats stats_;
     uint8_t multicast_ttl_ = 1;
     Seconds session_timeout_ = kRtspSessionTimeout;
+    srtp::ControlCipher control_;
 };
 
 }  // namespace weir::session
