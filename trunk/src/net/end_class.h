@@ -16,7 +16,7 @@ enum class EndClass : uint8_t {
     kRefused,      // by rules, limits or a busy name
     kStalled,      // it took nothing for too long
     kNoPublisher,  // nobody published what it plays
-    kReplaced,     // another publisher took the stream over
+    kReplaced,     // another publisher took the stream over, or other codecs came
     kError,        // broken protocol, failed socket
     kStopping,     // the server stops
 };

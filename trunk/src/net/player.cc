@@ -30,6 +30,7 @@ std::string_view to_string(EndReason reason) {
         case EndReason::kWriteStalled: return "write stalled: the player took nothing";
         case EndReason::kNoPublisher: return "no publisher came";
         case EndReason::kPublisherGone: return "the publisher left and none came back";
+        case EndReason::kCodecsChanged: return kCodecsChangedText;
         case EndReason::kServerStopping: return "server stopping";
         case EndReason::kSystemError: return "socket error";
     }
@@ -43,6 +44,7 @@ EndClass end_class(EndReason reason) {
         case EndReason::kWriteStalled: return EndClass::kStalled;
         case EndReason::kNoPublisher:
         case EndReason::kPublisherGone: return EndClass::kNoPublisher;
+        case EndReason::kCodecsChanged: return EndClass::kReplaced;
         case EndReason::kServerStopping: return EndClass::kStopping;
         case EndReason::kProtocolError:
         case EndReason::kSystemError: return EndClass::kError;

@@ -27,9 +27,14 @@ enum class EndReason : uint8_t {
     kWriteStalled,
     kNoPublisher,    // it waited for a publisher in vain
     kPublisherGone,  // it played; no new publisher came in time
+    kCodecsChanged,  // what it was told of the stream no longer holds (PlayerProtocol::fits)
     kServerStopping,
     kSystemError,
 };
+
+// Of kCodecsChanged, over whatever transport.
+inline constexpr std::string_view kCodecsChangedText =
+    "the codecs of the stream changed: the player has to ask for its description again";
 
 std::string_view to_string(EndReason reason);
 
@@ -59,6 +64,13 @@ class PlayerProtocol {
                           const stream::Muxer& muxer,
                           bool first,
                           Bytes& out) = 0;
+
+    // Whether the peer was told what the muxer writes now. Asked when playing starts, and when the
+    // muxer's edition has changed; a player that does not fit is ended with kCodecsChanged.
+    virtual bool fits(const stream::Muxer& muxer) const {
+        (void)muxer;
+        return true;
+    }
 
     // What on_start() has appended holds an answer to the peer: it goes out even where another
     // front takes the place of this one before it was sent.

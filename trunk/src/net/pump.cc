@@ -30,6 +30,7 @@ Pump::Pump(Fanout& fanout,
       options_(options),
       muxer_(format.create_muxer()) {
     stream_.attach(*muxer_);
+    edition_ = muxer_->edition();
     muxer_->log().set_listener(this);
 }
 
@@ -136,7 +137,9 @@ void Pump::end_ride() {
 }
 
 void Pump::on_log_change() {
-    if (!rides()) {
+    if (muxer_->edition() != edition_) {
+        wake();
+    } else if (!rides()) {
         notice();
     }
 }
@@ -196,6 +199,10 @@ void Pump::tell_wait(Player& player) {
 }
 
 void Pump::begin(Player& player, MonoTime now) {
+    if (!player.protocol_->fits(*muxer_)) {
+        end(player, EndReason::kCodecsChanged);
+        return;
+    }
     player.place(stream_, *muxer_);
     // What the peer said before playing began may be answered now.
     if (player.hear({})) {
@@ -212,6 +219,7 @@ void Pump::run() {
         MonoTime now = MonoClock::now();
         woken_ = false;
         fanout_.automatic_window().update(now, &io::busy_share);
+        end_misfits();
         start_waiting(now);
         pass(now);
         now = MonoClock::now();
@@ -273,6 +281,22 @@ bool Pump::spend_slice(size_t& writes, MonoTime& slice_begin) {
     return !io::interrupted();
 }
 
+void Pump::end_misfits() {
+    if (edition_ == muxer_->edition()) {
+        return;
+    }
+    edition_ = muxer_->edition();
+    for (PlayerList* list : {&waiting_, &flowing_, &blocked_, &paused_}) {
+        Player* next = nullptr;
+        for (Player* player = list->first(); player; player = next) {
+            next = PlayerList::next(*player);
+            if (!player->protocol_->fits(*muxer_)) {
+                end(*player, EndReason::kCodecsChanged);
+            }
+        }
+    }
+}
+
 void Pump::start_waiting(MonoTime now) {
     size_t writes = 0;
     MonoTime slice_begin = now;
@@ -308,7 +332,7 @@ void Pump::pass(MonoTime now) {
 void Pump::write_now(MonoTime now) {
     stats().passes++;
     fanout_.automatic_window().update(now, &io::busy_share);
-    for (size_t i = flowing_.size(); i > 0; i--) {
+    for (size_t i = edition_ == muxer_->edition() ? flowing_.size() : 0; i > 0; i--) {
         Player* player = flowing_.first();
         if (!player || !is_due(*player)) {
             return;

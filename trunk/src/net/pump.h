@@ -115,6 +115,8 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     void sweep_blocked(MonoTime now);
     void sweep_waiting(MonoTime now);
     void start_waiting(MonoTime now);
+    // Of another edition of the muxer, those players who were told something else.
+    void end_misfits();
     void begin(Player& player, MonoTime now);
     void tell_wait(Player& player);
     bool is_due(const Player& player) const;
@@ -151,6 +153,7 @@ class Pump final : public StreamPump, private stream::LogListener, private Count
     PlayerList ended_;  // until the next pass: an event of this batch may still name them
     AudioRide ride_;
     uint32_t large_writes_ = 0;
+    uint32_t edition_ = 0;  // of the muxer, that all players fit
     io::Signal signal_;
     bool woken_ = false;
     bool queued_ = false;  // for Fanout::write_soon()

@@ -56,6 +56,10 @@ class Muxer : public PacketSink {
   public:
     void on_start_lost(StartLost) final { log_.forget_start(); }
 
+    // Grows when what some players were told of the stream in advance may no longer hold. Stays 0
+    // in formats that tell everything with each start.
+    uint32_t edition() const { return edition_; }
+
     WireLog& log() { return log_; }
 
     const WireLog& log() const { return log_; }
@@ -81,8 +85,11 @@ class Muxer : public PacketSink {
         }
     }
 
+    void set_edition(uint32_t edition) { edition_ = edition; }
+
   private:
     WireLog log_;
+    uint32_t edition_ = 0;
 };
 
 }  // namespace weir::stream

@@ -26,8 +26,9 @@ void RtpLog::begin_frame(const Frame& frame) {
 void RtpLog::add_packet(ByteSpan head, ByteSpan body) {
     const size_t size = head.size() + body.size();
     WEIR_DCHECK(size > 0 && size <= UINT16_MAX);
-    const bool fits =
-        open_packets_ < RtpRun::kMaxPackets && !open_ends_ && size <= open_packet_bytes_;
+    const bool fits = open_packets_ < RtpRun::kMaxPackets &&
+                      open_.size() + size <= RtpRun::kMaxRunBytes && !open_ends_ &&
+                      size <= open_packet_bytes_;
     if (open_packets_ > 0 && !fits) {
         close_run(false);
     }
@@ -102,7 +103,7 @@ void RtpLog::trim() {
     const uint64_t keep_from = start_.value_or(head());
     while (first_ < keep_from) {
         const RtpRun& run = runs_.front();
-        const bool recent = head_time_ms_ - run.time_ms <= kHistoryMs &&
+        const bool recent = head_time_ms_ - run.time_ms <= history_ms_ &&
                             keep_from - first_ <= kHistoryRuns && bytes_ <= kMaxBytes;
         if (recent) {
             return;

@@ -21,7 +21,9 @@ namespace weir::stream {
 
 // Packets are numbered per track from 0 on, in 64 bits; a player maps them to its own 16.
 struct RtpRun {
-    static constexpr size_t kMaxPackets = 48;  // a burst of full packets that fits a datagram
+    // A burst that fits a datagram, with what a player's encryption adds to each packet.
+    static constexpr size_t kMaxPackets = 48;
+    static constexpr size_t kMaxRunBytes = 64'000;
 
     std::unique_ptr<uint8_t[]> data;  // payloads, end to end
     uint32_t size_bytes = 0;
@@ -81,6 +83,10 @@ class RtpLog : private Counted<RtpLog> {
     // No place to begin until the next start.
     void forget_start();
 
+    // What is kept behind the newest, for who is on the way from an earlier start; within
+    // kHistoryRuns and kMaxBytes.
+    void set_history_ms(int64_t ms) { history_ms_ = ms; }
+
     // ---- reading ----
 
     bool has_start() const { return start_.has_value(); }
@@ -132,6 +138,7 @@ class RtpLog : private Counted<RtpLog> {
     std::optional<uint64_t> start_;
     uint64_t bytes_ = 0;
     int64_t head_time_ms_ = 0;
+    int64_t history_ms_ = kHistoryMs;
     // The frame that is open.
     Frame frame_;
     bool frame_begun_ = false;  // a run of it was closed

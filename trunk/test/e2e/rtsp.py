@@ -18,10 +18,10 @@ def rtsp_weir(new_weir, inside="", extra=""):
     return server.start()
 
 
-def play_rtsp(url, folder, transport="tcp", seconds=3, name="rtsp-player", **options):
+def play_rtsp(url, folder, transport="tcp", seconds=3, name="rtsp-player", ffmpeg="ffmpeg", **options):
     """ffmpeg, to a file: what it got, without decoding."""
     out = folder / f"{name}.mkv"
-    command = ["ffmpeg", "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-rtsp_transport", transport, "-i", url, "-map", "0",
+    command = [ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-rtsp_transport", transport, "-i", url, "-map", "0",
                "-c", "copy", "-flush_packets", "1", out]
     return record(name, command, folder, seconds, output=out, **options)
 
@@ -171,11 +171,12 @@ def rtp_header(packet):
     return marker_type & 0x7F, sequence, timestamp, ssrc
 
 
-def gst_play(url, folder, name, seconds=4):
-    """GStreamer's rtspsrc by TCP or a tunnel, to a file. buffer-mode=none: times as the server gives them; the others fit them to when packets
-    come, and then matroskamux drops frames of the GOP that comes at once in the beginning."""
+def gst_play(url, folder, name, seconds=4, source=("protocols=tcp", "latency=200", "buffer-mode=none")):
+    """GStreamer's rtspsrc, to a file. By TCP and through a tunnel with buffer-mode=none: times as the server gives them; the other modes fit
+    them to when packets come, and then matroskamux drops frames of the GOP that comes at once in the beginning. By UDP a GOP comes slower, so
+    that what rtspsrc does without being told keeps all frames."""
     out = folder / f"{name}.mkv"
-    command = ["gst-launch-1.0", "-e", "rtspsrc", f"location={url}", "protocols=tcp", "latency=200", "buffer-mode=none", "name=s",
+    command = ["gst-launch-1.0", "-e", "rtspsrc", f"location={url}", *source, "name=s",
                "s.", "!", "application/x-rtp,media=video", "!", "rtph264depay", "!", "h264parse", "!", "queue", "!", "m.",
                "s.", "!", "application/x-rtp,media=audio", "!", "rtpmp4gdepay", "!", "aacparse", "!", "queue", "!", "m.",
                "matroskamux", "name=m", "!", "filesink", f"location={out}", "buffer-mode=unbuffered"]

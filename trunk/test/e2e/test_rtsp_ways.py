@@ -2,6 +2,9 @@
 
 import re
 import socket
+import time
+
+import pytest
 
 from media import Program, check_frames, publisher, run
 from rtsp import Client, gst_play, play_rtsp, publish_rtsp, rtp_header, rtsp_weir
@@ -43,6 +46,16 @@ def test_gstreamer_plays(new_weir, folder):
         server.wait_live()
         for name, url in (("tcp", server.rtsp()), ("http", server.rtsp().replace("rtsp://", "rtsph://"))):
             check_rtsp(gst_play(url, folder, f"gst-{name}"))
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.7, 1.4])
+def test_gstreamer_plays_by_udp_as_it_does_by_itself(new_weir, folder, wait):
+    """With its own jitter buffer of 2 s, begun at different distances from the newest key frame."""
+    server = rtsp_weir(new_weir)
+    with publisher(server.rtmp(), folder):
+        server.wait_live()
+        time.sleep(wait)
+        check_rtsp(gst_play(server.rtsp(), folder, f"gst-udp-{wait}", 9, source=("protocols=udp",)), 4)
 
 
 def test_multicast_has_one_sender(new_weir, folder):

@@ -80,6 +80,27 @@ TEST_F(RtpLogTest, ALongFrameIsSeveralBursts) {
     EXPECT_TRUE(run(1).marker);
 }
 
+TEST_F(RtpLogTest, ABurstOfLargePacketsFitsADatagram) {
+    frame(0, std::vector<size_t>(100, 1432), true);
+    size_t packets = 0;
+    for (uint64_t number = 0; number < log_.head(); number++) {
+        EXPECT_LE(run(number).size_bytes, 65'507u) << "what UDP over IPv4 takes at once";
+        EXPECT_EQ(run(number).size_bytes, run(number).packets * 1432u);
+        packets += run(number).packets;
+    }
+    EXPECT_EQ(packets, 100u);
+}
+
+TEST_F(RtpLogTest, KeepsALongerHistoryWhenAsked) {
+    log_.set_history_ms(5'000);
+    frame(0, {100}, true);
+    frame(4'000, {100}, true);
+    EXPECT_EQ(log_.oldest(), 0u);
+    log_.set_history_ms(RtpLog::kHistoryMs);
+    frame(4'040, {100});
+    EXPECT_EQ(log_.oldest(), 1u);
+}
+
 TEST_F(RtpLogTest, TracksAreNumberedApart) {
     frame(0, {1000, 500}, true);
     frame(5, {80}, false, kAudio);

@@ -47,6 +47,7 @@ bool RtpCutter::use_codec(uint8_t index, Codec codec) {
         return true;
     }
     configs_[index].clear();
+    edition_++;
     if (index >= kRtpVideoTrack) {
         refusal_ = {};
     }
@@ -94,6 +95,9 @@ void RtpCutter::take_video_config(const media::MediaPacket& packet) {
 void RtpCutter::take_audio_config(const media::MediaPacket& packet) {
     const Codec codec = packet.info().codec;
     if (take_codec(kRtpAudioTrack, codec)) {
+        if (!std::ranges::equal(packet.payload(), configs_[kRtpAudioTrack])) {
+            edition_++;
+        }
         configs_[kRtpAudioTrack].assign(packet.payload().begin(), packet.payload().end());
         if (codec == Codec::kAac) {
             const auto config = media::aac::parse_config(packet.payload());

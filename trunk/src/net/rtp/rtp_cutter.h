@@ -43,6 +43,10 @@ class RtpCutter : private rtp::PayloadSink {
     // takes.
     ByteSpan config(uint8_t index) const { return configs_[index]; }
 
+    // Grows when the codec of a track or the configuration of the audio changes: what a description
+    // says, and packets do not.
+    uint32_t edition() const { return edition_; }
+
     // Why nobody can play this stream by this profile; empty when one can.
     std::string_view refusal() const { return refusal_; }
 
@@ -107,7 +111,8 @@ class RtpCutter : private rtp::PayloadSink {
     const RtpProfile& profile_;
     std::array<RtpTrack, kTracks> tracks_;
     std::array<std::unique_ptr<rtp::Packetizer>, kTracks> packetizers_;
-    std::array<Bytes, kTracks> configs_;    // in force
+    std::array<Bytes, kTracks> configs_;  // in force
+    uint32_t edition_ = 0;
     size_t length_size_ = 4;                // of H.264 and HEVC
     int64_t highest_shown_ms_ = INT64_MIN;  // since the last key frame, of HEVC
     std::string_view refusal_;

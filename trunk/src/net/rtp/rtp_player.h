@@ -28,6 +28,7 @@ class RtpPlayer {
     struct Fate {
         bool go_on = true;
         std::string_view reason;  // a literal
+        EndClass why = EndClass::kError;
     };
 
     virtual Fate look(MonoTime now) = 0;

@@ -30,6 +30,11 @@ void RtpPump::wake() {
     }
 }
 
+void RtpPump::look_soon() {
+    next_look_ = {};
+    wake();
+}
+
 void RtpPump::on_log_change() {
     wake();
 }
@@ -113,7 +118,7 @@ void RtpPump::look(MonoTime now) {
             if (gone) {
                 player.end_playing(EndClass::kNoPublisher, "publisher gone");
             } else if (!fate.go_on) {
-                player.end_playing(EndClass::kError, fate.reason);
+                player.end_playing(fate.why, fate.reason);
             }
         }
     }

@@ -46,6 +46,9 @@ class RtpPump : public StreamPump, private stream::LogListener {
     void add(RtpPlayer& player);
     void remove(RtpPlayer& player);
 
+    // All players are looked at when those that can have sent.
+    void look_soon();
+
     // Something can be sent again: the log has grown, a path takes more.
     void wake();
 

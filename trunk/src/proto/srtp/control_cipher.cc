@@ -43,7 +43,7 @@ uint32_t trailer_of(Profile profile, ByteSpan packet) {
     if (packet.size() < kRtcpClearBytes + rtcp_overhead(profile)) {
         return 0;
     }
-    const size_t behind = profile == Profile::kAeadAes128Gcm ? 0 : rtp_overhead(profile);
+    const size_t behind = profile == Profile::kAeadAes128Gcm ? 0 : rtcp_tag_size(profile);
     return load_u32(packet.data() + packet.size() - behind - kTrailerBytes);
 }
 
@@ -61,8 +61,8 @@ size_t ControlCipher::seal(const ControlKey& key,
     store_u32(buffer.data() + size, kEncryptedBit | index);
     size += kTrailerBytes;
     const HmacSha1::Digest digest = key.mac.digest(buffer.first(size));
-    std::copy_n(digest.begin(), rtp_overhead(key.profile), buffer.data() + size);
-    return size + rtp_overhead(key.profile);
+    std::copy_n(digest.begin(), rtcp_tag_size(key.profile), buffer.data() + size);
+    return size + rtcp_tag_size(key.profile);
 }
 
 size_t ControlCipher::open(const ControlKey& key, std::span<uint8_t> packet) {
@@ -70,7 +70,7 @@ size_t ControlCipher::open(const ControlKey& key, std::span<uint8_t> packet) {
     if (key.profile == Profile::kAeadAes128Gcm) {
         return open_gcm(key, packet);
     }
-    const size_t tag_bytes = rtp_overhead(key.profile);
+    const size_t tag_bytes = rtcp_tag_size(key.profile);
     const size_t authentic = packet.size() - tag_bytes;
     const HmacSha1::Digest digest = key.mac.digest(packet.first(authentic));
     if (!equal_constant_time(packet.subspan(authentic), ByteSpan(digest).first(tag_bytes))) {
@@ -87,7 +87,7 @@ size_t ControlCipher::seal_gcm(const ControlKey& key,
                                size_t size,
                                uint32_t index) {
     uint8_t* const tag = buffer.data() + size;
-    uint8_t* const trailer = tag + rtp_overhead(key.profile);
+    uint8_t* const trailer = tag + rtcp_tag_size(key.profile);
     store_u32(trailer, kEncryptedBit | index);
     gcm_.set_key(key.key);
     gcm_.start_seal(nonce_of(key, buffer, index));

@@ -31,8 +31,12 @@ void derive(
 }  // namespace
 
 std::string_view to_string(Profile profile) {
-    return profile == Profile::kAeadAes128Gcm ? "SRTP_AEAD_AES_128_GCM"
-                                              : "SRTP_AES128_CM_HMAC_SHA1_80";
+    switch (profile) {
+        case Profile::kAeadAes128Gcm: return "SRTP_AEAD_AES_128_GCM";
+        case Profile::kAes128CmSha1_32: return "SRTP_AES128_CM_HMAC_SHA1_32";
+        case Profile::kAes128CmSha1_80: break;
+    }
+    return "SRTP_AES128_CM_HMAC_SHA1_80";
 }
 
 SessionKeys derive_session_keys(Profile profile, const MasterKey& master, Kind kind) {
@@ -43,7 +47,7 @@ SessionKeys derive_session_keys(Profile profile, const MasterKey& master, Kind k
     derive(aes, profile, master, first + kEncryptionLabel, keys.key);
     derive(aes, profile, master, first + kSaltLabel,
            std::span(keys.salt).first(salt_size(profile)));
-    if (profile == Profile::kAes128CmSha1_80) {
+    if (profile != Profile::kAeadAes128Gcm) {
         derive(aes, profile, master, first + kAuthLabel, keys.auth);
     }
     return keys;

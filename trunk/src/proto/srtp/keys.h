@@ -1,4 +1,5 @@
-// Keys of SRTP (RFC 3711) as DTLS-SRTP hands them out (RFC 5764), and what is derived from them.
+// Keys of SRTP (RFC 3711) as DTLS-SRTP (RFC 5764) or a description (RFC 4568) hands them out, and
+// what is derived from them.
 //
 // Plain values; nothing here is ever printed. The profile numbers are those of the use_srtp
 // extension.
@@ -13,6 +14,7 @@ namespace weir::srtp {
 
 enum class Profile : uint16_t {
     kAes128CmSha1_80 = 0x0001,  // AES counter mode, HMAC-SHA1 cut to 80 bits (RFC 5764 §4.1.2)
+    kAes128CmSha1_32 = 0x0002,  // the same cut to 32 bits; RTCP as above
     kAeadAes128Gcm = 0x0007,    // RFC 7714 §14.2
 };
 
@@ -29,12 +31,16 @@ constexpr size_t salt_size(Profile profile) {
 
 // Bytes that protecting adds behind the payload of an RTP packet.
 constexpr size_t rtp_overhead(Profile profile) {
+    return profile == Profile::kAeadAes128Gcm ? 16 : profile == Profile::kAes128CmSha1_32 ? 4 : 10;
+}
+
+constexpr size_t rtcp_tag_size(Profile profile) {
     return profile == Profile::kAeadAes128Gcm ? 16 : 10;
 }
 
 // The same for RTCP: the tag, and 4 bytes with the E bit and the index.
 constexpr size_t rtcp_overhead(Profile profile) {
-    return rtp_overhead(profile) + 4;
+    return rtcp_tag_size(profile) + 4;
 }
 
 inline constexpr size_t kMaxOverhead = 20;

@@ -122,7 +122,7 @@ void Protector::seal_counter(const RtpPieces& pieces, uint64_t index, uint8_t* o
     uint8_t roll_over[4];
     store_u32(roll_over, static_cast<uint32_t>(index >> 16));
     const HmacSha1::Digest digest = mac_.digest({out, tag}, roll_over);
-    std::copy_n(digest.begin(), rtp_overhead(Profile::kAes128CmSha1_80), tag);
+    std::copy_n(digest.begin(), rtp_overhead(profile()), tag);
 }
 
 }  // namespace weir::srtp

@@ -17,11 +17,20 @@ srtp_err_status_t start_library() {
     return kStarted;
 }
 
-void set_policy(Profile profile, srtp_crypto_policy_t& policy) {
-    if (profile == Profile::kAeadAes128Gcm) {
-        srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy);
-    } else {
-        srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy);
+void set_policy(Profile profile, srtp_policy_t& policy) {
+    switch (profile) {
+        case Profile::kAeadAes128Gcm:
+            srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtp);
+            srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtcp);
+            break;
+        case Profile::kAes128CmSha1_80:
+            srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtp);
+            srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
+            break;
+        case Profile::kAes128CmSha1_32:
+            srtp_crypto_policy_set_aes_cm_128_hmac_sha1_32(&policy.rtp);
+            srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
+            break;
     }
 }
 
@@ -58,8 +67,7 @@ Result<std::unique_ptr<Unprotector>> Unprotector::create(Profile profile, const 
     std::copy(remote.key.begin(), remote.key.end(), key.begin());
     std::copy(remote.salt.begin(), remote.salt.end(), key.begin() + kKeySize);
     srtp_policy_t policy{};
-    set_policy(profile, policy.rtp);
-    set_policy(profile, policy.rtcp);
+    set_policy(profile, policy);
     policy.ssrc.type = ssrc_any_inbound;
     policy.key = key.data();
     policy.window_size = kReplayWindow;

@@ -52,9 +52,20 @@ Error RtspConnection::handle_announce(const rtsp::Request& request) {
         if (track.transport_stream) {
             track.unsupported = "MPEG transport streams are not received by RTSP";
         }
+        std::optional<RtspSrtpKey> key;
+        if (track.is_secure()) {
+            if (const std::string_view no_srtp = why_no_srtp(); !no_srtp.empty()) {
+                announced_.clear();
+                return refuse(request, 461, no_srtp);
+            }
+            key = find_rtsp_srtp_key(track.crypto);
+            if (!key && track.is_supported()) {
+                track.unsupported = "RTP/SAVP needs a=crypto with " + std::string(kRtspSrtpSuites);
+            }
+        }
         why = track.is_supported() ? why : track.unsupported;
         any = any || track.is_supported();
-        announced_.push_back({std::move(track), std::nullopt, nullptr});
+        announced_.push_back({std::move(track), std::nullopt, nullptr, key});
     }
     if (!any) {
         announced_.clear();
@@ -134,7 +145,12 @@ Error RtspConnection::handle_record(const rtsp::Request& request) {
         publish->ticket.end(*client_, net::EndClass::kRefused, busy.message());
         return refuse_access(request, true, std::move(busy));
     }
-    publish->begin(announced_);
+    if (Error failed = publish->begin(announced_, server_.udp().control())) {
+        target_stream.end_publish(*publish, now);
+        publish->ticket.end(*client_, net::EndClass::kError, failed.message());
+        services.registry.release(target_stream);
+        return refuse_access(request, true, std::move(failed));
+    }
     publish_ = std::move(publish);
     net::begin_turn(*client_, net::ClientRole::kPublisher, target_.key);
     rtsp::Response out = answer_to(request, 200);
@@ -160,7 +176,7 @@ Result<bool> RtspConnection::take_frame(const rtsp::FrameView& frame) {
             return fits;
         }
         if (frame.channel == transport->interleaved->rtcp) {
-            publish_->on_rtcp(MonoClock::now(), frame.payload);
+            publish_->on_rtcp(MonoClock::now(), frame.payload, i);
             return true;
         }
     }

@@ -74,7 +74,7 @@ MonoTime RtspConnection::deadline() const {
         return publish_->deadline();
     }
     return session_.id.empty() ? phase_since_ + server_.options().first_command
-                               : phase_since_ + kRtspSessionTimeout;
+                               : phase_since_ + session_.timeout;
 }
 
 Error RtspConnection::explain_timeout() const {
@@ -83,7 +83,7 @@ Error RtspConnection::explain_timeout() const {
                    ? make_error(ErrorCode::kTimeout, "neither PLAY nor RECORD within {} ms",
                                 server_.options().first_command.count())
                    : make_error(ErrorCode::kTimeout, "no request of its session within {} s",
-                                kRtspSessionTimeout.count());
+                                session_.timeout.count());
     }
     return publish_->seen_media()
                ? make_error(ErrorCode::kTimeout,

@@ -84,6 +84,8 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     Result<std::optional<rtsp::Transport>> choose_transport(const rtsp::Request& request,
                                                             size_t index,
                                                             std::unique_ptr<RtspUdpTrack>& udp);
+    // Why SRTP is not possible here; empty: it is.
+    std::string_view why_no_srtp() const;
     rtsp::ChannelPair take_channels(uint8_t track, std::optional<rtsp::ChannelPair> wanted);
     Error play_by_udp(const rtsp::Request& request, const net::PlayRules& rules);
     Error handle_publisher_setup(const rtsp::Request& request);
@@ -123,7 +125,9 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     // Of a player; without both its media goes through the connection.
     RtspUdpTracks udp_;
     std::shared_ptr<RtspGroup> group_;  // by multicast
+    std::optional<RtspSrtpKey> key_;    // of a player, that is in described_
     std::string described_;             // SDP of the stream; empty: not looked at yet
+    RtspTerms terms_{};                 // of the stream, as described
     std::array<bool, RtspNumbers::kTracks> has_track_{};
     std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
     std::unique_ptr<RtspPublish> publish_;

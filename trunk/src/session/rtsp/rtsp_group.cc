@@ -22,6 +22,7 @@ RtspGroup::RtspGroup(RtspUdpPump& pump,
 
 RtspGroup::~RtspGroup() {
     pump_.remove(*this);
+    sender_.leave();
     pump_.release();
 }
 
@@ -56,10 +57,16 @@ void RtspGroup::remove(RtspUdpPlayer& member) {
     std::erase(members_, &member);
     if (members_.empty()) {
         pump_.remove(*this);
+        sender_.leave();
     }
 }
 
 net::RtpFlush RtspGroup::flush(MonoTime now, size_t most_runs) {
+    if (edition_ != pump_.writer().edition()) {
+        edition_ = pump_.writer().edition();
+        pump_.look_soon();
+        return net::RtpFlush::kCaughtUp;
+    }
     return sender_.flush(
         now, most_runs, [this](const stream::RtpRun& run) -> std::optional<io::IoStatus> {
             io::UdpSocket* const socket = udp_.multicast_socket(RtspUdpTrack::kRtp);

@@ -69,6 +69,7 @@ class RtspGroup final : public net::RtpPlayer, private Counted<RtspGroup> {
     RtspSender sender_;
     std::vector<RtspUdpPlayer*> members_;
     MonoTime next_report_{};
+    uint32_t edition_ = 0;  // of the log, that its members fit
 };
 
 }  // namespace weir::session

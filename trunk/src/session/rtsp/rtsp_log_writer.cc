@@ -29,4 +29,16 @@ void RtspLogWriter::add_payload(ByteSpan head, ByteSpan body, bool last) {
     log().add_packet(front_, body);
 }
 
+void RtspLogWriter::begin_catching_up() {
+    if (catching_up_++ == 0) {
+        log().set_history_ms(kCatchUpHistoryMs);
+    }
+}
+
+void RtspLogWriter::end_catching_up() {
+    if (--catching_up_ == 0) {
+        log().set_history_ms(stream::RtpLog::kHistoryMs);
+    }
+}
+
 }  // namespace weir::session

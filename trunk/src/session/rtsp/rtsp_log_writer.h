@@ -7,6 +7,7 @@
 #include "net/rtp/rtp_log_writer.h"
 #include "net/rtp/rtp_pump.h"
 #include "session/rtsp/rtsp_numbers.h"
+#include "session/rtsp/rtsp_profile.h"
 
 namespace weir::session {
 
@@ -17,7 +18,16 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
 
     RtspLogWriter();
 
+    // While a player is on the way from its start to the newest frame, the log keeps so much.
+    static constexpr int64_t kCatchUpHistoryMs = 10'000;
+
     const RtspNumbers& numbers() const { return numbers_; }
+
+    RtspTerms terms() const { return rtsp_terms(*this); }
+
+    // A player is on that way; it is not any more.
+    void begin_catching_up();
+    void end_catching_up();
 
   private:
     void on_start() override { starts_ = true; }
@@ -29,7 +39,8 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
     stream::RtpLog::Frame frame_;
     bool starts_ = false;  // the next frame that has packets is where a player may begin
     bool begun_ = false;   // the log knows of frame_
-    Bytes front_;          // header of a packet, and what stands before the frame's own bytes
+    size_t catching_up_ = 0;
+    Bytes front_;  // header of a packet, and what stands before the frame's own bytes
 };
 
 class RtspUdpPump final : public net::RtpPump, private Counted<RtspUdpPump> {
@@ -40,9 +51,7 @@ class RtspUdpPump final : public net::RtpPump, private Counted<RtspUdpPump> {
     RtspUdpPump(stream::Stream& stream, const net::RtpPumpOptions& options)
         : RtpPump(stream, options, std::make_unique<RtspLogWriter>()) {}
 
-    const RtspLogWriter& writer() const {
-        return static_cast<const RtspLogWriter&>(RtpPump::writer());
-    }
+    RtspLogWriter& writer() { return static_cast<RtspLogWriter&>(RtpPump::writer()); }
 };
 
 }  // namespace weir::session

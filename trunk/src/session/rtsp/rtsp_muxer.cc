@@ -5,15 +5,12 @@
 #include "session/rtsp/rtsp_profile.h"
 
 namespace weir::session {
-namespace {
 
-void append_frame(uint8_t channel, ByteSpan payload, Bytes& out) {
+void append_rtsp_frame(uint8_t channel, ByteSpan payload, Bytes& out) {
     const auto header = rtsp::frame_header(channel, static_cast<uint16_t>(payload.size()));
     out.insert(out.end(), header.begin(), header.end());
     out.insert(out.end(), payload.begin(), payload.end());
 }
-
-}  // namespace
 
 RtspMuxer::RtspMuxer(const RtspChannels& channels)
     : RtpCutter(kRtspProfile), channels_(channels), numbers_(system_random(), MonoClock::now()) {}
@@ -25,6 +22,7 @@ void RtspMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
 }
 
 void RtspMuxer::begin_frame(const stream::RtpLog::Frame& frame) {
+    set_edition(RtpCutter::edition());
     frame_ = frame;
     wanted_ = frame.track < channels_.size() && channels_[frame.track].has_value();
     entry_open_ = false;
@@ -75,7 +73,7 @@ void RtspMuxer::write_reports(MonoTime now, Bytes& out) const {
         const size_t size =
             channels_[index] ? numbers_.write_report(index, now, report) : size_t{0};
         if (size > 0) {
-            append_frame(channels_[index]->rtcp, {report.data(), size}, out);
+            append_rtsp_frame(channels_[index]->rtcp, {report.data(), size}, out);
         }
     }
 }
@@ -85,7 +83,7 @@ void RtspMuxer::write_byes(Bytes& out) const {
     for (uint8_t index = 0; index < channels_.size(); index++) {
         const size_t size = channels_[index] ? numbers_.write_bye(index, bye) : size_t{0};
         if (size > 0) {
-            append_frame(channels_[index]->rtcp, {bye.data(), size}, out);
+            append_rtsp_frame(channels_[index]->rtcp, {bye.data(), size}, out);
         }
     }
 }

@@ -13,6 +13,7 @@
 #include "net/rtp/rtp_cutter.h"
 #include "proto/rtsp/transport.h"
 #include "session/rtsp/rtsp_numbers.h"
+#include "session/rtsp/rtsp_profile.h"
 #include "stream/muxer.h"
 
 namespace weir::session {
@@ -20,6 +21,9 @@ namespace weir::session {
 // Where the tracks are, by net::kRtpAudioTrack and net::kRtpVideoTrack; none: the player does not
 // want it.
 using RtspChannels = std::array<std::optional<rtsp::ChannelPair>, RtspNumbers::kTracks>;
+
+// Appends an interleaved frame.
+void append_rtsp_frame(uint8_t channel, ByteSpan payload, Bytes& out);
 
 class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Counted<RtspMuxer> {
   public:
@@ -30,6 +34,8 @@ class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Co
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     const RtspNumbers& numbers() const { return numbers_; }
+
+    RtspTerms terms() const { return rtsp_terms(*this); }
 
     const RtspChannels& channels() const { return channels_; }
 

@@ -38,6 +38,11 @@ void RtspPlayer::answer_play(int status, const RtspMuxer* muxer, Bytes& out) {
     append(answer, out);
 }
 
+// The pump's muxer is of our format.
+bool RtspPlayer::fits(const stream::Muxer& muxer) const {
+    return session_.fits(static_cast<const RtspMuxer&>(muxer).terms());
+}
+
 void RtspPlayer::on_start(const stream::Stream&, const stream::Muxer& muxer, bool, Bytes& out) {
     // The pump's muxer is of our format.
     muxer_ = static_cast<const RtspMuxer*>(&muxer);
@@ -118,7 +123,8 @@ void RtspPlayer::on_end(EndReason reason, bool started, Bytes& out) {
     if (play_cseq_) {
         answer_play(reason == EndReason::kNoPublisher ? 404 : 503, nullptr, out);
     } else if (started && muxer_ != nullptr &&
-               (reason == EndReason::kPublisherGone || reason == EndReason::kServerStopping)) {
+               (reason == EndReason::kPublisherGone || reason == EndReason::kCodecsChanged ||
+                reason == EndReason::kServerStopping)) {
         muxer_->write_byes(out);
     }
 }

@@ -40,6 +40,8 @@ class RtspPlayer final : public net::PlayerProtocol, private Counted<RtspPlayer>
                   bool first,
                   Bytes& out) override;
 
+    bool fits(const stream::Muxer& muxer) const override;
+
     bool front_answers() const override { return front_answers_; }
 
     net::PlayerVerdict on_data(ByteSpan data, Bytes& out) override;

@@ -1,5 +1,8 @@
 #include "session/rtsp/rtsp_profile.h"
 
+#include <functional>
+
+#include "base/bytes.h"
 #include "proto/sdp/rtsp_writer.h"
 
 namespace weir::session {
@@ -25,6 +28,22 @@ std::optional<uint8_t> rtsp_payload_type_of(Codec codec) {
         case Codec::kOpus: return uint8_t{102};
         default: return std::nullopt;
     }
+}
+
+size_t rtsp_terms(Codec codec, ByteSpan config) {
+    if (codec == Codec::kUnknown || (codec == Codec::kAac && config.empty())) {
+        return 0;
+    }
+    const std::string_view told = codec == Codec::kAac ? as_text(config) : std::string_view();
+    return std::hash<std::string_view>()(told) * 31 + static_cast<size_t>(codec) + 1;
+}
+
+RtspTerms rtsp_terms(const net::RtpCutter& cutter) {
+    RtspTerms terms{};
+    for (const uint8_t track : {net::kRtpAudioTrack, net::kRtpVideoTrack}) {
+        terms[track] = rtsp_terms(cutter.track(track).codec.codec, cutter.config(track));
+    }
+    return terms;
 }
 
 std::string_view control_of(uint8_t track) {

@@ -1,12 +1,15 @@
 // How streams are played by RTSP: the RtpProfile, payload types and names of tracks.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "media/codec.h"
+#include "net/rtp/rtp_cutter.h"
 #include "net/rtp/rtp_profile.h"
 
 namespace weir::session {
@@ -19,6 +22,16 @@ extern const net::RtpProfile kRtspProfile;
 // Payload type of a codec in descriptions and packets; none: it has no payload format here. A codec
 // has one of its own, so that packets of another codec are not taken for the described one.
 std::optional<uint8_t> rtsp_payload_type_of(media::Codec codec);
+
+// What a description says of a track and its packets do not: its codec and, for AAC, the
+// configuration (other codecs have theirs in the packets). A number that is another one when they
+// are; 0: not known.
+size_t rtsp_terms(media::Codec codec, ByteSpan config);
+
+// By net::kRtpAudioTrack and net::kRtpVideoTrack.
+using RtspTerms = std::array<size_t, 2>;
+
+RtspTerms rtsp_terms(const net::RtpCutter& cutter);
 
 // "trackID=0" of the video and "trackID=1" of the audio, whether the other one exists or not.
 std::string_view control_of(uint8_t track);

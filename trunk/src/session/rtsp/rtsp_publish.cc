@@ -6,7 +6,7 @@
 namespace weir::session {
 namespace {
 
-constexpr size_t kMaxReports = 1200;
+constexpr size_t kMaxReports = 1200 + srtp::kMaxOverhead;
 constexpr size_t kTracksAtMost = net::RtpIngest::kMaxSources;
 
 net::RtpIngestTrack ingest_track(const sdp::RtspTrack& from) {
@@ -36,7 +36,14 @@ RtspPublish::~RtspPublish() {
     }
 }
 
-void RtspPublish::begin(const std::vector<RtspAnnounced>& tracks) {
+Error RtspPublish::begin(const std::vector<RtspAnnounced>& tracks, srtp::ControlCipher& control) {
+    srtp_.clear();
+    for (const RtspAnnounced& announced : tracks) {
+        srtp_.emplace_back();
+        if (announced.key) {
+            WEIR_TRY_ASSIGN(srtp_.back(), RtspSrtpReceiver::create(*announced.key, control));
+        }
+    }
     std::vector<net::RtpIngestTrack> list;
     tracks_ = &tracks;
     places_.clear();
@@ -53,19 +60,26 @@ void RtspPublish::begin(const std::vector<RtspAnnounced>& tracks) {
     net::RtpIngestOptions options;
     options.b_frames = true;
     ingest_ = std::make_unique<net::RtpIngest>(stream_, *this, std::move(list), options);
+    return {};
 }
 
 bool RtspPublish::on_rtp(MonoTime now, ByteSpan packet, size_t track) {
     if (!rate_.take(now, packet.size())) {
         return false;
     }
-    if (places_[track]) {
+    if (srtp_[track]) {
+        packet = srtp_[track]->open_rtp(packet);
+    }
+    if (places_[track] && !packet.empty()) {
         ingest_->on_rtp(now, packet, places_[track]);
     }
     return true;
 }
 
-void RtspPublish::on_rtcp(MonoTime now, ByteSpan compound) {
+void RtspPublish::on_rtcp(MonoTime now, ByteSpan compound, size_t track) {
+    if (srtp_[track]) {
+        compound = srtp_[track]->open_rtcp(compound);
+    }
     rtcp::PacketView packet;
     for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
         ingest_->on_rtcp(now, packet);
@@ -89,9 +103,9 @@ void RtspPublish::on_udp_rtp(MonoTime now, size_t track, ByteSpan packet) {
     answer_udp(now);
 }
 
-void RtspPublish::on_udp_rtcp(MonoTime now, size_t, ByteSpan compound) {
+void RtspPublish::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
     client_.received_bytes += compound.size();
-    on_rtcp(now, compound);
+    on_rtcp(now, compound, track);
     answer_udp(now);
 }
 
@@ -99,12 +113,16 @@ void RtspPublish::on_udp_rtcp(MonoTime now, size_t, ByteSpan compound) {
 void RtspPublish::answer_udp(MonoTime now) {
     handle_timeout(now);
     std::array<uint8_t, kMaxReports> reports;
-    for (const RtspAnnounced& each : *tracks_) {
-        if (!each.udp) {
+    for (size_t i = 0; i < tracks_->size(); i++) {
+        const auto& udp = (*tracks_)[i].udp;
+        if (!udp) {
             continue;
         }
-        while (const size_t size = ingest_->poll_transmit(now, reports)) {
-            (void)each.udp->send(RtspUdpTrack::kRtcp, {reports.data(), size});
+        while (size_t size = ingest_->poll_transmit(now, reports)) {
+            size = srtp_[i] ? srtp_[i]->seal_rtcp(reports, size) : size;
+            if (size > 0) {
+                (void)udp->send(RtspUdpTrack::kRtcp, {reports.data(), size});
+            }
         }
         return;
     }

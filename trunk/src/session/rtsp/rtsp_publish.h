@@ -16,6 +16,7 @@
 #include "net/rtp/rtp_ingest.h"
 #include "proto/rtsp/transport.h"
 #include "proto/sdp/rtsp_track.h"
+#include "session/rtsp/rtsp_srtp.h"
 #include "session/rtsp/rtsp_udp.h"
 #include "stream/stream.h"
 
@@ -26,6 +27,7 @@ struct RtspAnnounced {
     sdp::RtspTrack track;
     std::optional<rtsp::Transport> transport;  // none: not set up
     std::unique_ptr<RtspUdpTrack> udp;         // null: it comes through the connection
+    std::optional<RtspSrtpKey> key = {};       // of RTP/SAVP
 
     // A track that is set up and can be received.
     bool comes() const {
@@ -77,14 +79,14 @@ class RtspPublish final : public stream::Publisher,
     // Of what hook servers allowed.
     net::HookTicket ticket;
 
-    // It is the stream's publisher now; tracks that do not come have no packets. `tracks` must
-    // outlive this.
-    void begin(const std::vector<RtspAnnounced>& tracks);
+    // It is the stream's publisher now; tracks that do not come have no packets. `tracks` and
+    // `control` must outlive this. kInternal: no SRTP can be had.
+    Error begin(const std::vector<RtspAnnounced>& tracks, srtp::ControlCipher& control);
 
     // A packet of the track with that index in begin()'s list. False: more than
     // max_publish_bitrate.
     bool on_rtp(MonoTime now, ByteSpan packet, size_t track);
-    void on_rtcp(MonoTime now, ByteSpan compound);
+    void on_rtcp(MonoTime now, ByteSpan compound, size_t track);
 
     // Gives up what is missing for too long; to be called now and then, and at next_timeout().
     void handle_timeout(MonoTime now) { ingest_->handle_timeout(now); }
@@ -111,6 +113,7 @@ class RtspPublish final : public stream::Publisher,
     Callbacks callbacks_;
     const std::vector<RtspAnnounced>* tracks_ = nullptr;
     std::vector<std::optional<size_t>> places_;  // in the ingest's list, by index of the track
+    std::vector<std::unique_ptr<RtspSrtpReceiver>> srtp_;  // by index of the track; null: none
     std::unique_ptr<net::RtpIngest> ingest_;
 };
 

@@ -135,6 +135,7 @@ void RtspConnection::end_session() {
     group_.reset();
     announced_.clear();
     described_.clear();
+    key_.reset();
     phase_since_ = MonoClock::now();
 }
 
@@ -158,6 +159,7 @@ Result<bool> RtspConnection::begin_request(const rtsp::Request& request,
     if (!same) {
         login_ = {};
         described_.clear();
+        key_.reset();
     } else if (target.token.empty()) {  // the addresses of tracks have none
         target.token = target_.token;
         target.query = target.query.empty() ? target_.query : target.query;
@@ -245,6 +247,13 @@ Error RtspConnection::handle_describe(const rtsp::Request& request) {
         return {};
     }
     described_.clear();
+    key_.reset();
+    if (target.srtp) {
+        if (const std::string_view why = why_no_srtp(); !why.empty()) {
+            return refuse(request, 461, why);
+        }
+        key_ = make_rtsp_srtp_key(system_random());
+    }
     Result<net::PlayRules> rules = server_.services().policy.may_play(access());
     if (!rules.ok()) {
         return refuse_question(request, false, rules.take_error());
@@ -283,10 +292,12 @@ Result<bool> RtspConnection::look_at(const rtsp::Request& request, const net::Pl
                     break;
                 }
             }
-            described_ = tracks.any() ? tracks.describe(stream_->local().host()) : std::string();
+            described_ =
+                tracks.any() ? tracks.describe(stream_->local().host(), key_) : std::string();
             for (uint8_t index = 0; index < has_track_.size(); index++) {
                 has_track_[index] = tracks.has(index);
             }
+            terms_ = tracks.terms();
             if (!refused && described_.empty()) {
                 refused =
                     stream.live()
@@ -374,6 +385,7 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
     }
     session_.url = target_.url;
     session_.has[*track] = true;
+    session_.terms[*track] = terms_[*track];
     return answer_setup(request, *chosen);
 }
 
@@ -381,6 +393,7 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
 Error RtspConnection::answer_setup(const rtsp::Request& request, const rtsp::Transport& transport) {
     if (session_.id.empty()) {
         session_.id = random_id(system_random(), kSessionIdLength);
+        session_.timeout = server_.udp().session_timeout();
     }
     phase_since_ = MonoClock::now();
     rtsp::Response out = answer_to(request, 200);
@@ -389,20 +402,33 @@ Error RtspConnection::answer_setup(const rtsp::Request& request, const rtsp::Tra
     return send(out);
 }
 
+std::string_view RtspConnection::why_no_srtp() const {
+    return stream_->encrypted() ? ""
+                                : "SRTP needs an encrypted connection, which its keys go through: "
+                                  "use rtsps://";
+}
+
 // Yields where it answers.
 Result<std::optional<rtsp::Transport>> RtspConnection::choose_transport(
     const rtsp::Request& request, size_t index, std::unique_ptr<RtspUdpTrack>& udp) {
     const auto field = request.headers.get("Transport");
+    // Clients that write RTP/AVP whatever the description says (ffmpeg) get what it says.
+    const bool secure = announced_.empty() ? key_.has_value() : announced_[index].key.has_value();
     std::string_view why = "RTP/AVP/TCP;unicast;interleaved=0-1 is possible";
     for (const rtsp::Transport& offer : rtsp::parse_transports(field.value_or(""))) {
         rtsp::Transport chosen;
         chosen.record = offer.record;
-        if (offer.secure) {
+        chosen.secure = offer.secure;
+        if (offer.secure && !secure) {
+            why = !why_no_srtp().empty() ? why_no_srtp()
+                  : announced_.empty()   ? "no keys were asked for: add ?srtp to the address"
+                                         : "the description of the track has no keys (a=crypto)";
             continue;
         }
         if (offer.multicast) {
-            if (!announced_.empty() || server_.options().multicast.network.empty()) {
-                why = "there is no multicast here; use RTP/AVP;unicast or RTP/AVP/TCP";
+            if (!announced_.empty() || secure || server_.options().multicast.network.empty()) {
+                why = secure ? "there is no SRTP by multicast"
+                             : "there is no multicast here; use RTP/AVP;unicast or RTP/AVP/TCP";
                 continue;
             }
             chosen.multicast = true;
@@ -469,7 +495,7 @@ Result<RtspConnection::Next> RtspConnection::handle_play(const rtsp::Request& re
     if (!begun) {
         return Next::kGoOn;
     }
-    const bool udp = udp_[0] || udp_[1] || group_;
+    const bool udp = udp_[0] || udp_[1] || group_ || key_;
     const RtspFormat* format = udp ? nullptr : server_.format(session_.channels);
     if (!udp && format == nullptr) {
         return done(refuse(request, 461, "use channels 0 to 3"));
@@ -501,7 +527,7 @@ Error RtspConnection::play_by_udp(const rtsp::Request& request, const net::PlayR
     WEIR_TRY_ASSIGN(RtspUdpPump* const pump, server_.pump_for(target_.key, rules));
     auto player = std::make_unique<RtspUdpPlayer>(
         server_, *pump,
-        RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(group_),
+        RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(group_), key_,
                              std::move(reader_), std::move(stream_), std::move(client_)});
     RtspUdpPlayer& playing = *player;
     server_.add(std::move(player));

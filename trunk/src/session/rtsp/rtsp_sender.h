@@ -1,5 +1,10 @@
 // A place in the log that all players of a stream by UDP share, and how its packets go out from
 // there: paced, and from the newest key frame on for who is too far behind. Never yields.
+//
+// A player that begins catches up: it gets the first frame at once, and what is behind it a little
+// faster than it was made. Players that take the time of arrival for the time of the media
+// (GStreamer's jitter buffer in its usual mode) follow that; of a GOP that comes in a burst they
+// would give most frames the same time, or begin anew in the middle of it.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +22,34 @@ class RtspSender {
   public:
     // A key frame goes out so fast at most: a link of 100 Mbit/s takes it.
     static constexpr int64_t kPaceBps = 90'000'000;
-    // What is behind the first frame of a start goes out so many times as fast as it was made: a
-    // whole GOP at once would overrun the socket of a busy client.
-    static constexpr int kCatchUp = 8;
+    // Of the stream's time, that goes out at once.
     static constexpr Millis kFirstBurst{40};
-    // Further behind the head it goes on with the newest key frame.
+    // Behind that, of a start up to kNear ago: in half of the time; of others in four fifths.
+    static constexpr Millis kNear{1'000};
+    static constexpr int kNearPercent = 200;
+    static constexpr int kFarPercent = 125;
+    // Who has caught up and is further behind the head goes on with the newest key frame.
     static constexpr int64_t kLagToJumpMs = 1'000;
 
-    explicit RtspSender(const RtspLogWriter& writer) : writer_(writer) {}
+    explicit RtspSender(RtspLogWriter& writer) : writer_(writer) {}
+
+    ~RtspSender() { leave(); }
+
+    RtspSender(const RtspSender&) = delete;
+    RtspSender& operator=(const RtspSender&) = delete;
 
     // To the start of the log, where there is one.
     void place() {
-        cursor_.reset();
-        began_at_.reset();
+        leave();
         if (writer_.log().has_start()) {
-            cursor_ = writer_.log().start();
+            begin_at(writer_.log().start());
         }
+    }
+
+    // Nothing is to be sent until place().
+    void leave() {
+        cursor_.reset();
+        end_catching_up();
     }
 
     bool placed() const { return cursor_.has_value(); }
@@ -48,6 +65,7 @@ class RtspSender {
             skip_old(log);
             const stream::RtpRun* const run = log.run(*cursor_);
             if (run == nullptr) {
+                end_catching_up();
                 return net::RtpFlush::kCaughtUp;
             }
             lag_ms_ = log.head_time_ms() - run->time_ms;
@@ -80,28 +98,50 @@ class RtspSender {
     }
 
   private:
+    void begin_at(uint64_t run) {
+        cursor_ = run;
+        began_at_.reset();
+        if (!catching_up_) {
+            catching_up_ = true;
+            writer_.begin_catching_up();
+        }
+    }
+
+    void end_catching_up() {
+        if (catching_up_) {
+            catching_up_ = false;
+            writer_.end_catching_up();
+        }
+    }
+
     bool is_early(const stream::RtpRun& run, MonoTime now) {
+        if (!catching_up_) {
+            return false;
+        }
         if (!began_at_) {
             began_at_ = now;
             began_ms_ = run.time_ms;
+            const Millis behind(writer_.log().head_time_ms() - run.time_ms);
+            percent_ = behind <= kNear ? kNearPercent : kFarPercent;
         }
-        return Millis(run.time_ms - began_ms_) > kFirstBurst + (now - *began_at_) * kCatchUp;
+        return Millis(run.time_ms - began_ms_) > kFirstBurst + (now - *began_at_) * percent_ / 100;
     }
 
+    // Who catches up may be as far behind as its start is.
     void skip_old(const stream::RtpLog& log) {
         const stream::RtpRun* const run = log.run(*cursor_);
-        const bool late = run != nullptr && log.head_time_ms() - run->time_ms > kLagToJumpMs &&
-                          log.has_start() && log.start() > *cursor_;
+        const bool late = run != nullptr && !catching_up_ &&
+                          log.head_time_ms() - run->time_ms > kLagToJumpMs && log.has_start() &&
+                          log.start() > *cursor_;
         if (*cursor_ < log.oldest() || late) {
             const uint64_t next = log.has_start() ? log.start() : log.head();
             skipped_runs_ += next - *cursor_;
             resyncs_++;
-            cursor_ = next;
-            began_at_.reset();
+            begin_at(next);
         }
     }
 
-    const RtspLogWriter& writer_;
+    RtspLogWriter& writer_;
     rtp::Pacer pacer_{kPaceBps};
     std::optional<uint64_t> cursor_;    // number of a run; none: there was no start yet
     std::optional<MonoTime> began_at_;  // at the start, or at a newer one
@@ -110,6 +150,8 @@ class RtspSender {
     uint64_t packets_ = 0;
     uint64_t skipped_runs_ = 0;
     uint64_t resyncs_ = 0;
+    int percent_ = kFarPercent;  // of the pace of the stream
+    bool catching_up_ = false;
 };
 
 }  // namespace weir::session

@@ -15,7 +15,7 @@ const rtsp::MethodSet kRtspMethods = {
     Method::kGetParameter, Method::kSetParameter};
 
 std::string RtspSession::field() const {
-    return rtsp::write(rtsp::SessionField{id, kRtspSessionTimeout});
+    return rtsp::write(rtsp::SessionField{id, timeout});
 }
 
 bool RtspSession::is_named_by(const rtsp::Request& request) const {
@@ -27,13 +27,24 @@ bool RtspSession::is_named_by(const rtsp::Request& request) const {
     return named && !id.empty() && named->id == id;
 }
 
-std::string RtspSession::rtp_info(const RtspNumbers& numbers) const {
+bool RtspSession::fits(const RtspTerms& now) const {
+    for (size_t track = 0; track < terms.size(); track++) {
+        const bool known = has[track] && terms[track] != 0 && now[track] != 0;
+        if (known && terms[track] != now[track]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::string RtspSession::rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp) const {
     std::vector<rtsp::RtpInfo> infos;
     for (const uint8_t track : {net::kRtpVideoTrack, net::kRtpAudioTrack}) {
         if (has[track]) {
             const RtspNumbers::First first = numbers.first(track);
-            infos.push_back(
-                {url + "/" + std::string(control_of(track)), first.sequence, first.rtp_time});
+            infos.push_back({url + "/" + std::string(control_of(track)),
+                             srtp != nullptr ? srtp->first_sequence(track) : first.sequence,
+                             first.rtp_time});
         }
     }
     return rtsp::write(infos);

@@ -2,13 +2,16 @@
 // that need nothing else. Plain values and pure functions.
 #pragma once
 
-#include <chrono>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "proto/rtsp/message.h"
 #include "session/rtsp/rtsp_muxer.h"
+#include "session/rtsp/rtsp_profile.h"
+#include "session/rtsp/rtsp_srtp.h"
 
 namespace weir::session {
 
@@ -17,9 +20,11 @@ inline constexpr Seconds kRtspSessionTimeout{60};
 
 struct RtspSession {
     std::string id;
+    Seconds timeout = kRtspSessionTimeout;
     std::string url;                               // of the whole: for RTP-Info, without a query
     RtspChannels channels;                         // where media goes through the connection
     std::array<bool, RtspNumbers::kTracks> has{};  // that are set up
+    RtspTerms terms{};                             // that the client was told
 
     // The value of a Session field.
     std::string field() const;
@@ -27,8 +32,12 @@ struct RtspSession {
     // Whether the request is of this session: it names it, or none.
     bool is_named_by(const rtsp::Request& request) const;
 
+    // Whether a stream is still what the client was told of it.
+    bool fits(const RtspTerms& now) const;
+
     // The value of RTP-Info where a player begins at the start of that log.
-    std::string rtp_info(const RtspNumbers& numbers) const;
+    // `srtp`: with whose sequence numbers; null: with those of the log.
+    std::string rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp = nullptr) const;
 };
 
 // All methods that are spoken here, for Public and Allow.

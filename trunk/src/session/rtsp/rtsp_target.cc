@@ -28,6 +28,8 @@ Result<RtspTarget> RtspTarget::parse(std::string_view text, const net::Policy& p
     const std::vector<QueryItem> items = parse_query(halves.after);
     const std::optional<std::string_view> key = query_value(items, "key");
     target.token = key ? *key : query_value(items, "token").value_or("");
+    const std::optional<std::string_view> srtp = query_value(items, "srtp");
+    target.srtp = srtp && *srtp != "0" && *srtp != "off";
     const std::string decoded = url_decode(path);
     const size_t slash = decoded.rfind('/');
     if (slash == std::string::npos || slash == 0 || slash + 1 == decoded.size() ||

@@ -19,6 +19,7 @@ struct RtspTarget {
     std::string url;               // of the whole, without query and track: for Content-Base
     std::string query;             // as it came, without a track
     std::string token;             // ?key=, ?token=
+    bool srtp = false;             // ?srtp, ?srtp=1: a player wants RTP/SAVP
 
     // "rtsp://host/app/stream?key=KEY/trackID=0", with the track behind the path or the query.
     // kMalformed.

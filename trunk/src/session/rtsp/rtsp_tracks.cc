@@ -72,17 +72,27 @@ bool RtspTracks::any() const {
     return has(kRtpVideoTrack) || has(kRtpAudioTrack);
 }
 
+RtspTerms RtspTracks::terms() const {
+    RtspTerms terms{};
+    for (const uint8_t index : {kRtpAudioTrack, kRtpVideoTrack}) {
+        terms[index] = rtsp_terms(tracks_[index].codec, tracks_[index].config);
+    }
+    return terms;
+}
+
 bool RtspTracks::complete(MonoTime now) const {
     const bool both = has(kRtpVideoTrack) && has(kRtpAudioTrack);
     return stream_.live() && (both || now - stream_.live_since() >= kSettled) &&
            (any() || !left_out_.empty());
 }
 
-std::string RtspTracks::describe(std::string_view address) const {
+std::string RtspTracks::describe(std::string_view address,
+                                 const std::optional<RtspSrtpKey>& key) const {
     sdp::RtspOffer offer;
     offer.name = stream_.key().name;
     offer.address = address;
     offer.tool = "weir";
+    offer.secure = key.has_value();
     for (const uint8_t index : {kRtpVideoTrack, kRtpAudioTrack}) {
         if (!has(index)) {
             continue;
@@ -95,6 +105,9 @@ std::string RtspTracks::describe(std::string_view address) const {
         out.channels = track.channels;
         out.config = track.config;
         out.control = control_of(index);
+        if (key) {
+            out.crypto.push_back(rtsp_crypto_line(*key));
+        }
     }
     return sdp::write_rtsp_description(offer);
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,8 @@
 #include "base/clock.h"
 #include "media/codec.h"
 #include "session/rtsp/rtsp_numbers.h"
+#include "session/rtsp/rtsp_profile.h"
+#include "session/rtsp/rtsp_srtp.h"
 #include "stream/muxer.h"
 #include "stream/stream.h"
 
@@ -46,11 +49,15 @@ class RtspTracks final : public stream::PacketSink {
 
     const Track& track(uint8_t index) const { return tracks_[index]; }
 
+    RtspTerms terms() const;
+
     // Names of codecs that RTSP does not carry, "SPEEX"; empty: there are none.
     const std::string& left_out() const { return left_out_; }
 
     // The answer to DESCRIBE. `address`: of the server, as the client reached it.
-    std::string describe(std::string_view address) const;
+    // `key`: of RTP/SAVP; none: RTP/AVP.
+    std::string describe(std::string_view address,
+                         const std::optional<RtspSrtpKey>& key = {}) const;
 
   private:
     void take(const media::MediaPacket& packet);

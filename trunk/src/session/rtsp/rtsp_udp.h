@@ -17,6 +17,8 @@
 #include "io/udp.h"
 #include "net/datagram_ports.h"
 #include "proto/rtsp/transport.h"
+#include "proto/srtp/control_cipher.h"
+#include "session/rtsp/rtsp_session.h"
 
 namespace weir::session {
 
@@ -113,6 +115,14 @@ class RtspUdp {
     // Of groups; for all ports.
     void set_multicast_ttl(uint8_t ttl);
 
+    // Of sessions that begin from now on.
+    void set_session_timeout(Seconds timeout) { session_timeout_ = timeout; }
+
+    Seconds session_timeout() const { return session_timeout_; }
+
+    // For the reports of all sessions with SRTP.
+    srtp::ControlCipher& control() { return control_; }
+
     const RtspUdpStats& stats() const { return stats_; }
 
     io::UdpStats udp_stats() const;
@@ -160,6 +170,8 @@ class RtspUdp {
     std::array<Side, RtspUdpTrack::kWays> sides_;
     RtspUdpStats stats_;
     uint8_t multicast_ttl_ = 1;
+    Seconds session_timeout_ = kRtspSessionTimeout;
+    srtp::ControlCipher control_;
 };
 
 }  // namespace weir::session

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "net/turn_reader.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/report.h"
@@ -11,6 +12,12 @@ namespace weir::session {
 
 using net::EndClass;
 using net::RtpFlush;
+
+namespace {
+
+using ReportBuffer = std::array<uint8_t, RtspNumbers::kMaxReport + srtp::kMaxOverhead>;
+
+}  // namespace
 
 RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
     : server_(server),
@@ -26,6 +33,10 @@ RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
       last_heard_(began_),
       next_report_(began_ + RtspNumbers::kReportInterval) {
     pump_.hold();
+    if (parts.key) {
+        srtp_ =
+            std::make_unique<RtspSrtpSender>(*parts.key, server.udp().control(), system_random());
+    }
     for (const auto& track : tracks_) {
         if (track) {
             track->set_owner(this);
@@ -38,6 +49,7 @@ RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
 
 RtspUdpPlayer::~RtspUdpPlayer() {
     leave_pump();
+    sender_.leave();
     pump_.release();
 }
 
@@ -49,21 +61,28 @@ void RtspUdpPlayer::leave_pump() {
 }
 
 void RtspUdpPlayer::begin(const rtsp::Request& request, ByteSpan unread) {
-    play(request);
-    if (hear(unread) && stream_ && stream_->readable()) {
+    if (play(request) && hear(unread) && stream_ && stream_->readable()) {
         on_ready(io::kReadable);
     }
 }
 
-// From the start of the log on, with its numbers in the answer.
-void RtspUdpPlayer::play(const rtsp::Request& request) {
+// From the start of the log on, with its numbers in the answer. False: it has ended.
+bool RtspUdpPlayer::play(const rtsp::Request& request) {
+    if (!session_.fits(pump_.writer().terms())) {
+        say(answer_to(request, 503));
+        end(EndClass::kReplaced, net::kCodecsChangedText);
+        return false;
+    }
+    edition_ = pump_.writer().edition();
     paused_ = false;
-    sender_.place();
+    if (!group_) {  // which is somewhere in the stream
+        sender_.place();
+    }
     rtsp::Response answer = answer_to(request, 200);
     answer.headers.add("Session", session_.field());
     answer.headers.add("Range", "npt=now-");
-    if (sender_.placed() && !group_) {  // a group is somewhere in the stream
-        answer.headers.add("RTP-Info", session_.rtp_info(pump_.writer().numbers()));
+    if (sender_.placed() && !(srtp_ && srtp_->begun())) {
+        answer.headers.add("RTP-Info", session_.rtp_info(pump_.writer().numbers(), srtp_.get()));
     }
     say(answer);
     if (client_ && group_) {
@@ -73,6 +92,7 @@ void RtspUdpPlayer::play(const rtsp::Request& request) {
         send_reports(MonoClock::now());
         pump_.add(*this);
     }
+    return client_ != nullptr;
 }
 
 // ---- sending ----
@@ -81,38 +101,90 @@ RtpFlush RtspUdpPlayer::flush(MonoTime now, size_t most_runs) {
     if (paused_) {
         return RtpFlush::kCaughtUp;
     }
+    if (edition_ != pump_.writer().edition()) {
+        pump_.look_soon();
+        return RtpFlush::kCaughtUp;
+    }
     const RtpFlush result = sender_.flush(
         now, most_runs, [&](const stream::RtpRun& run) -> std::optional<io::IoStatus> {
-            RtspUdpTrack* const track =
-                run.track < tracks_.size() ? tracks_[run.track].get() : nullptr;
-            if (track == nullptr) {
-                return std::nullopt;
-            }
-            const io::IoResult sent =
-                track->send(RtspUdpTrack::kRtp, {run.data.get(), run.size_bytes},
-                            run.packets > 1 ? run.packet_bytes : 0);
-            if (sent.status != io::IoStatus::kWouldBlock) {
-                client_->sent_bytes += run.size_bytes;
+            const std::optional<io::IoStatus> status = send_run(run);
+            if (status && *status != io::IoStatus::kWouldBlock) {
+                client_->sent_bytes +=
+                    by_udp() ? run.size_bytes : uint32_t{0};  // else when written
                 pump_.stream().note_sent(run.size_bytes);
                 if (client_->first_frame_ms < 0) {
                     client_->first_frame_ms = static_cast<int32_t>(
                         std::chrono::duration_cast<Millis>(now - began_).count());
                 }
             }
-            return sent.status;
+            return status;
         });
     client_->resyncs = sender_.resyncs();
     return result;
 }
 
+// Nothing: the track is not wanted, or cannot be sealed.
+std::optional<io::IoStatus> RtspUdpPlayer::send_run(const stream::RtpRun& run) {
+    if (run.track >= tracks_.size() || !session_.has[run.track]) {
+        return std::nullopt;
+    }
+    RtspUdpTrack* const track = tracks_[run.track].get();
+    const auto& channels = session_.channels[run.track];
+    if (track == nullptr && (!srtp_ || !channels)) {
+        return std::nullopt;
+    }
+    if (!srtp_) {
+        return track
+            ->send(RtspUdpTrack::kRtp, {run.data.get(), run.size_bytes},
+                   run.packets > 1 ? run.packet_bytes : 0)
+            .status;
+    }
+    if (track == nullptr && !answers_.empty()) {
+        return io::IoStatus::kWouldBlock;  // on_ready() goes on with them
+    }
+    const RtspSrtpSender::Sealed sealed = srtp_->seal(run);
+    if (sealed.bytes.empty()) {
+        return std::nullopt;
+    }
+    return track == nullptr ? send_frames(*channels, sealed)
+                            : track
+                                  ->send(RtspUdpTrack::kRtp, sealed.bytes,
+                                         run.packets > 1 ? sealed.packet_bytes : 0)
+                                  .status;
+}
+
+io::IoStatus RtspUdpPlayer::send_frames(const rtsp::ChannelPair& channels,
+                                        const RtspSrtpSender::Sealed& sealed) {
+    if (!stream_) {
+        return io::IoStatus::kClosed;
+    }
+    for (ByteSpan rest = sealed.bytes; !rest.empty();) {
+        const ByteSpan packet = rest.first(std::min(sealed.packet_bytes, rest.size()));
+        append_rtsp_frame(channels.rtp, packet, answers_);
+        rest = rest.subspan(packet.size());
+    }
+    (void)write_answers();  // a lost connection is an event of its own
+    return io::IoStatus::kDone;
+}
+
+// A report whose buffer has room for SRTP.
+void RtspUdpPlayer::send_control(uint8_t track, std::span<uint8_t> buffer, size_t size) {
+    size = srtp_ && size > 0 ? srtp_->seal_rtcp(buffer, size) : size;
+    const ByteSpan packet = ByteSpan(buffer).first(size);
+    if (size > 0 && tracks_[track]) {
+        (void)tracks_[track]->send(RtspUdpTrack::kRtcp, packet);
+    } else if (size > 0 && srtp_ && stream_ && session_.channels[track]) {
+        append_rtsp_frame(session_.channels[track]->rtcp, packet, answers_);
+        (void)write_answers();
+    }
+}
+
 void RtspUdpPlayer::send_reports(MonoTime now) {
     next_report_ = now + RtspNumbers::kReportInterval;
-    std::array<uint8_t, RtspNumbers::kMaxReport> report;
+    ReportBuffer report;
     for (uint8_t index = 0; index < tracks_.size(); index++) {
-        const size_t size =
-            tracks_[index] ? pump_.writer().numbers().write_report(index, now, report) : size_t{0};
-        if (size > 0) {
-            (void)tracks_[index]->send(RtspUdpTrack::kRtcp, {report.data(), size});
+        if (session_.has[index] && !group_) {
+            send_control(index, report, pump_.writer().numbers().write_report(index, now, report));
         }
     }
 }
@@ -121,29 +193,34 @@ net::RtpPlayer::Fate RtspUdpPlayer::look(MonoTime now) {
     if (now >= next_report_) {
         send_reports(now);
     }
-    if (now - last_heard_ <= kRtspSessionTimeout) {
+    if (edition_ != pump_.writer().edition()) {
+        edition_ = pump_.writer().edition();
+        if (!session_.fits(pump_.writer().terms())) {
+            return {false, net::kCodecsChangedText, EndClass::kReplaced};
+        }
+    }
+    if (now - last_heard_ <= session_.timeout || (srtp_ && !by_udp())) {
         return {};
     }
-    return {false, "the client was silent: neither a request nor a receiver report in 60 s"};
+    return {false, "the client was silent for its session's time: no request, no receiver report",
+            EndClass::kTimeout};
 }
 
 void RtspUdpPlayer::look_at_silence(MonoTime now) {
     if (const Fate fate = look(now); !fate.go_on) {
-        end(EndClass::kTimeout, fate.reason);
+        end(fate.why, fate.reason);
     }
 }
 
 // Asked by the pump: no publisher, or the fate above.
 void RtspUdpPlayer::end_playing(EndClass why, std::string_view reason) {
-    std::array<uint8_t, RtspNumbers::kMaxReport> bye;
+    ReportBuffer bye;
     for (uint8_t index = 0; index < tracks_.size(); index++) {
-        const size_t size =
-            tracks_[index] ? pump_.writer().numbers().write_bye(index, bye) : size_t{0};
-        if (size > 0) {
-            (void)tracks_[index]->send(RtspUdpTrack::kRtcp, {bye.data(), size});
+        if (session_.has[index] && !group_) {
+            send_control(index, bye, pump_.writer().numbers().write_bye(index, bye));
         }
     }
-    end(why == EndClass::kError ? EndClass::kTimeout : why, reason);
+    end(why, reason);
 }
 
 void RtspUdpPlayer::end(EndClass why, std::string_view detail) {
@@ -168,6 +245,9 @@ bool RtspUdpPlayer::may_move(MonoTime now, size_t, bool, ByteSpan datagram) cons
 void RtspUdpPlayer::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
     last_heard_ = now;
     const auto index = static_cast<uint8_t>(track);
+    if (srtp_) {
+        compound = srtp_->open_rtcp(compound);  // ffmpeg's are plain: a sign of life, no more
+    }
     const RtspNumbers& numbers = pump_.writer().numbers();
     rtcp::PacketView packet;
     for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
@@ -221,7 +301,7 @@ bool RtspUdpPlayer::hear(ByteSpan data) {
     while (stream_ && client_) {
         switch (reader_.next(data)) {
             case Status::kNeedMore: return true;
-            case Status::kFrame:
+            case Status::kFrame: hear_frame(reader_.frame()); break;
             case Status::kResponse: break;
             case Status::kRequest:
                 if (!obey(reader_.request(), data)) {
@@ -235,13 +315,24 @@ bool RtspUdpPlayer::hear(ByteSpan data) {
     return false;
 }
 
+// Reports of a client whose media goes through the connection.
+void RtspUdpPlayer::hear_frame(const rtsp::FrameView& frame) {
+    for (size_t track = 0; track < session_.channels.size(); track++) {
+        const auto& channels = session_.channels[track];
+        if (channels && channels->rtcp == frame.channel) {
+            on_udp_rtcp(MonoClock::now(), track, frame.payload);
+        }
+    }
+}
+
 bool RtspUdpPlayer::obey(const rtsp::Request& request, ByteSpan behind) {
     const RtspHeard heard = hear_in_session(request, session_, paused_);
     switch (heard.wish) {
         case RtspWish::kNothing: say(heard.answer); break;
-        case RtspWish::kPlay: play(request); break;
+        case RtspWish::kPlay: return play(request) && stream_ != nullptr;
         case RtspWish::kPause:
             paused_ = true;
+            sender_.leave();
             say(heard.answer);
             break;
         case RtspWish::kTeardown: {
@@ -270,31 +361,42 @@ void RtspUdpPlayer::say(const rtsp::Response& answer) {
     const std::string text = rtsp::write(answer);
     answers_.insert(answers_.end(), text.begin(), text.end());
     flush_answers();
-    if (answers_.size() > kMaxAnswers) {
+    if (answers_.size() > kMaxAnswers + kMaxFrames) {
         end(EndClass::kStalled, "the client does not read answers");
     }
 }
 
 void RtspUdpPlayer::flush_answers() {
+    if (!write_answers()) {
+        drop_connection();
+    }
+}
+
+// False: the connection is lost.
+bool RtspUdpPlayer::write_answers() {
     while (!answers_.empty()) {
         const io::IoResult result = stream_->try_write(answers_);
         if (result.status == io::IoStatus::kWouldBlock) {
-            return;
+            return true;
         }
         if (result.status != io::IoStatus::kDone) {
             answers_.clear();
-            drop_connection();
-            return;
+            return false;
         }
         client_->sent_bytes += result.bytes;
         answers_.erase(answers_.begin(),
                        answers_.begin() + static_cast<std::ptrdiff_t>(result.bytes));
     }
     answers_.shrink_to_fit();
+    return true;
 }
 
 // The object stays until it is buried: an event of this batch may still name it.
 void RtspUdpPlayer::drop_connection() {
+    if (stream_ && client_ && srtp_ && !by_udp()) {  // its media is gone with it
+        end(EndClass::kPeerClosed, "closed by the player");
+        return;
+    }
     if (stream_) {
         stream_->set_handler(nullptr);
         stream_->close();
@@ -307,7 +409,7 @@ void RtspUdpPlayer::drop_connection() {
 std::optional<net::LinkFacts> RtspUdpPlayer::link_facts() const {
     net::LinkFacts facts;
     facts.state = stream_ ? "connected" : "detached";
-    facts.transport = "udp";
+    facts.transport = by_udp() ? "udp" : "tcp";
     if (group_) {
         facts.transport = "multicast";
         facts.remote = group_->address().ip_text();

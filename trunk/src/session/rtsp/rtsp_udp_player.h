@@ -1,6 +1,6 @@
-// A player whose media goes by UDP or multicast: its place in the log that all of the stream share,
-// where its tracks go, and its connection, by which it says more. No coroutine: the pump sends,
-// event handlers hear.
+// A player whose media goes by UDP or multicast, or encrypted (SRTP) by whatever way: its place in
+// the log that all of the stream share, where its tracks go, and its connection, by which it says
+// more. No coroutine: the pump sends, event handlers hear.
 //
 // Its session outlives the connection: while receiver reports come, it plays on.
 #pragma once
@@ -20,6 +20,7 @@
 #include "session/rtsp/rtsp_player.h"
 #include "session/rtsp/rtsp_sender.h"
 #include "session/rtsp/rtsp_session.h"
+#include "session/rtsp/rtsp_srtp.h"
 #include "session/rtsp/rtsp_udp.h"
 
 namespace weir::session {
@@ -37,6 +38,8 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     static constexpr ObjectName kObjectName{"rtsp_udp_player", "rtsp"};
 
     static constexpr size_t kMaxAnswers = 64 * 1024;  // that the client does not read
+    // And of its media, where that goes through the connection.
+    static constexpr size_t kMaxFrames = stream::RtpRun::kMaxRunBytes + 8 * 1024;
     // What opens the way through a NAT comes soon after PLAY, and is short.
     static constexpr Seconds kPunchTime{10};
     static constexpr size_t kMaxPunch = 128;
@@ -45,6 +48,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
         RtspSession session;
         RtspUdpTracks tracks;
         std::shared_ptr<RtspGroup> group;  // of multicast, in place of tracks; else null
+        std::optional<RtspSrtpKey> key;    // of SRTP; without tracks it goes through the connection
         rtsp::ConnectionReader reader;
         std::unique_ptr<io::TcpStream> stream;
         std::unique_ptr<net::Client> client;
@@ -81,16 +85,25 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     void on_udp_rtp(MonoTime now, size_t, ByteSpan) override { last_heard_ = now; }
 
     void on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) override;
+    std::optional<io::IoStatus> send_run(const stream::RtpRun& run);
+    // Each packet as a frame of the connection.
+    io::IoStatus send_frames(const rtsp::ChannelPair& channels,
+                             const RtspSrtpSender::Sealed& sealed);
+    void send_control(uint8_t track, std::span<uint8_t> buffer, size_t size);
 
     void on_ready(uint8_t ready) override;
     bool hear(ByteSpan data);
+    void hear_frame(const rtsp::FrameView& frame);
     bool obey(const rtsp::Request& request, ByteSpan behind);
-    void play(const rtsp::Request& request);
+    bool play(const rtsp::Request& request);
     void say(const rtsp::Response& answer);
     void flush_answers();
+    bool write_answers();
     void drop_connection();
     void send_reports(MonoTime now);
     void leave_pump();
+
+    bool by_udp() const { return tracks_[0] || tracks_[1] || group_; }
 
     RtspServer& server_;
     RtspUdpPump& pump_;
@@ -101,7 +114,9 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     std::unique_ptr<net::Client> client_;    // null: it has ended
     Bytes answers_;                          // that its socket did not take
     RtspSender sender_;
-    std::shared_ptr<RtspGroup> group_;  // null: it has tracks of its own
+    std::unique_ptr<RtspSrtpSender> srtp_;  // null: plain RTP
+    std::shared_ptr<RtspGroup> group_;      // null: it has tracks of its own
+    uint32_t edition_ = 0;                  // of the log, that fits what the client was told
     bool paused_ = false;
     MonoTime began_;
     MonoTime last_heard_;

@@ -36,7 +36,10 @@ TEST(SrtpKeysTest, NamesProfilesAndTheirSizes) {
     EXPECT_EQ(to_string(Profile::kAeadAes128Gcm), "SRTP_AEAD_AES_128_GCM");
     EXPECT_EQ(to_string(Profile::kAes128CmSha1_80), "SRTP_AES128_CM_HMAC_SHA1_80");
     EXPECT_EQ(rtp_overhead(Profile::kAeadAes128Gcm), 16u);
+    EXPECT_EQ(to_string(Profile::kAes128CmSha1_32), "SRTP_AES128_CM_HMAC_SHA1_32");
     EXPECT_EQ(rtp_overhead(Profile::kAes128CmSha1_80), 10u);
+    EXPECT_EQ(rtp_overhead(Profile::kAes128CmSha1_32), 4u);
+    EXPECT_EQ(rtcp_overhead(Profile::kAes128CmSha1_32), 14u);
     EXPECT_EQ(rtcp_overhead(Profile::kAeadAes128Gcm), kMaxOverhead);
     EXPECT_EQ(rtcp_overhead(Profile::kAes128CmSha1_80), 14u);
 }

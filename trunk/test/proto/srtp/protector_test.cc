@@ -34,7 +34,7 @@ class ProtectorTest : public ::testing::TestWithParam<Profile> {
 };
 
 INSTANTIATE_TEST_SUITE_P(, ProtectorTest, ::testing::ValuesIn(kProfiles), [](const auto& tested) {
-    return tested.param == Profile::kAeadAes128Gcm ? "Gcm" : "CounterMode";
+    return name_of(tested.param);
 });
 
 TEST_P(ProtectorTest, GivesTheBytesOfLibsrtp) {

@@ -32,9 +32,7 @@ class RtcpUnprotectorTest : public ::testing::TestWithParam<Profile> {
 INSTANTIATE_TEST_SUITE_P(,
                          RtcpUnprotectorTest,
                          ::testing::ValuesIn(kProfiles),
-                         [](const auto& tested) {
-                             return tested.param == Profile::kAeadAes128Gcm ? "Gcm" : "CounterMode";
-                         });
+                         [](const auto& tested) { return name_of(tested.param); });
 
 TEST_P(RtcpUnprotectorTest, OpensWhatLibsrtpProtected) {
     for (size_t size : {8u, 12u, 28u, 32u, 36u, 400u, 1200u}) {

@@ -15,7 +15,18 @@
 
 namespace weir::srtp {
 
-inline constexpr Profile kProfiles[] = {Profile::kAeadAes128Gcm, Profile::kAes128CmSha1_80};
+inline constexpr Profile kProfiles[] = {Profile::kAeadAes128Gcm, Profile::kAes128CmSha1_80,
+                                        Profile::kAes128CmSha1_32};
+
+// For gtest.
+inline const char* name_of(Profile profile) {
+    switch (profile) {
+        case Profile::kAeadAes128Gcm: return "Gcm";
+        case Profile::kAes128CmSha1_80: return "CounterMode";
+        case Profile::kAes128CmSha1_32: return "CounterModeShortTag";
+    }
+    return "";
+}
 
 inline Bytes from_hex(std::string_view text) {
     Bytes out;
@@ -106,6 +117,9 @@ class Oracle {
             profile == Profile::kAeadAes128Gcm
                 ? srtp_crypto_policy_set_aes_gcm_128_16_auth(one)
                 : srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(one);
+        }
+        if (profile == Profile::kAes128CmSha1_32) {
+            srtp_crypto_policy_set_aes_cm_128_hmac_sha1_32(&policy.rtp);
         }
         policy.ssrc.type = role == Role::kSender ? ssrc_any_outbound : ssrc_any_inbound;
         policy.key = key.data();

@@ -34,7 +34,7 @@ class UnprotectorTest : public ::testing::TestWithParam<Profile> {
 };
 
 INSTANTIATE_TEST_SUITE_P(, UnprotectorTest, ::testing::ValuesIn(kProfiles), [](const auto& tested) {
-    return tested.param == Profile::kAeadAes128Gcm ? "Gcm" : "CounterMode";
+    return name_of(tested.param);
 });
 
 TEST_P(UnprotectorTest, OpensInPlaceWhatWasProtected) {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "test/session/world.h"
+#include "test/session/rtsp/rtsp_world.h"
 
 namespace weir::session {
 namespace {
@@ -15,106 +15,9 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kSdp =
-    "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=video 0 RTP/AVP 96\r\n"
-    "a=rtpmap:96 H264/90000\r\na=control:streamid=0\r\n";
+using RtspServerTest = RtspWorld;
 
-// One connection of a client.
-class RtspPeer {
-  public:
-    explicit RtspPeer(const io::SocketAddress& server) {
-        auto stream = io::TcpStream::connect(server, io::soon());
-        WEIR_CHECK(stream.ok());
-        stream_ = std::move(*stream);
-    }
-
-    void send(std::string_view text) {
-        (void)stream_->write_all(as_bytes(text), io::soon());  // the server may have ended it
-    }
-
-    // A request with the next CSeq; its answer.
-    std::string ask(std::string_view method,
-                    std::string_view url,
-                    std::string_view fields = "",
-                    std::string_view body = "") {
-        send(fmt::format("{} {} RTSP/1.0\r\nCSeq: {}\r\n{}{}\r\n{}", method, url, ++cseq_, fields,
-                         body.empty() ? "" : fmt::format("Content-Length: {}\r\n", body.size()),
-                         body));
-        return answer();
-    }
-
-    // Up to the end of a head; empty: the connection has ended.
-    std::string answer() {
-        std::string text;
-        std::array<uint8_t, 1> byte;
-        while (!text.ends_with("\r\n\r\n")) {
-            const Result<size_t> got = stream_->read_some(byte, io::soon());
-            if (!got.ok()) {
-                return {};
-            }
-            text += as_text(byte);
-        }
-        return text;
-    }
-
-    bool reads_to_end() {
-        std::array<uint8_t, 512> bytes;
-        for (;;) {
-            const Result<size_t> got = stream_->read_some(bytes, io::soon());
-            if (!got.ok()) {
-                return got.error().code() == ErrorCode::kClosed;
-            }
-        }
-    }
-
-    const io::TcpStream& stream() const { return *stream_; }
-
-  private:
-    std::unique_ptr<io::TcpStream> stream_;
-    uint32_t cseq_ = 0;
-};
-
-class RtspServerTest : public World {
-  protected:
-    RtspServerTest() {
-        options_rtsp_.first_command = Millis(400);
-        rtsp_ = std::make_unique<RtspServer>(services_, options_rtsp_);
-        auto listener = io::TcpListener::listen(io::loopback());
-        WEIR_CHECK(listener.ok());
-        address_ = (*listener)->local();
-        EXPECT_FALSE(rtsp_->acceptors().serve(std::move(*listener)));
-        for (net::DatagramPorts* ports : {&rtsp_->udp().rtp(), &rtsp_->udp().rtcp()}) {
-            auto socket = io::UdpSocket::bind(io::loopback(), {});
-            WEIR_CHECK(socket.ok());
-            rtp_ = ports == &rtsp_->udp().rtp() ? (*socket)->local() : rtp_;
-            EXPECT_FALSE(ports->serve(std::move(*socket)));
-        }
-        url_ = fmt::format("rtsp://{}/live/a", address_.to_string());
-    }
-
-    ~RtspServerTest() override {
-        Error late = rtsp_->stop(io::soon());
-        EXPECT_FALSE(late) << late.to_string();
-    }
-
-    // Publishes `a`; its control connection.
-    std::unique_ptr<RtspPeer> publisher(std::string_view transport) {
-        auto peer = std::make_unique<RtspPeer>(address_);
-        EXPECT_THAT(peer->ask("ANNOUNCE", url_, "Content-Type: application/sdp\r\n", kSdp),
-                    HasSubstr(" 200 "));
-        EXPECT_THAT(
-            peer->ask("SETUP", url_ + "/streamid=0", fmt::format("Transport: {}\r\n", transport)),
-            HasSubstr(" 200 "));
-        EXPECT_THAT(peer->ask("RECORD", url_), HasSubstr(" 200 "));
-        return peer;
-    }
-
-    RtspServerOptions options_rtsp_;
-    std::unique_ptr<RtspServer> rtsp_;
-    io::SocketAddress address_;
-    io::SocketAddress rtp_;
-    std::string url_;
-};
+constexpr std::string_view kSdp = RtspWorld::kPublisherSdp;
 
 TEST_F(RtspServerTest, AnswersGarbageWithAnErrorOrSilence) {
     for (const std::string& text :
