@@ -22,7 +22,7 @@ constexpr std::array<Subcommand, 9> kSubcommands = {{
     {"rtc-play", "players of a stream over WebRTC (WHEP)", &rtc_play},
     {"rtc-publish", "publishers of streams over WebRTC (WHIP)", &rtc_publish},
     {"rtsp-play", "players of a stream by RTSP, over TCP, UDP or multicast", &rtsp_play},
-    {"rtsp-publish", "publishers of streams by RTSP, over TCP", &rtsp_publish},
+    {"rtsp-publish", "publishers of streams by RTSP, or cameras", &rtsp_publish},
     {"scenario", "a whole test that a file describes", &scenario},
     {"garbage", "connections that send random bytes and leave", &garbage},
 }};

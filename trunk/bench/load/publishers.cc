@@ -10,6 +10,7 @@
 #include "bench/load/core/file_stamp.h"
 #include "bench/load/publisher.h"
 #include "bench/load/rtc_publisher.h"
+#include "bench/load/rtsp_cameras.h"
 #include "bench/load/rtsp_publisher.h"
 #include "bench/load/run_control.h"
 
@@ -211,6 +212,12 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
             "http:// one for WebRTC (WHIP)",
             url);
     }
+    if (options.serve && !is_rtsp) {
+        return make_error(ErrorCode::kUnsupported,
+                          "'{}': cameras are served at an rtsp:// URL, as "
+                          "rtsp://0.0.0.0:8600/camera/%d",
+                          url);
+    }
     WEIR_TRY_ASSIGN(io::SocketAddress address, resolve(first.host, first.port));
     // lint: allow-new - private constructor
     std::unique_ptr<PublisherGroup> group(new PublisherGroup(address));
@@ -222,18 +229,29 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
     if (first.scheme == "http") {
         WEIR_TRY_ASSIGN(group->rtc_, RtcPublishShared::create());
     }
+    WEIR_TRY(group->add_all(url, options));
+    return group;
+}
+
+Error PublisherGroup::add_all(const std::string& url, const StreamOptions& options) {
+    if (options.serve) {
+        WEIR_TRY_ASSIGN(
+            cameras_,
+            RtspCameras::create(
+                url, options, [this](uint32_t number) { return source_of(number); }, totals_));
+        return {};
+    }
     for (uint32_t i = 0; i < options.streams; i++) {
-        if (is_rtsp) {
+        if (url.starts_with("rtsp")) {
             WEIR_TRY_ASSIGN(rtsp::Url each, rtsp::Url::parse(numbered(url, i)));
-            group->publishers_.push_back(std::make_unique<RtspPublisher>(
-                group->source_of(i), group->totals_, group->changed_, group->address_,
-                std::move(each), i));
+            publishers_.push_back(std::make_unique<RtspPublisher>(
+                source_of(i), totals_, changed_, address_, std::move(each), i, options.by_udp));
             continue;
         }
         WEIR_TRY_ASSIGN(Url each, parse_url(numbered(url, i)));
-        group->add(each, i);
+        add(each, i);
     }
-    return group;
+    return {};
 }
 
 void PublisherGroup::add(const Url& url, uint32_t number) {
@@ -267,6 +285,9 @@ bool PublisherGroup::is_stamped(media::TrackKind kind) const {
 }
 
 Error PublisherGroup::start(Millis ramp, Millis connect_timeout) {
+    if (cameras_) {
+        return cameras_->start();
+    }
     MonoTime now = MonoClock::now();
     for (size_t i = 0; i < publishers_.size(); i++) {
         Publisher* each = publishers_[i].get();
@@ -297,6 +318,9 @@ Error PublisherGroup::wait_started(io::Deadline deadline) {
 }
 
 void PublisherGroup::stop() {
+    if (cameras_) {
+        cameras_->stop();
+    }
     for (auto& each : publishers_) {
         each->ask_to_stop();
     }
@@ -309,7 +333,18 @@ void PublisherGroup::stop() {
     }
 }
 
+size_t PublisherGroup::size() const {
+    return cameras_ ? cameras_->size() : publishers_.size();
+}
+
+size_t PublisherGroup::played() const {
+    return cameras_ ? cameras_->played() : 0;
+}
+
 size_t PublisherGroup::started() const {
+    if (cameras_) {
+        return cameras_->size();
+    }
     return static_cast<size_t>(std::count_if(
         publishers_.begin(), publishers_.end(),
         [](const auto& each) { return each->state() == Publisher::State::kPublishing; }));
@@ -338,6 +373,9 @@ void PublisherGroup::add_to(Report& report, double window_seconds) const {
     double rate = window_seconds > 0 ? static_cast<double>(totals_.bytes) * 8 / window_seconds : 0;
     section.rate("bits_per_second", "media sent", rate);
     section.distribution("lag_ms", "behind schedule", totals_.lag);
+    if (cameras_) {
+        cameras_->add_to(section);
+    }
     if (rtc_) {
         section.count("packets", "packets sent", rtc_->stats.packets);
         section.count("packets_retransmitted", "retransmissions", rtc_->stats.retransmitted);

@@ -1,5 +1,6 @@
-// Publishers over RTMP or WebRTC, synthetic or of a file in a loop: any number in this process,
-// each at its own pace, two coroutines each.
+// Publishers over RTMP, RTSP or WebRTC, synthetic or of a file in a loop: any number in this
+// process, each at its own pace, two coroutines each. Or cameras, which wait until they are played
+// (rtsp_cameras.h).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,10 @@ struct StreamOptions {
     StreamShape shape;
     std::string file;  // what to publish instead of synthetic frames; empty: none
     uint32_t streams = 1;
+    bool by_udp = false;       // RTSP: packets go by UDP
+    bool serve = false;        // RTSP: this process is the server, at the address of the URL
+    Millis outage_every{0};    // of served ones, the last fails so often; 0: never
+    Millis outage_for{2'000};  // and is away for so long
 
     // `rate_name`, `file_name`: what the options of bit rate and file are called.
     void add_to(OptionTable& table, std::string_view rate_name, std::string_view file_name);
@@ -40,12 +45,14 @@ struct PublishTotals {
 };
 
 class Publisher;
+class RtspCameras;
 struct RtcPublishShared;
 
 class PublisherGroup {
   public:
     // Publishes `streams` streams to the URL, whose "%d" is the number of the stream; http:// is
-    // WebRTC (WHIP). kMalformed: no "%d" though there are several, or the file is broken.
+    // WebRTC (WHIP). Or serves them there. kMalformed: no "%d" though there are several, or the
+    // file is broken; kBusy: the port to serve at.
     static Result<std::unique_ptr<PublisherGroup>> create(const std::string& url,
                                                           const StreamOptions& options);
     ~PublisherGroup();  // stop() must have been called if start() was
@@ -62,9 +69,13 @@ class PublisherGroup {
     // Yields. Unpublishes and ends them all.
     void stop();
 
-    size_t size() const { return publishers_.size(); }
+    size_t size() const;
 
-    size_t started() const;  // now publishing
+    size_t started() const;  // now publishing; all cameras, once they can be asked
+
+    // Of cameras: that are played now.
+    size_t played() const;
+
     size_t failed() const;
 
     // Why the first one failed; empty when none did.
@@ -86,6 +97,7 @@ class PublisherGroup {
   private:
     explicit PublisherGroup(const io::SocketAddress& address);
 
+    Error add_all(const std::string& url, const StreamOptions& options);
     void add(const Url& url, uint32_t number);
     std::unique_ptr<FrameSource> source_of(uint32_t number) const;
 
@@ -95,6 +107,7 @@ class PublisherGroup {
     PublishTotals totals_;
     std::unique_ptr<RtcPublishShared> rtc_;  // over WebRTC; outlives the publishers
     std::vector<std::unique_ptr<Publisher>> publishers_;
+    std::unique_ptr<RtspCameras> cameras_;  // instead of publishers
     io::TaskGroup tasks_;
     io::Signal changed_;
 };

@@ -16,7 +16,30 @@ constexpr size_t kReadSize = 4096;
 constexpr uint64_t kEarlyUs = 500;  // what is due within this is sent along
 constexpr int kFramesPerFlush = 256;
 
+NetAddress address_of(const io::SocketAddress& address) {
+    return NetAddress::from_sockaddr(*address.raw());
+}
+
 }  // namespace
+
+RtspPublishSockets RtspPublisher::sockets() {
+    if (!by_udp_) {
+        return {};
+    }
+    return {.bind = [this](size_t track) -> std::optional<rtsp::PortPair> {
+                auto made = net::RtpPorts::bind(address_of(stream_->local()), track, *this);
+                if (!made.ok()) {
+                    return std::nullopt;
+                }
+                ports_.push_back(std::move(*made));
+                return ports_.back()->ports();
+            },
+            .send =
+                [this](size_t track, bool rtcp, uint16_t port, ByteSpan bytes) {
+                    const NetAddress server = address_of(stream_->connection_peer());
+                    ports_[track]->send(rtcp, server.with_port(port), bytes);
+                }};
+}
 
 Error RtspPublisher::connect(io::Deadline deadline) {
     SourceAddresses sources(address_);
@@ -25,12 +48,16 @@ Error RtspPublisher::connect(io::Deadline deadline) {
         WEIR_TRY_ASSIGN(const auto tls, io::TlsContext::client({.verify = false, .ca_file = {}}));
         WEIR_TRY(io::tls_connect(*stream_, *tls, url_.host, deadline));
     }
-    WEIR_TRY_ASSIGN(client_, RtspPublishClient::create(url_, source().opening(), system_random()));
+    WEIR_TRY_ASSIGN(
+        client_, RtspPublishClient::create(url_, source().opening(), system_random(), sockets()));
     Bytes buffer(kReadSize);
     while (!client_->started()) {
         WEIR_TRY(flush(deadline));
         WEIR_TRY_ASSIGN(const size_t size, stream_->read_some(buffer, deadline));
         WEIR_TRY(client_->feed(MonoClock::now(), ByteSpan(buffer).first(size)));
+    }
+    for (const auto& each : ports_) {
+        each->listen();
     }
     return {};
 }

@@ -1,16 +1,18 @@
-// An RTSP publisher (ANNOUNCE, RECORD) of a group, over TCP.
+// An RTSP publisher (ANNOUNCE, RECORD) of a group, over TCP or by UDP.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "io/tcp.h"
+#include "net/rtp/rtp_ports.h"
 
 #include "bench/load/core/rtsp_publish_client.h"
 #include "bench/load/publisher.h"
 
 namespace weir::load {
 
-class RtspPublisher final : public Publisher {
+class RtspPublisher final : public Publisher, private net::RtpPortsOwner {
   public:
     // `address` must outlive it. `number`: of the stream.
     RtspPublisher(std::unique_ptr<FrameSource> source,
@@ -18,17 +20,29 @@ class RtspPublisher final : public Publisher {
                   io::Signal& changed,
                   const io::SocketAddress& address,
                   rtsp::Url url,
-                  uint32_t number)
+                  uint32_t number,
+                  bool by_udp)
         : Publisher(std::move(source), totals, changed),
           address_(address),
           url_(std::move(url)),
-          number_(number) {}
+          number_(number),
+          by_udp_(by_udp) {}
 
   private:
     Error connect(io::Deadline deadline) override;
     Error publish() override;
 
-    void disconnect() override { stream_.reset(); }
+    void disconnect() override {
+        ports_.clear();
+        stream_.reset();
+    }
+
+    // Receiver reports, which nobody needs.
+    void on_datagram(size_t, bool, ByteSpan, const NetAddress&) override {}
+
+    void on_more_datagrams() override {}
+
+    RtspPublishSockets sockets();
 
     Error flush(io::Deadline deadline);
     void read_on();
@@ -37,6 +51,8 @@ class RtspPublisher final : public Publisher {
     const io::SocketAddress& address_;
     rtsp::Url url_;
     uint32_t number_;
+    bool by_udp_;
+    std::vector<std::unique_ptr<net::RtpPorts>> ports_;  // of each track, by UDP
     std::unique_ptr<io::TcpStream> stream_;
     std::unique_ptr<RtspPublishClient> client_;
     SourceMessage frame_;

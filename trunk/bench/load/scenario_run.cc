@@ -39,6 +39,9 @@ StreamOptions stream_options(const ScenarioPublishers& publishers) {
     options.shape = publishers.shape;
     options.file = publishers.file;
     options.streams = publishers.streams;
+    options.serve = publishers.serve;
+    options.outage_every = publishers.outage_every;
+    options.outage_for = publishers.outage_for;
     return options;
 }
 
@@ -53,6 +56,20 @@ void set_most(MetricValues& whole, const MetricValues& phase, std::string_view n
     if (auto value = phase.get(name)) {
         whole.set(name, std::max(whole.get(name).value_or(*value), *value));
     }
+}
+
+// A phase as one line, for the table of all phases.
+std::string line_of(const MetricValues& metrics) {
+    std::string line;
+    for (std::string_view name : {"clients.playing", "rate", "packets.loss", "loss", "jitter.mean",
+                                  "response.p50", "server.cpu", "server.memory"}) {
+        const auto index = find_metric(name);
+        if (const auto value = metrics.get(name); value && index) {
+            line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name,
+                                metric_text(metric_table()[*index].quantity, *value));
+        }
+    }
+    return line;
 }
 
 void set_last(MetricValues& whole, const MetricValues& phase, std::string_view name) {
@@ -270,7 +287,9 @@ void ScenarioRun::report_phase(const ScenarioPhase& phase) {
     section.rate("bits_per_second", "rate", result.bits_per_second());
     section.distribution("first_key_ms", "first key frame after", result.totals.first_key);
     section.distribution("latency_ms", "delay", result.totals.latency);
-    for (std::string_view name : {"loss", "corrupted", "stalls", "behind", "server.cpu"}) {
+    lines_.emplace_back(phase.name, line_of(window.metrics));
+    for (std::string_view name :
+         {"packets.loss", "loss", "corrupted", "stalls", "behind", "server.cpu"}) {
         auto index = find_metric(name);
         if (auto value = window.metrics.get(name); value && index) {
             const MetricInfo& info = metric_table()[*index];
@@ -329,6 +348,10 @@ void ScenarioRun::judge_whole() {
     usage_.add_to(whole_.metrics);
     whole_.usage = usage_;
     report.attach("phases", fmt::format("[{}]", phases_json_));
+    ReportSection& lines = report.section("lines", "phases, a line each");
+    for (const auto& [phase, line] : lines_) {
+        lines.text(phase, phase, line);
+    }
     if (!problem_.empty()) {
         report.expect("started", false, "every player can be started", problem_);
     }

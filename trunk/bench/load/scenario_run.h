@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/load/core/scenario.h"
@@ -44,6 +45,7 @@ class ScenarioRun {
     uint64_t phases_played_ = 0;
     std::string problem_;  // why players could not be started; empty
     std::string phases_json_;
+    std::vector<std::pair<std::string, std::string>> lines_;  // of each phase, by name
 };
 
 }  // namespace weir::load

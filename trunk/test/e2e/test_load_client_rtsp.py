@@ -1,11 +1,15 @@
 """weir-bench rtsp-play: frames of a stream that a camera sends on, and streams of GStreamer's server."""
 
+import contextlib
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from media import SAMPLE, Program, Recording, check_rising
+from rtmp import RtmpPlayer
+from rtsp import rtsp_weir
 from rtsp_camera import Camera
 from test_load_client import BENCH, bench
 from test_rtsp_pull import gst_server
@@ -81,6 +85,37 @@ def test_a_synthetic_stream_is_published(folder):
     assert written.streams() == {"video": ["h264"], "audio": ["aac"]}
     check_rising(written)
     assert len(written.frames()) > 60 and written.audio_seconds() > 2
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_what_is_published_by_rtsp_arrives_whole(new_weir, folder, transport):
+    weir = rtsp_weir(new_weir)
+    with Program("publisher", [BENCH, "rtsp-publish", "--url", weir.rtsp(), "--transport", transport, "--bitrate", "500k",
+                               "--gop", "15", "--duration", "0"], folder):
+        weir.wait_live("livestream")
+        result = bench(folder, "--url", weir.rtmp(), "--clients", "3", "--duration", "3s", "--only-expect", "--expect",
+                       "clients.playing == 3 and corrupted == 0 and loss == 0")
+        assert result.exit_code == 0, result.text
+        assert result.report["media"]["unstamped"] == 0 and result.report["media"]["video_frames"] > 3 * 60, result.text
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_cameras_are_pulled_and_one_that_fails_costs_the_others_nothing(new_weir, folder, transport):
+    port = free_port()
+    weir = new_weir(f"application camera {{ source rtsp://127.0.0.1:{port}/camera {{ transport {transport}; }} }}").start()
+    report = folder / "cameras.json"
+    cameras = [BENCH, "rtsp-publish", "--serve", port, "--cameras", "6", "--bitrate", "500k", "--gop", "15", "--duration", "6s",
+               "--outage-every", "2s", "--outage-for", "500ms", "--json", report]
+    with Program("cameras", cameras, folder) as program, contextlib.ExitStack() as stack:
+        wait_until(lambda: listens(port), 10, "the cameras listen")
+        stack.enter_context(RtmpPlayer(weir.rtmp_port, app="camera", stream="5"))  # the one that fails
+        result = bench(folder, "--url", weir.rtmp("camera/%d"), "--streams", "5", "--clients", "5", "--duration", "4s",
+                       "--only-expect", "--expect", "clients.playing == 5 and corrupted == 0 and loss == 0")
+        assert result.exit_code == 0, result.text
+        assert result.report["media"]["unstamped"] == 0 and result.report["media"]["video_frames"] >= 5 * 100, result.text
+        program.wait(30)
+    served = json.loads(report.read_text())["publishers"]
+    assert served["outages"] >= 2 and served["sessions"] > 6 and served["unknown"] == 0, served
 
 
 def listens(port):

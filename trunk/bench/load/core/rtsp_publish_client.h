@@ -1,31 +1,40 @@
-// An RTSP publisher of the load test (ANNOUNCE, RECORD) over TCP: describes what a source sends,
-// and cuts its frames into interleaved packets. Pure.
+// An RTSP publisher of the load test (ANNOUNCE, RECORD), over TCP or by UDP: describes what a
+// source sends, and gives its frames as packets. Pure.
 #pragma once
 
-#include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "proto/rtp/packetizer.h"
-#include "proto/rtp/sender_stats.h"
 #include "proto/rtsp/client_session.h"
 
 #include "bench/load/core/frame_source.h"
+#include "bench/load/core/rtsp_frame_cutter.h"
 
 namespace weir::load {
 
-class RtspPublishClient final : private rtp::PayloadSink {
-  public:
-    static constexpr Micros kReportInterval = Seconds(5);
-    static constexpr size_t kMaxPayload = 1400;
+// The owner's sockets of a publisher by UDP.
+struct RtspPublishSockets {
+    // Those of a track, bound; nothing: there are none.
+    std::function<std::optional<rtsp::PortPair>(size_t track)> bind;
+    // A packet of a track; `port`: of the server.
+    std::function<void(size_t track, bool rtcp, uint16_t port, ByteSpan bytes)> send;
 
-    // `opening`: the source's. kUnsupported: RTSP has no form for one of its codecs. `random` must
-    // outlive it.
+    explicit operator bool() const { return bind != nullptr; }
+};
+
+class RtspPublishClient final : private RtspPacketSink {
+  public:
+    // `opening`: the source's. Without `sockets` over TCP. kUnsupported: RTSP has no form for one
+    // of its codecs; kBusy: there are no ports. `random` must outlive it.
     static Result<std::unique_ptr<RtspPublishClient>> create(
-        const rtsp::Url& url, const std::vector<SourceMessage>& opening, RandomSource& random);
+        const rtsp::Url& url,
+        const std::vector<SourceMessage>& opening,
+        RandomSource& random,
+        RtspPublishSockets sockets = {});
 
     // What the server says.
     Error feed(MonoTime now, ByteSpan bytes);
@@ -43,39 +52,15 @@ class RtspPublishClient final : private rtp::PayloadSink {
     void leave() { session_.teardown(); }
 
   private:
-    struct Track {
-        media::Codec codec = media::Codec::kUnknown;
-        Bytes config;
-        std::unique_ptr<rtp::Packetizer> packetizer;
-        uint8_t payload_type = 0;
-        uint8_t channel = 0;
-        uint32_t clock_hz = 0;
-        uint32_t ssrc = 0;
-        uint16_t sequence = 0;
-        uint32_t time_offset = 0;
-        rtp::SenderStats stats;
-        MonoTime next_report{};
-    };
+    RtspPublishClient(const rtsp::Url& url, RandomSource& random, RtspPublishSockets sockets);
 
-    RtspPublishClient(const rtsp::Url& url, RandomSource& random);
+    Error announce();
+    Error check_ports() const;
+    void on_rtsp_packet(size_t track, bool rtcp, ByteSpan bytes) override;
 
-    Error open(const std::vector<SourceMessage>& opening);
-    Error add_track(const SourceMessage& message);
-    void announce();
-    void on_payload(std::span<const ByteSpan> parts, bool last) override;
-    void report(MonoTime now, Track& track, uint32_t time_ms);
-    uint32_t random_u32();
-
-    RandomSource& random_;
-    rtsp::Url url_;
     rtsp::ClientSession session_;
-    std::optional<Track> video_;
-    std::optional<Track> audio_;
-
-    // The frame that is being sent.
-    Track* open_ = nullptr;
-    uint32_t open_time_ = 0;
-    Bytes packet_;
+    RtspPublishSockets sockets_;
+    std::unique_ptr<RtspFrameCutter> cutter_;
 };
 
 }  // namespace weir::load

@@ -14,6 +14,7 @@
 #include "base/config_number.h"
 #include "base/config_parser.h"
 #include "base/strings.h"
+#include "proto/rtsp/url.h"
 
 #include "bench/load/core/scenario_directives.h"
 #include "bench/load/core/units.h"
@@ -383,13 +384,12 @@ class Checker {
         if (url.empty()) {
             return;  // missing or wrong, which is reported
         }
-        Result<Url> parsed = parse_url(numbered(url, 0));
-        if (!parsed.ok()) {
+        const Result<std::string> found = scheme_in(url);
+        if (!found.ok()) {
             sink_.report(at, fmt::format("{}; expected {}://HOST[:PORT]/APP/STREAM",
-                                         parsed.error().message(), scheme));
-        } else if (parsed->scheme != scheme) {
-            sink_.report(
-                at, fmt::format("found a URL with {}://, expected {}://", parsed->scheme, scheme));
+                                         found.error().message(), scheme));
+        } else if (*found != scheme) {
+            sink_.report(at, fmt::format("found a URL with {}://, expected {}://", *found, scheme));
         } else if (streams > 1 && !has_number(url)) {
             sink_.report(at, fmt::format("found one name for {} streams, expected a URL with %d "
                                          "for the number of the stream",
@@ -397,10 +397,33 @@ class Checker {
         }
     }
 
+    static Result<std::string> scheme_in(const std::string& url) {
+        if (url.starts_with("rtsp://")) {
+            WEIR_TRY(rtsp::Url::parse(numbered(url, 0)).take_error());
+            return std::string("rtsp");
+        }
+        WEIR_TRY_ASSIGN(Url parsed, parse_url(numbered(url, 0)));
+        return std::move(parsed.scheme);
+    }
+
+    static std::string_view scheme_of(ScenarioProtocol protocol) {
+        switch (protocol) {
+            case ScenarioProtocol::kRtmp: return "rtmp";
+            case ScenarioProtocol::kFlv:
+            case ScenarioProtocol::kRtc: return "http";
+            case ScenarioProtocol::kWsFlv: return "ws";
+            case ScenarioProtocol::kRtsp:
+            case ScenarioProtocol::kRtspUdp:
+            case ScenarioProtocol::kRtspMulticast: return "rtsp";
+        }
+        return {};
+    }
+
     void check_publishers() {
         for (size_t i = 0; i < scenario_.publishers.size(); i++) {
             const ScenarioPublishers& each = scenario_.publishers[i];
-            check_url(each.url, publisher_urls_[i], "rtmp", each.streams);
+            const bool rtsp = each.serve || each.url.starts_with("rtsp://");
+            check_url(each.url, publisher_urls_[i], rtsp ? "rtsp" : "rtmp", each.streams);
             if (each.file.empty()) {
                 if (auto plan = BitratePlan::create(each.shape); !plan.ok()) {
                     sink_.report(publisher_urls_[i], fmt::format("publishers '{}': {}", each.name,
@@ -411,7 +434,6 @@ class Checker {
     }
 
     void check_players() {
-        static constexpr std::string_view kSchemes[] = {"rtmp", "http", "ws"};
         std::vector<std::string_view> names = names_of(scenario_.publishers);
         for (size_t i = 0; i < scenario_.players.size(); i++) {
             ScenarioPlayers& each = scenario_.players[i];
@@ -424,7 +446,7 @@ class Checker {
                                          "of publishers{}",
                                          each.publishers, choice_of(each.publishers, names)));
             }
-            check_url(each.url, player_urls_[i], kSchemes[static_cast<size_t>(each.protocol)],
+            check_url(each.url, player_urls_[i], scheme_of(each.protocol),
                       scenario_.streams_of(each));
         }
     }

@@ -24,6 +24,9 @@ struct ScenarioPublishers {
     Millis ramp{0};
     std::string file;  // empty: synthetic frames of this shape
     StreamShape shape;
+    bool serve = false;      // cameras that wait at the URL
+    Millis outage_every{0};  // of the last one
+    Millis outage_for{0};
 };
 
 enum class ScenarioProtocol : uint8_t {

@@ -2,6 +2,8 @@
 
 #include <fstream>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,6 +182,27 @@ TEST(ScenarioTest, WhatOnlyTheWholeFileShowsIsChecked) {
         ElementsAre(HasSubstr("publishers 'a': ")));
 }
 
+TEST(ScenarioTest, EachProtocolHasItsScheme) {
+    const std::vector<std::pair<std::string_view, std::string_view>> all = {
+        {"rtmp", "rtmp://h/live/a"},      {"flv", "http://h/live/a.flv"},
+        {"ws-flv", "ws://h/live/a.flv"},  {"rtc", "http://h/rtc/v1/whep/?app=live&stream=a"},
+        {"rtsp", "rtsp://h/live/a"},      {"rtsp-udp", "rtsp://h/live/a"},
+        {"rtsp-multicast", "rtsp://h/a"},
+    };
+    for (const auto& [protocol, url] : all) {
+        for (const auto& [other, other_url] : all) {
+            const auto errors = errors_of(
+                with(fmt::format("protocol {}; url {};", protocol, other_url), kGoodPhase));
+            EXPECT_EQ(errors.empty(),
+                      url.substr(0, url.find(':')) == other_url.substr(0, other_url.find(':')))
+                << protocol << " " << other_url;
+        }
+    }
+    EXPECT_THAT(errors_of("publishers a { url rtmp://h/a/b; serve on; }\n"
+                          "phase p { duration 1s; }"),
+                ElementsAre(HasSubstr("found a URL with rtmp://, expected rtsp://")));
+}
+
 TEST(ScenarioTest, BlocksAndValuesAreToldApart) {
     EXPECT_THAT(errors_of(with(kGoodPlayers, "duration { } join viewers { clients 3; }")),
                 ElementsAre(HasSubstr("duration takes no block")));
@@ -210,7 +233,8 @@ std::string read_file(const std::string& path) {
 }
 
 TEST(ScenarioTest, ReadyFilesAreRight) {
-    for (const char* name : {"smoke", "evening", "reconnect", "many-publishers"}) {
+    for (const char* name :
+         {"smoke", "evening", "reconnect", "many-publishers", "rtsp-paper", "cameras"}) {
         std::string path = fmt::format("{}/bench/scenarios/{}.conf", WEIR_SOURCE_DIR, name);
         ScenarioOutcome outcome = load_scenario(path);
         EXPECT_TRUE(outcome.ok()) << to_string(outcome.errors);
