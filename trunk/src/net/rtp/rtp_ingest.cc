@@ -289,6 +289,9 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
         if (!take_video(now, source, frame, times.decoded_ms)) {
             return;
         }
+        first_video_ms_ = first_video_ms_.value_or(times.decoded_ms);
+    } else if (!audio_begun_ && times.decoded_ms < first_video_ms_.value_or(times.decoded_ms)) {
+        return;  // of before the first picture: a track that begins there would not rise
     } else if (!frame.config.empty()) {
         audio_begun_ = true;
         publish_config(now, source, frame.config, times.decoded_ms);

@@ -245,6 +245,7 @@ class RtpIngest {
     std::vector<ReportedTime> early_;  // of no source yet, the oldest first
     rtp::ClockMapper clock_;
     bool audio_begun_ = false;
+    std::optional<int64_t> first_video_ms_;  // that was published
     MonoTime last_media_;
     MonoTime next_report_{};
     RtpIngestStats stats_;

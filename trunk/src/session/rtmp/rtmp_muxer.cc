@@ -104,8 +104,10 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
         start_configs_ = *start;
     }
     log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
-    write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track], time_ms,
-                  packet->body());
+    // A configuration has the newest time of all tracks; the frames behind it may be of an earlier
+    // one.
+    write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track],
+                  packet->info().config ? clocks_[track] : time_ms, packet->body());
     if (packet->body().size() <= chunk_size_) {  // else chunk headers are in it
         share_body(*packet);
     }

@@ -368,12 +368,15 @@ TEST_F(RtpIngestTest, ReportsBeforeTheFirstPacketPutAudioAndVideoInStep) {
     }
     send(Picture::kKey, 0);
     pass(Millis(300));
-    for (const Bytes& packet : microphone.packets(test::counted({0xFC}, 60, 1), 9'000)) {
-        ingest_->on_rtp(now_, packet);
+    for (const uint32_t rtp_time : {8'040U, 9'000U, 9'960U}) {
+        for (const Bytes& packet : microphone.packets(test::counted({0xFC}, 60, 1), rtp_time)) {
+            ingest_->on_rtp(now_, packet);
+        }
     }
     ASSERT_EQ(video_.size(), 1U);
-    ASSERT_EQ(audio_.size(), 1U);
+    ASSERT_EQ(audio_.size(), 2U) << "what was before the first picture is left out";
     EXPECT_EQ(audio_[0]->time_ms(), video_[0]->time_ms());
+    EXPECT_EQ(audio_[1]->time_ms(), video_[0]->time_ms() + 20);
 }
 
 TEST_F(RtpIngestTest, ReportsOfNobodyAreForgotten) {

@@ -275,6 +275,19 @@ TEST_F(RtmpMuxerTest, AudioThatStartsLate) {
     expect_all_viewers_have_all();
 }
 
+// Its configuration has the newest time of the stream, and moves no clock.
+TEST_F(RtmpMuxerTest, AudioThatComesLateAfterItsPictureKeepsItsTimes) {
+    send(TrackKind::kVideo, 0, test::avc_header());
+    gop(8, false);
+    send(TrackKind::kAudio, clock_, test::aac_header());
+    for (int64_t time = 20; time < clock_; time += 20) {
+        send(TrackKind::kAudio, time, test::aac_frame(++marker_));
+    }
+    join();
+    gop(25, true);
+    expect_all_viewers_have_all();
+}
+
 TEST_F(RtmpMuxerTest, VideoThatStartsLate) {
     send(TrackKind::kAudio, 0, test::aac_header());
     for (int i = 0; i < 200; i++) {
