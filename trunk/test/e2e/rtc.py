@@ -78,10 +78,10 @@ WIDTH, HEIGHT, FPS, BITS, CELL = 640, 360, 25, 32, 20
 
 
 class ClockPublisher:
-    """Publishes by RTMP what a page can measure delay with: 32 cells at the top of each picture are the bits of the
+    """Publishes (by RTMP, or with another muxer) what a page can measure delay with: 32 cells at the top of each picture are the bits of the
     time (ms, modulo 2^32) at which it was due, white for 1. A sine for sound."""
 
-    def __init__(self, url, folder, name="clock", gop=50, video=("-tune", "zerolatency"), bitrate="1M", sound=True):
+    def __init__(self, url, folder, name="clock", gop=50, video=("-tune", "zerolatency"), bitrate="1M", sound=True, muxer=("-f", "flv")):
         audio = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"] if sound else []
         encoded = ["-c:a", "aac", "-ac", "2", "-b:a", "96k"] if sound else ["-an"]
         self.program = Program(name, [
@@ -89,7 +89,7 @@ class ClockPublisher:
             "-pix_fmt", "yuv420p", "-video_size", f"{WIDTH}x{HEIGHT}", "-framerate", FPS, "-i", "pipe:0", *audio,
             "-c:v", "libx264", "-preset", "ultrafast", "-threads", "1", "-g", gop, "-keyint_min", gop, "-sc_threshold", 0,
             "-b:v", bitrate, "-maxrate", bitrate, "-bufsize", bitrate, *video, *encoded, "-flush_packets", "1",
-            "-f", "flv", url], folder)
+            *muxer, url], folder)
         self.thread = threading.Thread(target=self._feed, daemon=True)
         self.ending = threading.Event()
         self.error = None

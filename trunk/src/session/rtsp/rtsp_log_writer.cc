@@ -19,6 +19,9 @@ void RtspLogWriter::begin_frame(const stream::RtpLog::Frame& frame) {
 void RtspLogWriter::add_payload(ByteSpan head, ByteSpan body, bool last) {
     if (!begun_) {
         begun_ = true;
+        if (starts_) {
+            numbers_.set_clocks(*this);
+        }
         starts_ = false;
         numbers_.begin_frame(frame_, track(frame_.track));
         numbers_.note_head(frame_.time_ms, MonoClock::now());

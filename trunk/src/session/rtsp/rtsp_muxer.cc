@@ -37,6 +37,9 @@ void RtspMuxer::add_payload(ByteSpan head, ByteSpan body, bool last) {
     if (!entry_open_) {
         entry_open_ = true;
         frame_.start = starts_;
+        if (starts_) {
+            numbers_.set_clocks(*this);
+        }
         numbers_.begin_frame(frame_, track(frame_.track));
         log().begin_entry(frame_.time_ms, starts_, rides_ && !starts_);
         starts_ = false;

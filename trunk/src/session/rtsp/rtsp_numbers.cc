@@ -29,10 +29,18 @@ void RtspNumbers::begin_frame(const stream::RtpLog::Frame& frame, const net::Rtp
     open_ = frame.track;
     Track& track = tracks_[open_];
     track.payload_type = rtsp_payload_type_of(of.codec.codec).value_or(0);
-    track.clock_hz = of.clock_hz;
+    set_clock(open_, of.clock_hz);
     track.rtp_time = frame.rtp_time + track.time_offset;
     if (frame.start) {
         note_start(frame.time_ms);
+    }
+}
+
+void RtspNumbers::set_clocks(const net::RtpCutter& cutter) {
+    for (const uint8_t index : {net::kRtpAudioTrack, net::kRtpVideoTrack}) {
+        if (cutter.track(index).codec.codec != media::Codec::kUnknown) {
+            set_clock(index, cutter.track(index).clock_hz);
+        }
     }
 }
 
@@ -60,9 +68,12 @@ void RtspNumbers::note_start(int64_t shown_ms) {
 
 RtspNumbers::First RtspNumbers::first(uint8_t index) const {
     const Track& track = tracks_[index];
-    const auto at_start =
-        static_cast<uint32_t>(start_ms_ * track.clock_hz / 1000) + track.time_offset;
-    return {track.start_sequence, track.start_time.value_or(at_start)};
+    First first{track.start_sequence, track.start_time};
+    if (!first.rtp_time && track.clock_known) {
+        first.rtp_time =
+            static_cast<uint32_t>(start_ms_ * track.clock_hz / 1000) + track.time_offset;
+    }
+    return first;
 }
 
 size_t RtspNumbers::write_report(uint8_t index, MonoTime now, std::span<uint8_t> out) const {

@@ -37,13 +37,17 @@ class RtspNumbers {
     // A frame was written.
     void note_head(int64_t time_ms, MonoTime now) { head_.note(time_ms, now); }
 
+    // What is known of a track before its first packet, for RTP-Info.
+    void set_clocks(const net::RtpCutter& cutter);
+
     // A player may begin with the frame that comes next, shown at that time of the stream.
     void note_start(int64_t shown_ms);
 
     // The first packet of a track that such a player gets.
     struct First {
         uint16_t sequence = 0;
-        uint32_t rtp_time = 0;  // of the packet; where it has not come yet, of the start
+        // Of the packet; where it has not come yet, of the start; none: its clock is not known.
+        std::optional<uint32_t> rtp_time = {};
     };
 
     First first(uint8_t track) const;
@@ -68,11 +72,17 @@ class RtspNumbers {
     MonoTime next_reports() const { return next_reports_; }
 
   private:
+    void set_clock(uint8_t track, uint32_t clock_hz) {
+        tracks_[track].clock_hz = clock_hz;
+        tracks_[track].clock_known = true;
+    }
+
     struct Track {
         uint32_t ssrc = 0;
         uint16_t sequence = 0;  // of the next packet
         uint8_t payload_type = 0;
         uint32_t clock_hz = 90'000;
+        bool clock_known = false;
         uint32_t time_offset = 0;
         uint32_t rtp_time = 0;  // of the frame that is open, or was last
         uint32_t packets = 0;

@@ -118,6 +118,29 @@ TEST_F(RtspMuxerTest, NamesTheFirstPacketsOfTheStart) {
     stream_.detach(muxer);
 }
 
+// The audio of a WebRTC publisher is made of its Opus and comes when somebody wants it.
+TEST_F(RtspMuxerTest, NamesTheTimeOfTheStartForATrackThatHasNotCome) {
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    send(TrackKind::kVideo, 0,
+         test::tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    send_video(0, true, 4000);
+    EXPECT_FALSE(muxer.numbers().first(net::kRtpAudioTrack).rtp_time) << "nothing is known of it";
+    send(TrackKind::kAudio, 0,
+         test::tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1210")));
+    send_video(1000, true, 4000);
+    const auto named = muxer.numbers().first(net::kRtpAudioTrack).rtp_time;
+    ASSERT_TRUE(named);
+    send_audio(1500);
+    for (const Frame& frame : frames(muxer.log())) {
+        if (frame.channel == 2) {
+            const auto packet = rtp::PacketView::parse(frame.payload);
+            EXPECT_EQ(packet->timestamp() - *named, 44'100U / 2);
+        }
+    }
+    stream_.detach(muxer);
+}
+
 TEST_F(RtspMuxerTest, LeavesOutTracksWithoutChannels) {
     RtspChannels channels;
     channels[net::kRtpAudioTrack] = rtsp::ChannelPair{4, 5};

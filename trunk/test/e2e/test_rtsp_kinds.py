@@ -1,0 +1,153 @@
+"""RTSP beside other protocols and with other codecs than H.264 and AAC: what is decoded is what was sent."""
+
+import asyncio
+import re
+
+import pytest
+
+from aio_peers import AioPeer, TONE_HZ, read_code, tone_of
+from media import check_frames, modern_ffmpeg, play_ffmpeg, publisher, record, run
+from rtc import ClockPublisher, rtc_weir
+from rtsp import play_rtsp, publish_rtsp, rtsp_weir
+from weir import free_port
+
+PICTURES = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=6"]
+SOUND = ["-f", "lavfi", "-i", "sine=frequency=500:sample_rate=48000:duration=6"]
+
+# name: (encoder arguments, codecs that a player must find)
+KINDS = {
+    "hevc-opus": (["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error:keyint=25:bframes=2", "-c:a", "libopus"],
+                  {"video": "hevc", "audio": "opus"}),
+    "av1-aac": (["-c:v", "libsvtav1", "-preset", "12", "-g", "25", "-c:a", "aac"], {"video": "av1", "audio": "aac"}),
+    "vp9-mp3": (["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-g", "25", "-c:a", "libmp3lame", "-ar", "44100"],
+                {"video": "vp9", "audio": "mp3"}),
+    "vp8-pcma": (["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8", "-g", "25", "-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1"],
+                 {"video": "vp8", "audio": "pcm_alaw"}),
+    "h264-pcmu": (["-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "pcm_mulaw", "-ar", "8000", "-ac", "1"],
+                  {"video": "h264", "audio": "pcm_mulaw"}),
+}
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    """Makes a clip of a kind once."""
+    folder, made = tmp_path_factory.mktemp("rtsp-clips"), {}
+
+    def clip(kind):
+        if kind not in made:
+            made[kind] = folder / f"{kind}.mkv"
+            run([modern_ffmpeg(), "-v", "error", "-y", *PICTURES, *SOUND, *KINDS[kind][0], made[kind]])
+        return made[kind]
+    return clip
+
+
+class Decoded:
+    """What ffmpeg decoded while it played: a file of packets would need the decoding times that RTP does not have."""
+
+    def __init__(self, url, folder, name, transport="tcp"):
+        self.ffmpeg = modern_ffmpeg()
+        self.pictures, self.sound = folder / f"{name}.framemd5", folder / f"{name}.raw"
+        command = [self.ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-rtsp_transport", transport, "-i", url,
+                   "-map", "0:v:0", "-fps_mode", "passthrough", "-flush_packets", "1", "-f", "framemd5", self.pictures,
+                   "-map", "0:a:0", "-ac", "1", "-ar", "8000", "-f", "s16le", self.sound]
+        self.said = record(name, command, folder, 3, output=self.pictures, least=1_000).said
+
+    def frames(self):
+        return [line.split(",")[-1].strip() for line in self.pictures.read_text().splitlines() if not line.startswith("#")]
+
+    def codecs(self):
+        found = re.search(r"Input #0.*?Stream mapping", self.said, re.S)[0]
+        return {kind.lower(): name for kind, name in re.findall(r"(Video|Audio): (\w+)", found)}
+
+    def audio_seconds(self):
+        return self.sound.stat().st_size / 2 / 8000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind_goes_in_and_out_by_rtsp(new_weir, folder, clips, kind):
+    server = rtsp_weir(new_weir)
+    clip, codecs = clips(kind), KINDS[kind][1]
+    with publish_rtsp(server.rtsp(), folder, source=clip, output=("-c", "copy", "-strict", "experimental"), ffmpeg=modern_ffmpeg()):
+        server.wait_live()
+        for transport in ("tcp", "udp"):
+            played = Decoded(server.rtsp(), folder, f"player-{transport}", transport)
+            assert played.codecs() == codecs, played.codecs()
+            check_frames(played, clip, least=40)
+            assert played.audio_seconds() > 1.0
+
+
+@pytest.mark.parametrize("kind", ["hevc-opus", "av1-aac"])
+def test_kind_comes_by_rtmp_and_goes_by_rtsp(new_weir, folder, clips, kind):
+    server = rtsp_weir(new_weir)
+    with publisher(server.rtmp(), folder, clips(kind), ffmpeg=modern_ffmpeg()):
+        server.wait_live()
+        played = Decoded(server.rtsp(), folder, "player")
+    assert played.codecs() == KINDS[kind][1], played.codecs()
+    check_frames(played, clips(kind), least=40)
+
+
+# ---- with WebRTC -----------------------------------------------------------------------------------------------------
+
+
+def rtsp_and_rtc(new_weir):
+    port, media, _ = free_port(), free_port(), free_port()  # RTCP is behind `media`
+    server = rtc_weir(new_weir, f"rtsp_server {{ listen 127.0.0.1:{port}; rtp_listen 127.0.0.1:{media}; }}")
+    server.rtsp = lambda path="live/livestream": f"rtsp://127.0.0.1:{port}/{path}"
+    return server
+
+
+def codes_of(path):
+    """(seconds, code) of each picture of a recording."""
+    import av
+    with av.open(str(path)) as file:
+        return [(float(frame.pts * frame.time_base), read_code(frame)) for frame in file.decode(video=0)]
+
+
+def check_codes(frames, least, tolerance=7):
+    """What pictures say and their times rise alike; a publisher's sender reports may move times a little."""
+    assert len(frames) >= least, len(frames)
+    for (a, first), (b, second) in zip(frames, frames[1:]):
+        assert second > first and abs((second - first) - (b - a) * 1000) <= tolerance, ((a, first), (b, second))
+
+
+@pytest.mark.parametrize("codec, found", [("video/H264", "h264"), ("video/VP8", "vp8")])
+def test_a_webrtc_publisher_is_played_by_rtsp(new_weir, folder, codec, found):
+    server = rtsp_and_rtc(new_weir)
+
+    async def scenario():
+        async with AioPeer() as peer:
+            await peer.publish(server, "aio", codec=codec)
+            await peer.wait_state("connected")
+            await asyncio.to_thread(server.wait_live, "aio")
+            return [await asyncio.to_thread(play_rtsp, server.rtsp("live/aio"), folder, transport, name=transport, least=5_000)
+                    for transport in ("tcp", "udp")]
+
+    for recording in asyncio.run(scenario()):
+        assert recording.streams() == {"video": [found], "audio": ["aac"]}, recording.streams()  # what all but WebRTC get
+        run(["ffmpeg", "-v", "error", "-xerror", "-err_detect", "explode", "-i", recording.path, "-f", "null", "-"])
+        # Without the first picture: ffmpeg takes the first packets of both tracks for one moment, until it has used a sender report.
+        check_codes(codes_of(recording.path)[1:], least=40)
+        assert recording.audio_seconds() > 1.5
+
+
+def test_an_rtsp_publisher_is_played_by_whep(new_weir, folder):
+    server = rtsp_and_rtc(new_weir)
+
+    async def scenario():
+        async with AioPeer() as peer:
+            await peer.play(server)
+            await peer.wait_video()
+            await asyncio.sleep(1)
+            del peer.video[:], peer.audio[:]
+            await asyncio.sleep(3)
+            return peer.video[:], peer.audio[:], peer.sizes
+
+    with ClockPublisher(server.rtsp(), folder, gop=25, muxer=("-f", "rtsp", "-rtsp_transport", "tcp")):
+        server.wait_live()
+        video, audio, sizes = asyncio.run(scenario())
+        recording = play_ffmpeg(server.rtmp(), folder, least=5_000)
+    assert sizes == {(640, 360)}
+    check_codes([(seconds, code) for _, seconds, code in video], least=60)
+    assert len(audio) > 0.9 * 3 * 50, len(audio)
+    assert abs(tone_of(audio) - TONE_HZ) < 5, tone_of(audio)
+    check_codes(codes_of(recording.path), least=40)
