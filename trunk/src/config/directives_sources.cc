@@ -71,8 +71,8 @@ const Directive kSourceDirectives[] = {
      .repeatable = true,
      .effect = Effect::kApplied,
      .example = "rtmp://other.example/live",
-     .doc = "Sends each stream that is published here to another server by RTMP, under the same "
-            "name or as the URL names it; `[app]` and `[stream]` in it stand for those of the "
+     .doc = "Sends each stream that is published here to another server by RTMP or RTSP, under the "
+            "same name or as the URL names it; `[app]` and `[stream]` in it stand for those of the "
             "stream. Each one has a connection of its own, which comes back when it fails.",
      .apply =
          [](const Target& t, const Value& v) {

@@ -181,5 +181,19 @@ TEST(SourceSpecsTest, RefusesATransportWhereThereIsNoChoice) {
     EXPECT_THAT(wrong, testing::Not(HasSubstr("hush")));
 }
 
+TEST(SourceSpecsTest, ForwardsByRtsp) {
+    const Config config = parse(
+        "application live { forward rtsp://admin:hush@a:8554/other; forward "
+        "rtsps://b/live2/stream-key; forward rtsp://c/[app]/[stream]_x; }");
+    const std::vector<net::SourceSpec> specs = forwards_of(config, key("live", "cam"));
+    ASSERT_EQ(specs.size(), 3U);
+    EXPECT_EQ(specs[0].url.full(), "rtsp://admin:hush@a:8554/other/cam");
+    EXPECT_EQ(specs[0].shown, "rtsp://a:8554/other/cam");
+    EXPECT_EQ(specs[1].url.full(), "rtsps://b/live2/stream-key");
+    EXPECT_EQ(specs[1].shown, "rtsps://b/live2/***");
+    EXPECT_EQ(specs[2].url.full(), "rtsp://c/live/cam_x");
+    EXPECT_THAT(error_of("forward rtsp://o/;"), HasSubstr("rtsp://[USER:PASSWORD@]HOST"));
+}
+
 }  // namespace
 }  // namespace weir::config
