@@ -156,6 +156,7 @@ struct SourceConfig {
     std::optional<bool> on_demand;  // none: off for a named stream, on for any
     Millis linger{10'000};
     std::optional<net::SourceTransport> transport;  // of RTSP; none: auto
+    std::optional<bool> tls_verify;                 // none: on
 
     bool operator==(const SourceConfig&) const = default;
 };

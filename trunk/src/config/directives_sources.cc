@@ -10,8 +10,8 @@ const Directive kSourceDirectives[] = {
      .type = ValueType::kSource,
      .repeatable = true,
      .effect = Effect::kApplied,
-     .example = "rtsp://USER:PASS@cam/live { stream live/cam; on_demand on; linger 10s; "
-                "transport tcp; }",
+     .example = "rtsps://cam/1 { stream live/a; on_demand on; linger 10s; transport tcp; "
+                "tls_verify off; }",
      .doc =
          "Brings a stream from another server by RTMP, HTTP-FLV or RTSP (a camera) and publishes "
          "it here. With "
@@ -64,6 +64,16 @@ const Directive kSourceDirectives[] = {
          [](const Target& t, const Value& v) {
              t.vhost.sources.back().transport = static_cast<net::SourceTransport>(v.number);
          }},
+
+    {.name = "tls_verify",
+     .contexts = kSourceContext,
+     .type = ValueType::kFlag,
+     .example = "off",
+     .doc = "off takes any certificate of an encrypted server, as the self-signed one of a camera: "
+            "nobody on the way can listen, but whoever can change what is on the way may answer in "
+            "its place, and get the login. On unless given.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.sources.back().tls_verify = v.number != 0; }},
 
     {.name = "forward",
      .contexts = kStreamContexts,

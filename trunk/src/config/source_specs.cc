@@ -47,6 +47,7 @@ net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
     spec.on_demand = source.on_demand.value_or(!spec.named);
     spec.linger = source.linger;
     spec.transport = source.transport.value_or(net::SourceTransport::kAuto);
+    spec.tls_verify = source.tls_verify.value_or(true);
     return spec;
 }
 
@@ -71,6 +72,10 @@ void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
 std::string complete_source(const VhostConfig& section, SourceConfig& source) {
     if (source.transport && !source.url.is_rtsp()) {
         return "found transport for a URL without a choice of it; expected it with rtsp:// and "
+               "rtsps:// only";
+    }
+    if (source.tls_verify && !source.url.tls()) {
+        return "found tls_verify for a URL without TLS; expected it with rtmps://, https:// and "
                "rtsps:// only";
     }
     if (source.stream.empty()) {

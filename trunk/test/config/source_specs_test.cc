@@ -181,6 +181,18 @@ TEST(SourceSpecsTest, RefusesATransportWhereThereIsNoChoice) {
     EXPECT_THAT(wrong, testing::Not(HasSubstr("hush")));
 }
 
+TEST(SourceSpecsTest, VerifiesCertificatesUnlessToldOtherwise) {
+    const Config config = parse(
+        "source rtsps://a { stream live/a; tls_verify off; } source rtmps://b/x/y { stream "
+        "live/b; }");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    ASSERT_EQ(specs.size(), 2U);
+    EXPECT_FALSE(specs[0].tls_verify);
+    EXPECT_TRUE(specs[1].tls_verify);
+    EXPECT_THAT(error_of("source rtsp://o/a/b { stream live/x; tls_verify off; }"),
+                HasSubstr("rtmps://, https:// and rtsps:// only"));
+}
+
 TEST(SourceSpecsTest, ForwardsByRtsp) {
     const Config config = parse(
         "application live { forward rtsp://admin:hush@a:8554/other; forward "

@@ -142,7 +142,7 @@ Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) 
     to.host = url.host;
     to.port = url.port;
     WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream,
-                    services_.dialer.connect(to, connect_deadline()));
+                    services_.dialer.connect(to, connect_deadline(), spec_.tls_verify));
     if (services_.is_own && services_.is_own(stream->local(), stream->connection_peer())) {
         if (stream_at(services_.policy, url) == spec_.key) {
             return make_error(ErrorCode::kDenied,
