@@ -92,6 +92,15 @@ const Directive kSourceDirectives[] = {
              t.vhost.forwards.push_back(v.source_url);
          }},
 
+    {.name = "sources_file",
+     .type = ValueType::kPath,
+     .reloadable = false,
+     .example = "/var/lib/weir/sources.json",
+     .doc = "Where sources that were added by the API (POST /api/v1/sources) are kept; read at the "
+            "start, written with each change. It holds their logins: only the user of the server "
+            "may read it. Without it they end with the process.",
+     .apply = [](const Target& t, const Value& v) { t.config.sources_file = v.text; }},
+
     {.name = "max_sources",
      .type = ValueType::kCount,
      .default_text = "1000",

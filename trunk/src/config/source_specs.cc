@@ -60,9 +60,7 @@ void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
         if (!source.stream.empty() &&
             (section.application.empty() || section.application == source.app ||
              source.app.starts_with(section.application + "/"))) {
-            net::SourceSpec& spec =
-                list.emplace_back(pull_of(source, {section.name, source.app, source.stream}));
-            spec.shown = spec.url.shown();
+            list.push_back(named_source(section.name, source));
         }
     }
 }
@@ -104,6 +102,12 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
             source.url.is_http() ? "http://HOST/PATH.flv" : "rtmp://HOST/APP/STREAM");
     }
     return {};
+}
+
+net::SourceSpec named_source(const std::string& vhost, const SourceConfig& source) {
+    net::SourceSpec spec = pull_of(source, {vhost, source.app, source.stream});
+    spec.shown = spec.url.shown();
+    return spec;
 }
 
 std::vector<net::SourceSpec> named_sources(const Config& config) {
