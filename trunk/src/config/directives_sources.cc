@@ -10,7 +10,7 @@ const Directive kSourceDirectives[] = {
      .type = ValueType::kSource,
      .repeatable = true,
      .effect = Effect::kApplied,
-     .example = "rtsps://cam/1 { stream live/a; on_demand on; linger 10s; transport tcp; "
+     .example = "rtsps://cam { stream live/a; on_demand on; linger 9s; transport tcp; "
                 "tls_verify off; }",
      .doc =
          "Brings a stream from another server by RTMP, HTTP-FLV or RTSP (a camera) and publishes "
