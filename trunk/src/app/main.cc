@@ -241,7 +241,9 @@ Error settle(const config::Config& config, const std::vector<std::string>& files
 
 // Yields. Runs until a signal asks for the end.
 int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
-    const config::Config config = *loaded.outcome.config;  // that of the start
+    // That of the start; not on the stack, which it would fill.
+    const auto at_start = std::make_unique<const config::Config>(*loaded.outcome.config);
+    const config::Config& config = *at_start;
     Result<std::unique_ptr<Life>> life = Life::create(log_setup);
     if (!life.ok()) {
         say_cannot_start(config, life.error());

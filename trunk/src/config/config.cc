@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -627,7 +628,8 @@ ParseOutcome parse_config(std::string_view text,
     Includer includer(disk != nullptr ? *disk : kNoDisk, sink, file);
     includer.expand(statements);
     const ValueScope scope{file, folder_of(file)};
-    Config config = Checker(scope, environment, sink).check(statements);
+    // Not on the stack: it holds a configuration.
+    Config config = std::make_unique<Checker>(scope, environment, sink)->check(statements);
     outcome.warnings = environment_warnings(environment);
     if (sink.empty()) {
         for (std::string& warning : config_warnings(config)) {

@@ -156,6 +156,7 @@ struct SourceConfig {
     std::optional<bool> on_demand;  // none: off for a named stream, on for any
     Millis linger{10'000};
     std::optional<net::SourceTransport> transport;  // of RTSP; none: auto
+    std::optional<bool> tls_verify;                 // none: on
 
     bool operator==(const SourceConfig&) const = default;
 };
@@ -236,6 +237,7 @@ struct Config {
     uint32_t max_connections = 0;
     uint32_t max_connections_per_ip = 0;  // 0: any number
     uint32_t chunk_size = 0;              // of what is sent, bytes
+    std::string sources_file;             // of those that the API added; empty: none
     uint32_t max_sources = 0;             // of streams that no source names
     bool sendfile = true;                 // for large writes to players
     uint32_t worker_threads = 0;

@@ -10,8 +10,8 @@ const Directive kSourceDirectives[] = {
      .type = ValueType::kSource,
      .repeatable = true,
      .effect = Effect::kApplied,
-     .example = "rtsp://USER:PASS@cam/live { stream live/cam; on_demand on; linger 10s; "
-                "transport tcp; }",
+     .example = "rtsps://cam { stream live/a; on_demand on; linger 9s; transport tcp; "
+                "tls_verify off; }",
      .doc =
          "Brings a stream from another server by RTMP, HTTP-FLV or RTSP (a camera) and publishes "
          "it here. With "
@@ -65,14 +65,24 @@ const Directive kSourceDirectives[] = {
              t.vhost.sources.back().transport = static_cast<net::SourceTransport>(v.number);
          }},
 
+    {.name = "tls_verify",
+     .contexts = kSourceContext,
+     .type = ValueType::kFlag,
+     .example = "off",
+     .doc = "off takes any certificate of an encrypted server, as the self-signed one of a camera: "
+            "nobody on the way can listen, but whoever can change what is on the way may answer in "
+            "its place, and get the login. On unless given.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.sources.back().tls_verify = v.number != 0; }},
+
     {.name = "forward",
      .contexts = kStreamContexts,
      .type = ValueType::kForward,
      .repeatable = true,
      .effect = Effect::kApplied,
      .example = "rtmp://other.example/live",
-     .doc = "Sends each stream that is published here to another server by RTMP, under the same "
-            "name or as the URL names it; `[app]` and `[stream]` in it stand for those of the "
+     .doc = "Sends each stream that is published here to another server by RTMP or RTSP, under the "
+            "same name or as the URL names it; `[app]` and `[stream]` in it stand for those of the "
             "stream. Each one has a connection of its own, which comes back when it fails.",
      .apply =
          [](const Target& t, const Value& v) {
@@ -81,6 +91,15 @@ const Directive kSourceDirectives[] = {
              }
              t.vhost.forwards.push_back(v.source_url);
          }},
+
+    {.name = "sources_file",
+     .type = ValueType::kPath,
+     .reloadable = false,
+     .example = "/var/lib/weir/sources.json",
+     .doc = "Where sources that were added by the API (POST /api/v1/sources) are kept; read at the "
+            "start, written with each change. It holds their logins: only the user of the server "
+            "may read it. Without it they end with the process.",
+     .apply = [](const Target& t, const Value& v) { t.config.sources_file = v.text; }},
 
     {.name = "max_sources",
      .type = ValueType::kCount,

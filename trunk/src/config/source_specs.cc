@@ -47,6 +47,7 @@ net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
     spec.on_demand = source.on_demand.value_or(!spec.named);
     spec.linger = source.linger;
     spec.transport = source.transport.value_or(net::SourceTransport::kAuto);
+    spec.tls_verify = source.tls_verify.value_or(true);
     return spec;
 }
 
@@ -59,9 +60,7 @@ void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
         if (!source.stream.empty() &&
             (section.application.empty() || section.application == source.app ||
              source.app.starts_with(section.application + "/"))) {
-            net::SourceSpec& spec =
-                list.emplace_back(pull_of(source, {section.name, source.app, source.stream}));
-            spec.shown = spec.url.shown();
+            list.push_back(named_source(section.name, source));
         }
     }
 }
@@ -71,6 +70,10 @@ void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
 std::string complete_source(const VhostConfig& section, SourceConfig& source) {
     if (source.transport && !source.url.is_rtsp()) {
         return "found transport for a URL without a choice of it; expected it with rtsp:// and "
+               "rtsps:// only";
+    }
+    if (source.tls_verify && !source.url.tls()) {
+        return "found tls_verify for a URL without TLS; expected it with rtmps://, https:// and "
                "rtsps:// only";
     }
     if (source.stream.empty()) {
@@ -99,6 +102,12 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
             source.url.is_http() ? "http://HOST/PATH.flv" : "rtmp://HOST/APP/STREAM");
     }
     return {};
+}
+
+net::SourceSpec named_source(const std::string& vhost, const SourceConfig& source) {
+    net::SourceSpec spec = pull_of(source, {vhost, source.app, source.stream});
+    spec.shown = spec.url.shown();
+    return spec;
 }
 
 std::vector<net::SourceSpec> named_sources(const Config& config) {

@@ -14,6 +14,9 @@ namespace weir::config {
 // author where it is not; otherwise empty.
 std::string complete_source(const VhostConfig& section, SourceConfig& source);
 
+// Of a source that names its stream, and is complete.
+net::SourceSpec named_source(const std::string& vhost, const SourceConfig& source);
+
 // Those that name their stream, of all enabled sections.
 std::vector<net::SourceSpec> named_sources(const Config& config);
 

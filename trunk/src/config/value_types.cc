@@ -265,7 +265,8 @@ constexpr ValueTypeRow kRows[] = {
      .shape = "URL, or URL { ... }"},
     {.type = ValueType::kForward,
      .parse = &P::parse_source_url,
-     .expects = "rtmp://HOST[:PORT]/APP[/STREAM], also with rtmps, without user and password",
+     .expects = "rtmp://HOST[:PORT]/APP[/STREAM], also with rtmps, without user and password, or "
+                "rtsp://[USER:PASSWORD@]HOST[:PORT]/APP[/STREAM], also with rtsps",
      .shape = "URL"},
 };
 

@@ -181,5 +181,31 @@ TEST(SourceSpecsTest, RefusesATransportWhereThereIsNoChoice) {
     EXPECT_THAT(wrong, testing::Not(HasSubstr("hush")));
 }
 
+TEST(SourceSpecsTest, VerifiesCertificatesUnlessToldOtherwise) {
+    const Config config = parse(
+        "source rtsps://a { stream live/a; tls_verify off; } source rtmps://b/x/y { stream "
+        "live/b; }");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    ASSERT_EQ(specs.size(), 2U);
+    EXPECT_FALSE(specs[0].tls_verify);
+    EXPECT_TRUE(specs[1].tls_verify);
+    EXPECT_THAT(error_of("source rtsp://o/a/b { stream live/x; tls_verify off; }"),
+                HasSubstr("rtmps://, https:// and rtsps:// only"));
+}
+
+TEST(SourceSpecsTest, ForwardsByRtsp) {
+    const Config config = parse(
+        "application live { forward rtsp://admin:hush@a:8554/other; forward "
+        "rtsps://b/live2/stream-key; forward rtsp://c/[app]/[stream]_x; }");
+    const std::vector<net::SourceSpec> specs = forwards_of(config, key("live", "cam"));
+    ASSERT_EQ(specs.size(), 3U);
+    EXPECT_EQ(specs[0].url.full(), "rtsp://admin:hush@a:8554/other/cam");
+    EXPECT_EQ(specs[0].shown, "rtsp://a:8554/other/cam");
+    EXPECT_EQ(specs[1].url.full(), "rtsps://b/live2/stream-key");
+    EXPECT_EQ(specs[1].shown, "rtsps://b/live2/***");
+    EXPECT_EQ(specs[2].url.full(), "rtsp://c/live/cam_x");
+    EXPECT_THAT(error_of("forward rtsp://o/;"), HasSubstr("rtsp://[USER:PASSWORD@]HOST"));
+}
+
 }  // namespace
 }  // namespace weir::config

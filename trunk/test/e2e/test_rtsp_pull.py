@@ -8,9 +8,11 @@ from urllib.parse import quote
 import pytest
 
 from flv import HttpFlv
-from media import SAMPLE, Program, check_both, check_frames, check_rising, modern_ffmpeg, play_ffmpeg, run
+from media import SAMPLE, Program, check_both, check_frames, check_rising, modern_ffmpeg, play_ffmpeg, publisher, run
+from rtsp import rtsp_weir
 from rtsp_camera import H264_IN_BAND, Camera
 from test_sources import sources, wait_state
+from tls import certificate
 from weir import free_port, wait_until
 
 
@@ -229,6 +231,22 @@ def test_a_camera_that_dies_comes_back(new_weir, folder):
             assert times == sorted(times), "the stream's clock goes on"
         wait_until(lambda: sources(weir)[0]["state"] == "idle", 15, "nobody wants it")
         assert [each[0] for each in camera.seen.requests][-1] == "TEARDOWN"
+
+
+def test_a_self_signed_certificate(new_weir, folder):
+    """Another Weir is the camera; a name that its certificate does not have is none of the switch's business either."""
+    certificate(folder)
+    secure = free_port()
+    camera = rtsp_weir(new_weir, f"listen 127.0.0.1:{secure} ssl;",
+                       f'ssl_certificate "{folder}/server.pem"; ssl_certificate_key "{folder}/server.key";')
+    url = f"rtsps://127.0.0.1:{secure}/live/livestream"
+    with publisher(camera.rtmp(), folder):
+        camera.wait_live()
+        weir = new_weir(f"application live {{ source {url} {{ stream strict; }} source {url} {{ stream cam; tls_verify off; }} }}",
+                        "edge").start()
+        wait_state(weir, "cam", "live")
+        check_both(play(weir, folder))
+        assert "certificate" in wait_state(weir, "strict", "backing_off")["last_error"]
 
 
 # ---- GStreamer's server ----------------------------------------------------------------------------------------------

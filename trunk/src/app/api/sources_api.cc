@@ -1,14 +1,29 @@
 #include "app/api/sources_api.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
+#include "app/access/strict_json.h"
 #include "app/api/listing.h"
+#include "base/log.h"
 
 namespace weir::app {
 namespace {
 
 constexpr std::string_view kPath = "/api/v1/sources";
+constexpr int kMaxDepth = 4;
+
+int status_of(const Error& error) {
+    switch (error.code()) {
+        case ErrorCode::kBusy: return 409;
+        case ErrorCode::kNotFound: return 404;
+        case ErrorCode::kFull: return 409;
+        case ErrorCode::kTimeout:
+        case ErrorCode::kInterrupted: return 503;
+        default: return 500;
+    }
+}
 
 net::Json source_json(const net::Source& source, MonoTime now) {
     const net::SourceSpec& spec = source.spec();
@@ -21,6 +36,7 @@ net::Json source_json(const net::Source& source, MonoTime now) {
                       {"name", spec.key.name},
                       {"url", spec.shown},
                       {"on_demand", spec.on_demand},
+                      {"added_by", spec.by_api ? "api" : "configuration"},
                       {"state", net::to_string(machine.state())},
                       {"since_ms", wall_time_ms() - age},
                       {"attempts", machine.attempts()},
@@ -35,14 +51,127 @@ net::Json source_json(const net::Source& source, MonoTime now) {
 void SourcesApi::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.errors = http::ErrorFormat::kJson;
-    router.add_prefix(std::string(kPath), options, [this](auto& exchange) { list(exchange); });
+    options.methods |=
+        http::method_bit(http::Method::kPost) | http::method_bit(http::Method::kDelete);
+    router.add_prefix(std::string(kPath), options, [this](auto& exchange) { handle(exchange); });
+}
+
+void SourcesApi::handle(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    std::string_view id = request.path;
+    id.remove_prefix(std::min(id.size(), kPath.size() + 1));
+    if (!id.empty()) {
+        handle_one(exchange, id);
+    } else if (request.method == http::Method::kPost) {
+        add(exchange);
+    } else if (request.method == http::Method::kDelete) {
+        (void)exchange.respond_error(
+            405, "name one: DELETE /api/v1/sources/ID; GET /api/v1/sources lists them",
+            {{"Allow", "GET, HEAD, POST"}});
+    } else {
+        list(exchange);
+    }
+}
+
+// Nothing of the body is said again: it may hold a password.
+void SourcesApi::add(net::HttpExchange& exchange) {
+    const auto json = parse_strict_object(exchange.request().body, kMaxDepth);
+    Result<net::SourceSpec> spec =
+        json ? read_source(*json)
+             : make_error(ErrorCode::kMalformed,
+                          "the body is no JSON object, or a name is in it "
+                          "twice");
+    if (!spec.ok()) {
+        (void)exchange.respond_error(400, spec.error().message());
+        return;
+    }
+    const stream::StreamKey key = spec->key;
+    if (!has_vhost_(key.vhost)) {
+        (void)exchange.respond_error(400, "'vhost': there is no such vhost in the configuration");
+        return;
+    }
+    const net::Source* const there = find([&key](const net::Source& source) {
+        return source.spec().role == net::SourceRole::kPull && source.spec().named &&
+               source.spec().key == key;
+    });
+    if (there != nullptr) {
+        (void)exchange.respond_error(
+            409, there->spec().by_api
+                     ? fmt::format("the stream has a source already: DELETE /api/v1/sources/{} "
+                                   "takes it away",
+                                   there->id())
+                     : "the stream has a source in the configuration");
+        return;
+    }
+    const Error failed = added_.add(std::move(*spec));  // yields
+    sources_.reconfigure();
+    if (failed) {
+        (void)exchange.respond_error(status_of(failed), failed.message());
+        return;
+    }
+    const net::Source* const made = find([&key](const net::Source& source) {
+        return source.spec().by_api && source.spec().key == key;
+    });
+    if (made == nullptr) {
+        (void)exchange.respond_error(503, "the server is stopping");
+        return;
+    }
+    log::info("api added source={} stream={} url={} ip={}", made->id(), log::token(key.to_string()),
+              log::escaped(made->spec().shown), exchange.peer().host());
+    net::Json body = net::envelope(identity_);
+    body["source"] = source_json(*made, MonoClock::now());
+    (void)exchange.respond(201, "application/json", net::dumped(body) + "\n",
+                           {{"Location", fmt::format("{}/{}", kPath, made->id())}});
+}
+
+void SourcesApi::handle_one(net::HttpExchange& exchange, std::string_view id) {
+    const net::Source* const source =
+        find([id](const net::Source& each) { return each.id() == id; });
+    if (source == nullptr) {
+        (void)exchange.respond_error(404, "no source with that id; GET /api/v1/sources lists them");
+        return;
+    }
+    net::Json body = net::envelope(identity_);
+    switch (exchange.request().method) {
+        case http::Method::kPost:
+            (void)exchange.respond_error(405, "sources are added by POST /api/v1/sources",
+                                         {{"Allow", "GET, HEAD, DELETE"}});
+            return;
+        case http::Method::kDelete: break;
+        default:
+            body["source"] = source_json(*source, MonoClock::now());
+            net::answer(exchange, body);
+            return;
+    }
+    if (!source->spec().by_api) {
+        (void)exchange.respond_error(
+            409, "this one is of the configuration: take it away there, and reload");
+        return;
+    }
+    const stream::StreamKey key = source->spec().key;
+    const std::string name(id);
+    const Error failed = added_.remove(key);  // yields
+    sources_.reconfigure();
+    if (failed) {
+        (void)exchange.respond_error(status_of(failed), failed.message());
+        return;
+    }
+    log::info("api removed source={} stream={} ip={}", name, log::token(key.to_string()),
+              exchange.peer().host());
+    net::answer(exchange, body);
+}
+
+const net::Source* SourcesApi::find(const std::function<bool(const net::Source&)>& wanted) const {
+    const net::Source* found = nullptr;
+    sources_.for_each([&](const net::Source& source) {
+        if (found == nullptr && wanted(source)) {
+            found = &source;
+        }
+    });
+    return found;
 }
 
 void SourcesApi::list(net::HttpExchange& exchange) {
-    if (exchange.request().path != kPath && exchange.request().path != "/api/v1/sources/") {
-        (void)exchange.respond_error(404, "there is nothing below /api/v1/sources");
-        return;
-    }
     const Result<Page> page = Page::read(exchange.request().query);
     if (!page.ok()) {
         (void)exchange.respond_error(400, page.error().message());

@@ -103,6 +103,7 @@ Error RtspProtocol::prepare(const config::Config& next, io::WorkerPool&) {
 void RtspProtocol::add_sources(net::Sources& sources) {
     for (const char* scheme : {"rtsp", "rtsps"}) {
         sources.add(net::SourceRole::kPull, scheme, pull_);
+        sources.add(net::SourceRole::kForward, scheme, forward_);
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "session/rtsp/rtsp_forward.h"
 #include "session/rtsp/rtsp_pull.h"
 #include "session/rtsp/rtsp_server.h"
 
@@ -33,6 +34,7 @@ class RtspProtocol final : public Protocol {
   private:
     session::RtspServer server_;
     session::RtspPull pull_;
+    session::RtspForward forward_{server_};
     bool enabled_;
     uint16_t port_;  // of rtsp:// addresses; 0: unknown
 };

@@ -19,17 +19,34 @@ StreamSources::StreamSources(const config::Config& config,
                 },
                 system_random(),
                 {}}),
-      api_(identity, sources_) {}
+      api_(identity, sources_, added_, [this](auto name) { return has_vhost(name); }) {}
 
 Error StreamSources::start() {
     net::SourceConfig ask;
-    ask.named = [this] { return config::named_sources(config_); };
+    WEIR_TRY(added_.load(config_.sources_file));
+    ask.named = [this] { return named(); };
     ask.for_any = [this](const stream::StreamKey& key) { return config::source_for(config_, key); };
     ask.forwards = [this](const stream::StreamKey& key) {
         return config::forwards_of(config_, key);
     };
     ask.max_sources = [this] { return size_t{config_.max_sources}; };
     return sources_.start(std::move(ask));
+}
+
+// The configuration's first: they have the name where both have it.
+std::vector<net::SourceSpec> StreamSources::named() const {
+    std::vector<net::SourceSpec> all = config::named_sources(config_);
+    for (const auto& [key, spec] : added_.all()) {
+        if (has_vhost(key.vhost)) {
+            all.push_back(spec);
+        }
+    }
+    return all;
+}
+
+bool StreamSources::has_vhost(std::string_view name) const {
+    const config::VhostConfig* const found = config_.find_vhost(name);
+    return found != nullptr && found->name == name;
 }
 
 void StreamSources::reconfigure() {

@@ -21,9 +21,13 @@ class StreamSources {
                   const net::Services& services,
                   const net::ServerIdentity& identity);
 
-    // Before the first listener. For reading the system's certificates.
-    void set_workers(io::WorkerPool* workers) { dialer_.set_workers(workers); }
+    // Before the first listener. For reading the system's certificates, and writing sources_file.
+    void set_workers(io::WorkerPool* workers) {
+        dialer_.set_workers(workers);
+        added_.set_workers(workers);
+    }
 
+    // Blocks for the disk: reads sources_file.
     Error start();
 
     // The configuration has changed. Never yields.
@@ -41,12 +45,15 @@ class StreamSources {
     net::Sources& sources() { return sources_; }
 
   private:
+    std::vector<net::SourceSpec> named() const;
+    bool has_vhost(std::string_view name) const;
     bool is_own(const io::SocketAddress& local, const io::SocketAddress& peer) const;
 
     const config::Config& config_;
     io::Resolver resolver_;
     net::HttpClient dialer_{resolver_};
     net::Sources sources_;
+    AddedSources added_;
     SourcesApi api_;
 };
 

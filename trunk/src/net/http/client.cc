@@ -106,7 +106,14 @@ Result<http::Response> http_exchange_on(io::TcpStream& stream,
 }
 
 // Yields.
-Error HttpClient::start_tls(io::TcpStream& stream, const http::Url& url, io::Deadline deadline) {
+Error HttpClient::start_tls(io::TcpStream& stream,
+                            const http::Url& url,
+                            io::Deadline deadline,
+                            bool verify) {
+    if (!verify) {
+        WEIR_TRY_ASSIGN(const auto any, io::TlsContext::client({.verify = false, .ca_file = {}}));
+        return io::tls_connect(stream, *any, url.host, deadline);
+    }
     const MonoTime now = MonoClock::now();
     if (!trusted_ || now - trusted_since_ > kTrustedFor) {
         using Made = Result<std::shared_ptr<const io::TlsContext>>;
@@ -125,7 +132,8 @@ Error HttpClient::start_tls(io::TcpStream& stream, const http::Url& url, io::Dea
 }
 
 Result<std::unique_ptr<io::TcpStream>> HttpClient::dial(const http::Url& url,
-                                                        io::Deadline deadline) {
+                                                        io::Deadline deadline,
+                                                        bool verify) {
     WEIR_TRY_ASSIGN(const std::vector<io::SocketAddress> all,
                     resolver_.resolve(url.host, url.port, deadline));
     const std::vector<io::SocketAddress> addresses = in_turns(all);
@@ -140,7 +148,7 @@ Result<std::unique_ptr<io::TcpStream>> HttpClient::dial(const http::Url& url,
         if (stream.ok()) {
             stats_.connects++;
             if (url.tls) {
-                WEIR_TRY(start_tls(**stream, url, deadline));
+                WEIR_TRY(start_tls(**stream, url, deadline, verify));
             }
             return stream;
         }

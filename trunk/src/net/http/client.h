@@ -66,9 +66,12 @@ class HttpClient {
                                     io::Deadline deadline);
 
     // Yields. A new connection to the host and port of `url`, with TLS where it says so, for
-    // whoever talks on it by himself. Errors as of exchange().
-    Result<std::unique_ptr<io::TcpStream>> connect(const http::Url& url, io::Deadline deadline) {
-        return dial(url, deadline);
+    // whoever talks on it by himself. `verify` off: any certificate will do. Errors as of
+    // exchange().
+    Result<std::unique_ptr<io::TcpStream>> connect(const http::Url& url,
+                                                   io::Deadline deadline,
+                                                   bool verify = true) {
+        return dial(url, deadline, verify);
     }
 
     // Closes connections that were kept for too long. Once in a while.
@@ -84,8 +87,13 @@ class HttpClient {
         MonoTime since;
     };
 
-    Result<std::unique_ptr<io::TcpStream>> dial(const http::Url& url, io::Deadline deadline);
-    Error start_tls(io::TcpStream& stream, const http::Url& url, io::Deadline deadline);
+    Result<std::unique_ptr<io::TcpStream>> dial(const http::Url& url,
+                                                io::Deadline deadline,
+                                                bool verify = true);
+    Error start_tls(io::TcpStream& stream,
+                    const http::Url& url,
+                    io::Deadline deadline,
+                    bool verify);
     std::unique_ptr<io::TcpStream> take_kept(const std::string& origin, MonoTime now);
     void keep(const std::string& origin, std::unique_ptr<io::TcpStream> stream, MonoTime now);
 

@@ -1,7 +1,9 @@
 #include "net/source/source.h"
 
 #include <utility>
+#include <vector>
 
+#include "base/strings.h"
 #include "proto/flv/metadata.h"
 #include "proto/flv/tag.h"
 
@@ -15,6 +17,23 @@ SourceTiming timing_of(const SourceSpec& spec) {
     timing.on_demand = spec.on_demand;
     timing.linger = spec.linger;
     return timing;
+}
+
+// The stream that an address of this server names.
+stream::StreamKey stream_at(const Policy& policy, const SourceUrl& url) {
+    SourceUrl plain = url;
+    if (url.is_rtsp()) {  // as it was written until now
+        plain.path = url_decode(url.path);
+        while (plain.path.ends_with('/')) {
+            plain.path.pop_back();
+        }
+    }
+    std::string_view name = plain.last();
+    if (url.is_http() && name.ends_with(".flv")) {
+        name.remove_suffix(4);
+    }
+    const std::vector<QueryItem> query = parse_query(url.query);
+    return policy.key_of(query_value(query, "vhost").value_or(url.host), plain.before_last(), name);
 }
 
 }  // namespace
@@ -123,13 +142,9 @@ Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) 
     to.host = url.host;
     to.port = url.port;
     WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream,
-                    services_.dialer.connect(to, connect_deadline()));
+                    services_.dialer.connect(to, connect_deadline(), spec_.tls_verify));
     if (services_.is_own && services_.is_own(stream->local(), stream->connection_peer())) {
-        std::string_view name = url.last();
-        if (url.is_http() && name.ends_with(".flv")) {
-            name.remove_suffix(4);
-        }
-        if (services_.policy.key_of(url.host, url.before_last(), name) == spec_.key) {
+        if (stream_at(services_.policy, url) == spec_.key) {
             return make_error(ErrorCode::kDenied,
                               "this is a loop: {} is this server, and the same stream; give the "
                               "address of another server",

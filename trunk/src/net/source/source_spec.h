@@ -36,7 +36,9 @@ struct SourceSpec {
     SourceTransport transport = SourceTransport::kAuto;
     bool on_demand = false;
     Millis linger{10'000};
-    bool named = false;  // the configuration names the stream; else it was asked for
+    bool tls_verify = true;  // the certificate of the other server
+    bool named = false;      // the configuration names the stream; else it was asked for
+    bool by_api = false;     // added by the API, not by the configuration
 
     bool operator==(const SourceSpec&) const = default;
 };

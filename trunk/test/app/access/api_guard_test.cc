@@ -277,8 +277,10 @@ TEST(ApiGuardTest, OffersNoLoginBoxOfTheBrowserToAPageWithItsOwn) {
 
 // For /live.json of the public server.
 TEST(ApiGuardTest, KnowsWhoHasALogin) {
-    Api open("");
-    EXPECT_EQ(open.ask("GET /knows").body, "no");
+    {
+        Api open("");
+        EXPECT_EQ(open.ask("GET /knows").body, "no");
+    }
     Api api("token read metrics-0123; user admin alice wonderland;");
     EXPECT_EQ(api.ask("GET /knows").body, "no");
     EXPECT_EQ(api.ask("GET /knows", "Authorization: Bearer metrics-0123\r\n").body, "yes");

@@ -1,6 +1,7 @@
 // Show: what a configuration of nginx-rtmp or SRS refused is refused by what --explain makes of it.
 // The result is loaded as the server loads it and asked as sessions ask, or it does not load.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -496,19 +497,19 @@ TEST(ExplainClosedTest, NothingThatWasClosedIsOpenAfterwards) {
             EXPECT_THAT(done.text, HasSubstr("\n- " + done.decisions.front()));
             continue;
         }
-        Result result(*outcome.config);
+        const auto result = std::make_unique<Result>(*outcome.config);
         const auto shown = [&](const Probe& probe) {
             return fmt::format("{} {} from {} vhost '{}'\n{}", to_string(probe.action), probe.app,
                                probe.address, probe.vhost, done.config);
         };
         for (const Probe& probe : each.closed) {
-            EXPECT_FALSE(result.allows(probe)) << shown(probe);
+            EXPECT_FALSE(result->allows(probe)) << shown(probe);
         }
         for (const Probe& probe : each.open) {
-            EXPECT_TRUE(result.allows(probe)) << shown(probe);
+            EXPECT_TRUE(result->allows(probe)) << shown(probe);
         }
         for (const Probe& probe : each.asked) {
-            EXPECT_TRUE(result.asks(probe)) << shown(probe);
+            EXPECT_TRUE(result->asks(probe)) << shown(probe);
         }
     }
 }

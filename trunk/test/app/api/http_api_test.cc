@@ -395,7 +395,8 @@ struct EveryRoute {
     io::Resolver resolver;
     net::HttpClient dialer{resolver};
     net::Sources sources;
-    SourcesApi sources_api{who, sources};
+    AddedSources added;
+    SourcesApi sources_api{who, sources, added, [](auto) { return true; }};
     net::HttpRouter router;
 };
 
