@@ -18,6 +18,10 @@ void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* 
         begun_ = true;
         origin_ms_ = time_ms;
     }
+    const bool frame = !packet->info().config && packet->info().kind != media::TrackKind::kData;
+    if (time_ms < origin_ms_ && frame && !start) {
+        return;  // audio that came behind its picture: tags have no times below 0
+    }
     if (start) {
         start_ms_ = time_ms;
         start_configs_ = *start;

@@ -133,10 +133,14 @@ TEST_F(FlvMuxerTest, AStreamWithoutConfigurationsHasAnEmptyFront) {
     EXPECT_TRUE(front().empty());
 }
 
-TEST_F(FlvMuxerTest, ATrackThatBeginsBeforeTheFirstPacketIsAtZero) {
+TEST_F(FlvMuxerTest, AudioOfBeforeTheFirstPacketIsLeftOut) {
     send(TrackKind::kVideo, 1000, test::avc_frame(true, 1));
-    send(TrackKind::kAudio, 400, test::aac_frame(2));
-    EXPECT_EQ(log_from_start().at(1).timestamp, 0U);
+    for (const uint32_t time : {400U, 990U, 1010U}) {
+        send(TrackKind::kAudio, time, test::aac_frame(static_cast<uint8_t>(time % 100)));
+    }
+    const std::vector<flv::Tag> tags = log_from_start();
+    ASSERT_EQ(tags.size(), 2U);
+    EXPECT_EQ(tags[1].timestamp, 10U);
 }
 
 TEST_F(FlvMuxerTest, TimesGoOnThroughARepublish) {
