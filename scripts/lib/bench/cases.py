@@ -84,7 +84,7 @@ FULL = [
     ("rtmp-4m", "0", ALL), ("rtmp-4m", "100", PEERS), ("publishers", "0", ALL), ("publishers", "100", PEERS),
     ("publishers", "auto", PEERS),
     ("flv-1000", "0", PEERS), ("flv-1000", "100", PEERS), ("flv-1000", "350", PEERS),
-    ("rtsp-1000", "0", PEERS), ("rtsp-1000", "100", PEERS), ("rtsp-1000", "350", PEERS), ("rtsp-udp-500", "auto", WEIR),
+    ("rtsp-1000", "0", PEERS), ("rtsp-1000", "100", PEERS), ("rtsp-udp-500", "auto", WEIR),
     ("rtsp-join", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
