@@ -85,8 +85,10 @@ class RtspClientTest : public testing::Test {
         return request;
     }
 
-    Event feed(std::string_view bytes) {
-        ByteSpan rest = as_bytes(bytes);
+    // Frames that it brings are part of it.
+    Event feed(std::string bytes) {
+        input_ = std::move(bytes);
+        ByteSpan rest = as_bytes(input_);
         const Event event = session_->next(now_, rest);
         left_ = as_text(rest);
         return event;
@@ -129,6 +131,7 @@ class RtspClientTest : public testing::Test {
     std::unique_ptr<ClientSession> session_;
     MonoTime now_{Seconds(1000)};
     uint32_t last_cseq_ = 0;
+    std::string input_;
     std::string left_;  // of the input
 };
 
