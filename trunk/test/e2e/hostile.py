@@ -219,6 +219,11 @@ def resident_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def anonymous_kib(pid):
+    """Of it, what is of no file: heap, stacks, data that was written."""
+    return int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
+
+
 def settled_kib(round_of_load, look, least_rounds=2, most_rounds=6, limit=128):
     """Plays rounds of the same load until two in a row end with the same memory, and gives what each ended with (KiB).
 
