@@ -20,12 +20,18 @@ namespace weir::session {
 class RtspNumbers {
   public:
     static constexpr size_t kTracks = 2;  // net::kRtpAudioTrack, net::kRtpVideoTrack
+    // Of a player by UDP, or a group.
     static constexpr Seconds kReportInterval{5};
+    // Some receivers ignore a report that comes before the first packet (gortsplib).
+    static constexpr Millis kFirstReport{300};
+    // In a log: a player that comes later has the next ones soon. RFC 3550 §6.2 allows such an
+    // interval from 360 kbit/s on.
+    static constexpr Seconds kLogReportInterval{1};
     static constexpr size_t kMaxReport = 128;  // sender report and CNAME of one track
 
     using Header = std::array<uint8_t, rtp::kFixedHeaderSize>;
 
-    // `now`: the first reports are due kReportInterval later; each player gets some in its front.
+    // `now`: the first reports are due kFirstReport later; each player gets some in its front.
     RtspNumbers(RandomSource& random, MonoTime now);
 
     // The frame whose packets come next; `of`: its track, as the cutter knows it.
