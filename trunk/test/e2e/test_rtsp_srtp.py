@@ -256,8 +256,9 @@ def test_srtp_is_refused_where_it_cannot_be(server):
         _, answers = secure.set_up([TCP[0].format("SAVP")])
         assert answers[0].status == 461 and "?srtp" in answers[0].reason, answers
     with SecureClient(server.secure_port, server.rtsps("live/b")) as secure:
-        without = secure.request("ANNOUNCE", body=sdp, Content_Type="application/sdp")
-        assert without.status == 415 and "a=crypto" in without.reason, without
+        assert secure.request("ANNOUNCE", body=sdp, Content_Type="application/sdp").status == 200
+        without = secure.request("SETUP", server.rtsps("live/b/0"), Transport="RTP/SAVP/TCP;unicast;interleaved=0-1;mode=record")
+        assert without.status == 461 and "a=crypto" in without.reason, without
         other = secure.request("ANNOUNCE", body=sdp + crypto.replace("AES_CM_128", "F8_128"), Content_Type="application/sdp")
         assert other.status == 415, other
     assert key not in server.log()

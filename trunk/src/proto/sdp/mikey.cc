@@ -203,8 +203,8 @@ std::optional<CryptoLine> parse_mikey(ByteSpan message) {
 }
 
 std::optional<CryptoLine> parse_key_mgmt(std::string_view value) {
-    const auto [protocol, message] = split_once(trim(value), ' ');
-    return protocol == "mikey" ? parse_base64_message(trim(message)) : std::nullopt;
+    const Halves both = split_once(trim(value), ' ');
+    return both.before == "mikey" ? parse_base64_message(trim(both.after)) : std::nullopt;
 }
 
 std::optional<CryptoLine> parse_key_mgmt_field(std::string_view value) {
@@ -212,11 +212,11 @@ std::optional<CryptoLine> parse_key_mgmt_field(std::string_view value) {
     std::string_view data;
     for (const std::string_view part : split(value, ';', 8)) {
         // Of "a=b==" the value is all behind the first '='.
-        const auto [name, is] = split_once(trim(part), '=');
-        if (equals_ignore_case(name, "prot")) {
-            mikey = equals_ignore_case(unquoted(is), "mikey");
-        } else if (equals_ignore_case(name, "data") && data.empty()) {
-            data = unquoted(split_once(is, ',').before);
+        const Halves field = split_once(trim(part), '=');
+        if (equals_ignore_case(field.before, "prot")) {
+            mikey = equals_ignore_case(unquoted(field.after), "mikey");
+        } else if (equals_ignore_case(field.before, "data") && data.empty()) {
+            data = unquoted(split_once(field.after, ',').before);
         }
     }
     return mikey ? parse_base64_message(data) : std::nullopt;
