@@ -38,6 +38,9 @@ tests|ffmpeg|ffmpeg
 tests|iproute2|ss
 tests|python3-gi|
 tests|gir1.2-gst-rtsp-server-1.0|
+tests|gstreamer1.0-tools|gst-launch-1.0
+tests|gstreamer1.0-rtsp|
+tests|gstreamer1.0-plugins-base|
 tests|gstreamer1.0-plugins-good|
 tests|gstreamer1.0-plugins-bad|
 tests|ca-certificates|

@@ -18,6 +18,12 @@ def rtsp_weir(new_weir, inside="", extra=""):
     return server.start()
 
 
+def group_ports():
+    """The first of four, for `multicast_ports`."""
+    first, *_ = [free_port() for _ in range(4)]
+    return first
+
+
 def play_rtsp(url, folder, transport="tcp", seconds=3, name="rtsp-player", ffmpeg="ffmpeg", **options):
     """ffmpeg, to a file: what it got, without decoding."""
     out = folder / f"{name}.mkv"

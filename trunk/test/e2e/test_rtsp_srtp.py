@@ -14,8 +14,8 @@ import pytest
 from pylibsrtp import Error as SrtpError
 from pylibsrtp import Policy, Session
 
-from media import Recording, check_frames, publisher
-from rtsp import Client, play_rtsp, rtsp_weir
+from media import SAMPLE, Recording, check_frames, publisher
+from rtsp import Client, gst, gst_play, play_rtsp, rtsp_weir
 from tls import certificate
 from weir import free_port
 
@@ -164,6 +164,26 @@ def test_a_player_by_udp(server, folder):
 def test_ffmpeg_plays(server, folder):
     """It says RTP/AVP in SETUP and does what the description says."""
     recording = play_rtsp(server.rtsps() + "?srtp", folder)
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, least=50)
+
+
+@pytest.mark.parametrize("way", ["tcp", "udp"])
+def test_gstreamer_plays(server, folder, way):
+    """It takes the key of a=key-mgmt, and names its own in SETUP."""
+    source = (f"protocols={way}", "tls-validation-flags=0", *(("latency=200", "buffer-mode=none") if way == "tcp" else ()))
+    recording = gst_play(server.rtsps() + "?srtp", folder, f"gst-{way}", 4 if way == "tcp" else 9, source=source)
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, least=50)
+
+
+def test_gstreamer_publishes(server, folder):
+    with gst("gst-publisher", folder, "rtspclientsink", "name=s", f"location={server.rtsps('live/sealed')}", "protocols=tcp",
+             "profiles=savp", "tls-validation-flags=0", "latency=0", "filesrc", f"location={SAMPLE}", "!", "flvdemux", "name=d",
+             "d.video", "!", "h264parse", "!", "identity", "sync=true", "!", "queue", "!", "s.",
+             "d.audio", "!", "aacparse", "!", "identity", "sync=true", "!", "queue", "!", "s."):
+        server.wait_live("sealed", 20)
+        recording = play_rtsp(server.rtsp("live/sealed"), folder)
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
     check_frames(recording, least=50)
 

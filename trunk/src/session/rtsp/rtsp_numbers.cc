@@ -25,6 +25,12 @@ RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now)
     }
 }
 
+void RtspNumbers::note_stream(const stream::Stream& stream) {
+    if (const stream::GopStats& gop = stream.gop(); stream.live() && gop.key_frames > 0) {
+        head_.note(gop.key_time_ms, gop.key_at);
+    }
+}
+
 void RtspNumbers::begin_frame(const stream::RtpLog::Frame& frame, const net::RtpTrack& of) {
     open_ = frame.track;
     Track& track = tracks_[open_];

@@ -14,6 +14,7 @@
 #include "net/rtp/rtp_cutter.h"
 #include "proto/rtp/header.h"
 #include "stream/rtp_log.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 
@@ -39,6 +40,9 @@ class RtspNumbers {
 
     // The header of its next packet, which has so many bytes of payload.
     Header next_header(size_t payload_bytes, bool marker);
+
+    // It begins with the GOP of that stream, whose frames came a while ago.
+    void note_stream(const stream::Stream& stream);
 
     // A frame was written.
     void note_head(int64_t time_ms, MonoTime now) { head_.note(time_ms, now); }

@@ -32,7 +32,7 @@ type report struct {
 	Errors    int     `json:"errors"`     // that gortsplib could not read
 	Secure    bool    `json:"secure"`     // RTP/SAVP
 	WallClock float64 `json:"wall_clock"` // seconds from the first packet to the first time of day; -1: none came
-	Apart     float64 `json:"apart"`      // seconds: how far time of day and time of presentation move apart, at most
+	Apart     float64 `json:"apart"`      // seconds: how far time of day and time of presentation of a track move apart, at most
 }
 
 func client(url *base.URL, way string) (*gortsplib.Client, error) {
@@ -64,7 +64,7 @@ type player struct {
 	mutex sync.Mutex
 	said  report
 	first time.Time
-	began time.Time // time of day less time of presentation, of the first packet that has both
+	began map[*description.Media]time.Time // time of day less time of presentation, of the first packet that has both
 	sink  func(*description.Media, *rtp.Packet)
 }
 
@@ -88,10 +88,10 @@ func (p *player) take(media *description.Media, kind format.Format, packet *rtp.
 	if hasNtp && hasPts {
 		ticks := time.Duration(pts) * time.Second / time.Duration(kind.ClockRate())
 		began := ntp.Add(-ticks)
-		if p.began.IsZero() {
-			p.began = began // of all tracks
+		if p.began[media].IsZero() {
+			p.began[media] = began
 		}
-		p.said.Apart = max(p.said.Apart, began.Sub(p.began).Abs().Seconds())
+		p.said.Apart = max(p.said.Apart, began.Sub(p.began[media]).Abs().Seconds())
 	}
 	if p.sink != nil {
 		p.sink(media, packet)
@@ -107,7 +107,7 @@ func play(address, way string) (*player, *description.Session, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &player{Client: c, said: report{WallClock: -1}}
+	p := &player{Client: c, said: report{WallClock: -1}, began: map[*description.Media]time.Time{}}
 	c.OnDecodeError = func(error) {
 		p.mutex.Lock()
 		p.said.Errors++
