@@ -33,6 +33,7 @@ RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
       last_heard_(began_),
       next_report_(began_ + RtspNumbers::kReportInterval) {
     pump_.hold();
+    reader_.release_message();
     if (parts.key) {
         srtp_ =
             std::make_unique<RtspSrtpSender>(*parts.key, parts.report_keys, server.udp().control(), system_random());
