@@ -110,6 +110,7 @@ class ConnectionReader {
     Status take_frame(ByteSpan& input);
     Status end_message();
     bool fail(int status, std::string_view reason);
+
     // A message that is being read, or was given by the last call.
     struct Open {
         std::string head;

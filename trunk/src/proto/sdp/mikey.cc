@@ -1,6 +1,7 @@
 #include "proto/sdp/mikey.h"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "base/base64.h"
@@ -65,7 +66,8 @@ void read_parameter(uint8_t type, ByteSpan value, Policy& policy) {
         case kAuthentication: policy.known = policy.known && is == kHmacSha1; break;
         // Deviation: GStreamer and gortsplib say the length of the tag here.
         case kAuthenticationKeyLength:
-            policy.known = policy.known && (is == kTag80 || is == kTag32 || is == kHmacSha1KeyBytes);
+            policy.known =
+                policy.known && (is == kTag80 || is == kTag32 || is == kHmacSha1KeyBytes);
             policy.tag = is == kTag32 ? kTag32 : policy.tag;
             break;
         case kSaltLength: policy.known = policy.known && is == kSaltBytes; break;

@@ -1,5 +1,5 @@
-// Keys of SRTP in MIKEY messages (RFC 3830), as RTSP carries them (RFC 4567): GStreamer and gortsplib
-// have them where others have a=crypto.
+// Keys of SRTP in MIKEY messages (RFC 3830), as RTSP carries them (RFC 4567): GStreamer and
+// gortsplib have them where others have a=crypto.
 //
 //     a=key-mgmt:mikey <message in base64>
 //     KeyMgmt: prot=mikey;uri="rtsps://host/path";data="<message in base64>"

@@ -98,9 +98,10 @@ Error RtspConnection::handle_publisher_setup(const rtsp::Request& request) {
     if (found->track.is_secure() && !found->key) {  // GStreamer says it here
         found->key = key_of_setup(request);
         if (!found->key && found->track.is_supported()) {
-            return refuse(request, 461,
-                          "RTP/SAVP needs keys in the description (a=crypto, a=key-mgmt) or in SETUP "
-                          "(KeyMgmt)");
+            return refuse(
+                request, 461,
+                "RTP/SAVP needs keys in the description (a=crypto, a=key-mgmt) or in SETUP "
+                "(KeyMgmt)");
         }
     }
     std::unique_ptr<RtspUdpTrack> udp;

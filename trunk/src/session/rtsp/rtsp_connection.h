@@ -126,11 +126,11 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     RtspSession session_;
     // Of a player; without both its media goes through the connection.
     RtspUdpTracks udp_;
-    std::shared_ptr<RtspGroup> group_;  // by multicast
-    std::optional<RtspSrtpKey> key_;    // of a player, that is in described_
+    std::shared_ptr<RtspGroup> group_;        // by multicast
+    std::optional<RtspSrtpKey> key_;          // of a player, that is in described_
     RtspSrtpSender::ReportKeys report_keys_;  // of a player, that its SETUPs said
-    std::string described_;             // SDP of the stream; empty: not looked at yet
-    RtspTerms terms_{};                 // of the stream, as described
+    std::string described_;                   // SDP of the stream; empty: not looked at yet
+    RtspTerms terms_{};                       // of the stream, as described
     std::array<bool, RtspNumbers::kTracks> has_track_{};
     std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
     std::unique_ptr<RtspPublish> publish_;

@@ -16,8 +16,7 @@ uint32_t random_u32(RandomSource& random) {
 
 }  // namespace
 
-RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now)
-    : next_reports_(now + kFirstReport) {
+RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now) : next_reports_(now + kFirstReport) {
     for (Track& track : tracks_) {
         track.ssrc = random_u32(random);
         track.sequence = static_cast<uint16_t>(random_u32(random) & 0x7FFFU);

@@ -432,8 +432,8 @@ Result<std::optional<rtsp::Transport>> RtspConnection::choose_transport(
         if (offer.secure && !secure) {
             why = !why_no_srtp().empty() ? why_no_srtp()
                   : announced_.empty()   ? "no keys were asked for: add ?srtp to the address"
-                                         : "neither the description of the track nor SETUP has keys "
-                                           "(a=crypto, a=key-mgmt, KeyMgmt)";
+                                       : "neither the description of the track nor SETUP has keys "
+                                         "(a=crypto, a=key-mgmt, KeyMgmt)";
             continue;
         }
         if (offer.multicast) {
@@ -538,8 +538,9 @@ Error RtspConnection::play_by_udp(const rtsp::Request& request, const net::PlayR
     WEIR_TRY_ASSIGN(RtspUdpPump* const pump, server_.pump_for(target_.key, rules));
     auto player = std::make_unique<RtspUdpPlayer>(
         server_, *pump,
-        RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(group_), key_, report_keys_,
-                             std::move(reader_), std::move(stream_), std::move(client_)});
+        RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(group_), key_,
+                             report_keys_, std::move(reader_), std::move(stream_),
+                             std::move(client_)});
     RtspUdpPlayer& playing = *player;
     server_.add(std::move(player));
     playing.begin(request, std::exchange(unread_, {}));

@@ -57,9 +57,9 @@ sdp::CryptoLine rtsp_crypto_line(const RtspSrtpKey& key) {
 }
 
 std::string rtsp_key_mgmt(const RtspSrtpKey& key, RandomSource& random) {
-    return sdp::write_key_mgmt(rtsp_crypto_line(key),
-                               {.ntp_time = rtcp::ntp_from_unix_us(wall_time_us()),
-                                .random = random});
+    return sdp::write_key_mgmt(
+        rtsp_crypto_line(key),
+        {.ntp_time = rtcp::ntp_from_unix_us(wall_time_us()), .random = random});
 }
 
 std::optional<RtspSrtpKey> find_rtsp_srtp_key(const std::vector<sdp::CryptoLine>& lines) {

@@ -1,7 +1,6 @@
 // SRTP (RFC 3711) of RTSP sessions whose keys stand in the description (a=crypto, RFC 4568, and
-// a=key-mgmt, RFC 4567) or in SETUP (KeyMgmt), which must go through an encrypted connection: what a
-// player is sent, and what a publisher sends.
-// Never yields.
+// a=key-mgmt, RFC 4567) or in SETUP (KeyMgmt), which must go through an encrypted connection: what
+// a player is sent, and what a publisher sends. Never yields.
 //
 // A receiver that knows only the key takes the roll-over counter for 0, so a player has a key and
 // sequence numbers of its own; SSRC, times and payloads are those of the log that all players

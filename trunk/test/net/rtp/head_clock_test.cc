@@ -46,7 +46,8 @@ TEST_F(HeadClockTest, TheSteadyClockHasNoSteps) {
     EXPECT_LE(ahead(), Micros(-30'000) + Micros(80 * HeadClock::kSteadyPpm / 1'000));
     const Micros before = ahead();
     run(25);
-    EXPECT_NEAR(static_cast<double>((ahead() - before).count()), 1'000 * HeadClock::kSteadyPpm / 1'000, 100);
+    EXPECT_NEAR(static_cast<double>((ahead() - before).count()),
+                1'000 * HeadClock::kSteadyPpm / 1'000, 100);
     run(2'000);
     EXPECT_EQ(ahead(), Micros(0)) << "it arrives";
 }

@@ -136,8 +136,8 @@ TEST(SdpDescriptionTest, BoundsEverything) {
 
 TEST(SdpDescriptionTest, BlanksInAnMLineMayBeMany) {
     const std::string blanks(500, ' ');
-    const Session session = parse_or_die("v=0\r\nm=audio " + blanks + " 9 RTP/AVP" + blanks + "0" +
-                                         blanks + "8\r\n");
+    const Session session =
+        parse_or_die("v=0\r\nm=audio " + blanks + " 9 RTP/AVP" + blanks + "0" + blanks + "8\r\n");
     ASSERT_EQ(session.media.size(), 1U);
     EXPECT_EQ(session.media[0].formats, (std::vector<std::string>{"0", "8"}));
 }

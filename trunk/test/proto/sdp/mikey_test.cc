@@ -1,5 +1,7 @@
 #include "proto/sdp/mikey.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/hmac.h"
@@ -10,15 +12,30 @@
 namespace weir::sdp {
 namespace {
 
-// A message made by hand from RFC 3830 §6, in the order of its payloads. `key`: the KEMAC behind its
-// next payload.
+// A message made by hand from RFC 3830 §6, in the order of its payloads. `key`: the KEMAC behind
+// its next payload.
 Bytes message(std::string_view policy, std::string_view key, std::string_view header = "01000500") {
     std::string hex(header);
-    hex += "11223344" "01" "00";          // id, one crypto session, SRTP-ID
-    hex += "00" "0000abcd" "00000000";    // its policy, SSRC, roll-over counter
-    hex += "0b" "00" "e8a1b2c300000000";  // T: NTP-UTC
-    hex += "0a" "10" "000102030405060708090a0b0c0d0e0f";  // RAND
-    hex += "01" "00" "00";                // SP: number 0, SRTP
+    hex +=
+        "11223344"
+        "01"
+        "00";  // id, one crypto session, SRTP-ID
+    hex +=
+        "00"
+        "0000abcd"
+        "00000000";  // its policy, SSRC, roll-over counter
+    hex +=
+        "0b"
+        "00"
+        "e8a1b2c300000000";  // T: NTP-UTC
+    hex +=
+        "0a"
+        "10"
+        "000102030405060708090a0b0c0d0e0f";  // RAND
+    hex +=
+        "01"
+        "00"
+        "00";  // SP: number 0, SRTP
     hex += policy;
     hex += "00";
     hex += key;
@@ -27,7 +44,11 @@ Bytes message(std::string_view policy, std::string_view key, std::string_view he
 
 // Key data of 30 bytes, in a KEMAC without encryption and MAC.
 std::string key_of_30(std::string_view type = "20") {
-    std::string text = "00" "0022" "00" + std::string(type) + "001e";
+    std::string text =
+        "00"
+        "0022"
+        "00" +
+        std::string(type) + "001e";
     for (int i = 0; i < 30; i++) {
         text += "5a";
     }
@@ -35,7 +56,15 @@ std::string key_of_30(std::string_view type = "20") {
 }
 
 // AES-CM of 16 bytes, HMAC-SHA1, SRTP and SRTCP encrypted, authenticated.
-constexpr std::string_view kUsual = "0015" "000101" "010110" "020101" "03010a" "070101" "080101" "0a0101";
+constexpr std::string_view kUsual =
+    "0015"
+    "000101"
+    "010110"
+    "020101"
+    "03010a"
+    "070101"
+    "080101"
+    "0a0101";
 
 TEST(MikeyTest, ReadsAMessageOfTheUsualPolicy) {
     const auto line = parse_mikey(message(kUsual, key_of_30()));
@@ -46,7 +75,12 @@ TEST(MikeyTest, ReadsAMessageOfTheUsualPolicy) {
 }
 
 TEST(MikeyTest, ReadsTheSaltInAFieldOfItsOwn) {
-    std::string key = "00" "0024" "00" "30" "0010";
+    std::string key =
+        "00"
+        "0024"
+        "00"
+        "30"
+        "0010";
     for (int i = 0; i < 16; i++) {
         key += "01";
     }
@@ -62,19 +96,51 @@ TEST(MikeyTest, ReadsTheSaltInAFieldOfItsOwn) {
 }
 
 TEST(MikeyTest, KnowsTheShortTag) {
-    EXPECT_EQ(parse_mikey(message("0003" "0b0104", key_of_30()))->suite, "AES_CM_128_HMAC_SHA1_32");
-    EXPECT_EQ(parse_mikey(message("0003" "030104", key_of_30()))->suite, "AES_CM_128_HMAC_SHA1_32");
-    EXPECT_EQ(parse_mikey(message("0003" "030114", key_of_30()))->suite, "AES_CM_128_HMAC_SHA1_80");
+    EXPECT_EQ(parse_mikey(message("0003"
+                                  "0b0104",
+                                  key_of_30()))
+                  ->suite,
+              "AES_CM_128_HMAC_SHA1_32");
+    EXPECT_EQ(parse_mikey(message("0003"
+                                  "030104",
+                                  key_of_30()))
+                  ->suite,
+              "AES_CM_128_HMAC_SHA1_32");
+    EXPECT_EQ(parse_mikey(message("0003"
+                                  "030114",
+                                  key_of_30()))
+                  ->suite,
+              "AES_CM_128_HMAC_SHA1_80");
     EXPECT_EQ(parse_mikey(message("0000", key_of_30()))->suite, "AES_CM_128_HMAC_SHA1_80");
 }
 
 TEST(MikeyTest, RefusesWhatItCannotDo) {
     const auto refuses = [](const Bytes& bytes) { return !bytes.empty() && !parse_mikey(bytes); };
-    EXPECT_TRUE(refuses(message("0003" "000102", key_of_30()))) << "AES-F8";
-    EXPECT_TRUE(refuses(message("0003" "010120", key_of_30()))) << "a key of 256 bits";
-    EXPECT_TRUE(refuses(message("0003" "020100", key_of_30()))) << "no authentication";
-    EXPECT_TRUE(refuses(message("0003" "070100", key_of_30()))) << "no encryption";
-    EXPECT_TRUE(refuses(message("0003" "0b0102", key_of_30()))) << "a tag of two bytes";
+    EXPECT_TRUE(
+        refuses(message("0003"
+                        "000102",
+                        key_of_30())))
+        << "AES-F8";
+    EXPECT_TRUE(
+        refuses(message("0003"
+                        "010120",
+                        key_of_30())))
+        << "a key of 256 bits";
+    EXPECT_TRUE(
+        refuses(message("0003"
+                        "020100",
+                        key_of_30())))
+        << "no authentication";
+    EXPECT_TRUE(
+        refuses(message("0003"
+                        "070100",
+                        key_of_30())))
+        << "no encryption";
+    EXPECT_TRUE(
+        refuses(message("0003"
+                        "0b0102",
+                        key_of_30())))
+        << "a tag of two bytes";
     EXPECT_TRUE(refuses(message(kUsual, "01" + key_of_30().substr(2)))) << "encrypted";
     EXPECT_TRUE(refuses(message(kUsual, key_of_30("00")))) << "a TGK";
     EXPECT_TRUE(refuses(message(kUsual, key_of_30(), "02000500"))) << "version";
@@ -93,7 +159,9 @@ TEST(MikeyTest, RefusesAMessageCutAnywhere) {
 }
 
 TEST(MikeyTest, RefusesPayloadsWithoutEnd) {
-    Bytes bytes = test::from_hex("01000b0011223344" "0000");
+    Bytes bytes = test::from_hex(
+        "01000b0011223344"
+        "0000");
     for (size_t i = 0; i < kMaxMikeyPayloads; i++) {
         bytes.insert(bytes.end(), {11, 0});  // an empty RAND, and another one behind it
     }
