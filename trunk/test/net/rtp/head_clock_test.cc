@@ -41,9 +41,9 @@ TEST_F(HeadClockTest, AGroupOfPicturesThatComesAtOnceSetsIt) {
 }
 
 TEST_F(HeadClockTest, TheSteadyClockHasNoSteps) {
-    run(1, Millis(30));  // the first frame came late
+    run(1, Millis(10));  // the first frame came late
     run(1);
-    EXPECT_LE(ahead(), Micros(-30'000) + Micros(80 * HeadClock::kSteadyPpm / 1'000));
+    EXPECT_LE(ahead(), Micros(-10'000) + Micros(80 * HeadClock::kSteadyPpm / 1'000));
     const Micros before = ahead();
     run(25);
     EXPECT_NEAR(static_cast<double>((ahead() - before).count()),
