@@ -124,14 +124,18 @@ bool WhepPullRun::tells_secret(std::string_view text) const {
 }
 
 Error WhepPullRun::refusal(const http::Response& response) const {
-    const std::string_view line =
+    const std::string status =
+        fmt::format("{} {}", response.status, http::status_text(response.status));
+    std::string_view words =
         trim(std::string_view(response.body).substr(0, response.body.find_first_of("\r\n")));
-    const std::string_view words = line.substr(0, kMaxReason);
+    if (words.starts_with(status)) {  // which is said already
+        words.remove_prefix(status.size());
+        words = trim(words.substr(words.starts_with(':') ? 1 : 0));
+    }
     const bool shown = !words.empty() && !words.starts_with('<') && !tells_secret(response.body);
     const ErrorCode code = response.status == 404 ? ErrorCode::kNotFound : ErrorCode::kDenied;
-    return make_error(code, "the server answers {} {}{}{}{}", response.status,
-                      http::status_text(response.status), shown ? ": " : "", shown ? words : "",
-                      advice(response.status));
+    return make_error(code, "the server answers {}{}{}{}", status, shown ? ": " : "",
+                      shown ? words.substr(0, kMaxReason) : "", advice(response.status));
 }
 
 // For servers of both families: the answer says where they are.

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "proto/dtls/identity.h"
 #include "proto/dtls/transport.h"
@@ -14,7 +18,7 @@
 #include "proto/srtp/protector.h"
 #include "proto/srtp/unprotector.h"
 
-#include "bench/load/core/rtc_peer.h"
+#include "net/webrtc/rtc_client.h"
 
 namespace weir::load {
 
@@ -37,7 +41,7 @@ class CountingRandom final : public RandomSource {
 };
 
 // Takes what the client sends, and has what it is to be given.
-class RtcServerEnd final : public RtcLink {
+class RtcServerEnd final : public net::RtcClientLink {
   public:
     explicit RtcServerEnd(MonoTime now)
         : agent_(now,
@@ -49,16 +53,19 @@ class RtcServerEnd final : public RtcLink {
 
     void expect_client(const dtls::Fingerprint& fingerprint) { dtls_.remote = fingerprint; }
 
-    RtcAnswer answer() const {
-        RtcAnswer answer;
-        answer.ice_ufrag = agent_.credentials().ufrag_text();
-        answer.ice_pwd = agent_.credentials().password_text();
-        answer.fingerprint = test_identity(0).fingerprint();
-        answer.address = *NetAddress::parse("192.0.2.1:8000");
-        return answer;
+    static NetAddress address() { return *NetAddress::parse("192.0.2.1:8000"); }
+
+    // What follows the lines of the session; `media` behind them.
+    std::string answer(std::string_view media) const {
+        return fmt::format(
+            "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\na=ice-lite\r\n"
+            "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\na=fingerprint:sha-256 {}\r\na=setup:passive\r\n{}",
+            agent_.credentials().ufrag_text(), agent_.credentials().password_text(),
+            test_identity(0).fingerprint().to_string(), media);
     }
 
-    void send(ByteSpan datagrams, size_t segment_bytes) override {
+    void send(const NetAddress& to, ByteSpan datagrams, size_t segment_bytes) override {
+        EXPECT_EQ(to, address());
         while (!datagrams.empty()) {
             const size_t size =
                 segment_bytes == 0 ? datagrams.size() : std::min(segment_bytes, datagrams.size());
