@@ -60,7 +60,7 @@ class RtcPlayerFactory final : public PlayerFactory {
     RtcPlayOptions media_;
     std::unique_ptr<dtls::Identity> identity_;
     srtp::ControlCipher control_;
-    net::RtcClientShared shared_;
+    webrtc::ClientShared shared_;
     std::vector<RtcPlayer*> players_;  // that are connected
     std::vector<MonoTime> due_;        // when each wants to be looked at
     io::Coroutine ticker_;
@@ -90,7 +90,7 @@ class RtcPlayer final : public Player, private io::EventHandler {
     friend class RtcPlayerFactory;
 
     // Until the socket is there, what a client sends goes nowhere.
-    class Link final : public net::RtcClientLink {
+    class Link final : public webrtc::ClientLink {
       public:
         void send(const NetAddress& server, ByteSpan datagrams, size_t segment_bytes) override {
             if (to != nullptr) {
@@ -98,7 +98,7 @@ class RtcPlayer final : public Player, private io::EventHandler {
             }
         }
 
-        net::RtcClientLink* to = nullptr;
+        webrtc::ClientLink* to = nullptr;
     };
 
     void on_ready(uint8_t ready) override;

@@ -18,7 +18,7 @@ constexpr int kFramesPerTurn = 64;
 Result<std::unique_ptr<RtcPublishShared>> RtcPublishShared::create() {
     auto shared = std::make_unique<RtcPublishShared>();
     WEIR_TRY_ASSIGN(shared->identity, dtls::Identity::create());
-    shared->rtc.emplace(net::RtcClientShared{*shared->identity, shared->control, system_random()});
+    shared->rtc.emplace(webrtc::ClientShared{*shared->identity, shared->control, system_random()});
     return shared;
 }
 

@@ -18,7 +18,7 @@ struct RtcPublishShared {
 
     std::unique_ptr<dtls::Identity> identity;
     srtp::ControlCipher control;
-    std::optional<net::RtcClientShared> rtc;
+    std::optional<webrtc::ClientShared> rtc;
     RtcTotals totals;
     RtcPublishStats stats;
 };
@@ -47,7 +47,7 @@ class RtcPublisher final : public Publisher, private io::EventHandler {
     Error go_on(io::Deadline next);
     Error send_due(uint64_t origin_us);
 
-    class Link final : public net::RtcClientLink {
+    class Link final : public webrtc::ClientLink {
       public:
         void send(const NetAddress& server, ByteSpan datagrams, size_t segment_bytes) override {
             if (to != nullptr) {
@@ -55,7 +55,7 @@ class RtcPublisher final : public Publisher, private io::EventHandler {
             }
         }
 
-        net::RtcClientLink* to = nullptr;
+        webrtc::ClientLink* to = nullptr;
     };
 
     RtcPublishShared& shared_;

@@ -8,11 +8,11 @@
 #include "io/reactor.h"
 #include "io/tcp.h"
 
-#include "net/webrtc/rtc_client.h"
+#include "proto/webrtc/client_transport.h"
 
 namespace weir::load {
 
-class UdpLink final : public net::RtcClientLink {
+class UdpLink final : public webrtc::ClientLink {
   public:
     static constexpr size_t kMaxDatagram = 2048;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/webrtc/rtc_client.h"
+#include "proto/webrtc/client_transport.h"
 #include "proto/sdp/client_offer.h"
 
 #include "bench/load/core/rtc_totals.h"
@@ -19,14 +19,14 @@ enum class RtcHalt : uint8_t {
     kIce,      // one check was answered; no handshake
 };
 
-class RtcLoadClient : public net::RtcClient {
+class RtcLoadClient : public webrtc::ClientTransport {
   public:
     // All of them must outlive it. `connect_timeout`: for checks and handshake together.
-    RtcLoadClient(const net::RtcClientShared& shared,
-                  net::RtcClientLink& link,
+    RtcLoadClient(const webrtc::ClientShared& shared,
+                  webrtc::ClientLink& link,
                   RtcTotals& totals,
                   Micros connect_timeout)
-        : RtcClient(shared, link), totals_(totals), connect_timeout_(connect_timeout) {}
+        : ClientTransport(shared, link), totals_(totals), connect_timeout_(connect_timeout) {}
 
     // Before begin().
     void halt_at(RtcHalt halt) { halt_ = halt; }

@@ -49,8 +49,8 @@ RtcPlayClient::Track::Track(const sdp::NegotiatedMedia& of, bool nack)
       receiver(receiver_options(of, nack)),
       depacketizer(rtp::make_depacketizer(of.codec, flv_head_size(of.codec))) {}
 
-RtcPlayClient::RtcPlayClient(const net::RtcClientShared& shared,
-                             net::RtcClientLink& link,
+RtcPlayClient::RtcPlayClient(const webrtc::ClientShared& shared,
+                             webrtc::ClientLink& link,
                              RtcTotals& totals,
                              PlayerCheck& check,
                              const RtcPlayOptions& options,

@@ -29,8 +29,8 @@ class RtcPlayClient final : public RtcLoadClient {
     static constexpr Micros kKeyRequestInterval = Millis(500);  // while there is no picture
 
     // All must outlive it.
-    RtcPlayClient(const net::RtcClientShared& shared,
-                  net::RtcClientLink& link,
+    RtcPlayClient(const webrtc::ClientShared& shared,
+                  webrtc::ClientLink& link,
                   RtcTotals& totals,
                   PlayerCheck& check,
                   const RtcPlayOptions& options,

@@ -22,8 +22,8 @@ constexpr std::array<uint8_t, 3> kSilence = {0xF8, 0xFF, 0xFE};  // 20 ms of Opu
 }  // namespace
 
 Result<std::unique_ptr<RtcPublishClient>> RtcPublishClient::create(
-    const net::RtcClientShared& shared,
-    net::RtcClientLink& link,
+    const webrtc::ClientShared& shared,
+    webrtc::ClientLink& link,
     RtcTotals& totals,
     RtcPublishStats& stats,
     const std::vector<SourceMessage>& opening,

@@ -34,8 +34,8 @@ class RtcPublishClient final : public RtcLoadClient, private rtp::PayloadSink {
     // `opening`: the source's; kUnsupported: WebRTC has no form for its pictures. All else must
     // outlive the client.
     static Result<std::unique_ptr<RtcPublishClient>> create(
-        const net::RtcClientShared& shared,
-        net::RtcClientLink& link,
+        const webrtc::ClientShared& shared,
+        webrtc::ClientLink& link,
         RtcTotals& totals,
         RtcPublishStats& stats,
         const std::vector<SourceMessage>& opening,
@@ -63,8 +63,8 @@ class RtcPublishClient final : public RtcLoadClient, private rtp::PayloadSink {
         Bytes packet;  // not encrypted
     };
 
-    RtcPublishClient(const net::RtcClientShared& shared,
-                     net::RtcClientLink& link,
+    RtcPublishClient(const webrtc::ClientShared& shared,
+                     webrtc::ClientLink& link,
                      RtcTotals& totals,
                      RtcPublishStats& stats,
                      Micros connect_timeout)

@@ -51,11 +51,11 @@ class WhepClient::Ingest final : public RtcIngest {
     Error failure_;
 };
 
-WhepClient::WhepClient(const net::RtcClientShared& shared,
-                       net::RtcClientLink& link,
+WhepClient::WhepClient(const webrtc::ClientShared& shared,
+                       webrtc::ClientLink& link,
                        net::SourceRun& run,
                        const RtcIngestOptions& options)
-    : RtcClient(shared, link), run_(run), options_(options) {
+    : ClientTransport(shared, link), run_(run), options_(options) {
     options_.local_ssrc = random_u32(shared.random) | 1U;
 }
 

@@ -10,19 +10,19 @@
 
 #include "base/object_count.h"
 #include "net/source/source_run.h"
-#include "net/webrtc/rtc_client.h"
+#include "proto/webrtc/client_transport.h"
 #include "proto/sdp/client_offer.h"
 #include "session/webrtc/rtc_ingest.h"
 
 namespace weir::session {
 
-class WhepClient final : public net::RtcClient, private Counted<WhepClient> {
+class WhepClient final : public webrtc::ClientTransport, private Counted<WhepClient> {
   public:
     static constexpr ObjectName kObjectName{"whep_client", "webrtc"};
 
     // All must outlive it.
-    WhepClient(const net::RtcClientShared& shared,
-               net::RtcClientLink& link,
+    WhepClient(const webrtc::ClientShared& shared,
+               webrtc::ClientLink& link,
                net::SourceRun& run,
                const RtcIngestOptions& options);
     ~WhepClient() override;

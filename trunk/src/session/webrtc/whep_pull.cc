@@ -22,16 +22,16 @@ Error end_session(net::HttpClient& dialer, const net::SourceUrl& session, bool v
 
 }  // namespace
 
-Result<const net::RtcClientShared*> WhepPull::shared() {
+Result<const webrtc::ClientShared*> WhepPull::shared() {
     if (!shared_) {
         WEIR_TRY_ASSIGN(identity_, dtls::Identity::create());
-        shared_.emplace(net::RtcClientShared{*identity_, control_, system_random()});
+        shared_.emplace(webrtc::ClientShared{*identity_, control_, system_random()});
     }
     return &*shared_;
 }
 
 Error WhepPull::run(net::SourceRun& run) {
-    WEIR_TRY_ASSIGN(const net::RtcClientShared* client, shared());
+    WEIR_TRY_ASSIGN(const webrtc::ClientShared* client, shared());
     WhepPullRun pull(run, *this, *client);
     Error ended = pull.run();
     pull.close();

@@ -12,7 +12,7 @@
 #include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/source/source_run.h"
-#include "net/webrtc/rtc_client.h"
+#include "proto/webrtc/client_transport.h"
 #include "session/webrtc/rtc_ingest.h"
 
 namespace weir::session {
@@ -43,7 +43,7 @@ class WhepPull final : public net::SourceProtocol {
     const RtcIngestOptions& options() const { return options_; }
 
     // kInternal: no certificate can be made.
-    Result<const net::RtcClientShared*> shared();
+    Result<const webrtc::ClientShared*> shared();
 
     // Never yields. Ends the session by DELETE. `dialer` must outlive this.
     void say_farewell(net::HttpClient& dialer, net::SourceUrl session, bool verify);
@@ -52,7 +52,7 @@ class WhepPull final : public net::SourceProtocol {
     RtcIngestOptions options_;
     std::unique_ptr<dtls::Identity> identity_;  // of the first run on
     srtp::ControlCipher control_;
-    std::optional<net::RtcClientShared> shared_;
+    std::optional<webrtc::ClientShared> shared_;
     io::TaskGroup farewells_;
 };
 

@@ -35,7 +35,7 @@ std::string_view advice(int status) {
 
 WhepPullRun::WhepPullRun(net::SourceRun& run,
                          WhepPull& pulls,
-                         const net::RtcClientShared& shared)
+                         const webrtc::ClientShared& shared)
     : run_(run), pulls_(pulls), client_(shared, *this, run, pulls.options()) {
     run_.set_key_frame_request([this] { client_.request_key_frame(); });
 }

@@ -16,13 +16,13 @@
 namespace weir::session {
 
 class WhepPullRun final : private io::EventHandler,
-                          private net::RtcClientLink,
+                          private webrtc::ClientLink,
                           private Counted<WhepPullRun> {
   public:
     static constexpr ObjectName kObjectName{"whep_pull", "webrtc"};
 
     // All must outlive it.
-    WhepPullRun(net::SourceRun& run, WhepPull& pulls, const net::RtcClientShared& shared);
+    WhepPullRun(net::SourceRun& run, WhepPull& pulls, const webrtc::ClientShared& shared);
     ~WhepPullRun();  // after close()
 
     // Yields. As SourceProtocol::run().
@@ -45,7 +45,7 @@ class WhepPullRun final : private io::EventHandler,
     void on_ready(uint8_t ready) override;
     void read_in_turn();
 
-    // net::RtcClientLink
+    // webrtc::ClientLink
     void send(const NetAddress& to, ByteSpan datagrams, size_t segment_bytes) override;
 
     net::SourceRun& run_;

@@ -7,7 +7,7 @@
 #include "proto/rtp/rtx.h"
 
 #include "bench/load/core/synthetic.h"
-#include "test/bench/core/rtc_server_end.h"
+#include "test/proto/webrtc/server_end.h"
 
 namespace weir::load {
 namespace {
@@ -38,7 +38,7 @@ class RtcPlayClientTest : public testing::Test {
     RtcPlayClientTest() {
         totals_.stall_ns = 1'000'000'000;
         check_.joined(ns());
-        server_.expect_client(test_identity(1).fingerprint());
+        server_.expect_client(webrtc::test_identity(1).fingerprint());
     }
 
     uint64_t ns() const { return static_cast<uint64_t>(now_.time_since_epoch().count()) * 1000; }
@@ -70,7 +70,7 @@ class RtcPlayClientTest : public testing::Test {
     void deliver() {
         for (; !server_.to_client.empty(); server_.to_client.pop_front()) {
             check_.received(server_.to_client.front().size(), ns());
-            client_.handle_packet(now_, server_.to_client.front(), RtcServerEnd::address());
+            client_.handle_packet(now_, server_.to_client.front(), webrtc::ServerEnd::address());
         }
     }
 
@@ -111,10 +111,10 @@ class RtcPlayClientTest : public testing::Test {
     }
 
     MonoTime now_{Seconds(1000)};
-    CountingRandom random_;
+    webrtc::CountingRandom random_;
     srtp::ControlCipher control_;
-    net::RtcClientShared shared_{test_identity(1), control_, random_};
-    RtcServerEnd server_{now_};
+    webrtc::ClientShared shared_{webrtc::test_identity(1), control_, random_};
+    webrtc::ServerEnd server_{now_};
     RunTotals totals_;
     PlayerCheck check_{totals_, 0};
     RtcPlayOptions options_;

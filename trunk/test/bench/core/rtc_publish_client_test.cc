@@ -9,7 +9,7 @@
 #include "proto/rtp/rtx.h"
 
 #include "bench/load/core/synthetic.h"
-#include "test/bench/core/rtc_server_end.h"
+#include "test/proto/webrtc/server_end.h"
 
 namespace weir::load {
 namespace {
@@ -20,7 +20,7 @@ constexpr uint8_t kRtxType = 97;
 class RtcPublishClientTest : public testing::Test {
   protected:
     RtcPublishClientTest() {
-        server_.expect_client(test_identity(1).fingerprint());
+        server_.expect_client(webrtc::test_identity(1).fingerprint());
         std::vector<SourceMessage> opening;
         opening.push_back({media::TrackKind::kVideo, 0, video_config()});
         opening.push_back({media::TrackKind::kAudio, 0, audio_config()});
@@ -32,7 +32,7 @@ class RtcPublishClientTest : public testing::Test {
         do {
             server_.serve(now_);
             for (; !server_.to_client.empty(); server_.to_client.pop_front()) {
-                client_->handle_packet(now_, server_.to_client.front(), RtcServerEnd::address());
+                client_->handle_packet(now_, server_.to_client.front(), webrtc::ServerEnd::address());
             }
         } while (!server_.from_client.empty());
     }
@@ -89,10 +89,10 @@ class RtcPublishClientTest : public testing::Test {
     }
 
     MonoTime now_{Seconds(1000)};
-    CountingRandom random_;
+    webrtc::CountingRandom random_;
     srtp::ControlCipher control_;
-    net::RtcClientShared shared_{test_identity(1), control_, random_};
-    RtcServerEnd server_{now_};
+    webrtc::ClientShared shared_{webrtc::test_identity(1), control_, random_};
+    webrtc::ServerEnd server_{now_};
     RtcTotals totals_;
     RtcPublishStats stats_;
     std::unique_ptr<RtcPublishClient> client_;

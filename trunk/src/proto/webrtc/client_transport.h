@@ -3,12 +3,14 @@
 // derives from it.
 //
 // A machine: start(), handle_packet() for each datagram, handle_timeout() when next_timeout() says.
-// What is to be sent goes to the RtcClientLink at once. It knows no sockets; nothing here yields.
+// What is to be sent goes to the ClientLink at once. It knows no sockets; nothing here yields.
 //
 //   start -> [checks until one is answered] -> [nominated] -> [DTLS] -> connected -> over
 //
 // A server with one candidate is nominated by the first check; of several, the one that answers
 // first. Checks of the server are answered, and where they come from is tried, too (§7.3.1.4).
+//
+// Peers: dtls ice rtp sdp srtp stun
 #pragma once
 
 #include <array>
@@ -34,26 +36,26 @@
 #include "proto/srtp/unprotector.h"
 #include "proto/stun/message.h"
 
-namespace weir::net {
+namespace weir::webrtc {
 
 // Where the datagrams of one client go.
-class RtcClientLink {
+class ClientLink {
   public:
     // One datagram, or several of `segment_bytes` end to end, the last may be shorter.
     virtual void send(const NetAddress& to, ByteSpan datagrams, size_t segment_bytes) = 0;
 
   protected:
-    ~RtcClientLink() = default;
+    ~ClientLink() = default;
 };
 
 // What all clients of a process share; must outlive them.
-struct RtcClientShared {
+struct ClientShared {
     const dtls::Identity& identity;
     srtp::ControlCipher& control;
     RandomSource& random;
 };
 
-class RtcClient {
+class ClientTransport {
   public:
     static constexpr size_t kMaxCandidates = 8;   // of a server; more are not tried
     static constexpr Micros kPace = Millis(50);   // between first checks (RFC 8445 §14.2)
@@ -63,10 +65,10 @@ class RtcClient {
     static constexpr Micros kConsentTimeout = Seconds(30);  // RFC 7675 §5.1
 
     // Both must outlive it.
-    RtcClient(const RtcClientShared& shared, RtcClientLink& link);
-    RtcClient(const RtcClient&) = delete;
-    RtcClient& operator=(const RtcClient&) = delete;
-    virtual ~RtcClient();
+    ClientTransport(const ClientShared& shared, ClientLink& link);
+    ClientTransport(const ClientTransport&) = delete;
+    ClientTransport& operator=(const ClientTransport&) = delete;
+    virtual ~ClientTransport();
 
     const ice::Credentials& credentials() const { return credentials_; }
 
@@ -165,8 +167,8 @@ class RtcClient {
     void on_media(MonoTime now, std::span<uint8_t> datagram);
     Error no_answer() const;
 
-    const RtcClientShared& shared_;
-    RtcClientLink& link_;
+    const ClientShared& shared_;
+    ClientLink& link_;
     Micros connect_timeout_{};
     ice::Credentials credentials_;
     std::string remote_ufrag_;
@@ -185,4 +187,4 @@ class RtcClient {
     Error failure_;
 };
 
-}  // namespace weir::net
+}  // namespace weir::webrtc

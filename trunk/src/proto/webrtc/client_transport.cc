@@ -1,4 +1,4 @@
-#include "net/webrtc/rtc_client.h"
+#include "proto/webrtc/client_transport.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "proto/rtp/header.h"
 #include "proto/stun/message_writer.h"
 
-namespace weir::net {
+namespace weir::webrtc {
 namespace {
 
 constexpr size_t kCheckBytes = 700;  // user names may have 513
@@ -24,15 +24,15 @@ uint64_t random_u64(RandomSource& random) {
 
 }  // namespace
 
-RtcClient::RtcClient(const RtcClientShared& shared, RtcClientLink& link)
+ClientTransport::ClientTransport(const ClientShared& shared, ClientLink& link)
     : shared_(shared),
       link_(link),
       credentials_(ice::Credentials::make(shared.random)),
       tie_breaker_(random_u64(shared.random)) {}
 
-RtcClient::~RtcClient() = default;
+ClientTransport::~ClientTransport() = default;
 
-std::vector<NetAddress> RtcClient::addresses_of(const sdp::RemoteTransport& remote) {
+std::vector<NetAddress> ClientTransport::addresses_of(const sdp::RemoteTransport& remote) {
     std::vector<NetAddress> all;
     for (const std::string& text : remote.candidates) {
         const auto candidate = ice::Candidate::parse("candidate:" + text);
@@ -47,7 +47,7 @@ std::vector<NetAddress> RtcClient::addresses_of(const sdp::RemoteTransport& remo
     return all;
 }
 
-void RtcClient::start(const sdp::RemoteTransport& remote,
+void ClientTransport::start(const sdp::RemoteTransport& remote,
                       std::vector<NetAddress> servers,
                       Micros timeout,
                       MonoTime now) {
@@ -67,25 +67,25 @@ void RtcClient::start(const sdp::RemoteTransport& remote,
     handle_timeout(now);
 }
 
-void RtcClient::fail(Error why) {
+void ClientTransport::fail(Error why) {
     if (!over_) {
         over_ = true;
         failure_ = std::move(why);
     }
 }
 
-void RtcClient::transmit(ByteSpan datagrams, size_t segment_bytes) {
+void ClientTransport::transmit(ByteSpan datagrams, size_t segment_bytes) {
     link_.send(*chosen_, datagrams, segment_bytes);
 }
 
 // ---- ICE ----
 
-RtcClient::Pair* RtcClient::pair_at(const NetAddress& remote) {
+ClientTransport::Pair* ClientTransport::pair_at(const NetAddress& remote) {
     const auto found = std::ranges::find(pairs_, remote, &Pair::remote);
     return found == pairs_.end() ? nullptr : &*found;
 }
 
-void RtcClient::send_check(MonoTime now, Pair& pair, bool nominating) {
+void ClientTransport::send_check(MonoTime now, Pair& pair, bool nominating) {
     shared_.random.fill(pair.transaction);
     pair.open = true;
     pair.repeated = false;
@@ -94,7 +94,7 @@ void RtcClient::send_check(MonoTime now, Pair& pair, bool nominating) {
     repeat_check(now, pair);
 }
 
-void RtcClient::repeat_check(MonoTime now, Pair& pair) {
+void ClientTransport::repeat_check(MonoTime now, Pair& pair) {
     std::array<uint8_t, kCheckBytes> buffer;
     stun::MessageWriter writer(buffer, stun::MessageClass::kRequest, stun::kBinding,
                                pair.transaction);
@@ -115,7 +115,7 @@ void RtcClient::repeat_check(MonoTime now, Pair& pair) {
 
 // The server asks whether we are where our packets come from. It may be at an address that it did
 // not name.
-void RtcClient::answer_check(MonoTime now, const stun::MessageView& check, const NetAddress& from) {
+void ClientTransport::answer_check(MonoTime now, const stun::MessageView& check, const NetAddress& from) {
     if (check.method != stun::kBinding || !check.check_integrity(credentials_.key())) {
         return;
     }
@@ -131,7 +131,7 @@ void RtcClient::answer_check(MonoTime now, const stun::MessageView& check, const
     }
 }
 
-void RtcClient::on_stun(MonoTime now, ByteSpan datagram, const NetAddress& from) {
+void ClientTransport::on_stun(MonoTime now, ByteSpan datagram, const NetAddress& from) {
     stun::MessageView message;
     if (stun::MessageView::parse(datagram, message) != stun::ParseStatus::kDone) {
         return;
@@ -153,7 +153,7 @@ void RtcClient::on_stun(MonoTime now, ByteSpan datagram, const NetAddress& from)
 }
 
 // It is no way to the server; the others may be.
-void RtcClient::on_check_refused(Pair& pair, uint16_t code) {
+void ClientTransport::on_check_refused(Pair& pair, uint16_t code) {
     pair.open = false;
     pair.next = MonoTime::max();
     const bool hopeless = std::ranges::all_of(pairs_, [](const Pair& each) {
@@ -165,14 +165,14 @@ void RtcClient::on_check_refused(Pair& pair, uint16_t code) {
 }
 
 // The only one from now on.
-void RtcClient::choose(Pair& pair) {
+void ClientTransport::choose(Pair& pair) {
     chosen_ = pair.remote;
     Pair only = pair;
     pairs_.clear();
     pairs_.push_back(only);
 }
 
-void RtcClient::on_check_answered(MonoTime now, Pair& pair) {
+void ClientTransport::on_check_answered(MonoTime now, Pair& pair) {
     pair.open = false;
     if (!pair.repeated) {
         on_round_trip(now - pair.sent);
@@ -195,7 +195,7 @@ void RtcClient::on_check_answered(MonoTime now, Pair& pair) {
 
 // ---- DTLS and what it brings ----
 
-void RtcClient::begin_dtls(MonoTime now) {
+void ClientTransport::begin_dtls(MonoTime now) {
     halted_ = !on_path(now);
     if (!halted_ && !over_) {
         dtls_ = std::make_unique<dtls::Transport>(shared_.identity, dtls_options_, now);
@@ -203,7 +203,7 @@ void RtcClient::begin_dtls(MonoTime now) {
     }
 }
 
-void RtcClient::drain_dtls(MonoTime now) {
+void ClientTransport::drain_dtls(MonoTime now) {
     for (ByteSpan datagram = dtls_->poll_transmit(); !datagram.empty();
          datagram = dtls_->poll_transmit()) {
         transmit(datagram, 0);
@@ -219,7 +219,7 @@ void RtcClient::drain_dtls(MonoTime now) {
     }
 }
 
-void RtcClient::take_keys(MonoTime now) {
+void ClientTransport::take_keys(MonoTime now) {
     const srtp::Keys keys = dtls_->take_keys();
     auto unprotector = srtp::Unprotector::create(keys.profile, keys.remote);
     if (!unprotector.ok()) {
@@ -231,7 +231,7 @@ void RtcClient::take_keys(MonoTime now) {
     on_connected(now);
 }
 
-void RtcClient::handle_packet(MonoTime now, std::span<uint8_t> datagram, const NetAddress& from) {
+void ClientTransport::handle_packet(MonoTime now, std::span<uint8_t> datagram, const NetAddress& from) {
     if (over_ || datagram.empty()) {
         return;
     }
@@ -248,7 +248,7 @@ void RtcClient::handle_packet(MonoTime now, std::span<uint8_t> datagram, const N
     }
 }
 
-void RtcClient::on_media(MonoTime now, std::span<uint8_t> datagram) {
+void ClientTransport::on_media(MonoTime now, std::span<uint8_t> datagram) {
     const bool is_rtcp = rtp::is_rtcp(datagram);
     const srtp::Unprotected plain =
         is_rtcp ? unprotector_->unprotect_rtcp(datagram) : unprotector_->unprotect_rtp(datagram);
@@ -264,7 +264,7 @@ void RtcClient::on_media(MonoTime now, std::span<uint8_t> datagram) {
     }
 }
 
-void RtcClient::send_rtcp(std::span<uint8_t> buffer, size_t size) {
+void ClientTransport::send_rtcp(std::span<uint8_t> buffer, size_t size) {
     const size_t whole = protector_->protect_rtcp(buffer, size);
     if (whole > 0) {
         transmit(buffer.first(whole), 0);
@@ -273,7 +273,7 @@ void RtcClient::send_rtcp(std::span<uint8_t> buffer, size_t size) {
 
 // ---- timers ----
 
-Error RtcClient::no_answer() const {
+Error ClientTransport::no_answer() const {
     std::string all;
     for (const Pair& each : pairs_) {
         all += fmt::format("{}{}", all.empty() ? "" : ", ", each.remote.to_string());
@@ -281,7 +281,7 @@ Error RtcClient::no_answer() const {
     return make_error(ErrorCode::kTimeout, "no answer to ICE checks from udp {}", all);
 }
 
-void RtcClient::handle_timeout(MonoTime now) {
+void ClientTransport::handle_timeout(MonoTime now) {
     if (over_) {
         return;
     }
@@ -315,7 +315,7 @@ void RtcClient::handle_timeout(MonoTime now) {
     }
 }
 
-MonoTime RtcClient::next_timeout() const {
+MonoTime ClientTransport::next_timeout() const {
     if (over_ || pairs_.empty()) {
         return MonoTime::max();
     }
@@ -332,7 +332,7 @@ MonoTime RtcClient::next_timeout() const {
     return halted_ ? due : std::min(due, started_ + connect_timeout_);
 }
 
-void RtcClient::close() {
+void ClientTransport::close() {
     if (dtls_ && dtls_->is_connected() && !over_) {
         dtls_->close();
         for (ByteSpan datagram = dtls_->poll_transmit(); !datagram.empty();
@@ -343,4 +343,4 @@ void RtcClient::close() {
     fail(make_error(ErrorCode::kClosed, "closed"));
 }
 
-}  // namespace weir::net
+}  // namespace weir::webrtc
