@@ -298,7 +298,8 @@ TEST_P(BrokenAnswerTest, IsRefusedWithTheReason) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     BrokenAnswerTest,
-    testing::Values(Broken{"v=0", "<html>", "SDP"},
+    testing::Values(Broken{"v=0", "v=1", "not SDP"},
+                    Broken{"v=0", "<html>", "line 1"},
                     Broken{"a=fingerprint:sha-256", "a=fingerprint:sha-512", "not a hash name"},
                     Broken{"a=fingerprint", "a=nothing", "no SHA-256 fingerprint"},
                     Broken{"a=ice-ufrag", "a=nothing", "no a=ice-ufrag"},

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include "proto/dtls/identity.h"
 #include "proto/dtls/transport.h"
 #include "proto/ice/lite_agent.h"
 #include "proto/srtp/control_cipher.h"
 #include "proto/srtp/protector.h"
 #include "proto/srtp/unprotector.h"
+#include "proto/stun/message_writer.h"
 #include "proto/webrtc/client_transport.h"
 
 
