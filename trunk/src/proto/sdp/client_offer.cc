@@ -220,6 +220,9 @@ class AnswerReader {
             return {};
         }
         WEIR_TRY_ASSIGN(const MediaOffer section, read_media(session, media));
+        if (!section.rejected) {
+            WEIR_TRY(take_transport(session, media));
+        }
         if (const std::string_view why = refusal(section, *kind); !why.empty()) {
             refusals_ += fmt::format("{}{} is {}", refusals_.empty() ? "" : ", ", media.kind, why);
             return {};
@@ -229,7 +232,6 @@ class AnswerReader {
                               media.kind,
                               section.is_secure_rtp ? "a=rtcp-mux" : "SRTP over DTLS");
         }
-        WEIR_TRY(take_transport(session, media));
         return take_formats(section, *kind);
     }
 
@@ -294,7 +296,8 @@ class AnswerReader {
         return out;
     }
 
-    // RFC 9143 §7.3: one transport. It is in the first section in use; others may repeat it.
+    // RFC 9143 §7.3: one transport. It is in the first section that is not rejected, which may be
+    // inactive; others may repeat it.
     Error take_transport(const Session& session, const Media& media) {
         WEIR_TRY_ASSIGN(TransportOffer theirs, read_transport(session, media));
         RemoteTransport& out = answer_.remote;
@@ -304,7 +307,7 @@ class AnswerReader {
                 out.candidates.push_back(std::move(candidate));
             }
         }
-        if (!answer_.media.empty()) {
+        if (!out.ice_ufrag.empty()) {
             const bool same = theirs.ice_ufrag.empty() || theirs.ice_ufrag == out.ice_ufrag;
             return same ? Error()
                         : make_error(ErrorCode::kUnsupported,

@@ -11,10 +11,13 @@ namespace {
 
 std::string request_head(std::string_view method, const net::SourceUrl& url) {
     const http::UserInfo& who = url.login;
-    const std::string login =
-        who.empty() ? std::string()
-                    : fmt::format("Authorization: Basic {}\r\n",
-                                  base64(as_bytes(fmt::format("{}:{}", who.user, who.password))));
+    std::string login;
+    if (!who.user.empty()) {
+        const std::string both = fmt::format("{}:{}", who.user, who.password);
+        login = fmt::format("Authorization: Basic {}\r\n", base64(as_bytes(both)));
+    } else if (!who.password.empty()) {
+        login = fmt::format("Authorization: Bearer {}\r\n", who.password);
+    }
     const http::Url to = url.endpoint();
     return fmt::format(
         "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Weir/{}\r\n{}Connection: close\r\n", method,

@@ -243,6 +243,20 @@ TEST(ClientOfferTest, ARejectedSectionIsNotInUse) {
     }
 }
 
+TEST(ClientOfferTest, TheTransportMayBeInASectionThatIsNotInUse) {
+    const auto session = Session::parse(player_offer().write());
+    ASSERT_TRUE(session.ok());
+    PlayerOptions options;
+    options.video.codecs = {{Codec::kVp8, 0, 0, 2}};
+    options.video.ssrc = 7001;
+    const auto text = answer_player(*session, server(), options);
+    ASSERT_TRUE(text.ok()) << text.error().message();
+    const auto answer = read_answer(text->text, player_offer());
+    ASSERT_TRUE(answer.ok()) << answer.error().message();
+    EXPECT_EQ(answer->find(TrackKind::kAudio), nullptr);
+    EXPECT_EQ(answer->remote.candidates, server().candidates) << "they are in that of audio";
+}
+
 TEST(ClientOfferTest, NumbersThatWereNotOfferedAreNotTaken) {
     const std::string other = changed(std::string(kOther), "96", "120");
     const auto answer = read_answer(other, player_offer());
