@@ -37,7 +37,10 @@ WhepPullRun::WhepPullRun(net::SourceRun& run,
                          WhepPull& pulls,
                          const webrtc::ClientShared& shared)
     : run_(run), pulls_(pulls), client_(shared, *this, run, pulls.options()) {
-    run_.set_key_frame_request([this] { client_.request_key_frame(); });
+    run_.set_key_frame_request([this] {
+        client_.request_key_frame();
+        changed_.notify_all();
+    });
 }
 
 WhepPullRun::~WhepPullRun() {
