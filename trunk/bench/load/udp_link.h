@@ -7,7 +7,6 @@
 
 #include "io/reactor.h"
 #include "io/tcp.h"
-
 #include "proto/webrtc/client_transport.h"
 
 namespace weir::load {

@@ -47,8 +47,8 @@ std::string below(const VhostConfig& section, const stream::StreamKey& key) {
 
 // With the variables of the URL of a WHEP source, as parts of an address.
 std::string with_names(std::string text, const stream::StreamKey& key) {
-    return replaced(replaced(std::move(text), kAppVariable, http::percent_encoded(key.app)), kStreamVariable,
-                    http::percent_encoded(key.name));
+    return replaced(replaced(std::move(text), kAppVariable, http::percent_encoded(key.app)),
+                    kStreamVariable, http::percent_encoded(key.name));
 }
 
 net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {

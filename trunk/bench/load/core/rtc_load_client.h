@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "proto/webrtc/client_transport.h"
 #include "proto/sdp/client_offer.h"
+#include "proto/webrtc/client_transport.h"
 
 #include "bench/load/core/rtc_totals.h"
 

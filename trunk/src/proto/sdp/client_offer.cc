@@ -229,8 +229,7 @@ class AnswerReader {
         }
         if (!section.is_secure_rtp || !section.rtcp_mux) {
             return make_error(ErrorCode::kUnsupported, "the answer's {} section is without {}",
-                              media.kind,
-                              section.is_secure_rtp ? "a=rtcp-mux" : "SRTP over DTLS");
+                              media.kind, section.is_secure_rtp ? "a=rtcp-mux" : "SRTP over DTLS");
         }
         return take_formats(section, *kind);
     }

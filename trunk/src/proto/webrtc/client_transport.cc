@@ -48,9 +48,9 @@ std::vector<NetAddress> ClientTransport::addresses_of(const sdp::RemoteTransport
 }
 
 void ClientTransport::start(const sdp::RemoteTransport& remote,
-                      std::vector<NetAddress> servers,
-                      Micros timeout,
-                      MonoTime now) {
+                            std::vector<NetAddress> servers,
+                            Micros timeout,
+                            MonoTime now) {
     connect_timeout_ = timeout;
     remote_ufrag_ = remote.ice_ufrag;
     remote_pwd_ = remote.ice_pwd;
@@ -115,7 +115,9 @@ void ClientTransport::repeat_check(MonoTime now, Pair& pair) {
 
 // The server asks whether we are where our packets come from. It may be at an address that it did
 // not name.
-void ClientTransport::answer_check(MonoTime now, const stun::MessageView& check, const NetAddress& from) {
+void ClientTransport::answer_check(MonoTime now,
+                                   const stun::MessageView& check,
+                                   const NetAddress& from) {
     if (check.method != stun::kBinding || !check.check_integrity(credentials_.key())) {
         return;
     }
@@ -156,9 +158,8 @@ void ClientTransport::on_stun(MonoTime now, ByteSpan datagram, const NetAddress&
 void ClientTransport::on_check_refused(Pair& pair, uint16_t code) {
     pair.open = false;
     pair.next = MonoTime::max();
-    const bool hopeless = std::ranges::all_of(pairs_, [](const Pair& each) {
-        return !each.open && each.next == MonoTime::max();
-    });
+    const bool hopeless = std::ranges::all_of(
+        pairs_, [](const Pair& each) { return !each.open && each.next == MonoTime::max(); });
     if (hopeless) {
         fail(make_error(ErrorCode::kDenied, "the server refuses ICE checks: {}", code));
     }
@@ -231,7 +232,9 @@ void ClientTransport::take_keys(MonoTime now) {
     on_connected(now);
 }
 
-void ClientTransport::handle_packet(MonoTime now, std::span<uint8_t> datagram, const NetAddress& from) {
+void ClientTransport::handle_packet(MonoTime now,
+                                    std::span<uint8_t> datagram,
+                                    const NetAddress& from) {
     if (over_ || datagram.empty()) {
         return;
     }

@@ -57,8 +57,8 @@ struct ClientShared {
 
 class ClientTransport {
   public:
-    static constexpr size_t kMaxCandidates = 8;   // of a server; more are not tried
-    static constexpr Micros kPace = Millis(50);   // between first checks (RFC 8445 §14.2)
+    static constexpr size_t kMaxCandidates = 8;          // of a server; more are not tried
+    static constexpr Micros kPace = Millis(50);          // between first checks (RFC 8445 §14.2)
     static constexpr Micros kFirstRepeat = Millis(100);  // of an ICE check, then twice that
     static constexpr Micros kLongestRepeat = Millis(1600);
     static constexpr Micros kConsentInterval = Seconds(5);

@@ -10,8 +10,8 @@
 
 #include "base/object_count.h"
 #include "net/source/source_run.h"
-#include "proto/webrtc/client_transport.h"
 #include "proto/sdp/client_offer.h"
+#include "proto/webrtc/client_transport.h"
 #include "session/webrtc/rtc_ingest.h"
 
 namespace weir::session {

@@ -33,9 +33,7 @@ std::string_view advice(int status) {
 
 }  // namespace
 
-WhepPullRun::WhepPullRun(net::SourceRun& run,
-                         WhepPull& pulls,
-                         const webrtc::ClientShared& shared)
+WhepPullRun::WhepPullRun(net::SourceRun& run, WhepPull& pulls, const webrtc::ClientShared& shared)
     : run_(run), pulls_(pulls), client_(shared, *this, run, pulls.options()) {
     run_.set_key_frame_request([this] {
         client_.request_key_frame();
@@ -65,8 +63,7 @@ Error WhepPullRun::ask() {
         const Result<http::Url> next = endpoint.endpoint().resolve(location.value_or(""));
         if (!location || !next.ok()) {
             return make_error(ErrorCode::kMalformed,
-                              "the server answers {} without an address to go to",
-                              response.status);
+                              "the server answers {} without an address to go to", response.status);
         }
         if (redirects == WhepPull::kMaxRedirects) {
             return make_error(ErrorCode::kLimit, "the server redirects more than {} times",
@@ -86,8 +83,8 @@ Result<http::Response> WhepPullRun::post(const net::SourceUrl& endpoint) {
         WEIR_TRY(open_socket());
     }
     const NetAddress own = NetAddress::from_sockaddr(*stream->local().raw());
-    const std::string request = whep_post(endpoint, client_.offer(own.with_port(
-                                                        socket_->local().port())));
+    const std::string request =
+        whep_post(endpoint, client_.offer(own.with_port(socket_->local().port())));
     Result<http::Response> response =
         net::http_exchange_on(*stream, request, {}, run_.connect_deadline());
     if (!response.ok() && response.error().code() == ErrorCode::kTimeout) {
@@ -119,8 +116,7 @@ bool WhepPullRun::tells_secret(std::string_view text) const {
         return true;
     }
     return std::ranges::any_of(parse_query(url.query), [text](const QueryItem& item) {
-        const bool names_stream =
-            item.key == "app" || item.key == "stream" || item.key == "vhost";
+        const bool names_stream = item.key == "app" || item.key == "stream" || item.key == "vhost";
         return !names_stream && !item.value.empty() &&
                text.find(item.value) != std::string_view::npos;
     });

@@ -32,7 +32,8 @@ class RtcPublishClientTest : public testing::Test {
         do {
             server_.serve(now_);
             for (; !server_.to_client.empty(); server_.to_client.pop_front()) {
-                client_->handle_packet(now_, server_.to_client.front(), webrtc::ServerEnd::address());
+                client_->handle_packet(now_, server_.to_client.front(),
+                                       webrtc::ServerEnd::address());
             }
         } while (!server_.from_client.empty());
     }

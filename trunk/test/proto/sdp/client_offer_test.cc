@@ -113,16 +113,17 @@ TEST(ClientOfferTest, APublishersOfferIsThis) {
     for (int i = 1; i < 32; i++) {
         fingerprint += ":1F";
     }
-    EXPECT_EQ(offer.write(),
-              "v=0\r\no=- 42 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\n"
-              "a=extmap-allow-mixed\r\n"
-              "m=audio 9 UDP/TLS/RTP/SAVPF 8\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\na=sendonly\r\n"
-              "a=ice-ufrag:abcdefgh\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\na=fingerprint:sha-256 " +
-                  fingerprint +
-                  "\r\na=setup:actpass\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=rtpmap:8 PCMA/8000\r\n"
-                  "a=msid:me me\r\na=ssrc:13 cname:me\r\n"
-                  "a=candidate:1 1 udp 2130706431 192.0.2.1 5000 typ host\r\n"
-                  "a=end-of-candidates\r\n");
+    EXPECT_EQ(
+        offer.write(),
+        "v=0\r\no=- 42 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\n"
+        "a=extmap-allow-mixed\r\n"
+        "m=audio 9 UDP/TLS/RTP/SAVPF 8\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\na=sendonly\r\n"
+        "a=ice-ufrag:abcdefgh\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\na=fingerprint:sha-256 " +
+            fingerprint +
+            "\r\na=setup:actpass\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=rtpmap:8 PCMA/8000\r\n"
+            "a=msid:me me\r\na=ssrc:13 cname:me\r\n"
+            "a=candidate:1 1 udp 2130706431 192.0.2.1 5000 typ host\r\n"
+            "a=end-of-candidates\r\n");
 }
 
 TEST(ClientOfferTest, APlayerOffersAllThatIsUnderstood) {
@@ -217,7 +218,8 @@ TEST(ClientOfferTest, OfSeveralFormatsEachMayCome) {
     EXPECT_EQ(answer->media[0].rtx_payload_type, 101);
     EXPECT_EQ(answer->media[0].feedback, (Feedback{true, true, false, false, false}));
     EXPECT_EQ(answer->media[1].codec, Codec::kH264);
-    EXPECT_FALSE(answer->media[1].rtx_payload_type.has_value()) << "no NACK, so nothing asks for it";
+    EXPECT_FALSE(answer->media[1].rtx_payload_type.has_value())
+        << "no NACK, so nothing asks for it";
     EXPECT_EQ(answer->find(TrackKind::kVideo), &answer->media[0]);
     EXPECT_EQ(answer->media[2].codec, Codec::kG711U);
     EXPECT_EQ(answer->media[2].clock_hz, 8'000U);
@@ -262,8 +264,8 @@ TEST(ClientOfferTest, NumbersThatWereNotOfferedAreNotTaken) {
     const auto answer = read_answer(other, player_offer());
     ASSERT_TRUE(answer.ok()) << answer.error().message();
     ASSERT_EQ(answer->media.size(), 2U);
-    const auto swapped =
-        read_answer(changed(std::string(kOther), "100 VP8/90000", "100 H264/90000"), player_offer());
+    const auto swapped = read_answer(
+        changed(std::string(kOther), "100 VP8/90000", "100 H264/90000"), player_offer());
     ASSERT_TRUE(swapped.ok());
     EXPECT_EQ(swapped->media[0].payload_type, 96) << "100 was offered as VP8";
 }

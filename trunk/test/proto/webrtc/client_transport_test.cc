@@ -23,7 +23,9 @@ class Client final : public ClientTransport {
   private:
     void on_connected(MonoTime) override { connects++; }
 
-    void on_rtp(MonoTime, ByteSpan packet) override { rtp.emplace_back(packet.begin(), packet.end()); }
+    void on_rtp(MonoTime, ByteSpan packet) override {
+        rtp.emplace_back(packet.begin(), packet.end());
+    }
 
     void on_rtcp(MonoTime, ByteSpan) override {}
 
@@ -46,7 +48,8 @@ class ClientTransportTest : public testing::Test {
 
     sdp::RemoteTransport remote(const std::vector<std::string>& candidates = {}) const {
         const auto answer = sdp::read_answer(
-            server_.answer("m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\na=sendonly\r\na=rtcp-mux\r\n"),
+            server_.answer(
+                "m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\na=sendonly\r\na=rtcp-mux\r\n"),
             {});
         EXPECT_TRUE(answer.ok()) << answer.error().message();
         sdp::RemoteTransport remote = answer->remote;
@@ -263,12 +266,12 @@ TEST_F(ClientTransportTest, ClosingIsHeardByTheServer) {
 }
 
 TEST_F(ClientTransportTest, CandidatesAreThoseThatCanBeTried) {
-    const auto addresses = ClientTransport::addresses_of(remote(
-        {"1 1 tcp 2105458943 192.0.2.7 8000 typ host tcptype passive",
-         "2 1 udp 2130706431 name.local 8000 typ host", "3 1 udp 1 192.0.2.8 8001 typ host",
-         "3 2 udp 1 192.0.2.8 8002 typ host", "4 1 udp 1 0.0.0.0 8003 typ host",
-         "5 1 udp 1 192.0.2.8 0 typ host", "garbage", "6 1 udp 1 2001:db8::9 8004 typ srflx",
-         "7 1 udp 1 192.0.2.8 8001 typ host"}));
+    const auto addresses = ClientTransport::addresses_of(
+        remote({"1 1 tcp 2105458943 192.0.2.7 8000 typ host tcptype passive",
+                "2 1 udp 2130706431 name.local 8000 typ host", "3 1 udp 1 192.0.2.8 8001 typ host",
+                "3 2 udp 1 192.0.2.8 8002 typ host", "4 1 udp 1 0.0.0.0 8003 typ host",
+                "5 1 udp 1 192.0.2.8 0 typ host", "garbage", "6 1 udp 1 2001:db8::9 8004 typ srflx",
+                "7 1 udp 1 192.0.2.8 8001 typ host"}));
     ASSERT_EQ(addresses.size(), 2U);
     EXPECT_EQ(addresses[0], at("192.0.2.8:8001"));
     EXPECT_EQ(addresses[1], at("[2001:db8::9]:8004"));

@@ -19,7 +19,6 @@
 #include "proto/stun/message_writer.h"
 #include "proto/webrtc/client_transport.h"
 
-
 namespace weir::webrtc {
 
 inline const dtls::Identity& test_identity(size_t which) {

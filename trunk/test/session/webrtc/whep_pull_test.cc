@@ -22,8 +22,7 @@ class WhepPullTest : public RtcWorld {
   protected:
     WhepPullTest() {
         start_rtc();
-        routes_ =
-            std::make_unique<RtcRoutes>(services_, *rtc_, std::vector<IceServer>());
+        routes_ = std::make_unique<RtcRoutes>(services_, *rtc_, std::vector<IceServer>());
         routes_->add_to(router_);
         start_http();
         RtcIngestOptions options;
@@ -46,9 +45,9 @@ class WhepPullTest : public RtcWorld {
     void start(std::string_view name, std::string_view target, bool on_demand = false) {
         net::SourceSpec wanted;
         wanted.key = key(name);
-        wanted.url =
-            net::SourceUrl::parse(fmt::format("whep+http://{}{}", http_address_.to_string(), target))
-                .value();
+        wanted.url = net::SourceUrl::parse(
+                         fmt::format("whep+http://{}{}", http_address_.to_string(), target))
+                         .value();
         wanted.shown = wanted.url.shown();
         wanted.named = true;
         wanted.on_demand = on_demand;
@@ -153,8 +152,9 @@ TEST_F(WhepPullTest, BacksOffWhenTheOriginHasNoSuchStream) {
 
 TEST_F(WhepPullTest, TheSameStreamOfThisServerIsALoop) {
     publish();
-    for (const char* target : {"/rtc/v1/whep/?app=live&stream=a", "/rtc/v1/whep?stream=%61&app=live",
-                               "/live/a/whep", "/live/%61/whep?x=y"}) {
+    for (const char* target :
+         {"/rtc/v1/whep/?app=live&stream=a", "/rtc/v1/whep?stream=%61&app=live", "/live/a/whep",
+          "/live/%61/whep?x=y"}) {
         start("a", target);
         publisher_->end();  // or the name is taken
         ASSERT_TRUE(io::eventually([&] {
@@ -171,8 +171,7 @@ TEST_F(WhepPullTest, ComesBackWhenTheServerEndsIt) {
     start("b", kOfA);
     ASSERT_TRUE(feeds([&] { return state() == SourceState::kLive; })) << only()->last_error();
     RtcSession* session = nullptr;
-    rtc_->transport().for_each(
-        [&](const RtcSession& each) { session = rtc_->find(each.id()); });
+    rtc_->transport().for_each([&](const RtcSession& each) { session = rtc_->find(each.id()); });
     ASSERT_NE(session, nullptr);
     session->end(net::EndClass::kKicked, "by the test");
     EXPECT_TRUE(feeds([&] {
@@ -226,11 +225,11 @@ TEST(WhepRequestTest, HasWhatTheServerNeeds) {
 
 TEST(WhepRequestTest, ALoginIsBasicAndATokenIsBearer) {
     const auto with = [](std::string_view login) {
-        return whep_post(
-            net::SourceUrl::parse(fmt::format("whep+https://{}h/whep", login)).value(), "");
+        return whep_post(net::SourceUrl::parse(fmt::format("whep+https://{}h/whep", login)).value(),
+                         "");
     };
-    EXPECT_NE(with("Aladdin:open%20sesame@").find(
-                  "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"),
+    EXPECT_NE(with("Aladdin:open%20sesame@")
+                  .find("\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"),
               std::string::npos)
         << "RFC 7617 §2";
     EXPECT_NE(with(":abc.def@").find("\r\nAuthorization: Bearer abc.def\r\n"), std::string::npos);
