@@ -160,9 +160,14 @@ void Writer::write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes
     std::memset(at, 0xFF, static_cast<size_t>(packet + kPacketSize - at));
 }
 
-void Writer::write_tables(bool beginning, Bytes& out) {
+void Writer::put_tables(bool beginning, Bytes& out) {
     write_section(kPatPid, pat_, beginning, out);
     write_section(kWrittenPmtPid, pmt_, beginning, out);
+}
+
+void Writer::write_tables(Bytes& out) {
+    put_tables(false, out);
+    tables_due_ = false;
 }
 
 // A packet of the clock's stream with a PCR and no payload, which does not count (§2.4.3.3).
@@ -176,8 +181,7 @@ void Writer::write(const Frame& frame, Bytes& out) {
     WEIR_DCHECK(has_stream(frame.stream));
     if (tables_due_ || frame.key || !tables_at_ || frame.dts - *tables_at_ >= kTablesEach ||
         frame.dts < *tables_at_ - kClockHz) {
-        write_tables(false, out);
-        tables_due_ = false;
+        write_tables(out);
         tables_at_ = frame.dts;
     }
     const int64_t due = frame.dts - kPcrLead;
@@ -255,7 +259,7 @@ void Writer::write_beginning(std::span<const Frame> before, Bytes& out) const {
     }
     copy.counters_[place_of(kPatPid)]--;
     copy.counters_[place_of(kWrittenPmtPid)]--;
-    copy.write_tables(true, out);
+    copy.put_tables(true, out);
     for (size_t i = 0; i < streams_.size(); i++) {
         if (streams_[i]) {
             const auto last = static_cast<uint8_t>((counters_[i] - ahead[i] - 1) & 0x0F);

@@ -51,6 +51,9 @@ class Writer {
     // Appends the packets of a frame of one of the streams, and what is due before it.
     void write(const Frame& frame, Bytes& out);
 
+    // Appends PAT and PMT, where no frame brings them.
+    void write_tables(Bytes& out);
+
     // Appends what somebody needs who begins to read here, or goes on after a jump: PAT and PMT,
     // and `before`, frames that were written earlier. Counters lead to those of the next write();
     // the packets of the tables, and one without a payload for each stream, say that they do not go
@@ -58,7 +61,7 @@ class Writer {
     void write_beginning(std::span<const Frame> before, Bytes& out) const;
 
   private:
-    void write_tables(bool beginning, Bytes& out);
+    void put_tables(bool beginning, Bytes& out);
     void write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes& out);
     void write_pcr(Bytes& out);
     void write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& out);
