@@ -46,21 +46,37 @@ void MemoryReport::add_kind(std::string_view kind,
     sessions_.push_back(std::move(json));
 }
 
-void MemoryReport::add_tcp_kind(std::string_view kind,
-                                std::initializer_list<std::string_view> transports,
-                                std::initializer_list<std::string_view> own_classes) {
+MemoryReport::Count MemoryReport::count_of(std::initializer_list<std::string_view> transports) {
     Count sum;
     for (const std::string_view transport : transports) {
         const Count& count = counts_[transport];
         sum.sessions += count.sessions;
         sum.players += count.players;
     }
-    uint64_t bytes = share_of("client", sum.sessions) + share_of("tcp_connection", sum.sessions) +
-                     share_of("descriptor", sum.sessions) + share_of("player", sum.players);
+    return sum;
+}
+
+// Their part of what all sessions over TCP have.
+uint64_t MemoryReport::bytes_of_tcp(const Count& count) {
+    return share_of("client", count.sessions) + share_of("tcp_connection", count.sessions) +
+           share_of("descriptor", count.sessions) + share_of("player", count.players);
+}
+
+void MemoryReport::add_tcp_kind(std::string_view kind,
+                                std::initializer_list<std::string_view> transports,
+                                std::initializer_list<std::string_view> own_classes) {
+    const Count sum = count_of(transports);
+    uint64_t bytes = bytes_of_tcp(sum);
     for (const std::string_view name : own_classes) {
         bytes += bytes_of(name);
     }
     add_kind(kind, sum.sessions, bytes);
+}
+
+void MemoryReport::add_http_kind(std::string_view kind,
+                                 std::initializer_list<std::string_view> transports) {
+    const Count sum = count_of(transports);
+    add_kind(kind, sum.sessions, bytes_of_tcp(sum) + share_of("http_player", sum.sessions));
 }
 
 }  // namespace weir::diagnosis

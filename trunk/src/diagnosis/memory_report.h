@@ -32,6 +32,9 @@ class MemoryReport {
                       std::initializer_list<std::string_view> transports,
                       std::initializer_list<std::string_view> own_classes);
 
+    // Players over HTTP: the same, and their part of what all formats have.
+    void add_http_kind(std::string_view kind, std::initializer_list<std::string_view> transports);
+
     const std::map<std::string, uint64_t, std::less<>>& uncounted() const { return uncounted_; }
 
     net::Json take_sessions() { return std::move(sessions_); }
@@ -41,6 +44,9 @@ class MemoryReport {
         uint64_t sessions = 0;
         uint64_t players = 0;
     };
+
+    Count count_of(std::initializer_list<std::string_view> transports);
+    static uint64_t bytes_of_tcp(const Count& count);
 
     std::map<std::string_view, Count> counts_;  // by transport, of literals
     std::map<std::string, uint64_t, std::less<>> uncounted_;

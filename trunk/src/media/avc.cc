@@ -238,6 +238,33 @@ std::optional<Slice> parse_slice(ByteSpan nal) {
     return slice;
 }
 
+// H.264 §7.3.2.3.1: messages, each with its type and size in bytes of 255 and a last one.
+bool is_recovery_point(ByteSpan nal) {
+    constexpr uint32_t kRecoveryPoint = 6;
+    if (nal.empty() || nal_type(nal[0]) != NalType::kSei) {
+        return false;
+    }
+    BitReader reader = behind_nal_header(nal);
+    const auto read_number = [&reader] {
+        uint32_t sum = 0;
+        uint32_t byte = 0xFF;
+        while (byte == 0xFF && reader.ok()) {
+            byte = reader.bits(8);
+            sum += byte;
+        }
+        return sum;
+    };
+    while (reader.ok()) {
+        const uint32_t type = read_number();
+        const uint32_t size = read_number();
+        if (reader.ok() && type == kRecoveryPoint) {
+            return reader.ue() == 0 && reader.ok();  // recovery_frame_cnt
+        }
+        reader.skip(size_t{8} * size);
+    }
+    return false;
+}
+
 FrameInfo inspect_frame(ByteSpan frame, size_t length_size) {
     FrameInfo info;
     bool sps = false;

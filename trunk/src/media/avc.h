@@ -93,6 +93,10 @@ struct Slice {
 // Reads NAL units of type 1, 2 and 5; needs only their first bytes.
 std::optional<Slice> parse_slice(ByteSpan nal);
 
+// Whether a SEI says that decoding can start with its picture, though it is no IDR picture: a
+// recovery point without pictures to wait for (H.264 §D.2.8). Broadcasters send these.
+bool is_recovery_point(ByteSpan nal);
+
 // What a frame of length-prefixed NAL units is.
 struct FrameInfo {
     bool key = false;             // has an IDR picture

@@ -18,6 +18,7 @@ struct FrameHeader {
     uint8_t channels = 2;
     bool mpeg1 = true;     // not MPEG 2 or 2.5, which have half the samples
     bool has_crc = false;  // two bytes of CRC follow the header
+    uint8_t layer = 3;
     uint16_t samples = 1152;
     size_t size = 0;  // of the whole frame in bytes
 
@@ -30,5 +31,8 @@ struct FrameHeader {
 // Needs the first four bytes of a frame. Nothing for other layers, for the free format (no size is
 // said), and for what is no header.
 std::optional<FrameHeader> parse_header(ByteSpan frame);
+
+// The same of layers I and II too, which are MPEG audio as well (broadcasts have layer II).
+std::optional<FrameHeader> parse_any_layer(ByteSpan frame);
 
 }  // namespace weir::media::mp3

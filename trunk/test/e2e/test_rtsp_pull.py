@@ -272,10 +272,10 @@ GST = Path("/usr/bin/python3"), Path(__file__).with_name("gst_rtsp_server.py")
 
 
 @contextlib.contextmanager
-def gst_server(folder, source, *more):
+def gst_server(folder, source, *more, launch=None):
     port = free_port()
-    launch = (f"filesrc location={source} ! flvdemux name=d d.video ! queue ! h264parse ! rtph264pay name=pay0 pt=96 "
-              "d.audio ! queue ! aacparse ! rtpmp4gpay name=pay1 pt=97")
+    launch = launch or (f"filesrc location={source} ! flvdemux name=d d.video ! queue ! h264parse ! rtph264pay name=pay0 pt=96 "
+                        "d.audio ! queue ! aacparse ! rtpmp4gpay name=pay1 pt=97")
     ready = Path(folder) / "gst.out"
     with Program("gst", [*GST, port, launch, *more], folder, stdout=ready) as program:
         wait_until(lambda: "ready" in ready.read_text() or not program.running(), 15, "GStreamer's server is up")

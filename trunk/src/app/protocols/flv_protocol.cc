@@ -23,7 +23,7 @@ void FlvProtocol::add_features(net::Json& features) const {
 }
 
 void FlvProtocol::add_memory(diagnosis::MemoryReport& report) const {
-    report.add_tcp_kind("flv", {"flv", "ws-flv"}, {"http_player"});
+    report.add_http_kind("flv", {"flv", "ws-flv"});
 }
 
 }  // namespace weir::app

@@ -4,12 +4,14 @@
 #include "app/protocols/rtc_protocol.h"
 #include "app/protocols/rtmp_protocol.h"
 #include "app/protocols/rtsp_protocol.h"
+#include "app/protocols/ts_protocol.h"
 
 namespace weir::app {
 
 void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<RtmpProtocol>(context));
     protocols.add(std::make_unique<FlvProtocol>(context));
+    protocols.add(std::make_unique<TsProtocol>(context));
     protocols.add(std::make_unique<RtcProtocol>(context));
     protocols.add(std::make_unique<RtspProtocol>(context));
 }

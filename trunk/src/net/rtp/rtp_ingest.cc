@@ -8,6 +8,7 @@
 #include "media/hevc.h"
 #include "media/opus.h"
 #include "proto/flv/packet_maker.h"
+#include "proto/rtp/payload_ts.h"
 
 namespace weir::net {
 namespace {
@@ -86,7 +87,6 @@ RtpIngest::Source* RtpIngest::add_source(
         return true;
     });
     const RtpIngestTrack& setup = track.setup;
-    const bool video = setup.kind == TrackKind::kVideo;
     rtp::ReceiverOptions options;
     options.ssrc = ssrc;
     options.payload_type = setup.payload_type;
@@ -99,22 +99,34 @@ RtpIngest::Source* RtpIngest::add_source(
     source.track = index;
     source.ssrc = ssrc;
     source.layer = layer;
-    if (video && options_.b_frames && may_have_b_frames(setup.codec)) {
-        source.reorder = std::make_unique<Reorder>(Reorder{{}, media::DecodeTimes(setup.clock_hz)});
-    }
-    source.front = flv::body_header_size(track_info(setup), source.reorder != nullptr).value_or(0);
-    source.depacketizer = rtp::make_depacketizer(setup.codec, source.front, setup.parameters);
-    WEIR_CHECK(source.depacketizer != nullptr);
-    for (const Bytes& nal : setup.parameter_sets) {
-        source.depacketizer->add_parameter_set(nal);
-    }
-    source.clock_track = clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !video);
+    begin_frames(source);
+    source.clock_track =
+        clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !is_video(source));
     const auto early = std::ranges::find(early_, ssrc, &ReportedTime::ssrc);
     if (early != early_.end()) {
         take_report(now, source, *early);
         early_.erase(early);
     }
     return &source;
+}
+
+// Makes what turns its payloads into frames.
+void RtpIngest::begin_frames(Source& source) {
+    const RtpIngestTrack& track = setup(source);
+    if (track.transport_stream) {
+        TsOutput& output = *this;
+        source.transport_stream = std::make_unique<TsIngest>(output);
+        return;
+    }
+    if (is_video(source) && options_.b_frames && may_have_b_frames(track.codec)) {
+        source.reorder = std::make_unique<Reorder>(Reorder{{}, media::DecodeTimes(track.clock_hz)});
+    }
+    source.front = flv::body_header_size(track_info(track), source.reorder != nullptr).value_or(0);
+    source.depacketizer = rtp::make_depacketizer(track.codec, source.front, track.parameters);
+    WEIR_CHECK(source.depacketizer != nullptr);
+    for (const Bytes& nal : track.parameter_sets) {
+        source.depacketizer->add_parameter_set(nal);
+    }
 }
 
 // Whose RTX stream it is, where the description did not name it.
@@ -190,7 +202,6 @@ void RtpIngest::take_packet(MonoTime now,
 
 void RtpIngest::drain(MonoTime now, Source& source) {
     rtp::ReceiverEvent event;
-    rtp::Frame frame;
     while (source.receiver.poll_event(event)) {
         switch (event.kind) {
             case rtp::ReceiverEvent::Kind::kLost: source.gap = true; break;
@@ -199,23 +210,56 @@ void RtpIngest::drain(MonoTime now, Source& source) {
                 source.still_clock = {};
                 restart_clock(source);
                 break;
-            case rtp::ReceiverEvent::Kind::kPacket: {
+            case rtp::ReceiverEvent::Kind::kPacket:
                 last_media_ = now;
-                watch_clock(source, event.packet, event.arrival);
-                const rtp::PayloadInfo info{event.packet.timestamp(), event.packet.marker(),
-                                            std::exchange(source.gap, false)};
-                if (source.depacketizer->feed(event.packet.payload(), info) !=
-                        rtp::FeedStatus::kTaken &&
-                    is_video(source)) {
-                    on_broken_video(source);
-                }
-                while (source.depacketizer->next(frame)) {
-                    take_frame(now, source, frame, event.arrival);
-                }
+                take_payload(now, source, event);
                 break;
-            }
         }
     }
+}
+
+void RtpIngest::take_payload(MonoTime now, Source& source, const rtp::ReceiverEvent& event) {
+    if (source.transport_stream) {
+        take_transport_packets(event.arrival, source, event.packet.payload());
+        return;
+    }
+    watch_clock(source, event.packet, event.arrival);
+    const rtp::PayloadInfo info{event.packet.timestamp(), event.packet.marker(),
+                                std::exchange(source.gap, false)};
+    if (source.depacketizer->feed(event.packet.payload(), info) != rtp::FeedStatus::kTaken &&
+        is_video(source)) {
+        on_broken_video(source);
+    }
+    for (rtp::Frame frame; source.depacketizer->next(frame);) {
+        take_frame(now, source, frame, event.arrival);
+    }
+}
+
+// ---- transport streams (RFC 2250 §2) ----
+
+// Its clock is that of the programme: the RTP times, of sending, say no more than the arrivals.
+void RtpIngest::take_transport_packets(MonoTime now, Source& source, ByteSpan payload) {
+    if (std::exchange(source.gap, false)) {
+        source.transport_stream->lose();
+    }
+    const std::optional<ByteSpan> packets = rtp::transport_packets(payload);
+    if (!packets) {
+        stats_.dropped_frames++;
+        return;
+    }
+    const uint64_t dropped = source.transport_stream->stats().dropped_frames;
+    Error failed = source.transport_stream->feed(now, *packets);
+    const uint64_t broken = failed ? 1 : 0;  // three packets that begin as others than they are
+    stats_.dropped_frames += source.transport_stream->stats().dropped_frames - dropped + broken;
+}
+
+void RtpIngest::on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) {
+    stats_.frames += packet->info().config ? 0U : 1U;
+    publish(now, std::move(packet));
+}
+
+void RtpIngest::on_ts_description(media::Description description) {
+    stream_.describe(publisher_, std::move(description));
 }
 
 // ---- frames ----
@@ -451,8 +495,9 @@ size_t RtpIngest::heap_bytes() const {
         bytes += track.setup.ssrcs.capacity() * sizeof(RtpIngestTrack::Ssrc);
     }
     for (const std::unique_ptr<Source>& source : sources_) {
-        bytes +=
-            sizeof(Source) + sizeof(rtp::Depacketizer) + (source->reorder ? sizeof(Reorder) : 0);
+        bytes += sizeof(Source) + (source->reorder ? sizeof(Reorder) : 0) +
+                 (source->transport_stream ? source->transport_stream->bytes()
+                                           : sizeof(rtp::Depacketizer));
     }
     return bytes;
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "media/decode_times.h"
 #include "media/packet.h"
+#include "net/ts/ts_ingest.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/clock_mapper.h"
@@ -48,6 +49,8 @@ struct RtpIngestTrack {
     Bytes config;                       // of audio whose packets do not bring it along
     std::vector<Bytes> parameter_sets;  // H.264, HEVC: NAL units that the description named
     rtp::PayloadParameters parameters;  // what the description says of the payload format
+    // MP2T: its programme is the stream. `kind` is kData, and there is no codec.
+    bool transport_stream = false;
 };
 
 struct RtpIngestOptions {
@@ -62,7 +65,7 @@ struct RtpIngestStats {
     uint64_t unknown_packets = 0;  // of no source that was agreed on
 };
 
-class RtpIngest {
+class RtpIngest : private TsOutput {
   public:
     static constexpr size_t kMaxSources = 8;
     static constexpr size_t kMaxTracks = 16;
@@ -141,7 +144,8 @@ class RtpIngest {
         uint8_t layer = 0;  // of simulcast
         uint32_t ssrc = 0;
         rtp::Receiver receiver;
-        std::unique_ptr<rtp::Depacketizer> depacketizer;
+        std::unique_ptr<rtp::Depacketizer> depacketizer;  // null: of a transport stream
+        std::unique_ptr<TsIngest> transport_stream;       // null: of anything else
         size_t front = 0;  // free bytes before each frame, for the header of its packet
         size_t clock_track = 0;
         bool gap = false;                  // before the next packet
@@ -232,6 +236,14 @@ class RtpIngest {
     void keep_early(const ReportedTime& report);
     void take_report(MonoTime now, Source& source, const ReportedTime& report);
     void drain(MonoTime now, Source& source);
+    void begin_frames(Source& source);
+    void take_payload(MonoTime now, Source& source, const rtp::ReceiverEvent& event);
+    void take_transport_packets(MonoTime now, Source& source, ByteSpan payload);
+
+    // TsOutput
+    void on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) override;
+    void on_ts_description(media::Description description) override;
+
     void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
     void watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival);
     void restart_clock(Source& source);

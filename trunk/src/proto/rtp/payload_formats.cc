@@ -36,7 +36,8 @@ std::unique_ptr<Depacketizer> make_depacketizer(Codec codec,
                                                 size_t reserved_front,
                                                 const PayloadParameters& parameters) {
     switch (codec) {
-        case Codec::kH264: return std::make_unique<H264Depacketizer>(reserved_front);
+        case Codec::kH264:
+            return std::make_unique<H264Depacketizer>(reserved_front, parameters.recovery_points);
         case Codec::kHevc: return std::make_unique<HevcDepacketizer>(reserved_front, parameters);
         case Codec::kAv1: return std::make_unique<Av1Depacketizer>(reserved_front);
         case Codec::kVp8: return std::make_unique<Vp8Depacketizer>(reserved_front);

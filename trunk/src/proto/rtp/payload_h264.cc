@@ -183,6 +183,12 @@ bool H264Depacketizer::identify(ByteSpan nal, ParameterSet& out) const {
 
 void H264Depacketizer::note(ByteSpan nal) {
     const NalType type = avc::nal_type(nal[0]);
+    if (recovery_points_ && !slice_) {
+        // Of the first field, where there are two: the second may refer to it.
+        recovery_ = recovery_ || avc::is_recovery_point(nal);
+        const std::optional<avc::Slice> slice = avc::parse_slice(nal);
+        intra_ = slice && slice->type == avc::SliceType::kI;
+    }
     slice_ = slice_ || avc::is_slice(type);
     key_ = key_ || type == NalType::kIdr;
     referenced_ = referenced_ || avc::nal_ref_idc(nal[0]) != 0;
@@ -195,6 +201,7 @@ FrameAssembler::Completion H264Depacketizer::complete(Frame& out) {
     if (!slice_) {
         return Completion::kNothing;
     }
+    key_ = key_ || (recovery_ && intra_);
     constexpr uint32_t kBothKinds = 1U << kSpsType | 1U << kPpsType;
     if (key_ && is_after_loss() && has_parameter_sets() &&
         (kinds_in_frame() & kBothKinds) != kBothKinds) {
@@ -225,6 +232,8 @@ void H264Depacketizer::reset() {
     slice_ = false;
     key_ = false;
     referenced_ = false;
+    recovery_ = false;
+    intra_ = false;
 }
 
 }  // namespace weir::rtp

@@ -29,7 +29,8 @@ class H264Packetizer final : public NalPacketizer {
 
 class H264Depacketizer final : public NalDepacketizer {
   public:
-    explicit H264Depacketizer(size_t reserved_front = 0) : NalDepacketizer(reserved_front) {}
+    explicit H264Depacketizer(size_t reserved_front = 0, bool recovery_points = false)
+        : NalDepacketizer(reserved_front), recovery_points_(recovery_points) {}
 
   private:
     bool begins_frame(ByteSpan payload) const override;
@@ -46,6 +47,9 @@ class H264Depacketizer final : public NalDepacketizer {
     bool slice_ = false;
     bool key_ = false;
     bool referenced_ = false;
+    bool recovery_points_ = false;  // count as key frames
+    bool recovery_ = false;         // the frame is at one
+    bool intra_ = false;            // its first slice is an I slice
 };
 
 }  // namespace weir::rtp

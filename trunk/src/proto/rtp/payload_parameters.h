@@ -41,6 +41,9 @@ struct PayloadParameters {
     Bytes latm_config;  // StreamMuxConfig of the description; empty: the packets bring it along
     bool latm_in_band = false;            // cpresent
     bool decoding_order_numbers = false;  // HEVC: packets have them (sprop-max-don-diff is not 0)
+    // H.264: a picture at a recovery point that begins with an I slice is a key frame, like an IDR
+    // picture.
+    bool recovery_points = false;
 
     bool operator==(const PayloadParameters&) const = default;
 };

@@ -49,9 +49,6 @@ Error RtspConnection::handle_announce(const rtsp::Request& request) {
     std::string why = "the description has no track";
     bool any = false;
     for (sdp::RtspTrack& track : description->tracks) {
-        if (track.transport_stream) {
-            track.unsupported = "MPEG transport streams are not received by RTSP";
-        }
         std::optional<RtspSrtpKey> key;
         if (track.is_secure()) {
             if (const std::string_view no_srtp = why_no_srtp(); !no_srtp.empty()) {

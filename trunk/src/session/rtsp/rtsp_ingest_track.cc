@@ -15,11 +15,11 @@ std::string_view why_not(const sdp::RtspTrack& track) {
     if (!track.is_supported()) {
         return track.unsupported;
     }
-    if (track.transport_stream) {
-        return "a transport stream in RTP is not supported";
-    }
     if (track.is_secure()) {
         return "encrypted RTP is not supported";
+    }
+    if (track.transport_stream) {
+        return "";
     }
     const bool known =
         track.clock_hz > 0 && rtp::make_depacketizer(track.codec, 0, track.parameters) != nullptr;
@@ -51,6 +51,9 @@ Result<std::vector<size_t>> choose_rtsp_tracks(const sdp::RtspDescription& descr
         }
         if (found) {
             chosen.push_back(*found);
+            if (description.tracks[*found].transport_stream) {
+                break;  // the audio is inside
+            }
         }
     }
     if (chosen.empty()) {
@@ -63,7 +66,8 @@ Result<std::vector<size_t>> choose_rtsp_tracks(const sdp::RtspDescription& descr
 
 net::RtpIngestTrack rtsp_ingest_track(const sdp::RtspTrack& track) {
     net::RtpIngestTrack made;
-    made.kind = track.kind;
+    made.transport_stream = track.transport_stream;
+    made.kind = track.transport_stream ? media::TrackKind::kData : track.kind;
     made.codec = track.codec;
     made.payload_type = track.payload_type;
     made.clock_hz = track.clock_hz;

@@ -2,25 +2,13 @@
 
 #include "proto/rtcp/packet.h"
 #include "proto/rtp/header.h"
+#include "session/rtsp/rtsp_ingest_track.h"
 
 namespace weir::session {
 namespace {
 
 constexpr size_t kMaxReports = 1200 + srtp::kMaxOverhead;
 constexpr size_t kTracksAtMost = net::RtpIngest::kMaxSources;
-
-net::RtpIngestTrack ingest_track(const sdp::RtspTrack& from) {
-    net::RtpIngestTrack track;
-    track.kind = from.kind;
-    track.codec = from.codec;
-    track.payload_type = from.payload_type;
-    track.clock_hz = from.clock_hz;
-    track.channels = from.channels;
-    track.config = from.config;
-    track.parameter_sets = from.parameter_sets;
-    track.parameters = from.parameters;
-    return track;
-}
 
 }  // namespace
 
@@ -51,7 +39,7 @@ Error RtspPublish::begin(const std::vector<RtspAnnounced>& tracks, srtp::Control
         const bool comes = announced.comes() && list.size() < kTracksAtMost;
         places_.push_back(comes ? std::optional(list.size()) : std::nullopt);
         if (comes) {
-            list.push_back(ingest_track(announced.track));
+            list.push_back(rtsp_ingest_track(announced.track));
         }
         if (announced.udp) {
             announced.udp->set_owner(this);

@@ -31,8 +31,8 @@ struct RtspAnnounced {
 
     // A track that is set up and can be received.
     bool comes() const {
-        return transport && track.is_supported() && !track.transport_stream &&
-               track.codec != media::Codec::kUnknown;
+        return transport && track.is_supported() &&
+               (track.transport_stream || track.codec != media::Codec::kUnknown);
     }
 };
 

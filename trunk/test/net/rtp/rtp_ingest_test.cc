@@ -6,6 +6,7 @@
 #include "media/opus.h"
 
 #include "test/support/rtp_media.h"
+#include "test/support/transport_stream.h"
 
 namespace weir::net {
 namespace {
@@ -451,6 +452,104 @@ TEST_F(RtpIngestTest, GarbageBehindAGoodHeaderCostsFramesAndNotTheStream) {
     send(Picture::kReferenced, 2'001);
     EXPECT_GE(video_.size(), before + 1) << "a key frame brings it back";
     EXPECT_EQ(payload(video_.back()), frames_.back());
+}
+
+// MP2T: seven packets of the transport stream in each of RTP.
+class RtpTransportStreamTest : public RtpIngestTest {
+  protected:
+    RtpTransportStreamTest() {
+        tracks_.resize(1);
+        tracks_[0] = {};
+        tracks_[0].payload_type = 33;
+        tracks_[0].clock_hz = 90'000;
+        tracks_[0].transport_stream = true;
+        start();
+        mpegts::StreamInfo video;
+        video.pid = 0x100;
+        video.content = mpegts::Content::kH264;
+        ts_.pat({{1, 0x1000}}).pmt(0x1000, 1, {video});
+    }
+
+    void frame(bool key, uint32_t number) {
+        const Bytes nal = test::h264_nal(key ? Picture::kKey : Picture::kReferenced, number, 3'000);
+        const std::vector<Bytes> nals =
+            key ? std::vector<Bytes>{test::kAvcHighSps, test::kAvcHighPps, nal}
+                : std::vector<Bytes>{nal};
+        ts_.pes(0x100, 90'000 + number * kFrame, {}, test::annex_b(nals));
+        frames_.push_back(test::nal_frame({nal}));
+    }
+
+    // What is in ts_, with one packet of RTP left out, and two in the wrong order.
+    void send_all(std::optional<size_t> lost, std::optional<size_t> swapped) {
+        std::vector<Bytes> packets;
+        constexpr size_t kPart = 7 * mpegts::kPacketSize;
+        for (size_t at = 0; at < ts_.out.size(); at += kPart) {
+            rtp::Header header;
+            header.payload_type = 33;
+            header.sequence = sequence_++;
+            header.timestamp = 77;
+            header.ssrc = kVideoSsrc;
+            Bytes packet(rtp::kFixedHeaderSize);
+            rtp::write_header(header, packet.data());
+            const ByteSpan part =
+                ByteSpan(ts_.out).subspan(at, std::min(kPart, ts_.out.size() - at));
+            packet.insert(packet.end(), part.begin(), part.end());
+            packets.push_back(std::move(packet));
+        }
+        if (swapped) {
+            std::swap(packets[*swapped], packets[*swapped + 1]);
+        }
+        for (size_t i = 0; i < packets.size(); i++) {
+            if (i != lost) {
+                ingest_->on_rtp(now_, packets[i], 0);
+            }
+        }
+        ts_.out.clear();
+        pass(Millis(3'000));
+    }
+
+    test::TsBuilder ts_;
+    uint16_t sequence_ = 65'530;
+};
+
+TEST_F(RtpTransportStreamTest, TheProgrammeBecomesTheStream) {
+    for (uint32_t i = 0; i < 20; i++) {
+        frame(i == 0, i);
+    }
+    send_all({}, 3);
+    ASSERT_EQ(video_.size(), 20U);
+    for (size_t i = 0; i < 20; i++) {
+        EXPECT_EQ(payload(video_[i]), frames_[i]);
+        EXPECT_EQ(video_[i]->time_ms() - video_[0]->time_ms(), static_cast<int64_t>(i) * 40);
+    }
+    ASSERT_EQ(configs_.size(), 1U);
+    EXPECT_EQ(ingest_->stats().frames, 20U);
+    EXPECT_EQ(ingest_->stats().dropped_frames, 0U);
+    EXPECT_EQ(stream_.description().width, test::kSampleWidth);
+}
+
+TEST_F(RtpTransportStreamTest, AfterALossTheVideoGoesOnWithTheNextKeyFrame) {
+    for (uint32_t i = 0; i < 30; i++) {
+        frame(i % 10 == 0, i);
+    }
+    send_all(13, {});
+    EXPECT_LT(video_.size(), 30U);
+    EXPECT_GE(video_.size(), 22U);
+    bool after_loss = false;
+    for (size_t i = 1; i < video_.size(); i++) {
+        if (video_[i]->time_ms() - video_[i - 1]->time_ms() > 40) {
+            after_loss = true;
+            EXPECT_TRUE(video_[i]->info().key);
+        }
+    }
+    EXPECT_TRUE(after_loss);
+}
+
+TEST_F(RtpTransportStreamTest, WhatIsNoTransportStreamIsCounted) {
+    ts_.out.assign(2 * 1316, 0x11);
+    send_all({}, {});
+    EXPECT_TRUE(video_.empty());
+    EXPECT_EQ(ingest_->stats().dropped_frames, 2U);
 }
 
 }  // namespace

@@ -38,6 +38,19 @@ TEST(RtspIngestTrackTest, TakesALoudspeakerOnlyWhereThereIsNothingElse) {
     EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kSpeaker)).value(), (std::vector<size_t>{0, 1}));
 }
 
+TEST(RtspIngestTrackTest, ATransportStreamHasTheAudioInside) {
+    const std::string both = "m=video 0 RTP/AVP 33\r\n" + kPcma;
+    const sdp::RtspDescription description = parse(both);
+    EXPECT_EQ(choose_rtsp_tracks(description).value(), (std::vector<size_t>{0}));
+    const net::RtpIngestTrack track = rtsp_ingest_track(description.tracks[0]);
+    EXPECT_TRUE(track.transport_stream);
+    EXPECT_EQ(track.kind, media::TrackKind::kData);
+    EXPECT_EQ(track.clock_hz, 90'000U);
+    EXPECT_EQ(track.payload_type, 33);
+    // Where there is video by itself, that comes first or not, as in the description.
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + both)).value(), (std::vector<size_t>{0, 2}));
+}
+
 TEST(RtspIngestTrackTest, SaysWhyThereIsNone) {
     const auto error = [](const std::string& media) {
         const auto chosen = choose_rtsp_tracks(parse(media));
@@ -47,10 +60,6 @@ TEST(RtspIngestTrackTest, SaysWhyThereIsNone) {
         error(""),
         "unsupported: no track of the server can be received: there is no video and no audio");
     EXPECT_NE(error(kSpeex).find("speex"), std::string::npos) << error(kSpeex);
-    EXPECT_EQ(
-        error("m=video 0 RTP/AVP 33\r\n"),
-        "unsupported: no track of the server can be received: a transport stream in RTP is not "
-        "supported");
     EXPECT_EQ(
         error("m=video 0 RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\n"),
         "unsupported: no track of the server can be received: encrypted RTP is not supported");

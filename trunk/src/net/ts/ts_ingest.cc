@@ -1,0 +1,301 @@
+#include "net/ts/ts_ingest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "media/adts.h"
+#include "media/mp3.h"
+#include "media/opus.h"
+#include "proto/flv/packet_maker.h"
+
+namespace weir::net {
+namespace {
+
+using media::Codec;
+using media::TrackKind;
+using mpegts::Content;
+
+// NAL units of these types and above are for nobody who decodes pictures.
+constexpr uint8_t kFirstUnspecifiedAvc = 24;
+constexpr uint8_t kFirstUnspecifiedHevc = 48;
+
+Codec codec_of(Content content) {
+    switch (content) {
+        case Content::kH264: return Codec::kH264;
+        case Content::kHevc: return Codec::kHevc;
+        case Content::kAac:
+        case Content::kAacLatm: return Codec::kAac;
+        case Content::kMpegAudio: return Codec::kMp3;
+        case Content::kAc3: return Codec::kAc3;
+        case Content::kEac3: return Codec::kEac3;
+        case Content::kOpus: return Codec::kOpus;
+        default: return Codec::kUnknown;
+    }
+}
+
+bool is_for_decoders(Codec codec, ByteSpan nal) {
+    const auto type =
+        static_cast<uint8_t>(codec == Codec::kH264 ? nal[0] & 0x1F : nal[0] >> 1 & 0x3F);
+    return codec == Codec::kH264 ? type != 0 && type < kFirstUnspecifiedAvc
+                                 : type < kFirstUnspecifiedHevc;
+}
+
+media::PacketInfo info_of(TrackKind kind, Codec codec) {
+    media::PacketInfo info;
+    info.kind = kind;
+    info.codec = codec;
+    return info;
+}
+
+}  // namespace
+
+TsIngest::TsIngest(TsOutput& output, const mpegts::ReaderOptions& options)
+    : output_(output), reader_(options) {}
+
+Error TsIngest::feed(MonoTime now, ByteSpan bytes) {
+    while (!bytes.empty()) {
+        const size_t used = reader_.feed(bytes);
+        bytes = bytes.subspan(used);
+        drain(now);
+        if (Error failed = reader_.take_error()) {
+            return failed;
+        }
+        if (used == 0) {
+            break;  // it has failed before
+        }
+    }
+    return {};
+}
+
+void TsIngest::drain(MonoTime now) {
+    for (;;) {
+        mpegts::Unit unit;
+        size_t track = 0;
+        switch (reader_.next(unit, track)) {
+            case mpegts::Reader::Event::kNeedMore:
+            case mpegts::Reader::Event::kError: return;
+            case mpegts::Reader::Event::kTracks: begin_tracks(); break;
+            case mpegts::Reader::Event::kUnit:
+                if (mpegts::is_video(reader_.tracks()[track].info.content)) {
+                    take_video(now, unit);
+                } else {
+                    take_audio(now, unit);
+                }
+                break;
+        }
+    }
+}
+
+// ---- tracks ----
+
+// Those that were there before go on.
+void TsIngest::begin_tracks() {
+    for (const mpegts::Track& track : reader_.tracks()) {
+        const Codec codec = codec_of(track.info.content);
+        if (!track.taken) {
+            continue;
+        }
+        if (mpegts::is_video(track.info.content)) {
+            if (video_.info == track.info) {
+                continue;
+            }
+            video_ = {};
+            video_.info = track.info;
+            video_.codec = codec;
+            video_.front =
+                flv::body_header_size(info_of(TrackKind::kVideo, codec), true).value_or(0);
+            rtp::PayloadParameters parameters;
+            parameters.recovery_points = true;
+            video_.frames = rtp::make_depacketizer(codec, video_.front, parameters);
+        } else if (audio_.info != track.info) {
+            const bool begun = audio_.begun;
+            audio_ = {};
+            audio_.info = track.info;
+            audio_.codec = codec;
+            audio_.begun = begun;
+            if (track.info.content == Content::kAacLatm) {
+                rtp::PayloadParameters parameters;
+                parameters.audio = rtp::AudioFraming::kLatm;
+                parameters.latm_in_band = true;
+                parameters.clock_hz = mpegts::kClockHz;
+                audio_.frames = rtp::make_depacketizer(codec, 0, parameters);
+            }
+        }
+    }
+    name_others();
+}
+
+void TsIngest::name_others() {
+    std::string names;
+    for (const mpegts::Track& track : reader_.tracks()) {
+        if (!track.taken) {
+            names += fmt::format("{}{} (PID {})", names.empty() ? "" : ", ",
+                                 mpegts::to_string(track.info.content), track.info.pid);
+        }
+    }
+    if (!names.empty() && names != named_) {
+        named_ = names;
+        warn_once(names);
+    }
+}
+
+void TsIngest::warn_once(std::string_view what) {
+    if (lines_ < kMaxLines) {
+        lines_++;
+        log::warn("transport stream: not passed on: {}", what);
+    }
+}
+
+// ---- video ----
+
+void TsIngest::take_video(MonoTime now, const mpegts::Unit& unit) {
+    if (!feed_nals(unit)) {
+        video_.awaits_key = true;
+        stats_.dropped_frames++;
+    }
+    for (rtp::Frame frame; video_.frames->next(frame);) {
+        publish_video(now, unit, frame);
+    }
+}
+
+// Each unit is a frame, and each of its NAL units comes as if it were a packet.
+bool TsIngest::feed_nals(const mpegts::Unit& unit) {
+    std::optional<size_t> last;
+    for (size_t i = 0; i < unit.nals.size(); i++) {
+        last = is_for_decoders(video_.codec, unit.nals[i]) ? std::optional(i) : last;
+    }
+    video_.units++;
+    bool gap = unit.after_loss;
+    for (size_t i = 0; last && i <= *last; i++) {
+        const ByteSpan nal = unit.nals[i];
+        if (!is_for_decoders(video_.codec, nal)) {
+            continue;
+        }
+        const rtp::PayloadInfo info{video_.units, i == *last, std::exchange(gap, false)};
+        if (video_.frames->feed(nal, info) == rtp::FeedStatus::kMalformed) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void TsIngest::publish_video(MonoTime now, const mpegts::Unit& unit, rtp::Frame& frame) {
+    if (!frame.config.empty()) {
+        video_.config = std::move(frame.config);
+        video_.config_published = false;
+        video_.size.width = frame.width;
+        video_.size.height = frame.height;
+    }
+    const TsClock::Times times = clock_.map(TrackKind::kVideo, unit.dts, unit.pts, now);
+    if (frame.key) {
+        video_.awaits_key = false;
+    } else if (frame.after_loss) {
+        video_.awaits_key = true;
+    }
+    if (video_.awaits_key) {
+        stats_.dropped_frames++;
+        return;
+    }
+    media::PacketInfo info = info_of(TrackKind::kVideo, video_.codec);
+    if (!std::exchange(video_.config_published, true)) {
+        info.config = true;
+        publish(now, flv::make_packet(info, times.decoded_ms, video_.config));
+        info.config = false;
+        output_.on_ts_description(video_.size);
+    }
+    info.key = frame.key;
+    info.composition_ms = times.composition_ms;
+    if (publish(now,
+                flv::make_packet(info, times.decoded_ms, std::move(frame.data), video_.front))) {
+        first_video_ms_ = first_video_ms_.value_or(times.decoded_ms);
+        stats_.frames++;
+    }
+}
+
+// ---- audio ----
+
+void TsIngest::take_audio(MonoTime now, const mpegts::Unit& unit) {
+    switch (audio_.info.content) {
+        case Content::kAac: take_adts(now, unit); return;
+        case Content::kAacLatm: take_latm(now, unit); return;
+        case Content::kMpegAudio:
+            if (!media::mp3::parse_header(unit.data)) {
+                if (stats_.dropped_frames++ == 0) {
+                    warn_once("MPEG audio of layers I and II");
+                }
+                return;
+            }
+            publish_audio(now, unit.pts, {}, unit.data);
+            return;
+        case Content::kOpus: {
+            const uint8_t channels = audio_.info.channels == 1 ? 1 : 2;
+            publish_audio(now, unit.pts, media::opus::build_head(channels), unit.data);
+            return;
+        }
+        default: publish_audio(now, unit.pts, {}, unit.data); return;
+    }
+}
+
+void TsIngest::take_adts(MonoTime now, const mpegts::Unit& unit) {
+    const auto header = media::adts::Header::parse(unit.data);
+    // Of several blocks nothing says where one ends; of channel configuration 0 the frame itself
+    // says what it has.
+    if (!header || header->blocks != 1 || header->channel_config == 0) {
+        if (stats_.dropped_frames++ == 0) {
+            warn_once(
+                "AAC with several blocks in a frame, or channels that its header does not "
+                "name");
+        }
+        return;
+    }
+    publish_audio(now, unit.pts, header->config(), unit.data.subspan(header->size()));
+}
+
+void TsIngest::take_latm(MonoTime now, const mpegts::Unit& unit) {
+    const auto first = static_cast<uint32_t>(unit.pts);
+    const rtp::PayloadInfo info{first, true, unit.after_loss};
+    if (audio_.frames->feed(unit.data, info) == rtp::FeedStatus::kMalformed) {
+        stats_.dropped_frames++;
+    }
+    for (rtp::Frame frame; audio_.frames->next(frame);) {
+        // An element may have several frames, each later than the one before.
+        const auto later = static_cast<int32_t>(frame.rtp_time - first);
+        const Bytes config = frame.config.empty() ? audio_.config : std::move(frame.config);
+        publish_audio(now, unit.pts + later, config, frame.data);
+    }
+}
+
+void TsIngest::publish_audio(MonoTime now, int64_t pts, ByteSpan config, ByteSpan frame) {
+    const TsClock::Times times = clock_.map(TrackKind::kAudio, pts, pts, now);
+    if (!audio_.begun && times.decoded_ms < first_video_ms_.value_or(times.decoded_ms)) {
+        return;  // of before the first picture: a track that begins there would not rise
+    }
+    audio_.begun = true;
+    media::PacketInfo info = info_of(TrackKind::kAudio, audio_.codec);
+    if (!std::equal(config.begin(), config.end(), audio_.config.begin(), audio_.config.end())) {
+        audio_.config.assign(config.begin(), config.end());
+        info.config = true;
+        publish(now, flv::make_packet(info, times.decoded_ms, config));
+        info.config = false;
+    }
+    if (publish(now, flv::make_packet(info, times.decoded_ms, frame))) {
+        stats_.frames++;
+    }
+}
+
+bool TsIngest::publish(MonoTime now, Ref<media::MediaPacket> packet) {
+    if (!packet) {
+        stats_.dropped_frames++;
+        return false;
+    }
+    output_.on_ts_packet(now, std::move(packet));
+    return true;
+}
+
+size_t TsIngest::bytes() const {
+    return sizeof(*this) + reader_.heap_bytes() +
+           sizeof(rtp::Depacketizer) * ((video_.frames ? 1U : 0U) + (audio_.frames ? 1U : 0U));
+}
+
+}  // namespace weir::net

@@ -1,0 +1,83 @@
+// Multiplexer of transport streams (ISO/IEC 13818-1): one programme, written frame by frame as it
+// comes, in whole packets of 188 bytes.
+//
+// Before each key frame, and each kTablesEach, PAT and PMT are written; a PCR each kPcrEach at the
+// latest, kPcrLead behind the decoding times: so much a receiver buffers at most. No stuffing to a
+// constant rate. A value: a copy goes on from the same place. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "proto/mpegts/packet.h"
+#include "proto/mpegts/psi.h"
+
+namespace weir::mpegts {
+
+inline constexpr size_t kMaxWrittenStreams = 8;
+inline constexpr uint16_t kWrittenProgram = 1;
+inline constexpr uint16_t kWrittenPmtPid = 0x1000;
+inline constexpr uint16_t kFirstWrittenPid = 0x100;  // of stream 0; the others follow
+
+class Writer {
+  public:
+    static constexpr int64_t kTablesEach = kClockHz / 10;   // 100 ms
+    static constexpr int64_t kPcrEach = kClockHz / 25;      // 40 ms
+    static constexpr int64_t kPcrLead = kClockHz * 3 / 10;  // 300 ms
+    static constexpr int64_t kMaxPcrFill = kClockHz;  // a longer pause is not filled with PCRs
+
+    struct Frame {
+        size_t stream = 0;  // index
+        int64_t pts = 0;    // 90 kHz; any: 33 bits of it are written
+        int64_t dts = 0;
+        bool key = false;                 // of video: decoding can start here
+        std::span<const ByteSpan> parts;  // its bytes, as they stand in the stream
+    };
+
+    Writer();
+
+    // What there is from now on, by index; nothing in a place: no stream. The clock is that of the
+    // first video, else of the first stream. Another list than before is a new version of the PMT,
+    // which comes with the next frame.
+    void set_streams(std::span<const std::optional<StreamInfo>> streams);
+
+    bool has_stream(size_t index) const { return streams_[index].has_value(); }
+
+    // Appends the packets of a frame of one of the streams, and what is due before it.
+    void write(const Frame& frame, Bytes& out);
+
+    // Appends PAT and PMT, where no frame brings them.
+    void write_tables(Bytes& out);
+
+    // Appends what somebody needs who begins to read here, or goes on after a jump: PAT and PMT,
+    // and `before`, frames that were written earlier. Counters lead to those of the next write();
+    // the packets of the tables, and one without a payload for each stream, say that they do not go
+    // on from others.
+    void write_beginning(std::span<const Frame> before, Bytes& out) const;
+
+  private:
+    void put_tables(bool beginning, Bytes& out);
+    void write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes& out);
+    void write_pcr(Bytes& out);
+    void write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& out);
+    static size_t place_of(uint16_t pid);
+
+    uint8_t next_counter(uint16_t pid) { return counters_[place_of(pid)]++ & 0x0F; }
+
+    std::array<std::optional<StreamInfo>, kMaxWrittenStreams> streams_;
+    size_t clock_stream_ = 0;
+    uint8_t version_ = 0;
+    Bytes pat_;  // sections
+    Bytes pmt_;
+    bool tables_due_ = true;
+    std::optional<int64_t> tables_at_;  // decoding time when they were written
+    std::optional<int64_t> pcr_;        // the newest, in 90 kHz
+    std::array<uint8_t, kMaxWrittenStreams + 2> counters_{};  // of streams, PAT and PMT; 8 bits
+};
+
+}  // namespace weir::mpegts
