@@ -165,6 +165,16 @@ void Writer::put_tables(bool beginning, Bytes& out) {
     write_section(kWrittenPmtPid, pmt_, beginning, out);
 }
 
+// At this time of the clock. The next time that is asked is kPcrEach later at most.
+void Writer::write_due_tables(int64_t time, bool key, Bytes& out) {
+    const bool late =
+        !tables_at_ || time - *tables_at_ > kTablesEach - kPcrEach || time < *tables_at_ - kClockHz;
+    if (tables_due_ || key || late) {
+        write_tables(out);
+        tables_at_ = time;
+    }
+}
+
 void Writer::write_tables(Bytes& out) {
     put_tables(false, out);
     tables_due_ = false;
@@ -179,19 +189,16 @@ void Writer::write_pcr(Bytes& out) {
 
 void Writer::write(const Frame& frame, Bytes& out) {
     WEIR_DCHECK(has_stream(frame.stream));
-    if (tables_due_ || frame.key || !tables_at_ || frame.dts - *tables_at_ >= kTablesEach ||
-        frame.dts < *tables_at_ - kClockHz) {
-        write_tables(out);
-        tables_at_ = frame.dts;
-    }
     const int64_t due = frame.dts - kPcrLead;
     if (pcr_ && (due - *pcr_ > kMaxPcrFill || due < *pcr_ - kMaxPcrFill)) {
         pcr_.reset();
     }
     while (pcr_ && due - *pcr_ > kPcrEach) {
         *pcr_ += kPcrEach;
+        write_due_tables(*pcr_, false, out);
         write_pcr(out);
     }
+    write_due_tables(due, frame.key, out);
     std::optional<int64_t> pcr;
     if (frame.stream == clock_stream_ && (!pcr_ || due > *pcr_)) {
         pcr_ = due;

@@ -1,9 +1,9 @@
 // Multiplexer of transport streams (ISO/IEC 13818-1): one programme, written frame by frame as it
 // comes, in whole packets of 188 bytes.
 //
-// Before each key frame, and each kTablesEach, PAT and PMT are written; a PCR each kPcrEach at the
-// latest, kPcrLead behind the decoding times: so much a receiver buffers at most. No stuffing to a
-// constant rate. A value: a copy goes on from the same place. Pure.
+// PAT and PMT are written before each key frame and each kTablesEach at the latest; a PCR each
+// kPcrEach at the latest, kPcrLead behind the decoding times: so much a receiver buffers at most.
+// No stuffing to a constant rate. A value: a copy goes on from the same place. Pure.
 #pragma once
 
 #include <array>
@@ -62,6 +62,7 @@ class Writer {
 
   private:
     void put_tables(bool beginning, Bytes& out);
+    void write_due_tables(int64_t time, bool key, Bytes& out);
     void write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes& out);
     void write_pcr(Bytes& out);
     void write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& out);
@@ -75,8 +76,8 @@ class Writer {
     Bytes pat_;  // sections
     Bytes pmt_;
     bool tables_due_ = true;
-    std::optional<int64_t> tables_at_;  // decoding time when they were written
-    std::optional<int64_t> pcr_;        // the newest, in 90 kHz
+    std::optional<int64_t> tables_at_;  // when they were written, on the clock
+    std::optional<int64_t> pcr_;        // the newest PCR, in 90 kHz
     std::array<uint8_t, kMaxWrittenStreams + 2> counters_{};  // of streams, PAT and PMT; 8 bits
 };
 

@@ -137,8 +137,13 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
     EXPECT_EQ(stream["audio"]["sample_rate"], 44'100);
     EXPECT_EQ(stream["audio"]["channel"], 2);
     EXPECT_EQ(stream["audio"]["profile"], "LC");
-    EXPECT_EQ(stream["viewers"],
-              (net::Json{{"rtmp", 1}, {"flv", 0}, {"ws-flv", 0}, {"webrtc", 0}, {"rtsp", 0}}));
+    EXPECT_EQ(stream["viewers"], (net::Json{{"rtmp", 1},
+                                            {"flv", 0},
+                                            {"ws-flv", 0},
+                                            {"ts", 0},
+                                            {"ws-ts", 0},
+                                            {"webrtc", 0},
+                                            {"rtsp", 0}}));
     EXPECT_EQ(stream["gop"]["key_frames"], 1);
     EXPECT_GE(stream["gop"]["last_key_frame_ms"].get<int>(), 0);
     EXPECT_EQ(stream["publish"]["ip"], "127.0.0.1");

@@ -169,10 +169,14 @@ TEST_F(ProtocolTest, PlaysAndIsShownEverywhere) {
 
     const net::Json stream = get("/api/v1/streams")["streams"][0];
     EXPECT_EQ(stream["players"], 1);
-    EXPECT_EQ(
-        stream["viewers"],
-        net::Json(
-            {{"rtmp", 0}, {"flv", 0}, {"ws-flv", 0}, {"webrtc", 0}, {"rtsp", 0}, {"toy", 1}}));
+    EXPECT_EQ(stream["viewers"], net::Json({{"rtmp", 0},
+                                            {"flv", 0},
+                                            {"ws-flv", 0},
+                                            {"ts", 0},
+                                            {"ws-ts", 0},
+                                            {"webrtc", 0},
+                                            {"rtsp", 0},
+                                            {"toy", 1}}));
     EXPECT_EQ(stream["players_toy"], 1);
     EXPECT_EQ(stream["toy"]["key"], "/live/a");
     EXPECT_EQ(get("/live.json")["streams"][0]["toy"]["key"], "/live/a");
@@ -206,7 +210,7 @@ TEST_F(ProtocolTest, ClientsAreFoundAndEndedByItsTransport) {
     EXPECT_EQ(get("/api/v1/clients?transport=webrtc")["total"], 0);
     const net::TestAnswer wrong = ask("/api/v1/clients?transport=joy");
     EXPECT_EQ(wrong.status, 400);
-    EXPECT_THAT(wrong.body, HasSubstr("one of rtmp, flv, ws-flv, webrtc, rtsp, toy"));
+    EXPECT_THAT(wrong.body, HasSubstr("one of rtmp, flv, ws-flv, ts, ws-ts, webrtc, rtsp, toy"));
     EXPECT_EQ(ask("/api/v1/clients?transport=toy", "DELETE").status, 200);
     EXPECT_TRUE(viewer->ends());
     EXPECT_EQ(server_->remaining().players, 0U);

@@ -45,7 +45,7 @@ TEST_F(WiringTest, EachTransportStandsOnceAndInTheOrderOfTheLists) {
     for (const Transport& transport : protocols_.transports()) {
         names.emplace_back(transport.name);
     }
-    EXPECT_THAT(names, ElementsAre("rtmp", "flv", "ws-flv", "webrtc", "rtsp"));
+    EXPECT_THAT(names, ElementsAre("rtmp", "flv", "ws-flv", "ts", "ws-ts", "webrtc", "rtsp"));
 }
 
 TEST_F(WiringTest, WantsTheListenersThatTheConfigurationEnables) {

@@ -129,20 +129,39 @@ TEST_F(TsWriterTest, FramesOfEverySizeFillPackets) {
     }
 }
 
-TEST_F(TsWriterTest, TablesComeBeforeEachKeyFrameAndEach100Ms) {
+TEST_F(TsWriterTest, TablesComeBeforeEachKeyFrame) {
     video(0, true);
     EXPECT_EQ(count_pid(out_, kPatPid), 1U);
     EXPECT_EQ(count_pid(ByteSpan(out_).first(2 * kPacketSize), kWrittenPmtPid), 1U);
-    for (int i = 1; i <= 5; i++) {
-        video(i * kFrame, false);
-    }
+    video(kFrame, false);
+    EXPECT_EQ(count_pid(out_, kPatPid), 1U);
+    video(kFrame + 10, true);
     EXPECT_EQ(count_pid(out_, kPatPid), 2U);
-    video(6 * kFrame, true);
-    EXPECT_EQ(count_pid(out_, kPatPid), 3U);
-    for (int i = 0; i < 5; i++) {  // 21 ms each: audio alone brings them too
-        audio(6 * kFrame + (i + 1) * 1'920);
+}
+
+TEST_F(TsWriterTest, TablesAre100MsApartAtMost) {
+    int64_t time = 90'000;
+    for (int i = 0; i < 60; i++) {  // 25 frames a second, then 3, then audio alone
+        video(time, i == 0);
+        time += i < 30 ? kFrame : 30'000;
     }
-    EXPECT_EQ(count_pid(out_, kPatPid), 4U);
+    for (int i = 0; i < 100; i++) {
+        audio(time + i * 1'920);
+    }
+    int64_t pcr = 0;
+    int64_t tables = 90'000 - Writer::kPcrLead;
+    size_t count = 0;
+    for (size_t at = 0; at < out_.size(); at += kPacketSize) {
+        const auto packet = Packet::parse(ByteSpan(out_).subspan(at, kPacketSize));
+        pcr = packet->pcr ? static_cast<int64_t>(*packet->pcr / kPcrPerTick) : pcr;
+        if (packet->pid == kPatPid && pcr > 0) {
+            EXPECT_LE(pcr - tables, Writer::kTablesEach) << count;
+            tables = pcr;
+            count++;
+        }
+    }
+    EXPECT_GT(count, 140U);
+    EXPECT_LT(count, 260U);
 }
 
 TEST_F(TsWriterTest, APcrComesEach40MsAndNeverGoesBack) {
