@@ -54,7 +54,7 @@ Error WhepPull::stop(io::Deadline deadline) {
     const MonoTime soon = MonoClock::now() + kLastFarewell;
     if (Error late = farewells_.join_all(io::Deadline::at(std::min(soon, deadline.time())))) {
         farewells_.interrupt_all();
-        return farewells_.join_all(deadline);
+        return farewells_.join_all(io::Deadline::after(kLastFarewell));
     }
     return {};
 }

@@ -179,11 +179,7 @@ Error WhepPullRun::flow() {
         if (client_.connected() && run_.media_deadline().passed()) {
             return run_.silence();
         }
-        if (client_.next_timeout() <= MonoClock::now()) {
-            client_.handle_timeout(MonoClock::now());
-            continue;
-        }
-        if (more_) {
+        if (more_ || client_.next_timeout() <= MonoClock::now()) {
             read_in_turn();
             io::yield();
             if (io::interrupted()) {
