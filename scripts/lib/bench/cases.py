@@ -21,7 +21,7 @@ class Case:
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
-    protocol: str = "rtmp"  # or flv, rtc, rtsp, rtsp-udp
+    protocol: str = "rtmp"  # or flv, ts, rtc, rtsp, rtsp-udp
     idle: int = 0           # players of a silent stream, connected besides ("weir+idle" only)
     ramp_s: float = 0       # 0: by the number of players
     window_s: float = 0     # 0: that of the whole benchmark
@@ -42,6 +42,7 @@ CASES = {case.name: case for case in (
     Case("rtmp-4m", "1 stream of 4 Mbit/s to 200 players", players=200, bitrate="4M"),
     Case("publishers", "500 publishers of 500 kbit/s with a player each", players=500, streams=500, ramp_s=2),
     Case("flv-1000", "HTTP-FLV, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="flv"),
+    Case("ts-1000", "HTTP-TS, 1 stream of 500 kbit/s to 1,000 players (the floor: HTTP-FLV)", players=1000, protocol="ts"),
     Case("rtsp-1000", "RTSP over TCP, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="rtsp"),
     Case("rtsp-udp-500", "RTSP by UDP, 1 stream of 1 Mbit/s to 500 players", players=500, bitrate="1M", protocol="rtsp-udp",
          ramp_s=2),
@@ -64,7 +65,8 @@ CASES = {case.name: case for case in (
 SHORT = [
     ("rtmp-1000", "0", ALL), ("rtmp-1000", "100", PEERS), ("rtmp-1000", "350", PEERS),
     ("rtmp-500", "0", ALL), ("rtmp-500", "100", WEIR), ("rtmp-5000", "100", PEERS),
-    ("rtmp-4m", "0", ALL), ("publishers", "0", ALL), ("flv-1000", "0", PEERS), ("rtsp-1000", "100", PEERS), ("rtsp-udp-500", "auto", WEIR),
+    ("rtmp-4m", "0", ALL), ("publishers", "0", ALL), ("flv-1000", "0", PEERS), ("ts-1000", "100", PEERS), ("rtsp-1000", "100", PEERS),
+    ("rtsp-udp-500", "auto", WEIR),
     ("rtmp-100", "auto", WEIR), ("rtmp-1000", "auto", WEIR), ("rtmp-5000", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
@@ -84,6 +86,7 @@ FULL = [
     ("rtmp-4m", "0", ALL), ("rtmp-4m", "100", PEERS), ("publishers", "0", ALL), ("publishers", "100", PEERS),
     ("publishers", "auto", PEERS),
     ("flv-1000", "0", PEERS), ("flv-1000", "100", PEERS), ("flv-1000", "350", PEERS),
+    ("ts-1000", "0", PEERS), ("ts-1000", "100", PEERS), ("ts-1000", "350", PEERS),
     ("rtsp-1000", "0", PEERS), ("rtsp-1000", "100", PEERS), ("rtsp-udp-500", "auto", WEIR),
     ("rtsp-join", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),

@@ -42,6 +42,9 @@ def play_command(tools, server, case, window_s, json_path):
     if case.protocol == "flv":
         return [tools.client, "flv-play", "--url", server.flv_url(stream), "--publish-url", server.rtmp_url(stream),
                 *common]
+    if case.protocol == "ts":  # the reference program has the other format only
+        player, url = ("ts-play", server.ts_url(stream)) if server.ts else ("flv-play", server.flv_url(stream))
+        return [tools.client, player, "--url", url, "--publish-url", server.rtmp_url(stream), *common]
     return [tools.client, "rtmp-play", "--url", server.rtmp_url(stream), *common]
 
 

@@ -22,8 +22,9 @@ class Server:
 
     def __init__(self, tools, folder, ports, policy, protocol="rtmp"):
         self.tools, self.folder, self.policy, self.protocol = tools, Path(folder), policy, protocol
-        self.flv = protocol in ("flv", "rtc")  # something listens on the HTTP port
+        self.flv = protocol in ("flv", "ts", "rtc")  # something listens on the HTTP port
         self.rtsp = False                      # it speaks RTSP
+        self.ts = False                        # and HTTP-TS
         self.folder.mkdir(parents=True, exist_ok=True)
         self.rtmp_port, self.http_port, self.rtc_port, self.rtsp_port = (ports.take() for _ in range(4))
         self.log = self.folder / f"{self.name}.log"
@@ -61,6 +62,9 @@ class Server:
     def flv_url(self, stream):
         return f"http://127.0.0.1:{self.http_port}/live/{stream}.flv"
 
+    def ts_url(self, stream):
+        return f"http://127.0.0.1:{self.http_port}/live/{stream}.ts"
+
 
 class Weir(Server):
     name = "weir"
@@ -68,6 +72,7 @@ class Weir(Server):
     def __init__(self, tools, folder, ports, policy, protocol="rtmp"):
         super().__init__(tools, folder, ports, policy, protocol)
         self.rtsp = protocol.startswith("rtsp")
+        self.ts = True
 
     def command(self):
         config = self.folder / "weir.conf"

@@ -47,7 +47,7 @@ def judge(results):
             found += cpu_target(results, case, policy, ("floor",), limit, f"{policy} ms", "floor")
     for case, policy in results.groups():
         if policy == "0":
-            limit = MERGED_LIMIT if case.startswith("rtsp") else EVERY_MESSAGE_LIMIT
+            limit = MERGED_LIMIT if case.startswith(("rtsp", "ts-")) else EVERY_MESSAGE_LIMIT
             found += cpu_target(results, case, policy, ("floor", "nginx"), limit, "every message",
                                 "the lower of floor and nginx")
     found += cpu_target(results, "rtmp-1000", "auto", ("floor",), AUTO_LIMIT, "mw_latency auto", "floor with every message")

@@ -1,4 +1,4 @@
-// weir-bench flv-play.
+// weir-bench flv-play, and the targets of all that is played over HTTP.
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,19 +20,17 @@ constexpr uint16_t kRtmpPort = 1935;
 // The RTMP address of the same stream on the same host.
 std::string publish_url_of(const Url& url) {
     std::string path = url.path.substr(0, url.path.find('?'));
-    if (path.ends_with(".flv")) {
-        path.resize(path.size() - 4);
+    for (const std::string_view suffix : {".flv", ".ts"}) {
+        if (path.ends_with(suffix)) {
+            path.resize(path.size() - suffix.size());
+        }
     }
     Url rtmp = url;
     rtmp.port = kRtmpPort;
     return fmt::format("rtmp://{}{}", rtmp.authority(), path);
 }
 
-}  // namespace
-
-Result<PlayTarget> flv_play_target(const std::string& url,
-                                   uint32_t streams,
-                                   const ProtocolOptions&) {
+Result<PlayTarget> http_target(const std::string& url, uint32_t streams, std::string_view format) {
     WEIR_TRY_ASSIGN(Url parsed, parse_url(url));
     if (parsed.scheme.starts_with("rtmp")) {
         return make_error(ErrorCode::kUnsupported,
@@ -41,19 +39,33 @@ Result<PlayTarget> flv_play_target(const std::string& url,
     WEIR_TRY(check_numbered(url, streams));
     std::vector<FlvTarget> targets;
     for (uint32_t i = 0; i < streams; i++) {
-        targets.push_back(
-            {parsed.authority(), numbered(parsed.path, i), parsed.scheme.starts_with("ws")});
+        targets.push_back({parsed.authority(), numbered(parsed.path, i),
+                           parsed.scheme.starts_with("ws"), format == "ts"});
     }
     PlayTarget target;
     target.url = url;
     target.publish_url = publish_url_of(parsed);
-    target.transport = parsed.scheme + "-flv";
+    target.transport = fmt::format("{}-{}", parsed.scheme, format);
     WEIR_TRY(target.use_tls(parsed));
     WEIR_TRY_ASSIGN(target.address, resolve(parsed.host, parsed.port));
     target.make = [targets = std::move(targets)](uint32_t stream, PlayerCheck& check) {
         return std::make_unique<FlvPlayClient>(targets[stream], check, system_random(), now_ns());
     };
     return target;
+}
+
+}  // namespace
+
+Result<PlayTarget> flv_play_target(const std::string& url,
+                                   uint32_t streams,
+                                   const ProtocolOptions&) {
+    return http_target(url, streams, "flv");
+}
+
+Result<PlayTarget> ts_play_target(const std::string& url,
+                                  uint32_t streams,
+                                  const ProtocolOptions&) {
+    return http_target(url, streams, "ts");
 }
 
 int flv_play(std::span<const char* const> arguments) {

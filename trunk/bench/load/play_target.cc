@@ -7,13 +7,17 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<PlayProtocol, 4> kProtocols = {{
+constexpr std::array<PlayProtocol, 5> kProtocols = {{
     {"rtmp-play", "rtmp://127.0.0.1:1935/live/livestream",
      "Plays a stream with many clients and checks every frame.", &rtmp_play_target},
     {"flv-play", "http://127.0.0.1:8080/live/livestream.flv",
      "Plays a stream over HTTP-FLV (http://) or WebSocket-FLV (ws://) with many clients and checks "
      "every frame.",
      &flv_play_target},
+    {"ts-play", "http://127.0.0.1:8080/live/livestream.ts",
+     "Plays a stream over HTTP-TS (http://) or WebSocket-TS (ws://) with many clients and checks "
+     "every frame.",
+     &ts_play_target},
     {"rtc-play", "http://127.0.0.1:8080/rtc/v1/whep/?app=live&stream=livestream",
      "Plays a stream over WebRTC (WHEP) with many clients, each with a socket of its own.",
      &rtc_play_target, &add_rtc_options},

@@ -70,6 +70,9 @@ Result<PlayTarget> rtmp_play_target(const std::string& url,
 Result<PlayTarget> flv_play_target(const std::string& url,
                                    uint32_t streams,
                                    const ProtocolOptions& options);
+Result<PlayTarget> ts_play_target(const std::string& url,
+                                  uint32_t streams,
+                                  const ProtocolOptions& options);
 Result<PlayTarget> rtc_play_target(const std::string& url,
                                    uint32_t streams,
                                    const ProtocolOptions& options);

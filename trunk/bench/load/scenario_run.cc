@@ -16,6 +16,8 @@ constexpr Millis kWarmUp{2'000};  // at most, for publishers to fill the server'
 std::string_view command_of(ScenarioProtocol protocol) {
     switch (protocol) {
         case ScenarioProtocol::kRtmp: return "rtmp-play";
+        case ScenarioProtocol::kTs:
+        case ScenarioProtocol::kWsTs: return "ts-play";
         case ScenarioProtocol::kRtc: return "rtc-play";
         case ScenarioProtocol::kRtsp:
         case ScenarioProtocol::kRtspUdp:

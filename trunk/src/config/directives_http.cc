@@ -9,7 +9,7 @@ namespace {
 const Directive kHttpDirectives[] = {
     {.name = "http_server",
      .opens = kHttpServerContext,
-     .doc = "Pages, HTTP-FLV and WebSocket-FLV."},
+     .doc = "Pages, HTTP-FLV, HTTP-TS and both by WebSocket."},
     {.name = "enabled",
      .contexts = kHttpServerContext,
      .type = ValueType::kFlag,

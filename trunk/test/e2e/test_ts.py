@@ -7,8 +7,10 @@ import urllib.request
 
 import pytest
 
-from media import SAMPLE, Recording, check_both, check_frames, check_rising, modern_ffmpeg, play_curl, play_ffmpeg, play_vlc, publisher, run
-from rtsp import gst
+from media import (SAMPLE, Program, Recording, check_both, check_frames, check_rising, modern_ffmpeg, play_curl, play_ffmpeg, play_vlc,
+                   publisher, run)
+from rtsp import gst, rtsp_weir
+from test_load_client import BENCH, bench
 from weir import wait_until
 
 
@@ -53,7 +55,8 @@ def test_players_get_what_was_sent(new_weir, folder):
         data = recording.path.read_bytes()
         check_packets(data[:len(data) // 188 * 188])
         check_both(recording)
-        run(["ffmpeg", "-v", "error", "-xerror", "-err_detect", "explode", "-i", recording.path, "-map", "0", "-c", "copy", "-f", "null", "-"])
+        run(["ffmpeg", "-v", "error", "-xerror", "-err_detect", "explode", "-i", recording.path, "-map", "0", "-c", "copy",
+             "-f", "null", "-"])
 
 
 def test_ffprobe_knows_the_stream_at_once(new_weir, folder):
@@ -176,3 +179,33 @@ def test_keys_are_asked_for(new_weir, folder):
             assert answer.headers["Content-Type"] == "video/mp2t" and answer.read(188)[0] == 0x47
             viewers = server.wait_live()["viewers"]
             assert viewers["ts"] == 1, viewers
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_every_frame_is_verified(new_weir, folder, scheme):
+    server = new_weir("").start()
+    url = server.http("/live/bench.ts").replace("http", scheme, 1)
+    result = bench(folder, "--url", url, "--publish-url", server.rtmp("live/bench"), "--publish", "500k", "--clients", "30",
+                   "--duration", "3s", subcommand="ts-play")
+    assert result.exit_code == 0, result.text
+    media = result.report["media"]
+    assert media["video_frames"] > 30 * 3 * 25 and media["unstamped"] == 0 and media["corrupted"] == 0, media
+
+
+def test_a_transport_stream_by_rtsp_keeps_every_frame(new_weir, folder):
+    """Stamped frames: Weir writes them as a transport stream, GStreamer sends it by RTSP, Weir reads it, players verify them."""
+    first, second = new_weir("").start(), rtsp_weir(new_weir)
+    recording = folder / "stamped.ts"
+    with Program("publisher", [BENCH, "rtmp-publish", "--url", first.rtmp(), "--bitrate", "300k", "--gop", "15", "--duration", "0"],
+                 folder):
+        first.wait_live()
+        subprocess.run(["curl", "-s", "--max-time", "9", "-o", recording, first.http("/live/livestream.ts")], timeout=60)
+    with gst("gst-publisher", folder, "rtspclientsink", "name=s", f"location={second.rtsp()}", "protocols=tcp", "latency=0",
+             "filesrc", f"location={recording}", "!", "tsparse", "set-timestamps=true", "alignment=7", "!",
+             "identity", "sync=true", "!", "queue", "!", "s."):
+        second.wait_live()
+        result = bench(folder, "--url", second.http("/live/livestream.flv"), "--clients", "5", "--duration", "3s",
+                       "--only-expect", "--expect", "clients.playing == 5 and corrupted == 0 and loss == 0", subcommand="flv-play")
+    assert result.exit_code == 0, result.text
+    media = result.report["media"]
+    assert media["video_frames"] > 5 * 60 and media["unstamped"] == 0, media

@@ -308,5 +308,18 @@ TEST(AvcConfigTest, TakesRecordsWithoutSetsAndOtherLengths) {
     EXPECT_EQ(sets_of(*config).size(), 2U);
 }
 
+TEST(AvcTest, ARecoveryPointWithoutFramesToWaitForIsOne) {
+    // sei_message(): type, size; recovery_frame_cnt ue(v) 0 is the bit 1, 1 is 010.
+    EXPECT_TRUE(is_recovery_point(test::from_hex("06 06 01 84 80")));
+    EXPECT_FALSE(is_recovery_point(test::from_hex("06 06 01 44 80")));
+    EXPECT_TRUE(is_recovery_point(test::from_hex("06 05 02 aabb 06 01 84 80")));  // the second
+    EXPECT_FALSE(is_recovery_point(test::from_hex("06 05 02 aabb 80")));
+    EXPECT_FALSE(is_recovery_point(test::from_hex("41 06 01 84 80")));  // no SEI
+    const Bytes whole = test::from_hex("06 05 02 aabb 06 01 84");
+    for (size_t size = 0; size < whole.size(); size++) {
+        EXPECT_FALSE(is_recovery_point(ByteSpan(whole).first(size))) << size;
+    }
+}
+
 }  // namespace
 }  // namespace weir::media::avc

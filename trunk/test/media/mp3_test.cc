@@ -44,5 +44,26 @@ TEST(Mp3Test, RefusesWhatIsNoHeaderOfLayerThree) {
     }
 }
 
+TEST(Mp3Test, OtherLayersAreReadWhenTheyAreAskedFor) {
+    // ISO/IEC 11172-3 §2.4.2.3: layer II, 192 kbit/s at 48,000 Hz; layer I, 384 kbit/s at 44,100 Hz
+    // with padding, of which a slot has four bytes.
+    const Bytes second = from_hex("fffda400");
+    EXPECT_FALSE(parse_header(second));
+    const auto two = parse_any_layer(second);
+    ASSERT_TRUE(two);
+    EXPECT_EQ(two->layer, 2);
+    EXPECT_EQ(two->size, 576U);
+    EXPECT_EQ(two->samples, 1152);
+    const auto one = parse_any_layer(from_hex("ffffc200"));
+    ASSERT_TRUE(one);
+    EXPECT_EQ(one->layer, 1);
+    EXPECT_EQ(one->bitrate_bps, 384'000U);
+    EXPECT_EQ(one->samples, 384);
+    EXPECT_EQ(one->size, 420U);
+    EXPECT_EQ(parse_any_layer(from_hex("fff58800"))->samples, 1152);  // MPEG 2
+    EXPECT_EQ(parse_any_layer(from_hex("fffb9064"))->layer, 3);
+    EXPECT_FALSE(parse_any_layer(from_hex("fff9a400")));  // reserved
+}
+
 }  // namespace
 }  // namespace weir::media::mp3

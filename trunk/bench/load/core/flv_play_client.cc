@@ -41,6 +41,9 @@ FlvPlayClient::FlvPlayClient(const FlvTarget& target,
                              RandomSource& random,
                              uint64_t now_ns)
     : check_(check), random_(random) {
+    if (target.transport_stream) {
+        ts_ = std::make_unique<TsScanner>();
+    }
     std::string request = fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: weir-bench\r\n",
                                       target.path, target.authority);
     if (target.websocket) {
@@ -71,7 +74,13 @@ bool FlvPlayClient::feed(ByteSpan bytes, uint64_t now_ns) {
 }
 
 bool FlvPlayClient::feed_body(ByteSpan bytes) {
-    return scanner_.feed(bytes, check_) || fail(scanner_.error());
+    if (!ts_) {
+        return scanner_.feed(bytes, check_) || fail(scanner_.error());
+    }
+    if (!ts_->feed(bytes, check_)) {
+        return fail(ts_->error());
+    }
+    return ts_->faults() == 0 || fail("packets of the transport stream are missing or broken");
 }
 
 // True when the header is complete and accepted; `bytes` is then what follows it.

@@ -1,11 +1,12 @@
-// The player's side of HTTP-FLV and WebSocket-FLV, sans-IO: request, answer header, then tags into
-// a PlayerCheck.
+// The player's side of HTTP-FLV, HTTP-TS and both over WebSocket, sans-IO: request, answer header,
+// then tags or frames into a PlayerCheck.
 //
 // Driven like RtmpPlayClient. Bodies come until close, in HTTP chunks, or in WebSocket frames.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@
 #include "bench/load/core/flv_scanner.h"
 #include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
+#include "bench/load/core/ts_scanner.h"
 
 namespace weir::load {
 
@@ -23,6 +25,7 @@ struct FlvTarget {
     std::string authority;  // "host:port"
     std::string path;       // with the query
     bool websocket = false;
+    bool transport_stream = false;  // not FLV
 };
 
 class FlvPlayClient final : public PlayClient {
@@ -55,6 +58,7 @@ class FlvPlayClient final : public PlayClient {
     PlayerCheck& check_;
     RandomSource& random_;
     FlvScanner scanner_;
+    std::unique_ptr<TsScanner> ts_;  // in its place; null: it is FLV
     Bytes collected_;  // the answer's header, a chunk size line, a frame header, or the payload of
                        // a control frame
     std::string accept_;  // what Sec-WebSocket-Accept must be

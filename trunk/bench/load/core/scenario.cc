@@ -410,8 +410,10 @@ class Checker {
         switch (protocol) {
             case ScenarioProtocol::kRtmp: return "rtmp";
             case ScenarioProtocol::kFlv:
+            case ScenarioProtocol::kTs:
             case ScenarioProtocol::kRtc: return "http";
-            case ScenarioProtocol::kWsFlv: return "ws";
+            case ScenarioProtocol::kWsFlv:
+            case ScenarioProtocol::kWsTs: return "ws";
             case ScenarioProtocol::kRtsp:
             case ScenarioProtocol::kRtspUdp:
             case ScenarioProtocol::kRtspMulticast: return "rtsp";

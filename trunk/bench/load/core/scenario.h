@@ -33,6 +33,8 @@ enum class ScenarioProtocol : uint8_t {
     kRtmp,
     kFlv,
     kWsFlv,
+    kTs,
+    kWsTs,
     kRtc,
     kRtsp,
     kRtspUdp,

@@ -169,9 +169,9 @@ const ScenarioDirective kDirectives[] = {
      .contexts = kScenarioPlayers,
      .type = Type::kChoice,
      .default_text = "rtmp",
-     .choices = "rtmp|flv|ws-flv|rtc|rtsp|rtsp-udp|rtsp-multicast",
-     .doc = "flv is HTTP-FLV, ws-flv the same over WebSocket, rtc WebRTC (WHEP), rtsp RTSP over "
-            "TCP.",
+     .choices = "rtmp|flv|ws-flv|ts|ws-ts|rtc|rtsp|rtsp-udp|rtsp-multicast",
+     .doc = "flv is HTTP-FLV, ts HTTP-TS, ws-flv and ws-ts the same over WebSocket, rtc WebRTC "
+            "(WHEP), rtsp RTSP over TCP.",
      .apply =
          [](const Target& t, const Value& v) {
              t.players->protocol = static_cast<ScenarioProtocol>(v.number);

@@ -136,10 +136,12 @@ TEST(ScenarioTest, ATypoIsReportedWithItsPlaceAndTheNearestName) {
     EXPECT_THAT(errors_of(with(kGoodPlayers, "duration 5s; join vewers { clients 3; }")),
                 ElementsAre(AllOf(HasSubstr("s.conf:3:31: found 'vewers'"),
                                   HasSubstr("did you mean 'viewers'?"))));
-    EXPECT_THAT(errors_of(with("url rtmp://127.0.0.1/live/a; protocol rtnp;", kGoodPhase)),
-                ElementsAre(AllOf(
-                    HasSubstr("expected rtmp, flv, ws-flv, rtc, rtsp, rtsp-udp or rtsp-multicast"),
-                    HasSubstr("did you mean 'rtmp'?"))));
+    EXPECT_THAT(
+        errors_of(with("url rtmp://127.0.0.1/live/a; protocol rtnp;", kGoodPhase)),
+        ElementsAre(AllOf(
+            HasSubstr(
+                "expected rtmp, flv, ws-flv, ts, ws-ts, rtc, rtsp, rtsp-udp or rtsp-multicast"),
+            HasSubstr("did you mean 'rtmp'?"))));
     EXPECT_THAT(errors_of(with(kGoodPlayers,
                                "duration 5s; join viewers { clients 3; } "
                                "expect latecy.p99 < 1s;")),
@@ -185,7 +187,8 @@ TEST(ScenarioTest, WhatOnlyTheWholeFileShowsIsChecked) {
 TEST(ScenarioTest, EachProtocolHasItsScheme) {
     const std::vector<std::pair<std::string_view, std::string_view>> all = {
         {"rtmp", "rtmp://h/live/a"},      {"flv", "http://h/live/a.flv"},
-        {"ws-flv", "ws://h/live/a.flv"},  {"rtc", "http://h/rtc/v1/whep/?app=live&stream=a"},
+        {"ws-flv", "ws://h/live/a.flv"},  {"ts", "http://h/live/a.ts"},
+        {"ws-ts", "ws://h/live/a.ts"},    {"rtc", "http://h/rtc/v1/whep/?app=live&stream=a"},
         {"rtsp", "rtsp://h/live/a"},      {"rtsp-udp", "rtsp://h/live/a"},
         {"rtsp-multicast", "rtsp://h/a"},
     };

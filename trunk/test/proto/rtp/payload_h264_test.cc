@@ -418,5 +418,30 @@ TEST(H264DepacketizerTest, TakesProbesForNothing) {
     EXPECT_TRUE(receiver.frames[1].after_loss);
 }
 
+TEST(H264DepacketizerTest, RecoveryPointsAreKeyFramesWhereThatIsWanted) {
+    const Bytes intra = test::counted({0x61, 0x88, 0x84}, 300);  // no IDR; slice type 7: I
+    const Bytes inter = test::counted({0x41, 0x9A, 0x24}, 300);
+    const Bytes recovery = test::from_hex("0606018480");
+    for (const bool wanted : {false, true}) {
+        PayloadParameters parameters;
+        parameters.recovery_points = wanted;
+        const auto depacketizer = make_depacketizer(media::Codec::kH264, 0, parameters);
+        uint32_t time = 0;
+        const auto key = [&](const std::vector<Bytes>& nals) {
+            time += 3'600;
+            for (const Bytes& nal : nals) {
+                depacketizer->feed(nal, {time, &nal == &nals.back(), false});
+            }
+            Frame frame;
+            EXPECT_TRUE(depacketizer->next(frame));
+            return frame.key && (time > 3'600 || !frame.config.empty());
+        };
+        EXPECT_EQ(key({test::kAvcHighSps, test::kAvcHighPps, recovery, intra}), wanted);
+        EXPECT_FALSE(key({recovery, inter}));  // refers to others
+        EXPECT_FALSE(key({intra}));
+        EXPECT_EQ(key({recovery, intra, inter}), wanted);  // two fields
+    }
+}
+
 }  // namespace
 }  // namespace weir::rtp
