@@ -224,7 +224,7 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.http_remux.enabled", Fate::kDiffers, "",
      "HTTP-FLV and WebSocket-FLV are there for every vhost, where http_server is on."},
     {"vhost.http_remux.mount", Fate::kDiffers, "",
-     "Always /APP/STREAM.flv; another path is to be decided."},
+     "Always /APP/STREAM.flv and .ts; another path is to be decided."},
     {"vhost.http_remux.*", Fate::kBuiltIn, "", ""},
     {"vhost.http_static.*", Fate::kDiffers, "", "One folder for all vhosts: http_server { dir }."},
     {"vhost.rtc.enabled", Fate::kDiffers, "", "Every vhost has WebRTC where rtc_server is on."},

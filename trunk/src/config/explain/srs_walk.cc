@@ -51,8 +51,10 @@ bool may_repeat(std::string_view name) {
 
 // Why a value closed something that is open here; empty: it did not.
 std::string_view lost_value(std::string_view name, const std::string& word) {
-    if (name == "vhost.http_remux.mount" && word != "[vhost]/[app]/[stream].flv") {
-        return "here the path is always /APP/STREAM.flv, also for who was not told another one.";
+    if (name == "vhost.http_remux.mount" && word != "[vhost]/[app]/[stream].flv" &&
+        word != "[vhost]/[app]/[stream].ts") {
+        return "here the path is always /APP/STREAM.flv (or .ts), also for who was not told "
+               "another one.";
     }
     if (name == "vhost.rtc.rtmp_to_rtc" && word != "on") {
         return "here every stream of RTMP can be played by WebRTC as well.";
