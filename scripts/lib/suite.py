@@ -37,8 +37,8 @@ VARIANTS = {"release": [], "sanitizer": ["--sanitizer=on"]}
 LINTS = {"lint": [["scripts/layers"], ["scripts/lint", "--own"]], "headers": [["scripts/headers"]]}
 # part -> its program, and how many of it run side by side, each with a share of the tests: they mostly wait
 GTESTS = {"unit": ("weir-unit-tests", 1), "component": ("weir-component-tests", 4)}
-# End-to-end tests mostly wait, so three files of them run side by side (ports: trunk/test/e2e/weir.py).
-SIDE_BY_SIDE = ["-n", "3", "--dist", "loadfile"]
+# End-to-end tests mostly wait, so four files of them run side by side (ports: trunk/test/e2e/weir.py).
+SIDE_BY_SIDE = ["-n", "4", "--dist", "loadfile"]
 MIN_CORPUS = 20  # inputs that a fuzz target must have
 
 SANITIZER_ENV = {
