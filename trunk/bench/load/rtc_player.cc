@@ -148,10 +148,10 @@ Error RtcPlayer::connect(const io::SocketAddress* from, io::Deadline deadline) {
         return make_error(ErrorCode::kDenied, "refused with {}", describe(answer));
     }
     location_ = answer.location;
-    WEIR_TRY_ASSIGN(RtcAnswer remote, RtcAnswer::parse(answer.body, true));
-    WEIR_TRY_ASSIGN(link_, UdpLink::open(remote.address, from, *this));
+    WEIR_TRY(client_->take_answer(answer.body, true));
+    WEIR_TRY_ASSIGN(link_, UdpLink::open(client_->address(), from, *this));
     out_.to = link_.get();
-    client_->start(std::move(remote), asked, MonoClock::now());
+    client_->begin(asked, MonoClock::now());
     factory_.add(*this);
     return {};
 }
@@ -179,7 +179,7 @@ void RtcPlayer::read() {
 bool RtcPlayer::take(std::span<uint8_t> datagram) {
     const MonoTime now = MonoClock::now();
     check().received(datagram.size(), now_ns());
-    client_->handle_packet(now, datagram);
+    client_->handle_packet(now, datagram, client_->address());
     follow_up();
     return link_ != nullptr;
 }
@@ -195,7 +195,7 @@ void RtcPlayer::look(MonoTime now) {
 void RtcPlayer::follow_up() {
     note_media();
     if (client_->over()) {
-        fail(client_->failure());
+        fail(std::string(client_->failure().message()));
     }
 }
 

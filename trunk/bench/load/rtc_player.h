@@ -60,7 +60,7 @@ class RtcPlayerFactory final : public PlayerFactory {
     RtcPlayOptions media_;
     std::unique_ptr<dtls::Identity> identity_;
     srtp::ControlCipher control_;
-    RtcShared shared_;
+    webrtc::ClientShared shared_;
     std::vector<RtcPlayer*> players_;  // that are connected
     std::vector<MonoTime> due_;        // when each wants to be looked at
     io::Coroutine ticker_;
@@ -90,15 +90,15 @@ class RtcPlayer final : public Player, private io::EventHandler {
     friend class RtcPlayerFactory;
 
     // Until the socket is there, what a client sends goes nowhere.
-    class Link final : public RtcLink {
+    class Link final : public webrtc::ClientLink {
       public:
-        void send(ByteSpan datagrams, size_t segment_bytes) override {
+        void send(const NetAddress& server, ByteSpan datagrams, size_t segment_bytes) override {
             if (to != nullptr) {
-                to->send(datagrams, segment_bytes);
+                to->send(server, datagrams, segment_bytes);
             }
         }
 
-        RtcLink* to = nullptr;
+        webrtc::ClientLink* to = nullptr;
     };
 
     void on_ready(uint8_t ready) override;

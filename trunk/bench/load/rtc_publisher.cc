@@ -18,7 +18,7 @@ constexpr int kFramesPerTurn = 64;
 Result<std::unique_ptr<RtcPublishShared>> RtcPublishShared::create() {
     auto shared = std::make_unique<RtcPublishShared>();
     WEIR_TRY_ASSIGN(shared->identity, dtls::Identity::create());
-    shared->rtc.emplace(RtcShared{*shared->identity, shared->control, system_random()});
+    shared->rtc.emplace(webrtc::ClientShared{*shared->identity, shared->control, system_random()});
     return shared;
 }
 
@@ -36,10 +36,10 @@ Error RtcPublisher::connect(io::Deadline deadline) {
         return make_error(ErrorCode::kDenied, "refused with {}", describe(answer));
     }
     location_ = answer.location;
-    WEIR_TRY_ASSIGN(RtcAnswer remote, RtcAnswer::parse(answer.body, false));
-    WEIR_TRY_ASSIGN(link_, UdpLink::open(remote.address, sources.of(number_), *this));
+    WEIR_TRY(client_->take_answer(answer.body, false));
+    WEIR_TRY_ASSIGN(link_, UdpLink::open(client_->address(), sources.of(number_), *this));
     out_.to = link_.get();
-    client_->start(std::move(remote), asked, MonoClock::now());
+    client_->begin(asked, MonoClock::now());
     while (!client_->connected()) {
         WEIR_TRY(go_on(deadline));
     }
@@ -64,7 +64,7 @@ Error RtcPublisher::go_on(io::Deadline next) {
     if (readable_) {
         readable_ = false;
         while (link_->receive([&](std::span<uint8_t> datagram) {
-            client_->handle_packet(now, datagram);
+            client_->handle_packet(now, datagram, client_->address());
             return true;
         })) {
         }
@@ -72,7 +72,8 @@ Error RtcPublisher::go_on(io::Deadline next) {
     if (client_->next_timeout() <= now) {
         client_->handle_timeout(now);
     }
-    return client_->over() ? make_error(ErrorCode::kClosed, "{}", client_->failure()) : Error();
+    return client_->over() ? make_error(ErrorCode::kClosed, "{}", client_->failure().message())
+                           : Error();
 }
 
 Error RtcPublisher::publish() {

@@ -18,7 +18,7 @@ struct RtcPublishShared {
 
     std::unique_ptr<dtls::Identity> identity;
     srtp::ControlCipher control;
-    std::optional<RtcShared> rtc;
+    std::optional<webrtc::ClientShared> rtc;
     RtcTotals totals;
     RtcPublishStats stats;
 };
@@ -47,15 +47,15 @@ class RtcPublisher final : public Publisher, private io::EventHandler {
     Error go_on(io::Deadline next);
     Error send_due(uint64_t origin_us);
 
-    class Link final : public RtcLink {
+    class Link final : public webrtc::ClientLink {
       public:
-        void send(ByteSpan datagrams, size_t segment_bytes) override {
+        void send(const NetAddress& server, ByteSpan datagrams, size_t segment_bytes) override {
             if (to != nullptr) {
-                to->send(datagrams, segment_bytes);
+                to->send(server, datagrams, segment_bytes);
             }
         }
 
-        RtcLink* to = nullptr;
+        webrtc::ClientLink* to = nullptr;
     };
 
     RtcPublishShared& shared_;

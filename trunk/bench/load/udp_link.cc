@@ -79,7 +79,7 @@ UdpLink::~UdpLink() {
 }
 
 // What the kernel does not take is lost, as on the way.
-void UdpLink::send(ByteSpan datagrams, size_t segment_bytes) {
+void UdpLink::send(const NetAddress&, ByteSpan datagrams, size_t segment_bytes) {
     const bool is_burst = segment_bytes > 0 && datagrams.size() > segment_bytes;
     if (is_burst && joined_sends_) {
         iovec part{const_cast<uint8_t*>(datagrams.data()), datagrams.size()};  // NOLINT: only read

@@ -7,12 +7,11 @@
 
 #include "io/reactor.h"
 #include "io/tcp.h"
-
-#include "bench/load/core/rtc_peer.h"
+#include "proto/webrtc/client_transport.h"
 
 namespace weir::load {
 
-class UdpLink final : public RtcLink {
+class UdpLink final : public webrtc::ClientLink {
   public:
     static constexpr size_t kMaxDatagram = 2048;
 
@@ -24,7 +23,8 @@ class UdpLink final : public RtcLink {
     UdpLink(const UdpLink&) = delete;
     UdpLink& operator=(const UdpLink&) = delete;
 
-    void send(ByteSpan datagrams, size_t segment_bytes) override;
+    // To the server that it is connected to.
+    void send(const NetAddress& server, ByteSpan datagrams, size_t segment_bytes) override;
 
     // Gives what one system call brings, one datagram or a burst that the kernel joined; each
     // begins at a multiple of 4 bytes and may be changed. False: nothing is there. `visit` returns

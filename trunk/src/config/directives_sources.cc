@@ -13,11 +13,12 @@ const Directive kSourceDirectives[] = {
      .example = "rtsps://cam { stream live/a; on_demand on; linger 9s; transport tcp; "
                 "tls_verify off; }",
      .doc =
-         "Brings a stream from another server by RTMP, HTTP-FLV or RTSP (a camera) and publishes "
-         "it here. With "
+         "Brings a stream from another server by RTMP, HTTP-FLV, RTSP (a camera) or WebRTC "
+         "(whep+http) and publishes it here. With "
          "`stream` that one; without it every stream of this section that somebody asks for, "
          "under the same name: what stands below the section in its address is put behind the "
-         "URL. An application with a source of its own has none of its vhost's.",
+         "URL; by WebRTC, [app] and [stream] in the URL are replaced. An application with a source "
+         "of its own has none of its vhost's.",
      .apply =
          [](const Target& t, const Value& v) {
              if (t.first) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/http/target.h"
 #include "proto/rtmp/stream_name.h"
 
 namespace weir::config {
@@ -29,6 +30,11 @@ size_t parts_of(std::string_view path) {
     return parts;
 }
 
+bool names_stream(const net::SourceUrl& url) {
+    return url.path.find(kStreamVariable) != std::string::npos ||
+           url.query.find(kStreamVariable) != std::string::npos;
+}
+
 // What is put behind the URL: the address of the stream without that of its section.
 std::string below(const VhostConfig& section, const stream::StreamKey& key) {
     std::string_view app = key.app;
@@ -39,10 +45,20 @@ std::string below(const VhostConfig& section, const stream::StreamKey& key) {
     return app.empty() ? key.name : fmt::format("{}/{}", app, key.name);
 }
 
+// With the variables of the URL of a WHEP source, as parts of an address.
+std::string with_names(std::string text, const stream::StreamKey& key) {
+    return replaced(replaced(std::move(text), kAppVariable, http::percent_encoded(key.app)),
+                    kStreamVariable, http::percent_encoded(key.name));
+}
+
 net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
     net::SourceSpec spec;
     spec.key = std::move(key);
     spec.url = source.url;
+    if (source.url.is_whep()) {
+        spec.url.path = with_names(spec.url.path, spec.key);
+        spec.url.query = with_names(spec.url.query, spec.key);
+    }
     spec.named = !source.stream.empty();
     spec.on_demand = source.on_demand.value_or(!spec.named);
     spec.linger = source.linger;
@@ -73,13 +89,19 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
                "rtsps:// only";
     }
     if (source.tls_verify && !source.url.tls()) {
-        return "found tls_verify for a URL without TLS; expected it with rtmps://, https:// and "
-               "rtsps:// only";
+        return "found tls_verify for a URL without TLS; expected it with rtmps://, https://, "
+               "rtsps:// and whep+https:// only";
     }
     if (source.stream.empty()) {
         if (!source.on_demand.value_or(true)) {
             return "found a source of any stream with on_demand off, which is not possible; "
                    "expected the name of the stream, as in { stream NAME; }";
+        }
+        if (source.url.is_whep()) {
+            return names_stream(source.url)
+                       ? ""
+                       : "found a source by WHEP of any stream; expected [stream] in the URL where "
+                         "its name belongs, or the name of one stream here, as in { stream NAME; }";
         }
         const bool has_apps = !source.url.is_http() && !source.url.is_rtsp();
         if (!section.application.empty() && has_apps && source.url.path.empty()) {
@@ -95,11 +117,13 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
     }
     source.app = std::move(name.app);
     source.stream = std::move(name.stream);
-    const size_t least = source.url.is_rtsp() ? 0 : source.url.is_http() ? 1 : 2;
+    const bool is_http = source.url.is_http() || source.url.is_whep();
+    const size_t least = source.url.is_rtsp() ? 0 : is_http ? 1 : 2;
     if (parts_of(source.url.path) < least) {
-        return fmt::format(
-            "found a source whose URL names no stream; expected {}",
-            source.url.is_http() ? "http://HOST/PATH.flv" : "rtmp://HOST/APP/STREAM");
+        return fmt::format("found a source whose URL names no stream; expected {}",
+                           source.url.is_whep()   ? "whep+http://HOST/PATH"
+                           : source.url.is_http() ? "http://HOST/PATH.flv"
+                                                  : "rtmp://HOST/APP/STREAM");
     }
     return {};
 }
@@ -131,7 +155,9 @@ std::optional<net::SourceSpec> source_for(const Config& config, const stream::St
             continue;
         }
         net::SourceSpec spec = pull_of(source, key);
-        spec.url.append(below(*section, key));
+        if (!spec.url.is_whep()) {
+            spec.url.append(below(*section, key));
+        }
         if (spec.url.is_http()) {
             spec.url.path += ".flv";
         }

@@ -375,7 +375,7 @@ bool ValueParser::parse_urls(Value& value) {
 bool ValueParser::parse_source_url(Value& value) {
     Result<net::SourceUrl> url = net::SourceUrl::parse(word().text);
     const bool forward = directive_.type == ValueType::kForward;
-    if (!url.ok() || (forward && (url->is_http() || url->path.empty()))) {
+    if (!url.ok() || (forward && (url->is_http() || url->is_whep() || url->path.empty()))) {
         sink_.report(word().at, fmt::format("found no address of a stream, expected {}",
                                             expectation(directive_)));
         return false;

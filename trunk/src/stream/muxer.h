@@ -16,6 +16,7 @@
 namespace weir::stream {
 
 class Muxer;
+class Stream;
 
 // What a format is to the stream core: a name and a way to make its muxer. One static object per
 // format.
@@ -40,6 +41,9 @@ class PacketSink {
 
     // Packets for others are not given to it.
     virtual media::Audience audience() const { return media::Audience::kFlv; }
+
+    // It will get the packets of the stream, those of the current GOP first.
+    virtual void on_attach(const Stream&) {}
 
     // Takes a packet (frame, codec configuration, metadata, data). `start` is set when a new cursor
     // may begin here (a key frame of the first video track, or any frame of an audio-only stream):

@@ -462,6 +462,7 @@ void Stream::publish_derived(const Publisher& publisher,
 }
 
 void Stream::attach(PacketSink& sink) {
+    sink.on_attach(*this);
     for (size_t i = 0; i < gop_.size(); i++) {
         give(sink, gop_[i], i == 0);
     }

@@ -190,7 +190,40 @@ TEST(SourceSpecsTest, VerifiesCertificatesUnlessToldOtherwise) {
     EXPECT_FALSE(specs[0].tls_verify);
     EXPECT_TRUE(specs[1].tls_verify);
     EXPECT_THAT(error_of("source rtsp://o/a/b { stream live/x; tls_verify off; }"),
-                HasSubstr("rtmps://, https:// and rtsps:// only"));
+                HasSubstr("rtmps://, https://, rtsps:// and whep+https:// only"));
+}
+
+TEST(SourceSpecsTest, PullsByWhep) {
+    const Config config = parse(
+        "source whep+https://admin:hush@a/live/cam/whep?token=hush { stream live/a; on_demand on; "
+        "tls_verify off; }");
+    const std::vector<net::SourceSpec> specs = named_sources(config);
+    ASSERT_EQ(specs.size(), 1U);
+    EXPECT_EQ(specs[0].url.full(), "whep+https://admin:hush@a/live/cam/whep?token=hush");
+    EXPECT_EQ(specs[0].shown, "whep+https://a/live/cam/whep?***");
+    EXPECT_FALSE(specs[0].tls_verify);
+    EXPECT_TRUE(specs[0].on_demand);
+    EXPECT_THAT(error_of("source whep+http://a/x { stream live/a; transport tcp; }"),
+                HasSubstr("expected it with rtsp:// and rtsps:// only"));
+    EXPECT_THAT(error_of("source whep+http://a { stream live/a; }"),
+                HasSubstr("whep+http://HOST/PATH"));
+    EXPECT_THAT(error_of("forward whep+http://a/x;"), HasSubstr("rtmp://HOST"));
+    EXPECT_THAT(error_of("source whep+ftp://a/x { stream live/a; }"), HasSubstr("whep+http"));
+}
+
+TEST(SourceSpecsTest, PullsAnyStreamByWhepWhereTheUrlHasAPlaceForItsName) {
+    const Config config = parse(
+        "application live { source "
+        "\"whep+http://o:8080/rtc/v1/whep/?app=[app]&stream=[stream]&token=x\"; }");
+    const auto spec = source_for(config, key("live/room", "cam&token=other 1"));
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_EQ(spec->url.full(),
+              "whep+http://o:8080/rtc/v1/whep/"
+              "?app=live/room&stream=cam%26token%3Dother%201&token=x");
+    EXPECT_TRUE(spec->on_demand);
+    EXPECT_EQ(spec->shown, "whep+http://o:8080/rtc/v1/whep/?***");
+    EXPECT_THAT(error_of("application live { source whep+http://o/whep/?app=live; }"),
+                HasSubstr("expected [stream] in the URL"));
 }
 
 TEST(SourceSpecsTest, ForwardsByRtsp) {

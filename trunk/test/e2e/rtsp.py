@@ -18,6 +18,12 @@ def rtsp_weir(new_weir, inside="", extra=""):
     return server.start()
 
 
+def group_ports():
+    """The first of four, for `multicast_ports`."""
+    first, *_ = [free_port() for _ in range(4)]
+    return first
+
+
 def play_rtsp(url, folder, transport="tcp", seconds=3, name="rtsp-player", ffmpeg="ffmpeg", **options):
     """ffmpeg, to a file: what it got, without decoding."""
     out = folder / f"{name}.mkv"
@@ -171,15 +177,28 @@ def rtp_header(packet):
     return marker_type & 0x7F, sequence, timestamp, ssrc
 
 
+# What GStreamer says when it has lost a race of its own: gst-launch links the two pads of rtspsrc from two threads, each takes
+# itself for the one that links "s." to whatever comes, and one of the branches gets nothing for ever.
+LINKING_FAILED = re.compile(r"gst_pad_\w+: assertion|reason not-linked|Delayed linking failed")
+GST_TRIES = 3
+
+
 def gst_play(url, folder, name, seconds=4, source=("protocols=tcp", "latency=200", "buffer-mode=none")):
     """GStreamer's rtspsrc, to a file. By TCP and through a tunnel with buffer-mode=none: times as the server gives them; the other modes fit
     them to when packets come, and then matroskamux drops frames of the GOP that comes at once in the beginning. By UDP a GOP comes slower, so
     that what rtspsrc does without being told keeps all frames."""
     out = folder / f"{name}.mkv"
-    command = ["gst-launch-1.0", "-e", "rtspsrc", f"location={url}", *source, "name=s",
+    command = ["env", "GST_DEBUG=default:2", "gst-launch-1.0", "-e", "rtspsrc", f"location={url}", *source, "name=s",
                "s.", "!", "application/x-rtp,media=video", "!", "rtph264depay", "!", "h264parse", "!", "queue", "!", "m.",
                "s.", "!", "application/x-rtp,media=audio", "!", "rtpmp4gdepay", "!", "aacparse", "!", "queue", "!", "m.",
                "matroskamux", "name=m", "!", "filesink", f"location={out}", "buffer-mode=unbuffered"]
     if url.startswith("rtsph"):
         command.remove("protocols=tcp")
+    for _ in range(GST_TRIES - 1):
+        try:
+            return record(name, command, folder, seconds, output=out)
+        except AssertionError as error:
+            if not LINKING_FAILED.search(str(error)):
+                raise
+        out.unlink(missing_ok=True)
     return record(name, command, folder, seconds, output=out)

@@ -140,3 +140,57 @@ def test_a_flood_of_datagrams_from_strangers(playing):
         assert by_udp.request("TEARDOWN").status == 200
     mine.close()
     assert plays_on(player)
+
+
+class Wanderer(threading.Thread):
+    """Opens sessions of any kind, and leaves them at any point; has up to `most` open. A session by UDP outlives its connection
+    by a minute, so those are ended by TEARDOWN."""
+
+    def __init__(self, server, seed, sessions, most):
+        super().__init__(daemon=True)
+        self.server, self.random, self.sessions, self.most, self.error = server, random.Random(seed), sessions, most, None
+
+    def begin(self):
+        client = Client(self.server.rtsp_port, self.server.rtsp())
+        steps = self.random.randrange(4)
+        port = self.random.randrange(20000, 60000, 2)
+        udp = self.random.randrange(2)
+        transport = f"RTP/AVP;unicast;client_port={port}-{port + 1}" if udp else "RTP/AVP/TCP;unicast;interleaved=0-1"
+        if steps == 0:
+            client.send("SETUP rtsp://")  # and never the rest
+        if steps > 0:
+            client.set_up([transport] if steps > 1 else [])
+        if steps > 2:
+            assert client.request("PLAY").status == 200
+        client.stays = udp and steps > 2
+        return client
+
+    def run(self):
+        try:
+            opened = []
+            for number in range(self.sessions):
+                opened.append(self.begin())
+                while len(opened) > self.most or (opened and number == self.sessions - 1):
+                    client = opened.pop(self.random.randrange(len(opened)))
+                    with client:
+                        if client.session and (client.stays or self.random.randrange(2)):
+                            client.request("TEARDOWN")
+        except (OSError, EOFError, AssertionError) as error:
+            self.error = error
+
+
+def test_sessions_that_come_and_go_leave_nothing(playing):
+    server, player = playing
+    after = []
+    for turn in range(3):
+        wanderers = [Wanderer(server, 10 * turn + number, sessions=150, most=40) for number in range(4)]
+        for wanderer in wanderers:
+            wanderer.start()
+        for wanderer in wanderers:
+            wanderer.join(120)
+            assert wanderer.error is None, wanderer.error
+        wait_until(lambda: len(server.clients()) == 2, 20, "only the publisher and the player are there")
+        after.append((descriptors(server.process.pid), server.private_kib()))
+    assert after[2][0] == after[1][0] == after[0][0], after
+    assert after[2][1] - after[1][1] < 512, after
+    assert plays_on(player)

@@ -1,6 +1,8 @@
 """Streams of cameras and RTSP servers (source rtsp://...), with what is wrong with them."""
 
 import contextlib
+import signal
+import time
 import urllib.request
 from pathlib import Path
 from urllib.parse import quote
@@ -230,7 +232,22 @@ def test_a_camera_that_dies_comes_back(new_weir, folder):
             times = [before.time_ms] + [tag.time_ms for tag in tags if is_frame(tag)]
             assert times == sorted(times), "the stream's clock goes on"
         wait_until(lambda: sources(weir)[0]["state"] == "idle", 15, "nobody wants it")
-        assert [each[0] for each in camera.seen.requests][-1] == "TEARDOWN"
+        wait_until(lambda: camera.seen.requests[-1][0] == "TEARDOWN", 5, "it took leave")
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_a_server_that_stood_still_keeps_its_camera(new_weir, folder, transport):
+    with Camera(folder) as camera:
+        weir = new_weir(f"application live {{ publish {{ normal_timeout 2s; }} "
+                        f"source {camera.url} {{ stream cam; transport {transport}; }} }}").start()
+        wait_state(weir, "cam", "live")
+        for _ in range(2):
+            weir.process.send_signal(signal.SIGSTOP)
+            time.sleep(3)  # longer than normal_timeout: what is tried here
+            weir.process.send_signal(signal.SIGCONT)
+            time.sleep(1)
+        assert sources(weir)[0]["attempts"] == 1, sources(weir)
+        assert "was silent for" not in weir.log()
 
 
 def test_a_self_signed_certificate(new_weir, folder):

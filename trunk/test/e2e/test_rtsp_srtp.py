@@ -14,8 +14,8 @@ import pytest
 from pylibsrtp import Error as SrtpError
 from pylibsrtp import Policy, Session
 
-from media import Recording, check_frames, publisher
-from rtsp import Client, play_rtsp, rtsp_weir
+from media import SAMPLE, Recording, check_frames, publisher
+from rtsp import Client, gst, gst_play, play_rtsp, rtsp_weir
 from tls import certificate
 from weir import free_port
 
@@ -168,6 +168,26 @@ def test_ffmpeg_plays(server, folder):
     check_frames(recording, least=50)
 
 
+@pytest.mark.parametrize("way", ["tcp", "udp"])
+def test_gstreamer_plays(server, folder, way):
+    """It takes the key of a=key-mgmt, and names its own in SETUP."""
+    source = (f"protocols={way}", "tls-validation-flags=0", *(("latency=200", "buffer-mode=none") if way == "tcp" else ()))
+    recording = gst_play(server.rtsps() + "?srtp", folder, f"gst-{way}", 4 if way == "tcp" else 9, source=source)
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, least=50)
+
+
+def test_gstreamer_publishes(server, folder):
+    with gst("gst-publisher", folder, "rtspclientsink", "name=s", f"location={server.rtsps('live/sealed')}", "protocols=tcp",
+             "profiles=savp", "tls-validation-flags=0", "latency=0", "filesrc", f"location={SAMPLE}", "!", "flvdemux", "name=d",
+             "d.video", "!", "h264parse", "!", "identity", "sync=true", "!", "queue", "!", "s.",
+             "d.audio", "!", "aacparse", "!", "identity", "sync=true", "!", "queue", "!", "s."):
+        server.wait_live("sealed", 20)
+        recording = play_rtsp(server.rtsp("live/sealed"), folder)
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, least=50)
+
+
 class Relay(threading.Thread):
     """Plays without SRTP, and publishes what it gets with it."""
 
@@ -256,8 +276,9 @@ def test_srtp_is_refused_where_it_cannot_be(server):
         _, answers = secure.set_up([TCP[0].format("SAVP")])
         assert answers[0].status == 461 and "?srtp" in answers[0].reason, answers
     with SecureClient(server.secure_port, server.rtsps("live/b")) as secure:
-        without = secure.request("ANNOUNCE", body=sdp, Content_Type="application/sdp")
-        assert without.status == 415 and "a=crypto" in without.reason, without
+        assert secure.request("ANNOUNCE", body=sdp, Content_Type="application/sdp").status == 200
+        without = secure.request("SETUP", server.rtsps("live/b/0"), Transport="RTP/SAVP/TCP;unicast;interleaved=0-1;mode=record")
+        assert without.status == 461 and "a=crypto" in without.reason, without
         other = secure.request("ANNOUNCE", body=sdp + crypto.replace("AES_CM_128", "F8_128"), Content_Type="application/sdp")
         assert other.status == 415, other
     assert key not in server.log()

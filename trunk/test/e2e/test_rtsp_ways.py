@@ -7,7 +7,7 @@ import time
 import pytest
 
 from media import Program, check_frames, publisher, run
-from rtsp import Client, gst_play, play_rtsp, publish_rtsp, rtp_header, rtsp_weir
+from rtsp import Client, group_ports, gst_play, play_rtsp, publish_rtsp, rtp_header, rtsp_weir
 from tls import certificate
 from weir import free_port, wait_until
 
@@ -59,7 +59,7 @@ def test_gstreamer_plays_by_udp_as_it_does_by_itself(new_weir, folder, wait):
 
 
 def test_multicast_has_one_sender(new_weir, folder):
-    port = free_port()
+    port = group_ports()
     server = rtsp_weir(new_weir, f"multicast 239.10.0.0/16; ttl 1; multicast_ports {port};")
     with publisher(server.rtmp(), folder):
         server.wait_live()

@@ -22,32 +22,40 @@ constexpr double kFreezeUs = 150'000;
 constexpr double kMeanOver = 30;
 constexpr uint64_t kPicturesToJudge = 10;
 
-rtp::ReceiverOptions receiver_options(const RtcTrack& track, bool nack) {
+uint32_t ssrc_of(const sdp::NegotiatedMedia& track) {
+    return track.remote_ssrcs.front().ssrc;  // there is one: take_answer()
+}
+
+uint32_t rtx_ssrc_of(const sdp::NegotiatedMedia& track) {
+    return track.remote_ssrcs.front().rtx_ssrc;
+}
+
+rtp::ReceiverOptions receiver_options(const sdp::NegotiatedMedia& track, bool nack) {
     rtp::ReceiverOptions options;
-    options.ssrc = track.ssrc;
+    options.ssrc = ssrc_of(track);
     options.payload_type = track.payload_type;
     options.clock_hz = track.clock_hz;
-    options.nack = nack && track.nack;
-    if (track.rtx_ssrc != 0) {
-        options.rtx_ssrc = track.rtx_ssrc;
+    options.nack = nack && track.feedback.nack;
+    if (rtx_ssrc_of(track) != 0) {
+        options.rtx_ssrc = rtx_ssrc_of(track);
     }
     return options;
 }
 
 }  // namespace
 
-RtcPlayClient::Track::Track(const RtcTrack& of, bool nack)
+RtcPlayClient::Track::Track(const sdp::NegotiatedMedia& of, bool nack)
     : info(of),
       receiver(receiver_options(of, nack)),
       depacketizer(rtp::make_depacketizer(of.codec, flv_head_size(of.codec))) {}
 
-RtcPlayClient::RtcPlayClient(const RtcShared& shared,
-                             RtcLink& link,
+RtcPlayClient::RtcPlayClient(const webrtc::ClientShared& shared,
+                             webrtc::ClientLink& link,
                              RtcTotals& totals,
                              PlayerCheck& check,
                              const RtcPlayOptions& options,
                              Micros connect_timeout)
-    : RtcPeer(shared, link, totals, connect_timeout), check_(check), options_(options) {
+    : RtcLoadClient(shared, link, totals, connect_timeout), check_(check), options_(options) {
     std::array<uint8_t, 12> bytes;
     shared.random.fill(bytes);
     ByteReader reader(bytes);
@@ -55,23 +63,25 @@ RtcPlayClient::RtcPlayClient(const RtcShared& shared,
     drop_state_ = reader.u64() | 1U;
 }
 
-std::string RtcPlayClient::offer() const {
-    RtcOffer offer;
-    offer.ice_ufrag = credentials().ufrag_text();
-    offer.ice_pwd = credentials().password_text();
-    offer.fingerprint = identity().fingerprint();
+sdp::ClientOffer RtcPlayClient::offer_of_all() const {
+    sdp::ClientOffer offer = plain_offer();
     offer.nack = options_.nack;
     offer.transport_cc = options_.transport_cc;
-    return offer.to_sdp();
+    return offer;
 }
 
 void RtcPlayClient::on_connected(MonoTime now) {
-    for (const RtcTrack& each : answer().tracks) {
-        std::optional<Track>& track =
-            tracks_[each.kind == media::TrackKind::kVideo ? kVideo : kAudio];
-        track.emplace(each, options_.nack);
-        if (!track->depacketizer) {
-            fail("the answer has a codec that this client does not know");
+    note_connected(now);
+    for (const size_t i : {kVideo, kAudio}) {
+        const sdp::NegotiatedMedia* const of =
+            agreed(i == kVideo ? media::TrackKind::kVideo : media::TrackKind::kAudio);
+        if (of == nullptr) {
+            continue;
+        }
+        tracks_[i].emplace(*of, options_.nack);
+        if (!tracks_[i]->depacketizer) {
+            fail(make_error(ErrorCode::kUnsupported,
+                            "the answer has a codec that this client does not know"));
             return;
         }
     }
@@ -81,8 +91,8 @@ void RtcPlayClient::on_connected(MonoTime now) {
 
 RtcPlayClient::Track* RtcPlayClient::track_of(uint32_t ssrc) {
     for (std::optional<Track>& track : tracks_) {
-        if (track && (track->info.ssrc == ssrc ||
-                      (track->info.rtx_ssrc != 0 && track->info.rtx_ssrc == ssrc))) {
+        if (track && (ssrc_of(track->info) == ssrc ||
+                      (rtx_ssrc_of(track->info) != 0 && rtx_ssrc_of(track->info) == ssrc))) {
             return &*track;
         }
     }
@@ -115,8 +125,9 @@ void RtcPlayClient::on_rtp(MonoTime now, ByteSpan packet) {
     if (track == nullptr) {
         return;
     }
-    if (options_.transport_cc && track->info.transport_cc_id != 0) {
-        const auto number = view->extension(track->info.transport_cc_id);
+    const uint8_t transport_cc = track->info.extensions[sdp::Extension::kTransportCc];
+    if (transport_cc != 0) {
+        const auto number = view->extension(transport_cc);
         if (number && number->size() == 2) {
             arrivals_.on_packet(now, ByteReader(*number).u16(), view->ssrc());
         }
@@ -242,7 +253,7 @@ void RtcPlayClient::send_feedback(MonoTime now) {
     }
     if (wants_key() && now >= next_key_request_) {
         next_key_request_ = now + kKeyRequestInterval;
-        writer.picture_loss({local_ssrc_, tracks_[kVideo]->info.ssrc});
+        writer.picture_loss({local_ssrc_, ssrc_of(tracks_[kVideo]->info)});
         totals().key_requests++;
     }
     while (arrivals_.poll_transmit(now, local_ssrc_, writer)) {

@@ -13,7 +13,7 @@
 #include "proto/rtp/unwrapper.h"
 
 #include "bench/load/core/player_check.h"
-#include "bench/load/core/rtc_peer.h"
+#include "bench/load/core/rtc_load_client.h"
 
 namespace weir::load {
 
@@ -23,29 +23,27 @@ struct RtcPlayOptions {
     double drop = 0;           // share of media packets that are thrown away unseen, 0 to 1
 };
 
-class RtcPlayClient final : public RtcPeer {
+class RtcPlayClient final : public RtcLoadClient {
   public:
     static constexpr Micros kReportInterval = Seconds(1);
     static constexpr Micros kKeyRequestInterval = Millis(500);  // while there is no picture
 
     // All must outlive it.
-    RtcPlayClient(const RtcShared& shared,
-                  RtcLink& link,
+    RtcPlayClient(const webrtc::ClientShared& shared,
+                  webrtc::ClientLink& link,
                   RtcTotals& totals,
                   PlayerCheck& check,
                   const RtcPlayOptions& options,
                   Micros connect_timeout);
-
-    std::string offer() const;
 
     // Adds what was counted since the last call to the totals.
     void settle();
 
   private:
     struct Track {
-        explicit Track(const RtcTrack& of, bool nack);
+        explicit Track(const sdp::NegotiatedMedia& of, bool nack);
 
-        RtcTrack info;
+        sdp::NegotiatedMedia info;
         rtp::Receiver receiver;
         std::unique_ptr<rtp::Depacketizer> depacketizer;
         rtp::TimeUnwrapper times;
@@ -54,6 +52,7 @@ class RtcPlayClient final : public RtcPeer {
         bool want_key = false;          // frames were lost since the last key frame
     };
 
+    sdp::ClientOffer offer_of_all() const override;
     void on_connected(MonoTime now) override;
     void on_rtp(MonoTime now, ByteSpan packet) override;
     void on_rtcp(MonoTime now, ByteSpan compound) override;

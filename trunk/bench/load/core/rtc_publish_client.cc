@@ -22,8 +22,8 @@ constexpr std::array<uint8_t, 3> kSilence = {0xF8, 0xFF, 0xFE};  // 20 ms of Opu
 }  // namespace
 
 Result<std::unique_ptr<RtcPublishClient>> RtcPublishClient::create(
-    const RtcShared& shared,
-    RtcLink& link,
+    const webrtc::ClientShared& shared,
+    webrtc::ClientLink& link,
     RtcTotals& totals,
     RtcPublishStats& stats,
     const std::vector<SourceMessage>& opening,
@@ -74,33 +74,32 @@ Error RtcPublishClient::open(const std::vector<SourceMessage>& opening) {
     return {};
 }
 
-std::string RtcPublishClient::offer() const {
-    RtcOffer offer;
-    offer.ice_ufrag = credentials().ufrag_text();
-    offer.ice_pwd = credentials().password_text();
-    offer.fingerprint = identity().fingerprint();
+sdp::ClientOffer RtcPublishClient::offer_of_all() const {
+    sdp::ClientOffer offer = plain_offer();
     offer.sends = true;
     if (video_) {
-        offer.video = RtcSendTrack{video_->codec, "", video_->ssrc, rtx_ssrc_};
+        offer.video = sdp::ClientTrack{video_->codec, "", video_->ssrc, rtx_ssrc_};
     }
     if (audio_) {
-        offer.audio = RtcSendTrack{audio_->codec, "", audio_->ssrc, 0};
+        offer.audio = sdp::ClientTrack{audio_->codec, "", audio_->ssrc, 0};
     }
-    return offer.to_sdp();
+    return offer;
 }
 
 void RtcPublishClient::on_connected(MonoTime now) {
+    note_connected(now);
     for (std::optional<Track>* track : {&video_, &audio_}) {
-        const RtcTrack* agreed =
-            answer().find(track == &video_ ? media::TrackKind::kVideo : media::TrackKind::kAudio);
-        if (!*track || agreed == nullptr) {
+        const sdp::NegotiatedMedia* const of =
+            agreed(track == &video_ ? media::TrackKind::kVideo : media::TrackKind::kAudio);
+        if (!*track || of == nullptr) {
             track->reset();
             continue;
         }
-        (*track)->payload_type = agreed->payload_type;
-        (*track)->transport_cc_id = agreed->transport_cc ? agreed->transport_cc_id : uint8_t{0};
+        (*track)->payload_type = of->payload_type;
+        (*track)->transport_cc_id =
+            of->feedback.transport_cc ? of->extensions[sdp::Extension::kTransportCc] : uint8_t{0};
         if (track == &video_) {
-            rtx_payload_type_ = agreed->rtx_payload_type.value_or(0);
+            rtx_payload_type_ = of->rtx_payload_type.value_or(0);
         }
     }
     began_ = now;
@@ -174,7 +173,7 @@ void RtcPublishClient::put(size_t size) {
     if (before == 0) {
         segment_ = size;
     } else if (size > segment_) {
-        link().send(ByteSpan(burst_).first(before), segment_);
+        transmit(ByteSpan(burst_).first(before), segment_);
         stats_.bytes += before;
         burst_.erase(burst_.begin(), burst_.begin() + static_cast<std::ptrdiff_t>(before));
         segment_ = size;
@@ -187,7 +186,7 @@ void RtcPublishClient::put(size_t size) {
 
 void RtcPublishClient::send_burst() {
     if (!burst_.empty()) {
-        link().send(burst_, segment_);
+        transmit(burst_, segment_);
         stats_.bytes += burst_.size();
         burst_.clear();
     }
@@ -216,7 +215,7 @@ void RtcPublishClient::resend(uint16_t sequence) {
         std::copy(kept.packet.begin(), kept.packet.end(), out.begin());
         size = protector().protect_rtp(out, kept.packet.size(), video_->first_sequence + number);
     }
-    link().send(ByteSpan(out).first(size), 0);
+    transmit(ByteSpan(out).first(size), 0);
     stats_.bytes += size;
     stats_.retransmitted++;
 }

@@ -12,7 +12,7 @@
 #include "proto/rtp/sender_stats.h"
 
 #include "bench/load/core/frame_source.h"
-#include "bench/load/core/rtc_peer.h"
+#include "bench/load/core/rtc_load_client.h"
 
 namespace weir::load {
 
@@ -25,7 +25,7 @@ struct RtcPublishStats {
     uint64_t lost = 0;  // as the server reported
 };
 
-class RtcPublishClient final : public RtcPeer, private rtp::PayloadSink {
+class RtcPublishClient final : public RtcLoadClient, private rtp::PayloadSink {
   public:
     static constexpr size_t kHistory = 256;  // packets of pictures that are kept
     static constexpr Micros kReportInterval = Seconds(2);
@@ -34,14 +34,12 @@ class RtcPublishClient final : public RtcPeer, private rtp::PayloadSink {
     // `opening`: the source's; kUnsupported: WebRTC has no form for its pictures. All else must
     // outlive the client.
     static Result<std::unique_ptr<RtcPublishClient>> create(
-        const RtcShared& shared,
-        RtcLink& link,
+        const webrtc::ClientShared& shared,
+        webrtc::ClientLink& link,
         RtcTotals& totals,
         RtcPublishStats& stats,
         const std::vector<SourceMessage>& opening,
         Micros connect_timeout);
-
-    std::string offer() const;
 
     // A frame of the source; before it is connected, nothing happens.
     void send(MonoTime now, const SourceMessage& message);
@@ -65,14 +63,15 @@ class RtcPublishClient final : public RtcPeer, private rtp::PayloadSink {
         Bytes packet;  // not encrypted
     };
 
-    RtcPublishClient(const RtcShared& shared,
-                     RtcLink& link,
+    RtcPublishClient(const webrtc::ClientShared& shared,
+                     webrtc::ClientLink& link,
                      RtcTotals& totals,
                      RtcPublishStats& stats,
                      Micros connect_timeout)
-        : RtcPeer(shared, link, totals, connect_timeout), stats_(stats) {}
+        : RtcLoadClient(shared, link, totals, connect_timeout), stats_(stats) {}
 
     Error open(const std::vector<SourceMessage>& opening);
+    sdp::ClientOffer offer_of_all() const override;
     void on_connected(MonoTime now) override;
 
     void on_rtp(MonoTime, ByteSpan) override {}

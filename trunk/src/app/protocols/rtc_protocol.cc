@@ -27,6 +27,14 @@ session::RtcServerOptions options_of(const config::Config& config) {
     return options;
 }
 
+session::RtcIngestOptions pull_options(const config::Config& config, io::WorkerPool* workers) {
+    session::RtcIngestOptions options;
+    options.key_frame_interval = config.rtc_server.key_frame_interval;
+    options.aac_bits_per_second = config.rtc_server.aac_bitrate;
+    options.workers = workers;
+    return options;
+}
+
 std::vector<session::IceServer> ice_servers_of(const config::Config& config) {
     std::vector<session::IceServer> servers;
     for (const config::IceServerConfig& each : config.rtc_server.ice_servers) {
@@ -104,6 +112,7 @@ constexpr Drop kDrops[] = {
 
 RtcProtocol::RtcProtocol(const ProtocolContext& context)
     : server_(context.services, options_of(context.config)),
+      pull_(pull_options(context.config, nullptr)),
       routes_(context.services, server_, ice_servers_of(context.config)),
       json_(context.who, routes_) {}
 
@@ -165,6 +174,10 @@ std::vector<ListenerService> RtcProtocol::listeners() {
 }
 
 Error RtcProtocol::prepare(const config::Config& next, io::WorkerPool& workers) {
+    if (workers_ == nullptr) {  // at the start, before the first source
+        workers_ = &workers;
+        pull_.reconfigure(pull_options(next, workers_));
+    }
     if (!next.rtc_server.enabled) {
         return {};
     }
@@ -177,7 +190,20 @@ Error RtcProtocol::prepare(const config::Config& next, io::WorkerPool& workers) 
 
 void RtcProtocol::reconfigure(const config::Config& config) {
     server_.reconfigure(options_of(config));
+    pull_.reconfigure(pull_options(config, workers_));
     routes_.set_ice_servers(ice_servers_of(config));
+}
+
+void RtcProtocol::add_sources(net::Sources& sources) {
+    for (const char* scheme : {"whep+http", "whep+https"}) {
+        sources.add(net::SourceRole::kPull, scheme, pull_);
+    }
+}
+
+Error RtcProtocol::stop(io::Deadline deadline) {
+    Error late = pull_.stop(deadline);
+    Error later = server_.stop(deadline);
+    return late ? std::move(late) : std::move(later);
 }
 
 void RtcProtocol::tick() {

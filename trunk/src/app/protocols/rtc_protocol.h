@@ -6,6 +6,7 @@
 #include "session/webrtc/rtc_log.h"
 #include "session/webrtc/rtc_routes.h"
 #include "session/webrtc/rtc_server.h"
+#include "session/webrtc/whep_pull.h"
 
 namespace weir::app {
 
@@ -28,11 +29,12 @@ class RtcProtocol final : public Protocol {
     std::vector<ListenerService> listeners() override;
     Error prepare(const config::Config& next, io::WorkerPool& workers) override;
     void reconfigure(const config::Config& config) override;
+    void add_sources(net::Sources& sources) override;
     void tick() override;
 
     void start_drain() override { server_.stop_accepting(); }
 
-    Error stop(io::Deadline deadline) override { return server_.stop(deadline); }
+    Error stop(io::Deadline deadline) override;
 
     void add_features(net::Json& features) const override;
     net::Json summary() const override;
@@ -42,6 +44,8 @@ class RtcProtocol final : public Protocol {
 
   private:
     session::RtcServer server_;
+    session::WhepPull pull_;  // whether the server is on or not
+    io::WorkerPool* workers_ = nullptr;
     session::RtcRoutes routes_;
     session::RtcJsonApi json_;
     session::RtcLog log_;

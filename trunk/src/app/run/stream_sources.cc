@@ -68,7 +68,8 @@ bool StreamSources::is_own(const io::SocketAddress& local, const io::SocketAddre
            (config_.rtsp_server.enabled &&
             std::ranges::any_of(config_.rtsp_server.listen, listens)) ||
            (config_.http_server.enabled &&
-            std::ranges::any_of(config_.http_server.listen, listens));
+            std::ranges::any_of(config_.http_server.listen, listens)) ||
+           (config_.http_api.enabled && std::ranges::any_of(config_.http_api.listen, listens));
 }
 
 }  // namespace weir::app

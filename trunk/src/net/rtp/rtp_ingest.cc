@@ -52,7 +52,7 @@ RtpIngest::RtpIngest(stream::Stream& stream,
                      std::vector<RtpIngestTrack> tracks,
                      const RtpIngestOptions& options)
     : stream_(stream), publisher_(publisher), options_(options), last_media_(MonoClock::now()) {
-    WEIR_CHECK(tracks.size() <= kMaxSources);
+    WEIR_CHECK(tracks.size() <= kMaxTracks);
     for (RtpIngestTrack& track : tracks) {
         tracks_.push_back({std::move(track), {}, {}});
     }

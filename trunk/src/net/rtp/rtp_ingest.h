@@ -67,7 +67,8 @@ struct RtpIngestStats {
 
 class RtpIngest : private TsOutput {
   public:
-    static constexpr size_t kMaxSources = 8;  // and tracks
+    static constexpr size_t kMaxSources = 8;
+    static constexpr size_t kMaxTracks = 16;
     // Video frames of one moment are put a millisecond apart, up to so far behind it: times rise.
     static constexpr int64_t kMaxPushedMs = 40;
     // Sender reports that come before the first packet of their SSRC: so many wait for it.

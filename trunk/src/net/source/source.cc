@@ -28,12 +28,20 @@ stream::StreamKey stream_at(const Policy& policy, const SourceUrl& url) {
             plain.path.pop_back();
         }
     }
+    const std::vector<QueryItem> query = parse_query(url.query);
+    const std::string_view vhost = query_value(query, "vhost").value_or(url.host);
+    if (url.is_whep()) {  // "/app/stream/whep", or "/rtc/v1/whep/?app=app&stream=stream"
+        plain.path = url_decode(url.path);
+        const bool by_path = plain.last() == "whep" && !plain.path.starts_with("rtc/");
+        plain.path = by_path ? std::string(plain.before_last())
+                             : fmt::format("{}/{}", query_value(query, "app").value_or(""),
+                                           query_value(query, "stream").value_or(""));
+    }
     std::string_view name = plain.last();
     if (url.is_http() && name.ends_with(".flv")) {
         name.remove_suffix(4);
     }
-    const std::vector<QueryItem> query = parse_query(url.query);
-    return policy.key_of(query_value(query, "vhost").value_or(url.host), plain.before_last(), name);
+    return policy.key_of(vhost, plain.before_last(), name);
 }
 
 }  // namespace
@@ -110,6 +118,7 @@ void Source::begin_run(MonoTime now) {
     auto spawned = io::Coroutine::spawn("source", io::StackSize::kNormal, [this] {
         io::set_log_id(id_);
         outcome_ = protocol_.run(*this);
+        ask_key_ = nullptr;
         end_publish(MonoClock::now());
         ended_ = true;
         services_.wake();

@@ -75,6 +75,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     Result<std::unique_ptr<io::TcpStream>> connect() override { return connect_to(spec_.url); }
 
     Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) override;
+
+    HttpClient& dialer() override { return services_.dialer; }
+
     io::Deadline connect_deadline() const override;
     void connected() override;
     io::Deadline media_deadline() const override;
@@ -88,6 +91,8 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     const stream::Publisher& publisher() const override { return *this; }
 
+    void set_key_frame_request(std::function<void()> ask) override { ask_key_ = std::move(ask); }
+
     void live() override;
 
     // stream::Publisher
@@ -98,10 +103,19 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     std::string_view client_ip() const override { return spec_.url.host; }
 
     std::string_view client_transport() const override {
-        return spec_.url.is_http() ? "flv" : spec_.url.is_rtsp() ? "rtsp" : "rtmp";
+        return spec_.url.is_http()   ? "flv"
+               : spec_.url.is_rtsp() ? "rtsp"
+               : spec_.url.is_whep() ? "webrtc"
+                                     : "rtmp";
     }
 
     void on_taken_over() override;
+
+    void on_key_frame_wanted() override {
+        if (ask_key_) {
+            ask_key_();
+        }
+    }
 
     void end_unwanted_run();
     void begin_run(MonoTime now);
@@ -130,6 +144,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     bool taken_over_ = false;
     MonoTime last_media_;
     bool seen_media_ = false;
+    std::function<void()> ask_key_;
 
     SourceState told_ = SourceState::kIdle;  // in the log
     log::Throttle failures_{kFailureLogPeriod};

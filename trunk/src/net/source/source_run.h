@@ -4,6 +4,7 @@
 // When it runs again, for how long it waits, who is told of it: that is the business of Source.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/bytes.h"
@@ -32,6 +33,9 @@ class SourceRun {
     // Yields. The same to where the other side has sent us: host, port and TLS of `url`.
     virtual Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) = 0;
 
+    // Makes connections for what outlives the run, as words of farewell.
+    virtual HttpClient& dialer() = 0;
+
     // The run began some seconds before this; until then connected() is due.
     virtual io::Deadline connect_deadline() const = 0;
 
@@ -58,6 +62,10 @@ class SourceRun {
     // publish() fails.
     virtual Result<stream::Stream*> begin() = 0;
     virtual const stream::Publisher& publisher() const = 0;
+
+    // Asks the other side for a key frame, for a player that cannot go on without one. Must not
+    // yield; forgotten when the run ends.
+    virtual void set_key_frame_request(std::function<void()> ask) = 0;
 
     // A forward: media goes out.
     virtual void live() = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,13 +19,15 @@ struct Scheme {
     uint16_t port;
 };
 
-constexpr std::array<Scheme, 6> kSchemes{{
+constexpr std::array<Scheme, 8> kSchemes{{
     {"rtmp", "http", 1935},
     {"rtmps", "https", 443},
     {"http", "http", 80},
     {"https", "https", 443},
     {"rtsp", "", rtsp::kRtspPort},
     {"rtsps", "", rtsp::kRtspsPort},
+    {"whep+http", "", 80},
+    {"whep+https", "", 443},
 }};
 
 const Scheme* find_scheme(std::string_view name) {
@@ -44,8 +48,34 @@ std::string trimmed_path(std::string_view path) {
     return out;
 }
 
-bool starts_with_rtsp(std::string_view text) {
-    return equals_ignore_case(text.substr(0, 4), "rtsp");
+bool starts_with(std::string_view text, std::string_view scheme) {
+    return equals_ignore_case(text.substr(0, scheme.size()), scheme);
+}
+
+constexpr std::string_view kWhep = "whep+";
+
+// "whep+https://user:password@host/path". nullopt: not of that form.
+std::optional<SourceUrl> parse_whep(std::string_view text) {
+    text.remove_prefix(kWhep.size());
+    const size_t begin = text.find("://");
+    if (begin == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const size_t end = std::min(text.find_first_of("/?", begin + 3), text.size());
+    const size_t at = text.substr(0, end).rfind('@');
+    std::optional<http::UserInfo> login = http::UserInfo();
+    std::string plain(text);
+    if (at != std::string_view::npos) {
+        login = http::UserInfo::parse(text.substr(begin + 3, at - begin - 3));
+        plain.erase(begin + 3, at - begin - 2);
+    }
+    const Result<http::Url> endpoint = http::Url::parse(plain);
+    if (!login || !endpoint.ok()) {
+        return std::nullopt;
+    }
+    SourceUrl url = SourceUrl::whep_at(*endpoint);
+    url.login = std::move(*login);
+    return url;
 }
 
 // "/user=admin_password=secret_channel=1.sdp" of cameras.
@@ -75,9 +105,15 @@ Result<SourceUrl> SourceUrl::parse(std::string_view text) {
         return make_error(ErrorCode::kMalformed,
                           "expected rtmp://HOST[:PORT]/APP/STREAM, or the same with rtmps, http or "
                           "https, without user and password; or "
-                          "rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or the same with rtsps");
+                          "rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or the same with rtsps, "
+                          "whep+http or whep+https");
     };
-    if (starts_with_rtsp(text)) {
+    if (starts_with(text, kWhep)) {
+        std::optional<SourceUrl> url = parse_whep(text);
+        return url && text.size() <= kMaxSourceUrlBytes ? Result<SourceUrl>(std::move(*url))
+                                                        : Result<SourceUrl>(wrong());
+    }
+    if (starts_with(text, "rtsp")) {
         const Result<rtsp::Url> parsed = rtsp::Url::parse(text);
         if (!parsed.ok() || text.size() > kMaxSourceUrlBytes) {
             return wrong();
@@ -156,6 +192,26 @@ rtsp::Url SourceUrl::rtsp() const {
     return url;
 }
 
+http::Url SourceUrl::endpoint() const {
+    http::Url url;
+    url.tls = tls();
+    url.host = host;
+    url.port = port;
+    url.target = fmt::format("/{}{}{}", path, query.empty() ? "" : "?", query);
+    return url;
+}
+
+SourceUrl SourceUrl::whep_at(const http::Url& endpoint) {
+    SourceUrl url;
+    url.scheme = endpoint.tls ? "whep+https" : "whep+http";
+    url.host = endpoint.host;
+    url.port = endpoint.port;
+    const Halves target = split_once(std::string_view(endpoint.target).substr(1), '?');
+    url.path = target.before;
+    url.query = target.after;
+    return url;
+}
+
 void SourceUrl::append(std::string_view below) {
     path += path.empty() || path.ends_with('/') ? "" : "/";
     path += below;
@@ -171,7 +227,7 @@ std::string SourceUrl::shown_target() const {
 }
 
 std::string SourceUrl::shown() const {
-    const bool hidden = is_rtsp() && names_password(path);
+    const bool hidden = (is_rtsp() || is_whep()) && names_password(path);
     return fmt::format("{}://{}/{}{}", scheme, authority(), hidden ? "***" : path,
                        query.empty() ? "" : "?***");
 }

@@ -1,5 +1,6 @@
-// "rtmp://host:port/app/stream?token=x" or "rtsp://user:password@camera/path" of a server that
-// streams come from or go to: taken apart and checked. Pure.
+// "rtmp://host:port/app/stream?token=x", "rtsp://user:password@camera/path" or
+// "whep+http://host/path" of a server that streams come from or go to: taken apart and checked.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "proto/http/url.h"
 #include "proto/http/user_info.h"
 #include "proto/rtsp/url.h"
 
@@ -15,26 +17,37 @@ namespace weir::net {
 inline constexpr size_t kMaxSourceUrlBytes = 2048;
 
 struct SourceUrl {
-    std::string scheme;    // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps"
-    http::UserInfo login;  // of RTSP
+    // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "whep+http", "whep+https"
+    std::string scheme;
+    http::UserInfo login;  // of RTSP and WHEP
     std::string host;      // a name in lower case, or a numeric address without brackets
     uint16_t port = 0;
-    // Without slashes at its ends: "live/cam", "live/cam.flv"; may be empty. Of RTSP as it was
-    // written, without the first slash: cameras know their paths by each character.
+    // Without slashes at its ends: "live/cam", "live/cam.flv"; may be empty. Of RTSP and
+    // WHEP as it was written, without the first slash: servers know their paths by each character.
     std::string path;
     std::string query;  // without '?'
 
     // kMalformed says what was expected, and holds no part of `text`, which may have a secret.
     static Result<SourceUrl> parse(std::string_view text);
 
-    bool tls() const { return scheme == "rtmps" || scheme == "https" || scheme == "rtsps"; }
+    bool tls() const {
+        return scheme == "rtmps" || scheme == "https" || scheme == "rtsps" ||
+               scheme == "whep+https";
+    }
 
     bool is_http() const { return scheme == "http" || scheme == "https"; }
 
     bool is_rtsp() const { return scheme == "rtsp" || scheme == "rtsps"; }
 
+    // By HTTP, then WebRTC.
+    bool is_whep() const { return scheme == "whep+http" || scheme == "whep+https"; }
+
     // Of RTSP only.
     rtsp::Url rtsp() const;
+
+    // Of WHEP: its endpoint, and a source whose endpoint is somewhere else (without login).
+    http::Url endpoint() const;
+    static SourceUrl whep_at(const http::Url& endpoint);
 
     // Puts "room/cam" behind the path.
     void append(std::string_view below);

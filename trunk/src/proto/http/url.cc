@@ -84,6 +84,24 @@ Result<Url> Url::parse(std::string_view text) {
     return url;
 }
 
+Result<Url> Url::resolve(std::string_view location) const {
+    if (location.find("://") != std::string_view::npos &&
+        location.find("://") < location.find_first_of("/?")) {
+        return parse(location);
+    }
+    if (location.starts_with("//")) {
+        return parse(fmt::format("{}:{}", tls ? "https" : "http", location));
+    }
+    if (location.starts_with('/')) {
+        return parse(fmt::format("{}{}", origin(), location));
+    }
+    const std::string_view path = std::string_view(target).substr(0, target.find('?'));
+    if (location.empty() || location.starts_with('?')) {
+        return parse(fmt::format("{}{}{}", origin(), path, location));
+    }
+    return parse(fmt::format("{}{}{}", origin(), path.substr(0, path.rfind('/') + 1), location));
+}
+
 std::string Url::authority() const {
     const std::string name = host.find(':') == std::string::npos ? host : fmt::format("[{}]", host);
     return port == (tls ? kHttpsPort : kHttpPort) ? name : fmt::format("{}:{}", name, port);

@@ -21,6 +21,10 @@ struct Url {
     // that does not belong into a request line. Holds no part of `text`, which may have a token.
     static Result<Url> parse(std::string_view text);
 
+    // What a Location field of this server's answer means (RFC 3986 §5.2, without dot segments): a
+    // whole URL, or a path of the same server. kMalformed as of parse().
+    Result<Url> resolve(std::string_view location) const;
+
     // The value of the Host field: the port only where it is not that of the scheme.
     std::string authority() const;
 

@@ -8,7 +8,7 @@
 namespace weir::rtsp {
 namespace {
 
-constexpr size_t kKeptBytes = 4 * 1024;  // an idle connection holds no more in each buffer
+constexpr size_t kKeptBytes = 4 * 1024;  // of frames that the input cut; a player's never are
 constexpr char kFrameMark = '$';
 constexpr std::string_view kRtsp = "RTSP/";
 
@@ -45,13 +45,6 @@ std::string_view take_line(std::string_view& text) {
     return line;
 }
 
-void release(std::string& buffer) {
-    buffer.clear();
-    if (buffer.capacity() > kKeptBytes) {
-        buffer.shrink_to_fit();
-    }
-}
-
 std::optional<uint32_t> cseq_of(const http::Fields& fields) {
     const std::optional<std::string_view> text = fields.get("CSeq");
     const std::optional<uint64_t> value =
@@ -69,14 +62,7 @@ ConnectionReader::Status ConnectionReader::next(ByteSpan& input) {
             partial_.shrink_to_fit();
         }
     }
-    if (given_) {  // an idle connection holds no message, and the next error has no old CSeq
-        given_ = false;
-        release(request_.body);
-        release(response_.body);
-        request_ = {};
-        response_ = {};
-        http_ = {};
-    }
+    release_message();  // the next error has no old CSeq
     for (;;) {
         switch (state_) {
             case State::kStart:
@@ -90,6 +76,9 @@ ConnectionReader::Status ConnectionReader::next(ByteSpan& input) {
                 }
                 after_frame_ = State::kStart;
                 state_ = input[0] == kFrameMark ? State::kFrame : State::kHead;
+                if (state_ == State::kHead) {
+                    open_ = std::make_unique<Open>();
+                }
                 break;
             case State::kHead:
                 switch (take_head(input)) {
@@ -103,7 +92,7 @@ ConnectionReader::Status ConnectionReader::next(ByteSpan& input) {
                 }
                 break;
             case State::kBody:
-                if (message().body.empty() && !input.empty() && input[0] == kFrameMark) {
+                if (open_->message().body.empty() && !input.empty() && input[0] == kFrameMark) {
                     // Neither SDP nor text/parameters begins with it.
                     after_frame_ = State::kBody;
                     state_ = State::kFrame;
@@ -116,12 +105,19 @@ ConnectionReader::Status ConnectionReader::next(ByteSpan& input) {
     }
 }
 
+void ConnectionReader::release_message() {
+    if (given_) {
+        given_ = false;
+        open_.reset();
+    }
+}
+
 // kDone: the empty line at its end was taken. kGoOn: the state has changed.
 ConnectionReader::Step ConnectionReader::take_head(ByteSpan& input) {
     for (size_t at = 0; at < input.size(); at++) {
         const char c = static_cast<char>(input[at]);
-        const bool at_line_start = head_.size() == line_start_;
-        if (at_line_start && lines_ > 0 && c == kFrameMark) {
+        const bool at_line_start = open_->head.size() == open_->line_start;
+        if (at_line_start && open_->lines > 0 && c == kFrameMark) {
             input = input.subspan(at);
             after_frame_ = State::kHead;
             state_ = State::kFrame;
@@ -143,34 +139,34 @@ ConnectionReader::Step ConnectionReader::take_head(ByteSpan& input) {
 }
 
 bool ConnectionReader::take_head_byte(char c) {
-    head_ += c;
-    if (lines_ > 0) {
-        return head_.size() - fields_at_ <= kMaxFieldBytes ||
+    open_->head += c;
+    if (open_->lines > 0) {
+        return open_->head.size() - open_->fields_at <= kMaxFieldBytes ||
                fail(400, "the header fields are too long");
     }
-    if (head_.size() > kMaxStartLine) {
+    if (open_->head.size() > kMaxStartLine) {
         return fail(414, "the first line is too long");
     }
-    if (is_response_ || head_.find(' ', 1) != std::string::npos) {
+    if (open_->is_response || open_->head.find(' ', 1) != std::string::npos) {
         return true;
     }
-    is_response_ = head_ == kRtsp;
-    if (!is_response_ && !http::is_token_character(c)) {
+    open_->is_response = open_->head == kRtsp;
+    if (!open_->is_response && !http::is_token_character(c)) {
         return fail(400, "this is no RTSP request");
     }
-    return head_.size() <= kMaxMethodBytes || fail(400, "the method is too long");
+    return open_->head.size() <= kMaxMethodBytes || fail(400, "the method is too long");
 }
 
 // True: it was the empty line that ends the head.
 bool ConnectionReader::end_line() {
-    const std::string_view line = std::string_view(head_).substr(line_start_);
+    const std::string_view line = std::string_view(open_->head).substr(open_->line_start);
     const bool empty = line == "\n" || line == "\r\n";
-    line_start_ = head_.size();
-    if (lines_ == 0) {
-        fields_at_ = head_.size();
+    open_->line_start = open_->head.size();
+    if (open_->lines == 0) {
+        open_->fields_at = open_->head.size();
     }
-    lines_++;
-    if (!empty && lines_ > kMaxHeaderFields + 1) {
+    open_->lines++;
+    if (!empty && open_->lines > kMaxHeaderFields + 1) {
         fail(400, "there are too many header fields");
     }
     return empty && state_ != State::kFailed;
@@ -178,19 +174,19 @@ bool ConnectionReader::end_line() {
 
 // kNeedMore: go on with the body.
 ConnectionReader::Status ConnectionReader::end_head() {
-    std::string_view rest = head_;
+    std::string_view rest = open_->head;
     const std::string_view start_line = http::trimmed(take_line(rest));
     const std::string_view version = start_line.substr(start_line.rfind(' ') + 1);
-    const bool is_http = !is_response_ && is_version(version, "HTTP/");
-    http::Fields& fields = is_http ? http_.headers : message().headers;
+    const bool is_http = !open_->is_response && is_version(version, "HTTP/");
+    http::Fields& fields = is_http ? open_->http.headers : open_->message().headers;
     if (!read_fields(rest, fields)) {
         return Status::kError;
     }
     if (is_http) {
         return end_http(start_line, version);
     }
-    message().cseq = cseq_of(fields);
-    return is_response_ ? end_response(start_line) : end_request(start_line);
+    open_->message().cseq = cseq_of(fields);
+    return open_->is_response ? end_response(start_line) : end_request(start_line);
 }
 
 bool ConnectionReader::read_fields(std::string_view lines, http::Fields& fields) {
@@ -223,7 +219,7 @@ bool ConnectionReader::read_fields(std::string_view lines, http::Fields& fields)
             std::ranges::all_of(field, http::is_token_character)) {
             name = field;
             value = http::trimmed(halves.after);
-        } else if (!line.empty() && !is_response_) {
+        } else if (!line.empty() && !open_->is_response) {
             return fail(400, "a header field is malformed");
         }
     }
@@ -239,8 +235,8 @@ ConnectionReader::Status ConnectionReader::end_http(std::string_view start_line,
         fail(400, "the request line is malformed");
         return Status::kError;
     }
-    http_.method = halves.before;
-    http_.target = target;
+    open_->http.method = halves.before;
+    open_->http.target = target;
     end_message();
     return Status::kHttp;
 }
@@ -261,9 +257,9 @@ ConnectionReader::Status ConnectionReader::end_request(std::string_view start_li
         fail(505, "only RTSP/1.0 is spoken here");
         return Status::kError;
     }
-    request_.method_name = start_line.substr(0, first);
-    request_.method = parse_method(request_.method_name);
-    request_.url = url;
+    open_->request.method_name = start_line.substr(0, first);
+    open_->request.method = parse_method(open_->request.method_name);
+    open_->request.url = url;
     return begin_body();
 }
 
@@ -277,14 +273,14 @@ ConnectionReader::Status ConnectionReader::end_response(std::string_view start_l
         fail(400, "the status line is malformed");
         return Status::kError;
     }
-    response_.status = static_cast<int>(*code);
-    response_.reason = http::trimmed(status.after);
+    open_->response.status = static_cast<int>(*code);
+    open_->response.reason = http::trimmed(status.after);
     return begin_body();
 }
 
 ConnectionReader::Status ConnectionReader::begin_body() {
     std::optional<uint64_t> length;
-    for (const http::Field& field : message().headers) {
+    for (const http::Field& field : open_->message().headers) {
         if (!http::equal_ignoring_case(field.name, "Content-Length")) {
             continue;
         }
@@ -305,17 +301,17 @@ ConnectionReader::Status ConnectionReader::begin_body() {
     if (length.value_or(0) == 0) {
         return end_message();
     }
-    body_bytes_ = static_cast<size_t>(*length);
+    open_->body_bytes = static_cast<size_t>(*length);
     state_ = State::kBody;
     return Status::kNeedMore;
 }
 
 ConnectionReader::Status ConnectionReader::take_body(ByteSpan& input) {
-    std::string& body = message().body;
-    const size_t size = std::min(body_bytes_ - body.size(), input.size());
+    std::string& body = open_->message().body;
+    const size_t size = std::min(open_->body_bytes - body.size(), input.size());
     body += as_text(input.first(size));
     input = input.subspan(size);
-    return body.size() == body_bytes_ ? end_message() : Status::kNeedMore;
+    return body.size() == open_->body_bytes ? end_message() : Status::kNeedMore;
 }
 
 ConnectionReader::Status ConnectionReader::take_frame(ByteSpan& input) {
@@ -347,10 +343,7 @@ ConnectionReader::Status ConnectionReader::take_frame(ByteSpan& input) {
 }
 
 ConnectionReader::Status ConnectionReader::end_message() {
-    const Status status = is_response_ ? Status::kResponse : Status::kRequest;
-    release(head_);
-    lines_ = line_start_ = fields_at_ = body_bytes_ = 0;
-    is_response_ = false;
+    const Status status = open_->is_response ? Status::kResponse : Status::kRequest;
     given_ = true;
     state_ = State::kStart;
     return status;
@@ -358,19 +351,19 @@ ConnectionReader::Status ConnectionReader::end_message() {
 
 // Always false, for the callers' returns.
 bool ConnectionReader::fail(int status, std::string_view reason) {
-    error_.status = is_response_ ? 0 : status;
+    error_.status = open_->is_response ? 0 : status;
     error_.reason = reason;
-    error_.cseq = is_response_ ? std::nullopt : cseq_of(request_.headers);
+    error_.cseq = open_->is_response ? std::nullopt : cseq_of(open_->request.headers);
     state_ = State::kFailed;
-    release(head_);
+    open_.reset();
     return false;
 }
 
-Message& ConnectionReader::message() {
-    if (is_response_) {
-        return response_;
+Message& ConnectionReader::Open::message() {
+    if (is_response) {
+        return response;
     }
-    return request_;
+    return request;
 }
 
 }  // namespace weir::rtsp

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,15 +76,19 @@ class ConnectionReader {
 
     // After kRequest, kResponse, kFrame, kHttp and kError respectively, until the next call. Their
     // parts may be moved away.
-    Request& request() { return request_; }
+    Request& request() { return open_->request; }
 
-    Response& response() { return response_; }
+    Response& response() { return open_->response; }
 
     const FrameView& frame() const { return frame_; }
 
-    HttpHead& http() { return http_; }
+    HttpHead& http() { return open_->http; }
 
     const ReadError& error() const { return error_; }
+
+    // Lets go of the message that the last call gave, as the next call would: for whoever may not
+    // hear anything for long. A reader between messages holds no memory but its own.
+    void release_message();
 
     // After kNeedMore: some bytes of a message or frame are there, so silence is a stalled peer.
     bool in_message() const { return state_ != State::kStart; }
@@ -105,22 +110,28 @@ class ConnectionReader {
     Status take_frame(ByteSpan& input);
     Status end_message();
     bool fail(int status, std::string_view reason);
-    Message& message();
+
+    // A message that is being read, or was given by the last call.
+    struct Open {
+        std::string head;
+        size_t lines = 0;       // that are complete
+        size_t line_start = 0;  // of the current line, in head
+        size_t fields_at = 0;   // where the first line ends
+        bool is_response = false;
+        size_t body_bytes = 0;  // by Content-Length
+        Request request;
+        Response response;
+        HttpHead http;
+
+        Message& message();
+    };
 
     State state_ = State::kStart;
     State after_frame_ = State::kStart;
-    std::string head_;
-    size_t lines_ = 0;       // that are complete
-    size_t line_start_ = 0;  // of the current line, in head_
-    size_t fields_at_ = 0;   // where the first line ends
-    bool is_response_ = false;
-    size_t body_bytes_ = 0;  // by Content-Length
-    Bytes partial_;          // a frame that the input cut
     bool partial_used_ = false;
-    bool given_ = false;  // a message, by the last call
-    Request request_;
-    Response response_;
-    HttpHead http_;
+    bool given_ = false;          // a message, by the last call
+    std::unique_ptr<Open> open_;  // null between messages
+    Bytes partial_;               // a frame that the input cut
     FrameView frame_;
     ReadError error_;
 };

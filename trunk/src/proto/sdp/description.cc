@@ -138,7 +138,7 @@ bool LineReaderView::next() {
 
 Result<Media> parse_media_line(std::string_view value) {
     Media media;
-    std::vector<std::string_view> parts = split(value, ' ', kMaxFormats + 8);
+    std::vector<std::string_view> parts = split(value, ' ');
     std::erase(parts, std::string_view());
     if (parts.size() < 4) {
         return make_error(ErrorCode::kMalformed,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "proto/sdp/mikey.h"
 #include "proto/sdp/rtsp_fmtp.h"
 
 namespace weir::sdp {
@@ -64,10 +65,16 @@ std::string_view find_fmtp(const Media& media, uint8_t payload_type) {
 
 void read_crypto(const Attributes& attributes, std::vector<CryptoLine>& out) {
     for (const Attribute& attribute : attributes) {
-        if (attribute.name != "crypto" || out.size() == kMaxCryptoLines) {
-            continue;
+        if (out.size() == kMaxCryptoLines) {
+            return;
         }
-        if (std::optional<CryptoLine> line = parse_crypto(attribute.value)) {
+        std::optional<CryptoLine> line;
+        if (attribute.name == "crypto") {
+            line = parse_crypto(attribute.value);
+        } else if (attribute.name == "key-mgmt") {
+            line = parse_key_mgmt(attribute.value);
+        }
+        if (line) {
             out.push_back(std::move(*line));
         }
     }
@@ -102,6 +109,9 @@ RtspTrack read_rtsp_track(const Session& session, const Media& media) {
     common.protocol = media.protocol;
     common.connection = media.connection.empty() ? session.connection : media.connection;
     read_crypto(media.attributes, common.crypto);
+    if (common.crypto.empty()) {
+        read_crypto(session.attributes, common.crypto);
+    }
     if (!media.protocol.starts_with("RTP/")) {
         common.unsupported = "the protocol of the m= line is not RTP";
         return common;

@@ -46,7 +46,7 @@ struct RtspTrack {
     Bytes config;            // AudioSpecificConfig of AAC; empty: not said, or packets bring it
     std::vector<Bytes> parameter_sets;  // NAL units of H.264 and HEVC, in the order of the text
     rtp::PayloadParameters parameters;
-    std::vector<CryptoLine> crypto;
+    std::vector<CryptoLine> crypto;  // a=crypto and a=key-mgmt, of the track or of all
 
     bool is_supported() const { return unsupported.empty(); }
 

@@ -140,6 +140,9 @@ Media write_track(const RtspOffer& offer, const RtspTrackOffer& track) {
         for (const CryptoLine& line : track.crypto) {
             media.attributes.push_back({"crypto", write_crypto(line)});
         }
+        if (!track.key_mgmt.empty()) {
+            media.attributes.push_back({"key-mgmt", track.key_mgmt});
+        }
     }
     if (!track.control.empty()) {
         media.attributes.push_back({"control", track.control});

@@ -29,6 +29,7 @@ struct RtspTrackOffer {
     std::string control;  // "trackID=0"
     uint16_t port = 0;    // of multicast; 0: SETUP says it
     std::vector<CryptoLine> crypto;
+    std::string key_mgmt;  // the value of a=key-mgmt; empty: none
 };
 
 struct RtspOffer {

@@ -56,7 +56,7 @@ Error RtspConnection::handle_announce(const rtsp::Request& request) {
                 return refuse(request, 461, no_srtp);
             }
             key = find_rtsp_srtp_key(track.crypto);
-            if (!key && track.is_supported()) {
+            if (!key && track.is_supported() && !track.crypto.empty()) {
                 track.unsupported = "RTP/SAVP needs a=crypto with " + std::string(kRtspSrtpSuites);
             }
         }
@@ -92,6 +92,15 @@ Error RtspConnection::handle_publisher_setup(const rtsp::Request& request) {
         return refuse(request, 404, "the description has no such track");
     }
     const auto index = static_cast<size_t>(found - announced_.begin());
+    if (found->track.is_secure() && !found->key) {  // GStreamer says it here
+        found->key = key_of_setup(request);
+        if (!found->key && found->track.is_supported()) {
+            return refuse(
+                request, 461,
+                "RTP/SAVP needs keys in the description (a=crypto, a=key-mgmt) or in SETUP "
+                "(KeyMgmt)");
+        }
+    }
     std::unique_ptr<RtspUdpTrack> udp;
     WEIR_TRY_ASSIGN(std::optional<rtsp::Transport> chosen, choose_transport(request, index, udp));
     if (!chosen) {

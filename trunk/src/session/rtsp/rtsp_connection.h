@@ -86,6 +86,8 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
                                                             std::unique_ptr<RtspUdpTrack>& udp);
     // Why SRTP is not possible here; empty: it is.
     std::string_view why_no_srtp() const;
+    // Of its KeyMgmt field; nothing: it has none that is understood.
+    std::optional<RtspSrtpKey> key_of_setup(const rtsp::Request& request) const;
     rtsp::ChannelPair take_channels(uint8_t track, std::optional<rtsp::ChannelPair> wanted);
     Error play_by_udp(const rtsp::Request& request, const net::PlayRules& rules);
     Error handle_publisher_setup(const rtsp::Request& request);
@@ -124,10 +126,11 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     RtspSession session_;
     // Of a player; without both its media goes through the connection.
     RtspUdpTracks udp_;
-    std::shared_ptr<RtspGroup> group_;  // by multicast
-    std::optional<RtspSrtpKey> key_;    // of a player, that is in described_
-    std::string described_;             // SDP of the stream; empty: not looked at yet
-    RtspTerms terms_{};                 // of the stream, as described
+    std::shared_ptr<RtspGroup> group_;        // by multicast
+    std::optional<RtspSrtpKey> key_;          // of a player, that is in described_
+    RtspSrtpSender::ReportKeys report_keys_;  // of a player, that its SETUPs said
+    std::string described_;                   // SDP of the stream; empty: not looked at yet
+    RtspTerms terms_{};                       // of the stream, as described
     std::array<bool, RtspNumbers::kTracks> has_track_{};
     std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
     std::unique_ptr<RtspPublish> publish_;

@@ -6,17 +6,35 @@
 
 namespace weir::session {
 
+namespace {
+
+uint16_t port_of(const RtspMulticastOptions& options, uint8_t track, RtspUdpTrack::Way way) {
+    return static_cast<uint16_t>(options.port + (track == net::kRtpVideoTrack ? 0 : 2) + way);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RtspGroup>> RtspGroup::create(RtspUdpPump& pump,
+                                                     RtspUdp& udp,
+                                                     const NetAddress& address,
+                                                     const NetAddress& local,
+                                                     const RtspMulticastOptions& options) {
+    const NetAddress from = local.is_v4() ? local : NetAddress::from_v4({0, 0, 0, 0}, 0);
+    Ports ports{};
+    for (const uint8_t track : {net::kRtpAudioTrack, net::kRtpVideoTrack}) {
+        for (const RtspUdpTrack::Way way : {RtspUdpTrack::kRtp, RtspUdpTrack::kRtcp}) {
+            WEIR_TRY_ASSIGN(ports[track][way],
+                            udp.group_port(from.with_port(port_of(options, track, way))));
+        }
+    }
+    return std::make_shared<RtspGroup>(pump, ports, address, options);
+}
+
 RtspGroup::RtspGroup(RtspUdpPump& pump,
-                     RtspUdp& udp,
+                     const Ports& ports,
                      const NetAddress& address,
-                     const NetAddress& local,
                      const RtspMulticastOptions& options)
-    : pump_(pump),
-      udp_(udp),
-      address_(address),
-      local_(local),
-      options_(options),
-      sender_(pump.writer()) {
+    : pump_(pump), ports_(ports), address_(address), options_(options), sender_(pump.writer()) {
     pump_.hold();
 }
 
@@ -26,19 +44,16 @@ RtspGroup::~RtspGroup() {
     pump_.release();
 }
 
-uint16_t RtspGroup::port_of(uint8_t track) const {
-    return static_cast<uint16_t>(options_.port + (track == net::kRtpVideoTrack ? 0 : 2));
-}
-
 io::UdpPath RtspGroup::path_of(uint8_t track, RtspUdpTrack::Way way) const {
-    return {address_.with_port(static_cast<uint16_t>(port_of(track) + way)), local_};
+    return {address_.with_port(port_of(options_, track, way)), {}};
 }
 
 rtsp::Transport RtspGroup::transport(uint8_t track) const {
     rtsp::Transport out;
     out.multicast = true;
     out.destination = address_.ip_text();
-    out.port = rtsp::PortPair{port_of(track), static_cast<uint16_t>(port_of(track) + 1)};
+    out.port = rtsp::PortPair{port_of(options_, track, RtspUdpTrack::kRtp),
+                              port_of(options_, track, RtspUdpTrack::kRtcp)};
     out.ttl = options_.ttl;
     out.ssrc = pump_.writer().numbers().ssrc(track);
     return out;
@@ -69,12 +84,11 @@ net::RtpFlush RtspGroup::flush(MonoTime now, size_t most_runs) {
     }
     return sender_.flush(
         now, most_runs, [this](const stream::RtpRun& run) -> std::optional<io::IoStatus> {
-            io::UdpSocket* const socket = udp_.multicast_socket(RtspUdpTrack::kRtp);
-            if (socket == nullptr || run.track >= RtspNumbers::kTracks) {
+            if (run.track >= RtspNumbers::kTracks) {
                 return std::nullopt;
             }
             pump_.stream().note_sent(run.size_bytes);
-            return socket
+            return ports_[run.track][RtspUdpTrack::kRtp]
                 ->send(path_of(run.track, RtspUdpTrack::kRtp), {run.data.get(), run.size_bytes},
                        run.packets > 1 ? run.packet_bytes : 0)
                 .status;
@@ -82,14 +96,14 @@ net::RtpFlush RtspGroup::flush(MonoTime now, size_t most_runs) {
 }
 
 net::RtpPlayer::Fate RtspGroup::look(MonoTime now) {
-    io::UdpSocket* const socket = udp_.multicast_socket(RtspUdpTrack::kRtcp);
-    if (now >= next_report_ && socket != nullptr) {
-        next_report_ = now + RtspNumbers::kReportInterval;
+    if (now >= next_report_) {
+        next_report_ = now + RtspNumbers::kLogReportInterval;
         std::array<uint8_t, RtspNumbers::kMaxReport> report;
         for (uint8_t track = 0; track < RtspNumbers::kTracks; track++) {
             const size_t size = pump_.writer().numbers().write_report(track, now, report);
             if (size > 0) {
-                (void)socket->send(path_of(track, RtspUdpTrack::kRtcp), {report.data(), size});
+                (void)ports_[track][RtspUdpTrack::kRtcp]->send(path_of(track, RtspUdpTrack::kRtcp),
+                                                               {report.data(), size});
             }
         }
     }

@@ -30,11 +30,20 @@ class RtspGroup final : public net::RtpPlayer, private Counted<RtspGroup> {
   public:
     static constexpr ObjectName kObjectName{"rtsp_group", "rtsp"};
 
-    // `pump` is held until the end. `local`: from which address packets leave.
+    // What sends: by track, then by way.
+    using Ports = std::array<std::array<io::UdpSocket*, RtspUdpTrack::kWays>, RtspNumbers::kTracks>;
+
+    // `pump` is held until the end. `local`: from which address packets leave; where that is not of
+    // IPv4, the system's routes say it. kBusy, kSystem: its ports cannot be had.
+    static Result<std::shared_ptr<RtspGroup>> create(RtspUdpPump& pump,
+                                                     RtspUdp& udp,
+                                                     const NetAddress& address,
+                                                     const NetAddress& local,
+                                                     const RtspMulticastOptions& options);
+
     RtspGroup(RtspUdpPump& pump,
-              RtspUdp& udp,
+              const Ports& ports,
               const NetAddress& address,
-              const NetAddress& local,
               const RtspMulticastOptions& options);
     ~RtspGroup();
     RtspGroup(const RtspGroup&) = delete;
@@ -58,13 +67,11 @@ class RtspGroup final : public net::RtpPlayer, private Counted<RtspGroup> {
     void end_playing(net::EndClass why, std::string_view reason) override;
 
   private:
-    uint16_t port_of(uint8_t track) const;
     io::UdpPath path_of(uint8_t track, RtspUdpTrack::Way way) const;
 
     RtspUdpPump& pump_;
-    RtspUdp& udp_;
+    Ports ports_;
     NetAddress address_;
-    NetAddress local_;
     RtspMulticastOptions options_;
     RtspSender sender_;
     std::vector<RtspUdpPlayer*> members_;

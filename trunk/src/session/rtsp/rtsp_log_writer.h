@@ -30,6 +30,8 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
     void end_catching_up();
 
   private:
+    void on_attach(const stream::Stream& stream) override { numbers_.note_stream(stream); }
+
     void on_start() override { starts_ = true; }
 
     void begin_frame(const stream::RtpLog::Frame& frame) override;

@@ -16,12 +16,17 @@ uint32_t random_u32(RandomSource& random) {
 
 }  // namespace
 
-RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now)
-    : next_reports_(now + kReportInterval) {
+RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now) : next_reports_(now + kFirstReport) {
     for (Track& track : tracks_) {
         track.ssrc = random_u32(random);
         track.sequence = static_cast<uint16_t>(random_u32(random) & 0x7FFFU);
         track.time_offset = random_u32(random);
+    }
+}
+
+void RtspNumbers::note_stream(const stream::Stream& stream) {
+    if (const stream::GopStats& gop = stream.gop(); stream.live() && gop.key_frames > 0) {
+        head_.note(gop.key_time_ms, gop.key_at);
     }
 }
 
@@ -86,7 +91,7 @@ size_t RtspNumbers::write_report(uint8_t index, MonoTime now, std::span<uint8_t>
     info.ssrc = track.ssrc;
     info.ntp_time = rtcp::ntp_from_unix_us(wall_time_us());
     info.rtp_time =
-        track.time_offset + static_cast<uint32_t>(head_.at(now) * track.clock_hz / 1'000'000);
+        track.time_offset + static_cast<uint32_t>(head_.steady(now) * track.clock_hz / 1'000'000);
     info.packets = track.packets;
     info.octets = track.octets;
     const bool fits =
@@ -108,7 +113,7 @@ bool RtspNumbers::reports_due(MonoTime now) {
     if (now < next_reports_) {
         return false;
     }
-    next_reports_ = now + kReportInterval;
+    next_reports_ = now + kLogReportInterval;
     return true;
 }
 

@@ -14,18 +14,25 @@
 #include "net/rtp/rtp_cutter.h"
 #include "proto/rtp/header.h"
 #include "stream/rtp_log.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 
 class RtspNumbers {
   public:
     static constexpr size_t kTracks = 2;  // net::kRtpAudioTrack, net::kRtpVideoTrack
+    // Of a player by UDP, or a group.
     static constexpr Seconds kReportInterval{5};
+    // Some receivers ignore a report that comes before the first packet (gortsplib).
+    static constexpr Millis kFirstReport{300};
+    // In a log: a player that comes later has the next ones soon. RFC 3550 §6.2 allows such an
+    // interval from 360 kbit/s on.
+    static constexpr Seconds kLogReportInterval{1};
     static constexpr size_t kMaxReport = 128;  // sender report and CNAME of one track
 
     using Header = std::array<uint8_t, rtp::kFixedHeaderSize>;
 
-    // `now`: the first reports are due kReportInterval later; each player gets some in its front.
+    // `now`: the first reports are due kFirstReport later; each player gets some in its front.
     RtspNumbers(RandomSource& random, MonoTime now);
 
     // The frame whose packets come next; `of`: its track, as the cutter knows it.
@@ -33,6 +40,9 @@ class RtspNumbers {
 
     // The header of its next packet, which has so many bytes of payload.
     Header next_header(size_t payload_bytes, bool marker);
+
+    // It begins with the GOP of that stream, whose frames came a while ago.
+    void note_stream(const stream::Stream& stream);
 
     // A frame was written.
     void note_head(int64_t time_ms, MonoTime now) { head_.note(time_ms, now); }

@@ -24,7 +24,9 @@ RtspPlayer::RtspPlayer(RtspSession session,
       reader_(std::move(reader)),
       play_cseq_(play.cseq),
       unread_(std::move(unread)),
-      resume_(resume) {}
+      resume_(resume) {
+    reader_.release_message();
+}
 
 void RtspPlayer::answer_play(int status, const RtspMuxer* muxer, Bytes& out) {
     rtsp::Request play;

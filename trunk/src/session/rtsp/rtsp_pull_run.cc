@@ -344,6 +344,10 @@ Error RtspPullRun::flow() {
     stream_->set_handler(this);
     read_in_turn();  // the edge for what is there already is past
     for (;;) {
+        if (MonoClock::now() >= next_due()) {  // the process may have stood still, not the server
+            read_in_turn(true);
+            (void)read_datagrams();
+        }
         WEIR_TRY(std::move(failed_));
         WEIR_TRY(do_what_is_due(MonoClock::now()));
         WEIR_TRY(flush(io::Deadline::after(kWriteTimeout)));
@@ -400,9 +404,10 @@ void RtspPullRun::on_ready(uint8_t ready) {
     io::set_log_id({});
 }
 
-// Never yields. One read: what is more is for the coroutine, which waits for its turn.
-void RtspPullRun::read_in_turn() {
-    if (failed_ || !stream_->readable()) {
+// Never yields. `look`: also without an edge. One read: what is more is for the coroutine, which
+// waits for its turn.
+void RtspPullRun::read_in_turn(bool look) {
+    if (failed_ || !(look || stream_->readable())) {
         return;
     }
     const io::IoResult got = stream_->try_read(read_buffer());

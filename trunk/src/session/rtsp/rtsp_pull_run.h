@@ -58,7 +58,7 @@ class RtspPullRun final : private io::EventHandler,
 
     // io::EventHandler, of the connection
     void on_ready(uint8_t ready) override;
-    void read_in_turn();
+    void read_in_turn(bool look = false);
 
     // net::RtpPortsOwner
     void on_datagram(size_t track, bool rtcp, ByteSpan bytes, const NetAddress& from) override;

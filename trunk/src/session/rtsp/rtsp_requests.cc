@@ -10,6 +10,7 @@
 #include "net/source/wait.h"
 #include "proto/rtsp/header_values.h"
 #include "proto/rtsp/transport.h"
+#include "proto/sdp/mikey.h"
 #include "session/rtsp/rtsp_connection.h"
 #include "session/rtsp/rtsp_profile.h"
 #include "session/rtsp/rtsp_server.h"
@@ -136,6 +137,7 @@ void RtspConnection::end_session() {
     announced_.clear();
     described_.clear();
     key_.reset();
+    report_keys_ = {};
     phase_since_ = MonoClock::now();
 }
 
@@ -383,6 +385,7 @@ Error RtspConnection::handle_player_setup(const rtsp::Request& request, const Rt
     } else {
         chosen->interleaved = take_channels(*track, chosen->interleaved);
     }
+    report_keys_[*track] = key_of_setup(request);
     session_.url = target_.url;
     session_.has[*track] = true;
     session_.terms[*track] = terms_[*track];
@@ -400,6 +403,13 @@ Error RtspConnection::answer_setup(const rtsp::Request& request, const rtsp::Tra
     out.headers.add("Session", session_.field());
     out.headers.add("Transport", rtsp::write(transport));
     return send(out);
+}
+
+std::optional<RtspSrtpKey> RtspConnection::key_of_setup(const rtsp::Request& request) const {
+    const auto field = request.headers.get("KeyMgmt");
+    const std::optional<sdp::CryptoLine> line =
+        field && why_no_srtp().empty() ? sdp::parse_key_mgmt_field(*field) : std::nullopt;
+    return line ? find_rtsp_srtp_key({*line}) : std::nullopt;
 }
 
 std::string_view RtspConnection::why_no_srtp() const {
@@ -422,7 +432,8 @@ Result<std::optional<rtsp::Transport>> RtspConnection::choose_transport(
         if (offer.secure && !secure) {
             why = !why_no_srtp().empty() ? why_no_srtp()
                   : announced_.empty()   ? "no keys were asked for: add ?srtp to the address"
-                                         : "the description of the track has no keys (a=crypto)";
+                                       : "neither the description of the track nor SETUP has keys "
+                                         "(a=crypto, a=key-mgmt, KeyMgmt)";
             continue;
         }
         if (offer.multicast) {
@@ -528,7 +539,8 @@ Error RtspConnection::play_by_udp(const rtsp::Request& request, const net::PlayR
     auto player = std::make_unique<RtspUdpPlayer>(
         server_, *pump,
         RtspUdpPlayer::Parts{std::move(session_), std::move(udp_), std::move(group_), key_,
-                             std::move(reader_), std::move(stream_), std::move(client_)});
+                             report_keys_, std::move(reader_), std::move(stream_),
+                             std::move(client_)});
     RtspUdpPlayer& playing = *player;
     server_.add(std::move(player));
     playing.begin(request, std::exchange(unread_, {}));

@@ -118,7 +118,7 @@ Result<std::shared_ptr<RtspGroup>> RtspServer::group_for(const stream::StreamKey
                                                          const net::PlayRules& rules,
                                                          const io::SocketAddress& local) {
     const RtspMulticastOptions& options = options_.multicast;
-    if (options.network.empty() || udp_.multicast_socket(RtspUdpTrack::kRtp) == nullptr) {
+    if (options.network.empty()) {
         return make_error(ErrorCode::kUnsupported, "there is no multicast here (rtsp_server)");
     }
     std::erase_if(groups_, [](const auto& each) { return each.second.expired(); });
@@ -137,9 +137,10 @@ Result<std::shared_ptr<RtspGroup>> RtspServer::group_for(const stream::StreamKey
         });
         if (!taken) {
             WEIR_TRY_ASSIGN(RtspUdpPump* const pump, pump_for(key, rules));
-            auto group = std::make_shared<RtspGroup>(
-                *pump, udp_, address, NetAddress::from_sockaddr(*local.raw()).with_port(0),
-                options);
+            WEIR_TRY_ASSIGN(
+                std::shared_ptr<RtspGroup> group,
+                RtspGroup::create(*pump, udp_, address,
+                                  NetAddress::from_sockaddr(*local.raw()).with_port(0), options));
             groups_.emplace(key, group);
             return group;
         }

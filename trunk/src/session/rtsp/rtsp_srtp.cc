@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+#include "proto/rtcp/report.h"
+#include "proto/sdp/mikey.h"
+
 namespace weir::session {
 namespace {
 
@@ -52,6 +56,12 @@ sdp::CryptoLine rtsp_crypto_line(const RtspSrtpKey& key) {
     return line;
 }
 
+std::string rtsp_key_mgmt(const RtspSrtpKey& key, RandomSource& random) {
+    return sdp::write_key_mgmt(
+        rtsp_crypto_line(key),
+        {.ntp_time = rtcp::ntp_from_unix_us(wall_time_us()), .random = random});
+}
+
 std::optional<RtspSrtpKey> find_rtsp_srtp_key(const std::vector<sdp::CryptoLine>& lines) {
     for (const sdp::CryptoLine& line : lines) {
         const bool known = line.suite == kSuite80 || line.suite == kSuite32;
@@ -72,9 +82,16 @@ std::optional<RtspSrtpKey> find_rtsp_srtp_key(const std::vector<sdp::CryptoLine>
 // ---- a player ----
 
 RtspSrtpSender::RtspSrtpSender(const RtspSrtpKey& key,
+                               const ReportKeys& reports,
                                srtp::ControlCipher& control,
                                RandomSource& random)
     : protector_(key.profile, key.master, control), unprotector_(key.profile, key.master, control) {
+    for (size_t i = 0; i < kTracks; i++) {
+        if (reports[i]) {
+            by_track_[i] = std::make_unique<srtp::RtcpUnprotector>(reports[i]->profile,
+                                                                   reports[i]->master, control);
+        }
+    }
     for (Track& track : tracks_) {
         std::array<uint8_t, 2> bytes;
         random.fill(bytes);
@@ -120,9 +137,10 @@ RtspSrtpSender::Sealed RtspSrtpSender::seal(const stream::RtpRun& run) {
     return sealed;
 }
 
-ByteSpan RtspSrtpSender::open_rtcp(ByteSpan packet) {
+ByteSpan RtspSrtpSender::open_rtcp(uint8_t track, ByteSpan packet) {
     const std::span<uint8_t> copy = copy_of(packet);
-    return plain(copy, unprotector_.unprotect(copy));
+    const bool own = track < kTracks && by_track_[track];
+    return plain(copy, (own ? *by_track_[track] : unprotector_).unprotect(copy));
 }
 
 // ---- a publisher ----

@@ -1,6 +1,6 @@
-// SRTP (RFC 3711) of RTSP sessions whose keys stand in the description (a=crypto, RFC 4568), which
-// must go through an encrypted connection: what a player is sent, and what a publisher sends.
-// Never yields.
+// SRTP (RFC 3711) of RTSP sessions whose keys stand in the description (a=crypto, RFC 4568, and
+// a=key-mgmt, RFC 4567) or in SETUP (KeyMgmt), which must go through an encrypted connection: what
+// a player is sent, and what a publisher sends. Never yields.
 //
 // A receiver that knows only the key takes the roll-over counter for 0, so a player has a key and
 // sequence numbers of its own; SSRC, times and payloads are those of the log that all players
@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,9 @@ RtspSrtpKey make_rtsp_srtp_key(RandomSource& random);
 
 sdp::CryptoLine rtsp_crypto_line(const RtspSrtpKey& key);
 
+// The same for a=key-mgmt.
+std::string rtsp_key_mgmt(const RtspSrtpKey& key, RandomSource& random);
+
 // Of the first line whose suite is known here.
 std::optional<RtspSrtpKey> find_rtsp_srtp_key(const std::vector<sdp::CryptoLine>& lines);
 
@@ -51,8 +55,14 @@ class RtspSrtpSender final : private Counted<RtspSrtpSender> {
     static constexpr ObjectName kObjectName{"rtsp_srtp_sender", "rtsp"};
     static constexpr size_t kTracks = 2;
 
+    // Under which a player sends its reports of each track; none: under the key that it was given.
+    using ReportKeys = std::array<std::optional<RtspSrtpKey>, kTracks>;
+
     // `control` must outlive this.
-    RtspSrtpSender(const RtspSrtpKey& key, srtp::ControlCipher& control, RandomSource& random);
+    RtspSrtpSender(const RtspSrtpKey& key,
+                   const ReportKeys& reports,
+                   srtp::ControlCipher& control,
+                   RandomSource& random);
 
     // The packets of a run, end to end, each of `packet_bytes` but the last. Good until the next
     // call of any. Empty: they do not fit.
@@ -78,7 +88,7 @@ class RtspSrtpSender final : private Counted<RtspSrtpSender> {
     }
 
     // The plain compound, good until the next call of any; empty: it is not authentic.
-    ByteSpan open_rtcp(ByteSpan packet);
+    ByteSpan open_rtcp(uint8_t track, ByteSpan packet);
 
   private:
     struct Track {
@@ -88,6 +98,8 @@ class RtspSrtpSender final : private Counted<RtspSrtpSender> {
 
     srtp::Protector protector_;
     srtp::RtcpUnprotector unprotector_;
+    // Of tracks whose reports have a key of their own.
+    std::array<std::unique_ptr<srtp::RtcpUnprotector>, kTracks> by_track_;
     std::array<Track, kTracks> tracks_;
 };
 

@@ -1,5 +1,6 @@
 #include "session/rtsp/rtsp_tracks.h"
 
+#include "base/random.h"
 #include "media/aac.h"
 #include "proto/sdp/rtsp_writer.h"
 #include "session/rtsp/rtsp_profile.h"
@@ -107,6 +108,7 @@ std::string RtspTracks::describe(std::string_view address,
         out.control = control_of(index);
         if (key) {
             out.crypto.push_back(rtsp_crypto_line(*key));
+            out.key_mgmt = rtsp_key_mgmt(*key, system_random());
         }
     }
     return sdp::write_rtsp_description(offer);

@@ -9,6 +9,10 @@ namespace {
 
 constexpr size_t kChunk = 2048;  // on the stack of a coroutine
 
+// Apple's tunnel has none, but some clients wait for it (gortsplib); the others never read.
+constexpr std::string_view kPostAnswer =
+    "HTTP/1.0 200 OK\r\nServer: weir\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n";
+
 NetAddress host_of(const io::SocketAddress& peer) {
     return NetAddress::from_sockaddr(*peer.raw()).with_port(0);
 }
@@ -59,6 +63,7 @@ Error RtspTunnels::bring_up(std::string_view cookie, io::TcpStream& post, ByteSp
         return make_error(ErrorCode::kNotFound, "no GET of this host has this x-sessioncookie");
     }
     const std::shared_ptr<Tunnel> tunnel = found->second;
+    WEIR_TRY(post.write_all(as_bytes(kPostAnswer), write_deadline()));
     rtsp::TunnelDecoder decoder;
     std::array<uint8_t, kChunk> buffer;
     Bytes plain;

@@ -41,8 +41,8 @@ class RtspTunnels {
     // Yields. Of the GET: brings what the conversation says to `get`, until either ends.
     void bring_down(std::string_view cookie, Tunnel& tunnel, io::TcpStream& get);
 
-    // Yields. Of the POST: brings what comes on `post` to the conversation, `body` first, until
-    // either ends. kNotFound: there is no such GET of that host; kMalformed.
+    // Yields. Of the POST: answers it, then brings what comes on `post` to the conversation, `body`
+    // first, until either ends. kNotFound: there is no such GET of that host; kMalformed.
     Error bring_up(std::string_view cookie, io::TcpStream& post, ByteSpan body);
 
     size_t size() const { return by_cookie_.size(); }

@@ -40,7 +40,6 @@ RtspUdp::~RtspUdp() = default;
 Error RtspUdp::Side::serve(std::unique_ptr<io::UdpSocket> socket) {
     auto port = std::make_unique<RtspUdpPort>();
     port->socket = std::move(socket);
-    port->socket->set_multicast_ttl(udp_.multicast_ttl_);
     RtspUdpPort& at = *port;
     WEIR_TRY_ASSIGN(port->coroutine, io::Coroutine::spawn("rtsp udp", io::StackSize::kNormal,
                                                           [this, &at] { udp_.receive(at, way_); }));
@@ -114,40 +113,49 @@ void RtspUdp::stop() {
     }
 }
 
-io::UdpSocket* RtspUdp::multicast_socket(RtspUdpTrack::Way way) const {
-    for (const auto& port : sides_[way].ports) {
-        const io::SocketAddress bound = port->socket->local();
-        if (!port->retired && (address_of(bound).is_v4() || bound.is_any())) {
-            return port->socket.get();
-        }
+Result<io::UdpSocket*> RtspUdp::group_port(const NetAddress& from) {
+    if (const auto found = group_ports_.find(from); found != group_ports_.end()) {
+        return found->second.get();
     }
-    return nullptr;
+    if (group_ports_.size() >= kMaxGroupPorts) {
+        return make_error(ErrorCode::kFull, "multicast leaves by too many addresses of this host");
+    }
+    WEIR_TRY_ASSIGN(const io::SocketAddress address, io::SocketAddress::parse(from.to_string()));
+    io::UdpOptions options;
+    options.shared_port = true;  // with receivers on this machine
+    options.names_holder = false;
+    WEIR_TRY_ASSIGN(std::unique_ptr<io::UdpSocket> socket, io::UdpSocket::bind(address, options));
+    socket->set_multicast_ttl(multicast_ttl_);
+    return group_ports_.emplace(from, std::move(socket)).first->second.get();
 }
 
 void RtspUdp::set_multicast_ttl(uint8_t ttl) {
     multicast_ttl_ = ttl;
-    for (const Side& side : sides_) {
-        for (const auto& port : side.ports) {
-            port->socket->set_multicast_ttl(ttl);
-        }
+    for (const auto& [from, socket] : group_ports_) {
+        socket->set_multicast_ttl(ttl);
     }
 }
 
 io::UdpStats RtspUdp::udp_stats() const {
     io::UdpStats sum;
+    const auto add = [&sum](const io::UdpStats& each) {
+        sum.received += each.received;
+        sum.received_bytes += each.received_bytes;
+        sum.sent += each.sent;
+        sum.sent_bytes += each.sent_bytes;
+        sum.send_calls += each.send_calls;
+        sum.kernel_drops += each.kernel_drops;
+        sum.oversized += each.oversized;
+        sum.send_refused += each.send_refused;
+        sum.send_blocked += each.send_blocked;
+    };
     for (const Side& side : sides_) {
         for (const auto& port : side.ports) {
-            const io::UdpStats& each = port->socket->stats();
-            sum.received += each.received;
-            sum.received_bytes += each.received_bytes;
-            sum.sent += each.sent;
-            sum.sent_bytes += each.sent_bytes;
-            sum.send_calls += each.send_calls;
-            sum.kernel_drops += each.kernel_drops;
-            sum.oversized += each.oversized;
-            sum.send_refused += each.send_refused;
-            sum.send_blocked += each.send_blocked;
+            add(port->socket->stats());
         }
+    }
+    for (const auto& [from, socket] : group_ports_) {
+        add(socket->stats());
     }
     return sum;
 }

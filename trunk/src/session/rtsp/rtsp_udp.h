@@ -93,6 +93,8 @@ class RtspUdpTrack {
 
 class RtspUdp {
   public:
+    static constexpr size_t kMaxGroupPorts = 256;  // four for each address of this machine
+
     RtspUdp();
     ~RtspUdp();  // stop() must have been called
     RtspUdp(const RtspUdp&) = delete;
@@ -109,10 +111,12 @@ class RtspUdp {
                                             const rtsp::PortPair& client_ports,
                                             size_t index);
 
-    // What sends to groups: of IPv4. nullptr: there is none.
-    io::UdpSocket* multicast_socket(RtspUdpTrack::Way way) const;
+    // What sends to groups from that address and port of ours, of IPv4: receivers (gortsplib) take
+    // only what comes from the port that they were told. It stays until the end. kBusy, kSystem;
+    // kFull: there are kMaxGroupPorts.
+    Result<io::UdpSocket*> group_port(const NetAddress& from);
 
-    // Of groups; for all ports.
+    // Of groups.
     void set_multicast_ttl(uint8_t ttl);
 
     // Of sessions that begin from now on.
@@ -168,6 +172,7 @@ class RtspUdp {
     void remove(RtspUdpTrack& track);
 
     std::array<Side, RtspUdpTrack::kWays> sides_;
+    std::unordered_map<NetAddress, std::unique_ptr<io::UdpSocket>> group_ports_;
     RtspUdpStats stats_;
     uint8_t multicast_ttl_ = 1;
     Seconds session_timeout_ = kRtspSessionTimeout;

@@ -33,9 +33,10 @@ RtspUdpPlayer::RtspUdpPlayer(RtspServer& server, RtspUdpPump& pump, Parts parts)
       last_heard_(began_),
       next_report_(began_ + RtspNumbers::kReportInterval) {
     pump_.hold();
+    reader_.release_message();
     if (parts.key) {
-        srtp_ =
-            std::make_unique<RtspSrtpSender>(*parts.key, server.udp().control(), system_random());
+        srtp_ = std::make_unique<RtspSrtpSender>(*parts.key, parts.report_keys,
+                                                 server.udp().control(), system_random());
     }
     for (const auto& track : tracks_) {
         if (track) {
@@ -90,6 +91,7 @@ bool RtspUdpPlayer::play(const rtsp::Request& request) {
         group_->add(*this);
     } else if (client_) {
         send_reports(MonoClock::now());
+        next_report_ = MonoClock::now() + RtspNumbers::kFirstReport;
         pump_.add(*this);
     }
     return client_ != nullptr;
@@ -246,7 +248,8 @@ void RtspUdpPlayer::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
     last_heard_ = now;
     const auto index = static_cast<uint8_t>(track);
     if (srtp_) {
-        compound = srtp_->open_rtcp(compound);  // ffmpeg's are plain: a sign of life, no more
+        compound =
+            srtp_->open_rtcp(index, compound);  // ffmpeg's are plain: a sign of life, no more
     }
     const RtspNumbers& numbers = pump_.writer().numbers();
     rtcp::PacketView packet;

@@ -49,6 +49,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
         RtspUdpTracks tracks;
         std::shared_ptr<RtspGroup> group;  // of multicast, in place of tracks; else null
         std::optional<RtspSrtpKey> key;    // of SRTP; without tracks it goes through the connection
+        RtspSrtpSender::ReportKeys report_keys;
         rtsp::ConnectionReader reader;
         std::unique_ptr<io::TcpStream> stream;
         std::unique_ptr<net::Client> client;

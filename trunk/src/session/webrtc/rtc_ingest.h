@@ -50,7 +50,7 @@ struct RtcLayerStats {
     bool main = false;  // what players of other protocols get
 };
 
-class RtcIngest final : public net::RtpIngest, private Counted<RtcIngest> {
+class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
   public:
     static constexpr ObjectName kObjectName{"rtc_ingest", "webrtc"};
     // A layer from which no frame came for so long, while others flow, has stopped.

@@ -7,7 +7,7 @@
 #include "proto/rtp/rtx.h"
 
 #include "bench/load/core/synthetic.h"
-#include "test/bench/core/rtc_server_end.h"
+#include "test/proto/webrtc/server_end.h"
 
 namespace weir::load {
 namespace {
@@ -38,24 +38,25 @@ class RtcPlayClientTest : public testing::Test {
     RtcPlayClientTest() {
         totals_.stall_ns = 1'000'000'000;
         check_.joined(ns());
-        server_.expect_client(test_identity(1).fingerprint());
+        server_.expect_client(webrtc::test_identity(1).fingerprint());
     }
 
     uint64_t ns() const { return static_cast<uint64_t>(now_.time_since_epoch().count()) * 1000; }
 
-    RtcAnswer answer() const {
-        RtcAnswer answer = server_.answer();
-        RtcTrack video;
-        video.kind = media::TrackKind::kVideo;
-        video.codec = media::Codec::kH264;
-        video.payload_type = kType;
-        video.rtx_payload_type = kRtxType;
-        video.clock_hz = 90'000;
-        video.nack = true;
-        video.ssrc = kSsrc;
-        video.rtx_ssrc = kRtxSsrc;
-        answer.tracks.push_back(video);
-        return answer;
+    std::string answer() const {
+        return server_.answer(fmt::format(
+            "m=video 9 UDP/TLS/RTP/SAVPF {0} {1}\r\na=mid:1\r\na=sendonly\r\na=rtcp-mux\r\n"
+            "a=rtpmap:{0} H264/90000\r\na=fmtp:{0} packetization-mode=1\r\na=rtcp-fb:{0} nack\r\n"
+            "a=rtpmap:{1} rtx/90000\r\na=fmtp:{1} apt={0}\r\na=ssrc-group:FID {2} {3}\r\n"
+            "a=ssrc:{2} cname:x\r\na=ssrc:{3} cname:x\r\n"
+            "a=candidate:1 1 udp 2130706431 192.0.2.1 8000 typ host\r\n",
+            kType, kRtxType, kSsrc, kRtxSsrc));
+    }
+
+    void begin() {
+        const Error error = client_.take_answer(answer(), true);
+        ASSERT_FALSE(error) << error.message();
+        client_.begin(now_, now_);
     }
 
     // Carries datagrams both ways until both are silent.
@@ -69,14 +70,14 @@ class RtcPlayClientTest : public testing::Test {
     void deliver() {
         for (; !server_.to_client.empty(); server_.to_client.pop_front()) {
             check_.received(server_.to_client.front().size(), ns());
-            client_.handle_packet(now_, server_.to_client.front());
+            client_.handle_packet(now_, server_.to_client.front(), webrtc::ServerEnd::address());
         }
     }
 
     void connect() {
-        client_.start(answer(), now_, now_);
+        begin();
         exchange();
-        ASSERT_TRUE(client_.connected()) << client_.failure();
+        ASSERT_TRUE(client_.connected()) << client_.failure().message();
     }
 
     // The packets of one frame of the synthetic stream.
@@ -110,10 +111,10 @@ class RtcPlayClientTest : public testing::Test {
     }
 
     MonoTime now_{Seconds(1000)};
-    CountingRandom random_;
+    webrtc::CountingRandom random_;
     srtp::ControlCipher control_;
-    RtcShared shared_{test_identity(1), control_, random_};
-    RtcServerEnd server_{now_};
+    webrtc::ClientShared shared_{webrtc::test_identity(1), control_, random_};
+    webrtc::ServerEnd server_{now_};
     RunTotals totals_;
     PlayerCheck check_{totals_, 0};
     RtcPlayOptions options_;
@@ -215,12 +216,12 @@ TEST_F(RtcPlayClientTest, APictureThatStandsStillIsAFreeze) {
 }
 
 TEST_F(RtcPlayClientTest, AServerThatDoesNotAnswerIsGivenUp) {
-    client_.start(answer(), now_, now_);
+    begin();
     while (!client_.over() && now_ < MonoTime(Seconds(1020))) {
         now_ = client_.next_timeout();
         client_.handle_timeout(now_);
     }
-    EXPECT_EQ(client_.failure(), "no answer to ICE checks from udp 192.0.2.1:8000");
+    EXPECT_EQ(client_.failure().message(), "no answer to ICE checks from udp 192.0.2.1:8000");
     EXPECT_GT(server_.from_client.size(), 5U);
     EXPECT_LT(server_.from_client.size(), 20U);
 }
@@ -234,7 +235,7 @@ TEST_F(RtcPlayClientTest, ConsentIsAskedForAndItsEndIsNoticed) {
         now_ = client_.next_timeout();
         client_.handle_timeout(now_);
     }
-    EXPECT_EQ(client_.failure(), "the server answers no ICE checks any more");
+    EXPECT_EQ(client_.failure().message(), "the server answers no ICE checks any more");
 }
 
 TEST_F(RtcPlayClientTest, DroppedPacketsAreCounted) {

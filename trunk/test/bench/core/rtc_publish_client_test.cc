@@ -9,7 +9,7 @@
 #include "proto/rtp/rtx.h"
 
 #include "bench/load/core/synthetic.h"
-#include "test/bench/core/rtc_server_end.h"
+#include "test/proto/webrtc/server_end.h"
 
 namespace weir::load {
 namespace {
@@ -20,7 +20,7 @@ constexpr uint8_t kRtxType = 97;
 class RtcPublishClientTest : public testing::Test {
   protected:
     RtcPublishClientTest() {
-        server_.expect_client(test_identity(1).fingerprint());
+        server_.expect_client(webrtc::test_identity(1).fingerprint());
         std::vector<SourceMessage> opening;
         opening.push_back({media::TrackKind::kVideo, 0, video_config()});
         opening.push_back({media::TrackKind::kAudio, 0, audio_config()});
@@ -32,28 +32,26 @@ class RtcPublishClientTest : public testing::Test {
         do {
             server_.serve(now_);
             for (; !server_.to_client.empty(); server_.to_client.pop_front()) {
-                client_->handle_packet(now_, server_.to_client.front());
+                client_->handle_packet(now_, server_.to_client.front(),
+                                       webrtc::ServerEnd::address());
             }
         } while (!server_.from_client.empty());
     }
 
     void connect() {
-        RtcAnswer answer = server_.answer();
-        RtcTrack video;
-        video.kind = media::TrackKind::kVideo;
-        video.codec = media::Codec::kH264;
-        video.payload_type = kType;
-        video.rtx_payload_type = kRtxType;
-        video.clock_hz = 90'000;
-        RtcTrack audio;
-        audio.kind = media::TrackKind::kAudio;
-        audio.codec = media::Codec::kOpus;
-        audio.payload_type = 111;
-        audio.clock_hz = 48'000;
-        answer.tracks = {video, audio};
-        client_->start(answer, now_, now_);
+        const std::string answer = server_.answer(fmt::format(
+            "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=recvonly\r\na=rtcp-mux\r\n"
+            "a=rtpmap:111 opus/48000/2\r\n"
+            "a=candidate:1 1 udp 2130706431 192.0.2.1 8000 typ host\r\n"
+            "m=video 9 UDP/TLS/RTP/SAVPF {0} {1}\r\na=mid:1\r\na=recvonly\r\na=rtcp-mux\r\n"
+            "a=rtpmap:{0} H264/90000\r\na=rtcp-fb:{0} nack\r\na=rtpmap:{1} rtx/90000\r\n"
+            "a=fmtp:{1} apt={0}\r\n",
+            kType, kRtxType));
+        const Error error = client_->take_answer(answer, false);
+        ASSERT_FALSE(error) << error.message();
+        client_->begin(now_, now_);
         exchange();
-        ASSERT_TRUE(client_->connected()) << client_->failure();
+        ASSERT_TRUE(client_->connected()) << client_->failure().message();
         server_.media.clear();
     }
 
@@ -92,10 +90,10 @@ class RtcPublishClientTest : public testing::Test {
     }
 
     MonoTime now_{Seconds(1000)};
-    CountingRandom random_;
+    webrtc::CountingRandom random_;
     srtp::ControlCipher control_;
-    RtcShared shared_{test_identity(1), control_, random_};
-    RtcServerEnd server_{now_};
+    webrtc::ClientShared shared_{webrtc::test_identity(1), control_, random_};
+    webrtc::ServerEnd server_{now_};
     RtcTotals totals_;
     RtcPublishStats stats_;
     std::unique_ptr<RtcPublishClient> client_;

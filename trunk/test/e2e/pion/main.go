@@ -2,6 +2,7 @@
 //
 //	weir-pion-peer publish URL -video FILE.h264 -audio FILE.ogg -seconds N
 //	weir-pion-peer play    URL -video OUT.h264  -audio OUT.ogg  -seconds N
+//	weir-pion-peer serve   HOST:PORT -video FILE.h264 -audio FILE.ogg -seconds N   (WHEP at http://HOST:PORT/whep)
 //
 // -loss SHARE loses that share of the media packets that it sends or receives, resent ones too. A line of JSON at the
 // end says what happened; "connected" on a line of its own when it is.
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -45,6 +47,7 @@ type report struct {
 	Missing      int64 `json:"missing"` // packets of pictures that could not be put together
 	Dropped      int64 `json:"dropped"` // by -loss
 	KeyRequests  int64 `json:"key_requests"`
+	Left         int64 `json:"left"` // players of a server that said goodbye
 }
 
 // lossy loses packets next to the network: what NACK asks for is lost as well.
@@ -289,12 +292,33 @@ func pace(begin, end time.Time, due func(number int) time.Duration, send func(nu
 	}
 }
 
-func publish(url, videoPath, audioPath string, loss float64, length time.Duration) (*report, error) {
+// clip is what is sent, again and again.
+type clip struct {
+	frames [][]byte
+	sound  []page
+}
+
+func readClip(videoPath, audioPath string) (*clip, error) {
 	frames, err := pictures(videoPath)
 	if err != nil {
 		return nil, err
 	}
 	sound, err := pages(audioPath)
+	return &clip{frames, sound}, err
+}
+
+func newTracks() (video, audio *webrtc.TrackLocalStaticSample, err error) {
+	video, err = webrtc.NewTrackLocalStaticSample(
+		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264}, "video", "pion")
+	if err == nil {
+		audio, err = webrtc.NewTrackLocalStaticSample(
+			webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus}, "audio", "pion")
+	}
+	return video, audio, err
+}
+
+func publish(url, videoPath, audioPath string, loss float64, length time.Duration) (*report, error) {
+	what, err := readClip(videoPath, audioPath)
 	if err != nil {
 		return nil, err
 	}
@@ -302,13 +326,7 @@ func publish(url, videoPath, audioPath string, loss float64, length time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	video, err := webrtc.NewTrackLocalStaticSample(
-		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264}, "video", "pion")
-	if err != nil {
-		return nil, err
-	}
-	audio, err := webrtc.NewTrackLocalStaticSample(
-		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus}, "audio", "pion")
+	video, audio, err := newTracks()
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +344,16 @@ func publish(url, videoPath, audioPath string, loss float64, length time.Duratio
 	if err := p.waitConnected(); err != nil {
 		return nil, err
 	}
+	if err := p.send(what, video, audio, length); err != nil {
+		return nil, err
+	}
+	p.leave()
+	return &p.report, nil
+}
+
+// send paces both tracks for that long.
+func (p *peer) send(what *clip, video, audio *webrtc.TrackLocalStaticSample, length time.Duration) error {
+	frames, sound := what.frames, what.sound
 	begin := time.Now()
 	end := begin.Add(length)
 	done := make(chan error, 2)
@@ -350,11 +378,133 @@ func publish(url, videoPath, audioPath string, loss float64, length time.Duratio
 	}()
 	for i := 0; i < 2; i++ {
 		if err := <-done; err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p.leave()
-	return &p.report, nil
+	return nil
+}
+
+// ---- a server of WHEP ----
+
+// server sends the clip to each player, as long as that one stays.
+type server struct {
+	media  *clip
+	loss   float64
+	length time.Duration
+	mutex  sync.Mutex
+	peers  map[string]*peer
+	total  report
+	number int
+}
+
+func (s *server) answer(text string) (path, answer string, err error) {
+	p, err := newPeer(s.loss)
+	if err != nil {
+		return "", "", err
+	}
+	if err := p.connection.SetRemoteDescription(
+		webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: text}); err != nil {
+		return "", "", err
+	}
+	video, audio, err := newTracks()
+	if err != nil {
+		return "", "", err
+	}
+	for _, track := range []webrtc.TrackLocal{audio, video} {
+		sender, err := p.connection.AddTrack(track)
+		if err != nil {
+			return "", "", err
+		}
+		go p.drain(sender)
+	}
+	made, err := p.connection.CreateAnswer(nil)
+	if err != nil {
+		return "", "", err
+	}
+	gathered := webrtc.GatheringCompletePromise(p.connection)
+	if err := p.connection.SetLocalDescription(made); err != nil {
+		return "", "", err
+	}
+	<-gathered
+	go func() {
+		if err := p.waitConnected(); err == nil {
+			_ = p.send(s.media, video, audio, s.length)
+		}
+	}()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.number++
+	path = fmt.Sprintf("/session/%d", s.number)
+	s.peers[path] = p
+	return path, p.connection.LocalDescription().SDP, nil
+}
+
+func (s *server) forget(path string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	p := s.peers[path]
+	if p == nil {
+		return false
+	}
+	delete(s.peers, path)
+	s.total.Frames += atomic.LoadInt64(&p.report.Frames)
+	s.total.AudioPackets += atomic.LoadInt64(&p.report.AudioPackets)
+	s.total.KeyRequests += atomic.LoadInt64(&p.report.KeyRequests)
+	s.total.Dropped += atomic.LoadInt64(&p.report.Dropped)
+	p.connection.Close()
+	return true
+}
+
+func (s *server) ServeHTTP(out http.ResponseWriter, request *http.Request) {
+	switch {
+	case request.Method == http.MethodDelete && s.forget(request.URL.Path):
+		out.WriteHeader(http.StatusOK)
+		s.mutex.Lock()
+		s.total.Left++
+		s.mutex.Unlock()
+	case request.Method == http.MethodPost && request.URL.Path == "/whep":
+		text, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
+		if err != nil {
+			return
+		}
+		path, answer, err := s.answer(string(text))
+		if err != nil {
+			http.Error(out, err.Error(), http.StatusBadRequest)
+			return
+		}
+		out.Header().Set("Content-Type", "application/sdp")
+		out.Header().Set("Location", path)
+		out.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(out, answer)
+	default:
+		http.NotFound(out, request)
+	}
+}
+
+// serve answers offers at http://ADDRESS/whep until the time is over.
+func serve(address, videoPath, audioPath string, loss float64, length time.Duration) (*report, error) {
+	what, err := readClip(videoPath, audioPath)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{media: what, loss: loss, length: length, peers: map[string]*peer{}}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println("listening")
+	go func() { _ = http.Serve(listener, s) }()
+	time.Sleep(length)
+	s.mutex.Lock()
+	paths := make([]string, 0, len(s.peers))
+	for path := range s.peers {
+		paths = append(paths, path)
+	}
+	s.mutex.Unlock()
+	for _, path := range paths {
+		s.forget(path)
+	}
+	return &s.total, nil
 }
 
 // ---- playing ----
@@ -458,7 +608,7 @@ func play(url, videoPath, audioPath string, loss float64, length time.Duration) 
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: weir-pion-peer publish|play URL -video FILE -audio FILE [-seconds N] [-loss SHARE]")
+		fmt.Fprintln(os.Stderr, "usage: weir-pion-peer publish|play URL or serve HOST:PORT -video FILE -audio FILE [-seconds N] [-loss SHARE]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet("weir-pion-peer", flag.ExitOnError)
@@ -468,9 +618,9 @@ func main() {
 	loss := flags.Float64("loss", 0, "share of media packets to lose, 0 to 1")
 	_ = flags.Parse(os.Args[3:])
 	work := map[string]func(string, string, string, float64, time.Duration) (*report, error){
-		"publish": publish, "play": play}[os.Args[1]]
+		"publish": publish, "play": play, "serve": serve}[os.Args[1]]
 	if work == nil {
-		fmt.Fprintln(os.Stderr, "weir-pion-peer: publish or play?")
+		fmt.Fprintln(os.Stderr, "weir-pion-peer: publish, play or serve?")
 		os.Exit(2)
 	}
 	result, err := work(os.Args[2], *video, *audio, *loss, time.Duration(*seconds*float64(time.Second)))

@@ -106,6 +106,50 @@ TEST(SourceUrlTest, ShowsNoLoginOfACamera) {
     EXPECT_EQ(wrong.error().message().find("hush"), std::string_view::npos);
 }
 
+// ---- WHEP ----
+
+TEST(SourceUrlTest, TakesALoginAndAPathAsWrittenForWhep) {
+    const auto url = SourceUrl::parse(
+        "WHEP+http://admin:p%40ss@Other.Example:8080/rtc//v1/whep/?app=live&stream=cam&token=x");
+    ASSERT_TRUE(url.ok()) << url.error().to_string();
+    EXPECT_EQ(url->scheme, "whep+http");
+    EXPECT_EQ(url->login.user, "admin");
+    EXPECT_EQ(url->login.password, "p@ss");
+    EXPECT_EQ(url->host, "other.example");
+    EXPECT_EQ(url->port, 8080);
+    EXPECT_TRUE(url->is_whep());
+    EXPECT_FALSE(url->is_http() || url->is_rtsp() || url->tls());
+    EXPECT_EQ(url->endpoint().target, "/rtc//v1/whep/?app=live&stream=cam&token=x");
+    EXPECT_EQ(url->endpoint().origin(), "http://other.example:8080");
+    EXPECT_EQ(SourceUrl::parse(url->full()).value(), *url);
+    EXPECT_EQ(url->shown(), "whep+http://other.example:8080/rtc//v1/whep/?***");
+}
+
+TEST(SourceUrlTest, KnowsThePortsOfWhep) {
+    EXPECT_EQ(SourceUrl::parse("whep+http://h").value().port, 80);
+    const auto tls = SourceUrl::parse("whep+https://h/live/cam/whep").value();
+    EXPECT_EQ(tls.port, 443);
+    EXPECT_TRUE(tls.tls());
+    EXPECT_TRUE(tls.endpoint().tls);
+    EXPECT_EQ(tls.full(), "whep+https://h/live/cam/whep");
+    EXPECT_EQ(SourceUrl::parse("whep+http://[::1]:443/a").value().authority(), "[::1]:443");
+    EXPECT_EQ(SourceUrl::whep_at(tls.endpoint()), tls);
+}
+
+TEST(SourceUrlTest, RefusesWhatIsNoEndpointWithoutShowingIt) {
+    for (const char* text :
+         {"whep://h/hush", "whep+rtmp://h/hush", "whep+http:/h/hush", "whep+http://u:hush@/a",
+          "whep+http://u:hush@h:0/a", "whep+http://h/hush#", "whep+http://u:hu%0ash@h/a",
+          "whep+http", "whep+"}) {
+        const auto url = SourceUrl::parse(text);
+        ASSERT_FALSE(url.ok()) << text;
+        EXPECT_EQ(url.error().message().find("hush"), std::string_view::npos) << text;
+    }
+    EXPECT_FALSE(SourceUrl::parse("whep+http://h/" + std::string(3000, 'a')).ok());
+    EXPECT_EQ(SourceUrl::parse("whep+http://a:hush@h/x?password=hush").value().shown(),
+              "whep+http://h/x?***");
+}
+
 TEST(SourceUrlTest, PutsNamesBehindThePath) {
     const auto appended = [](std::string_view text) {
         SourceUrl url = SourceUrl::parse(text).value();

@@ -67,6 +67,25 @@ TEST(HttpUrlTest, RefusesWhatCannotBeAskedAndShowsNothingOfIt) {
     EXPECT_FALSE(Url::parse("http://" + std::string(254, 'x')).ok());
 }
 
+TEST(HttpUrlTest, ResolvesWhatALocationSays) {
+    const Url asked = Url::parse("https://h:8443/a/b/whep?token=x").value();
+    const auto at = [&](std::string_view location) {
+        const Result<Url> url = asked.resolve(location);
+        return url.ok() ? url->origin() + url->target : std::string("refused");
+    };
+    EXPECT_EQ(at("/session/1"), "https://h:8443/session/1");
+    EXPECT_EQ(at("session/1?a=/b"), "https://h:8443/a/b/session/1?a=/b");
+    EXPECT_EQ(at("?b=http://x/"), "https://h:8443/a/b/whep?b=http://x/");
+    EXPECT_EQ(at(""), "https://h:8443/a/b/whep");
+    EXPECT_EQ(at("http://other/s"), "http://other/s");
+    EXPECT_EQ(at("HTTPS://other:1/s"), "https://other:1/s");
+    EXPECT_EQ(at("//other/s"), "https://other/s");
+    EXPECT_EQ(at("/next?to=http://x/"), "https://h:8443/next?to=http://x/");
+    EXPECT_EQ(at("ftp://other/s"), "refused");
+    EXPECT_EQ(at("/a b"), "refused");
+    EXPECT_EQ(at("/" + std::string(kMaxUrlBytes, 'a')), "refused");
+}
+
 TEST(HttpUrlTest, ShowsNoQuery) {
     EXPECT_EQ(Url::parse("http://h:1/p?token=secret")->shown(), "http://h:1/p");
 }

@@ -134,6 +134,14 @@ TEST(SdpDescriptionTest, BoundsEverything) {
     EXPECT_EQ(error_of(formats + " 0 0 0 0 0 0 0 0 0 0"), "limit: line 2: more than 128 formats");
 }
 
+TEST(SdpDescriptionTest, BlanksInAnMLineMayBeMany) {
+    const std::string blanks(500, ' ');
+    const Session session =
+        parse_or_die("v=0\r\nm=audio " + blanks + " 9 RTP/AVP" + blanks + "0" + blanks + "8\r\n");
+    ASSERT_EQ(session.media.size(), 1U);
+    EXPECT_EQ(session.media[0].formats, (std::vector<std::string>{"0", "8"}));
+}
+
 TEST(SdpDescriptionTest, SurvivesEveryTruncation) {
     const std::string text = read_offer("libdatachannel-whip");
     for (size_t size = 0; size < text.size(); size++) {

@@ -59,7 +59,7 @@ class RtspSrtpTest : public testing::Test {
     srtp::ControlCipher control_;
     test::CountingRandom random_;
     RtspSrtpKey key_ = make_rtsp_srtp_key(random_);
-    RtspSrtpSender sender_{key_, control_, random_};
+    RtspSrtpSender sender_{key_, {}, control_, random_};
     std::unique_ptr<RtspSrtpReceiver> receiver_;
 };
 
@@ -103,11 +103,28 @@ TEST_F(RtspSrtpTest, OpensReportsInBothDirections) {
     const Bytes plain = report;
     report.resize(64);
     report.resize(receiver_->seal_rtcp(report, plain.size()));
-    EXPECT_TRUE(std::ranges::equal(sender_.open_rtcp(report), plain));
-    EXPECT_TRUE(sender_.open_rtcp(report).empty()) << "it came before";
-    EXPECT_TRUE(sender_.open_rtcp(plain).empty()) << "not sealed";
+    EXPECT_TRUE(std::ranges::equal(sender_.open_rtcp(0, report), plain));
+    EXPECT_TRUE(sender_.open_rtcp(0, report).empty()) << "it came before";
+    EXPECT_TRUE(sender_.open_rtcp(0, plain).empty()) << "not sealed";
     EXPECT_TRUE(receiver_->open_rtp(Bytes(70'000)).empty());
     EXPECT_TRUE(receiver_->open_rtcp({}).empty());
+}
+
+TEST_F(RtspSrtpTest, ReportsOfATrackMayHaveAKeyOfTheirOwn) {
+    const RtspSrtpKey own = make_rtsp_srtp_key(random_);
+    RtspSrtpSender sender(key_, {own, std::nullopt}, control_, random_);
+    auto under_own = RtspSrtpReceiver::create(own, control_);
+    ASSERT_TRUE(under_own.ok());
+    const Bytes plain = {0x80, 201, 0, 1, 1, 2, 3, 4};
+    const auto sealed = [&](RtspSrtpReceiver& by) {
+        Bytes report = plain;
+        report.resize(64);
+        report.resize(by.seal_rtcp(report, plain.size()));
+        return report;
+    };
+    EXPECT_TRUE(std::ranges::equal(sender.open_rtcp(0, sealed(**under_own)), plain));
+    EXPECT_TRUE(std::ranges::equal(sender.open_rtcp(1, sealed(*receiver_)), plain));
+    EXPECT_TRUE(sender.open_rtcp(0, sealed(*receiver_)).empty());
 }
 
 TEST(RtspSrtpKeyTest, IsWrittenAndFoundAgain) {

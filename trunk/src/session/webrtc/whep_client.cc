@@ -1,0 +1,173 @@
+#include "session/webrtc/whep_client.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "proto/ice/candidate.h"
+#include "proto/rtcp/packet.h"
+
+namespace weir::session {
+namespace {
+
+constexpr size_t kRtcpBuffer = 1200;
+constexpr std::string_view kCandidate = "candidate:";
+
+uint32_t random_u32(RandomSource& random) {
+    std::array<uint8_t, 4> bytes{};
+    random.fill(bytes);
+    return ByteReader(bytes).u32();
+}
+
+}  // namespace
+
+class WhepClient::Ingest final : public RtcIngest {
+  public:
+    Ingest(net::SourceRun& run,
+           stream::Stream& stream,
+           const sdp::Answer& answer,
+           const RtcIngestOptions& options)
+        : RtcIngest(stream, run.publisher(), answer, options), run_(run) {}
+
+    // Why nothing is published any more.
+    Error& failure() { return failure_; }
+
+    bool knows(uint32_t ssrc) const {
+        return std::ranges::any_of(sources(),
+                                   [ssrc](const auto& source) { return source->ssrc == ssrc; });
+    }
+
+  private:
+    media::PacketRef publish(MonoTime, Ref<media::MediaPacket> packet) override {
+        if (!packet || failure_) {
+            count_dropped();
+            return {};
+        }
+        failure_ = run_.publish(packet);
+        return failure_ ? media::PacketRef() : media::PacketRef(packet);
+    }
+
+    net::SourceRun& run_;
+    Error failure_;
+};
+
+WhepClient::WhepClient(const webrtc::ClientShared& shared,
+                       webrtc::ClientLink& link,
+                       net::SourceRun& run,
+                       const RtcIngestOptions& options)
+    : ClientTransport(shared, link), run_(run), options_(options) {
+    options_.local_ssrc = random_u32(shared.random) | 1U;
+}
+
+WhepClient::~WhepClient() = default;
+
+std::string WhepClient::offer(const NetAddress& address) {
+    offer_.ice_ufrag = credentials().ufrag_text();
+    offer_.ice_pwd = credentials().password_text();
+    const auto& sha256 = identity().fingerprint().sha256;
+    offer_.fingerprint = {"sha-256", {sha256.begin(), sha256.end()}};
+    offer_.session_id = fmt::format("{}", random_u32(random()));
+    offer_.mid = true;
+    offer_.candidates.clear();
+    for (const ice::Candidate& each : ice::make_host_candidates({&address, 1}, {})) {
+        offer_.candidates.push_back(each.to_text().substr(kCandidate.size()));
+    }
+    return offer_.write();
+}
+
+Error WhepClient::take_answer(std::string_view text) {
+    WEIR_TRY_ASSIGN(answer_, sdp::read_answer(text, offer_));
+    servers_ = addresses_of(answer_.remote);
+    if (servers_.empty()) {
+        return make_error(ErrorCode::kUnsupported,
+                          "the answer has no candidate with an address and UDP; others are not "
+                          "tried");
+    }
+    return {};
+}
+
+void WhepClient::begin(Micros timeout, MonoTime now) {
+    start(answer_.remote, servers_, timeout, now);
+}
+
+void WhepClient::request_key_frame() {
+    if (ingest_) {
+        ingest_->request_key_frame();
+    }
+}
+
+// ---- media ----
+
+void WhepClient::on_connected(MonoTime) {
+    run_.connected();
+    Result<stream::Stream*> stream = run_.begin();
+    if (!stream.ok()) {
+        fail(stream.take_error());
+        return;
+    }
+    ingest_ = std::make_unique<Ingest>(run_, **stream, answer_, options_);
+}
+
+// False: the stream is another publisher's, who may have ended it already.
+bool WhepClient::publishes() {
+    if (over() || !ingest_) {
+        return false;
+    }
+    Result<stream::Stream*> stream = run_.begin();
+    if (!stream.ok()) {
+        fail(stream.take_error());
+    }
+    return !over();
+}
+
+void WhepClient::on_rtp(MonoTime now, ByteSpan packet) {
+    if (!publishes()) {
+        return;
+    }
+    ingest_->on_rtp(now, packet);
+    if (ingest_->failure()) {
+        fail(std::move(ingest_->failure()));
+    }
+}
+
+// RFC 3550 §6.6
+bool WhepClient::is_goodbye(const rtcp::PacketView& packet) const {
+    ByteReader reader(packet.body);
+    for (uint8_t i = 0; packet.type == rtcp::PacketType::kBye && i < packet.count; i++) {
+        if (ingest_->knows(reader.u32()) && reader.ok()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void WhepClient::on_rtcp(MonoTime now, ByteSpan compound) {
+    rtcp::PacketView packet;
+    for (rtcp::CompoundReader reader(compound); publishes() && reader.next(packet);) {
+        ingest_->on_rtcp(now, packet);
+        if (is_goodbye(packet)) {
+            fail(make_error(ErrorCode::kClosed, "the server's stream ended (RTCP BYE)"));
+        }
+    }
+}
+
+void WhepClient::on_timeout(MonoTime now) {
+    if (!publishes()) {
+        return;
+    }
+    ingest_->handle_timeout(now);
+    std::array<uint8_t, kRtcpBuffer> buffer;
+    const std::span<uint8_t> room = std::span(buffer).first(kRtcpBuffer - srtp::kMaxOverhead);
+    while (const size_t size = ingest_->poll_transmit(now, room)) {
+        send_rtcp(buffer, size);
+    }
+    if (ingest_->failure()) {
+        fail(std::move(ingest_->failure()));
+    }
+}
+
+MonoTime WhepClient::next_media_timeout() const {
+    return ingest_ ? ingest_->next_timeout().value_or(MonoTime::max()) : MonoTime::max();
+}
+
+}  // namespace weir::session
