@@ -106,7 +106,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
         return spec_.url.is_http()    ? "flv"
                : spec_.url.is_rtsp()  ? "rtsp"
                : spec_.url.is_whep()  ? "webrtc"
-               : spec_.url.is_group() ? spec_.url.scheme
+               : spec_.url.is_group() ? std::string_view(spec_.url.scheme)
                                       : "rtmp";
     }
 

@@ -54,7 +54,7 @@ class RtpOrderTest : public testing::Test, private RtpOrderOutput {
 };
 
 TEST_F(RtpOrderTest, PassesWhatIsInOrderAtOnce) {
-    for (const uint16_t sequence : {65534, 65535, 0, 1}) {
+    for (const uint16_t sequence : std::vector<uint16_t>{65534, 65535, 0, 1}) {
         send(sequence);
     }
     EXPECT_EQ(out_, (std::vector<int>{254, 255, 0, 1}));
@@ -63,7 +63,7 @@ TEST_F(RtpOrderTest, PassesWhatIsInOrderAtOnce) {
 }
 
 TEST_F(RtpOrderTest, RestoresTheOrderAcrossTheWrap) {
-    for (const uint16_t sequence : {65534, 1, 0, 65535, 2}) {
+    for (const uint16_t sequence : std::vector<uint16_t>{65534, 1, 0, 65535, 2}) {
         send(sequence);
     }
     EXPECT_EQ(out_, (std::vector<int>{254, 255, 0, 1, 2}));
@@ -72,7 +72,7 @@ TEST_F(RtpOrderTest, RestoresTheOrderAcrossTheWrap) {
 }
 
 TEST_F(RtpOrderTest, DropsDuplicatesThatWaitAndThatWereDelivered) {
-    for (const uint16_t sequence : {10, 12, 12, 10, 11, 12, 13}) {
+    for (const uint16_t sequence : std::vector<uint16_t>{10, 12, 12, 10, 11, 12, 13}) {
         send(sequence);
     }
     EXPECT_EQ(out_, (std::vector<int>{10, 11, 12, 13}));
