@@ -14,7 +14,7 @@ const Directive kSourceDirectives[] = {
                 "tls_verify off; }",
      .doc =
          "Brings a stream from another server by RTMP, HTTP-FLV, RTSP (a camera) or WebRTC "
-         "(whep+http) and publishes it here. With "
+         "(whep+http), or the transport stream of a group (udp, rtp), and publishes it here. With "
          "`stream` that one; without it every stream of this section that somebody asks for, "
          "under the same name: what stands below the section in its address is put behind the "
          "URL; by WebRTC, [app] and [stream] in the URL are replaced. An application with a source "

@@ -92,6 +92,9 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
         return "found tls_verify for a URL without TLS; expected it with rtmps://, https://, "
                "rtsps:// and whep+https:// only";
     }
+    if (source.stream.empty() && source.url.is_group()) {  // it is one stream, not any
+        source.stream = fmt::format("{}-{}", replaced(source.url.host, ":", "."), source.url.port);
+    }
     if (source.stream.empty()) {
         if (!source.on_demand.value_or(true)) {
             return "found a source of any stream with on_demand off, which is not possible; "
@@ -119,7 +122,7 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
     source.stream = std::move(name.stream);
     const bool is_http = source.url.is_http() || source.url.is_whep();
     const size_t least = source.url.is_rtsp() ? 0 : is_http ? 1 : 2;
-    if (parts_of(source.url.path) < least) {
+    if (!source.url.is_group() && parts_of(source.url.path) < least) {
         return fmt::format("found a source whose URL names no stream; expected {}",
                            source.url.is_whep()   ? "whep+http://HOST/PATH"
                            : source.url.is_http() ? "http://HOST/PATH.flv"

@@ -376,8 +376,13 @@ bool ValueParser::parse_source_url(Value& value) {
     Result<net::SourceUrl> url = net::SourceUrl::parse(word().text);
     const bool forward = directive_.type == ValueType::kForward;
     if (!url.ok() || (forward && (url->is_http() || url->is_whep() || url->path.empty()))) {
-        sink_.report(word().at, fmt::format("found no address of a stream, expected {}",
-                                            expectation(directive_)));
+        const bool is_group =
+            word().text.starts_with("udp://") || word().text.starts_with("rtp://");
+        sink_.report(word().at,
+                     is_group && !forward
+                         ? fmt::format("found no address of a group: {}", url.error().message())
+                         : fmt::format("found no address of a stream, expected {}",
+                                       expectation(directive_)));
         return false;
     }
     value.source_url = std::move(*url);

@@ -261,7 +261,8 @@ constexpr ValueTypeRow kRows[] = {
      .parse = &P::parse_source_url,
      .expects = "rtmp://HOST[:PORT]/APP[/STREAM] or http://HOST[:PORT]/PATH.flv, also with rtmps "
                 "or https, without user and password, or rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, "
-                "also with rtsps, whep+http or whep+https",
+                "also with rtsps, whep+http or whep+https, or udp://[SRC@]GROUP:PORT[@IF], also "
+                "with rtp",
      .shape = "URL, or URL { ... }"},
     {.type = ValueType::kForward,
      .parse = &P::parse_source_url,

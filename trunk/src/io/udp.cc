@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <net/if.h>
@@ -193,6 +194,12 @@ struct UdpSocket::Batch {
     alignas(cmsghdr) uint8_t control[kBatch][kControlBytes] = {};
 };
 
+uint32_t find_interface(const std::string& name) {
+    const uint32_t index = if_nametoindex(name.c_str());
+    const std::optional<NetAddress> address = NetAddress::parse_ip(name, 0);
+    return index == 0 && address ? interface_of(*address) : index;
+}
+
 UdpSocket::UdpSocket(int fd, int family, const UdpOptions& options)
     : fd_(fd), family_(family), bursts_(options.receive_bursts) {
     receive_buffer_bytes_ = set_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE, options.receive_buffer_bytes);
@@ -277,9 +284,12 @@ void UdpSocket::on_ready(uint8_t ready) {
 }
 
 Error UdpSocket::join(const NetAddress& group, const NetAddress& local, const NetAddress& source) {
+    return join_on(interface_of(local), group, source);
+}
+
+Error UdpSocket::join_on(uint32_t interface, const NetAddress& group, const NetAddress& source) {
     const int family = group.is_v4() ? AF_INET : AF_INET6;
     const int level = group.is_v4() ? IPPROTO_IP : IPPROTO_IPV6;
-    const uint32_t interface = interface_of(local);
     int failed = 0;
     if (source.empty()) {
         group_req join{};

@@ -50,6 +50,9 @@ struct UdpStats {
     uint64_t send_blocked = 0;  // calls that found the send buffer full
 };
 
+// The index of the interface with this name, or with this numeric address; 0: there is none.
+uint32_t find_interface(const std::string& name);
+
 class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
   public:
     static constexpr ObjectName kObjectName{"udp_socket", "network"};
@@ -87,6 +90,9 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     // it is not none. `local`: an address of the interface where the group is looked for; where it
     // is none of ours, the system's routes say it. kSystem.
     Error join(const NetAddress& group, const NetAddress& local, const NetAddress& source = {});
+
+    // The same on the interface with this index; 0: the system's routes say it.
+    Error join_on(uint32_t interface, const NetAddress& group, const NetAddress& source = {});
 
     // Never yields. Gives up to kBatch datagrams to `visit`; their bytes are good (and may be
     // changed) during the call only. False: there are no more for now. `visit` must not call

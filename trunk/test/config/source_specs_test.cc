@@ -240,5 +240,33 @@ TEST(SourceSpecsTest, ForwardsByRtsp) {
     EXPECT_THAT(error_of("forward rtsp://o/;"), HasSubstr("rtsp://[USER:PASSWORD@]HOST"));
 }
 
+TEST(SourceSpecsTest, AGroupIsOneStream) {
+    const auto specs = named_sources(parse(
+        "source udp://0.0.0.0:5000 { stream live/a; linger 3s; } application iptv { source "
+        "rtp://10.0.0.9@232.1.1.1:5000@eth1; source udp://[ff15::1]:6000 { on_demand on; } }"));
+    ASSERT_EQ(specs.size(), 3U);
+    EXPECT_EQ(specs[0].url.full(), "udp://0.0.0.0:5000");
+    EXPECT_EQ(specs[0].key.app, "live");
+    EXPECT_EQ(specs[0].key.name, "a");
+    EXPECT_FALSE(specs[0].on_demand);
+    EXPECT_EQ(specs[1].key.app, "iptv");
+    EXPECT_EQ(specs[1].key.name, "232.1.1.1-5000");
+    EXPECT_EQ(specs[1].shown, "rtp://10.0.0.9@232.1.1.1:5000@eth1");
+    EXPECT_FALSE(specs[1].on_demand);
+    EXPECT_EQ(specs[2].key.name, "ff15..1-6000");
+    EXPECT_TRUE(specs[2].on_demand);
+}
+
+TEST(SourceSpecsTest, SaysWhatIsWrongWithAGroup) {
+    EXPECT_THAT(error_of("source udp://239.1.1.1 { stream live/x; }"),
+                HasSubstr("address with a port (239.1.1.1:5000, [ff15::1]:5000)"));
+    EXPECT_THAT(error_of("source rtp://239.1.1.1:1?fec=2 { stream live/x; }"),
+                HasSubstr("the option ?fec is not supported"));
+    EXPECT_THAT(error_of("source udp://239.1.1.1:1 { stream live/x; transport udp; }"),
+                HasSubstr("transport"));
+    EXPECT_THAT(error_of("source udp://239.1.1.1:1;"), HasSubstr("APP/STREAM"));
+    EXPECT_THAT(error_of("forward udp://239.1.1.1:1;"), HasSubstr("rtmp://HOST"));
+}
+
 }  // namespace
 }  // namespace weir::config

@@ -7,6 +7,12 @@ std::span<const Transport> TsProtocol::transports() const {
     return kAll;
 }
 
+void TsProtocol::add_sources(net::Sources& sources) {
+    for (const char* scheme : {"udp", "rtp"}) {
+        sources.add(net::SourceRole::kPull, scheme, groups_);
+    }
+}
+
 void TsProtocol::add_routes(net::HttpRouter& open, net::HttpRouter&) {
     play_.add_to(open);
 }

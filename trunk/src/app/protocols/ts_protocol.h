@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "session/ts/group_pull.h"
 #include "session/ts/ts_http.h"
 
 namespace weir::app {
@@ -15,12 +16,14 @@ class TsProtocol final : public Protocol {
 
     std::span<const Transport> transports() const override;
 
+    void add_sources(net::Sources& sources) override;
     void add_routes(net::HttpRouter& open, net::HttpRouter& api) override;
     void add_features(net::Json& features) const override;
     void add_memory(diagnosis::MemoryReport& report) const override;
 
   private:
     net::HttpPlay play_;
+    session::GroupPull groups_;
 };
 
 }  // namespace weir::app

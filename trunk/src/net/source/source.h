@@ -103,10 +103,11 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     std::string_view client_ip() const override { return spec_.url.host; }
 
     std::string_view client_transport() const override {
-        return spec_.url.is_http()   ? "flv"
-               : spec_.url.is_rtsp() ? "rtsp"
-               : spec_.url.is_whep() ? "webrtc"
-                                     : "rtmp";
+        return spec_.url.is_http()    ? "flv"
+               : spec_.url.is_rtsp()  ? "rtsp"
+               : spec_.url.is_whep()  ? "webrtc"
+               : spec_.url.is_group() ? std::string_view(spec_.url.scheme)
+                                      : "rtmp";
     }
 
     void on_taken_over() override;

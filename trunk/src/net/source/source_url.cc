@@ -78,6 +78,16 @@ std::optional<SourceUrl> parse_whep(std::string_view text) {
     return url;
 }
 
+Result<SourceUrl> parse_group(std::string_view scheme, std::string_view text) {
+    WEIR_TRY_ASSIGN(GroupAddress group, GroupAddress::parse(text));
+    SourceUrl url;
+    url.scheme = scheme;
+    url.host = group.to.ip_text();
+    url.port = group.to.port();
+    url.group = std::move(group);
+    return url;
+}
+
 // "/user=admin_password=secret_channel=1.sdp" of cameras.
 bool names_password(std::string_view path) {
     constexpr std::array<std::string_view, 3> kNames{"passw", "pwd", "pass="};
@@ -106,8 +116,16 @@ Result<SourceUrl> SourceUrl::parse(std::string_view text) {
                           "expected rtmp://HOST[:PORT]/APP/STREAM, or the same with rtmps, http or "
                           "https, without user and password; or "
                           "rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or the same with rtsps, "
-                          "whep+http or whep+https");
+                          "whep+http or whep+https; or udp://GROUP:PORT, or the same with rtp");
     };
+    if (text.size() <= kMaxSourceUrlBytes) {
+        for (const std::string_view scheme : {"udp", "rtp"}) {
+            const std::string front = fmt::format("{}://", scheme);
+            if (starts_with(text, front)) {
+                return parse_group(scheme, text.substr(front.size()));
+            }
+        }
+    }
     if (starts_with(text, kWhep)) {
         std::optional<SourceUrl> url = parse_whep(text);
         return url && text.size() <= kMaxSourceUrlBytes ? Result<SourceUrl>(std::move(*url))
@@ -175,6 +193,9 @@ std::string SourceUrl::authority() const {
 }
 
 std::string SourceUrl::full() const {
+    if (is_group()) {
+        return fmt::format("{}://{}", scheme, group.to_string());
+    }
     const std::string who =
         login.empty() ? std::string()
                       : fmt::format("{}:{}@", escaped(login.user), escaped(login.password));
@@ -227,6 +248,9 @@ std::string SourceUrl::shown_target() const {
 }
 
 std::string SourceUrl::shown() const {
+    if (is_group()) {
+        return full();
+    }
     const bool hidden = (is_rtsp() || is_whep()) && names_password(path);
     return fmt::format("{}://{}/{}{}", scheme, authority(), hidden ? "***" : path,
                        query.empty() ? "" : "?***");

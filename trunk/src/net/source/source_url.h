@@ -1,6 +1,6 @@
-// "rtmp://host:port/app/stream?token=x", "rtsp://user:password@camera/path" or
-// "whep+http://host/path" of a server that streams come from or go to: taken apart and checked.
-// Pure.
+// "rtmp://host:port/app/stream?token=x", "rtsp://user:password@camera/path",
+// "whep+http://host/path" of a server, or "udp://239.1.1.1:5000" of a group that streams come from
+// or go to: taken apart and checked. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "net/ts/group_address.h"
 #include "proto/http/url.h"
 #include "proto/http/user_info.h"
 #include "proto/rtsp/url.h"
@@ -17,7 +18,8 @@ namespace weir::net {
 inline constexpr size_t kMaxSourceUrlBytes = 2048;
 
 struct SourceUrl {
-    // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "whep+http", "whep+https"
+    // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "whep+http", "whep+https",
+    // "udp", "rtp"
     std::string scheme;
     http::UserInfo login;  // of RTSP and WHEP
     std::string host;      // a name in lower case, or a numeric address without brackets
@@ -25,7 +27,8 @@ struct SourceUrl {
     // Without slashes at its ends: "live/cam", "live/cam.flv"; may be empty. Of RTSP and
     // WHEP as it was written, without the first slash: servers know their paths by each character.
     std::string path;
-    std::string query;  // without '?'
+    std::string query;   // without '?'
+    GroupAddress group;  // of "udp" and "rtp"; host and port are those of its `to`
 
     // kMalformed says what was expected, and holds no part of `text`, which may have a secret.
     static Result<SourceUrl> parse(std::string_view text);
@@ -41,6 +44,9 @@ struct SourceUrl {
 
     // By HTTP, then WebRTC.
     bool is_whep() const { return scheme == "whep+http" || scheme == "whep+https"; }
+
+    // Datagrams of a transport stream, with or without RTP: nothing is connected.
+    bool is_group() const { return scheme == "udp" || scheme == "rtp"; }
 
     // Of RTSP only.
     rtsp::Url rtsp() const;

@@ -161,5 +161,22 @@ TEST(SourceUrlTest, PutsNamesBehindThePath) {
     EXPECT_EQ(appended("rtsp://h/live/"), "rtsp://h/live/room/cam");
 }
 
+TEST(SourceUrlTest, TakesGroups) {
+    const auto url = SourceUrl::parse("UDP://10.0.0.9@232.1.1.1:5000@eth1");
+    ASSERT_TRUE(url.ok()) << url.error().to_string();
+    EXPECT_EQ(url->scheme, "udp");
+    EXPECT_EQ(url->host, "232.1.1.1");
+    EXPECT_EQ(url->port, 5000);
+    EXPECT_TRUE(url->is_group());
+    EXPECT_FALSE(url->tls());
+    EXPECT_EQ(url->full(), "udp://10.0.0.9@232.1.1.1:5000@eth1");
+    EXPECT_EQ(url->shown(), url->full());
+    EXPECT_EQ(SourceUrl::parse(url->full()).value(), *url);
+    EXPECT_EQ(SourceUrl::parse("rtp://[ff15::1]:5000").value().full(), "rtp://[ff15::1]:5000");
+    EXPECT_FALSE(SourceUrl::parse("rtp://239.1.1.1").ok());
+    EXPECT_FALSE(SourceUrl::parse("udp://239.1.1.1:1?fec=3").ok());
+    EXPECT_FALSE(SourceUrl::parse("rtmp://h/a/b").value().is_group());
+}
+
 }  // namespace
 }  // namespace weir::net

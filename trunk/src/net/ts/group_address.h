@@ -1,0 +1,36 @@
+// "239.1.1.1:5000", "10.0.0.9@239.1.1.1:5000@eth1", "[ff15::1]:5000", "0.0.0.0:5000": where the
+// datagrams of a transport stream come to, as URLs of udp:// and rtp:// name it. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/net_address.h"
+
+namespace weir::net {
+
+struct GroupAddress {
+    static constexpr size_t kMaxInterfaceName = 15;  // IFNAMSIZ, without its zero byte
+
+    NetAddress to;          // a group, or an address of this host (any: all of them); with port
+    NetAddress source;      // without port: who may send; none: everybody
+    std::string interface;  // of a group, its name or address; empty: the system's routes say it
+
+    // What stands behind "udp://" or "rtp://": "[SRC@]GROUP:PORT[@IF]", numeric. An empty SRC
+    // ("@239.1.1.1:5000", as players write it) and a slash at the end say nothing. kMalformed says
+    // what was expected.
+    static Result<GroupAddress> parse(std::string_view text);
+
+    // The text that parse() takes.
+    std::string to_string() const;
+
+    bool is_group() const;
+
+    bool operator==(const GroupAddress&) const = default;
+};
+
+// 224.0.0.0/4, ff00::/8.
+bool is_multicast(const NetAddress& address);
+
+}  // namespace weir::net
