@@ -12,9 +12,6 @@ constexpr Missing kMissing[] = {
     {".m3u8",
      "HLS is not in this version; streams are at /app/stream.flv (HTTP-FLV) and /rtc/v1/whep/ "
      "(WebRTC)"},
-    {".ts",
-     "MPEG-TS is not in this version; streams are at /app/stream.flv (HTTP-FLV) and "
-     "/rtc/v1/whep/ (WebRTC)"},
     {".mpd",
      "MPEG-DASH is not in this version; streams are at /app/stream.flv (HTTP-FLV) and "
      "/rtc/v1/whep/ (WebRTC)"},
