@@ -90,6 +90,8 @@ class ConnectionReader {
     // hear anything for long. A reader between messages holds no memory but its own.
     void release_message();
 
+    bool holds_message() const { return open_ != nullptr; }
+
     // After kNeedMore: some bytes of a message or frame are there, so silence is a stalled peer.
     bool in_message() const { return state_ != State::kStart; }
 
