@@ -136,7 +136,7 @@ void RtpOrder::take_behind(uint16_t behind) {
 void RtpOrder::take_stranger(MonoTime now, uint32_t ssrc, uint16_t sequence, ByteSpan payload) {
     if (!candidate_ || candidate_->ssrc != ssrc || candidate_->next != sequence) {
         counters_.foreign += candidate_ ? 1 : 0;  // the one before it
-        candidate_.emplace();
+        candidate_ = Candidate{};
         candidate_->ssrc = ssrc;
         candidate_->next = static_cast<uint16_t>(sequence + 1);
         candidate_->payload.assign(payload.begin(), payload.end());

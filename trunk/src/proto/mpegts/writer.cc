@@ -29,8 +29,7 @@ class PartsReader {
         while (size > 0) {
             const ByteSpan part = parts_[index_].subspan(at_);
             const size_t now = std::min(size, part.size());
-            std::memcpy(to, part.data(), now);
-            to += now;
+            to = std::copy_n(part.begin(), now, to);
             size -= now;
             at_ += now;
             if (now == part.size()) {

@@ -20,8 +20,14 @@ using net::SourceState;
 
 class WhepPullTest : public RtcWorld {
   protected:
+    // A run that is stopped while it waits for the answer does not know what to DELETE: the session
+    // ends by this time.
+    static constexpr Seconds kConnectTimeout{3};
+
     WhepPullTest() {
-        start_rtc();
+        RtcServerOptions server;
+        server.ice.connect_timeout = kConnectTimeout;
+        start_rtc(std::move(server));
         routes_ = std::make_unique<RtcRoutes>(services_, *rtc_, std::vector<IceServer>());
         routes_->add_to(router_);
         start_http();
