@@ -42,6 +42,10 @@ bool is_packets(ByteSpan bytes) {
 
 void RtpOrder::feed(MonoTime now, ByteSpan datagram) {
     handle_timeout(now);
+    if (datagram.empty()) {
+        counters_.foreign++;
+        return;
+    }
     // A datagram of the stream itself that does not begin with a packet could look like RTP, but
     // not with whole packets behind the header.
     const auto packet = rtp::PacketView::parse(datagram);

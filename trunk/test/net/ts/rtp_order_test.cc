@@ -210,6 +210,14 @@ TEST_F(RtpOrderTest, FindsPacketsAgainWhenADatagramOfThoseIsLost) {
     EXPECT_EQ(bytes_, 3 * 1472 - cut);
 }
 
+TEST_F(RtpOrderTest, AnEmptyDatagramIsNothing) {
+    order_.feed(now_, {});
+    order_.feed(now_, ts(1));
+    order_.feed(now_, {});  // where packets of a stream are expected
+    EXPECT_EQ(out_, std::vector<int>{1});
+    EXPECT_EQ(order_.counters().foreign, 2U);
+}
+
 TEST_F(RtpOrderTest, DropsWhatIsNoTransportStream) {
     send(1);
     order_.feed(now_, {});
