@@ -44,8 +44,13 @@ void RtpOrder::feed(MonoTime now, ByteSpan datagram) {
     handle_timeout(now);
     if (datagram.empty()) {
         counters_.foreign++;
-        return;
+    } else {
+        take(now, datagram);
     }
+    handle_timeout(now);  // what was behind two holes may have waited long enough for the second
+}
+
+void RtpOrder::take(MonoTime now, ByteSpan datagram) {
     // A datagram of the stream itself that does not begin with a packet could look like RTP, but
     // not with whole packets behind the header.
     const auto packet = rtp::PacketView::parse(datagram);

@@ -72,6 +72,7 @@ class RtpOrder {
         Bytes payload;
     };
 
+    void take(MonoTime now, ByteSpan datagram);
     void take_rtp(MonoTime now, uint32_t ssrc, uint16_t sequence, ByteSpan payload);
     void take_plain(MonoTime now, ByteSpan datagram);
     void take_behind(uint16_t behind);

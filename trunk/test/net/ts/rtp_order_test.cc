@@ -210,6 +210,17 @@ TEST_F(RtpOrderTest, FindsPacketsAgainWhenADatagramOfThoseIsLost) {
     EXPECT_EQ(bytes_, 3 * 1472 - cut);
 }
 
+TEST_F(RtpOrderTest, NothingIsOverdueAfterADatagram) {
+    send(0);
+    send(4);  // 1 to 3 are missing
+    now_ += RtpOrder::kPatience - Millis(10);
+    send(2);
+    now_ += Millis(20);
+    send(1);  // now 3 is the hole, and what is behind it has waited for too long
+    EXPECT_EQ(out_, (std::vector<int>{0, 1, 2, kGap, 4}));
+    EXPECT_FALSE(order_.next_timeout());
+}
+
 TEST_F(RtpOrderTest, AnEmptyDatagramIsNothing) {
     order_.feed(now_, {});
     order_.feed(now_, ts(1));
