@@ -21,12 +21,12 @@ namespace weir::session {
 class RtspNumbers {
   public:
     static constexpr size_t kTracks = 2;  // net::kRtpAudioTrack, net::kRtpVideoTrack
-    // Of a player by UDP, or a group.
+    // Of a player by UDP.
     static constexpr Seconds kReportInterval{5};
     // Some receivers ignore a report that comes before the first packet (gortsplib).
     static constexpr Millis kFirstReport{300};
-    // In a log: a player that comes later has the next ones soon. RFC 3550 §6.2 allows such an
-    // interval from 360 kbit/s on.
+    // In a log, and to a group: a player that comes later has the next ones soon. RFC 3550 §6.2
+    // allows such an interval from 360 kbit/s on.
     static constexpr Seconds kLogReportInterval{1};
     static constexpr size_t kMaxReport = 128;  // sender report and CNAME of one track
 
