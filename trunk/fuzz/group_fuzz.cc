@@ -1,5 +1,6 @@
 // Sources of groups. The input is an address, which is read again as it is written; and a list of
-// datagrams (kind, size, bytes) with steps of time, of which what waits stays within its bounds.
+// datagrams (kind, size, bytes) with steps of time, of which what waits stays within its bounds,
+// and what is carried on is whole packets.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include "base/check.h"
 #include "net/ts/group_address.h"
 #include "net/ts/rtp_order.h"
+#include "net/ts/ts_carrier.h"
 #include "proto/rtp/header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-*)
@@ -44,20 +46,28 @@ class Machine final : private weir::net::RtpOrderOutput {
         const auto due = order_.next_timeout();
         WEIR_CHECK(!due || (*due > now_ && *due <= now_ + RtpOrder::kPatience));
         WEIR_CHECK(given_ <= fed_);
+        carrier_.take(now_, [this](weir::Ref<weir::media::MediaPacket> packet) {
+            WEIR_CHECK(!packet->payload().empty() && packet->payload().size() % 188 == 0);
+            carried_ += packet->payload().size();
+        });
+        WEIR_CHECK(carried_ <= given_);
     }
 
   private:
     void on_ordered(weir::MonoTime, ByteSpan bytes) override {
         WEIR_CHECK(!bytes.empty());
         given_ += bytes.size();
+        carrier_.feed(bytes);
     }
 
-    void on_gap() override {}
+    void on_gap() override { carrier_.lose(); }
 
     weir::MonoTime now_{};
     size_t fed_ = 0;
     size_t given_ = 0;
+    size_t carried_ = 0;
     RtpOrder order_{*this};
+    weir::net::TsCarrier carrier_{10'000};
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "media/avc.h"
 #include "media/hevc.h"
 #include "media/opus.h"
+#include "media/speex.h"
 #include "media/vp8.h"
 #include "media/vp9.h"
 #include "media/vpx_config.h"
@@ -60,6 +61,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     WEIR_CHECK(frames <= size);
     media::parse_vpx_config(input);
+    // Speex cut into single frames is as many packets of one frame each, of the same band at most.
+    const size_t speex_frames = media::speex::count_frames(input);
+    const std::vector<weir::Bytes> single = media::speex::split(input, 1);
+    WEIR_CHECK(single.size() == speex_frames);
+    for (const weir::Bytes& packet : single) {
+        WEIR_CHECK(media::speex::count_frames(packet) == 1);
+        WEIR_CHECK(media::speex::sample_rate(packet) <= media::speex::sample_rate(input));
+    }
     media::opus::packet_samples(input);
     media::opus::head_channels(input);
     return 0;

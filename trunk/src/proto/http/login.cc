@@ -10,8 +10,8 @@ constexpr size_t kCnonceSize = 16;
 
 }  // namespace
 
-Login::Outcome Login::on_challenge(const Fields& fields) {
-    const std::vector<Challenge> challenges = parse_challenges(fields, "WWW-Authenticate");
+Login::Outcome Login::on_challenge(const Fields& fields, std::string_view name) {
+    const std::vector<Challenge> challenges = parse_challenges(fields, name);
     const Challenge* const chosen = strongest(challenges, allow_basic_);
     if (user_.empty()) {
         return Outcome::kMissing;

@@ -37,10 +37,11 @@ class Login {
     // A new request, not a repetition.
     void begin_request() { answers_ = 0; }
 
-    // A 401 with these fields came.
-    Outcome on_challenge(const Fields& fields);
+    // A 401 with these fields came. `name`: of the field that has the challenges; 407 of SIP has
+    // them in Proxy-Authenticate.
+    Outcome on_challenge(const Fields& fields, std::string_view name = "WWW-Authenticate");
 
-    // The value of Authorization; empty before the first challenge.
+    // The value of Authorization or Proxy-Authorization; empty before the first challenge.
     std::string authorization(std::string_view method, std::string_view uri, RandomSource& random);
 
   private:

@@ -27,7 +27,9 @@ std::unique_ptr<Packetizer> make_packetizer(Codec codec) {
         case Codec::kMp3: return std::make_unique<Mp3Packetizer>();
         case Codec::kOpus:
         case Codec::kG711A:
-        case Codec::kG711U: return std::make_unique<AudioPacketizer>();
+        case Codec::kG711U:
+        case Codec::kG722:
+        case Codec::kSpeex: return std::make_unique<AudioPacketizer>();
         default: return nullptr;
     }
 }
@@ -54,7 +56,9 @@ std::unique_ptr<Depacketizer> make_depacketizer(Codec codec,
             return std::make_unique<Mp3Depacketizer>(parameters, reserved_front);
         case Codec::kOpus:
         case Codec::kG711A:
-        case Codec::kG711U: return std::make_unique<AudioDepacketizer>(reserved_front);
+        case Codec::kG711U:
+        case Codec::kG722:
+        case Codec::kSpeex: return std::make_unique<AudioDepacketizer>(reserved_front);
         default: return nullptr;
     }
 }

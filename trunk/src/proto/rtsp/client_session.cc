@@ -174,7 +174,9 @@ void ClientSession::ask_start() {
     Request request;
     request.method = publishes_ ? Method::kRecord : Method::kPlay;
     request.url = base_;
-    request.headers.add("Range", publishes_ ? "npt=now-" : "npt=0.000-");
+    request.headers.add("Range", publishes_               ? "npt=now-"
+                                 : options_.range.empty() ? "npt=0.000-"
+                                                          : options_.range);
     ranged_ = true;
     ask(State::kStart, std::move(request));
 }

@@ -48,6 +48,7 @@ struct ClientOptions {
     // Whether a server that asks for Basic gets the password, which everybody on the way can then
     // read where there is no TLS.
     bool allow_basic = false;
+    std::string range = {};  // of the first PLAY (RFC 2326 §12.29); empty: from the start
 };
 
 // What the client asks for.

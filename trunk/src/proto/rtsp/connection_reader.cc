@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "proto/http/text.h"
 
 namespace weir::rtsp {
 namespace {
@@ -32,17 +33,6 @@ bool is_text(std::string_view text) {
     return std::ranges::none_of(text, [](char c) {
         return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7F';
     });
-}
-
-// Takes the first line off, without its line end.
-std::string_view take_line(std::string_view& text) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) {
-        line.remove_suffix(1);
-    }
-    return line;
 }
 
 std::optional<uint32_t> cseq_of(const http::Fields& fields) {
@@ -175,7 +165,7 @@ bool ConnectionReader::end_line() {
 // kNeedMore: go on with the body.
 ConnectionReader::Status ConnectionReader::end_head() {
     std::string_view rest = open_->head;
-    const std::string_view start_line = http::trimmed(take_line(rest));
+    const std::string_view start_line = http::trimmed(http::take_line(rest));
     const std::string_view version = start_line.substr(start_line.rfind(' ') + 1);
     const bool is_http = !open_->is_response && is_version(version, "HTTP/");
     http::Fields& fields = is_http ? open_->http.headers : open_->message().headers;
@@ -198,7 +188,7 @@ bool ConnectionReader::read_fields(std::string_view lines, http::Fields& fields)
         }
     };
     while (!lines.empty()) {
-        const std::string_view line = take_line(lines);
+        const std::string_view line = http::take_line(lines);
         if (!is_text(line)) {
             keep();  // the error may need its CSeq
             return fail(400, "a header field holds control characters");
@@ -215,8 +205,7 @@ bool ConnectionReader::read_fields(std::string_view lines, http::Fields& fields)
         keep();
         const Halves halves = split_once(line, ':');
         const std::string_view field = http::trimmed(halves.before);
-        if (halves.found && !field.empty() &&
-            std::ranges::all_of(field, http::is_token_character)) {
+        if (halves.found && http::is_token(field)) {
             name = field;
             value = http::trimmed(halves.after);
         } else if (!line.empty() && !open_->is_response) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "proto/http/text.h"
+
 namespace weir::rtsp {
 namespace {
 
@@ -70,10 +72,6 @@ std::string without_controls(std::string_view text) {
     return out;
 }
 
-bool is_token(std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, http::is_token_character);
-}
-
 std::string plain_url(std::string_view url) {
     std::string out;
     for (const char c : url) {
@@ -92,7 +90,7 @@ void append_rest(std::string& out, const Message& message) {
         out += fmt::format("CSeq: {}\r\n", *message.cseq);
     }
     for (const http::Field& field : message.headers) {
-        if (is_token(field.name) && !http::equal_ignoring_case(field.name, "CSeq") &&
+        if (http::is_token(field.name) && !http::equal_ignoring_case(field.name, "CSeq") &&
             !http::equal_ignoring_case(field.name, "Content-Length")) {
             out += fmt::format("{}: {}\r\n", field.name, without_controls(field.value));
         }
@@ -112,7 +110,7 @@ std::string_view status_text(int status) {
 }
 
 std::string write(const Request& request) {
-    const bool own_name = request.method == Method::kUnknown && is_token(request.method_name);
+    const bool own_name = request.method == Method::kUnknown && http::is_token(request.method_name);
     std::string out =
         fmt::format("{} {} RTSP/1.0\r\n",
                     own_name ? std::string_view(request.method_name) : to_string(request.method),

@@ -19,7 +19,7 @@ struct Name {
     Codec codec;
 };
 
-constexpr std::array<Name, 8> kNames = {{
+constexpr std::array<Name, 10> kNames = {{
     {"H264", Codec::kH264},
     {"H265", Codec::kHevc},
     {"VP8", Codec::kVp8},
@@ -28,13 +28,19 @@ constexpr std::array<Name, 8> kNames = {{
     {"opus", Codec::kOpus},
     {"PCMU", Codec::kG711U},
     {"PCMA", Codec::kG711A},
+    {"G722", Codec::kG722},
+    {"speex", Codec::kSpeex},
 }};
 
 bool has_expected_clock(const PayloadFormat& format) {
     switch (format.codec) {
         case Codec::kOpus: return format.clock_hz == 48000;
         case Codec::kG711U:
-        case Codec::kG711A: return format.clock_hz == 8000 && format.channels == 1;
+        case Codec::kG711A:
+        case Codec::kG722: return format.clock_hz == 8000 && format.channels == 1;
+        case Codec::kSpeex:  // RFC 5574 §3.1
+            return format.channels == 1 && (format.clock_hz == 8000 || format.clock_hz == 16000 ||
+                                            format.clock_hz == 32000);
         default: return format.clock_hz == 90000;
     }
 }
@@ -182,10 +188,28 @@ std::string_view encoding_name_of(Codec codec) {
     return {};
 }
 
+bool is_telephony_only(Codec codec) {
+    return codec == Codec::kG722 || codec == Codec::kSpeex;
+}
+
+bool is_telephone_event(const PayloadFormat& format) {
+    return equals_ignore_case(format.name, "telephone-event");
+}
+
+bool is_comfort_noise(const PayloadFormat& format) {
+    return equals_ignore_case(format.name, "CN");
+}
+
+uint32_t sample_rate_of(Codec codec, uint32_t clock_hz) {
+    return codec == Codec::kG722 ? 16000 : clock_hz;
+}
+
 std::optional<RtpMap> static_payload_type(uint8_t payload_type) {
     switch (payload_type) {
         case 0: return RtpMap{0, "PCMU", 8000, 1};
         case 8: return RtpMap{8, "PCMA", 8000, 1};
+        case 9: return RtpMap{9, "G722", 8000, 1};
+        case 13: return RtpMap{13, "CN", 8000, 1};
         default: return std::nullopt;
     }
 }

@@ -1,7 +1,8 @@
 // Payload formats in offers: which codec a payload type is, and which of several fits.
 //
 // The parameters are those of RFC 6184 §8 (H.264), RFC 7798 §7 (HEVC), RFC 7741 §6 (VP8),
-// RFC 9628 §6 (VP9), the AV1 RTP specification §7, RFC 7587 §6 (Opus), RFC 3551 (G.711).
+// RFC 9628 §6 (VP9), the AV1 RTP specification §7, RFC 7587 §6 (Opus), RFC 3551 (G.711, G.722),
+// RFC 5574 §3 (Speex).
 #pragma once
 
 #include <cstddef>
@@ -31,12 +32,25 @@ struct PayloadFormat {
     bool operator==(const PayloadFormat&) const = default;
 };
 
-// The codec of an encoding name (case does not matter); kUnknown for what WebRTC has beside them
-// (rtx, red, ulpfec, CN, telephone-event, G722 ...).
+// The codec of an encoding name (case does not matter); kUnknown for what is no codec of media
+// (rtx, red, ulpfec, CN, telephone-event ...) and for those that are not spoken.
 media::Codec codec_of(std::string_view encoding_name);
 
 // The name in rtpmap, e.g. "opus"; empty for codecs that have no RTP format here.
 std::string_view encoding_name_of(media::Codec codec);
+
+// Codecs that have a format here and that telephones alone use: WebRTC and RTSP neither offer nor
+// take them.
+bool is_telephony_only(media::Codec codec);
+
+// Formats beside the codec (RFC 4733, RFC 3389); their codec is kUnknown. They go with the audio
+// format of the same clock.
+bool is_telephone_event(const PayloadFormat& format);
+bool is_comfort_noise(const PayloadFormat& format);
+
+// Samples a second of a codec whose RTP clock is this. They differ for G.722 only, which has two
+// samples in a tick of its clock (RFC 3551 §4.5.2).
+uint32_t sample_rate_of(media::Codec codec, uint32_t clock_hz);
 
 // Static payload types (RFC 3551 §6) need no rtpmap. Only those of codecs that are spoken.
 std::optional<RtpMap> static_payload_type(uint8_t payload_type);

@@ -336,8 +336,9 @@ class Negotiation {
     // it needs some codec, whichever. What cannot stay is rejected.
     void keep_inactive(const MediaOffer& offer, NegotiatedMedia& out) {
         const auto known = std::find_if(
-            offer.formats.begin(), offer.formats.end(),
-            [](const PayloadFormat& format) { return format.codec != Codec::kUnknown; });
+            offer.formats.begin(), offer.formats.end(), [](const PayloadFormat& format) {
+                return format.codec != Codec::kUnknown && !is_telephony_only(format.codec);
+            });
         if (known == offer.formats.end() || !offer.is_secure_rtp || !offer.rtcp_mux ||
             !in_bundle(offer)) {
             return;

@@ -221,6 +221,9 @@ void read_rtsp_format(const RtpMap& map, std::string_view fmtp, RtspTrack& track
         return;
     }
     track.codec = codec_of(map.name);
+    if (is_telephony_only(track.codec)) {
+        track.codec = Codec::kUnknown;
+    }
     for (const Name& name : kNames) {
         if (equals_ignore_case(map.name, name.text)) {
             track.codec = name.codec;

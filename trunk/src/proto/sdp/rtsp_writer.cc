@@ -29,7 +29,7 @@ std::string_view name_of(Codec codec) {
     switch (codec) {
         case Codec::kAac: return "mpeg4-generic";
         case Codec::kMp3: return "MPA";
-        default: return encoding_name_of(codec);
+        default: return is_telephony_only(codec) ? std::string_view() : encoding_name_of(codec);
     }
 }
 

@@ -197,6 +197,7 @@ TEST(PacketMakerTest, WhatFlvCannotCarryIsNotMade) {
     EXPECT_FALSE(make_packet(info_of(TrackKind::kVideo, Codec::kUnknown, What::kFrame), 0, {}));
     EXPECT_FALSE(make_packet(info_of(TrackKind::kVideo, Codec::kOtherVideo, What::kFrame), 0, {}));
     EXPECT_FALSE(make_packet(info_of(TrackKind::kAudio, Codec::kG711A, What::kConfig), 0, {}));
+    EXPECT_FALSE(make_packet(info_of(TrackKind::kAudio, Codec::kG722, What::kFrame), 0, {}));
     EXPECT_FALSE(make_packet(info_of(TrackKind::kAudio, Codec::kH264, What::kConfig), 0, {}));
     PacketInfo late = info_of(TrackKind::kVideo, Codec::kH264, What::kFrame);
     late.composition_ms = kMaxCompositionMs + 1;

@@ -47,8 +47,9 @@ TEST(AudioPayloadTest, SaysAfterWhichFrameSoundIsMissing) {
     EXPECT_FALSE(receiver.frames[2].after_loss);
 }
 
-TEST(AudioPayloadTest, TakesPacketsOfG711OfAnyDuration) {
-    for (const media::Codec codec : {media::Codec::kG711A, media::Codec::kG711U}) {
+TEST(AudioPayloadTest, TakesPacketsOfG711AndG722OfAnyDuration) {
+    for (const media::Codec codec :
+         {media::Codec::kG711A, media::Codec::kG711U, media::Codec::kG722}) {
         const auto depacketizer = make_depacketizer(codec);
         Receiver receiver(*depacketizer);
         for (size_t ms : {10U, 20U, 40U, 60U, 100U}) {
@@ -61,11 +62,25 @@ TEST(AudioPayloadTest, TakesPacketsOfG711OfAnyDuration) {
     }
 }
 
-TEST(PayloadFormatsTest, ExistForWhatWebRtcAndRtspCarry) {
+TEST(AudioPayloadTest, KnowsHowLongPayloadsAre) {
+    const Bytes bytes(160, 0xFF);
+    for (const media::Codec codec :
+         {media::Codec::kG711A, media::Codec::kG711U, media::Codec::kG722}) {
+        EXPECT_EQ(audio_ticks(codec, 8000, bytes), 160U);
+    }
+    const Bytes silent = {0x06};  // a frame of mode 0
+    EXPECT_EQ(audio_ticks(media::Codec::kSpeex, 8000, silent), 160U);
+    EXPECT_EQ(audio_ticks(media::Codec::kSpeex, 16'000, silent), 320U);
+    EXPECT_EQ(audio_ticks(media::Codec::kSpeex, 16'000, bytes), 0U);
+    EXPECT_EQ(audio_ticks(media::Codec::kOpus, 48'000, Bytes{0xFC, 1}), 960U);
+    EXPECT_EQ(audio_ticks(media::Codec::kAac, 48'000, bytes), 0U);
+}
+
+TEST(PayloadFormatsTest, ExistForWhatIsCarried) {
     for (media::Codec codec :
          {media::Codec::kH264, media::Codec::kHevc, media::Codec::kAv1, media::Codec::kVp8,
           media::Codec::kVp9, media::Codec::kOpus, media::Codec::kG711A, media::Codec::kG711U,
-          media::Codec::kAac, media::Codec::kMp3}) {
+          media::Codec::kG722, media::Codec::kSpeex, media::Codec::kAac, media::Codec::kMp3}) {
         EXPECT_TRUE(make_packetizer(codec)) << media::to_string(codec);
         EXPECT_TRUE(make_depacketizer(codec)) << media::to_string(codec);
     }

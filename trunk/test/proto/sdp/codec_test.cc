@@ -39,8 +39,9 @@ int sent_as(uint32_t profile_level_id, bool lenient = true) {
 }
 
 TEST(SdpCodecTest, KnowsNamesInAnyCase) {
-    for (const Codec codec : {Codec::kH264, Codec::kHevc, Codec::kVp8, Codec::kVp9, Codec::kAv1,
-                              Codec::kOpus, Codec::kG711A, Codec::kG711U}) {
+    for (const Codec codec :
+         {Codec::kH264, Codec::kHevc, Codec::kVp8, Codec::kVp9, Codec::kAv1, Codec::kOpus,
+          Codec::kG711A, Codec::kG711U, Codec::kG722, Codec::kSpeex}) {
         EXPECT_EQ(codec_of(encoding_name_of(codec)), codec);
     }
     EXPECT_EQ(codec_of("OPUS"), Codec::kOpus);
@@ -222,7 +223,49 @@ TEST(SdpCodecTest, AnswersWithParametersOfTheOffer) {
 TEST(SdpCodecTest, KnowsStaticPayloadTypes) {
     EXPECT_EQ(static_payload_type(0), (RtpMap{0, "PCMU", 8000, 1}));
     EXPECT_EQ(static_payload_type(8), (RtpMap{8, "PCMA", 8000, 1}));
-    EXPECT_EQ(static_payload_type(9), std::nullopt);
+    EXPECT_EQ(static_payload_type(9), (RtpMap{9, "G722", 8000, 1}));
+    EXPECT_EQ(static_payload_type(13), (RtpMap{13, "CN", 8000, 1}));
+    EXPECT_EQ(static_payload_type(18), std::nullopt);
+}
+
+TEST(SdpCodecTest, KnowsWhatTelephonesHaveBesideTheCodec) {
+    PayloadFormat events;
+    events.name = "Telephone-Event";
+    PayloadFormat noise;
+    noise.name = "cn";
+    EXPECT_TRUE(is_telephone_event(events) && !is_telephone_event(noise));
+    EXPECT_TRUE(is_comfort_noise(noise) && !is_comfort_noise(events));
+    EXPECT_EQ(codec_of("telephone-event"), Codec::kUnknown);
+    EXPECT_EQ(codec_of("CN"), Codec::kUnknown);
+}
+
+// RFC 3551 §4.5.2: 8000 in the description, 16 kHz on the wire.
+TEST(SdpCodecTest, TheClockOfG722IsNotItsSampleRate) {
+    EXPECT_EQ(sample_rate_of(Codec::kG722, 8000), 16'000U);
+    EXPECT_EQ(sample_rate_of(Codec::kSpeex, 16'000), 16'000U);
+    PayloadFormat offered = format(Codec::kG722);
+    offered.clock_hz = 8000;
+    EXPECT_EQ(fit_for_sending({Codec::kG722, 0, 0, 1}, offered), Fit::kExact);
+    offered.clock_hz = 16'000;
+    EXPECT_EQ(fit_for_sending({Codec::kG722, 0, 0, 1}, offered), Fit::kNone);
+}
+
+TEST(SdpCodecTest, SpeexHasThreeClocks) {
+    PayloadFormat offered = format(Codec::kSpeex);
+    for (const uint32_t clock_hz : {8000U, 16'000U, 32'000U}) {
+        offered.clock_hz = clock_hz;
+        EXPECT_EQ(choose_for_receiving(Codec::kSpeex, {&offered, 1}), &offered);
+        EXPECT_EQ(fmtp_for_receiving(offered), "");
+    }
+    offered.clock_hz = 44'100;
+    EXPECT_EQ(choose_for_receiving(Codec::kSpeex, {&offered, 1}), nullptr);
+}
+
+TEST(SdpCodecTest, SpeexAndG722AreOfTelephonyOnly) {
+    EXPECT_TRUE(is_telephony_only(Codec::kSpeex) && is_telephony_only(Codec::kG722));
+    for (const Codec codec : {Codec::kOpus, Codec::kG711A, Codec::kG711U, Codec::kH264}) {
+        EXPECT_FALSE(is_telephony_only(codec));
+    }
 }
 
 }  // namespace

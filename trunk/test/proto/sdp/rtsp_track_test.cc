@@ -302,5 +302,13 @@ TEST(RtspDescriptionTest, ReadsWhatHasNoTracks) {
     EXPECT_EQ(empty.name, "-");
 }
 
+TEST(RtspTrackTest, CodecsOfTelephonyAreNotSupported) {
+    for (const char* text : {"m=audio 0 RTP/AVP 9\r\n", "m=audio 0 RTP/AVP 13\r\n",
+                             "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 speex/16000\r\n"}) {
+        EXPECT_FALSE(track(text).is_supported()) << text;
+        EXPECT_EQ(track(text).codec, Codec::kUnknown) << text;
+    }
+}
+
 }  // namespace
 }  // namespace weir::sdp

@@ -123,7 +123,8 @@ TEST(RtspWriterTest, NamesTheProfilesOfVideo) {
 
 TEST(RtspWriterTest, LeavesOutWhatHasNoPayloadFormat) {
     RtspOffer offer;
-    offer.tracks = {track(Codec::kFlac), track(Codec::kG711A), track(Codec::kOtherVideo)};
+    offer.tracks = {track(Codec::kFlac), track(Codec::kG722), track(Codec::kG711A),
+                    track(Codec::kSpeex), track(Codec::kOtherVideo)};
     const Result<RtspDescription> read = RtspDescription::parse(write_rtsp_description(offer));
     ASSERT_TRUE(read.ok());
     ASSERT_EQ(read->tracks.size(), 1U);

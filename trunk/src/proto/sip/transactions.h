@@ -1,0 +1,189 @@
+// The transaction layer of a user agent (RFC 3261 §17 with RFC 6026, RFC 3581, RFC 4320): matches
+// messages, sends again what may be lost, and ends what nobody answers. Sans-IO.
+//
+// Driven so: give it what arrives and what the user of this class wants to send; after each call
+// drain poll_transmit() and poll_event() until they are empty; call handle_timeout() at
+// next_timeout(). The layer itself makes 100 (Trying), the ACK of a response other than 2xx, the
+// answer to CANCEL, and 400 or 503 to what it refuses.
+//
+// Bounded: by number and by bytes of transactions. What is over that gets 503 with Retry-After, and
+// leaves no state. Strangers choose the keys, so the tables are trees.
+//
+// Deviations: maddr of a Via is not followed, since it would send answers to anybody; an answer
+// over UDP goes to the address that the request came from (its port: rport, else that of the Via).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "proto/sip/core_headers.h"
+#include "proto/sip/due_list.h"
+#include "proto/sip/flow.h"
+#include "proto/sip/message.h"
+
+namespace weir::sip {
+
+using TransactionId = uint64_t;  // 0: none; never used twice
+
+inline constexpr size_t kMaxTransactions = 50'000;
+inline constexpr size_t kMaxTransactionBytes = 64 * 1024 * 1024;  // of kept messages, all together
+
+struct TransactionOptions {
+    size_t max_transactions = kMaxTransactions;
+    size_t max_bytes = kMaxTransactionBytes;
+    Millis t1{500};   // estimate of a round trip (RFC 3261 §17.1.1.1)
+    Millis t2{4000};  // longest pause between two of a non-INVITE
+    Millis t4{5000};  // how long the network may hold a message
+    Seconds retry_after{10};
+
+    Millis t64() const { return 64 * t1; }
+};
+
+struct Transmit {
+    Flow flow;
+    std::string bytes;
+};
+
+struct TransactionEvent {
+    enum class Kind : uint8_t {
+        kRequest,          // a new server transaction: answer it with respond()
+        kAck,              // an ACK outside of transactions: that of a 2xx; id is 0
+        kCancel,           // of the INVITE `id`, which has no final answer yet; answer it with 487
+        kResponse,         // to the request `id`; further 2xx of an INVITE, too
+        kTimeout,          // the request `id` got no final answer
+        kTransportFailed,  // the request `id` could not be sent
+    };
+
+    Kind kind = Kind::kRequest;
+    TransactionId id = 0;
+    uint64_t user = 0;  // what the user of this class has said with the request
+    Request request;    // kRequest, kAck
+    Response response;  // kResponse
+    CoreHeaders core;   // of the message; not of kTimeout and kTransportFailed, nor kCancel
+    Flow flow;          // where it came from
+};
+
+class Transactions {
+  public:
+    // `random` must outlive this.
+    Transactions(TransactionOptions options, RandomSource& random);
+    ~Transactions();
+    Transactions(const Transactions&) = delete;
+    Transactions& operator=(const Transactions&) = delete;
+
+    // ---- what arrives ----
+
+    void on_message(MonoTime now, Message message, const Flow& flow);
+
+    // What parse_datagram or StreamReader calls malformed: answered where it can be.
+    void on_malformed(const Parsed& parsed, const Flow& flow);
+
+    // Nothing can be sent on this flow any more: its transactions that wait for an answer end.
+    void on_flow_failed(const Flow& flow);
+
+    // ---- client ----
+
+    // Puts Via in front, and Max-Forwards where there is none. The rest must be complete (From, To,
+    // Call-ID, CSeq ...). Not for ACK. `user` comes back with its events. 0: there are too many;
+    // nothing was sent.
+    TransactionId send_request(MonoTime now, Request request, const Flow& flow, uint64_t user);
+
+    // Without a transaction: the ACK of a 2xx. Puts Via in front. Gives what was sent, for
+    // send_bytes().
+    std::string send_ack(Request request, const Flow& flow);
+    void send_bytes(std::string bytes, const Flow& flow);
+
+    // CANCEL of an INVITE of ours that has got a provisional answer, and no final one (RFC 3261
+    // §9.1). False: there is none such. The answer to CANCEL is no event; the INVITE ends in
+    // kTimeout if nothing comes in 64 T1.
+    bool cancel(MonoTime now, TransactionId invite);
+
+    // ---- server ----
+
+    // The Vias, From, To (with the tag of this transaction), Call-ID and CSeq.
+    Response make_response(TransactionId id, int status, std::string_view reason = {}) const;
+
+    // The tag that the answers of this transaction have where the request had none.
+    std::string_view local_tag(TransactionId id) const;
+
+    // `user` comes with kCancel.
+    void set_user(TransactionId id, uint64_t user);
+
+    // False: the transaction is gone, or has its final answer.
+    bool respond(MonoTime now, TransactionId id, const Response& response);
+    bool respond(MonoTime now, TransactionId id, int status, std::string_view reason = {});
+
+    // The last answer once more: a 2xx or a reliable provisional one, whose ACK or PRACK is missing
+    // (RFC 3261 §13.3.1.4). False: the transaction is gone.
+    bool respond_again(TransactionId id);
+
+    // ---- time and output ----
+
+    void handle_timeout(MonoTime now);
+    std::optional<MonoTime> next_timeout() const;
+    std::optional<Transmit> poll_transmit();
+    std::optional<TransactionEvent> poll_event();
+
+    size_t size() const { return all_.size(); }
+
+    size_t held_bytes() const { return bytes_; }
+
+    const TransactionOptions& options() const { return options_; }
+
+  private:
+    struct Transaction;
+
+    // What arrives.
+    void on_request(MonoTime now, Request request, const Flow& flow);
+    void on_response(MonoTime now, Response response, const Flow& flow);
+    void on_repetition(const Transaction& transaction);
+    void on_ack(MonoTime now, Request request, CoreHeaders core, const Flow& flow);
+    void on_cancel(const Request& request, const CoreHeaders& core, const Flow& flow);
+    void on_final(MonoTime now, Transaction& transaction, const TransactionEvent& event);
+    void begin_server(MonoTime now, Request request, CoreHeaders core, const Flow& flow);
+    void refuse(const Request& request, const Flow& flow, int status, std::string_view reason);
+
+    // The table.
+    Transaction* find(TransactionId id) const;
+    Transaction* find_server(const CoreHeaders& core, std::string_view uri, Method method) const;
+    Transaction& add(std::string key, bool client, const Flow& flow);
+    bool has_room(size_t bytes) const;
+
+    bool is_crowded() const { return all_.size() > options_.max_transactions / 2; }
+
+    void hold(Transaction& transaction, std::string bytes);
+    void end(Transaction& transaction);
+    void end_after(MonoTime now, Transaction& transaction, Millis pause);
+
+    // Output and time.
+    void transmit(const Transaction& transaction);
+    void plan(Transaction& transaction);
+    void on_due(MonoTime now, Transaction& transaction);
+    void fail(Transaction& transaction, TransactionEvent::Kind kind);
+    Via new_via(const Flow& flow);
+
+    TransactionOptions options_;
+    RandomSource& random_;
+    TransactionId last_id_ = 0;
+    size_t bytes_ = 0;
+    std::unordered_map<TransactionId, std::unique_ptr<Transaction>> all_;
+    std::map<std::string, TransactionId, std::less<>> clients_;
+    std::map<std::string, TransactionId, std::less<>> servers_;
+    std::set<std::pair<uint64_t, TransactionId>> by_connection_;  // of clients, over TCP and TLS
+    DueList due_;
+    std::deque<Transmit> transmits_;
+    std::deque<TransactionEvent> events_;
+};
+
+}  // namespace weir::sip
