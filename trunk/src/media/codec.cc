@@ -20,6 +20,7 @@ std::string_view to_string(Codec codec) {
         case Codec::kEac3: return "EAC3";
         case Codec::kFlac: return "FLAC";
         case Codec::kSpeex: return "Speex";
+        case Codec::kG722: return "G722";
         case Codec::kPcm: return "PCM";
         case Codec::kOtherAudio: return "other audio";
     }

@@ -27,6 +27,7 @@ enum class Codec : uint8_t {
     kEac3,
     kFlac,
     kSpeex,
+    kG722,  // of telephony: FLV has no form for it, so no packet of a stream has it
     kPcm,
     kOtherAudio,
 };

@@ -18,9 +18,10 @@ namespace weir::media {
 // The players that a packet is for. Where the same audio exists in two codecs (a browser's Opus,
 // and AAC made of it), each player gets the one that it can decode.
 enum class Audience : uint8_t {
-    kEverybody,
-    kFlv,     // RTMP, FLV and whatever else carries AAC
-    kWebRtc,  // speaks Opus and G.711 only
+    kEverybody,        // who takes frames
+    kFlv,              // RTMP, FLV and whatever else carries AAC
+    kWebRtc,           // speaks Opus and G.711 only
+    kTransportStream,  // takes no frames, but the MPEG transport stream as it came
 };
 
 // What a packet is, as read from its body's first bytes.

@@ -1,0 +1,16 @@
+// What a build with ./configure --transcode=off has instead of av_path.cc.
+#if !WEIR_TRANSCODE
+
+#include "transcode/audio_path.h"
+
+namespace weir::transcode {
+
+Result<std::unique_ptr<AudioPath>> make_av_path(const AudioOptions&) {
+    return make_error(ErrorCode::kUnsupported,
+                      "this build transcodes no sound: ./configure --transcode=on makes one that "
+                      "does");
+}
+
+}  // namespace weir::transcode
+
+#endif  // !WEIR_TRANSCODE
