@@ -5,6 +5,7 @@
 
 #include <sys/random.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
 
 namespace weir {
@@ -27,6 +28,12 @@ class SystemRandom final : public RandomSource {
 RandomSource& system_random() {
     static SystemRandom instance;
     return instance;
+}
+
+uint32_t random_u32(RandomSource& source) {
+    std::array<uint8_t, 4> bytes;
+    source.fill(bytes);
+    return ByteReader(bytes).u32();
 }
 
 std::string random_id(RandomSource& source, size_t length) {

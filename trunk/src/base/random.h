@@ -20,6 +20,9 @@ class RandomSource {
 // The kernel's generator (getrandom).
 RandomSource& system_random();
 
+// For sequence numbers, times and SSRCs of RTP (RFC 3550 §5.1); may be 0.
+uint32_t random_u32(RandomSource& source);
+
 // `length` lower-case letters and digits, for client and session ids.
 std::string random_id(RandomSource& source, size_t length);
 

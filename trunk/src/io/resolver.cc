@@ -76,9 +76,7 @@ std::optional<Addresses> known_without_asking(std::string_view host) {
         if (!address) {
             return std::nullopt;
         }
-        sockaddr_storage raw{};
-        const uint32_t size = address->to_sockaddr(raw, address->is_v4() ? AF_INET : AF_INET6);
-        return SocketAddress::from_raw(reinterpret_cast<const sockaddr*>(&raw), size);
+        return SocketAddress::of(*address);
     };
     if (host == "localhost") {
         return Addresses{*from_text("127.0.0.1"), *from_text("::1")};

@@ -58,6 +58,12 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
     return address;
 }
 
+SocketAddress SocketAddress::of(const NetAddress& address) {
+    sockaddr_storage raw{};
+    const socklen_t size = address.to_sockaddr(raw, address.is_v4() ? AF_INET : AF_INET6);
+    return from_raw(reinterpret_cast<const sockaddr*>(&raw), size);
+}
+
 SocketAddress SocketAddress::from_raw(const sockaddr* address, socklen_t size) {
     SocketAddress result;
     if (address->sa_family == AF_INET && size >= sizeof(sockaddr_in)) {
@@ -66,6 +72,10 @@ SocketAddress SocketAddress::from_raw(const sockaddr* address, socklen_t size) {
         std::memcpy(&result.v6_, address, sizeof(sockaddr_in6));
     }
     return result;
+}
+
+NetAddress SocketAddress::net_address() const {
+    return NetAddress::from_sockaddr(any_);
 }
 
 socklen_t SocketAddress::raw_size() const {

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/net_address.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
@@ -30,11 +31,16 @@ class SocketAddress {
     // kMalformed says what was expected.
     static Result<SocketAddress> parse(std::string_view text);
 
+    // For a socket of its own kind: IPv4 as IPv4.
+    static SocketAddress of(const NetAddress& address);
+
     static SocketAddress from_raw(const sockaddr* address, socklen_t size);
 
     const sockaddr* raw() const { return &any_; }
 
     socklen_t raw_size() const;
+
+    NetAddress net_address() const;
 
     int family() const { return any_.sa_family; }  // AF_INET, AF_INET6; AF_UNSPEC when default-made
 

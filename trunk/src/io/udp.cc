@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -194,10 +195,18 @@ struct UdpSocket::Batch {
     alignas(cmsghdr) uint8_t control[kBatch][kControlBytes] = {};
 };
 
-uint32_t find_interface(const std::string& name) {
-    const uint32_t index = if_nametoindex(name.c_str());
-    const std::optional<NetAddress> address = NetAddress::parse_ip(name, 0);
-    return index == 0 && address ? interface_of(*address) : index;
+Result<uint32_t> find_interface(const std::string& name) {
+    if (name.empty()) {
+        return 0U;
+    }
+    uint32_t index = if_nametoindex(name.c_str());
+    if (const auto address = NetAddress::parse_ip(name, 0); index == 0 && address) {
+        index = interface_of(*address);
+    }
+    if (index == 0) {
+        return make_error(ErrorCode::kNotFound, "there is no interface {}", name);
+    }
+    return index;
 }
 
 UdpSocket::UdpSocket(int fd, int family, const UdpOptions& options)
@@ -248,7 +257,9 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
         }
         return Error::from_errno(why, fmt::format("bind udp {}", address.to_string()));
     }
-    WEIR_TRY_ASSIGN(udp->registration_, Registration::add(fd, *udp));
+    if (!options.polled) {
+        WEIR_TRY_ASSIGN(udp->registration_, Registration::add(fd, *udp));
+    }
     return udp;
 }
 
@@ -263,6 +274,21 @@ SocketAddress UdpSocket::local() const {
 
 void UdpSocket::set_multicast_ttl(uint8_t ttl) {
     set_option(fd_, IPPROTO_IP, IP_MULTICAST_TTL, ttl);
+}
+
+Error UdpSocket::send_multicast_on(uint32_t interface, uint8_t ttl) {
+    const int hops = ttl != 0 ? ttl : 1;
+    const int index = static_cast<int>(interface);
+    ip_mreqn by{};
+    by.imr_ifindex = index;
+    const bool v4 = family_ == AF_INET;
+    const bool done =
+        (v4 ? setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops)
+            : setsockopt(fd_, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof hops)) == 0 &&
+        (interface == 0 ||
+         (v4 ? setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by)
+             : setsockopt(fd_, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index)) == 0);
+    return done ? Error() : Error::from_errno(errno, "multicast interface");
 }
 
 void UdpSocket::on_ready(uint8_t ready) {
@@ -288,6 +314,17 @@ Error UdpSocket::join(const NetAddress& group, const NetAddress& local, const Ne
 }
 
 Error UdpSocket::join_on(uint32_t interface, const NetAddress& group, const NetAddress& source) {
+    return change_membership(interface, group, source, true);
+}
+
+Error UdpSocket::leave_on(uint32_t interface, const NetAddress& group, const NetAddress& source) {
+    return change_membership(interface, group, source, false);
+}
+
+Error UdpSocket::change_membership(uint32_t interface,
+                                   const NetAddress& group,
+                                   const NetAddress& source,
+                                   bool joins) {
     const int family = group.is_v4() ? AF_INET : AF_INET6;
     const int level = group.is_v4() ? IPPROTO_IP : IPPROTO_IPV6;
     int failed = 0;
@@ -295,15 +332,18 @@ Error UdpSocket::join_on(uint32_t interface, const NetAddress& group, const NetA
         group_req join{};
         join.gr_interface = interface;
         group.to_sockaddr(join.gr_group, family);
-        failed = setsockopt(fd_, level, MCAST_JOIN_GROUP, &join, sizeof join);
+        failed = setsockopt(fd_, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, &join,
+                            sizeof join);
     } else {
         group_source_req join{};
         join.gsr_interface = interface;
         group.to_sockaddr(join.gsr_group, family);
         source.to_sockaddr(join.gsr_source, family);
-        failed = setsockopt(fd_, level, MCAST_JOIN_SOURCE_GROUP, &join, sizeof join);
+        failed = setsockopt(fd_, level, joins ? MCAST_JOIN_SOURCE_GROUP : MCAST_LEAVE_SOURCE_GROUP,
+                            &join, sizeof join);
     }
-    return failed == 0 ? Error() : Error::from_errno(errno, "join " + group.ip_text());
+    return failed == 0 ? Error()
+                       : Error::from_errno(errno, (joins ? "join " : "leave ") + group.ip_text());
 }
 
 Error UdpSocket::wait(const bool& ready,
@@ -455,6 +495,21 @@ IoResult UdpSocket::send(const UdpPath& path, ByteSpan data, size_t segment_byte
     }
     WEIR_DCHECK(data.size() <= segment_bytes * kMaxSegments);
     return gso_ ? send_burst(path, data, segment_bytes) : send_singly(path, data, segment_bytes);
+}
+
+Result<int> UdpSocket::lend() {
+    const int copy = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) {
+        return Error::from_errno(errno, "dup");
+    }
+    // Who reads without room for control messages takes a datagram that has some for a broken one.
+    set_option(copy, SOL_SOCKET, SO_RXQ_OVFL, 0);
+    set_option(copy, IPPROTO_IP, IP_PKTINFO, 0);
+    if (local().family() == AF_INET6) {
+        set_option(copy, IPPROTO_IPV6, IPV6_RECVPKTINFO, 0);
+    }
+    registration_.remove();
+    return copy;
 }
 
 void UdpSocket::close() {

@@ -24,7 +24,9 @@ struct UdpOptions {
     int send_buffer_bytes = 0;
     bool receive_bursts = false;  // UDP GRO: for a client that gets many packets of one peer
     bool shared_port = false;     // of a multicast group: others on this machine may have it, too
-    bool names_holder = true;     // kBusy says which process has the port, which takes milliseconds
+    // Somebody looks at it by a timer, and nobody waits for it: then datagrams wake nothing up.
+    bool polled = false;
+    bool names_holder = true;  // kBusy says which process has the port, which takes milliseconds
 };
 
 // Where a datagram came from, and to which of our addresses: an answer must leave by the same, or a
@@ -50,8 +52,9 @@ struct UdpStats {
     uint64_t send_blocked = 0;  // calls that found the send buffer full
 };
 
-// The index of the interface with this name, or with this numeric address; 0: there is none.
-uint32_t find_interface(const std::string& name);
+// The index of the interface with this name, or with this numeric address; 0 for an empty name: the
+// system's routes choose it. kNotFound.
+Result<uint32_t> find_interface(const std::string& name);
 
 class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
   public:
@@ -75,6 +78,10 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     // Of what is sent to groups of IPv4: how many routers it may pass.
     void set_multicast_ttl(uint8_t ttl);
 
+    // Never yields. What is sent to groups of both kinds leaves by the interface with this index
+    // (0: the system's routes say it) and may pass so many routers (0: 1). kSystem.
+    Error send_multicast_on(uint32_t interface, uint8_t ttl);
+
     // What the kernel gave, which may be less than was asked for (net.core.rmem_max, wmem_max).
     int receive_buffer_bytes() const { return receive_buffer_bytes_; }
 
@@ -93,6 +100,9 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
 
     // The same on the interface with this index; 0: the system's routes say it.
     Error join_on(uint32_t interface, const NetAddress& group, const NetAddress& source = {});
+
+    // Leaves it, with the same arguments as it was joined.
+    Error leave_on(uint32_t interface, const NetAddress& group, const NetAddress& source = {});
 
     // Never yields. Gives up to kBatch datagrams to `visit`; their bytes are good (and may be
     // changed) during the call only. False: there are no more for now. `visit` must not call
@@ -115,6 +125,11 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
 
     const UdpStats& stats() const { return stats_; }
 
+    // A descriptor of the same socket for a library that reads and writes by itself; whoever takes
+    // it closes it. No event comes here any more: this object stays as a name, and holds the port
+    // until it is closed, too. kSystem.
+    Result<int> lend();
+
     // A coroutine that waits gets kClosed.
     void close();
 
@@ -124,6 +139,10 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     UdpSocket(int fd, int family, const UdpOptions& options);
 
     void on_ready(uint8_t ready) override;
+    Error change_membership(uint32_t interface,
+                            const NetAddress& group,
+                            const NetAddress& source,
+                            bool joins);
     Error wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what);
     IoResult send_burst(const UdpPath& path, ByteSpan data, size_t segment_bytes);
     IoResult send_singly(const UdpPath& path, ByteSpan data, size_t segment_bytes);

@@ -20,6 +20,7 @@
 #include "net/end_class.h"
 #include "net/hooks.h"
 #include "net/limits.h"
+#include "net/link_facts.h"
 #include "stream/stream.h"
 
 namespace weir::io {
@@ -59,35 +60,12 @@ class ConnectionBudget {
     uint64_t refused_ = 0;
 };
 
-// What a protocol knows of the way to its peer, at the moment of the question; for the API.
-struct LinkFacts {
-    std::string state;      // "connecting", "connected"
-    std::string transport;  // "udp", "tcp"
-    std::string remote;     // the peer's address; empty while there is none
-    std::string local;      // ours, where that is known
-    std::optional<Micros> rtt;
-    double loss = 0;  // share, 0 to 1: of a player's last report, of a publisher since it came
-    std::optional<double> jitter_ms;  // of a player's last report
-    uint64_t packets = 0;             // to a player, from a publisher
-    uint64_t retransmitted = 0;       // packets
-    uint64_t lost = 0;                // that never came, or were asked for when they were gone
-    uint64_t skipped = 0;       // bursts left out for a slow player, frames dropped of a publisher
-    uint64_t key_requests = 0;  // by a player, to a publisher
-    std::optional<int64_t> estimate_bps;
-    std::string layer;  // of simulcast, that a player gets; empty: there is no choice
-};
-
-// How far a player is behind, at the moment of the question.
-struct LagFacts {
-    const char* state = "";         // "waiting", "flowing", "blocked", "paused"
-    int64_t lag_ms = 0;             // stream time that it has not been sent yet
-    std::optional<uint64_t> bytes;  // the same in bytes of its wire format
-};
-
 // Whoever has a client's connection, and knows more of it than its counters say. Never yields.
 class ClientProbe {
   public:
     virtual std::optional<LinkFacts> link_facts() const { return std::nullopt; }
+
+    virtual std::optional<SrtFacts> srt_facts() const { return std::nullopt; }
 
     // Of players. Cheap: asked once a second for each.
     virtual std::optional<LagFacts> lag_facts() const { return std::nullopt; }

@@ -14,9 +14,10 @@ class FileWrites {
     // Below it, the copy costs less than the handling of pages.
     static constexpr size_t kLeast = 16 * 1024;
 
-    // A log gets its blocks from the file after so many large writes: a few players that join are
-    // no reason.
+    // A log gets its blocks from the file after so many large writes to so many players: a few
+    // that join are no reason, and new pages of the file cost more than the copies for a few.
     static constexpr uint32_t kWritesToBegin = 64;
+    static constexpr size_t kLeastPlayers = 4;
 
     void set_wanted(bool wanted) { wanted_ = wanted; }
 

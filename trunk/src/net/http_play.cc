@@ -65,6 +65,14 @@ void HttpPlay::handle(HttpExchange& exchange) {
             404, fmt::format("a stream's address is /app/stream{}", format_.suffix));
         return;
     }
+    play(exchange, app, name);
+}
+
+void HttpPlay::play(HttpExchange& exchange,
+                    std::string_view app,
+                    std::string_view name,
+                    const std::function<Error(const stream::StreamKey&)>& check) {
+    const http::Request& request = exchange.request();
     const std::optional<std::string_view> token = http::access_token(request);
     if (!token) {
         (void)exchange.respond_error(400, "that is no token: Authorization: Bearer TOKEN");
@@ -93,7 +101,8 @@ void HttpPlay::handle(HttpExchange& exchange) {
          .tc_url = url,
          .connection = &exchange.connection(),
          .may_wait = !request.is_head(),
-         .begins = !request.is_head()});
+         .begins = !request.is_head(),
+         .check = check ? [&] { return check(key); } : std::function<Error()>()});
     if (!admitted.ok()) {
         refuse(exchange, admitted.error());
         return;

@@ -1,11 +1,13 @@
 // HttpPlay: "/app/stream.flv" and its like over HTTP and WebSocket, from the request to a player of
 // the stream's pump. The same for every format; what a format says of itself is one HttpFormat.
+// Streams with other addresses come to play().
 //
 // GET is answered without a length, or in chunks (RFC 9112 §7.1), until the stream or the
 // connection ends; HEAD as GET would be. The head of the answer goes out with the first bytes of
 // the stream, so that a stream that never comes is a 404.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "net/admission.h"
@@ -17,7 +19,7 @@ namespace weir::net {
 
 // A format that is played over HTTP. Lives as long as the server.
 struct HttpFormat {
-    std::string_view suffix;        // of its addresses, ".flv"
+    std::string_view suffix;        // of its addresses, ".flv"; empty: add_to() is not for it
     const stream::Format& format;   // makes its muxers
     std::string_view content_type;  // "video/x-flv"
     const char* transport;          // literals: by which name the API and the log know its players,
@@ -39,6 +41,13 @@ class HttpPlay {
 
     // This object must outlive the router's server.
     void add_to(HttpRouter& router);
+
+    // Yields. Answers the request with the stream of that app and name. `check`: as of
+    // NewcomerView.
+    void play(HttpExchange& exchange,
+              std::string_view app,
+              std::string_view name,
+              const std::function<Error(const stream::StreamKey&)>& check = nullptr);
 
   private:
     void handle(HttpExchange& exchange);

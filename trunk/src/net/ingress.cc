@@ -59,9 +59,9 @@ Error Ingress::read_proxy_header(io::TcpStream& stream, io::Deadline deadline) c
                     log::debug("connection of {} by proxy {}", header.source.to_string(),
                                stream.peer().to_string());
                     // Unknown is 0.0.0.0: nobody is local because a proxy does not know him.
-                    stream.set_peer(to_socket_address(header.source.empty()
-                                                          ? NetAddress::from_v4({0, 0, 0, 0}, 0)
-                                                          : header.source));
+                    stream.set_peer(io::SocketAddress::of(header.source.empty()
+                                                              ? NetAddress::from_v4({0, 0, 0, 0}, 0)
+                                                              : header.source));
                 }
                 return {};
             }

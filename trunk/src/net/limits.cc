@@ -37,7 +37,7 @@ size_t StreamKeyHash::operator()(const stream::StreamKey& key) const noexcept {
 }
 
 NetAddress limited_address(const io::SocketAddress& peer) {
-    const NetAddress address = NetAddress::from_sockaddr(*peer.raw());
+    const NetAddress address = peer.net_address();
     if (address.is_v4()) {
         return address.with_port(0);
     }

@@ -99,6 +99,10 @@ class Policy {
     // shows neither token nor user, the same for all streams of a vhost and app.
     virtual bool plays_openly(const AccessRequest& request) const { return may_play(request).ok(); }
 
+    // Whether players may make this server bring the stream from the address in its key: a group,
+    // or a stream of an RTSP server. kDenied says which directive would allow it.
+    virtual Error may_bring(const stream::StreamKey&) const { return {}; }
+
     // User and password of an RTMP publisher, by Adobe's challenge and response.
     virtual LoginAnswer login(const LoginRequest&) const { return {}; }
 

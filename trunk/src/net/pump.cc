@@ -61,7 +61,7 @@ FileWrites& Pump::file_writes() {
 }
 
 void Pump::note_large_write() {
-    if (++large_writes_ == FileWrites::kWritesToBegin) {
+    if (players() >= FileWrites::kLeastPlayers && ++large_writes_ == FileWrites::kWritesToBegin) {
         muxer_->log().use_file();
     }
 }

@@ -125,7 +125,7 @@ bool TrustedProxies::trusts(const NetAddress& address) const {
 }
 
 bool TrustedProxies::trusts(const io::SocketAddress& address) const {
-    return trusts(NetAddress::from_sockaddr(*address.raw()));
+    return trusts(address.net_address());
 }
 
 // From the nearest proxy back, as long as the next one is trusted to say who came to it.
@@ -150,34 +150,29 @@ NetAddress TrustedProxies::client_in(const std::vector<std::string_view>& hops) 
 RequestOrigin TrustedProxies::origin_of(const io::SocketAddress& peer,
                                         bool encrypted,
                                         const http::Fields& fields) const {
-    RequestOrigin origin{peer, encrypted, false};
+    RequestOrigin origin{peer, encrypted, false, false};
     if (!net::names_a_proxy(fields)) {
         return origin;
     }
     if (!trusts(peer)) {
         if (peer.is_loopback()) {
-            origin.client = to_socket_address(unknown_client());
+            origin.client = io::SocketAddress::of(unknown_client());
             origin.forwarded = true;
         }
         return origin;
     }
     origin.forwarded = true;
+    origin.believed = true;
     const std::vector<std::string_view> protocols = last_hops(fields, "X-Forwarded-Proto");
     origin.secure =
         protocols.empty() ? encrypted : http::equal_ignoring_case(protocols.back(), "https");
     const std::vector<std::string_view> hops = hops_in(fields);
     if (!hops.empty()) {
-        origin.client = to_socket_address(client_in(hops));
+        origin.client = io::SocketAddress::of(client_in(hops));
     } else if (!named_) {
-        origin.client = to_socket_address(unknown_client());
+        origin.client = io::SocketAddress::of(unknown_client());
     }
     return origin;
-}
-
-io::SocketAddress to_socket_address(const NetAddress& address) {
-    sockaddr_storage raw{};
-    const uint32_t size = address.to_sockaddr(raw, address.is_v4() ? AF_INET : AF_INET6);
-    return io::SocketAddress::from_raw(reinterpret_cast<const sockaddr*>(&raw), size);
 }
 
 }  // namespace weir::net

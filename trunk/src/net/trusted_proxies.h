@@ -28,6 +28,7 @@ struct RequestOrigin {
     io::SocketAddress client;
     bool secure = false;     // the client spoke TLS, with us or with the proxy
     bool forwarded = false;  // through a proxy
+    bool believed = false;   // and its fields are believed
 };
 
 // Whether a request has a field that a proxy adds, whatever it says.
@@ -60,8 +61,5 @@ class TrustedProxies {
     std::vector<AddressRange> ranges_;
     bool named_ = false;  // by the operator
 };
-
-// For a socket of its own kind: IPv4 as IPv4.
-io::SocketAddress to_socket_address(const NetAddress& address);
 
 }  // namespace weir::net

@@ -79,8 +79,9 @@ class Muxer : public PacketSink {
     // Configurations are kept for long, and would keep what follows them in the log.
     void share_body(const media::MediaPacket& packet) {
         const media::PacketInfo& info = packet.info();
-        if (info.kind == media::TrackKind::kData || info.config || info.metadata ||
-            packet.body().empty()) {
+        const bool message = info.kind == media::TrackKind::kData &&
+                             info.audience != media::Audience::kTransportStream;
+        if (message || info.config || info.metadata || packet.body().empty()) {
             return;
         }
         ByteSpan body;

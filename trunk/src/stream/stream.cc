@@ -37,9 +37,16 @@ PacketRef with_own_body(const PacketRef& packet) {
                                                         Bytes(body.begin(), body.end())));
 }
 
-bool is_for(const PacketInfo& info, const PacketSink& sink) {
-    return info.audience == media::Audience::kEverybody || info.audience == sink.audience();
+bool takes_frames(const PacketSink& sink) {
+    return sink.audience() != media::Audience::kTransportStream;
 }
+
+bool is_for(const PacketInfo& info, const PacketSink& sink) {
+    return info.audience == sink.audience() ||
+           (info.audience == media::Audience::kEverybody && takes_frames(sink));
+}
+
+const Configs kNoConfigs;
 
 }  // namespace
 
@@ -89,6 +96,18 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
     }
     publisher_ = &publisher;
     live_since_ = now;
+    begin_frames();
+    forget_transport(StartLost::kPublisherCame);
+    has_transport_ = false;
+    bytes_received_before_ += bytes_received_;
+    bytes_received_ = 0;
+    dropped_configs_ = 0;
+    tell([this](LifeObserver& observer) { observer.on_publish(*this); });
+    return {};
+}
+
+// As of a publisher who has sent none yet.
+void Stream::begin_frames() {
     timeline_.rebase();
     forget_gop(StartLost::kPublisherCame);
     previous_configs_ = std::move(configs_);
@@ -101,11 +120,13 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
     audio_ = {};
     gop_stats_ = {};
     frame_order_.clear();
-    bytes_received_before_ += bytes_received_;
-    bytes_received_ = 0;
-    dropped_configs_ = 0;
-    tell([this](LifeObserver& observer) { observer.on_publish(*this); });
-    return {};
+}
+
+void Stream::end_frames(const Publisher& publisher) {
+    if (publisher_ == &publisher) {
+        begin_frames();
+        previous_configs_.clear();  // who comes now was told nothing
+    }
 }
 
 void Stream::end_publish(const Publisher& publisher, MonoTime now) {
@@ -115,6 +136,7 @@ void Stream::end_publish(const Publisher& publisher, MonoTime now) {
     publisher_ = nullptr;
     absent_since_ = now;
     forget_gop(StartLost::kPublisherGone);
+    forget_transport(StartLost::kPublisherGone);
     tell([this](LifeObserver& observer) { observer.on_unpublish(*this, PublishEnd::kLeft); });
 }
 
@@ -137,9 +159,28 @@ void Stream::forget_gop(StartLost why) {
     gop_configs_.clear();
     gop_bytes_ = 0;
     for (PacketSink* sink : sinks_) {
-        sink->on_start_lost(why);
+        if (takes_frames(*sink)) {
+            sink->on_start_lost(why);
+        }
     }
     tell([this, why](LifeObserver& observer) { observer.on_start_lost(*this, why); });
+}
+
+void Stream::end_transport(const Publisher& publisher) {
+    if (publisher_ == &publisher) {
+        forget_transport(StartLost::kPublisherCame);
+        has_transport_ = false;
+    }
+}
+
+void Stream::forget_transport(StartLost why) {
+    transport_.clear();
+    transport_bytes_ = 0;
+    for (PacketSink* sink : sinks_) {
+        if (!takes_frames(*sink)) {
+            sink->on_start_lost(why);
+        }
+    }
 }
 
 void Stream::tell_codecs() {
@@ -291,8 +332,10 @@ void Stream::keep_derived(const PacketRef& packet) {
 
 uint64_t Stream::own_gop_bytes() const {
     uint64_t bytes = 0;
-    for (const PacketRef& held : gop_) {
-        bytes += held->has_own_body() ? held->body().size() : 0;
+    for (const std::vector<PacketRef>* list : {&gop_, &transport_}) {
+        for (const PacketRef& held : *list) {
+            bytes += held->has_own_body() ? held->body().size() : 0;
+        }
     }
     return bytes;
 }
@@ -381,7 +424,7 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
     const PacketInfo& info = packet->info();
     const bool video = info.kind == TrackKind::kVideo;
     const bool audio = info.kind == TrackKind::kAudio;
-    bytes_received_ += packet->body().size();
+    bytes_received_ += has_transport_ ? 0 : packet->body().size();
     bool start = false;
     if (is_state(info)) {
         if (!config_fits(*packet)) {
@@ -461,10 +504,45 @@ void Stream::publish_derived(const Publisher& publisher,
     }
 }
 
+void Stream::publish_transport(const Publisher& publisher,
+                               Ref<media::MediaPacket> packet,
+                               MonoTime now) {
+    if (publisher_ != &publisher) {
+        return;
+    }
+    has_transport_ = true;
+    bytes_received_ += packet->payload().size();
+    packet->set_time_ms(std::chrono::duration_cast<Millis>(now - since_).count());
+    if (packet->info().key) {
+        transport_.clear();
+        transport_bytes_ = 0;
+    } else if (transport_bytes_ + packet->body().size() + transport_.size() * kFrameCost >
+               options_.gop_cap_bytes) {
+        forget_transport(StartLost::kGopOverTheCap);
+    }
+    const PacketRef frozen(packet);
+    const bool start = frozen->info().key;
+    if (start || !transport_.empty()) {
+        transport_.push_back(frozen);
+        transport_bytes_ += frozen->body().size();
+    }
+    for (PacketSink* sink : sinks_) {
+        if (!takes_frames(*sink)) {
+            sink->on_packet(frozen, start ? &kNoConfigs : nullptr);
+        }
+    }
+}
+
 void Stream::attach(PacketSink& sink) {
     sink.on_attach(*this);
-    for (size_t i = 0; i < gop_.size(); i++) {
-        give(sink, gop_[i], i == 0);
+    if (takes_frames(sink)) {
+        for (size_t i = 0; i < gop_.size(); i++) {
+            give(sink, gop_[i], i == 0);
+        }
+    } else {
+        for (const PacketRef& packet : transport_) {
+            sink.on_packet(packet, packet->info().key ? &kNoConfigs : nullptr);
+        }
     }
     sinks_.push_back(&sink);
     if (sinks_.size() == 1) {
@@ -488,6 +566,10 @@ void Stream::note_new_player() {
 bool Stream::has_audience(media::Audience audience) const {
     return std::ranges::any_of(
         sinks_, [audience](const PacketSink* sink) { return sink->audience() == audience; });
+}
+
+bool Stream::wants_frames() const {
+    return std::ranges::any_of(sinks_, [](const PacketSink* sink) { return takes_frames(*sink); });
 }
 
 const media::MediaPacket* Stream::config(TrackKind kind) const {

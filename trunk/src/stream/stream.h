@@ -22,34 +22,10 @@
 #include "media/timeline.h"
 #include "stream/life.h"
 #include "stream/muxer.h"
+#include "stream/publisher.h"
 #include "stream/stream_key.h"
 
 namespace weir::stream {
-
-// The publishing session, as the stream sees it.
-class Publisher {
-  public:
-    // "client abc12345 from 192.0.2.1", for the line of the log that says who holds the name.
-    virtual std::string describe() const = 0;
-    virtual std::string_view client_id() const = 0;
-
-    // For the API: its address and protocol, "192.0.2.1" and "rtmp".
-    virtual std::string_view client_ip() const { return {}; }
-
-    virtual std::string_view client_transport() const { return {}; }
-
-    // Another publisher took the name over. The stream no longer listens to this one.
-    virtual void on_taken_over() = 0;
-
-    // A player cannot go on without a key frame. Most publishers cannot be asked.
-    virtual void on_key_frame_wanted() {}
-
-    // One of this simulcast layer.
-    virtual void on_layer_wanted(uint8_t /*layer*/) { on_key_frame_wanted(); }
-
-  protected:
-    ~Publisher() = default;
-};
 
 enum class PublishConflict : uint8_t { kRefuse, kTakeover };
 
@@ -128,6 +104,23 @@ class Stream : private Counted<Stream> {
     // `publisher` is the current one.
     void publish_derived(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
+    // The next bytes of the transport stream that the publisher gets, whole packets (audience
+    // kTransportStream), for players who take it as it is; frames are published besides, or not.
+    // `info.key`: a player may begin here, and what it needs before is in front of the payload. The
+    // time is set here. Counted as received, and then frames are not. Ignored unless `publisher` is
+    // the current one.
+    void publish_transport(const Publisher& publisher,
+                           Ref<media::MediaPacket> packet,
+                           MonoTime now);
+
+    // The frames that were published, or the transport stream, are no more: the publisher goes on
+    // with the other of both.
+    void end_frames(const Publisher& publisher);
+    void end_transport(const Publisher& publisher);
+
+    // What of the transport stream a player who comes now gets first.
+    const std::vector<media::PacketRef>& kept_transport() const { return transport_; }
+
     // What the current publisher says of its stream; ignored from anybody else.
     void describe(const Publisher& publisher, media::Description description);
 
@@ -157,6 +150,9 @@ class Stream : private Counted<Stream> {
 
     // Somebody would get packets that are for this audience alone.
     bool has_audience(media::Audience audience) const;
+
+    // Somebody wants frames.
+    bool wants_frames() const;
 
     // A player begins. From a key frame older than kOldStartMs it would have a long way to the
     // present, so the publisher is asked for a new one, where that is possible: a browser makes
@@ -215,7 +211,8 @@ class Stream : private Counted<Stream> {
     // The newest key frame of the first video track, while it is kept; null: none.
     const media::MediaPacket* key_frame() const;
 
-    uint64_t gop_bytes() const { return gop_bytes_; }
+    // Of what is kept for who comes now.
+    uint64_t gop_bytes() const { return gop_bytes_ + transport_bytes_; }
 
     // Of these, what lies in no log of a format. Looks at each packet.
     uint64_t own_gop_bytes() const;
@@ -232,6 +229,8 @@ class Stream : private Counted<Stream> {
 
   private:
     void announce(const media::PacketInfo& info, MonoTime now);
+    void begin_frames();
+    void forget_transport(StartLost why);
     bool take_config(const media::PacketRef& packet, MonoTime now);
     bool config_fits(const media::MediaPacket& packet) const;
     bool keep_video(const media::PacketInfo& info, MonoTime now);
@@ -268,6 +267,9 @@ class Stream : private Counted<Stream> {
     Configs gop_configs_;                // in force where the GOP starts, and early audio
     std::vector<media::PacketRef> gop_;  // from the start entry on; empty: nowhere to start
     uint64_t gop_bytes_ = 0;
+    std::vector<media::PacketRef> transport_;  // from the newest start on
+    uint64_t transport_bytes_ = 0;
+    bool has_transport_ = false;  // of this publisher
 
     bool video_present_ = false;
     bool audio_present_ = false;

@@ -8,7 +8,7 @@ namespace weir::net {
 namespace {
 
 io::SocketAddress address(const std::string& ip) {
-    return to_socket_address(NetAddress::parse_ip(ip, 4711).value());
+    return io::SocketAddress::of(NetAddress::parse_ip(ip, 4711).value());
 }
 
 AddressRange range(const std::string& ip, uint8_t bits) {

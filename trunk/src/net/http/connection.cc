@@ -47,6 +47,8 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
 
     bool secure() const override { return origin_.secure; }
 
+    bool believes_proxy() const override { return origin_.believed; }
+
     io::SocketAddress local() const override { return connection_.stream_->local(); }
 
     io::TcpStream& connection() override { return *connection_.stream_; }

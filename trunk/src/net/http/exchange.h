@@ -70,6 +70,9 @@ class HttpExchange {
     // The client speaks TLS, with us or with the proxy: links are https and wss.
     virtual bool secure() const = 0;
 
+    // The request came through a trusted proxy: what its fields say (X-Forwarded-Host) is so.
+    virtual bool believes_proxy() const = 0;
+
     // Address and port that the client connected to. Not after detach().
     virtual io::SocketAddress local() const = 0;
 

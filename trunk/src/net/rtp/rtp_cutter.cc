@@ -20,7 +20,9 @@ uint32_t clock_of(Codec codec) {
     switch (codec) {
         case Codec::kOpus: return media::opus::kClockHz;
         case Codec::kG711A:
-        case Codec::kG711U: return 8'000;
+        case Codec::kG711U:
+        case Codec::kG722: return 8'000;
+        case Codec::kSpeex: return 16'000;  // what Speex in FLV is
         default: return kVideoClockHz;
     }
 }

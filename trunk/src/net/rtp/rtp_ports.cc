@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/random.h"
+
 namespace weir::net {
 namespace {
 
@@ -48,6 +50,35 @@ Result<std::unique_ptr<RtpPorts>> RtpPorts::bind(const NetAddress& local,
         }
     }
     return make_error(ErrorCode::kBusy, "no pair of neighbouring UDP ports is free");
+}
+
+Result<std::unique_ptr<RtpPorts>> RtpPorts::bind_in(const PortRange& range,
+                                                    const NetAddress& local,
+                                                    size_t track,
+                                                    RtpPortsOwner& owner) {
+    const uint32_t first = (range.first + 1U) / 2;  // pairs, by the half of their even port
+    const uint32_t count = range.last > range.first ? (range.last - 1U) / 2 + 1 - first : 0;
+    const uint32_t begin = count == 0 ? 0 : random_u32(system_random()) % count;
+    for (uint32_t i = 0; i < count; i++) {
+        const auto port = static_cast<uint16_t>(2 * (first + (begin + i) % count));
+        Result<std::unique_ptr<io::UdpSocket>> one = bind_port(local.with_port(port), false, false);
+        Result<std::unique_ptr<io::UdpSocket>> two =
+            one.ok() ? bind_port(local.with_port(static_cast<uint16_t>(port + 1)), false, false)
+                     : make_error(ErrorCode::kBusy, "");
+        if (one.ok() && two.ok()) {
+            std::unique_ptr<RtpPorts> made(new RtpPorts(track, owner));
+            made->both_[0].socket = std::move(*one);
+            made->both_[1].socket = std::move(*two);
+            return made;
+        }
+        for (Result<std::unique_ptr<io::UdpSocket>>* each : {&one, &two}) {
+            if (!each->ok() && each->error().code() != ErrorCode::kBusy) {
+                return each->take_error();
+            }
+        }
+    }
+    return make_error(ErrorCode::kBusy, "no pair of UDP ports from {} to {} is free", range.first,
+                      range.last);
 }
 
 Result<std::unique_ptr<RtpPorts>> RtpPorts::join(const NetAddress& group,

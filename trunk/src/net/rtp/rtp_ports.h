@@ -27,6 +27,14 @@ class RtpPortsOwner {
     ~RtpPortsOwner() = default;
 };
 
+// Ports that may be used, both included.
+struct PortRange {
+    uint16_t first = 0;
+    uint16_t last = 0;
+
+    bool operator==(const PortRange&) const = default;
+};
+
 class RtpPorts {
   public:
     static constexpr int kReceiveBuffer = 1 << 20;  // a key frame comes at once
@@ -40,6 +48,12 @@ class RtpPorts {
                                                   size_t track,
                                                   RtpPortsOwner& owner,
                                                   bool bursts = false);
+
+    // The same, of a range of ports: from a random one on, all of them are tried.
+    static Result<std::unique_ptr<RtpPorts>> bind_in(const PortRange& range,
+                                                     const NetAddress& local,
+                                                     size_t track,
+                                                     RtpPortsOwner& owner);
 
     // Those of a group, seen from the interface that has the address `local`; only what `source`
     // sends, where it is not none.

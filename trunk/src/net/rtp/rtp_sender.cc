@@ -20,13 +20,6 @@ std::array<uint8_t, kBurstBuffer>& burst_buffer() {
     return buffer;
 }
 
-uint32_t random_u32(RandomSource& random) {
-    std::array<uint8_t, 4> bytes;
-    random.fill(bytes);
-    return static_cast<uint32_t>(bytes[0]) << 24U | static_cast<uint32_t>(bytes[1]) << 16U |
-           static_cast<uint32_t>(bytes[2]) << 8U | bytes[3];
-}
-
 }  // namespace
 
 RtpSender::RtpSender(const stream::RtpLog& log,

@@ -171,6 +171,7 @@ void Source::connected() {
     const MonoTime now = MonoClock::now();
     rules_ = services_.policy.rules_of_source(spec_.key);
     rate_ = RateGuard(rules_.max_bits_per_second);
+    carries_ = false;
     last_media_ = now;
     seen_media_ = false;
     machine_.on_connected(now);
@@ -234,18 +235,18 @@ Error Source::publish(media::TrackKind kind, uint32_t timestamp, Bytes body) {
     return {};
 }
 
-Error Source::publish(Ref<media::MediaPacket> packet) {
-    const MonoTime now = MonoClock::now();
+// So much came; the stream is there then.
+Error Source::take_media(MonoTime now, size_t bytes, bool media) {
     if (stream_ == nullptr) {
         WEIR_TRY(begin_publish(now));
     }
-    if (!rate_.take(now, packet->body().size())) {
+    if (!rate_.take(now, bytes)) {
         return make_error(ErrorCode::kDenied,
                           "the origin sends more than {} kbit/s (max_publish_bitrate)",
                           rules_.max_bits_per_second / 1000);
     }
     // Data says nothing of whether there will be media.
-    if (packet->info().kind != media::TrackKind::kData) {
+    if (media) {
         last_media_ = now;
         if (!seen_media_) {
             seen_media_ = true;
@@ -253,8 +254,30 @@ Error Source::publish(Ref<media::MediaPacket> packet) {
             log_state(now);
         }
     }
+    return {};
+}
+
+Error Source::publish(Ref<media::MediaPacket> packet) {
+    const MonoTime now = MonoClock::now();
+    WEIR_TRY(take_media(now, carries_ ? 0 : packet->body().size(),
+                        packet->info().kind != media::TrackKind::kData));
     stream_->publish(*this, std::move(packet), now);
     return {};
+}
+
+Error Source::publish_transport(Ref<media::MediaPacket> packet) {
+    const MonoTime now = MonoClock::now();
+    carries_ = true;
+    WEIR_TRY(take_media(now, packet->payload().size(), true));
+    stream_->publish_transport(*this, std::move(packet), now);
+    return {};
+}
+
+void Source::end_transport() {
+    carries_ = false;
+    if (stream_ != nullptr) {
+        stream_->end_transport(*this);
+    }
 }
 
 void Source::live() {

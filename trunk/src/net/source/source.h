@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/log.h"
@@ -56,6 +57,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     // Since it exists.
     uint64_t bytes() const { return bytes_; }
 
+    // Of one whose run has joined a group, or has had one.
+    const std::optional<GroupStats>& group() const { return group_; }
+
     // ---- for Sources; none yields ----
 
     void set_demand(bool wanted, MonoTime now);
@@ -87,7 +91,16 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) override;
     Error publish(Ref<media::MediaPacket> packet) override;
+    Error publish_transport(Ref<media::MediaPacket> packet) override;
+    void end_transport() override;
+
+    uint64_t kept_bytes() const override { return rules_.stream.gop_cap_bytes; }
+
     Result<stream::Stream*> begin() override;
+
+    stream::Stream* stream() override { return stream_; }
+
+    void note_group(const GroupStats& stats) override { group_ = stats; }
 
     const stream::Publisher& publisher() const override { return *this; }
 
@@ -106,6 +119,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
         return spec_.url.is_http()    ? "flv"
                : spec_.url.is_rtsp()  ? "rtsp"
                : spec_.url.is_whep()  ? "webrtc"
+               : spec_.url.is_srt()   ? "srt"
                : spec_.url.is_group() ? std::string_view(spec_.url.scheme)
                                       : "rtmp";
     }
@@ -118,6 +132,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
         }
     }
 
+    Error take_media(MonoTime now, size_t bytes, bool media);
     void end_unwanted_run();
     void begin_run(MonoTime now);
     void take_end(MonoTime now);
@@ -145,7 +160,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     bool taken_over_ = false;
     MonoTime last_media_;
     bool seen_media_ = false;
+    bool carries_ = false;  // a transport stream; the frames in it are not counted again
     std::function<void()> ask_key_;
+    std::optional<GroupStats> group_;
 
     SourceState told_ = SourceState::kIdle;  // in the log
     log::Throttle failures_{kFailureLogPeriod};

@@ -14,6 +14,7 @@
 #include "media/packet.h"
 #include "net/http/client.h"
 #include "net/source/source_spec.h"
+#include "net/ts/group_stats.h"
 #include "stream/stream.h"
 
 namespace weir::net {
@@ -57,6 +58,14 @@ class SourceRun {
     // The same of a packet that is made already.
     virtual Error publish(Ref<media::MediaPacket> packet) = 0;
 
+    // The bytes of a transport stream, as of Stream::publish_transport(). What it keeps for those
+    // who come later is limited to kept_bytes().
+    virtual Error publish_transport(Ref<media::MediaPacket> packet) = 0;
+    virtual uint64_t kept_bytes() const = 0;
+
+    // Nobody takes it any more: what is published from now on are frames alone.
+    virtual void end_transport() = 0;
+
     // Never yields. The stream as it is published by publisher(), for code that publishes by
     // itself: from now on it has the name. Errors as of publish(). Good until the run ends, or
     // publish() fails.
@@ -66,6 +75,12 @@ class SourceRun {
     // Asks the other side for a key frame, for a player that cannot go on without one. Must not
     // yield; forgotten when the run ends.
     virtual void set_key_frame_request(std::function<void()> ask) = 0;
+
+    // The stream of begin() and publish(); null: it has none yet, or has lost the name.
+    virtual stream::Stream* stream() = 0;
+
+    // What there is to say of the group that a transport stream comes from; for the API.
+    virtual void note_group(const GroupStats& stats) = 0;
 
     // A forward: media goes out.
     virtual void live() = 0;

@@ -38,7 +38,11 @@ struct SourceSpec {
     Millis linger{10'000};
     bool tls_verify = true;  // the certificate of the other server
     bool named = false;      // the configuration names the stream; else it was asked for
-    bool by_api = false;     // added by the API, not by the configuration
+    std::string range;       // of RTSP: the Range of PLAY; empty: from the start
+    // Of a group: for players who take the transport stream as it is, and frames only while
+    // somebody wants them.
+    bool carried = false;
+    bool by_api = false;  // added by the API, not by the configuration
 
     bool operator==(const SourceSpec&) const = default;
 };

@@ -19,11 +19,12 @@ struct Scheme {
     uint16_t port;
 };
 
-constexpr std::array<Scheme, 8> kSchemes{{
+constexpr std::array<Scheme, 9> kSchemes{{
     {"rtmp", "http", 1935},
     {"rtmps", "https", 443},
     {"http", "http", 80},
     {"https", "https", 443},
+    {"srt", "http", 10080},
     {"rtsp", "", rtsp::kRtspPort},
     {"rtsps", "", rtsp::kRtspsPort},
     {"whep+http", "", 80},
@@ -116,7 +117,8 @@ Result<SourceUrl> SourceUrl::parse(std::string_view text) {
                           "expected rtmp://HOST[:PORT]/APP/STREAM, or the same with rtmps, http or "
                           "https, without user and password; or "
                           "rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or the same with rtsps, "
-                          "whep+http or whep+https; or udp://GROUP:PORT, or the same with rtp");
+                          "whep+http or whep+https; or srt://HOST[:PORT]/APP/STREAM or "
+                          "srt://HOST:PORT?streamid=ID; or udp://GROUP:PORT, or the same with rtp");
     };
     if (text.size() <= kMaxSourceUrlBytes) {
         for (const std::string_view scheme : {"udp", "rtp"}) {
@@ -174,6 +176,10 @@ Result<SourceUrl> SourceUrl::parse(std::string_view text) {
     url.path = trimmed_path(std::string_view(like->target).substr(0, mark));
     url.query = mark == std::string::npos ? "" : like->target.substr(mark + 1);
     return url;
+}
+
+bool SourceUrl::has_stream_id() const {
+    return is_srt() && query_value(parse_query(query), "streamid").has_value();
 }
 
 std::string_view SourceUrl::last() const {

@@ -19,7 +19,7 @@ inline constexpr size_t kMaxSourceUrlBytes = 2048;
 
 struct SourceUrl {
     // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "whep+http", "whep+https",
-    // "udp", "rtp"
+    // "udp", "rtp", "srt"
     std::string scheme;
     http::UserInfo login;  // of RTSP and WHEP
     std::string host;      // a name in lower case, or a numeric address without brackets
@@ -44,6 +44,11 @@ struct SourceUrl {
 
     // By HTTP, then WebRTC.
     bool is_whep() const { return scheme == "whep+http" || scheme == "whep+https"; }
+
+    bool is_srt() const { return scheme == "srt"; }
+
+    // Of SRT: its query says the stream id as it is, and the path counts for nothing.
+    bool has_stream_id() const;
 
     // Datagrams of a transport stream, with or without RTP: nothing is connected.
     bool is_group() const { return scheme == "udp" || scheme == "rtp"; }

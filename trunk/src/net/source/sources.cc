@@ -62,6 +62,16 @@ void Sources::adopt_stream(Source& source, MonoTime now) {
     }
 }
 
+bool Sources::is_one_too_many(const SourceSpec& spec) const {
+    const auto is_same_group = [&spec](const auto& each) {
+        const SourceUrl& url = each.second->spec().url;
+        return !each.second->spec().named && url.is_group() && url.group.to == spec.url.group.to;
+    };
+    return unnamed_ >= config_.max_sources() ||
+           (spec.url.is_group() && std::ranges::count_if(sources_, is_same_group) >=
+                                       static_cast<std::ptrdiff_t>(kMaxPerGroup));
+}
+
 Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
     if (Source* const found = find_pull(key)) {
         return found;
@@ -73,11 +83,12 @@ Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
     if (!spec) {
         return nullptr;
     }
-    if (unnamed_ >= config_.max_sources()) {
+    if (is_one_too_many(*spec)) {
         gone_[static_cast<size_t>(SourceRole::kPull)].refused++;
         log::throttled(full_, log::Level::kWarn,
-                       "no source for stream={}: there are {} already (max_sources)",
-                       log::token(key.to_string()), unnamed_);
+                       "no source for stream={}: there are {} already (max_sources), or {} of its "
+                       "group",
+                       log::token(key.to_string()), unnamed_, kMaxPerGroup);
         return nullptr;
     }
     Source* const made = make(std::move(*spec), now);

@@ -42,6 +42,9 @@ struct SourceStats {
 
 class Sources final : private stream::LifeObserver {
   public:
+    // Of one group, with other senders, interfaces or FEC, that players ask for at the same time.
+    static constexpr size_t kMaxPerGroup = 4;
+
     // `services.wake` is set here. All must outlive this.
     explicit Sources(SourceServices services);
     ~Sources();  // stop() must have been called, when start() was
@@ -90,6 +93,7 @@ class Sources final : private stream::LifeObserver {
     using Map = std::map<Key, std::unique_ptr<Source>>;
 
     static Key key_of(const SourceSpec& spec);
+    bool is_one_too_many(const SourceSpec& spec) const;
 
     // stream::LifeObserver
     void on_publish(stream::Stream& stream) override;

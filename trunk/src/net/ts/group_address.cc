@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+
 namespace weir::net {
 namespace {
 
@@ -15,16 +17,6 @@ constexpr size_t kMaxOptionName = 32;  // that an error shows
 
 Error expected(std::string_view what) {
     return make_error(ErrorCode::kMalformed, "{}; expected [SRC@]GROUP:PORT[@IF]", what);
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (size_t at = 0; at <= text.size();) {
-        const size_t end = std::min(text.find(separator, at), text.size());
-        parts.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return parts;
 }
 
 std::optional<NetAddress> parse_source(std::string_view text) {
@@ -45,14 +37,28 @@ bool is_interface(std::string_view text) {
 }
 
 // Names of options are shown, since no secret is one; values are not.
-Error refuse_options(std::string_view query) {
-    std::string_view name = query.substr(0, query.find_first_of("=&"));
+Error refuse_option(std::string_view name) {
     const bool plain =
         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
     if (name.empty() || name.size() > kMaxOptionName || !plain) {
-        return expected("a group has no options");
+        return expected("a group has the options fec and ttl only");
     }
     return expected(fmt::format("the option ?{} is not supported", name));
+}
+
+Error take_option(std::string_view option, GroupAddress& address) {
+    const Halves halves = split_once(option, '=');
+    if (halves.before == "fec") {
+        const std::optional<uint64_t> port = parse_uint(halves.after, 1, UINT16_MAX);
+        address.fec_port = static_cast<uint16_t>(port.value_or(0));
+        return port ? Error() : expected("?fec= takes a port");
+    }
+    if (halves.before == "ttl") {
+        const std::optional<uint64_t> ttl = parse_uint(halves.after, 1, UINT8_MAX);
+        address.ttl = static_cast<uint8_t>(ttl.value_or(0));
+        return ttl ? Error() : expected("?ttl= takes a number from 1 to 255");
+    }
+    return refuse_option(halves.before);
 }
 
 Error check(const GroupAddress& address) {
@@ -81,8 +87,12 @@ bool GroupAddress::is_group() const {
 }
 
 Result<GroupAddress> GroupAddress::parse(std::string_view text) {
+    GroupAddress address;
     if (const size_t mark = text.find('?'); mark != std::string_view::npos) {
-        return refuse_options(text.substr(mark + 1));
+        for (const std::string_view option : split(text.substr(mark + 1), '&')) {
+            WEIR_TRY(take_option(option, address));
+        }
+        text = text.substr(0, mark);
     }
     if (text.ends_with('/')) {
         text.remove_suffix(1);
@@ -91,7 +101,6 @@ Result<GroupAddress> GroupAddress::parse(std::string_view text) {
     if (parts.size() > 3) {
         return expected("there are too many @");
     }
-    GroupAddress address;
     // Of two parts with an @ between them the group is the one with a port.
     if (parts.size() == 3 || (parts.size() == 2 && !NetAddress::parse(parts[0]))) {
         if (!parts[0].empty()) {
@@ -123,10 +132,17 @@ Result<GroupAddress> GroupAddress::parse(std::string_view text) {
 
 std::string GroupAddress::to_string() const {
     const bool brackets = !source.empty() && !source.is_v4();
-    return fmt::format("{}{}{}{}{}{}{}", brackets ? "[" : "",
-                       source.empty() ? "" : source.ip_text(), brackets ? "]" : "",
-                       source.empty() ? "" : "@", to.to_string(), interface.empty() ? "" : "@",
-                       interface);
+    std::string text =
+        fmt::format("{}{}{}{}{}{}{}", brackets ? "[" : "", source.empty() ? "" : source.ip_text(),
+                    brackets ? "]" : "", source.empty() ? "" : "@", to.to_string(),
+                    interface.empty() ? "" : "@", interface);
+    if (fec_port != 0) {
+        text += fmt::format("?fec={}", fec_port);
+    }
+    if (ttl != 0) {
+        text += fmt::format("{}ttl={}", fec_port != 0 ? "&" : "?", ttl);
+    }
+    return text;
 }
 
 }  // namespace weir::net

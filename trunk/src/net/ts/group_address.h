@@ -10,14 +10,20 @@
 
 namespace weir::net {
 
+// The application of streams that are groups; their names are GroupAddress::to_string().
+inline constexpr std::string_view kGroupApp = "udp";
+
 struct GroupAddress {
     static constexpr size_t kMaxInterfaceName = 15;  // IFNAMSIZ, without its zero byte
 
     NetAddress to;          // a group, or an address of this host (any: all of them); with port
     NetAddress source;      // without port: who may send; none: everybody
     std::string interface;  // of a group, its name or address; empty: the system's routes say it
+    uint16_t fec_port = 0;  // where its forward error correction comes; 0: there is none
+    uint8_t ttl = 0;        // of what is sent to it: routers that it may pass; 0: as usual, 1
 
-    // What stands behind "udp://" or "rtp://": "[SRC@]GROUP:PORT[@IF]", numeric. An empty SRC
+    // What stands behind "udp://" or "rtp://": "[SRC@]GROUP:PORT[@IF][?fec=PORT][&ttl=N]", numeric.
+    // An empty SRC
     // ("@239.1.1.1:5000", as players write it) and a slash at the end say nothing. kMalformed says
     // what was expected.
     static Result<GroupAddress> parse(std::string_view text);

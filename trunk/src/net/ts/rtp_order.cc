@@ -1,6 +1,7 @@
 #include "net/ts/rtp_order.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "proto/rtp/header.h"
@@ -39,6 +40,11 @@ bool is_packets(ByteSpan bytes) {
 }
 
 }  // namespace
+
+RtpOrder::RtpOrder(RtpOrderOutput& output, const RtpOrderOptions& options)
+    : output_(output),
+      patience_(options.patience),
+      slots_(std::clamp(std::bit_ceil(options.window), size_t{2}, RtpOrderOptions::kMaxWindow)) {}
 
 void RtpOrder::feed(MonoTime now, ByteSpan datagram) {
     handle_timeout(now);
@@ -91,19 +97,19 @@ void RtpOrder::take_rtp(MonoTime now, uint32_t ssrc, uint16_t sequence, ByteSpan
     }
     const auto ahead = static_cast<uint16_t>(sequence - next_);
     const auto behind = static_cast<uint16_t>(next_ - sequence);
-    if (ssrc != ssrc_ || (ahead > kMaxJump && behind > kWindow)) {
+    if (ssrc != ssrc_ || (ahead > kMaxJump && behind > slots_.size())) {
         take_stranger(now, ssrc, sequence, payload);
         return;
     }
     candidate_.reset();  // who was there goes on
     if (ahead > kMaxJump) {
-        take_behind(behind);
+        take_behind(sequence);
         return;
     }
-    while (static_cast<uint16_t>(sequence - next_) >= kWindow && held_ > 0) {
+    while (static_cast<uint16_t>(sequence - next_) >= slots_.size() && held_ > 0) {
         skip_hole(now);
     }
-    if (static_cast<uint16_t>(sequence - next_) >= kWindow) {
+    if (static_cast<uint16_t>(sequence - next_) >= slots_.size()) {
         give_up(static_cast<uint16_t>(sequence - next_));
     }
     if (sequence == next_) {
@@ -113,28 +119,28 @@ void RtpOrder::take_rtp(MonoTime now, uint32_t ssrc, uint16_t sequence, ByteSpan
         drain(now);
         return;
     }
-    Slot& slot = slots_[sequence % kWindow];
-    if (slot.filled) {
+    const auto ahead_of_next = static_cast<uint16_t>(sequence - next_);
+    Slot& its = slot(sequence);
+    if (its.filled) {
         counters_.duplicates++;
         return;
     }
     counters_.packets++;
-    for (auto after = static_cast<uint16_t>(sequence + 1);
-         static_cast<uint16_t>(after - next_) < kWindow; after++) {
-        if (slots_[after % kWindow].filled) {
-            counters_.reordered++;
-            break;
-        }
+    if (held_ > 0 && static_cast<uint16_t>(highest_ - next_) > ahead_of_next) {
+        counters_.reordered++;
+    } else {
+        highest_ = sequence;
     }
-    slot.payload.assign(payload.begin(), payload.end());
-    slot.arrived = now;
-    slot.filled = true;
+    its.payload.assign(payload.begin(), payload.end());
+    its.arrived = now;
+    its.filled = true;
     held_++;
 }
 
 // One whose turn is over.
-void RtpOrder::take_behind(uint16_t behind) {
-    if ((delivered_ >> (behind - 1) & 1) != 0) {
+void RtpOrder::take_behind(uint16_t sequence) {
+    const Slot& its = slot(sequence);
+    if (its.was_there && its.delivered == sequence) {
         counters_.duplicates++;
     } else {
         counters_.late++;
@@ -166,13 +172,16 @@ void RtpOrder::begin(uint32_t ssrc, uint16_t next) {
     started_ = true;
     ssrc_ = ssrc;
     next_ = next;
-    delivered_ = 0;
+    for (Slot& each : slots_) {
+        each.was_there = false;
+    }
 }
 
 // The one that is due.
 void RtpOrder::deliver(MonoTime now, ByteSpan payload) {
-    next_++;
-    delivered_ = delivered_ << 1 | 1;
+    Slot& its = slot(next_);
+    its.was_there = true;
+    its.delivered = next_++;
     if (!payload.empty()) {
         output_.on_ordered(now, payload);
     }
@@ -182,23 +191,22 @@ void RtpOrder::deliver(MonoTime now, ByteSpan payload) {
 void RtpOrder::give_up(size_t packets) {
     counters_.lost += packets;
     next_ = static_cast<uint16_t>(next_ + packets);
-    delivered_ = packets < kWindow ? delivered_ << packets : 0;
     output_.on_gap();
 }
 
 // What follows without a hole.
 void RtpOrder::drain(MonoTime now) {
-    for (Slot* slot = &slots_[next_ % kWindow]; slot->filled; slot = &slots_[next_ % kWindow]) {
-        slot->filled = false;
+    for (Slot* its = &slot(next_); its->filled; its = &slot(next_)) {
+        its->filled = false;
         held_--;
-        deliver(now, slot->payload);
+        deliver(now, its->payload);
     }
 }
 
 // Packets that are missing up to the first that is held, which there must be.
 size_t RtpOrder::hole() const {
     size_t missing = 0;
-    while (!slots_[(next_ + missing) % kWindow].filled) {
+    while (!slots_[(next_ + missing) % slots_.size()].filled) {
         missing++;
     }
     return missing;
@@ -225,7 +233,7 @@ std::optional<MonoTime> RtpOrder::next_timeout() const {
     if (held_ == 0) {
         return std::nullopt;
     }
-    return slots_[(next_ + hole()) % kWindow].arrived + kPatience;
+    return slots_[(next_ + hole()) % slots_.size()].arrived + patience_;
 }
 
 }  // namespace weir::net

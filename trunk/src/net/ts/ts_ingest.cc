@@ -202,6 +202,10 @@ void TsIngest::publish_video(MonoTime now, const mpegts::Unit& unit, rtp::Frame&
         info.config = true;
         publish(now, flv::make_packet(info, times.decoded_ms, video_.config));
         info.config = false;
+        video_.size.names_video = true;
+        // It may come later. Of MPEG audio only frames say whether it is one that is passed on.
+        video_.size.names_audio = first_audio_ || (audio_.codec != Codec::kUnknown &&
+                                                   audio_.info.content != Content::kMpegAudio);
         output_.on_ts_description(video_.size);
     }
     info.key = frame.key;
@@ -268,7 +272,10 @@ void TsIngest::take_latm(MonoTime now, const mpegts::Unit& unit) {
 
 void TsIngest::publish_audio(MonoTime now, int64_t pts, ByteSpan config, ByteSpan frame) {
     const TsClock::Times times = clock_.map(TrackKind::kAudio, pts, pts, now);
-    if (!audio_.begun && times.decoded_ms < first_video_ms_.value_or(times.decoded_ms)) {
+    first_audio_ = first_audio_.value_or(now);
+    const bool video_comes = video_.frames && !first_video_ms_ && now - *first_audio_ < kVideoWait;
+    const bool too_early = times.decoded_ms < first_video_ms_.value_or(times.decoded_ms);
+    if (!audio_.begun && (video_comes || too_early)) {
         return;  // of before the first picture: a track that begins there would not rise
     }
     audio_.begun = true;

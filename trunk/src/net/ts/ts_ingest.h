@@ -43,6 +43,9 @@ class TsIngest final : private Counted<TsIngest> {
     static constexpr ObjectName kObjectName{"ts_ingest", "ts"};
     // Lines of the log about what is passed over, of one source.
     static constexpr uint32_t kMaxLines = 4;
+    // Audio that comes before the first key frame is not published for so long: to players the
+    // stream would be one without video.
+    static constexpr Millis kVideoWait{5'000};
 
     // `output` must outlive this.
     explicit TsIngest(TsOutput& output, const mpegts::ReaderOptions& options = {});
@@ -103,6 +106,7 @@ class TsIngest final : private Counted<TsIngest> {
     Video video_;
     Audio audio_;
     std::optional<int64_t> first_video_ms_;  // that was published
+    std::optional<MonoTime> first_audio_;    // that came
     uint32_t lines_ = 0;
     std::string named_;  // in the newest line
     TsIngestStats stats_;

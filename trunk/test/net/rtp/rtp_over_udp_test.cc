@@ -46,7 +46,7 @@ class UdpPlayer final : public RtpPlayer, private RtpOutlet {
     UdpPlayer(RtpPump& pump, const io::SocketAddress& to)
         : pump_(pump),
           socket_(bound_socket()),
-          to_{NetAddress::from_sockaddr(*to.raw()), {}},
+          to_{to.net_address(), {}},
           sender_(
               pump.writer().log(), sealer_, &audio_, &video_, system_random(), MonoClock::now()) {
         pump_.hold();

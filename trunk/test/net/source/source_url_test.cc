@@ -174,7 +174,7 @@ TEST(SourceUrlTest, TakesGroups) {
     EXPECT_EQ(SourceUrl::parse(url->full()).value(), *url);
     EXPECT_EQ(SourceUrl::parse("rtp://[ff15::1]:5000").value().full(), "rtp://[ff15::1]:5000");
     EXPECT_FALSE(SourceUrl::parse("rtp://239.1.1.1").ok());
-    EXPECT_FALSE(SourceUrl::parse("udp://239.1.1.1:1?fec=3").ok());
+    EXPECT_FALSE(SourceUrl::parse("udp://239.1.1.1:1?fcc=3").ok());
     EXPECT_FALSE(SourceUrl::parse("rtmp://h/a/b").value().is_group());
 }
 

@@ -22,6 +22,8 @@ TEST(GroupAddressTest, TakesEachFormApart) {
              Case{"10.0.0.9@232.1.1.1:5000@eth1.7", "232.1.1.1:5000", "10.0.0.9", "eth1.7", true},
              Case{"[ff15::1]:5000", "[ff15::1]:5000", "", "", true},
              Case{"[fd00::9]@[ff35::1]:5000@eth0", "[ff35::1]:5000", "fd00::9", "eth0", true},
+             Case{"239.1.1.1:5000@eth1?fec=5002&ttl=4", "239.1.1.1:5000", "", "eth1", true},
+             Case{"239.1.1.1:5000?ttl=255", "239.1.1.1:5000", "", "", true},
              Case{"0.0.0.0:5000", "0.0.0.0:5000", "", "", false},
              Case{"192.168.1.2:65535", "192.168.1.2:65535", "", "", false},
              Case{"10.0.0.9@192.168.1.2:1", "192.168.1.2:1", "10.0.0.9", "", false},
@@ -66,8 +68,12 @@ TEST(GroupAddressTest, RefusesWhatItIsNotAndSaysWhy) {
              Case{"239.1.1.1:5000@a-name-of-16-char", "the interface"},
              Case{"239.1.1.1:5000@e/0", "the interface"},
              Case{"127.0.0.1:5000@lo", "for groups only"},
-             Case{"239.1.1.1:5000?fec=5002", "?fec is not supported"},
-             Case{"239.1.1.1:5000?A b=5002", "no options"},
+             Case{"239.1.1.1:5000?fec=0", "?fec= takes a port"},
+             Case{"239.1.1.1:5000?fec=65536", "?fec= takes a port"},
+             Case{"239.1.1.1:5000?ttl=256", "?ttl= takes"},
+             Case{"239.1.1.1:5000?fcc=5002", "?fcc is not supported"},
+             Case{"239.1.1.1:5000?", "fec and ttl only"},
+             Case{"239.1.1.1:5000?A b=5002", "fec and ttl only"},
          }) {
         const auto address = GroupAddress::parse(each.text);
         ASSERT_FALSE(address.ok()) << each.text;

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "test/support/io/loopback.h"
+
 namespace weir::net {
 namespace {
 
@@ -30,14 +32,11 @@ class GroupReceiverTest : public testing::Test {
     // All that comes up to the text "end".
     static std::vector<std::string> texts(GroupReceiver& receiver) {
         std::vector<std::string> list;
-        while (list.empty() || list.back() != "end") {
-            if (Error failed = receiver.wait(io::Deadline::after(Millis(3000)))) {
-                ADD_FAILURE() << failed.to_string();
-                break;
-            }
+        EXPECT_TRUE(io::eventually([&] {
             receiver.read(
                 [&list](ByteSpan bytes) { list.emplace_back(bytes.begin(), bytes.end()); });
-        }
+            return !list.empty() && list.back() == "end";
+        }));
         return list;
     }
 };

@@ -213,7 +213,7 @@ TEST_F(TsIngestTest, OtherParameterSetsMidStreamAreANewConfiguration) {
 }
 
 TEST_F(TsIngestTest, AudioThatChangesItsRateIsANewConfiguration) {
-    tables(Content::kH264, Content::kAac);
+    tables(Content::kTeletext, Content::kAac);
     fill();
     ts_.pes(kAudioPid, kStart, {}, adts(1, 3));
     ts_.pes(kAudioPid, kStart + 1'920, {}, adts(2, 3));
@@ -243,7 +243,7 @@ TEST_F(TsIngestTest, Mp3Ac3AndOpusArePassedOn) {
         {Content::kOpus, 0, Codec::kOpus, with_header, media::opus::build_head(2)},
     };
     for (const Case& each : cases) {
-        tables(Content::kH264, each.content, each.type);
+        tables(Content::kTeletext, each.content, each.type);
         fill();
         ts_.pes(kAudioPid, kStart + audio_.size() * 5'000, {}, each.unit);
         feed();
@@ -259,7 +259,7 @@ TEST_F(TsIngestTest, Mp3Ac3AndOpusArePassedOn) {
 }
 
 TEST_F(TsIngestTest, LatmGivesFramesWithTheirConfiguration) {
-    tables(Content::kH264, Content::kAacLatm);
+    tables(Content::kTeletext, Content::kAacLatm);
     fill();
     std::vector<Bytes> frames;
     for (uint32_t i = 0; i < 3; i++) {
@@ -328,6 +328,28 @@ TEST_F(TsIngestTest, AudioOfBeforeThePictureIsLeftOut) {
     feed();
     ASSERT_EQ(audio_.size(), 1U);
     EXPECT_EQ(audio_[0]->time_ms(), video_[0]->time_ms());
+}
+
+// To a player the stream would be one without video.
+TEST_F(TsIngestTest, AudioWaitsForTheFirstPictureButNotForEver) {
+    tables(Content::kH264, Content::kAac);
+    fill();
+    ts_.pes(kAudioPid, kStart, {}, adts(1));
+    feed();
+    EXPECT_TRUE(audio_.empty());
+    now_ += TsIngest::kVideoWait;
+    ts_.pes(kAudioPid, kStart + 450'000, {}, adts(2));
+    feed();
+    EXPECT_EQ(audio_.size(), 1U);
+}
+
+TEST_F(TsIngestTest, SaysThatThereWillBeAudio) {
+    tables(Content::kH264, Content::kAac);
+    fill();
+    key(kStart, 1);
+    feed();
+    EXPECT_TRUE(description_.names_video);
+    EXPECT_TRUE(description_.names_audio);
 }
 
 TEST_F(TsIngestTest, AnotherKindOfStreamIsAnError) {
