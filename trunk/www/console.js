@@ -119,6 +119,51 @@ function kickButton(text, kick) {
   return button;
 }
 
+// ---- the table of sources and forwards
+
+const received = new Map();  // by the source's id: [bytes, time] of the last look
+
+function rateOf(source) {
+  const [bytes, time] = received.get(source.id) ?? [source.bytes, 0];
+  const now = performance.now();
+  received.set(source.id, [source.bytes, now]);
+  return time ? bitRate(Math.max(0, source.bytes - bytes) * 8 / (now - time)) : '-';
+}
+
+const ofGroup = (source, text) => (source.group ? text(source.group) : '-');
+
+const SOURCE_COLUMNS = [
+  ['stream', (source) => `${source.app}/${source.name}`],
+  ['address', (source) => `${source.role === 'pull' ? 'from' : 'to'} ${source.url}`],
+  ['is', (source) => source.state.replace('_', ' ')],
+  ['bit rate', rateOf],
+  ['lost', (source) => ofGroup(source, (group) => (group.recovered ? `${group.lost}, ${group.recovered} recovered` : `${group.lost}`))],
+  ['dropped here', (source) => ofGroup(source, (group) => `${group.kernel_drops}`)],
+  ['reordered', (source) => ofGroup(source, (group) => `${group.reordered}`)],
+  ['errors', (source) => ofGroup(source, (group) => `${group.continuity_errors}`)],
+  ['trouble', (source) => source.last_error || '-'],
+];
+
+function sourceRow(source) {
+  const row = document.createElement('tr');
+  row.append(...SOURCE_COLUMNS.map(([name, text]) => {
+    const one = cell('td', text(source));
+    one.dataset.name = name;
+    return one;
+  }));
+  return row;
+}
+
+async function refreshSources() {
+  const { sources } = await ask('/api/v1/sources');
+  byId('sources-part').hidden = sources.length === 0;
+  byId('sources').tBodies[0].replaceChildren(...sources.slice(0, PAGE).map(sourceRow));
+  const ids = new Set(sources.map((source) => source.id));
+  [...received.keys()].filter((id) => !ids.has(id)).forEach((id) => received.delete(id));
+}
+
+// ---- the rows of clients
+
 const rows = new Map();  // by the client's id: a button that was clicked once must stay
 
 function rowOf(client) {
@@ -170,6 +215,7 @@ async function refreshClients() {
     setText(byId('client-count'), total === 0 ? 'nobody' : `${first + 1} to ${first + clients.length} of ${total}`);
     byId('client-back').disabled = first === 0;
     byId('client-on').disabled = first + PAGE >= total;
+    await refreshSources();
     showText(byId('console-error'), '');
   } catch (error) {
     if (!(error instanceof LoginNeeded)) {
@@ -214,6 +260,7 @@ export class PublisherLine {
 // `refresh`: reads what else the page shows anew, after a login.
 export function startConsole(periodMs, refresh) {
   byId('clients').tHead.rows[0].append(...COLUMNS.map(([name]) => cell('th', name)), cell('th', ''));
+  byId('sources').tHead.rows[0].append(...SOURCE_COLUMNS.map(([name]) => cell('th', name)));
   const anew = () => { first = 0; refreshClients(); };
   for (const name of ['role', 'transport', 'stream']) {
     byId(`client-${name}`).addEventListener('input', anew);
@@ -233,6 +280,7 @@ export function startConsole(periodMs, refresh) {
   byId('logout').addEventListener('click', () => {
     rows.forEach((row) => row.remove());
     rows.clear();
+    byId('sources').tBodies[0].replaceChildren();
     showLogin('');
     refresh();
   });

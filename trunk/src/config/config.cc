@@ -76,7 +76,6 @@ std::string_view not_in_this_version(std::string_view name) {
         {"pull", "fetching a stream under that name (write source)"},
         {"ingest", "fetching a stream by a program (source fetches RTMP, HTTP-FLV and RTSP)"},
         {"cluster", "a cluster"},
-        {"srt", "SRT"},
         {"stream_caster", "publishing by MPEG-TS or GB28181"},
         {"gb28181", "GB28181"},
         {"transcode", "transcoding of video"},
@@ -343,7 +342,8 @@ class Checker {
         setting.directive = &directive;
         const bool plain =
             directive.secret_from == kNoSecret && directive.type != ValueType::kUrl &&
-            directive.type != ValueType::kSource && directive.type != ValueType::kForward;
+            directive.type != ValueType::kText && directive.type != ValueType::kSource &&
+            directive.type != ValueType::kForward;
         setting.shown = plain ? setting.text : canonical_text(directive, statement, value, true);
         config_.settings.list.push_back(std::move(setting));
     }
@@ -510,23 +510,42 @@ class Checker {
         return false;
     }
 
+    static bool by_udp(Context context) {
+        return context == kRtcServerContext || context == kSrtServerContext ||
+               context == kSipServerContext;
+    }
+
+    bool by_tcp(Context context) const {
+        return context != kSrtServerContext &&
+               (context != kRtcServerContext || config_.rtc_server.tcp);
+    }
+
     void check_listeners() {
         add_defaults(config_.listen, kGlobalContext);
         add_defaults(config_.http_server.listen, kHttpServerContext);
         add_defaults(config_.http_api.listen, kHttpApiContext);
         add_defaults(config_.rtc_server.listen, kRtcServerContext);
         add_defaults(config_.rtsp_server.listen, kRtspServerContext);
+        add_defaults(config_.srt_server.listen, kSrtServerContext);
+        add_defaults(config_.sip_server.listen, kSipServerContext);
+        for (const ListenAddress& each : config_.sip_server.listen) {
+            if (!each.ssl) {
+                config_.sip_server.listen_udp.push_back(each);
+            }
+        }
         std::erase_if(listeners_, [this](const Listener& l) {
             return (l.context == kHttpServerContext && !config_.http_server.enabled) ||
                    (l.context == kHttpApiContext && !config_.http_api.enabled) ||
                    (l.context == kRtcServerContext && !config_.rtc_server.enabled) ||
-                   (l.context == kRtspServerContext && !config_.rtsp_server.enabled);
+                   (l.context == kRtspServerContext && !config_.rtsp_server.enabled) ||
+                   (l.context == kSrtServerContext && !config_.srt_server.enabled) ||
+                   (l.context == kSipServerContext && !config_.sip_server.enabled);
         });
         for (size_t i = 0; i < listeners_.size(); i++) {
             for (size_t j = 0; j < i; j++) {
                 const bool same_protocol =
-                    config_.rtc_server.tcp || (listeners_[i].context == kRtcServerContext) ==
-                                                  (listeners_[j].context == kRtcServerContext);
+                    (by_tcp(listeners_[i].context) && by_tcp(listeners_[j].context)) ||
+                    (by_udp(listeners_[i].context) && by_udp(listeners_[j].context));
                 if (same_protocol &&
                     listen_overlaps(listeners_[i].address, listeners_[j].address)) {
                     report_overlap(listeners_[i], listeners_[j]);

@@ -20,36 +20,18 @@
 #include "config/access_config.h"
 #include "config/access_rules.h"
 #include "config/hooks_config.h"
+#include "config/listen_address.h"
 #include "config/settings.h"
+#include "config/sip_config.h"
+#include "config/source_config.h"
+#include "config/srt_config.h"
 #include "config/tls_config.h"
-#include "net/source/source_spec.h"
-#include "net/source/source_url.h"
 #include "stream/stream.h"
 
 namespace weir::config {
 
 // The vhost that serves every name which has no section of its own.
 inline constexpr std::string_view kDefaultVhost = stream::kDefaultVhost;
-
-struct ListenAddress {
-    // "[::]:1935", "127.0.0.1:1985": the host is always there and numeric, for
-    // io::SocketAddress::parse. "[::]" takes IPv4 too.
-    std::string address;
-    // For messages: "listen in conf/weir.conf:3", "listen (default)", "http_api listen (default)".
-    std::string origin;
-    // Where it stands; line 0 for a default and for the environment.
-    std::string file;
-    uint32_t line = 0;
-    uint32_t column = 0;
-    bool ssl = false;             // connections begin with a TLS handshake
-    bool proxy_protocol = false;  // and before that, with the header of a proxy
-
-    // By what is listened for: where a line stands is no difference.
-    bool operator==(const ListenAddress& other) const {
-        return address == other.address && ssl == other.ssl &&
-               proxy_protocol == other.proxy_protocol;
-    }
-};
 
 // The highest core number that can be written.
 inline constexpr uint16_t kMaxCore = 1023;
@@ -147,20 +129,6 @@ struct RtspServerConfig {
 
 using PublishConflict = stream::PublishConflict;
 
-// `source URL { ... }`: streams that this server brings from another one.
-struct SourceConfig {
-    net::SourceUrl url;
-    // Of the stream here; empty: any stream of the section, under the same name there.
-    std::string app;
-    std::string stream;
-    std::optional<bool> on_demand;  // none: off for a named stream, on for any
-    Millis linger{10'000};
-    std::optional<net::SourceTransport> transport;  // of RTSP; none: auto
-    std::optional<bool> tls_verify;                 // none: on
-
-    bool operator==(const SourceConfig&) const = default;
-};
-
 struct PlayConfig {
     std::optional<Millis> mw_latency;  // merge window of writes; none means auto
     uint64_t gop_cache_max_size = 0;   // bytes kept from the latest key frame on, per stream
@@ -193,9 +161,15 @@ struct VhostConfig {
     PublishConfig publish;
     Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
     uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
+    SrtConfig srt;
     HttpHooksConfig http_hooks;
     std::vector<SourceConfig> sources;
     std::vector<net::SourceUrl> forwards;
+    std::vector<GroupOutConfig> group_outs;
+    std::vector<IpNetwork> allow_groups;  // that may be asked for; empty: none
+    std::string group_interface;          // where they are looked for; empty: the routes say it
+    Millis group_linger{0};
+    std::vector<std::string> allow_rtsp;    // hosts whose streams may be asked for
     std::vector<VhostConfig> applications;  // those with a section; an application has none
 
     // "a.example", "a.example/vip": a name that no other section has.
@@ -239,7 +213,9 @@ struct Config {
     uint32_t chunk_size = 0;              // of what is sent, bytes
     std::string sources_file;             // of those that the API added; empty: none
     uint32_t max_sources = 0;             // of streams that no source names
-    bool sendfile = true;                 // for large writes to players
+    PlaylistConfig playlist;
+    Millis group_rejoin{0};  // groups are joined again so often; 0: never
+    bool sendfile = true;    // for large writes to players
     uint32_t worker_threads = 0;
     CoreSet cpu_affinity;         // of the media thread
     CoreSet worker_cpu_affinity;  // of the worker threads
@@ -255,6 +231,8 @@ struct Config {
     HttpApiConfig http_api;
     RtcServerConfig rtc_server;
     RtspServerConfig rtsp_server;
+    SrtServerConfig srt_server;
+    SipServerConfig sip_server;
     bool config_watch = false;        // reload when a file changes
     std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
 

@@ -135,6 +135,8 @@ constexpr Section kSections[] = {
     {kHttpApiContext, "http_api { }", ""},
     {kRtcServerContext, "rtc_server { }", ""},
     {kRtspServerContext, "rtsp_server { }", ""},
+    {kSrtServerContext, "srt_server { }", ""},
+    {kSipServerContext, "sip_server { }", ""},
     {kVhostContext, "vhost NAME { }",
      "All except `enabled` may also stand at the top level, as the default of every vhost.\n"},
     {kApplicationContext, "application NAME { }", kMarkdownApplication},

@@ -14,8 +14,9 @@ std::vector<Directive> all_directives() {
     std::vector<Directive> all;
     for (const std::span<const Directive> part :
          {core_directives(), life_directives(), tls_directives(), http_directives(),
-          observe_directives(), rtc_directives(), rtsp_directives(), vhost_directives(),
-          access_directives(), hook_directives(), source_directives()}) {
+          observe_directives(), rtc_directives(), rtsp_directives(), srt_directives(),
+          sip_directives(), vhost_directives(), access_directives(), hook_directives(),
+          source_directives()}) {
         all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -46,6 +47,8 @@ std::string_view to_string(Context context) {
         case kPublishContext: return "publish";
         case kRtcServerContext: return "rtc_server";
         case kRtspServerContext: return "rtsp_server";
+        case kSrtServerContext: return "srt_server";
+        case kSipServerContext: return "sip_server";
         case kHooksContext: return "http_hooks";
         case kSourceContext: return "source";
     }

@@ -34,7 +34,9 @@ enum Context : Contexts {
     kHooksContext = 1 << 13,
     kSourceContext = 1 << 14,
     kRtspServerContext = 1 << 15,
-    kLastContext = kRtspServerContext,  // the highest bit
+    kSrtServerContext = 1 << 16,
+    kSipServerContext = 1 << 17,
+    kLastContext = kSipServerContext,  // the highest bit
 };
 
 // Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an
@@ -76,7 +78,10 @@ enum class ValueType : uint8_t {
     kSharedSecret,  // a text that is never shown
     kSource,        // URL; or URL { ... }
     kForward,       // rtmp://..., perhaps with [app] and [stream]
-    kLast = kForward,
+    kGroupOut,      // STREAM udp://GROUP:PORT
+    kDial,          // NUMBER APP/STREAM [APP/STREAM]
+    kPortRange,     // FIRST-LAST
+    kLast = kPortRange,
 };
 
 // A checked value, as far as its type needs it.

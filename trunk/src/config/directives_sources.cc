@@ -1,5 +1,6 @@
 // source URL { } and forward: streams that come from other servers, and go to them.
 #include "config/directive_tables.h"
+#include "proto/rtmp/stream_name.h"
 
 namespace weir::config {
 namespace {
@@ -110,6 +111,97 @@ const Directive kSourceDirectives[] = {
      .doc = "Streams that sources without `stream` bring at the same time.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.max_sources = static_cast<uint32_t>(v.number); }},
+
+    {.name = "multicast_out",
+     .contexts = kStreamContexts,
+     .type = ValueType::kGroupOut,
+     .repeatable = true,
+     .example = "live/tv1 udp://239.9.9.9:5000?ttl=4",
+     .doc =
+         "Sends a stream to a multicast group as an MPEG transport stream, as long as somebody "
+         "publishes it: in plain datagrams (udp://) or in RTP (rtp://), at the pace of its "
+         "clock. `@IF` behind the port says by which interface, `?ttl=N` how many routers it may "
+         "pass (1 unless given).",
+     .apply =
+         [](const Target& t, const Value& v) {
+             if (t.first) {
+                 t.vhost.group_outs.clear();
+             }
+             rtmp::StreamName name;
+             if (!rtmp::parse_path(t.vhost.application, v.text, name)) {
+                 t.vhost.group_outs.push_back(
+                     {std::move(name.app), std::move(name.stream), v.source_url});
+             }
+         }},
+
+    {.name = "allow_groups",
+     .contexts = kStreamContexts,
+     .type = ValueType::kNetworks,
+     .effect = Effect::kNewConnections,
+     .example = "239.0.0.0/8",
+     .doc = "Multicast groups whose transport streams may be asked for: `/udp/239.1.1.1:5000` and "
+            "`/rtp/239.1.1.1:5000` by HTTP, the same as `app/stream` by every other protocol. "
+            "Whoever asks makes the server join the group, so none may be asked for unless this "
+            "names it.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.allow_groups = v.networks; }},
+    {.name = "allow_rtsp",
+     .contexts = kStreamContexts,
+     .type = ValueType::kHosts,
+     .effect = Effect::kNewConnections,
+     .example = "camera.example.org",
+     .doc = "RTSP servers whose streams may be asked for: `/rtsp/HOST[:PORT]/PATH` by HTTP gives a "
+            "transport stream. Whoever asks makes the server connect there, so none may be asked "
+            "for unless this names it.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.allow_rtsp = v.words; }},
+    {.name = "group_interface",
+     .contexts = kStreamContexts,
+     .type = ValueType::kText,
+     .effect = Effect::kNewConnections,
+     .example = "eth1",
+     .doc = "The network interface, by name or address, where groups are joined that are asked for "
+            "without one; the system's routes say it unless given.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.group_interface = v.text; }},
+    {.name = "group_linger",
+     .contexts = kStreamContexts,
+     .type = ValueType::kDuration,
+     .default_text = "10s",
+     .max = 86'400'000,
+     .effect = Effect::kNewConnections,
+     .doc = "How long a group that was asked for is kept after its last player has left: who comes "
+            "back has a picture at once, and zapping makes no storm of joins.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.group_linger = millis(v); }},
+    {.name = "group_rejoin",
+     .type = ValueType::kDuration,
+     .default_text = "0",
+     .min = 5'000,
+     .max = 86'400'000,
+     .special = "0",
+     .doc = "Leaves all groups and joins them again, at once, this often: for networks whose "
+            "switches forget memberships since no router asks for them. 0: never; the system "
+            "answers routers by itself.",
+     .apply = [](const Target& t, const Value& v) { t.config.group_rejoin = millis(v); }},
+    {.name = "playlist",
+     .type = ValueType::kText,
+     .example = "/etc/weir/channels.m3u",
+     .doc = "A provider's playlist of multicast groups: a file, or a URL (http, https). `GET "
+            "/playlist.m3u` is the same with the addresses of this server in place of the groups', "
+            "and with the `key` or `token` that the client asks with; everything else in it stays. "
+            "Which groups may be played `allow_groups` says.",
+     .apply = [](const Target& t, const Value& v) { t.config.playlist.place = v.text; }},
+    {.name = "playlist_guide",
+     .type = ValueType::kText,
+     .example = "https://provider.example/epg.xml.gz",
+     .doc = "The programme guide (XMLTV) of `playlist`, a file or a URL, served as it is at "
+            "`/epg.xml`. Unless given, the URL that the playlist itself names (x-tvg-url).",
+     .apply = [](const Target& t, const Value& v) { t.config.playlist.guide = v.text; }},
+    {.name = "playlist_refresh",
+     .type = ValueType::kDuration,
+     .default_text = "1h",
+     .min = 10'000,
+     .max = 604'800'000,
+     .doc = "How often `playlist` and its guide are read again. What was read last stays while "
+            "they cannot be.",
+     .apply = [](const Target& t, const Value& v) { t.config.playlist.refresh = millis(v); }},
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+#include "config/asked_sources.h"
 #include "proto/http/target.h"
 #include "proto/rtmp/stream_name.h"
 
@@ -49,6 +51,23 @@ std::string below(const VhostConfig& section, const stream::StreamKey& key) {
 std::string with_names(std::string text, const stream::StreamKey& key) {
     return replaced(replaced(std::move(text), kAppVariable, http::percent_encoded(key.app)),
                     kStreamVariable, http::percent_encoded(key.name));
+}
+
+// False: a name that goes into the stream id of an SRT URL could be read as more than a name there.
+bool fits_stream_id(const net::SourceUrl& url, const stream::StreamKey& key) {
+    constexpr std::string_view kSpecial = ",{}?&=:";
+    const auto bad = [&](std::string_view variable, std::string_view name) {
+        return url.query.find(variable) != std::string::npos &&
+               name.find_first_of(kSpecial) != std::string_view::npos;
+    };
+    return !url.has_stream_id() || (!bad(kAppVariable, key.app) && !bad(kStreamVariable, key.name));
+}
+
+// The query of a forward, which is decoded again only where it is that of SRT.
+std::string query_with_names(const net::SourceUrl& url, const stream::StreamKey& key) {
+    return url.is_srt()
+               ? with_names(url.query, key)
+               : replaced(replaced(url.query, kAppVariable, key.app), kStreamVariable, key.name);
 }
 
 net::SourceSpec pull_of(const SourceConfig& source, stream::StreamKey key) {
@@ -106,6 +125,10 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
                        : "found a source by WHEP of any stream; expected [stream] in the URL where "
                          "its name belongs, or the name of one stream here, as in { stream NAME; }";
         }
+        if (source.url.has_stream_id()) {
+            return "found a source of any stream whose URL has a streamid; expected "
+                   "srt://HOST[:PORT]/APP, or the name of one stream here, as in { stream NAME; }";
+        }
         const bool has_apps = !source.url.is_http() && !source.url.is_rtsp();
         if (!section.application.empty() && has_apps && source.url.path.empty()) {
             return "found a source without the application of the other server; expected "
@@ -121,7 +144,8 @@ std::string complete_source(const VhostConfig& section, SourceConfig& source) {
     source.app = std::move(name.app);
     source.stream = std::move(name.stream);
     const bool is_http = source.url.is_http() || source.url.is_whep();
-    const size_t least = source.url.is_rtsp() ? 0 : is_http ? 1 : 2;
+    const bool has_own = source.url.is_rtsp() || source.url.has_stream_id();
+    const size_t least = has_own ? 0 : is_http ? 1 : 2;
     if (!source.url.is_group() && parts_of(source.url.path) < least) {
         return fmt::format("found a source whose URL names no stream; expected {}",
                            source.url.is_whep()   ? "whep+http://HOST/PATH"
@@ -153,6 +177,9 @@ std::optional<net::SourceSpec> source_for(const Config& config, const stream::St
     if (section == nullptr || section->name != key.vhost) {
         return std::nullopt;
     }
+    if (Result<net::SourceSpec> asked = asked_source(*section, key); asked.ok()) {
+        return std::move(*asked);
+    }
     for (const SourceConfig& source : section->sources) {
         if (!source.stream.empty()) {
             continue;
@@ -177,23 +204,42 @@ std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::Str
         return list;
     }
     for (const net::SourceUrl& url : section->forwards) {
+        if (!fits_stream_id(url, key)) {
+            log::warn(
+                "stream={} is not forwarded to {}: its name has characters that cannot be a part "
+                "of a streamid (, {{ }} ? & = :)",
+                log::token(key.to_string()), url.shown());
+            continue;
+        }
         net::SourceSpec spec;
         spec.role = net::SourceRole::kForward;
         spec.key = key;
         spec.url = url;
         spec.on_demand = true;  // while somebody publishes
         spec.linger = Millis(0);
-        const bool names_stream = parts_of(url.path) > 1;
+        const bool names_stream = parts_of(url.path) > 1 || url.has_stream_id();
         spec.url.path =
             replaced(replaced(url.path, kAppVariable, key.app), kStreamVariable, key.name);
-        spec.url.query =
-            replaced(replaced(url.query, kAppVariable, key.app), kStreamVariable, key.name);
+        spec.url.query = query_with_names(url, key);
         if (!names_stream) {
             spec.url.append(key.name);
         }
-        const bool secret = names_stream && url.path.find('[') == std::string::npos;
+        const bool secret =
+            names_stream && !url.has_stream_id() && url.path.find('[') == std::string::npos;
         spec.shown = secret ? spec.url.shown_target() : spec.url.shown();
         list.push_back(std::move(spec));
+    }
+    for (const GroupOutConfig& out : section->group_outs) {
+        if (out.app == key.app && out.stream == key.name) {
+            net::SourceSpec spec;
+            spec.role = net::SourceRole::kForward;
+            spec.key = key;
+            spec.url = out.url;
+            spec.shown = spec.url.shown();
+            spec.on_demand = true;  // while somebody publishes
+            spec.linger = Millis(0);
+            list.push_back(std::move(spec));
+        }
     }
     return list;
 }

@@ -105,7 +105,8 @@ std::string canonical_text(const Directive& directive,
         std::string word = statement.arguments[i].text;
         if (hide_secrets && i >= directive.secret_from && !word.starts_with("file:")) {
             word = kSecretText;
-        } else if (hide_secrets && directive.type == ValueType::kUrl) {
+        } else if (hide_secrets &&
+                   (directive.type == ValueType::kUrl || directive.type == ValueType::kText)) {
             word = redacted_url(word);
         } else if (hide_secrets && directive.type == ValueType::kSource) {
             word = value.source_url.shown();

@@ -375,7 +375,8 @@ bool ValueParser::parse_urls(Value& value) {
 bool ValueParser::parse_source_url(Value& value) {
     Result<net::SourceUrl> url = net::SourceUrl::parse(word().text);
     const bool forward = directive_.type == ValueType::kForward;
-    if (!url.ok() || (forward && (url->is_http() || url->is_whep() || url->path.empty()))) {
+    if (!url.ok() || (forward && (url->is_http() || url->is_whep() ||
+                                  (url->path.empty() && !url->has_stream_id())))) {
         const bool is_group =
             word().text.starts_with("udp://") || word().text.starts_with("rtp://");
         sink_.report(word().at,
@@ -386,6 +387,56 @@ bool ValueParser::parse_source_url(Value& value) {
         return false;
     }
     value.source_url = std::move(*url);
+    return true;
+}
+
+bool ValueParser::parse_group_out(Value& value) {
+    const Token& name = statement_.arguments[0];
+    const Token& target = statement_.arguments[1];
+    rtmp::StreamName stream;
+    if (rtmp::parse_path("app", name.text, stream)) {
+        sink_.report(name.at, fmt::format("found no name of a stream, expected {}",
+                                          expectation(directive_)));
+        return false;
+    }
+    Result<net::SourceUrl> url = net::SourceUrl::parse(target.text);
+    if (!url.ok() || !url->is_group()) {
+        sink_.report(target.at, fmt::format("found no address of a group, expected {}",
+                                            expectation(directive_)));
+        return false;
+    }
+    value.text = name.text;
+    value.source_url = std::move(*url);
+    return true;
+}
+
+bool ValueParser::parse_dial(Value& value) {
+    for (size_t i = 0; i < statement_.arguments.size(); i++) {
+        const Token& token = word(i);
+        const size_t slash = token.text.rfind('/');
+        rtmp::StreamName stream;
+        const bool good = i == 0 ? !token.text.empty()
+                                 : slash != std::string::npos &&
+                                       !rtmp::parse_path(token.text.substr(0, slash),
+                                                         token.text.substr(slash + 1), stream);
+        if (!good) {
+            return fail(token, expectation(directive_));
+        }
+        value.words.push_back(token.text);
+    }
+    return true;
+}
+
+bool ValueParser::parse_port_range(Value& value) {
+    constexpr uint64_t kLowest = 1024;
+    const Halves ends = split_once(word().text, '-');
+    const auto first = parse_uint(ends.before, kLowest, UINT16_MAX - 1);
+    const auto last = parse_uint(ends.after, first.value_or(0) + 1, UINT16_MAX);
+    if (!first || !last) {
+        return fail(word(), expectation(directive_));
+    }
+    value.cores.ranges.push_back({static_cast<uint16_t>(*first), static_cast<uint16_t>(*last),
+                                  word().at.line, word().at.column});
     return true;
 }
 

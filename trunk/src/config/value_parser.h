@@ -79,6 +79,9 @@ class ValueParser {
     bool parse_shared_secret(Value& value);
     // As of parse_urls().
     bool parse_source_url(Value& value);
+    bool parse_group_out(Value& value);
+    bool parse_dial(Value& value);
+    bool parse_port_range(Value& value);
 
   private:
     const Token& word(size_t i = 0) const { return statement_.arguments[i]; }

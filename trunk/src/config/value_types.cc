@@ -269,6 +269,22 @@ constexpr ValueTypeRow kRows[] = {
      .expects = "rtmp://HOST[:PORT]/APP[/STREAM], also with rtmps, without user and password, or "
                 "rtsp://[USER:PASSWORD@]HOST[:PORT]/APP[/STREAM], also with rtsps",
      .shape = "URL"},
+    {.type = ValueType::kGroupOut,
+     .words = {2, 2},
+     .parse = &P::parse_group_out,
+     .expects = "a stream and where it goes, as in live/tv1 udp://239.1.1.1:5000?ttl=4",
+     .shape = "APP/STREAM URL"},
+    {.type = ValueType::kDial,
+     .words = {2, 3},
+     .parse = &P::parse_dial,
+     .expects = "a number or name, the stream that the caller hears and, if it has a name, the one "
+                "that the caller is, as in 100 live/stage talk/caller",
+     .shape = "number APP/STREAM [APP/STREAM]"},
+    {.type = ValueType::kPortRange,
+     .parse = &P::parse_port_range,
+     .expects = "two ports from 1024 to 65535, as in 20000-29999",
+     .shape = "first-last",
+     .one_word = true},
 };
 
 constexpr bool is_in_order() {

@@ -394,7 +394,7 @@ TEST(ConfigTest, WhatOtherServersHaveIsNotInThisVersion) {
                                      {"dvr { }", "recording"},
                                      {"record all;", "recording"},
                                      {"application a { push rtmp://h/x; }", "sending a stream"},
-                                     {"srt_server { }", "SRT"},
+                                     {"stream_caster { }", "publishing by MPEG-TS"},
                                      {"hls_fragment 3s;", "HLS"}}) {
         EXPECT_THAT(to_string(parse_config(text, "t.conf").errors),
                     testing::AllOf(HasSubstr(what), HasSubstr("is not in this version")))

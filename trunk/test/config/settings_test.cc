@@ -84,9 +84,9 @@ TEST(SettingsTest, SecretsAreComparedAndNotShown) {
 // Whoever adds a directive with a key in it has to say so.
 TEST(SettingsTest, DirectivesThatSoundLikeSecretsSayWhetherTheyAre) {
     for (const Directive& directive : directives()) {
-        const bool is_file = directive.name.ends_with("_file") ||
-                             directive.name == "ssl_certificate_key" ||
-                             directive.name == "key_frame_interval";
+        const bool is_file =
+            directive.name.ends_with("_file") || directive.name == "ssl_certificate_key" ||
+            directive.name == "key_frame_interval" || directive.name == "srt_pbkeylen";
         const bool is_account = directive.type == ValueType::kUser;
         const bool sounds = directive.name.find("key") != std::string_view::npos ||
                             directive.name.find("secret") != std::string_view::npos ||

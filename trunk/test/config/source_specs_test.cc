@@ -114,6 +114,16 @@ TEST(SourceSpecsTest, ForwardsUnderTheSameNameOrAsTheUrlSays) {
     EXPECT_TRUE(forwards_of(config, key("other", "cam")).empty());
 }
 
+TEST(SourceSpecsTest, LeavesOutAForwardWhoseStreamIdANameWouldChange) {
+    const Config config =
+        parse("application live { forward srt://h:9000?streamid=%23!::r=x/[stream],m=publish; }");
+    ASSERT_EQ(forwards_of(config, key("live", "cam%2C")).size(), 1U);
+    EXPECT_THAT(forwards_of(config, key("live", "cam%2C"))[0].url.query, HasSubstr("x/cam%252C,"));
+    for (const char* name : {"a,key=k", "a&passphrase=", "a{", "a=b", "a:b"}) {
+        EXPECT_TRUE(forwards_of(config, key("live", name)).empty()) << name;
+    }
+}
+
 TEST(SourceSpecsTest, SaysWhatIsMissing) {
     EXPECT_THAT(error_of("source rtmp://o/a/b { stream cam; }"), HasSubstr("stream APP/STREAM"));
     EXPECT_THAT(error_of("source rtmp://o/a { stream live/cam; }"),
@@ -260,8 +270,8 @@ TEST(SourceSpecsTest, AGroupIsOneStream) {
 TEST(SourceSpecsTest, SaysWhatIsWrongWithAGroup) {
     EXPECT_THAT(error_of("source udp://239.1.1.1 { stream live/x; }"),
                 HasSubstr("address with a port (239.1.1.1:5000, [ff15::1]:5000)"));
-    EXPECT_THAT(error_of("source rtp://239.1.1.1:1?fec=2 { stream live/x; }"),
-                HasSubstr("the option ?fec is not supported"));
+    EXPECT_THAT(error_of("source rtp://239.1.1.1:1?fcc=2 { stream live/x; }"),
+                HasSubstr("the option ?fcc is not supported"));
     EXPECT_THAT(error_of("source udp://239.1.1.1:1 { stream live/x; transport udp; }"),
                 HasSubstr("transport"));
     EXPECT_THAT(error_of("source udp://239.1.1.1:1;"), HasSubstr("APP/STREAM"));

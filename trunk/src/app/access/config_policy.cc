@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/asked_sources.h"
 #include "net/trusted_proxies.h"
 #include "proto/http/origin.h"
 
@@ -148,6 +149,11 @@ Error ConfigPolicy::check_page(const config::VhostConfig& vhost,
         "allow_origin {}; }}\" to {}, or, if that page is this server's own, its "
         "name with server_name",
         log::escaped(page), log::escaped(page), vhost.title());
+}
+
+Error ConfigPolicy::may_bring(const stream::StreamKey& key) const {
+    WEIR_TRY_ASSIGN(const config::VhostConfig* const section, section_of(key));
+    return config::may_bring(*section, key);
 }
 
 net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {

@@ -43,6 +43,21 @@ net::Json link_json(const net::LinkFacts& facts, bool publishes) {
     return link;
 }
 
+net::Json srt_json(const net::SrtFacts& facts) {
+    return {{"rtt_ms", milliseconds(facts.rtt)},
+            {"latency_ms", facts.latency.count()},
+            {"sent_packets", facts.sent_packets},
+            {"received_packets", facts.received_packets},
+            {"lost", facts.lost},
+            {"retransmitted", facts.retransmitted},
+            {"dropped", facts.dropped},
+            {"undecrypted", facts.undecrypted},
+            {"flight", facts.flight},
+            {"send_buffer_ms", facts.send_buffer_ms},
+            {"bandwidth_kbps", facts.bandwidth_bps / 1000},
+            {"unread_dropped_bytes", facts.unread_dropped_bytes}};
+}
+
 net::Json tcp_json(const io::TcpStream* tcp) {
     const std::optional<io::TcpFacts> facts = tcp != nullptr ? tcp->facts() : std::nullopt;
     if (!facts) {
@@ -115,6 +130,9 @@ net::Json client_json(const net::Client& client, MonoTime now) {
         {"tcp", client.probe != nullptr ? tcp_json(client.probe->tcp()) : net::Json(nullptr)}};
     if (const auto link = client.probe ? client.probe->link_facts() : std::nullopt) {
         json["link"] = link_json(*link, publishes);
+    }
+    if (const auto srt = client.probe ? client.probe->srt_facts() : std::nullopt) {
+        json["srt"] = srt_json(*srt);
     }
     return json;
 }

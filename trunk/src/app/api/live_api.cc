@@ -14,7 +14,7 @@ double rounded(float value) {
 
 // An address that no rule for loopback or a network of the operator's takes.
 io::SocketAddress nobody() {
-    return net::to_socket_address(NetAddress::from_v4({0, 0, 0, 0}, 0));
+    return io::SocketAddress::of(NetAddress::from_v4({0, 0, 0, 0}, 0));
 }
 
 }  // namespace

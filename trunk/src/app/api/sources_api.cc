@@ -25,6 +25,21 @@ int status_of(const Error& error) {
     }
 }
 
+net::Json group_json(const net::GroupStats& group) {
+    return {{"datagrams", group.datagrams},
+            {"kernel_drops", group.kernel_drops},
+            {"strangers", group.strangers},
+            {"foreign", group.foreign},
+            {"lost", group.lost},
+            {"recovered", group.recovered},
+            {"reordered", group.reordered},
+            {"late", group.late},
+            {"duplicates", group.duplicates},
+            {"restarts", group.restarts},
+            {"continuity_errors", group.continuity_errors},
+            {"receive_buffer_bytes", group.receive_buffer}};
+}
+
 net::Json source_json(const net::Source& source, MonoTime now) {
     const net::SourceSpec& spec = source.spec();
     const net::SourceMachine& machine = source.machine();
@@ -43,6 +58,9 @@ net::Json source_json(const net::Source& source, MonoTime now) {
                       {"failures", machine.failures()},
                       {"last_error", source.last_error()},
                       {"bytes", source.bytes()}};
+    if (const std::optional<net::GroupStats>& group = source.group()) {
+        json["group"] = group_json(*group);
+    }
     return json;
 }
 

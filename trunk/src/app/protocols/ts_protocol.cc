@@ -1,5 +1,7 @@
 #include "app/protocols/ts_protocol.h"
 
+#include "base/log.h"
+
 namespace weir::app {
 
 std::span<const Transport> TsProtocol::transports() const {
@@ -7,14 +9,49 @@ std::span<const Transport> TsProtocol::transports() const {
     return kAll;
 }
 
+namespace {
+
+session::PlaylistOptions playlist_options(const config::Config& config) {
+    return {.playlist = config.playlist.place,
+            .guide = config.playlist.guide,
+            .refresh = config.playlist.refresh};
+}
+
+}  // namespace
+
+Error TsProtocol::prepare(const config::Config& next, io::WorkerPool& workers) {
+    if (workers_ != nullptr) {
+        return {};  // reconfigure() follows, if all agree
+    }
+    workers_ = &workers;
+    return playlist_.use(playlist_options(next), workers);
+}
+
+void TsProtocol::reconfigure(const config::Config& config) {
+    groups_.join_again_each(config.group_rejoin);
+    if (workers_ != nullptr) {
+        if (const Error error = playlist_.use(playlist_options(config), *workers_)) {
+            log::error("playlist: {}", error.message());
+        }
+    }
+}
+
+Error TsProtocol::stop(io::Deadline) {
+    playlist_.stop();
+    return {};
+}
+
 void TsProtocol::add_sources(net::Sources& sources) {
     for (const char* scheme : {"udp", "rtp"}) {
         sources.add(net::SourceRole::kPull, scheme, groups_);
+        sources.add(net::SourceRole::kForward, scheme, group_out_);
     }
 }
 
 void TsProtocol::add_routes(net::HttpRouter& open, net::HttpRouter&) {
     play_.add_to(open);
+    gateway_.add_to(open);
+    playlist_.add_to(open);
 }
 
 void TsProtocol::add_features(net::Json& features) const {

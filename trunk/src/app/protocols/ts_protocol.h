@@ -1,8 +1,11 @@
-// HTTP-TS and WebSocket-TS, as app/ knows them.
+// HTTP-TS and WebSocket-TS, and the gateway from multicast to them, as app/ knows them.
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "session/ts/address_gateway.h"
+#include "session/ts/group_forward.h"
 #include "session/ts/group_pull.h"
+#include "session/ts/playlist_service.h"
 #include "session/ts/ts_http.h"
 
 namespace weir::app {
@@ -10,11 +13,24 @@ namespace weir::app {
 class TsProtocol final : public Protocol {
   public:
     explicit TsProtocol(const ProtocolContext& context)
-        : play_(context.services, session::ts_http_format()) {}
+        : play_(context.services, session::ts_http_format()),
+          playlist_(context.services.policy),
+          gateway_(context.services,
+                   [this](std::string_view name) { return playlist_.find(name); }),
+          groups_([&fanout = context.services.fanout](const stream::Stream& stream) {
+              return fanout.players(stream);
+          }),
+          group_out_(context.services) {
+        groups_.join_again_each(context.config.group_rejoin);
+    }
 
     std::string_view name() const override { return "ts"; }
 
     std::span<const Transport> transports() const override;
+
+    Error prepare(const config::Config& next, io::WorkerPool& workers) override;
+    void reconfigure(const config::Config& config) override;
+    Error stop(io::Deadline deadline) override;
 
     void add_sources(net::Sources& sources) override;
     void add_routes(net::HttpRouter& open, net::HttpRouter& api) override;
@@ -23,7 +39,11 @@ class TsProtocol final : public Protocol {
 
   private:
     net::HttpPlay play_;
+    session::PlaylistService playlist_;
+    session::AddressGateway gateway_;
     session::GroupPull groups_;
+    session::GroupForward group_out_;
+    io::WorkerPool* workers_ = nullptr;  // from the first prepare() on
 };
 
 }  // namespace weir::app

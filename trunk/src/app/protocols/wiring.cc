@@ -4,6 +4,8 @@
 #include "app/protocols/rtc_protocol.h"
 #include "app/protocols/rtmp_protocol.h"
 #include "app/protocols/rtsp_protocol.h"
+#include "app/protocols/sip_protocol.h"
+#include "app/protocols/srt_protocol.h"
 #include "app/protocols/ts_protocol.h"
 
 namespace weir::app {
@@ -14,6 +16,8 @@ void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<TsProtocol>(context));
     protocols.add(std::make_unique<RtcProtocol>(context));
     protocols.add(std::make_unique<RtspProtocol>(context));
+    protocols.add(std::make_unique<SrtProtocol>(context));
+    protocols.add(std::make_unique<SipProtocol>(context));
 }
 
 Error apply_environment(config::Config& config, const config::Environment& environment) {

@@ -70,7 +70,8 @@ void ListenerSet::match(const std::vector<WantedListener>& wanted) {
         for (Step& step : steps_) {
             const auto found = std::ranges::find_if(entries_, [&](const auto& entry) {
                 const bool may_change_hands = !is_udp(entry->kind) && !is_udp(step.wanted.kind);
-                return entry->going &&
+                const bool open = entry->tcp != nullptr || entry->udp != nullptr;
+                return entry->going && open &&
                        (same_kind ? entry->kind == step.wanted.kind : may_change_hands) &&
                        entry->address.address == step.wanted.address.address;
             });
@@ -161,6 +162,7 @@ void ListenerSet::reopen(Entry& entry) {
             entry.udp = step.udp.get();
             return service_of(entry.kind).datagrams->serve(std::move(step.udp));
         }
+        entry.udp = step.revived;
         return step.tcp ? serve(step.wanted, std::move(step.tcp), entry) : Error();
     };
     if (Error failed = again()) {
@@ -185,6 +187,8 @@ Error ListenerSet::open_in_place(Step& step) {
                               service.datagrams->sessions(), service.purpose);
         }
         close(*entry);
+        entry->tcp = nullptr;
+        entry->udp = nullptr;
         if (service.datagrams != nullptr) {
             service.datagrams->close_unused();
         }
@@ -194,9 +198,6 @@ Error ListenerSet::open_in_place(Step& step) {
     for (Entry* entry : closed) {
         if (failed) {
             reopen(*entry);
-        } else {
-            entry->tcp = nullptr;
-            entry->udp = nullptr;
         }
     }
     return failed;
@@ -343,7 +344,9 @@ std::string ListenerSet::text(const Entry& entry) const {
 std::vector<std::string> ListenerSet::list() const {
     std::vector<std::string> all;
     for (const auto& entry : entries_) {
-        all.push_back(text(*entry));
+        if (entry->tcp != nullptr || entry->udp != nullptr) {  // else it could not be opened again
+            all.push_back(text(*entry));
+        }
     }
     return all;
 }

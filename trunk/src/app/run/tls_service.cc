@@ -17,7 +17,8 @@ int64_t now_s() {
     return static_cast<int64_t>(std::time(nullptr));
 }
 
-constexpr TlsScope kScopes[] = {TlsScope::kRtmp, TlsScope::kHttp, TlsScope::kApi, TlsScope::kRtsp};
+constexpr TlsScope kScopes[] = {TlsScope::kRtmp, TlsScope::kHttp, TlsScope::kApi, TlsScope::kRtsp,
+                                TlsScope::kSip};
 
 const std::vector<config::CertificateConfig>& certificates_of(const config::Config& config,
                                                               TlsScope scope) {
@@ -32,6 +33,7 @@ const std::vector<config::ListenAddress>& listeners_of(const config::Config& con
     return scope == TlsScope::kHttp   ? config.http_server.listen
            : scope == TlsScope::kApi  ? config.http_api.listen
            : scope == TlsScope::kRtsp ? config.rtsp_server.listen
+           : scope == TlsScope::kSip  ? config.sip_server.listen
                                       : config.listen;
 }
 
@@ -39,6 +41,7 @@ bool is_enabled(const config::Config& config, TlsScope scope) {
     return scope == TlsScope::kHttp   ? config.http_server.enabled
            : scope == TlsScope::kApi  ? config.http_api.enabled
            : scope == TlsScope::kRtsp ? config.rtsp_server.enabled
+           : scope == TlsScope::kSip  ? config.sip_server.enabled
                                       : true;
 }
 
@@ -146,6 +149,7 @@ std::string_view to_string(TlsScope scope) {
         case TlsScope::kHttp: return "http";
         case TlsScope::kApi: return "api";
         case TlsScope::kRtsp: return "rtsp";
+        case TlsScope::kSip: return "sip";
     }
     return "rtmp";
 }

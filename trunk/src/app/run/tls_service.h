@@ -24,9 +24,9 @@
 namespace weir::app {
 
 // Listeners that may have certificates of their own.
-enum class TlsScope : uint8_t { kRtmp, kHttp, kApi, kRtsp };
+enum class TlsScope : uint8_t { kRtmp, kHttp, kApi, kRtsp, kSip };
 
-inline constexpr size_t kTlsScopes = 4;
+inline constexpr size_t kTlsScopes = 5;
 
 std::string_view to_string(TlsScope scope);
 

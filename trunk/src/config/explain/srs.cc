@@ -150,7 +150,12 @@ const ForeignDirective kSrsDirectives[] = {
     {"rtc_server.reuseport", Fate::kBuiltIn, "", "One socket."},
     {"rtc_server.merge_nalus", Fate::kNone, "", ""},
     {"rtc_server.black_hole.*", Fate::kNone, "", ""},
-    {"srt_server.*", Fate::kNone, "", kLater},
+    {"srt_server.enabled", Fate::kSame, "srt_server.enabled", "Off where no vhost has srt.",
+     only_on, true},
+    {"srt_server.listen", Fate::kSame, "srt_server.listen", "", addresses, true},
+    {"srt_server.*", Fate::kNone, "",
+     "srt_latency, srt_passphrase, srt_pbkeylen and srt_max_bandwidth stand at the top level or in "
+     "a vhost."},
     {"rtsp_server.enabled", Fate::kSame, "rtsp_server.enabled", "Off where no vhost has rtsp.",
      only_on, true},
     {"rtsp_server.listen", Fate::kSame, "rtsp_server.listen", "", addresses, true},
@@ -276,7 +281,8 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.exec.*", Fate::kNone, "",
      "A hook can start programs. If it decided who may publish, a hook has to.", nullptr, true},
     {"vhost.bandcheck.*", Fate::kNone, "", ""},
-    {"vhost.srt.*", Fate::kNone, "", kLater},
+    {"vhost.srt.enabled", Fate::kDiffers, "", "Every vhost has SRT where srt_server is on."},
+    {"vhost.srt.*", Fate::kBuiltIn, "", "Always; off is to be decided."},
     {"vhost.rtsp.enabled", Fate::kDiffers, "", "Every vhost has RTSP where rtsp_server is on."},
     {"vhost.rtsp.rtmp_to_rtsp", Fate::kBuiltIn, "", "Always; off is to be decided."},
 };

@@ -8,12 +8,6 @@ namespace {
 
 constexpr std::string_view kCname = "weir";
 
-uint32_t random_u32(RandomSource& random) {
-    std::array<uint8_t, 4> bytes;
-    random.fill(bytes);
-    return ByteReader(bytes).u32();
-}
-
 }  // namespace
 
 RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now) : next_reports_(now + kFirstReport) {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/version.h"
+#include "net/source/run_publisher.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/header.h"
@@ -29,23 +30,14 @@ std::span<uint8_t> read_buffer() {
     return buffer;
 }
 
-rtsp::ClientOptions options_of(const net::SourceUrl& url) {
+rtsp::ClientOptions options_of(const net::SourceUrl& url, const std::string& range) {
     rtsp::ClientOptions options;
     options.url = url.rtsp();
     options.user_agent = fmt::format("Weir/{}", kVersion);
     // Old cameras know nothing else, and the operator has written the password for this one.
     options.allow_basic = true;
+    options.range = range;
     return options;
-}
-
-uint32_t random_ssrc() {
-    std::array<uint8_t, 4> bytes{};
-    system_random().fill(bytes);
-    return ByteReader(bytes).u32() | 1U;
-}
-
-NetAddress address_of(const io::SocketAddress& address) {
-    return NetAddress::from_sockaddr(*address.raw());
 }
 
 }  // namespace
@@ -58,27 +50,27 @@ class RtspPullRun::Ingest final : public net::RtpIngest {
            stream::Stream& stream,
            std::vector<net::RtpIngestTrack> tracks,
            const net::RtpIngestOptions& options)
-        : RtpIngest(stream, run.publisher(), std::move(tracks), options), run_(run) {}
+        : RtpIngest(stream, run.publisher(), std::move(tracks), options), output_(run) {}
 
     // Why nothing is published any more.
-    Error& failure() { return failure_; }
+    Error& failure() { return output_.failure(); }
 
   private:
     media::PacketRef publish(MonoTime, Ref<media::MediaPacket> packet) override {
-        if (!packet || failure_) {
+        media::PacketRef published = output_.publish(std::move(packet));
+        if (!published) {
             count_dropped();
-            return {};
         }
-        failure_ = run_.publish(packet);
-        return failure_ ? media::PacketRef() : media::PacketRef(packet);
+        return published;
     }
 
-    net::SourceRun& run_;
-    Error failure_;
+    net::RunPublisher output_;
 };
 
 RtspPullRun::RtspPullRun(net::SourceRun& run, RtspPull& pulls)
-    : run_(run), pulls_(pulls), session_(options_of(run.spec().url), system_random()) {}
+    : run_(run),
+      pulls_(pulls),
+      session_(options_of(run.spec().url, run.spec().range), system_random()) {}
 
 RtspPullRun::~RtspPullRun() {
     WEIR_CHECK(!stream_);
@@ -93,7 +85,7 @@ Error RtspPullRun::begin() {
     run_.connected();
     WEIR_TRY_ASSIGN(stream::Stream * stream, run_.begin());
     net::RtpIngestOptions options;
-    options.local_ssrc = random_ssrc();
+    options.local_ssrc = random_u32(system_random()) | 1U;
     options.b_frames = true;
     ingest_ = std::make_unique<Ingest>(run_, *stream, std::move(described_), options);
     return {};
@@ -274,7 +266,7 @@ Result<std::vector<rtsp::Transport>> RtspPullRun::offers(size_t track) {
     std::vector<rtsp::Transport> list;
     if (how == SourceTransport::kAuto || how == SourceTransport::kUdp) {
         WEIR_TRY_ASSIGN(tracks_[track].ports,
-                        net::RtpPorts::bind(address_of(stream_->local()), track, *this));
+                        net::RtpPorts::bind(stream_->local().net_address(), track, *this));
         list.emplace_back().client_port = tracks_[track].ports->ports();
     }
     if (how == SourceTransport::kMulticast) {
@@ -304,9 +296,10 @@ Error RtspPullRun::open_ports() {
                 return make_error(ErrorCode::kMalformed,
                                   "the server names no address of a multicast group");
             }
-            WEIR_TRY_ASSIGN(tracks_[i].ports,
-                            net::RtpPorts::join(*group, *agreed->port, address_of(stream_->local()),
-                                                source.value_or(NetAddress()), i, *this));
+            WEIR_TRY_ASSIGN(
+                tracks_[i].ports,
+                net::RtpPorts::join(*group, *agreed->port, stream_->local().net_address(),
+                                    source.value_or(NetAddress()), i, *this));
         } else {
             by_udp_ = true;
             punch(i, *agreed);
@@ -325,14 +318,15 @@ void RtspPullRun::punch(size_t track, const rtsp::Transport& agreed) {
     if (!agreed.server_port || agreed.server_port->rtp == 0) {
         return;
     }
-    const NetAddress server = address_of(stream_->connection_peer());
+    const NetAddress server = stream_->connection_peer().net_address();
     tracks_[track].rtcp_peer = server.with_port(agreed.server_port->rtcp);
     std::array<uint8_t, rtp::kFixedHeaderSize> empty{};
     rtp::write_header({}, empty.data());
     tracks_[track].ports->send(false, server.with_port(agreed.server_port->rtp), empty);
     std::array<uint8_t, kMaxReport> room;
     rtcp::CompoundWriter writer(room);
-    if (writer.receiver_report(random_ssrc(), {}) && writer.source_description(1, "weir")) {
+    if (writer.receiver_report(random_u32(system_random()) | 1U, {}) &&
+        writer.source_description(1, "weir")) {
         tracks_[track].ports->send(true, tracks_[track].rtcp_peer, {room.data(), writer.size()});
     }
 }
@@ -431,7 +425,7 @@ void RtspPullRun::on_datagram(size_t track, bool rtcp, ByteSpan bytes, const Net
     const std::optional<rtsp::Transport>& agreed = session_.transport(track);
     if (!agreed->multicast) {
         // From the server, or from where it says that media comes from. Its ports may be any.
-        const bool known = from.same_ip(address_of(stream_->connection_peer())) ||
+        const bool known = from.same_ip(stream_->connection_peer().net_address()) ||
                            from.ip_text() == agreed->source;
         if (!known) {
             return;

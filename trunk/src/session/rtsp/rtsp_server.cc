@@ -139,8 +139,7 @@ Result<std::shared_ptr<RtspGroup>> RtspServer::group_for(const stream::StreamKey
             WEIR_TRY_ASSIGN(RtspUdpPump* const pump, pump_for(key, rules));
             WEIR_TRY_ASSIGN(
                 std::shared_ptr<RtspGroup> group,
-                RtspGroup::create(*pump, udp_, address,
-                                  NetAddress::from_sockaddr(*local.raw()).with_port(0), options));
+                RtspGroup::create(*pump, udp_, address, local.net_address().with_port(0), options));
             groups_.emplace(key, group);
             return group;
         }

@@ -14,7 +14,7 @@ constexpr std::string_view kPostAnswer =
     "HTTP/1.0 200 OK\r\nServer: weir\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n";
 
 NetAddress host_of(const io::SocketAddress& peer) {
-    return NetAddress::from_sockaddr(*peer.raw()).with_port(0);
+    return peer.net_address().with_port(0);
 }
 
 io::Deadline write_deadline() {

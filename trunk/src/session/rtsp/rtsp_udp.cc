@@ -9,10 +9,6 @@ namespace {
 
 constexpr size_t kBatchesPerSlice = 8;  // of datagrams, then others have a turn
 
-NetAddress address_of(const io::SocketAddress& from) {
-    return NetAddress::from_sockaddr(*from.raw());
-}
-
 }  // namespace
 
 // ---- a track ----
@@ -55,7 +51,7 @@ void RtspUdp::Side::retire(const io::UdpSocket& socket) {
 
 io::UdpSocket* RtspUdp::Side::revive(const io::SocketAddress& bound) {
     for (const auto& port : ports) {
-        if (port->retired && address_of(port->socket->local()) == address_of(bound)) {
+        if (port->retired && port->socket->local().net_address() == bound.net_address()) {
             port->retired = false;
             return port->socket.get();
         }
@@ -96,10 +92,10 @@ RtspUdpPort* RtspUdp::Side::port_for(const io::SocketAddress& local) const {
         if (port->retired) {
             continue;
         }
-        if (address_of(bound).same_ip(address_of(local))) {
+        if (bound.net_address().same_ip(local.net_address())) {
             return port.get();
         }
-        const bool both = bound.family() == AF_INET6 || address_of(local).is_v4();
+        const bool both = bound.family() == AF_INET6 || local.net_address().is_v4();
         if (bound.is_any() && both) {
             found = port.get();
         }
@@ -171,14 +167,14 @@ std::unique_ptr<RtspUdpTrack> RtspUdp::add_track(const io::SocketAddress& peer,
     if (rtp == nullptr || rtcp == nullptr) {
         return nullptr;
     }
-    auto track = std::make_unique<RtspUdpTrack>(*this, address_of(peer).with_port(0), index);
+    auto track = std::make_unique<RtspUdpTrack>(*this, peer.net_address().with_port(0), index);
     for (const auto& [way, port, number] :
          {std::tuple(RtspUdpTrack::kRtp, rtp, client_ports.rtp),
           std::tuple(RtspUdpTrack::kRtcp, rtcp, client_ports.rtcp)}) {
         bind(*track, way, *port, number);
         // A machine with several addresses answers by the one that the client knows.
         if (port->socket->local().is_any()) {
-            track->ways_[way].path.local = address_of(local).with_port(0);
+            track->ways_[way].path.local = local.net_address().with_port(0);
         }
     }
     return track;

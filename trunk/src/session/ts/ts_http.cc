@@ -1,14 +1,14 @@
 #include "session/ts/ts_http.h"
 
-#include "session/ts/ts_muxer.h"
+#include "net/ts/ts_muxer.h"
 
 namespace weir::session {
 namespace {
 
-const TsFormat kFormat;
+const net::TsFormat kFormat;
 
 void append_front(const stream::Muxer& muxer, Bytes& out) {
-    static_cast<const TsMuxer&>(muxer).front(out);  // the pump's muxer is of kFormat
+    static_cast<const net::TsMuxer&>(muxer).front(out);  // the pump's muxer is of kFormat
 }
 
 }  // namespace

@@ -392,7 +392,7 @@ void RtcIngest::on_audio_frame(const Source& source, const media::PacketRef& pac
         options.from = setup(source).codec;
         options.to = Codec::kAac;
         options.bits_per_second = rtc_options_.aac_bits_per_second;
-        bridge_ = std::make_unique<AudioBridge>(
+        bridge_ = std::make_unique<net::AudioBridge>(
             *rtc_options_.workers, options, stream().key().to_string(),
             [this](ByteSpan frame, int64_t time_us) { publish_aac(frame, false, time_us / 1000); });
         const std::vector<media::PacketRef> made = stream().kept_audio(media::Audience::kFlv);

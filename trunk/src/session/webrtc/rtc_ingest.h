@@ -15,13 +15,13 @@
 
 #include "base/clock.h"
 #include "base/object_count.h"
+#include "net/rtp/audio_bridge.h"
 #include "net/rtp/rtp_ingest.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/key_frame_requester.h"
 #include "proto/rtp/remb_estimator.h"
 #include "proto/rtp/twcc_receiver.h"
 #include "proto/sdp/negotiate.h"
-#include "session/webrtc/audio_bridge.h"
 #include "stream/stream.h"
 
 namespace weir::session {
@@ -138,8 +138,8 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
     uint8_t fir_sequence_ = 0;
     std::optional<uint8_t> main_layer_;  // none before the first video
     MonoTime main_since_{};
-    int64_t shift_ms_ = 0;                 // from the publisher's clock to the stream's timeline
-    std::unique_ptr<AudioBridge> bridge_;  // while somebody plays by another protocol
+    int64_t shift_ms_ = 0;  // from the publisher's clock to the stream's timeline
+    std::unique_ptr<net::AudioBridge> bridge_;  // while somebody plays by another protocol
     uint64_t key_requests_ = 0;
     uint64_t main_changes_ = 0;
 };

@@ -55,8 +55,7 @@ class RtcUdpLink final : public RtcLink {
 
     NetAddress local() const override {
         const io::SocketAddress bound = socket_.local();
-        return local_.empty() ? NetAddress::from_sockaddr(*bound.raw())
-                              : local_.with_port(bound.port());
+        return local_.empty() ? bound.net_address() : local_.with_port(bound.port());
     }
 
   private:

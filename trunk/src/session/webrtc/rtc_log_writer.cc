@@ -55,7 +55,7 @@ void RtcLogWriter::on_audio_config(const media::MediaPacket& packet) {
     options.from = packet.info().codec;
     options.from_config = bridged_config_;
     options.bits_per_second = opus_bps_;
-    bridge_ = std::make_unique<AudioBridge>(
+    bridge_ = std::make_unique<net::AudioBridge>(
         *workers_, options, name_,
         [this](ByteSpan frame, int64_t time_us) { on_opus(frame, time_us); });
     use_codec(kRtpAudioTrack, Codec::kOpus);

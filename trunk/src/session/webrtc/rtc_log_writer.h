@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/object_count.h"
+#include "net/rtp/audio_bridge.h"
 #include "net/rtp/rtp_log_writer.h"
-#include "session/webrtc/audio_bridge.h"
 #include "session/webrtc/rtc_layers.h"
 #include "stream/stream.h"
 
@@ -52,7 +52,7 @@ class RtcLogWriter final : public net::RtpLogWriter, private Counted<RtcLogWrite
     std::string name_;
     const stream::Stream* stream_ = nullptr;
     RtcLayers layers_;
-    std::unique_ptr<AudioBridge> bridge_;
+    std::unique_ptr<net::AudioBridge> bridge_;
     Bytes bridged_config_;
     bool audio_starts_ = false;  // there is no video: any audio is where a player may begin
 };

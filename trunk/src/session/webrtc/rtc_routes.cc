@@ -159,7 +159,7 @@ Result<RtcAnswer> RtcRoutes::answer(const RtcOffer& offer, net::HttpExchange& ex
     const std::string url = fmt::format("webrtc://{}/{}/{}", request.host, offer.app, offer.name);
     const io::SocketAddress local = exchange.local();
     RtcGuest guest;
-    guest.reached_at = NetAddress::from_sockaddr(*local.raw()).with_port(0);
+    guest.reached_at = local.net_address().with_port(0);
     const net::NewcomerView who{.access = {.key = key,
                                            .peer = exchange.peer(),
                                            .token = offer.token,

@@ -18,15 +18,6 @@ constexpr Millis kCodecPoll{50};
 constexpr Millis kTracksSettled{
     2'000};  // of a stream's life: a track that has not shown up is none
 
-uint32_t random_ssrc() {
-    std::array<uint8_t, 4> bytes;
-    system_random().fill(bytes);
-    const uint32_t value = static_cast<uint32_t>(bytes[0]) << 24U |
-                           static_cast<uint32_t>(bytes[1]) << 16U |
-                           static_cast<uint32_t>(bytes[2]) << 8U | bytes[3];
-    return value == 0 ? 1 : value;
-}
-
 std::string random_digits() {
     uint64_t value = 0;
     std::array<uint8_t, 8> bytes;
@@ -82,8 +73,8 @@ sdp::SendTrack send_track(const net::RtpTrack& track) {
     sdp::SendTrack send;
     if (track.codec.codec != media::Codec::kUnknown) {
         send.codecs.push_back(track.codec);
-        send.ssrc = random_ssrc();
-        send.rtx_ssrc = random_ssrc();
+        send.ssrc = random_u32(system_random()) | 1U;
+        send.rtx_ssrc = random_u32(system_random()) | 1U;
     }
     return send;
 }

@@ -31,7 +31,7 @@ std::span<uint8_t> datagram_buffer() {
 
 RtcTcpConnection::RtcTcpConnection(RtcTransport& transport, std::unique_ptr<io::TcpStream> stream)
     : transport_(transport), stream_(std::move(stream)), reader_(kFrameLimit) {
-    path_.remote = NetAddress::from_sockaddr(*stream_->peer().raw());
+    path_.remote = stream_->peer().net_address();
     io::StreamOptions options;
     options.notsent_lowat_bytes = kUnsentBytes;
     options.user_timeout = kStallTimeout;
@@ -65,7 +65,7 @@ bool RtcTcpConnection::begin(const net::Ingress* ingress) {
         transport_.note_unproven_tcp();
         return false;
     }
-    path_.remote = NetAddress::from_sockaddr(*stream_->peer().raw());
+    path_.remote = stream_->peer().net_address();
     return true;
 }
 

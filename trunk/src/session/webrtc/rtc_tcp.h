@@ -57,7 +57,7 @@ class RtcTcpConnection final : public RtcLink,
 
     NetAddress local() const override {
         const io::SocketAddress bound = stream_->local();
-        return NetAddress::from_sockaddr(*bound.raw());
+        return bound.net_address();
     }
 
     ice::Path path() const { return path_; }

@@ -38,19 +38,15 @@ std::vector<NetAddress> interface_addresses() {
     return found.empty() ? loopback : found;
 }
 
-uint32_t random_number() {
-    std::array<uint8_t, 4> bytes;
-    system_random().fill(bytes);
-    return static_cast<uint32_t>(bytes[0]) << 24U | static_cast<uint32_t>(bytes[1]) << 16U |
-           static_cast<uint32_t>(bytes[2]) << 8U | bytes[3];
-}
-
 }  // namespace
 
 RtcTransport::RtcTransport(const net::Services& services,
                            const RtcServerOptions& options,
                            RtcServerStats& stats)
-    : services_(services), options_(options), stats_(stats), last_number_(random_number()) {
+    : services_(services),
+      options_(options),
+      stats_(stats),
+      last_number_(random_u32(system_random())) {
     links_.resize(kMaxUdpLinks);
 }
 
@@ -322,7 +318,7 @@ std::vector<NetAddress> RtcTransport::udp_addresses(const NetAddress& reached_at
     for (const auto& port : sockets_) {
         if (!port->retired) {
             const io::SocketAddress local = port->socket->local();
-            bound.push_back(NetAddress::from_sockaddr(*local.raw()));
+            bound.push_back(local.net_address());
         }
     }
     return addresses(bound, reached_at);
@@ -331,7 +327,7 @@ std::vector<NetAddress> RtcTransport::udp_addresses(const NetAddress& reached_at
 std::vector<NetAddress> RtcTransport::tcp_addresses(const NetAddress& reached_at) const {
     std::vector<NetAddress> bound;
     for (const io::SocketAddress& local : acceptors_.locals()) {
-        bound.push_back(NetAddress::from_sockaddr(*local.raw()));
+        bound.push_back(local.net_address());
     }
     return addresses(bound, reached_at);
 }

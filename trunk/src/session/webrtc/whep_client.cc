@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "net/source/run_publisher.h"
 #include "proto/ice/candidate.h"
 #include "proto/rtcp/packet.h"
 
@@ -13,12 +14,6 @@ namespace {
 constexpr size_t kRtcpBuffer = 1200;
 constexpr std::string_view kCandidate = "candidate:";
 
-uint32_t random_u32(RandomSource& random) {
-    std::array<uint8_t, 4> bytes{};
-    random.fill(bytes);
-    return ByteReader(bytes).u32();
-}
-
 }  // namespace
 
 class WhepClient::Ingest final : public RtcIngest {
@@ -27,10 +22,10 @@ class WhepClient::Ingest final : public RtcIngest {
            stream::Stream& stream,
            const sdp::Answer& answer,
            const RtcIngestOptions& options)
-        : RtcIngest(stream, run.publisher(), answer, options), run_(run) {}
+        : RtcIngest(stream, run.publisher(), answer, options), output_(run) {}
 
     // Why nothing is published any more.
-    Error& failure() { return failure_; }
+    Error& failure() { return output_.failure(); }
 
     bool knows(uint32_t ssrc) const {
         return std::ranges::any_of(sources(),
@@ -39,16 +34,14 @@ class WhepClient::Ingest final : public RtcIngest {
 
   private:
     media::PacketRef publish(MonoTime, Ref<media::MediaPacket> packet) override {
-        if (!packet || failure_) {
+        media::PacketRef published = output_.publish(std::move(packet));
+        if (!published) {
             count_dropped();
-            return {};
         }
-        failure_ = run_.publish(packet);
-        return failure_ ? media::PacketRef() : media::PacketRef(packet);
+        return published;
     }
 
-    net::SourceRun& run_;
-    Error failure_;
+    net::RunPublisher output_;
 };
 
 WhepClient::WhepClient(const webrtc::ClientShared& shared,

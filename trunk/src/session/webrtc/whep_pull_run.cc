@@ -82,7 +82,7 @@ Result<http::Response> WhepPullRun::post(const net::SourceUrl& endpoint) {
     if (!socket_) {
         WEIR_TRY(open_socket());
     }
-    const NetAddress own = NetAddress::from_sockaddr(*stream->local().raw());
+    const NetAddress own = stream->local().net_address();
     const std::string request =
         whep_post(endpoint, client_.offer(own.with_port(socket_->local().port())));
     Result<http::Response> response =

@@ -143,7 +143,9 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
                                             {"ts", 0},
                                             {"ws-ts", 0},
                                             {"webrtc", 0},
-                                            {"rtsp", 0}}));
+                                            {"rtsp", 0},
+                                            {"srt", 0},
+                                            {"sip", 0}}));
     EXPECT_EQ(stream["gop"]["key_frames"], 1);
     EXPECT_GE(stream["gop"]["last_key_frame_ms"].get<int>(), 0);
     EXPECT_EQ(stream["publish"]["ip"], "127.0.0.1");

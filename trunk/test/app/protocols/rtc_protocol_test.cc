@@ -194,7 +194,7 @@ TEST_F(RtcProtocolTest, APlayerIsShownWithItsLinkAndCanBeKicked) {
 TEST_F(RtcProtocolTest, DropsAreCountedApart) {
     start();
     auto socket = std::move(io::UdpSocket::bind(io::loopback(), {})).value();
-    const io::UdpPath path{NetAddress::from_sockaddr(*rtc_address_.raw()), {}};
+    const io::UdpPath path{rtc_address_.net_address(), {}};
     const std::array<uint8_t, 20> media = {0x80, 96};
     (void)socket->send(path, media);
     ASSERT_TRUE(io::eventually([&] { return rtc_->stats().unknown_datagrams == 1; }));

@@ -207,7 +207,12 @@ TEST_F(ListenerSetTest, SessionsKeepTheUdpPortThatTheyUse) {
 }
 
 TEST_F(ListenerSetTest, WebRtcByTcpIsWhereItIsByUdp) {
-    EXPECT_EQ(change({udp("0"), wanted("tcp", "127.0.0.1:0")}), "");
+    // The TCP port of the number that UDP was given may be another program's.
+    std::string failed = "not tried";
+    for (int i = 0; i < 5 && !failed.empty(); i++) {
+        failed = change({udp("0"), wanted("tcp", "127.0.0.1:0")});
+    }
+    EXPECT_EQ(failed, "");
     const std::vector<std::string> all = set_->list();
     ASSERT_EQ(all.size(), 2U);
     EXPECT_EQ(all[0].substr(3), all[1].substr(3));

@@ -115,7 +115,7 @@ TEST_F(RtspServerTest, TakesDatagramsFromTheHostOfTheSessionOnly) {
     auto stranger = io::UdpSocket::bind(*other, {});
     ASSERT_TRUE(stranger.ok());
     const Bytes packet = {0x80, 96, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 0x65, 1};
-    const io::UdpPath to{NetAddress::from_sockaddr(*rtp_.raw()), {}};
+    const io::UdpPath to{rtp_.net_address(), {}};
     (void)(*stranger)->send(to, packet);
     EXPECT_TRUE(io::eventually([&] { return rtsp_->udp().stats().strangers == 1; }));
     // From another port of the right host: a NAT.

@@ -268,9 +268,7 @@ class RtspWorld : public World {
     static constexpr std::string_view kAudioByTcp =
         "Transport: RTP/AVP/TCP;unicast;interleaved=2-3\r\n";
 
-    static io::UdpPath to(const io::SocketAddress& address) {
-        return {NetAddress::from_sockaddr(*address.raw()), {}};
-    }
+    static io::UdpPath to(const io::SocketAddress& address) { return {address.net_address(), {}}; }
 
     RtspServerOptions options_rtsp_;
     std::unique_ptr<RtspServer> rtsp_;

@@ -1,5 +1,5 @@
 // Sound between WebRTC and the others, on a worker thread.
-#include "session/webrtc/audio_bridge.h"
+#include "net/rtp/audio_bridge.h"
 
 #include <atomic>
 
@@ -67,7 +67,7 @@ class AudioBridgeTest : public testing::Test {
 
 TEST_F(AudioBridgeTest, FramesComeOutInOrderOnTheMediaThread) {
     std::vector<int64_t> times;
-    AudioBridge bridge(*workers_, options(), "s", [&](ByteSpan frame, int64_t time_us) {
+    net::AudioBridge bridge(*workers_, options(), "s", [&](ByteSpan frame, int64_t time_us) {
         EXPECT_FALSE(frame.empty());
         times.push_back(time_us);
     });
@@ -83,8 +83,8 @@ TEST_F(AudioBridgeTest, FramesComeOutInOrderOnTheMediaThread) {
 
 TEST_F(AudioBridgeTest, MoreThanAWorkerCanDoIsDroppedAndCounted) {
     size_t came = 0;
-    AudioBridge bridge(*workers_, options(), "s", [&](ByteSpan, int64_t) { came++; });
-    const size_t pushed = AudioBridge::kMaxQueued + 200;
+    net::AudioBridge bridge(*workers_, options(), "s", [&](ByteSpan, int64_t) { came++; });
+    const size_t pushed = net::AudioBridge::kMaxQueued + 200;
     for (size_t i = 0; i < pushed; i++) {
         bridge.push(sound(static_cast<int64_t>(i) * 20));
     }
@@ -96,8 +96,8 @@ TEST_F(AudioBridgeTest, MoreThanAWorkerCanDoIsDroppedAndCounted) {
 // The worker is at it, or has done it and nobody has fetched it.
 TEST_F(AudioBridgeTest, MayGoAtAnyMoment) {
     for (int i = 0; i < 30; i++) {
-        auto bridge = std::make_unique<AudioBridge>(*workers_, options(), "s",
-                                                    [](ByteSpan, int64_t) { FAIL() << "is gone"; });
+        auto bridge = std::make_unique<net::AudioBridge>(
+            *workers_, options(), "s", [](ByteSpan, int64_t) { FAIL() << "is gone"; });
         for (int k = 0; k < 40; k++) {
             bridge->push(sound(k * 20));
         }
@@ -115,7 +115,7 @@ TEST_F(AudioBridgeTest, MayGoAtAnyMoment) {
 }
 
 TEST_F(AudioBridgeTest, SaysOnceWhyThereIsNoSound) {
-    AudioBridge bridge(*workers_, options(Codec::kH264), "live/s", [](ByteSpan, int64_t) {});
+    net::AudioBridge bridge(*workers_, options(Codec::kH264), "live/s", [](ByteSpan, int64_t) {});
     for (int i = 0; i < 100; i++) {
         bridge.push(sound(i * 20));
         EXPECT_FALSE(io::sleep_for(Millis(0)));

@@ -38,10 +38,7 @@ inline std::string sdp_value(std::string_view sdp, std::string_view name) {
 
 class RtcPeer {
   public:
-    explicit RtcPeer(const io::SocketAddress& server)
-        : server_(NetAddress::from_sockaddr(*server.raw())) {
-        move();
-    }
+    explicit RtcPeer(const io::SocketAddress& server) : server_(server.net_address()) { move(); }
 
     // Its packets come from another address from now on, as behind a NAT that forgot it.
     void move() {

@@ -12,8 +12,7 @@ namespace {
 // Somebody whose address is forged: what is sent in its name, and what it gets for that.
 class Victim {
   public:
-    explicit Victim(const io::SocketAddress& server)
-        : server_(NetAddress::from_sockaddr(*server.raw())) {
+    explicit Victim(const io::SocketAddress& server) : server_(server.net_address()) {
         auto socket = io::UdpSocket::bind(io::loopback(), {});
         WEIR_CHECK(socket.ok());
         socket_ = std::move(*socket);

@@ -1,0 +1,42 @@
+// SIP, as app/ knows it.
+#pragma once
+
+#include <memory>
+
+#include "app/protocols/sip_calls_api.h"
+#include "app/protocols/wiring.h"
+#include "session/sip/sip_server.h"
+
+namespace weir::app {
+
+class SipProtocol final : public Protocol {
+  public:
+    explicit SipProtocol(const ProtocolContext& context);
+
+    std::string_view name() const override { return "sip"; }
+
+    std::span<const Transport> transports() const override;
+
+    void add_routes(net::HttpRouter& open, net::HttpRouter& api) override;
+    std::vector<ListenerService> listeners() override;
+    Error prepare(const config::Config& next, io::WorkerPool& workers) override;
+    void reconfigure(const config::Config& config) override;
+
+    void start_drain() override { server_.stop_accepting(); }
+
+    Error stop(io::Deadline deadline) override { return server_.stop(deadline); }
+
+    void add_features(net::Json& features) const override;
+    net::Json summary() const override;
+    void add_metrics(net::Exposition& text) const override;
+    void add_memory(diagnosis::MemoryReport& report) const override;
+
+  private:
+    session::SipServer server_;
+    SipCallsApi calls_api_;
+    session::SipServerOptions prepared_;  // of the newest prepare()
+    bool serving_ = false;                // options are in force
+    bool enabled_;
+};
+
+}  // namespace weir::app
