@@ -17,7 +17,7 @@ WEIR = ("weir",)
 class Case:
     name: str
     title: str
-    kind: str = "play"  # play, silent, stream, packet: see runs.py
+    kind: str = "play"  # play, silent, stream, packet, mcast: see runs.py
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
@@ -42,8 +42,9 @@ CASES = {case.name: case for case in (
     Case("rtmp-4m", "1 stream of 4 Mbit/s to 200 players", players=200, bitrate="4M"),
     Case("publishers", "500 publishers of 500 kbit/s with a player each", players=500, streams=500, ramp_s=2),
     Case("flv-1000", "HTTP-FLV, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="flv"),
-    Case("ts-1000", "HTTP-TS, 1 stream of 500 kbit/s to 1,000 players (the floor: HTTP-FLV)", players=1000, protocol="ts"),
-    Case("rtsp-1000", "RTSP over TCP, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="rtsp"),
+    Case("ts-1000", "HTTP-TS, 1 stream of 500 kbit/s to 1,000 players (the floor: HTTP-FLV)", players=1000, protocol="ts",
+         rounds=2),
+    Case("rtsp-1000", "RTSP over TCP, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="rtsp", rounds=2),
     Case("rtsp-udp-500", "RTSP by UDP, 1 stream of 1 Mbit/s to 500 players", players=500, bitrate="1M", protocol="rtsp-udp",
          ramp_s=2),
     Case("rtsp-join", "200 RTSP players over TCP that join one after another, 25 a second", players=200, protocol="rtsp",
@@ -59,7 +60,20 @@ CASES = {case.name: case for case in (
          protocol="rtc", ramp_s=5, window_s=60, rounds=1),
     Case("webrtc-packet", "WebRTC, what a delivered packet costs beside a loop that only protects and sends",
          kind="packet", players=500, rounds=1, window_s=30),
+    Case("mcast-8x40", "8 multicast groups of 40 Mbit/s by HTTP, a player each", kind="mcast", players=8, streams=8,
+         bitrate="40M", rounds=1, window_s=6),
+    Case("mcast-40x8c", "a multicast group of 40 Mbit/s by HTTP to 8 players", kind="mcast", players=8, bitrate="40M",
+         rounds=1, window_s=6),
+    Case("mcast-400", "a multicast group of 400 Mbit/s by HTTP to a player", kind="mcast", players=1, bitrate="400M",
+         rounds=1, window_s=6),
+    Case("mcast-200c", "a multicast group of 8 Mbit/s by HTTP to 200 players", kind="mcast", players=200, bitrate="8M",
+         rounds=1, window_s=6),
+    Case("mcast-2", "a multicast group of 2 Mbit/s by HTTP to a player", kind="mcast", players=1, bitrate="2M",
+         rounds=1, window_s=6),
 )}
+
+MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-400", "auto", PEERS),
+         ("mcast-200c", "auto", WEIR), ("mcast-2", "auto", WEIR)]
 
 # (case, policy, servers)
 SHORT = [
@@ -71,6 +85,7 @@ SHORT = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
+    *MCAST,
 ]
 
 FULL = [
@@ -92,6 +107,7 @@ FULL = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
+    *MCAST,
 ]
 
 
@@ -144,7 +160,7 @@ def groups(full, patterns=(), servers=(), players=0, before=False):
                 for group in chosen]
         chosen = [group for group in kept if group.servers]
     if players:
-        chosen = [replace(group, case=replace(group.case, players=players, streams=min(group.case.streams, players),
+        chosen = [group if group.case.kind == "mcast" else replace(group, case=replace(group.case, players=players, streams=min(group.case.streams, players),
                                               idle=min(group.case.idle, players))) for group in chosen]
     return chosen
 
@@ -154,6 +170,8 @@ def seconds_of(group, window):
     case = group.case
     if case.kind == "packet":
         return case.window_s
+    if case.kind == "mcast":
+        return 2.2 + (case.window_s or window)
     if case.kind == "silent":
         return 4 + 2 * (case.ramp() + window / 2 + 3.5)
     own = 2.9 + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000

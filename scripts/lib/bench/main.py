@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench import machine, report
+from bench import machine, mcast, report
 from bench.cases import CASES, FULL, SHORT, groups, seconds_of
 from bench.figures import Results
 from bench.problem import Problem
@@ -81,10 +81,16 @@ def plan_of(chosen, rounds):
     return plan
 
 
-def measure(args, chosen, tools, cores, processes):
+def possible(chosen):
+    """The groups that can be measured here, and notes of those that cannot."""
+    why_not = mcast.why_not() if any(group.case.kind == "mcast" for group in chosen) else ""
+    return [group for group in chosen if not why_not or group.case.kind != "mcast"], [why_not] if why_not else []
+
+
+def measure(args, chosen, tools, cores, processes, notes):
     """The rows of all runs, and notes; as far as it got when it is interrupted."""
     counter = SyscallCounter(cores[1])
-    notes = [counter.why_not] if counter.why_not else []
+    notes = notes + ([counter.why_not] if counter.why_not else [])
     busy = machine.busy_percent(cores)
     if busy > BUSY_PERCENT:
         notes.append(f"others used {busy:.0f} % of a core before the first run: figures are noise until it is quiet")
@@ -121,6 +127,9 @@ def summary(row):
     if "bursts" in row:
         return ", ".join(f"bursts of {each['packets']}: {each['player_ns']:.0f} by {each['loop_ns']:.0f} ns"
                          for each in row["bursts"])
+    if "ts_lost" in row:
+        return (f"CPU {row['cpu_percent']:.1f} %, {row['private_mib']:.1f} MiB, delay {row['delay_p50_ms']:.1f} / "
+                f"{row['delay_p99_ms']:.1f} ms, lost {row['ts_lost']}, wrong {row['ts_wrong']}")
     text = (f"CPU {row['cpu_percent']:.1f} %, {row['cpu_per_gbit']:.3f} s/Gbit, delay {row['p50_ms']:.1f} / "
             f"{row['p99_ms']:.1f} ms, lost {row['lost']}, wrong {row['wrong']}")
     return text + (f", {row['kib_per_stream']:.0f} KiB a stream" if "kib_per_stream" in row else "")
@@ -159,6 +168,9 @@ def run(args, processes):
     chosen = groups(args.full, args.cases, args.servers, args.players, args.before is not None)
     if not chosen:
         raise Problem("no case is left with these --cases and --servers")
+    chosen, left_out = possible(chosen)
+    if not chosen:
+        raise Problem(left_out[0])
     servers = {server.split("+")[0] for group in chosen for server in group.servers}
     cores = machine.choose_cores(args.cores)
     tools = Tools(TOP, args.weir, args.client, args.floor, args.before)
@@ -167,7 +179,7 @@ def run(args, processes):
     machine.ensure_descriptors(max(group.case.players + group.case.idle + 2 * group.case.streams for group in chosen))
     args.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    rows, notes, interrupted = measure(args, chosen, tools, cores, processes)
+    rows, notes, interrupted = measure(args, chosen, tools, cores, processes, left_out)
     about = {"form": "bench-full" if args.full else "bench", "rounds": args.rounds, "window_s": args.window,
              "minutes": (time.monotonic() - began) / 60, "machine": machine.describe(cores),
              "versions": tools.versions(servers), "notes": notes}

@@ -115,6 +115,21 @@ def packet_rows(results):
                    number(burst["player_ns"] / burst["loop_ns"], 2)]
 
 
+MCAST_COLUMNS = ["case", "server", "CPU %", "x floor", "user MiB", "p50 ms", "p99 ms", "longest", "TS packets lost", "wrong",
+                 "kernel drops", "client CPU %"]
+
+
+def mcast_rows(results):
+    for (case, policy), servers in results.groups().items():
+        for server in servers if CASES[case].kind == "mcast" else []:
+            for row in results.of(case, policy, server):
+                ratio = results.ratio(case, policy, server, ("floor",), "cpu_percent") if server == "weir" else None
+                yield [case, server, number(row["cpu_percent"]), spread_text(ratio, 2), number(row["private_mib"]),
+                       number(row["delay_p50_ms"]), number(row["delay_p99_ms"]), number(row["delay_max_ms"]),
+                       number(row["ts_lost"], 0), number(row["ts_wrong"], 0), number(row["kernel_drops"], 0),
+                       number(row["client_cpu_percent"], 0)]
+
+
 CURVE_COLUMNS = ["players", "Weir auto: CPU %", "p99 ms", "Weir at once: CPU %", "p99 ms", "floor at once: CPU %",
                  "p99 ms", "nginx at once: CPU %", "p99 ms", "Weir 100 ms: CPU %", "p99 ms"]
 CURVE = [("auto", "weir"), ("0", "weir"), ("0", "floor"), ("0", "nginx"), ("100", "weir")]
@@ -171,6 +186,7 @@ def terminal(results, notes):
              ("Joining", JOIN_COLUMNS, join_rows(results)),
              ("WebRTC, and RTSP by UDP", PACKETS_COLUMNS, packets_rows(results)),
              ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
+             ("Multicast groups by HTTP", MCAST_COLUMNS, mcast_rows(results)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
              ("Targets", TARGET_COLUMNS, target_rows(results))]
     texts = [f"{title}\n{text}".strip() for title, columns, rows in parts if (text := plain(columns, rows))]
@@ -272,5 +288,13 @@ What a delivered packet of 1,200 bytes costs the server's core (`trunk/bench/mic
 only protects the same packets and sends them in the same bursts; 500 peers, the best of twelve turns:
 
 {markdown(PACKET_COLUMNS, packet_rows(results))}
+
+## Multicast groups by HTTP
+
+Transport streams in RTP, in ticks of 1 ms, from a network namespace to a gateway in another one, which players in the first one \
+ask for `/rtp/GROUP:PORT`. Every TS packet carries its number and the time of its sending. *floor* is \
+`trunk/bench/floor/mcast_floor.c`: a socket and a ring for each group, drained every 5 ms, one send for each player and drain.
+
+{markdown(MCAST_COLUMNS, mcast_rows(results))}
 """ + ("\n## Notes\n\n" + "\n".join(f"- {note}" for note in notes) + "\n" if notes else "") + (
         f"\n## Runs that failed\n\n{problems}\n" if problems else "")

@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 
-from bench import client
+from bench import client, mcast
 from bench.cases import policy_of
 from bench.problem import Problem
 from bench.processes import cpu_seconds, descriptors, private_kib, tail, wait_until
@@ -45,6 +45,9 @@ class Runs:
         try:
             if case.kind == "packet":
                 return self.packet_cost(idle)
+            if case.kind == "mcast":
+                return mcast.run(self.tools, self.processes, self.cores, self.folder, server_name, case,
+                                 case.window_s or self.window_s, idle)
             server.start(self.processes, self.cores[0])
             if case.kind == "silent":
                 return self.silent(server, case, idle)

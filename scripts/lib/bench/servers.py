@@ -151,6 +151,7 @@ class Tools:
         self.micro = self.client.parent / "weir-micro"
         self.floor = Path(floor or top / "objs/bench/floor").resolve()
         self.udp_floor = self.floor.parent / "udp_floor"
+        self.mcast_floor = self.floor.parent / "mcast_floor"
         # Debian's as it is installed, or else as scripts/install-deps.sh --bench unpacks it.
         self.nginx, self.nginx_module = next(
             ((root / "usr/sbin/nginx", root / NGINX_MODULE) for root in (Path("/"), top / "objs/tools/nginx")

@@ -16,6 +16,10 @@ STREAM_FACTOR, STREAM_EXTRA_KIB = 2.5, 64
 RTC_MEMORY_LIMIT_KIB = 24  # per player, after a minute
 RTC_COST_LIMIT = 1.2       # x the loop that only protects and sends
 RTSP_UDP_MEMORY_LIMIT_KIB = 3.0
+MCAST_CPU_LIMIT = 1.6      # x mcast_floor, which drains each 5 ms
+MCAST_P99_LIMIT_MS = 10
+MCAST_MANY_CPU_LIMIT = 6   # % of a core with 200 players of 8 Mbit/s
+MCAST_MANY_P99_LIMIT_MS = 60
 RTSP_PACKETS_LIMIT = 0.8   # packets per CPU second of the whole server, by udp_floor's
 FIRST_PACKET_LIMIT_MS = 10
 KEY_LIMIT_MS = 50
@@ -52,7 +56,8 @@ def judge(results):
                                 "the lower of floor and nginx")
     found += cpu_target(results, "rtmp-1000", "auto", ("floor",), AUTO_LIMIT, "mw_latency auto", "floor with every message")
     for check in (large_p99, whole, on_time, player_memory, silent_memory, again, stream_memory, first_key, low_latency,
-                  per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost, rtsp_first_packet, rtsp_udp):
+                  per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost, rtsp_first_packet, rtsp_udp, mcast_cost, mcast_delay,
+                  mcast_whole):
         found += check(results)
     return found
 
@@ -239,3 +244,41 @@ def rtsp_udp(results):
             Target("RTSP packets lost by UDP, 500 players", "0", f"{lost:,}", lost == 0),
             Target("RTSP packets by UDP per CPU second, by a program that only sends them",
                    f">= {RTSP_PACKETS_LIMIT}", ratio_text(by_loop), by_loop.median >= RTSP_PACKETS_LIMIT)]
+
+
+MCAST = ("mcast-8x40", "mcast-40x8c", "mcast-400", "mcast-200c", "mcast-2")
+MCAST_MANY = "mcast-200c"
+
+
+def mcast_cost(results):
+    found = []
+    for case in MCAST:
+        ratio = results.ratio(case, "auto", "weir", ("floor",), "cpu_percent")
+        busy = results.median(case, "auto", "weir", "cpu_percent")
+        if case == MCAST_MANY and busy is not None:
+            found.append(Target(f"CPU, {case}", f"<= {MCAST_MANY_CPU_LIMIT} % of a core", f"{busy:.1f} %",
+                                busy <= MCAST_MANY_CPU_LIMIT))
+        elif ratio:
+            found.append(Target(f"CPU, {case}, by mcast_floor", f"<= {MCAST_CPU_LIMIT}", ratio_text(ratio),
+                                ratio.median <= MCAST_CPU_LIMIT))
+    return found
+
+
+def mcast_delay(results):
+    found = []
+    for case in MCAST:
+        delay = results.median(case, "auto", "weir", "delay_p99_ms")
+        if delay is not None:
+            limit = MCAST_MANY_P99_LIMIT_MS if case == MCAST_MANY else MCAST_P99_LIMIT_MS
+            found.append(Target(f"p99 delay, {case}", f"<= {limit} ms", f"{delay:.1f} ms", delay <= limit))
+    return found
+
+
+def mcast_whole(results):
+    rows = [row for case in MCAST for row in results.of(case, "auto", "weir")]
+    if not rows:
+        return []
+    lost, wrong = sum(row["ts_lost"] for row in rows), sum(row["ts_wrong"] for row in rows)
+    missing = sum(row["not_playing"] for row in rows)
+    return [Target("Multicast: TS packets lost; wrong; players lost", "0; 0; 0",
+                   f"{lost:,}; {wrong:,}; {missing} in {len(rows)} runs", lost + wrong + missing == 0)]

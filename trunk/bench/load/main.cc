@@ -15,7 +15,7 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<Subcommand, 10> kSubcommands = {{
+constexpr std::array<Subcommand, 13> kSubcommands = {{
     {"rtmp-play", "players of an RTMP stream, with or without its publisher", &rtmp_play},
     {"rtmp-publish", "publishers of RTMP streams, synthetic or from a file", &rtmp_publish},
     {"flv-play", "players of an HTTP-FLV or WebSocket-FLV stream", &flv_play},
@@ -24,6 +24,9 @@ constexpr std::array<Subcommand, 10> kSubcommands = {{
     {"rtc-publish", "publishers of streams over WebRTC (WHIP)", &rtc_publish},
     {"rtsp-play", "players of a stream by RTSP, over TCP, UDP or multicast", &rtsp_play},
     {"rtsp-publish", "publishers of streams by RTSP, or cameras", &rtsp_publish},
+    {"mcast", "senders of multicast groups, and receivers by a gateway or by joining", &mcast},
+    {"srt-play", "players of a stream by SRT", &srt_play},
+    {"srt-publish", "publishers of streams by SRT", &srt_publish},
     {"scenario", "a whole test that a file describes", &scenario},
     {"garbage", "connections that send random bytes and leave", &garbage},
 }};

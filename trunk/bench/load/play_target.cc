@@ -7,7 +7,7 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<PlayProtocol, 5> kProtocols = {{
+constexpr std::array<PlayProtocol, 6> kProtocols = {{
     {"rtmp-play", "rtmp://127.0.0.1:1935/live/livestream",
      "Plays a stream with many clients and checks every frame.", &rtmp_play_target},
     {"flv-play", "http://127.0.0.1:8080/live/livestream.flv",
@@ -24,6 +24,8 @@ constexpr std::array<PlayProtocol, 5> kProtocols = {{
     {"rtsp-play", "rtsp://127.0.0.1:8554/live/livestream",
      "Plays a stream by RTSP with many clients, over TCP, UDP or multicast.", &rtsp_play_target,
      &add_rtsp_options},
+    {"srt-play", "srt://127.0.0.1:10080/live/livestream",
+     "Plays a stream by SRT with many clients and checks every frame.", &srt_play_target},
 }};
 
 }  // namespace

@@ -80,6 +80,9 @@ void add_rtc_options(OptionTable& table, ProtocolOptions& options);
 Result<PlayTarget> rtsp_play_target(const std::string& url,
                                     uint32_t streams,
                                     const ProtocolOptions& options);
+Result<PlayTarget> srt_play_target(const std::string& url,
+                                   uint32_t streams,
+                                   const ProtocolOptions& options);
 void add_rtsp_options(OptionTable& table, ProtocolOptions& options);
 
 std::span<const PlayProtocol> play_protocols();

@@ -13,6 +13,8 @@
 #include "bench/load/rtsp_cameras.h"
 #include "bench/load/rtsp_publisher.h"
 #include "bench/load/run_control.h"
+#include "bench/load/srt_publisher.h"
+#include "bench/load/srt_url.h"
 
 namespace weir::load {
 namespace {
@@ -205,11 +207,12 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
     } else {
         WEIR_TRY_ASSIGN(first, parse_url(numbered(url, 0)));
     }
-    if (!is_rtsp && !first.scheme.starts_with("rtmp") && first.scheme != "http") {
+    const bool is_srt = first.scheme == "srt";
+    if (!is_rtsp && !is_srt && !first.scheme.starts_with("rtmp") && first.scheme != "http") {
         return make_error(
             ErrorCode::kUnsupported,
-            "'{}': publishing needs an rtmp:// or rtmps:// URL, an rtsp:// or rtsps:// one, or an "
-            "http:// one for WebRTC (WHIP)",
+            "'{}': publishing needs an rtmp:// or rtmps:// URL, an rtsp:// or rtsps:// one, an "
+            "srt:// one, or an http:// one for WebRTC (WHIP)",
             url);
     }
     if (options.serve && !is_rtsp) {
@@ -225,6 +228,9 @@ Result<std::unique_ptr<PublisherGroup>> PublisherGroup::create(const std::string
         WEIR_TRY_ASSIGN(group->plan_, BitratePlan::create(options.shape));
     } else {
         WEIR_TRY_ASSIGN(group->file_, MediaFile::open(options.file));
+    }
+    if (is_srt) {
+        group->srt_ = std::make_unique<io::SrtEngine>(nullptr);
     }
     if (first.scheme == "http") {
         WEIR_TRY_ASSIGN(group->rtc_, RtcPublishShared::create());
@@ -255,7 +261,11 @@ Error PublisherGroup::add_all(const std::string& url, const StreamOptions& optio
 }
 
 void PublisherGroup::add(const Url& url, uint32_t number) {
-    if (rtc_) {
+    if (srt_) {
+        publishers_.push_back(
+            std::make_unique<SrtPublisher>(source_of(number), totals_, changed_, *srt_, address_,
+                                           srt_options_of(url, srt::StreamMode::kPublish)));
+    } else if (rtc_) {
         publishers_.push_back(std::make_unique<RtcPublisher>(source_of(number), totals_, changed_,
                                                              *rtc_, address_, url, number));
     } else {

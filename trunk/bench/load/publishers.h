@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/coroutine.h"
+#include "io/srt/srt_engine.h"
 #include "io/tcp.h"
 
 #include "bench/load/core/bitrate_plan.h"
@@ -106,6 +107,7 @@ class PublisherGroup {
     io::SocketAddress address_;
     PublishTotals totals_;
     std::unique_ptr<RtcPublishShared> rtc_;  // over WebRTC; outlives the publishers
+    std::unique_ptr<io::SrtEngine> srt_;     // by SRT; outlives the publishers
     std::vector<std::unique_ptr<Publisher>> publishers_;
     std::unique_ptr<RtspCameras> cameras_;  // instead of publishers
     io::TaskGroup tasks_;

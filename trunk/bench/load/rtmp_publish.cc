@@ -1,4 +1,4 @@
-// weir-bench rtmp-publish, rtc-publish and rtsp-publish.
+// weir-bench rtmp-publish, rtc-publish, rtsp-publish and srt-publish.
 #include <fmt/format.h>
 
 #include "bench/load/publishers.h"
@@ -180,6 +180,14 @@ int rtsp_publish(std::span<const char* const> arguments) {
         "Publishes synthetic streams or a file in a loop by RTSP (ANNOUNCE and RECORD), or serves "
         "them as cameras do; every frame can be verified by the play subcommands.",
         "rtsp://127.0.0.1:8554/live/livestream", arguments);
+}
+
+int srt_publish(std::span<const char* const> arguments) {
+    return publish_command(
+        "srt-publish",
+        "Publishes synthetic streams or a file in a loop by SRT, as MPEG-TS; every frame can be "
+        "verified by the play subcommands.",
+        "srt://127.0.0.1:10080/live/livestream", arguments);
 }
 
 }  // namespace weir::load

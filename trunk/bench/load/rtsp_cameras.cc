@@ -17,10 +17,6 @@ constexpr size_t kReadSize = 4096;
 constexpr uint64_t kEarlyUs = 500;  // what is due within this is sent along
 constexpr int kFramesPerFlush = 256;
 
-NetAddress address_of(const io::SocketAddress& address) {
-    return NetAddress::from_sockaddr(*address.raw());
-}
-
 }  // namespace
 
 struct RtspCameras::Connection {
@@ -64,7 +60,7 @@ Result<std::unique_ptr<RtspCameras>> RtspCameras::create(const std::string& url,
     }
     WEIR_TRY_ASSIGN(cameras->listener_, io::TcpListener::listen(address));
     WEIR_TRY_ASSIGN(cameras->ports_,
-                    net::RtpPorts::bind(address_of(address).with_port(0), 0, *cameras));
+                    net::RtpPorts::bind(address.net_address().with_port(0), 0, *cameras));
     return cameras;
 }
 
@@ -118,7 +114,7 @@ void RtspCameras::take(std::unique_ptr<io::TcpStream> stream) {
 }
 
 void RtspCameras::serve(Connection& connection) {
-    const NetAddress client = address_of(connection.stream->connection_peer());
+    const NetAddress client = connection.stream->connection_peer().net_address();
     RtspCameraHost host{
         .open = [this, &connection](std::string_view target) { return open(connection, target); },
         .ports = ports_->ports(),

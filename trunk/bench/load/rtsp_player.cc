@@ -15,10 +15,6 @@ std::span<uint8_t> read_buffer() {
     return buffer;
 }
 
-NetAddress address_of(const io::SocketAddress& address) {
-    return NetAddress::from_sockaddr(*address.raw());
-}
-
 }  // namespace
 
 // ---- the factory ----
@@ -78,7 +74,7 @@ Error RtspPlayer::connect(const io::SocketAddress* from, io::Deadline deadline) 
 }
 
 std::optional<rtsp::PortPair> RtspPlayer::bind(size_t track) {
-    auto made = net::RtpPorts::bind(address_of(connection_->local()), track, *this, true);
+    auto made = net::RtpPorts::bind(connection_->local().net_address(), track, *this, true);
     if (!made.ok()) {
         return std::nullopt;
     }
@@ -97,7 +93,7 @@ bool RtspPlayer::open_ports() {
         }
         const auto group = NetAddress::parse_ip(agreed->destination, 0);
         auto joined = group ? net::RtpPorts::join(*group, *agreed->port,
-                                                  address_of(connection_->local()), {}, i, *this)
+                                                  connection_->local().net_address(), {}, i, *this)
                             : Result<std::unique_ptr<net::RtpPorts>>(make_error(
                                   ErrorCode::kMalformed, "the server names no multicast group"));
         if (!joined.ok()) {
@@ -191,7 +187,7 @@ void RtspPlayer::look(MonoTime now) {
         const size_t size = client_->poll_report(now, i, room);
         const std::optional<rtsp::Transport>& agreed = session.transport(i);
         if (size > 0 && agreed && agreed->server_port && !agreed->multicast) {
-            const NetAddress server = address_of(connection_->connection_peer());
+            const NetAddress server = connection_->connection_peer().net_address();
             ports_[i]->send(true, server.with_port(agreed->server_port->rtcp), {room.data(), size});
         }
     }

@@ -16,10 +16,6 @@ constexpr size_t kReadSize = 4096;
 constexpr uint64_t kEarlyUs = 500;  // what is due within this is sent along
 constexpr int kFramesPerFlush = 256;
 
-NetAddress address_of(const io::SocketAddress& address) {
-    return NetAddress::from_sockaddr(*address.raw());
-}
-
 }  // namespace
 
 RtspPublishSockets RtspPublisher::sockets() {
@@ -27,7 +23,7 @@ RtspPublishSockets RtspPublisher::sockets() {
         return {};
     }
     return {.bind = [this](size_t track) -> std::optional<rtsp::PortPair> {
-                auto made = net::RtpPorts::bind(address_of(stream_->local()), track, *this);
+                auto made = net::RtpPorts::bind(stream_->local().net_address(), track, *this);
                 if (!made.ok()) {
                     return std::nullopt;
                 }
@@ -36,7 +32,7 @@ RtspPublishSockets RtspPublisher::sockets() {
             },
             .send =
                 [this](size_t track, bool rtcp, uint16_t port, ByteSpan bytes) {
-                    const NetAddress server = address_of(stream_->connection_peer());
+                    const NetAddress server = stream_->connection_peer().net_address();
                     ports_[track]->send(rtcp, server.with_port(port), bytes);
                 }};
 }

@@ -27,6 +27,9 @@ int rtc_play(std::span<const char* const> arguments);
 int rtc_publish(std::span<const char* const> arguments);
 int rtsp_play(std::span<const char* const> arguments);
 int rtsp_publish(std::span<const char* const> arguments);
+int mcast(std::span<const char* const> arguments);
+int srt_play(std::span<const char* const> arguments);
+int srt_publish(std::span<const char* const> arguments);
 int scenario(std::span<const char* const> arguments);
 int garbage(std::span<const char* const> arguments);
 

@@ -16,12 +16,6 @@ namespace {
 
 constexpr size_t kRtcpBuffer = 200;
 
-uint32_t random_u32(RandomSource& random) {
-    std::array<uint8_t, 4> bytes{};
-    random.fill(bytes);
-    return ByteReader(bytes).u32();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RtspFrameCutter>> RtspFrameCutter::create(

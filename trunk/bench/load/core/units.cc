@@ -26,6 +26,9 @@ uint16_t default_port(std::string_view scheme) {
     if (scheme == "rtmps" || scheme == "https" || scheme == "wss") {
         return 443;
     }
+    if (scheme == "srt") {
+        return 10080;
+    }
     return scheme == "http" || scheme == "ws" ? 8080 : 0;
 }
 
@@ -150,8 +153,8 @@ Result<Url> parse_url(std::string_view text) {
     if (url.port == 0) {
         return make_error(
             ErrorCode::kUnsupported,
-            "URL '{}': scheme '{}' is not known here: rtmp, http, ws, or these with s", text,
-            url.scheme);
+            "URL '{}': scheme '{}' is not known here: rtmp, http, ws, or these with s, or srt",
+            text, url.scheme);
     }
     std::string_view rest = text.substr(mark + 3);
     size_t slash = rest.find('/');
