@@ -49,7 +49,7 @@ def test_help_explains_every_flag(configure):
 
 def test_each_tool_has_a_folder_of_its_own(configure):
     folders = [re.search(r"^VARIANT := (\S+)$", configure(*flags)[2], re.M)[1] for flags in (
-        [], ["--debug=on"], ["--frame-pointer=off"], ["--plants=on"], ["--transcode=off"],
+        [], ["--srt=off"], ["--debug=on"], ["--frame-pointer=off"], ["--plants=on"], ["--transcode=off"],
         ["--transcode=off", "--sanitizer=on"], *([f"--{tool}=on"] for tool in TOOLS),
         *(["--gperf=on", f"--{part}=on"] for part in GPERF), ["--sanitizer=on", "--sanitizer-static=on"],
         ["--sanitizer=on", "--sanitizer-log=on"], ["--gperf=on", "--gcp=on", "--plants=on"])]
@@ -60,7 +60,7 @@ def test_each_tool_has_a_folder_of_its_own(configure):
 def test_release_is_configured_without_any_tool(configure):
     _, _, written = configure()
     settings = dict(re.findall(r"-DWEIR_(\w+)=(\w+)", written))
-    assert {name for name, value in settings.items() if value == "on"} == {"FRAME_POINTER", "PCH", "TESTS", "TRANSCODE"}
+    assert {name for name, value in settings.items() if value == "on"} == {"FRAME_POINTER", "PCH", "SRT", "TESTS", "TRANSCODE"}
 
 
 def test_a_build_without_transcoding_is_one_of_its_own(configure):
@@ -99,9 +99,9 @@ def test_a_part_without_its_whole_names_the_command(configure, part, whole):
 
 
 def test_a_missing_package_is_named(configure):
-    assert "apt-get install libgoogle-perftools-dev" in refused(configure("--gperf=on", "--transcode=off", compiler="false"))
-    assert "apt-get install valgrind" in refused(configure("--valgrind=on", "--transcode=off", compiler="false"))
-    assert configure("--transcode=off", compiler="false")[0] == 0  # a release build needs none of them
+    assert "apt-get install libgoogle-perftools-dev" in refused(configure("--gperf=on", "--transcode=off", "--srt=off", compiler="false"))
+    assert "apt-get install valgrind" in refused(configure("--valgrind=on", "--transcode=off", "--srt=off", compiler="false"))
+    assert configure("--transcode=off", "--srt=off", compiler="false")[0] == 0  # a release build needs none of them
     text = refused(configure(compiler="false"))
     assert "apt-get install libavcodec-dev" in text and "./configure --transcode=off" in text
 

@@ -198,8 +198,8 @@ def test_a_group_by_the_api(new_weir, folder):
     url = f"udp://239.11.0.6:{free_udp_port()}"
 
     new = {"app": "live", "name": "tv1", "url": url}
-    refused = post(edge, {**new, "url": url + "?fec=5002"})
-    assert refused["http_status"] == 400 and "?fec is not supported" in json.dumps(refused), refused
+    refused = post(edge, {**new, "url": url + "?fcc=5002"})
+    assert refused["http_status"] == 400 and "?fcc is not supported" in json.dumps(refused), refused
     assert post(edge, new)["source"]["url"] == url
     with sender(url, folder):
         wait_state(edge, "tv1", "live")

@@ -1,0 +1,120 @@
+"""SIP: a server with its port, baresip as a telephone, tones and how they are judged."""
+
+import math
+import shutil
+import struct
+import tempfile
+import wave
+from pathlib import Path
+
+from media import Program
+from weir import free_port, wait_until
+
+RATE = 8000
+SAID_HZ = 1000  # by the phone
+PLAYED_HZ = 440  # by the stream
+
+
+def sip_weir(new_weir, extra="", name=None):
+    port = free_port()
+    text = f"sip_server {{ listen 127.0.0.1:{port}; rtp_ports 20000-29999; {extra} }}"
+    server = new_weir(text, name) if name else new_weir(text)
+    server.sip_port = port
+    return server.start()
+
+
+def port_pair():
+    """The first of two neighbours: baresip takes the port behind its own for TLS."""
+    first = free_port()
+    while (second := free_port()) != first + 1:
+        first = second
+    return first
+
+
+def write_tone(path, hz, seconds=20, rate=RATE, channels=1):
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"".join(struct.pack("<h", int(8000 * math.sin(2 * math.pi * hz * i / rate))) * channels for i in range(rate * seconds)))
+    return path
+
+
+def tone_share(samples, hz, rate):
+    """The share of a tone in the energy of samples, by Goertzel's filter: 1 for nothing but that tone."""
+    omega = 2 * math.pi * round(hz * len(samples) / rate) / len(samples)
+    factor, before, last = 2 * math.cos(omega), 0.0, 0.0
+    for value in samples:
+        before, last = last, value + factor * last - before
+    power = last * last + before * before - factor * last * before
+    energy = sum(value * value for value in samples)
+    return 2 * power / (len(samples) * energy) if energy else 0.0
+
+
+def tone_shares(path, hz):
+    """The share in each whole second of a WAV file's first channel."""
+    with wave.open(str(path), "rb") as file:
+        rate, channels, frames = file.getframerate(), file.getnchannels(), file.getnframes()
+        samples = struct.unpack(f"<{frames * channels}h", file.readframes(frames))[::channels]
+    return [tone_share(samples[at:at + rate], hz, rate) for at in range(0, len(samples) - rate + 1, rate)]
+
+
+class Phone(Program):
+    """baresip: says a tone, writes what it hears. `commands`: of its menu, as "/dial sip:...". """
+
+    def __init__(self, folder, port=None, user="alice", password="secret", domain=None, codecs="PCMU", commands=(), name="phone",
+                 account="", answer="auto", transport="udp"):
+        self.folder = Path(folder) / name
+        self.folder.mkdir()
+        self.dumps = Path(tempfile.mkdtemp(prefix="phone"))  # baresip cuts long paths
+        self.port = port or port_pair()
+        form = (48000, 2) if codecs.startswith("opus") else (16000, 1) if codecs.startswith("G722") else (RATE, 1)  # no resampling
+        tone = write_tone(self.folder / "said.wav", SAID_HZ, 20, *form)
+        modules = ["stdio", "account", "menu", "g711", "opus", "g722", "aufile", "sndfile", "auloop", "srtp"]
+        (self.folder / "config").write_text("".join(f"{line}\n" for line in [
+            f"sip_listen 127.0.0.1:{self.port}", "net_interface 127.0.0.1", "module_path /usr/lib/baresip/modules",
+            *(f"module {module}.so" for module in modules if module not in ("account", "menu")),
+            "module_app account.so", "module_app menu.so",
+            f"audio_source aufile,{tone}", "audio_player aufile,", "audio_alert aufile,",
+            "audio_srate 8000-48000", "audio_channels 1-2", f"snd_path {self.dumps}", "rtp_ports 30000-39999", "rtcp_mux no",
+            "jitter_buffer_delay 2-5", "call_local_timeout 120"]))
+        domain = domain or f"127.0.0.1:{self.port}"
+        (self.folder / "accounts").write_text(
+            f"<sip:{user}@{domain};transport={transport}>;auth_user={user};auth_pass={password};answermode={answer};"
+            f"audio_codecs={codecs};regint=0{account}\n")
+        (self.folder / "contacts").write_text("")
+        executes = [word for command in commands for word in ("-e", command)]
+        super().__init__(name, ["baresip", "-f", self.folder, "-s", *executes], self.folder.parent, stdout=self.folder / "said.log")
+
+    def end(self, *how):
+        code = super().end(*how)
+        for path in self.dumps.iterdir() if self.dumps.exists() else ():
+            shutil.move(path, self.folder / path.name)
+        shutil.rmtree(self.dumps, ignore_errors=True)
+        return code
+
+    def heard(self):
+        """What it heard, when it has ended."""
+        found = sorted(self.folder.glob("dump-*-dec.wav"))
+        assert found, (list(self.folder.iterdir()), self.log()[-3000:])
+        return found[-1]
+
+    def text(self):
+        return (self.folder / "said.log").read_text(errors="replace") + self.log()
+
+
+def calls(server):
+    return server.api("/api/v1/calls?count=1000")["calls"]
+
+
+def wait_answered(server, count=1, seconds=10):
+    wait_until(lambda: sum(call["state"] == "answered" for call in calls(server)) == count, seconds, f"{count} calls are answered")
+    return calls(server)
+
+
+def wait_no_call(server, seconds=10):
+    wait_until(lambda: not calls(server), seconds, "no call is left")
+
+
+__all__ = ["PLAYED_HZ", "Phone", "RATE", "SAID_HZ", "calls", "sip_weir", "tone_share", "tone_shares", "wait_answered",
+           "wait_no_call", "write_tone"]
