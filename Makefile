@@ -69,7 +69,7 @@ bench-full: bench-tools ## all cases and policies, writes doc/benchmarks.md: abo
 	@scripts/bench --full $(BENCH_ARGS)
 
 .PHONY: bench-tools
-bench-tools: objs/bench/floor objs/bench/udp_floor
+bench-tools: objs/bench/floor objs/bench/udp_floor objs/bench/mcast_floor
 	@[ "$(VARIANT)" = release ] || { echo "make: a $(VARIANT) build is configured, and its figures mean nothing;" \
 	  "./configure && make bench"; exit 1; }
 	@scripts/install-deps.sh --bench
@@ -81,6 +81,10 @@ objs/bench/floor: trunk/bench/floor/floor.c trunk/bench/floor/common.h trunk/ben
 	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
 
 objs/bench/udp_floor: trunk/bench/floor/udp_floor.c trunk/bench/floor/common.h
+	@mkdir -p $(@D)
+	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
+
+objs/bench/mcast_floor: trunk/bench/floor/mcast_floor.c trunk/bench/floor/common.h
 	@mkdir -p $(@D)
 	@$(CC) -O2 -std=gnu11 -Wall -Wextra -o $@ $<
 

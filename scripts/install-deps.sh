@@ -25,6 +25,8 @@ build|libavutil-dev|
 build|libswresample-dev|
 build|libavcodec59|
 build|libswresample4|
+build|libsrt-openssl-dev|
+build|libsrt1.5-openssl|
 build|libfmt-dev|
 build|nlohmann-json3-dev|
 build|libboost1.81-dev|
@@ -43,6 +45,9 @@ tests|gstreamer1.0-rtsp|
 tests|gstreamer1.0-plugins-base|
 tests|gstreamer1.0-plugins-good|
 tests|gstreamer1.0-plugins-bad|
+tests|srt-tools|srt-live-transmit
+tests|sip-tester|sipp
+tests|baresip-core|baresip
 tests|ca-certificates|
 tests|rtmpdump|rtmpdump
 tests|curl|curl
