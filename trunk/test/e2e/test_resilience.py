@@ -189,6 +189,17 @@ def hold(port, count, first=b""):
     return held
 
 
+def peer_was_closed(peer):
+    """Takes what the server says until it closes."""
+    peer.settimeout(0.1)
+    try:
+        return not peer.recv(4096)
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("what, port, first", [
     ("silent", "rtmp_port", b""), ("half a handshake", "rtmp_port", b"\x03" + bytes(700)), ("silent", "http_port", b""),
@@ -197,9 +208,14 @@ def test_connections_that_say_nothing_are_closed(new_weir, what, port, first):
     """They cost little and end after the handshake timeout; a second crowd costs no more; others are served meanwhile."""
     count, during, after = full(5000, 300), [], []
     weir = new_weir("" if FULL else "handshake_timeout 2s;").start()
-    pid, start = weir.process.pid, resident_kib(weir.process.pid)
+    pid = weir.process.pid
     with Feed(weir.rtmp_port):
         weir.wait_live()
+        with Peer(weir.rtmp_port) as player:
+            player.play().wait_for(b"Play.Start")
+        for peer in hold(getattr(weir, port), 1, first):  # the first one also costs the pages of the program that it needs
+            wait_until(lambda: peer_was_closed(peer), 30, "it is closed by the server")
+        start = resident_kib(pid)
         for _ in range(2):
             held = hold(getattr(weir, port), count, first)
             wait_until(lambda: descriptors(pid) > count, 60, "all are accepted")
