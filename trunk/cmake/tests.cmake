@@ -1,5 +1,8 @@
 # The pure tests link without ST, so that a leak of I/O into a lower layer is a link error.
 find_package(GTest REQUIRED)
+# The only file that knows where it is: every other object is the same in every folder, also for ccache.
+set_source_files_properties(test/support/source_file.cc PROPERTIES COMPILE_DEFINITIONS
+  "WEIR_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\"")
 
 function(weir_test_binary name)
   cmake_parse_arguments(ARG "" "" "FOLDERS;DEPS" ${ARGN})
@@ -9,9 +12,8 @@ function(weir_test_binary name)
     list(APPEND sources ${found})
   endforeach()
   if(sources)
-    add_executable(${name} ${sources})
+    add_executable(${name} ${sources} test/support/source_file.cc)
     target_link_libraries(${name} PRIVATE ${ARG_DEPS})
-    target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${name} PROPERTIES WEIR_TEST_CODE ON)
     weir_pch(${name} weir-unit-tests ${WEIR_PCH_STD} ${WEIR_PCH_FMT} ${WEIR_PCH_TEST})
   endif()

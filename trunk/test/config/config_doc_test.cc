@@ -7,12 +7,14 @@
 
 #include "config/directives.h"
 
+#include "test/support/source_file.h"
+
 namespace weir::config {
 namespace {
 
 // A file of the repository.
 std::string read_file(const std::string& name) {
-    std::ifstream in(std::string(WEIR_SOURCE_DIR) + "/../" + name);
+    std::ifstream in(test::source_file("../" + name));
     EXPECT_TRUE(in.is_open()) << name;
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
@@ -62,14 +64,14 @@ TEST(ConfigDocTest, NoLineOfTheFullFileIsTooWide) {
 
 TEST(ReadyFilesTest, AllPassTheCheck) {
     for (const char* name : {"console.conf", "docker.conf", "weir.conf", "full.conf"}) {
-        ParseOutcome outcome = load_config(std::string(WEIR_SOURCE_DIR) + "/../conf/" + name);
+        ParseOutcome outcome = load_config(test::source_file(std::string("../conf/") + name));
         EXPECT_TRUE(outcome.ok()) << to_string(outcome.errors);
     }
 }
 
 // WebRTC is off where nobody asks for it: it opens ports to everybody.
 TEST(ReadyFilesTest, TheDefaultFileSaysNothingButDefaultsAndTurnsWebRtcAndRtspOn) {
-    std::string path = std::string(WEIR_SOURCE_DIR) + "/../conf/weir.conf";
+    std::string path = test::source_file("../conf/weir.conf");
     ParseOutcome outcome = load_config(path);
     ASSERT_TRUE(outcome.ok()) << to_string(outcome.errors);
     EXPECT_EQ(*outcome.config,

@@ -7,6 +7,7 @@
 #include "proto/flv/tag.h"
 
 #include "bench/load/core/frame_checker.h"
+#include "test/support/source_file.h"
 
 namespace weir::load {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using media::TrackKind;
 
 std::shared_ptr<const MediaFile> sample() {
-    auto file = MediaFile::open(std::string(WEIR_SOURCE_DIR) + "/../doc/sample.flv");
+    auto file = MediaFile::open(test::source_file("../doc/sample.flv"));
     EXPECT_TRUE(file.ok()) << file.error().message();
     return *file;
 }

@@ -7,6 +7,8 @@
 
 #include "proto/flv/tag.h"
 
+#include "test/support/source_file.h"
+
 namespace weir::load {
 namespace {
 
@@ -141,7 +143,7 @@ TEST(MediaFileTest, CutInsideATagItIsAnError) {
 }
 
 TEST(MediaFileTest, ReadInBlocksItIsTheSameAsFromMemory) {
-    std::string path = std::string(WEIR_SOURCE_DIR) + "/../doc/sample.flv";
+    std::string path = test::source_file("../doc/sample.flv");
     auto in_memory = MediaFile::open(path);
     ASSERT_TRUE(in_memory.ok()) << in_memory.error().message();
     auto source = open_source(path, 0);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/load/core/scenario_directives.h"
+#include "test/support/source_file.h"
 
 namespace weir::load {
 namespace {
@@ -229,7 +230,7 @@ TEST(ScenarioTest, AMissingFileIsSaid) {
 }
 
 std::string read_file(const std::string& path) {
-    std::ifstream in(std::string(WEIR_SOURCE_DIR) + "/" + path);
+    std::ifstream in(test::source_file(path));
     std::stringstream text;
     text << in.rdbuf();
     return text.str();
@@ -238,7 +239,7 @@ std::string read_file(const std::string& path) {
 TEST(ScenarioTest, ReadyFilesAreRight) {
     for (const char* name :
          {"smoke", "evening", "reconnect", "many-publishers", "rtsp-paper", "cameras"}) {
-        std::string path = fmt::format("{}/bench/scenarios/{}.conf", WEIR_SOURCE_DIR, name);
+        std::string path = test::source_file(fmt::format("bench/scenarios/{}.conf", name));
         ScenarioOutcome outcome = load_scenario(path);
         EXPECT_TRUE(outcome.ok()) << to_string(outcome.errors);
         EXPECT_FALSE(outcome.ok() && outcome.scenario->title.empty()) << name;

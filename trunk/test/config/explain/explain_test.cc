@@ -12,6 +12,8 @@
 #include "config/explain/convert.h"
 #include "config/explain/explainer.h"
 
+#include "test/support/source_file.h"
+
 namespace weir::config {
 namespace {
 
@@ -317,7 +319,7 @@ TEST(ExplainTest, TheTablesAreComplete) {
 }
 
 TEST(ExplainTest, TheDocumentHoldsTheTables) {
-    std::ifstream in(std::string(WEIR_SOURCE_DIR) + "/../doc/migrating.md");
+    std::ifstream in(test::source_file("../doc/migrating.md"));
     const std::string page{std::istreambuf_iterator<char>(in), {}};
     EXPECT_TRUE(page.ends_with(migration_markdown())) << "run scripts/gen-config-docs";
 }

@@ -10,6 +10,8 @@
 
 #include "proto/rtp/header.h"
 
+#include "test/support/source_file.h"
+
 namespace weir::fec {
 namespace {
 
@@ -138,7 +140,7 @@ struct Recording {
 };
 
 Recording recording(const std::string& name) {
-    std::ifstream file(std::string(WEIR_SOURCE_DIR) + "/test/data/fec/" + name, std::ios::binary);
+    std::ifstream file(test::source_file("test/data/fec/" + name), std::ios::binary);
     const Bytes all{std::istreambuf_iterator<char>(file), {}};
     Recording out;
     for (ByteReader reader(all); !reader.empty();) {

@@ -14,6 +14,8 @@
 #include "proto/sdp/description.h"
 #include "proto/sdp/negotiate.h"
 
+#include "test/support/source_file.h"
+
 namespace weir::sdp::test {
 
 // Of trunk/test/data/sdp; its README says where they come from.
@@ -30,7 +32,7 @@ inline const std::vector<std::string> kPlayers = {
 };
 
 inline std::string read_offer(const std::string& name) {
-    std::ifstream in(WEIR_SOURCE_DIR "/test/data/sdp/" + name + ".sdp", std::ios::binary);
+    std::ifstream in(weir::test::source_file("test/data/sdp/" + name + ".sdp"), std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     EXPECT_FALSE(text.empty()) << name;
     return text;
