@@ -58,9 +58,10 @@ void RtpOrder::feed(MonoTime now, ByteSpan datagram) {
 
 void RtpOrder::take(MonoTime now, ByteSpan datagram) {
     // A datagram of the stream itself that does not begin with a packet could look like RTP, but
-    // not with whole packets behind the header.
+    // not with whole packets behind the header; a short one with none behind it goes on in step.
+    const bool goes_on = phase_ && in_step(datagram, *phase_);
     const auto packet = rtp::PacketView::parse(datagram);
-    if (packet && !rtp::is_rtcp(datagram) && is_packets(packet->payload())) {
+    if (!goes_on && packet && !rtp::is_rtcp(datagram) && is_packets(packet->payload())) {
         phase_.reset();
         take_rtp(now, packet->ssrc(), packet->sequence(), packet->payload());
     } else {

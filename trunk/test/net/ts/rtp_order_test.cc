@@ -198,6 +198,19 @@ TEST_F(RtpOrderTest, TakesPacketsThatAreCutAnywhere) {
     EXPECT_EQ(order_.counters().foreign, 0U);
 }
 
+// ffmpeg sends what it has at each flush, so a datagram may be the last bytes of a packet only.
+TEST_F(RtpOrderTest, TakesTheEndOfAPacketThatLooksLikeRtp) {
+    const Bytes packets = ts(0x80, 2);
+    constexpr size_t kEnd = rtp::kFixedHeaderSize;  // version 2, and nothing behind the header
+    order_.feed(now_, ByteSpan(packets).first(packets.size() - kEnd));
+    order_.feed(now_, ByteSpan(packets).last(kEnd));
+    order_.feed(now_, packets);
+    EXPECT_EQ(bytes_, 2 * packets.size());
+    EXPECT_EQ(order_.counters().plain, 3U);
+    EXPECT_EQ(order_.counters().packets, 0U);
+    EXPECT_EQ(std::ranges::count(out_, kGap), 0);
+}
+
 TEST_F(RtpOrderTest, FindsPacketsAgainWhenADatagramOfThoseIsLost) {
     const Bytes all = ts(3, 100);
     const ByteSpan bytes(all);
