@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "net/ts/group_input.h"
 #include "proto/fec/parity.h"
+#include "proto/fec/reed_solomon.h"
 #include "proto/rtp/header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);  // NOLINT(readability-*)
@@ -21,12 +22,12 @@ using weir::net::FecRecovery;
 class Machine final : private weir::net::RtpOrderOutput {
   public:
     // `kind`: 0 and 1 media with a number of two bytes, 2 raw media, 3 a parity made of the bytes,
-    // 4 a raw parity, 5 time.
+    // 4 a raw parity, 5 time, 6 a Reed-Solomon parity made of the bytes.
     void step(uint8_t kind, ByteSpan bytes) {
         constexpr size_t kPacketBytes = 188;
         ByteReader reader(bytes);
         Bytes datagram(bytes.begin(), bytes.end());
-        switch (kind % 6) {
+        switch (kind % 7) {
             case 0:
             case 1: {
                 datagram.assign(weir::rtp::kFixedHeaderSize + kPacketBytes, 0x47);
@@ -51,6 +52,19 @@ class Machine final : private weir::net::RtpOrderOutput {
                 break;
             }
             case 4: input_.feed_parity(now_, datagram); break;
+            case 6: {
+                weir::fec::BlockParityView view;
+                view.first = reader.u16();
+                view.data = static_cast<uint8_t>(reader.u8() % 200 + 1);
+                view.parities = static_cast<uint8_t>(reader.u8() % 32 + 1);
+                view.index = static_cast<uint8_t>(reader.u8() % view.parities);
+                Bytes body(weir::rtp::kFixedHeaderSize + kPacketBytes, 0x47);
+                const ByteSpan rest = reader.rest();
+                std::copy(rest.begin(), rest.end(), body.begin());
+                view.body = ByteSpan(body);
+                input_.feed_parity(now_, view.write(0, 127));
+                break;
+            }
             default: now_ += weir::Millis(reader.u8()); break;
         }
         input_.handle_timeout(now_);
@@ -64,7 +78,7 @@ class Machine final : private weir::net::RtpOrderOutput {
     void on_gap() override {}
 
     weir::MonoTime now_{};
-    weir::net::GroupInput input_{*this, true};
+    weir::net::GroupInput input_{*this, {.fec = true}};
 };
 
 }  // namespace
@@ -82,6 +96,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const auto again = weir::fec::ParityView::parse(written);
         WEIR_CHECK(again && again->length == view->length && again->type == view->type &&
                    again->bits == view->bits && again->timestamp == view->timestamp &&
+                   std::ranges::equal(again->body, view->body));
+    }
+    if (const auto view = weir::fec::BlockParityView::parse(input)) {
+        const Bytes written = view->write(0, 127);
+        const auto again = weir::fec::BlockParityView::parse(written);
+        WEIR_CHECK(again && again->first == view->first && again->data == view->data &&
+                   again->parities == view->parities && again->index == view->index &&
                    std::ranges::equal(again->body, view->body));
     }
     ByteReader reader(input);

@@ -33,7 +33,8 @@ void FecRecovery::feed_media(MonoTime now, ByteSpan datagram) {
         counters_.media++;
         expire();
         measure(now);
-        settle(now, packet->sequence());
+        settled_.assign(1, packet->sequence());
+        settle(now);
     }
 }
 
@@ -70,6 +71,7 @@ void FecRecovery::restart(uint32_t ssrc, uint16_t sequence) {
     ssrc_ = ssrc;
     newest_ = sequence;
     waiting_.clear();
+    blocks_.clear();
     for (Slot& each : slots_) {
         each.filled = false;
         each.missed = false;
@@ -97,18 +99,22 @@ Millis FecRecovery::patience() const {
 // ---- parities ----
 
 void FecRecovery::feed_parity(MonoTime now, ByteSpan datagram) {
+    if (const auto block = fec::BlockParityView::parse(datagram)) {
+        feed_block(now, *block);
+        return;
+    }
     const auto view = fec::ParityView::parse(datagram);
     if (!view) {
         counters_.malformed++;
         return;
     }
     counters_.parities++;
-    fit(*view);
-    if (!started_ || is_over(*view) || is_far(*view)) {
+    fit(view->is_row ? size_t{view->count} : size_t{view->offset} * view->count, view->is_row);
+    if (!started_ || is_over(view->first) || is_far(view->first)) {
         counters_.dropped++;
         return;
     }
-    const size_t gone = missing(*view);
+    const size_t gone = missing(places(*view));
     if (gone == 0) {
         return;
     }
@@ -126,16 +132,33 @@ void FecRecovery::feed_parity(MonoTime now, ByteSpan datagram) {
     }
     uint16_t sequence = 0;
     if (recover(now, *view, sequence)) {
-        settle(now, sequence);
+        settled_.assign(1, sequence);
+        settle(now);
     }
+}
+
+void FecRecovery::feed_block(MonoTime now, const fec::BlockParityView& view) {
+    counters_.parities++;
+    fit(view.data, false);
+    if (!started_ || is_over(view.first) || is_far(view.first)) {
+        counters_.dropped++;
+        return;
+    }
+    const size_t gone = missing({.first = view.first, .count = view.data});
+    if (gone == 0) {
+        return;
+    }
+    counters_.dropped += blocks_.add(view, gone) ? 0U : 1U;
+    settled_.clear();
+    settle_blocks(now);
+    settle(now);
 }
 
 // Room for four matrices: the one that is sent, the one whose parities come, and what is late. Rows
 // alone do not say how large a matrix is.
-void FecRecovery::fit(const fec::ParityView& view) {
-    const size_t matrix = view.is_row ? size_t{view.count} : size_t{view.offset} * view.count;
-    const bool is_first_column = !view.is_row && !has_column_;
-    has_column_ = has_column_ || !view.is_row;
+void FecRecovery::fit(size_t matrix, bool is_row) {
+    const bool is_first_column = !is_row && !has_column_;
+    has_column_ = has_column_ || !is_row;
     matrix_ = std::max(matrix_, matrix);
     const size_t wanted = std::clamp(std::bit_ceil(4 * matrix_), kMinPackets, kMaxPackets);
     if (wanted == slots_.size() || (wanted < slots_.size() && !is_first_column)) {
@@ -153,21 +176,21 @@ void FecRecovery::fit(const fec::ParityView& view) {
 }
 
 // Its media are older than what is kept for it.
-bool FecRecovery::is_over(const fec::ParityView& view) const {
-    const auto age = static_cast<uint16_t>(newest_ - view.first);
+bool FecRecovery::is_over(uint16_t first) const {
+    const auto age = static_cast<uint16_t>(newest_ - first);
     return age < 0x8000 && age >= slots_.size() / 4 * 3;
 }
 
 // Its media are so far ahead that they are not of this sender.
-bool FecRecovery::is_far(const fec::ParityView& view) const {
-    const auto ahead = static_cast<uint16_t>(view.first - newest_);
+bool FecRecovery::is_far(uint16_t first) const {
+    const auto ahead = static_cast<uint16_t>(first - newest_);
     return ahead < 0x8000 && ahead > slots_.size() / 4;
 }
 
-size_t FecRecovery::missing(const fec::ParityView& view) const {
+size_t FecRecovery::missing(const Places& places) const {
     size_t gone = 0;
-    for (size_t i = 0; i < view.count; i++) {
-        gone += has(static_cast<uint16_t>(view.first + i * view.offset)) ? 0U : 1U;
+    for (size_t i = 0; i < places.count; i++) {
+        gone += has(static_cast<uint16_t>(places.first + i * places.offset)) ? 0U : 1U;
     }
     return gone;
 }
@@ -175,17 +198,24 @@ size_t FecRecovery::missing(const fec::ParityView& view) const {
 // Parities of which no packet may come any more.
 void FecRecovery::expire() {
     std::erase_if(waiting_, [this](const Waiting& each) {
-        if (!is_over(each.view)) {
+        if (!is_over(each.view.first)) {
             return false;
         }
-        miss(each.view);
+        miss(places(each.view));
         return true;
     });
+    if (blocks_.empty()) {
+        return;
+    }
+    for (const FecBlocks::Block& each :
+         blocks_.take_if([this](uint16_t first) { return is_over(first); })) {
+        miss({.first = each.first, .count = each.data});
+    }
 }
 
-void FecRecovery::miss(const fec::ParityView& view) {
-    for (size_t i = 0; i < view.count; i++) {
-        const auto sequence = static_cast<uint16_t>(view.first + i * view.offset);
+void FecRecovery::miss(const Places& places) {
+    for (size_t i = 0; i < places.count; i++) {
+        const auto sequence = static_cast<uint16_t>(places.first + i * places.offset);
         Slot& its = slot(sequence);
         if (has(sequence) || (its.missed && its.sequence == sequence)) {
             continue;
@@ -197,26 +227,52 @@ void FecRecovery::miss(const fec::ParityView& view) {
     }
 }
 
-// That packet is there now, and what follows from it.
-void FecRecovery::settle(MonoTime now, uint16_t sequence) {
-    settled_.assign(1, sequence);
+// The packets of settled_ are there now, and what follows from them.
+void FecRecovery::settle(MonoTime now) {
     while (!settled_.empty()) {
         const uint16_t settled = settled_.back();
         settled_.pop_back();
-        for (size_t i = 0; i < waiting_.size();) {
-            Waiting& each = waiting_[i];
-            if (!each.view.protects(settled) || --each.missing > 1) {
-                i++;
-                continue;
-            }
-            const Waiting whole = std::move(each);  // its bytes stay where they are
-            if (i + 1 < waiting_.size()) {
-                waiting_[i] = std::move(waiting_.back());
-            }
-            waiting_.pop_back();
-            uint16_t recovered = 0;
-            if (recover(now, whole.view, recovered)) {
-                settled_.push_back(recovered);
+        settle_parities(now, settled);
+        if (!blocks_.empty()) {
+            blocks_.note(settled);
+            settle_blocks(now);
+        }
+    }
+}
+
+void FecRecovery::settle_parities(MonoTime now, uint16_t settled) {
+    for (size_t i = 0; i < waiting_.size();) {
+        Waiting& each = waiting_[i];
+        if (!each.view.protects(settled) || --each.missing > 1) {
+            i++;
+            continue;
+        }
+        const Waiting whole = std::move(each);  // its bytes stay where they are
+        if (i + 1 < waiting_.size()) {
+            waiting_[i] = std::move(waiting_.back());
+        }
+        waiting_.pop_back();
+        uint16_t recovered = 0;
+        if (recover(now, whole.view, recovered)) {
+            settled_.push_back(recovered);
+        }
+    }
+}
+
+void FecRecovery::settle_blocks(MonoTime now) {
+    while (const auto block = blocks_.take_whole()) {
+        if (block->missing == 0) {
+            continue;
+        }
+        const auto packets = blocks_.recover(*block, ssrc_, [this](uint16_t sequence) {
+            return has(sequence) ? ByteSpan(slot(sequence).datagram) : ByteSpan();
+        });
+        counters_.malformed += packets.empty() ? 1U : 0U;
+        for (const FecBlocks::Packet& each : packets) {
+            if (take(ssrc_, each.sequence, each.datagram)) {
+                counters_.recovered++;
+                settled_.push_back(each.sequence);
+                output_.on_recovered(now, each.datagram);
             }
         }
     }

@@ -1,10 +1,13 @@
 // FecRecovery: makes lost RTP packets of a group again from the parity packets that are sent beside
-// it (SMPTE ST 2022-1: columns on the group's port + 2, rows on its port + 4), one by one: what a
-// row gives back may make a column whole, and so on. Pure; time is a parameter.
+// it. Those of SMPTE ST 2022-1 (columns on the group's port + 2, rows on its port + 4) give them
+// back one by one: what a row gives back may make a column whole, and so on. Reed-Solomon parities
+// of a block (FecBlocks) give back as many as there are. Which of both a parity packet is, it shows
+// by itself. Pure; time is a parameter.
 //
-// Bounded: the last packets of four matrices (kMaxPackets at most; kFirstPackets while their size
-// is not known), and kMaxParities that wait for packets. Nothing is held up here: the owner puts
-// packets in order (RtpOrder) with a window and a patience that let recovered ones come in time.
+// Bounded: the last packets of four matrices or blocks (kMaxPackets at most; kFirstPackets while
+// their size is not known), and kMaxParities or FecBlocks::kMaxBlocks that wait for packets.
+// Nothing is held up here: the owner puts packets in order (RtpOrder) with a window and a patience
+// that let recovered ones come in time.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "net/ts/fec_blocks.h"
 #include "proto/fec/parity.h"
 
 namespace weir::net {
@@ -54,14 +58,14 @@ class FecRecovery {
     // A datagram of the group; what is no RTP is left alone.
     void feed_media(MonoTime now, ByteSpan datagram);
 
-    // A datagram of the ports of columns or rows; which of both it is, it says itself.
+    // A datagram of the ports of parities.
     void feed_parity(MonoTime now, ByteSpan datagram);
 
     // How long a missing packet may take to come back, at the present rate and size of matrix: the
     // parities of one matrix come while the next one is sent.
     Millis patience() const;
 
-    // Packets of the largest matrix so far; 0: none is known.
+    // Packets of the largest matrix or block so far; 0: none is known.
     size_t matrix() const { return matrix_; }
 
     const FecCounters& counters() const { return counters_; }
@@ -81,17 +85,31 @@ class FecRecovery {
         size_t missing = 0;
     };
 
+    // Packets that a parity protects.
+    struct Places {
+        uint16_t first = 0;
+        uint8_t offset = 1;
+        size_t count = 0;
+    };
+
+    static Places places(const fec::ParityView& view) {
+        return {.first = view.first, .offset = view.offset, .count = view.count};
+    }
+
     bool take(uint32_t ssrc, uint16_t sequence, ByteSpan datagram);
     bool follow(uint32_t ssrc, uint16_t sequence);
     void restart(uint32_t ssrc, uint16_t sequence);
-    void fit(const fec::ParityView& view);
+    void feed_block(MonoTime now, const fec::BlockParityView& view);
+    void fit(size_t matrix, bool is_row);
     void expire();
-    void miss(const fec::ParityView& view);
-    void settle(MonoTime now, uint16_t sequence);
+    void miss(const Places& places);
+    void settle(MonoTime now);
+    void settle_parities(MonoTime now, uint16_t settled);
+    void settle_blocks(MonoTime now);
     bool recover(MonoTime now, const fec::ParityView& view, uint16_t& sequence);
-    bool is_over(const fec::ParityView& view) const;
-    bool is_far(const fec::ParityView& view) const;
-    size_t missing(const fec::ParityView& view) const;
+    bool is_over(uint16_t first) const;
+    bool is_far(uint16_t first) const;
+    size_t missing(const Places& places) const;
     void measure(MonoTime now);
 
     Slot& slot(uint16_t sequence) { return slots_[sequence % slots_.size()]; }
@@ -104,6 +122,7 @@ class FecRecovery {
     std::vector<Waiting> waiting_;
     std::vector<uint16_t> settled_;  // came or were recovered, and not looked at yet
     fec::Parity parity_;
+    FecBlocks blocks_;
     size_t matrix_ = 0;
     bool has_column_ = false;
     bool started_ = false;

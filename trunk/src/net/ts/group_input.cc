@@ -1,30 +1,61 @@
 #include "net/ts/group_input.h"
 
-namespace weir::net {
+#include <algorithm>
 
-GroupInput::GroupInput(RtpOrderOutput& output, bool with_fec)
+#include "proto/fec/reed_solomon.h"
+
+namespace weir::net {
+namespace {
+
+constexpr size_t kTsPacket = 188;
+
+// Reed-Solomon parities on the port of the group itself.
+bool is_parity(ByteSpan datagram) {
+    return datagram.size() > fec::kRtpHeader &&
+           (datagram.size() - fec::kRtpHeader) % kTsPacket != 0 &&
+           fec::BlockParityView::parse(datagram);
+}
+
+}  // namespace
+
+GroupInput::GroupInput(RtpOrderOutput& output, const Options& options)
     : order_(output,
-             {.window = with_fec ? kFecWindow : RtpOrderOptions::kWindow,
+             {.window = options.fast_change ? kFastChangeWindow
+                        : options.fec       ? kFecWindow
+                                            : RtpOrderOptions::kWindow,
               .patience = RtpOrderOptions::kPatience}) {
-    if (with_fec) {
+    if (options.fec) {
         FecOutput& output_of_fec = *this;
         fec_ = std::make_unique<FecRecovery>(output_of_fec);
-        order_.set_patience(fec_->patience());
+        adjust();
     }
 }
 
+void GroupInput::set_patience(Millis patience) {
+    patience_ = patience;
+    adjust();
+}
+
+void GroupInput::adjust() {
+    order_.set_patience(fec_ ? std::max(patience_, fec_->patience()) : patience_);
+}
+
 void GroupInput::feed(MonoTime now, ByteSpan datagram) {
+    if (fec_ && is_parity(datagram)) {
+        feed_parity(now, datagram);
+        return;
+    }
     order_.feed(now, datagram);
     if (fec_) {
         fec_->feed_media(now, datagram);
-        order_.set_patience(fec_->patience());
+        adjust();
     }
 }
 
 void GroupInput::feed_parity(MonoTime now, ByteSpan datagram) {
     if (fec_) {
         fec_->feed_parity(now, datagram);
-        order_.set_patience(fec_->patience());
+        adjust();
     }
 }
 

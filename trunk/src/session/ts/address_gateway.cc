@@ -34,7 +34,7 @@ Error check(const net::GroupAddress& group) {
 // The address of the path with what the query says of it.
 std::string with_options(std::string_view text, const http::Query& query) {
     std::string all(text);
-    if (const auto port = query.get("fec")) {  // ?fcc= of IPTV lists only begins sooner
+    if (const auto port = query.get("fec")) {
         all += fmt::format("?fec={}", *port);
     }
     return all;
@@ -58,8 +58,12 @@ std::string query_for_server(const http::Query& query) {
 
 }  // namespace
 
-AddressGateway::AddressGateway(const net::Services& services, ChannelLookup channel)
-    : carried_(services, carried_http_format()),
+AddressGateway::AddressGateway(const net::Services& services,
+                               ChannelLookup channel,
+                               FastChangeHints& hints)
+    : policy_(services.policy),
+      hints_(hints),
+      carried_(services, carried_http_format()),
       remade_(services, ts_http_format()),
       channel_(std::move(channel)),
       check_([&policy = services.policy](const stream::StreamKey& key) {
@@ -86,6 +90,24 @@ void AddressGateway::add_to(net::HttpRouter& router) {
     }
 }
 
+// What the query says of fast channel change is for the run that this request may begin. Servers
+// that may not be named are passed over, as lists of channels name some.
+Error AddressGateway::note_fast_change(const stream::StreamKey& key, const http::Query& query) {
+    const auto server = query.get("fcc");
+    if (!server) {
+        return {};
+    }
+    auto allowed = policy_.fast_change_servers(key);
+    if (!allowed) {
+        return {};
+    }
+    WEIR_TRY_ASSIGN(net::FastChangeTarget target,
+                    FastChangeHints::parse(*server, query.get_or("fcc-type", "")));
+    target.allowed = std::move(allowed);
+    hints_.note(MonoClock::now(), key, std::move(target));
+    return {};
+}
+
 void AddressGateway::handle_group(net::HttpExchange& exchange, std::string_view text) {
     const Result<net::GroupAddress> group =
         net::GroupAddress::parse(with_options(text, exchange.request().query));
@@ -96,7 +118,11 @@ void AddressGateway::handle_group(net::HttpExchange& exchange, std::string_view 
         (void)exchange.respond_error(400, wrong.message());
         return;
     }
-    carried_.play(exchange, net::kGroupApp, group->to_string(), check_);
+    carried_.play(exchange, net::kGroupApp, group->to_string(),
+                  [&](const stream::StreamKey& key) -> Error {
+                      WEIR_TRY(check_(key));
+                      return note_fast_change(key, exchange.request().query);
+                  });
 }
 
 void AddressGateway::handle_channel(net::HttpExchange& exchange, std::string_view name) {

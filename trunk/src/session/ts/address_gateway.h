@@ -14,6 +14,7 @@
 
 #include "net/http_play.h"
 #include "net/ts/group_address.h"
+#include "session/ts/fast_change_hints.h"
 
 namespace weir::session {
 
@@ -23,16 +24,20 @@ class AddressGateway {
     // has it.
     using ChannelLookup = std::function<const net::GroupAddress*(std::string_view name)>;
 
-    AddressGateway(const net::Services& services, ChannelLookup channel);
+    // `hints` must outlive this.
+    AddressGateway(const net::Services& services, ChannelLookup channel, FastChangeHints& hints);
 
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
 
   private:
+    Error note_fast_change(const stream::StreamKey& key, const http::Query& query);
     void handle_group(net::HttpExchange& exchange, std::string_view text);
     void handle_channel(net::HttpExchange& exchange, std::string_view name);
     void handle_rtsp(net::HttpExchange& exchange, std::string_view text);
 
+    const net::Policy& policy_;
+    FastChangeHints& hints_;
     net::HttpPlay carried_;
     net::HttpPlay remade_;
     ChannelLookup channel_;

@@ -69,15 +69,14 @@ std::optional<GroupLink> GroupLink::parse(std::string_view address) {
     }
     link.group = std::move(group).value();
     link.group.interface.clear();
-    // The port of its FEC is a part of the address; ?fcc= is for gateways that do fast channel
-    // change.
+    // The port of its FEC is a part of the address.
     std::string rest;
     for (const std::string_view item : split(link.query, '&')) {
         const Halves option = split_once(item, '=');
         if (option.before == "fec") {
             link.group.fec_port =
                 static_cast<uint16_t>(parse_uint(option.after, 1, UINT16_MAX).value_or(0));
-        } else if (option.before != "fcc" && !item.empty()) {
+        } else if (!item.empty()) {
             rest += (rest.empty() ? "" : "&") + std::string(item);
         }
     }

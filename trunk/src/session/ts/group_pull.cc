@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "net/source/run_publisher.h"
+#include "net/ts/fast_change_link.h"
 #include "net/ts/group_input.h"
 #include "net/ts/group_receiver.h"
 #include "net/ts/ts_carrier.h"
@@ -25,13 +27,16 @@ class GroupPullRun final : private net::RtpOrderOutput {
         : owner_(owner),
           run_(run),
           output_(run),
-          input_(*this, run.spec().url.group.fec_port != 0) {}
+          target_(owner.hints().take(MonoClock::now(), run.spec().key)),
+          input_(*this,
+                 {.fec = run.spec().url.group.fec_port != 0, .fast_change = target_.has_value()}) {}
 
     // Yields.
     Error run() {
-        const net::SourceUrl& url = run_.spec().url;
-        WEIR_TRY_ASSIGN(receiver_, net::GroupReceiver::open(url.group));
-        WEIR_TRY(open_parities(url.group));
+        begin_fast_change();
+        if (!fast_) {
+            WEIR_TRY(join());
+        }
         run_.connected();
         Error why = flow();
         const net::GroupStats stats = this->stats();
@@ -41,15 +46,62 @@ class GroupPullRun final : private net::RtpOrderOutput {
     }
 
   private:
-    // Columns come to the port that the address names, rows two behind it (ST 2022-1 §7).
+    Error join() {
+        const net::GroupAddress& group = run_.spec().url.group;
+        WEIR_TRY_ASSIGN(receiver_, net::GroupReceiver::open(group));
+        WEIR_TRY(open_parities(group));
+        joined_ = MonoClock::now();
+        return {};
+    }
+
+    // ---- fast channel change ----
+
+    void begin_fast_change() {
+        if (!target_) {
+            return;
+        }
+        const std::string server = target_->server.to_string();
+        auto link = net::FastChangeLink::open(std::move(*target_), run_.spec().url.group.to,
+                                              [this](MonoTime now, ByteSpan datagram) {
+                                                  last_datagram_ = now;
+                                                  run_.note_bytes(datagram.size());
+                                                  input_.feed(now, datagram);
+                                              });
+        if (!link.ok()) {
+            log::warn("fast channel change with {}: {}", server, link.error().message());
+            return;
+        }
+        fast_ = std::move(link).value();
+    }
+
+    // Never yields. True: there is more.
+    bool read_unicast(MonoTime now, bool& more) {
+        more = fast_->read(now);
+        const net::FastChange& change = fast_->change();
+        if (change.wants_group() && !receiver_) {
+            output_.fail(join());
+            input_.set_patience(GroupPull::kOverlapPatience);
+        }
+        if (!change.is_over()) {
+            return false;
+        }
+        fast_changed_ = change.packets();
+        log::info("fast channel change packets={} outcome=\"{}\"", change.packets(),
+                  change.outcome());
+        return true;
+    }
+
+    // Columns or Reed-Solomon parities come to the port that the address names, rows two behind it
+    // (ST 2022-1 §7). What comes to the port of the group itself is read anyway.
     Error open_parities(net::GroupAddress group) {
         constexpr uint16_t kRows = net::GroupInput::kRowPort - net::GroupInput::kColumnPort;
+        const uint16_t media = group.to.port();
         const uint16_t columns = group.fec_port;
-        if (columns == 0 || columns > UINT16_MAX - kRows) {
-            return {};
-        }
-        for (const uint16_t port : {columns, static_cast<uint16_t>(columns + kRows)}) {
-            group.to = group.to.with_port(port);
+        for (const int port : {int{columns}, columns + kRows}) {
+            if (columns == 0 || port > UINT16_MAX || port == media) {
+                continue;
+            }
+            group.to = group.to.with_port(static_cast<uint16_t>(port));
             WEIR_TRY_ASSIGN(std::unique_ptr<net::GroupReceiver> receiver,
                             net::GroupReceiver::open(group));
             parities_.push_back(std::move(receiver));
@@ -58,7 +110,7 @@ class GroupPullRun final : private net::RtpOrderOutput {
     }
 
     Error flow() {
-        joined_ = last_datagram_ = MonoClock::now();
+        last_datagram_ = MonoClock::now();
         for (;;) {
             const MonoTime now = MonoClock::now();
             look_after_outputs(now);
@@ -82,9 +134,22 @@ class GroupPullRun final : private net::RtpOrderOutput {
 
     // Never yields. True: there is more.
     bool read(MonoTime now) {
+        bool unicast = false;
+        if (fast_ && read_unicast(now, unicast)) {
+            // What was out of step is given out, or up, after the usual time.
+            fast_.reset();
+            input_.set_patience(net::RtpOrderOptions::kPatience);
+        }
+        if (!receiver_) {
+            input_.handle_timeout(now);
+            return unicast;
+        }
         const bool more = receiver_->read([&](ByteSpan datagram) {
             last_datagram_ = now;
             run_.note_bytes(datagram.size());
+            if (fast_) {
+                fast_->change().feed_group(now, datagram);
+            }
             input_.feed(now, datagram);
         });
         if (more && ++busy_turns_ < kBusyTurns) {
@@ -119,7 +184,7 @@ class GroupPullRun final : private net::RtpOrderOutput {
             run_.note_group(stats());
         }
         const Millis again = owner_.join_again_period();
-        if (again != Millis::zero() && now - joined_ >= again) {
+        if (receiver_ && again != Millis::zero() && now - joined_ >= again) {
             joined_ = now;
             output_.fail(receiver_->join_again());
             for (const auto& parities : parities_) {
@@ -220,12 +285,13 @@ class GroupPullRun final : private net::RtpOrderOutput {
 
     net::GroupStats stats() const {
         net::GroupStats stats = gone_;
-        const io::UdpStats& socket = receiver_->stats();
+        const io::UdpStats socket = receiver_ ? receiver_->stats() : io::UdpStats();
         const net::RtpOrderCounters& order = input_.counters();
         stats.datagrams = socket.received;
         stats.bytes = socket.received_bytes;
         stats.kernel_drops = socket.kernel_drops;
-        stats.strangers = receiver_->strangers();
+        stats.strangers = receiver_ ? receiver_->strangers() : 0;
+        stats.unicast = fast_ ? fast_->change().packets() : fast_changed_;
         stats.foreign = order.foreign;
         stats.lost = order.lost;
         stats.reordered = order.reordered;
@@ -234,8 +300,10 @@ class GroupPullRun final : private net::RtpOrderOutput {
         stats.restarts = order.restarts;
         if (const net::FecCounters* const fec = input_.fec_counters()) {
             stats.recovered = fec->recovered;
+            stats.parities = fec->parities;
         }
-        stats.receive_buffer = static_cast<uint64_t>(receiver_->receive_buffer_bytes());
+        stats.receive_buffer =
+            receiver_ ? static_cast<uint64_t>(receiver_->receive_buffer_bytes()) : 0;
         if (ingest_) {
             add_frames(stats, *ingest_);
             stats.continuity_errors = ingest_->counters().continuity_errors;
@@ -250,19 +318,24 @@ class GroupPullRun final : private net::RtpOrderOutput {
     static void tell(const net::GroupStats& stats) {
         log::info(
             "group datagrams={} bytes={} kernel_drops={} strangers={} foreign={} lost={} "
-            "recovered={} reordered={} late={} duplicates={} restarts={} continuity_errors={} "
+            "parities={} recovered={} reordered={} late={} duplicates={} restarts={} "
+            "continuity_errors={} "
             "frames={} "
             "dropped_frames={}",
             stats.datagrams, stats.bytes, stats.kernel_drops, stats.strangers, stats.foreign,
-            stats.lost, stats.recovered, stats.reordered, stats.late, stats.duplicates,
-            stats.restarts, stats.continuity_errors, stats.frames, stats.dropped_frames);
+            stats.lost, stats.parities, stats.recovered, stats.reordered, stats.late,
+            stats.duplicates, stats.restarts, stats.continuity_errors, stats.frames,
+            stats.dropped_frames);
     }
 
     const GroupPull& owner_;
     net::SourceRun& run_;
     net::RunPublisher output_;
+    std::optional<net::FastChangeTarget> target_;  // until it is begun
     net::GroupInput input_;
-    std::unique_ptr<net::GroupReceiver> receiver_;
+    std::unique_ptr<net::FastChangeLink> fast_;                  // until the group is there
+    uint64_t fast_changed_ = 0;                                  // packets of unicast
+    std::unique_ptr<net::GroupReceiver> receiver_;               // null while the unicast is alone
     std::vector<std::unique_ptr<net::GroupReceiver>> parities_;  // with ?fec=PORT
     std::optional<net::TsCarrier> carrier_;  // while somebody takes the bytes as they are
     std::unique_ptr<net::TsIngest> ingest_;  // while somebody wants frames

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "net/source/source_run.h"
+#include "session/ts/fast_change_hints.h"
 
 namespace weir::session {
 
@@ -32,7 +33,12 @@ class GroupPull final : public net::SourceProtocol {
     // More of what is kept is not taken apart again for the first who wants frames.
     static constexpr uint64_t kMaxReplayBytes = 8 * 1024 * 1024;
 
-    explicit GroupPull(PlayerCount players) : players_(std::move(players)) {}
+    // Between the unicast of a fast channel change and the group.
+    static constexpr Millis kOverlapPatience{1'000};
+
+    // `hints` must outlive this.
+    GroupPull(PlayerCount players, FastChangeHints& hints)
+        : players_(std::move(players)), hints_(hints) {}
 
     // How often groups are joined again, from now on; 0: never.
     void join_again_each(Millis period) { join_again_ = period; }
@@ -46,10 +52,13 @@ class GroupPull final : public net::SourceProtocol {
     // How long datagrams wait where there are so many players.
     static Millis batch_for(size_t players);
 
+    FastChangeHints& hints() const { return hints_; }
+
     size_t players_of(const stream::Stream& stream) const { return players_(stream); }
 
   private:
     PlayerCount players_;
+    FastChangeHints& hints_;
     Millis join_again_{0};
 };
 

@@ -2,11 +2,13 @@
 #include "net/ts/group_input.h"
 
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "proto/fec/reed_solomon.h"
 #include "proto/rtp/header.h"
 
 namespace weir::net {
@@ -124,7 +126,7 @@ class GroupInputTest : public testing::Test, protected RtpOrderOutput {
     uint16_t next_ = 65000;
     std::vector<uint16_t> given_;
     size_t gaps_ = 0;
-    GroupInput input_{*this, true};
+    GroupInput input_{*this, {.fec = true}};
 };
 
 TEST_F(GroupInputTest, NothingIsMissingWithOnePercentOfLoss) {
@@ -246,6 +248,189 @@ TEST_F(GroupInputTest, AnotherSenderBeginsAgain) {
     EXPECT_EQ(fec().restarts, 1U);
 }
 
+// ---- Reed-Solomon ----
+
+struct Shape {
+    uint8_t data = 100;
+    uint8_t parities = 5;
+    fec::CodePoints points = fec::CodePoints::kIntegers;
+};
+
+// The parities of the block from `first` on, whose media are those of media().
+std::vector<Bytes> block_parities(uint16_t first,
+                                  const Shape& shape,
+                                  const std::function<Bytes(uint16_t)>& make) {
+    std::vector<Bytes> out;
+    const fec::ReedSolomon code(shape.points, shape.data, shape.parities);
+    for (uint8_t row = 0; row < shape.parities; row++) {
+        Bytes body(fec::kRtpHeader + kPayload);
+        for (uint8_t i = 0; i < shape.data; i++) {
+            code.add(row, i, make(static_cast<uint16_t>(first + i)), body);
+        }
+        fec::BlockParityView view;
+        view.first = first;
+        view.data = shape.data;
+        view.parities = shape.parities;
+        view.index = row;
+        view.body = body;
+        out.push_back(view.write(row, 127));
+    }
+    return out;
+}
+
+class GroupBlocksTest : public GroupInputTest {
+  protected:
+    // A block without the packets that `is_lost(its number)` names, parities behind the media.
+    template <typename Lost>
+    void send_block(const Shape& shape, Lost&& is_lost, bool same_port = false) {
+        for (uint16_t i = 0; i < shape.data; i++) {
+            now_ += Micros(500);
+            if (!is_lost(i)) {
+                input_.feed(now_, media(static_cast<uint16_t>(next_ + i)));
+            }
+            input_.handle_timeout(now_);
+        }
+        uint16_t number = shape.data;
+        for (const Bytes& each :
+             block_parities(next_, shape, [](uint16_t sequence) { return media(sequence); })) {
+            if (is_lost(number++)) {
+                continue;
+            }
+            if (same_port) {
+                input_.feed(now_, each);
+            } else {
+                input_.feed_parity(now_, each);
+            }
+        }
+        next_ = static_cast<uint16_t>(next_ + shape.data);
+    }
+};
+
+TEST_F(GroupBlocksTest, NothingIsMissingWithOnePercentOfLoss) {
+    for (const Shape& shape :
+         {Shape{}, Shape{.data = 48, .parities = 3, .points = fec::CodePoints::kPowers}}) {
+        std::minstd_rand random(1);  // NOLINT: the same each time
+        std::bernoulli_distribution lost(0.01);
+        size_t count = 0;
+        const uint64_t before = fec().recovered;
+        for (size_t block = 0; block < 40; block++) {
+            size_t of_block = 0;
+            send_block(shape, [&](uint16_t number) {
+                // The very first packet tells where the stream begins; a block can lose so many.
+                const bool is_lost =
+                    (block > 0 || number > 0) && of_block < shape.parities && lost(random);
+                of_block += is_lost ? 1U : 0U;
+                count += is_lost && number < shape.data ? 1U : 0U;
+                return is_lost;
+            });
+        }
+        EXPECT_GT(count, 10U);
+        EXPECT_EQ(fec().recovered - before, count);
+    }
+    EXPECT_TRUE(is_whole());
+    EXPECT_EQ(given_.size(), 40U * 148);
+    EXPECT_EQ(fec().unrecoverable, 0U);
+    EXPECT_EQ(fec().malformed, 0U);
+    EXPECT_EQ(input_.counters().lost, 0U);
+}
+
+TEST_F(GroupBlocksTest, RecoversABurstOfAsManyAsThereAreParities) {
+    send_block({}, [](uint16_t i) { return i >= 40 && i < 45; });
+    EXPECT_TRUE(is_whole());
+    EXPECT_EQ(given_.size(), 100U);
+    EXPECT_EQ(fec().recovered, 5U);
+}
+
+TEST_F(GroupBlocksTest, ParitiesMayComeOnThePortOfTheGroup) {
+    send_block({}, [](uint16_t i) { return i == 7 || i == 99; }, true);
+    EXPECT_TRUE(is_whole());
+    EXPECT_EQ(fec().recovered, 2U);
+    EXPECT_EQ(input_.counters().foreign, 0U);
+}
+
+TEST_F(GroupBlocksTest, CountsWhatCannotBeRecovered) {
+    send_block({}, [](uint16_t i) { return i >= 40 && i < 46; });
+    EXPECT_EQ(fec().recovered, 0U);
+    for (int i = 0; i < 10; i++) {
+        send_block({}, [](uint16_t) { return false; });
+    }
+    EXPECT_EQ(fec().unrecoverable, 6U);
+    EXPECT_EQ(input_.counters().lost, 6U);
+    EXPECT_EQ(gaps_, 1U);
+}
+
+TEST_F(GroupBlocksTest, APacketThatComesLateMakesABlockWhole) {
+    const uint16_t first = next_;
+    send_block({}, [](uint16_t i) { return i >= 40 && i < 46; });
+    input_.feed(now_, media(static_cast<uint16_t>(first + 45)));
+    EXPECT_EQ(fec().recovered, 5U);
+    EXPECT_TRUE(is_whole());
+    EXPECT_EQ(given_.size(), 100U);
+}
+
+TEST_F(GroupBlocksTest, ShorterPacketsComeBackWithTheirLength) {
+    const auto make = [](uint16_t sequence) {
+        Bytes packet = media(sequence);
+        packet.resize(fec::kRtpHeader + (sequence % 3 == 0 ? 188U : kPayload));
+        return packet;
+    };
+    const Shape shape{.data = 9, .parities = 4};
+    for (uint16_t i = 0; i < shape.data; i++) {
+        if (i == 0 || i > 4) {
+            input_.feed(now_, make(i));
+        }
+    }
+    for (const Bytes& each : block_parities(0, shape, make)) {
+        input_.feed_parity(now_, each);
+    }
+    EXPECT_EQ(fec().recovered, 4U);
+    EXPECT_EQ(given_.size(), 9U);
+    EXPECT_TRUE(is_whole());
+}
+
+TEST_F(GroupBlocksTest, ParitiesOfOtherPacketsGiveNothing) {
+    for (uint16_t i = 0; i < 8; i++) {
+        if (i != 3) {
+            input_.feed(now_, media(i));
+        }
+    }
+    const auto other = [](uint16_t sequence) {
+        return media(static_cast<uint16_t>(sequence + 100));
+    };
+    const std::vector<Bytes> wrong = block_parities(0, {.data = 8, .parities = 2}, other);
+    input_.feed_parity(now_, wrong[0]);
+    EXPECT_EQ(fec().malformed, 1U);
+    EXPECT_EQ(fec().recovered, 0U);
+}
+
+TEST_F(GroupBlocksTest, BlocksThatWaitAreBounded) {
+    send(0);
+    const Bytes body(100, 1);
+    for (size_t i = 0; i < FecBlocks::kMaxBlocks + 5; i++) {
+        fec::BlockParityView view;
+        view.first = static_cast<uint16_t>(i);
+        view.data = 100;
+        view.parities = 32;
+        view.body = body;
+        input_.feed_parity(now_, view.write(0, 127));
+        input_.feed_parity(now_, view.write(0, 127));  // the same one again
+    }
+    EXPECT_EQ(fec().dropped, 10U);
+    // One that says something else of its block.
+    fec::BlockParityView view;
+    view.data = 101;
+    view.parities = 32;
+    view.body = body;
+    input_.feed_parity(now_, view.write(0, 127));
+    EXPECT_EQ(fec().dropped, 11U);
+    // And ones of another time.
+    for (const int first : {-10'000, 10'000}) {
+        view.first = static_cast<uint16_t>(first);
+        input_.feed_parity(now_, view.write(0, 127));
+    }
+    EXPECT_EQ(fec().dropped, 13U);
+}
+
 TEST_F(GroupInputTest, PatienceFollowsRateAndMatrix) {
     class Nothing final : public FecOutput {
         void on_recovered(MonoTime, ByteSpan) override {}
@@ -264,7 +449,7 @@ TEST_F(GroupInputTest, PatienceFollowsRateAndMatrix) {
 }
 
 TEST_F(GroupInputTest, WithoutRecoveryItIsOrderAlone) {
-    GroupInput plain(*this, false);
+    GroupInput plain(*this, {});
     plain.feed(now_, media(1));
     plain.feed_parity(now_, media(2));
     plain.feed(now_, media(3));

@@ -30,7 +30,8 @@ TEST(GroupPlaylistTest, RewritesGroupsAndNothingElse) {
     EXPECT_EQ(list.write({.base = "https://tv.example:8443", .query = "key=a%26b", .guide = true}),
               "#EXTM3U x-tvg-url=\"https://tv.example:8443/epg.xml?key=a%26b\"\n"
               "#EXTINF:-1 tvg-id=\"one.id\" tvg-name=\"ONE\",One, the first\n"
-              "https://tv.example:8443/rtp/10.1.1.1@239.1.1.1:5000?key=a%26b\n"
+              "https://tv.example:8443/rtp/10.1.1.1@239.1.1.1:5000"
+              "?fcc=10.255.14.152:15970&key=a%26b\n"
               "#EXTINF:-1 tvg-name=\"Two\" group-title=\"News\",Two\n"
               "#EXTVLCOPT:network-caching=100\n"
               "https://tv.example:8443/udp/239.1.1.2:5000?key=a%26b\n"
