@@ -1,0 +1,203 @@
+#include "proto/hls/playlist.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace weir::hls {
+namespace {
+
+constexpr std::string_view kHeaderPrefix = "init-";
+constexpr size_t kMaxDigits = 18;
+
+std::string seconds(int64_t ms) {
+    return fmt::format("{}.{:03}", ms / 1000, ms % 1000);
+}
+
+std::string date_time(int64_t wall_ms) {
+    const std::time_t whole = wall_ms / 1000;
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(whole), wall_ms % 1000);
+}
+
+bool low_latency(const MediaPlaylist& playlist) {
+    return playlist.part_target_ms > 0;
+}
+
+// Segments that end so long before the playlist's end that a delta update leaves them out.
+size_t skipped(const MediaPlaylist& playlist) {
+    int64_t behind_ms = 0;
+    size_t count = playlist.segments.size();
+    while (count > 0 && behind_ms < kSkipTargets * playlist.target_s * 1000) {
+        behind_ms += playlist.segments[--count].duration_ms;
+    }
+    return count;
+}
+
+void write_head(const MediaPlaylist& playlist, size_t skip, std::string& out) {
+    const int version = skip > 0 ? 9 : playlist.mp4 ? 6 : 3;
+    out += fmt::format("#EXTM3U\n#EXT-X-VERSION:{}\n#EXT-X-TARGETDURATION:{}\n", version,
+                       playlist.target_s);
+    if (low_latency(playlist)) {
+        out += fmt::format(
+            "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL={}.0,PART-HOLD-BACK={}\n"
+            "#EXT-X-PART-INF:PART-TARGET={}\n",
+            kSkipTargets * playlist.target_s, seconds(kHoldBackParts * playlist.part_target_ms),
+            seconds(playlist.part_target_ms));
+    }
+    if (playlist.independent) {
+        out += "#EXT-X-INDEPENDENT-SEGMENTS\n";
+    }
+    const uint64_t first =
+        playlist.segments.empty() ? playlist.next_number : playlist.segments.front().number;
+    out += fmt::format("#EXT-X-MEDIA-SEQUENCE:{}\n", first);
+    if (playlist.discontinuity_sequence > 0) {
+        out += fmt::format("#EXT-X-DISCONTINUITY-SEQUENCE:{}\n", playlist.discontinuity_sequence);
+    }
+    if (skip > 0) {
+        out += fmt::format("#EXT-X-SKIP:SKIPPED-SEGMENTS={}\n", skip);
+    }
+}
+
+void write_parts(const MediaPlaylist& playlist, const PlaylistSegment& segment, std::string& out) {
+    for (size_t i = 0; i < segment.parts.size(); i++) {
+        out += fmt::format("#EXT-X-PART:DURATION={},URI=\"{}{}\"{}\n",
+                           seconds(segment.parts[i].duration_ms),
+                           part_name(segment.number, i, playlist.mp4), kQueryMark,
+                           segment.parts[i].independent ? ",INDEPENDENT=YES" : "");
+    }
+}
+
+std::optional<uint64_t> number_of(std::string_view text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool canonical = text == "0" || !text.starts_with('0');
+    return !text.empty() && text.size() <= kMaxDigits && canonical && error == std::errc() &&
+                   end == text.data() + text.size()
+               ? std::optional(value)
+               : std::nullopt;
+}
+
+}  // namespace
+
+std::string header_name(uint64_t id) {
+    return fmt::format("{}{}.mp4", kHeaderPrefix, id);
+}
+
+std::string segment_name(uint64_t number, bool mp4) {
+    return fmt::format("{}.{}", number, mp4 ? "m4s" : "ts");
+}
+
+std::string part_name(uint64_t number, uint64_t part, bool mp4) {
+    return fmt::format("{}.{}.{}", number, part, mp4 ? "m4s" : "ts");
+}
+
+std::string write_media_playlist(const MediaPlaylist& playlist) {
+    const size_t skip = playlist.skip ? skipped(playlist) : 0;
+    std::string out;
+    write_head(playlist, skip, out);
+    std::optional<uint64_t> header;
+    for (size_t i = 0; i < playlist.segments.size(); i++) {
+        const PlaylistSegment& segment = playlist.segments[i];
+        if (i < skip) {
+            header = segment.header;
+            continue;
+        }
+        if (segment.discontinuity) {
+            out += "#EXT-X-DISCONTINUITY\n";
+        }
+        if (playlist.mp4 && header != segment.header) {
+            header = segment.header;
+            out +=
+                fmt::format("#EXT-X-MAP:URI=\"{}{}\"\n", header_name(segment.header), kQueryMark);
+        }
+        out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", date_time(segment.wall_ms));
+        if (low_latency(playlist)) {
+            write_parts(playlist, segment, out);
+        }
+        if (segment.complete) {
+            out += fmt::format("#EXTINF:{},\n{}{}\n", seconds(segment.duration_ms),
+                               segment_name(segment.number, playlist.mp4), kQueryMark);
+        }
+    }
+    if (playlist.ended) {
+        out += "#EXT-X-ENDLIST\n";
+    } else if (low_latency(playlist)) {
+        const bool open = !playlist.segments.empty() && !playlist.segments.back().complete;
+        const uint64_t number = open ? playlist.segments.back().number : playlist.next_number;
+        const uint64_t part = open ? playlist.segments.back().parts.size() : 0;
+        out += fmt::format("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{}{}\"\n",
+                           part_name(number, part, playlist.mp4), kQueryMark);
+    }
+    return out;
+}
+
+std::string write_multivariant(const Variant& variant) {
+    std::string out = fmt::format("#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH={}",
+                                  std::max<uint64_t>(variant.bandwidth_bps, 1));
+    if (variant.average_bps > 0) {
+        out += fmt::format(",AVERAGE-BANDWIDTH={}", variant.average_bps);
+    }
+    if (!variant.codecs.empty()) {
+        out += fmt::format(",CODECS=\"{}\"", variant.codecs);
+    }
+    if (variant.width > 0 && variant.height > 0) {
+        out += fmt::format(",RESOLUTION={}x{}", variant.width, variant.height);
+    }
+    if (variant.frame_rate > 0) {
+        out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
+    }
+    return out + fmt::format("\n{}{}\n", variant.uri, kQueryMark);
+}
+
+std::string with_query(std::string_view playlist, std::string_view query) {
+    std::string out;
+    const auto marks = static_cast<size_t>(std::ranges::count(playlist, kQueryMark));
+    out.reserve(playlist.size() + marks * query.size());
+    for (;;) {
+        const size_t mark = playlist.find(kQueryMark);
+        out += playlist.substr(0, mark);
+        if (mark == std::string_view::npos) {
+            return out;
+        }
+        if (!query.empty()) {
+            out += '?';
+            out += query;
+        }
+        playlist.remove_prefix(mark + 1);
+    }
+}
+
+FileName parse_file_name(std::string_view name) {
+    if (name == kMediaPlaylistName) {
+        return {.kind = FileKind::kPlaylist};
+    }
+    if (name.starts_with(kHeaderPrefix) && name.ends_with(".mp4")) {
+        name.remove_prefix(kHeaderPrefix.size());
+        name.remove_suffix(4);
+        const auto id = number_of(name);
+        return id ? FileName{.kind = FileKind::kHeader, .number = *id} : FileName();
+    }
+    FileName found;
+    found.mp4 = name.ends_with(".m4s");
+    if (!found.mp4 && !name.ends_with(".ts")) {
+        return {};
+    }
+    name.remove_suffix(found.mp4 ? 4 : 3);
+    const size_t dot = name.find('.');
+    const auto number = number_of(name.substr(0, dot));
+    const auto part = dot == std::string_view::npos ? std::optional<uint64_t>(0)
+                                                    : number_of(name.substr(dot + 1));
+    if (!number || !part) {
+        return {};
+    }
+    found.kind = dot == std::string_view::npos ? FileKind::kSegment : FileKind::kPart;
+    found.number = *number;
+    found.part = *part;
+    return found;
+}
+
+}  // namespace weir::hls

@@ -1,0 +1,89 @@
+// Playlists of HTTP Live Streaming (RFC 8216; tags of low latency: draft-pantos-hls-rfc8216bis) as
+// they are written. Pure.
+//
+// The addresses in a playlist are relative to it, and all end in kQueryMark: with_query() puts what
+// a viewer was let in with there, so that the text is made once for all viewers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::hls {
+
+inline constexpr char kQueryMark = '\x01';
+
+struct PlaylistPart {
+    int64_t duration_ms = 0;
+    bool independent = false;
+};
+
+struct PlaylistSegment {
+    uint64_t number = 0;
+    uint64_t header = 0;  // id of its EXT-X-MAP
+    int64_t duration_ms = 0;
+    int64_t wall_ms = 0;  // of its first frame, since the epoch
+    bool discontinuity = false;
+    bool complete = true;                  // false: only the last, which has parts alone
+    std::vector<PlaylistPart> parts = {};  // empty: they are not listed
+};
+
+struct MediaPlaylist {
+    bool mp4 = true;  // else transport streams
+    int64_t target_s = 1;
+    int64_t part_target_ms = 0;  // 0: no low latency
+    uint64_t discontinuity_sequence = 0;
+    bool independent = false;
+    bool ended = false;
+    bool skip = false;         // what is old enough is left out (EXT-X-SKIP)
+    uint64_t next_number = 0;  // of the segment behind the last
+    std::vector<PlaylistSegment> segments;
+};
+
+// How far from the end a delta update reaches at least, in target durations (§4.4.3.8 of the
+// draft).
+inline constexpr int64_t kSkipTargets = 6;
+// How far from the end low-latency players stay, in parts; at least 3.
+inline constexpr int64_t kHoldBackParts = 3;
+
+std::string write_media_playlist(const MediaPlaylist& playlist);
+
+// The one rendition of a stream.
+struct Variant {
+    std::string uri;  // of its media playlist
+    std::string codecs;
+    uint64_t bandwidth_bps = 0;  // of the segment with most
+    uint64_t average_bps = 0;
+    uint32_t width = 0;  // 0: no video
+    uint32_t height = 0;
+    double frame_rate = 0;  // 0: unknown
+};
+
+std::string write_multivariant(const Variant& variant);
+
+// Each address with `query`, without a '?' in front; may be empty.
+std::string with_query(std::string_view playlist, std::string_view query);
+
+// ---- what players ask for ----
+
+// "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts".
+enum class FileKind : uint8_t { kPlaylist, kHeader, kSegment, kPart, kUnknown };
+
+struct FileName {
+    FileKind kind = FileKind::kUnknown;
+    uint64_t number = 0;
+    uint64_t part = 0;
+    bool mp4 = true;
+
+    bool operator==(const FileName&) const = default;
+};
+
+FileName parse_file_name(std::string_view name);
+
+inline constexpr std::string_view kMediaPlaylistName = "index.m3u8";
+std::string header_name(uint64_t id);
+std::string segment_name(uint64_t number, bool mp4);
+std::string part_name(uint64_t number, uint64_t part, bool mp4);
+
+}  // namespace weir::hls

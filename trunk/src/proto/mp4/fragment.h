@@ -1,0 +1,40 @@
+// Fragmented MP4 (ISO/IEC 14496-12 §8.8): the header that a player reads once, and fragments with
+// frames. The tracks of a stream stand in one file. Pure.
+//
+//     header     ftyp | moov (mvhd, trak ..., mvex (trex ...))
+//     fragment   moof (mfhd, traf (tfhd, tfdt, trun) ...) | mdat
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "proto/mp4/track.h"
+
+namespace weir::mp4 {
+
+// Track n of the list has the id n + 1. Appends to `out`.
+void write_header(std::span<const Track> tracks, Bytes& out);
+
+struct SampleView {
+    ByteSpan data;
+    uint32_t duration = 0;    // in units of the track's timescale, as the next
+    int32_t composition = 0;  // presentation time - decoding time
+    bool key = true;          // a decoder can begin here
+};
+
+// The samples of a track in one fragment; views.
+struct RunView {
+    uint32_t track_id = 1;
+    bool video = false;
+    uint64_t decode_time = 0;  // of the first
+    std::span<const SampleView> samples;
+};
+
+// What a segment begins with. Appends to `out`.
+void write_segment_type(Bytes& out);
+
+// Runs without samples are left out. `number`: counts the fragments, from 1. Appends to `out`.
+void write_fragment(uint32_t number, std::span<const RunView> runs, Bytes& out);
+
+}  // namespace weir::mp4

@@ -1,0 +1,197 @@
+// Exact texts of playlists: what RFC 8216 and its successor's draft say of each tag.
+#include "proto/hls/playlist.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/hls/reload.h"
+#include "proto/http/target.h"
+
+namespace weir::hls {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kWall = 1'700'000'000'123;  // 2023-11-14T22:13:20.123Z
+
+MediaPlaylist usual() {
+    MediaPlaylist playlist;
+    playlist.target_s = 2;
+    playlist.part_target_ms = 205;
+    playlist.independent = true;
+    playlist.next_number = 12;
+    for (uint64_t number = 10; number < 12; number++) {
+        playlist.segments.push_back({.number = number,
+                                     .header = 7,
+                                     .duration_ms = 2'000,
+                                     .wall_ms = kWall + static_cast<int64_t>(number - 10) * 2'000});
+    }
+    playlist.segments.back().complete = false;
+    playlist.segments.back().duration_ms = 400;
+    playlist.segments.back().parts = {{200, true}, {200, false}};
+    return playlist;
+}
+
+TEST(HlsPlaylistTest, HasTheTagsOfLowLatency) {
+    EXPECT_EQ(with_query(write_media_playlist(usual()), "session=x&key=k"),
+              "#EXTM3U\n"
+              "#EXT-X-VERSION:6\n"
+              "#EXT-X-TARGETDURATION:2\n"
+              "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=12.0,"
+              "PART-HOLD-BACK=0.615\n"
+              "#EXT-X-PART-INF:PART-TARGET=0.205\n"
+              "#EXT-X-INDEPENDENT-SEGMENTS\n"
+              "#EXT-X-MEDIA-SEQUENCE:10\n"
+              "#EXT-X-MAP:URI=\"init-7.mp4?session=x&key=k\"\n"
+              "#EXT-X-PROGRAM-DATE-TIME:2023-11-14T22:13:20.123Z\n"
+              "#EXTINF:2.000,\n"
+              "10.m4s?session=x&key=k\n"
+              "#EXT-X-PROGRAM-DATE-TIME:2023-11-14T22:13:22.123Z\n"
+              "#EXT-X-PART:DURATION=0.200,URI=\"11.0.m4s?session=x&key=k\",INDEPENDENT=YES\n"
+              "#EXT-X-PART:DURATION=0.200,URI=\"11.1.m4s?session=x&key=k\"\n"
+              "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"11.2.m4s?session=x&key=k\"\n");
+}
+
+TEST(HlsPlaylistTest, OfTransportStreamsHasNoHeaderAndNoParts) {
+    MediaPlaylist playlist = usual();
+    playlist.mp4 = false;
+    playlist.part_target_ms = 0;
+    playlist.independent = false;
+    playlist.segments.pop_back();
+    EXPECT_EQ(with_query(write_media_playlist(playlist), ""),
+              "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:10\n"
+              "#EXT-X-PROGRAM-DATE-TIME:2023-11-14T22:13:20.123Z\n#EXTINF:2.000,\n10.ts\n");
+}
+
+TEST(HlsPlaylistTest, TheHintIsTheNextSegmentsFirstPartWhenNoneIsOpen) {
+    MediaPlaylist playlist = usual();
+    playlist.segments.pop_back();
+    playlist.next_number = 11;
+    EXPECT_THAT(with_query(write_media_playlist(playlist), ""),
+                HasSubstr("TYPE=PART,URI=\"11.0.m4s\"\n"));
+}
+
+TEST(HlsPlaylistTest, AnEndedOneSaysSoAndHintsNothing) {
+    MediaPlaylist playlist = usual();
+    playlist.ended = true;
+    playlist.segments.back().complete = true;
+    const std::string text = write_media_playlist(playlist);
+    EXPECT_TRUE(text.ends_with("#EXT-X-ENDLIST\n"));
+    EXPECT_THAT(text, Not(HasSubstr("PRELOAD")));
+}
+
+TEST(HlsPlaylistTest, ADiscontinuityBringsItsHeader) {
+    MediaPlaylist playlist = usual();
+    playlist.discontinuity_sequence = 3;
+    playlist.segments[1].discontinuity = true;
+    playlist.segments[1].header = 11;
+    const std::string text = with_query(write_media_playlist(playlist), "");
+    EXPECT_THAT(text, HasSubstr("#EXT-X-DISCONTINUITY-SEQUENCE:3\n"));
+    EXPECT_THAT(text, HasSubstr("10.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"init-11.mp4\"\n"));
+}
+
+TEST(HlsPlaylistTest, ADeltaLeavesOutWhatIsSixTargetsOld) {
+    MediaPlaylist playlist = usual();
+    playlist.skip = true;
+    playlist.segments.clear();
+    for (uint64_t number = 0; number < 20; number++) {
+        playlist.segments.push_back(
+            {.number = number, .header = 0, .duration_ms = 2'000, .wall_ms = kWall});
+    }
+    playlist.next_number = 20;
+    const std::string text = with_query(write_media_playlist(playlist), "");
+    EXPECT_THAT(text, HasSubstr("#EXT-X-VERSION:9\n"));
+    EXPECT_THAT(text, HasSubstr("#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-SKIP:SKIPPED-SEGMENTS=14\n"));
+    EXPECT_THAT(text, Not(HasSubstr("\n13.m4s")));
+    EXPECT_THAT(text, HasSubstr("\n14.m4s"));
+    EXPECT_THAT(text, Not(HasSubstr("EXT-X-MAP")));  // it was in what is left out
+}
+
+TEST(HlsPlaylistTest, AShortDeltaIsWhole) {
+    MediaPlaylist playlist = usual();
+    const std::string whole = write_media_playlist(playlist);
+    playlist.skip = true;
+    EXPECT_EQ(write_media_playlist(playlist), whole);
+}
+
+TEST(HlsPlaylistTest, TheMultivariantSaysWhatThereIs) {
+    const Variant variant{.uri = "x.hls/index.m3u8",
+                          .codecs = "avc1.64001F,mp4a.40.2",
+                          .bandwidth_bps = 800'000,
+                          .average_bps = 700'000,
+                          .width = 640,
+                          .height = 360,
+                          .frame_rate = 25};
+    EXPECT_EQ(with_query(write_multivariant(variant), "session=s"),
+              "#EXTM3U\n#EXT-X-VERSION:6\n"
+              "#EXT-X-STREAM-INF:BANDWIDTH=800000,AVERAGE-BANDWIDTH=700000,"
+              "CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=640x360,FRAME-RATE=25.000\n"
+              "x.hls/index.m3u8?session=s\n");
+    Variant bare;
+    bare.uri = "a/index.m3u8";
+    EXPECT_EQ(with_query(write_multivariant(bare), ""),
+              "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH=1\na/index.m3u8\n");
+}
+
+TEST(HlsFileNameTest, ReadsWhatItWrites) {
+    EXPECT_EQ(parse_file_name("index.m3u8").kind, FileKind::kPlaylist);
+    EXPECT_EQ(parse_file_name(header_name(7)), (FileName{FileKind::kHeader, 7, 0, true}));
+    for (const bool mp4 : {true, false}) {
+        EXPECT_EQ(parse_file_name(segment_name(1'764'000'000, mp4)),
+                  (FileName{FileKind::kSegment, 1'764'000'000, 0, mp4}));
+        EXPECT_EQ(parse_file_name(part_name(12, 3, mp4)), (FileName{FileKind::kPart, 12, 3, mp4}));
+    }
+}
+
+TEST(HlsFileNameTest, RefusesAllElse) {
+    for (const char* name : {"",
+                             ".m4s",
+                             "1",
+                             "1.",
+                             "x.m4s",
+                             "-1.m4s",
+                             "+1.m4s",
+                             "01.m4s",
+                             "1.2.3.m4s",
+                             "1..m4s",
+                             "1.x.m4s",
+                             "1.m4s.m4s",
+                             "init-.mp4",
+                             "init-x.mp4",
+                             "init-1.m4s",
+                             "1.mp4",
+                             "index.m3u",
+                             "1.m4s/",
+                             "1.m4s ",
+                             "9999999999999999999.m4s",
+                             "18446744073709551616.m4s"}) {
+        EXPECT_EQ(parse_file_name(name).kind, FileKind::kUnknown) << name;
+    }
+}
+
+Result<Reload> reload(std::string_view query) {
+    const auto target = http::parse_target("/x?" + std::string(query));
+    return target ? Reload::parse(target->query)
+                  : Result<Reload>(make_error(ErrorCode::kMalformed, "no target"));
+}
+
+TEST(HlsReloadTest, ReadsItsParameters) {
+    EXPECT_FALSE(reload("key=x")->number);
+    EXPECT_EQ(reload("_HLS_msn=5")->number, 5U);
+    EXPECT_EQ(reload("_HLS_msn=5&_HLS_part=2")->part, 2U);
+    EXPECT_TRUE(reload("_HLS_skip=YES")->skip);
+    EXPECT_TRUE(reload("_HLS_skip=v2")->skip);
+    EXPECT_FALSE(reload("_HLS_skip=no")->skip);
+}
+
+TEST(HlsReloadTest, RefusesWhatIsNoNumber) {
+    for (const char* query :
+         {"_HLS_msn=", "_HLS_msn=x", "_HLS_msn=-1", "_HLS_msn=1.5", "_HLS_msn=99999999999999999999",
+          "_HLS_part=1", "_HLS_msn=1&_HLS_part=x", "_HLS_msn=1%20"}) {
+        EXPECT_FALSE(reload(query).ok()) << query;
+    }
+}
+
+}  // namespace
+}  // namespace weir::hls
