@@ -1,0 +1,75 @@
+#include "app/protocols/hls_protocol.h"
+
+namespace weir::app {
+
+std::span<const Transport> HlsProtocol::transports() const {
+    static constexpr Transport kAll[] = {{"hls"}};
+    return kAll;
+}
+
+session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const {
+    session::HlsOptions options;
+    const config::VhostConfig* const found = config_.find_settings(key.vhost, key.app);
+    if (found == nullptr) {
+        return options;  // who asks is refused by the policy
+    }
+    const config::HlsConfig& hls = found->hls;
+    options.enabled = hls.enabled;
+    options.container = hls.container == config::HlsContainer::kTs ? net::SegmentContainer::kTs
+                                                                   : net::SegmentContainer::kMp4;
+    options.segments = {
+        .fragment_ms = hls.fragment.count(), .part_ms = hls.part.count(), .window = hls.window};
+    options.sessions = hls.sessions;
+    return options;
+}
+
+HlsProtocol::Totals HlsProtocol::totals() const {
+    Totals totals;
+    service_.for_each([&](const session::HlsPump& pump) {
+        totals.streams++;
+        totals.sessions += pump.players();
+        totals.waiting += pump.waiting();
+        totals.bytes += pump.store().bytes();
+    });
+    return totals;
+}
+
+void HlsProtocol::add_features(net::Json& features) const {
+    features["hls"] = true;
+}
+
+net::Json HlsProtocol::summary() const {
+    const Totals now = totals();
+    const session::HlsStats& stats = service_.stats();
+    return {{"streams", now.streams},       {"sessions", now.sessions},
+            {"waiting", now.waiting},       {"segment_bytes", now.bytes},
+            {"playlists", stats.playlists}, {"blocked_playlists", stats.blocked},
+            {"segments", stats.segments},   {"parts", stats.parts},
+            {"refused", stats.refused}};
+}
+
+void HlsProtocol::add_metrics(net::Exposition& text) const {
+    const Totals now = totals();
+    const session::HlsStats& stats = service_.stats();
+    text.single("weir_hls_streams", "gauge", "Streams of which HLS segments are made.",
+                now.streams);
+    text.single("weir_hls_sessions", "gauge", "Viewers by HLS.", now.sessions);
+    text.single("weir_hls_waiting", "gauge", "HLS requests that wait for a part.", now.waiting);
+    text.single("weir_hls_segment_bytes", "gauge", "Bytes of the segments that are kept.",
+                now.bytes);
+    text.single("weir_hls_playlists_total", "counter", "Playlists that were answered.",
+                stats.playlists);
+    text.single("weir_hls_blocked_playlists_total", "counter",
+                "Of these waited for their part of the playlist.", stats.blocked);
+    text.single("weir_hls_segments_total", "counter", "Segments that were answered.",
+                stats.segments);
+    text.single("weir_hls_parts_total", "counter", "Parts that were answered.", stats.parts);
+    text.single("weir_hls_refused_total", "counter", "HLS requests that were refused.",
+                stats.refused);
+}
+
+void HlsProtocol::add_memory(diagnosis::MemoryReport& report) const {
+    (void)report;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,80 @@
+// hls { }: what is played by HTTP Live Streaming, and how it is cut.
+#include "config/directive_tables.h"
+
+namespace weir::config {
+namespace {
+
+const Directive kHlsDirectives[] = {
+    {.name = "hls",
+     .contexts = kStreamContexts,
+     .opens = kHlsContext,
+     .doc = "HTTP Live Streaming at /app/stream.m3u8 of the http_server. Segments are made while "
+            "somebody watches."},
+    {.name = "enabled",
+     .contexts = kHlsContext,
+     .type = ValueType::kFlag,
+     .default_text = "on",
+     .doc = "off answers 404 to who asks for HLS.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.enabled = v.number != 0; }},
+    {.name = "container",
+     .contexts = kHlsContext,
+     .type = ValueType::kChoice,
+     .default_text = "fmp4",
+     .choices = "fmp4|ts",
+     .effect = Effect::kNewConnections,
+     .doc = "fmp4 has low latency and all codecs. ts is for old players: MPEG transport streams, "
+            "without low latency.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.hls.container = static_cast<HlsContainer>(v.number); }},
+    {.name = "fragment",
+     .contexts = kHlsContext,
+     .type = ValueType::kDuration,
+     .default_text = "2s",
+     .min = kSecond,
+     .max = kMinute,
+     .unit = kSecond,
+     .effect = Effect::kNewConnections,
+     .doc = "Length of a segment, which is cut at the nearest key frame: a publisher with key "
+            "frames further apart has longer ones. Times of this block hold for streams that "
+            "nobody watches by HLS yet.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.fragment = millis(v); }},
+    {.name = "part",
+     .contexts = kHlsContext,
+     .type = ValueType::kDuration,
+     .default_text = "200ms",
+     .min = 100,
+     .max = 5 * kSecond,
+     .unit = 1,
+     .effect = Effect::kNewConnections,
+     .doc = "Length of the parts that low-latency players get before their segment is complete. "
+            "Such a player is about three parts behind.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.part = millis(v); }},
+    {.name = "window",
+     .contexts = kHlsContext,
+     .type = ValueType::kCount,
+     .default_text = "3",
+     .min = 3,
+     .max = 100,
+     .effect = Effect::kNewConnections,
+     .doc = "How many target durations (the longest segment's) the playlist covers. What has left "
+            "it stays as long again, so memory is twice as much.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.hls.window = static_cast<uint32_t>(v.number); }},
+    {.name = "sessions",
+     .contexts = kHlsContext,
+     .type = ValueType::kFlag,
+     .default_text = "on",
+     .doc = "Each viewer has an id in the addresses of its playlist: it is listed as a client, "
+            "counted and reported to hooks. off, behind a CDN, makes the addresses the same for "
+            "all, so that caches answer; then players are not counted. Where on_play or on_stop is "
+            "set, sessions stay on.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.sessions = v.number != 0; }},
+};
+
+}  // namespace
+
+std::span<const Directive> hls_directives() {
+    return kHlsDirectives;
+}
+
+}  // namespace weir::config

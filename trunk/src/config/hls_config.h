@@ -1,0 +1,23 @@
+// hls { } of a vhost or an application.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace weir::config {
+
+enum class HlsContainer : uint8_t { kFmp4, kTs };
+
+struct HlsConfig {
+    bool enabled = true;
+    HlsContainer container = HlsContainer::kFmp4;
+    Millis fragment{2'000};
+    Millis part{200};
+    uint32_t window = 3;  // target durations
+    bool sessions = true;
+
+    bool operator==(const HlsConfig&) const = default;
+};
+
+}  // namespace weir::config

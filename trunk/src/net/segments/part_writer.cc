@@ -1,0 +1,152 @@
+#include "net/segments/part_writer.h"
+
+#include <algorithm>
+
+#include "proto/mp4/fragment.h"
+
+namespace weir::net {
+namespace {
+
+using media::Codec;
+
+constexpr int64_t kTicksPerMs = mpegts::kClockHz / 1000;
+
+class Mp4PartWriter final : public PartWriter {
+  public:
+    bool carries(Codec codec) const override { return mp4::carries(codec); }
+
+    Bytes begin(const PartTracks& tracks) override {
+        std::vector<mp4::Track> list;
+        for (size_t i = 0; i < tracks.size(); i++) {
+            ids_[i] = 0;
+            if (tracks[i]) {
+                list.push_back(tracks[i]->track);
+                ids_[i] = static_cast<uint32_t>(list.size());
+            }
+        }
+        Bytes header;
+        mp4::write_header(list, header);
+        header.shrink_to_fit();
+        return header;
+    }
+
+    void write(const PartFrames& frames, bool first, Bytes& out) override {
+        std::array<std::vector<mp4::SampleView>, 2> samples;
+        std::array<mp4::RunView, 2> runs;
+        size_t bytes = 0;
+        for (size_t i = 0; i < frames.size(); i++) {
+            if (ids_[i] == 0) {
+                continue;
+            }
+            samples[i].reserve(frames[i].size());
+            for (const PartFrame& frame : frames[i]) {
+                const media::PacketInfo& info = frame.packet->info();
+                samples[i].push_back(
+                    {.data = mp4::sample_of(info.codec, frame.packet->payload()),
+                     .duration = frame.duration,
+                     .composition = static_cast<int32_t>(info.composition_ms * kTicksPerMs),
+                     .key = i == kPartAudio || info.key});
+                bytes += samples[i].back().data.size();
+            }
+            runs[i] = {.track_id = ids_[i],
+                       .video = i == kPartVideo,
+                       .decode_time = frames[i].empty() ? 0 : frames[i].front().ticks,
+                       .samples = samples[i]};
+        }
+        constexpr size_t kBoxes = 512;  // and those of each sample
+        out.reserve(out.size() + bytes + kBoxes + 16 * (samples[0].size() + samples[1].size()));
+        if (first) {
+            mp4::write_segment_type(out);
+        }
+        mp4::write_fragment(++number_, runs, out);
+    }
+
+  private:
+    std::array<uint32_t, 2> ids_{};  // 0: there is no such track
+    uint32_t number_ = 0;
+};
+
+class TsPartWriter final : public PartWriter {
+  public:
+    bool carries(Codec codec) const override {
+        return mp4::carries(codec) && mpegts::EsWriter::carries(codec);
+    }
+
+    Bytes begin(const PartTracks& tracks) override {
+        std::array<std::optional<mpegts::StreamInfo>, 2> streams;
+        for (size_t i = 0; i < tracks.size(); i++) {
+            writers_[i].reset();
+            if (tracks[i]) {
+                writers_[i].emplace(tracks[i]->track.codec);
+                if (tracks[i]->config) {
+                    writers_[i]->set_config(tracks[i]->config->payload());
+                }
+                streams[i] = writers_[i]->stream();
+            }
+        }
+        told_ = streams;
+        writer_.set_streams(streams);
+        return {};
+    }
+
+    void write(const PartFrames& frames, bool first, Bytes& out) override {
+        std::vector<std::pair<size_t, const media::MediaPacket*>> order;
+        for (size_t i = 0; i < frames.size(); i++) {
+            for (const PartFrame& frame : frames[i]) {
+                order.emplace_back(i, frame.packet.get());
+            }
+        }
+        std::ranges::stable_sort(order, {},
+                                 [](const auto& entry) { return entry.second->time_ms(); });
+        if (first) {
+            tell_streams(order);
+            writer_.write_tables(out);  // RFC 8216 §3.2
+        }
+        for (const auto& [place, packet] : order) {
+            if (!writers_[place]) {
+                continue;
+            }
+            const bool key = place == kPartVideo && packet->info().key;
+            const auto parts = writers_[place]->write(packet->payload(), packet->info().key);
+            if (parts.empty() || !writer_.has_stream(place)) {
+                continue;
+            }
+            const int64_t dts = packet->time_ms() * kTicksPerMs;
+            writer_.write({.stream = place,
+                           .pts = dts + packet->info().composition_ms * kTicksPerMs,
+                           .dts = dts,
+                           .key = key,
+                           .parts = parts},
+                          out);
+        }
+    }
+
+  private:
+    // Some codecs say what they are with their first frame only.
+    void tell_streams(const std::vector<std::pair<size_t, const media::MediaPacket*>>& order) {
+        for (size_t i = 0; i < writers_.size(); i++) {
+            const auto of_track = [i](const auto& entry) { return entry.first == i; };
+            const auto frame = std::ranges::find_if(order, of_track);
+            if (writers_[i] && !told_[i] && frame != order.end()) {
+                (void)writers_[i]->write(frame->second->payload(), frame->second->info().key);
+                told_[i] = writers_[i]->stream();
+                writer_.set_streams(told_);
+            }
+        }
+    }
+
+    mpegts::Writer writer_;
+    std::array<std::optional<mpegts::EsWriter>, 2> writers_;
+    std::array<std::optional<mpegts::StreamInfo>, 2> told_;
+};
+
+}  // namespace
+
+std::unique_ptr<PartWriter> PartWriter::create(SegmentContainer container) {
+    if (container == SegmentContainer::kTs) {
+        return std::make_unique<TsPartWriter>();
+    }
+    return std::make_unique<Mp4PartWriter>();
+}
+
+}  // namespace weir::net

@@ -1,0 +1,59 @@
+// PartWriter: the bytes of a container. It is given the frames of a part, with the times that they
+// have there, and writes them: fragments of MP4, or packets of a transport stream.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "media/packet.h"
+#include "proto/mp4/track.h"
+#include "proto/mpegts/es_writer.h"
+#include "proto/mpegts/writer.h"
+
+namespace weir::net {
+
+enum class SegmentContainer : uint8_t { kMp4, kTs };
+
+struct PartFrame {
+    media::PacketRef packet;
+    uint64_t ticks = 0;     // decoding time, in units of its track
+    uint32_t duration = 0;  // in these units
+};
+
+// A track as the parts from now on have it.
+struct PartTrack {
+    mp4::Track track;
+    media::PacketRef config;  // null: the codec has none
+};
+
+inline constexpr size_t kPartVideo = 0;  // places of the tracks
+inline constexpr size_t kPartAudio = 1;
+
+using PartTracks = std::array<std::optional<PartTrack>, 2>;
+using PartFrames = std::array<std::span<const PartFrame>, 2>;
+
+class PartWriter {
+  public:
+    static std::unique_ptr<PartWriter> create(SegmentContainer container);
+
+    PartWriter() = default;
+    PartWriter(const PartWriter&) = delete;
+    PartWriter& operator=(const PartWriter&) = delete;
+    virtual ~PartWriter() = default;
+
+    // Whether the container can have frames of that codec.
+    virtual bool carries(media::Codec codec) const = 0;
+
+    // From now on with these tracks. What stands before all segments of them (may be empty).
+    virtual Bytes begin(const PartTracks& tracks) = 0;
+
+    // Appends the part's bytes to `out`. `first`: it is the first of its segment.
+    virtual void write(const PartFrames& frames, bool first, Bytes& out) = 0;
+};
+
+}  // namespace weir::net

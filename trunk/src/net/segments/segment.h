@@ -1,0 +1,71 @@
+// Segments and parts of a stream: immutable bytes, made once and shared by all who read them (HLS,
+// DASH, a recording).
+//
+// A part is a piece of about 200 ms that was written at once; a segment is the parts from one cut
+// to the next, and its bytes are theirs, one behind the other: there is no second copy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/object_count.h"
+#include "base/ref.h"
+
+namespace weir::net {
+
+// Of the media thread, as its count is.
+class SegmentBytes final : public RefCounted<SegmentBytes>, private Counted<SegmentBytes> {
+  public:
+    static constexpr ObjectName kObjectName{"segment_bytes", "segments"};
+
+    explicit SegmentBytes(Bytes bytes) : bytes_(std::move(bytes)) {
+        object_class().add_bytes(bytes_.capacity());
+    }
+
+    ~SegmentBytes() { object_class().remove_bytes(bytes_.capacity()); }
+
+    SegmentBytes(const SegmentBytes&) = delete;
+    SegmentBytes& operator=(const SegmentBytes&) = delete;
+
+    ByteSpan bytes() const { return bytes_; }
+
+    // All that live, of all streams.
+    static const ObjectClass& count() { return object_class(); }
+
+  private:
+    Bytes bytes_;
+};
+
+// What the segments from a discontinuity to the next have in common.
+struct SegmentFormat : public RefCounted<SegmentFormat> {
+    uint64_t id = 0;           // the number of the first segment that has it
+    Bytes header;              // of an MP4 file; empty for transport streams
+    std::string video_codecs;  // as RFC 6381 names them; empty: there is no such track
+    std::string audio_codecs;
+    uint32_t width = 0;  // in pixels; 0: no video
+    uint32_t height = 0;
+};
+
+struct SegmentPart {
+    Ref<const SegmentBytes> bytes;
+    int64_t duration_ms = 0;
+    bool independent = false;  // begins with a key frame, or is audio only
+};
+
+struct Segment {
+    uint64_t number = 0;  // media sequence number
+    Ref<const SegmentFormat> format;
+    std::vector<SegmentPart> parts;
+    int64_t start_ms = 0;     // on the stream's timeline
+    int64_t wall_ms = 0;      // when its first frame came, since the epoch
+    int64_t duration_ms = 0;  // of its parts
+    uint64_t bytes = 0;
+    uint32_t video_frames = 0;
+    bool discontinuity = false;  // between it and the segment before
+    bool complete = false;       // no part will follow
+};
+
+}  // namespace weir::net

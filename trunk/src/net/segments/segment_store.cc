@@ -1,0 +1,146 @@
+#include "net/segments/segment_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace weir::net {
+
+void SegmentStore::open(Ref<const SegmentFormat> format,
+                        int64_t start_ms,
+                        int64_t wall_ms,
+                        bool discontinuity) {
+    WEIR_CHECK(!has_open());
+    ended_ = false;
+    Segment segment;
+    segment.number = next_number_++;
+    segment.format = std::move(format);
+    segment.start_ms = start_ms;
+    segment.wall_ms = wall_ms;
+    segment.discontinuity = discontinuity;
+    segments_.push_back(std::move(segment));
+}
+
+void SegmentStore::add_part(Bytes bytes,
+                            int64_t duration_ms,
+                            bool independent,
+                            uint32_t video_frames) {
+    WEIR_CHECK(has_open());
+    Segment& segment = segments_.back();
+    bytes.shrink_to_fit();
+    segment.bytes += bytes.size();
+    bytes_ += bytes.size();
+    segment.duration_ms += duration_ms;
+    segment.video_frames += video_frames;
+    segment.parts.push_back(
+        {make_ref<const SegmentBytes>(std::move(bytes)), duration_ms, independent});
+    parts_made_++;
+    expect_part(duration_ms);
+    changed();
+}
+
+void SegmentStore::close() {
+    if (!has_open()) {
+        return;
+    }
+    Segment& segment = segments_.back();
+    if (segment.parts.empty()) {
+        segments_.pop_back();
+        next_number_--;
+        return;
+    }
+    segment.complete = true;
+    segments_made_++;
+    expect(segment.duration_ms);
+    move_window();
+    changed();
+}
+
+void SegmentStore::end() {
+    close();
+    ended_ = true;
+    changed();
+}
+
+void SegmentStore::expect(int64_t duration_ms) {
+    longest_ms_ = std::max(longest_ms_, duration_ms);
+}
+
+void SegmentStore::expect_part(int64_t duration_ms) {
+    if (duration_ms > part_target_ms_) {
+        part_target_ms_ = duration_ms + kPartSlackMs;
+    }
+}
+
+// Segments leave the list while it stays as long as it has to be without them, and memory when
+// those that have left are as long together as the list.
+void SegmentStore::move_window() {
+    const int64_t wanted_ms = std::max(options_.window, kMinWindow) * target_seconds() * 1000;
+    int64_t listed_ms = 0;
+    for (size_t i = first_listed_; i < segments_.size(); i++) {
+        listed_ms += segments_[i].duration_ms;
+    }
+    const auto unlist = [&] {
+        const Segment& first = segments_[first_listed_++];
+        listed_ms -= first.duration_ms;
+        // The discontinuity goes with the segment behind it.
+        discontinuities_before_ += first.discontinuity ? 1 : 0;
+    };
+    while (segments_.size() - first_listed_ > kMinWindow &&
+           listed_ms - segments_[first_listed_].duration_ms >= wanted_ms) {
+        unlist();
+    }
+    int64_t kept_ms = 0;
+    for (size_t i = 0; i < first_listed_; i++) {
+        kept_ms += segments_[i].duration_ms;
+    }
+    while (first_listed_ > 0 &&
+           (kept_ms - segments_.front().duration_ms >= listed_ms || bytes_ > kMaxBytes)) {
+        kept_ms -= segments_.front().duration_ms;
+        bytes_ -= segments_.front().bytes;
+        segments_.pop_front();
+        first_listed_--;
+    }
+    while (bytes_ > kMaxBytes && segments_.size() > 1) {
+        unlist();
+        bytes_ -= segments_.front().bytes;
+        segments_.pop_front();
+        first_listed_--;
+    }
+}
+
+const Segment* SegmentStore::find(uint64_t number) const {
+    if (segments_.empty() || number < segments_.front().number ||
+        number > segments_.back().number) {
+        return nullptr;
+    }
+    return &segments_[number - segments_.front().number];
+}
+
+const SegmentFormat* SegmentStore::find_format(uint64_t id) const {
+    const auto found = std::ranges::find_if(
+        segments_, [id](const Segment& segment) { return segment.format->id == id; });
+    return found == segments_.end() ? nullptr : found->format.get();
+}
+
+// Rounded as the rule is for what it bounds, RFC 8216 §4.3.3.1.
+int64_t SegmentStore::target_seconds() const {
+    return std::max<int64_t>({1, (options_.fragment_ms + 500) / 1000, (longest_ms_ + 500) / 1000});
+}
+
+bool SegmentStore::independent() const {
+    return std::all_of(segments_.begin() + static_cast<std::ptrdiff_t>(first_listed_),
+                       segments_.end(), [](const Segment& segment) {
+                           return segment.parts.empty() || segment.parts.front().independent;
+                       });
+}
+
+void SegmentStore::changed() {
+    version_++;
+    if (listener_ != nullptr) {
+        listener_->on_segments();
+    }
+}
+
+}  // namespace weir::net

@@ -1,0 +1,140 @@
+// SegmentStore: the newest segments of one stream, and the part of the present that has been
+// written. Filled by a Segmenter, read by anybody; a reader that needs bytes for longer takes a
+// Ref.
+//
+// Listed segments are those that playlists name; what has left the list is kept as long again, as
+// players may still ask for it (RFC 8216 §6.2.2). Numbers never go back: they begin with the second
+// of the wall clock, so that neither a player nor a cache takes a segment for one of an earlier
+// store. Never yields.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/object_count.h"
+#include "net/segments/segment.h"
+
+namespace weir::net {
+
+struct SegmentOptions {
+    int64_t fragment_ms = 2'000;  // length of a segment, where key frames allow it
+    int64_t part_ms = 200;
+    uint32_t window = 3;  // target durations that a playlist lists at least
+
+    bool operator==(const SegmentOptions&) const = default;
+};
+
+// Told after each change, at once. May not yield.
+class SegmentListener {
+  public:
+    virtual void on_segments() = 0;
+
+  protected:
+    ~SegmentListener() = default;
+};
+
+class SegmentStore : private Counted<SegmentStore> {
+  public:
+    static constexpr ObjectName kObjectName{"segment_store", "segments"};
+    static constexpr uint64_t kMaxBytes = 256u << 20;  // beyond it the window becomes shorter
+    static constexpr uint32_t kMinWindow = 3;          // RFC 8216 §6.2.2
+    static constexpr int64_t kPartSlackMs = 5;         // times are whole milliseconds
+
+    SegmentStore(const SegmentOptions& options, uint64_t first_number)
+        : options_(options), next_number_(first_number) {}
+
+    SegmentStore(const SegmentStore&) = delete;
+    SegmentStore& operator=(const SegmentStore&) = delete;
+
+    const SegmentOptions& options() const { return options_; }
+
+    void set_listener(SegmentListener* listener) { listener_ = listener; }
+
+    // ---- for who fills it ----
+
+    // Opens the next segment; the one before must be complete.
+    void open(Ref<const SegmentFormat> format,
+              int64_t start_ms,
+              int64_t wall_ms,
+              bool discontinuity);
+
+    // Of the open segment.
+    void add_part(Bytes bytes, int64_t duration_ms, bool independent, uint32_t video_frames);
+
+    // The open segment is complete; without parts it is dropped.
+    void close();
+
+    // Nothing will follow for now; a later open() takes it back.
+    void end();
+
+    // A segment of that length is to be expected: target_ms() is at least as much.
+    void expect(int64_t duration_ms);
+
+    // How long parts will be: whole frames, about SegmentOptions::part_ms.
+    void expect_part(int64_t duration_ms);
+
+    // ---- for readers ----
+
+    // In order; only the last may be incomplete.
+    const std::deque<Segment>& all() const { return segments_; }
+
+    // Index in all() of the first segment that playlists name.
+    size_t first_listed() const { return first_listed_; }
+
+    // Complete segments that playlists name.
+    size_t listed_complete() const {
+        return segments_.size() - first_listed_ - (has_open() ? 1 : 0);
+    }
+
+    bool has_open() const { return !segments_.empty() && !segments_.back().complete; }
+
+    const Segment* find(uint64_t number) const;
+    const SegmentFormat* find_format(uint64_t id) const;
+
+    // The number that the next segment after all() will have.
+    uint64_t next_number() const { return next_number_; }
+
+    // Discontinuities before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
+    uint64_t discontinuities_before() const { return discontinuities_before_; }
+
+    // Grows with each change.
+    uint64_t version() const { return version_; }
+
+    bool ended() const { return ended_; }
+
+    // EXT-X-TARGETDURATION: no listed segment is longer when rounded. Grows only.
+    int64_t target_seconds() const;
+
+    // PART-TARGET: no part is longer. Grows only.
+    int64_t part_target_ms() const { return part_target_ms_; }
+
+    // All listed segments begin with a key frame.
+    bool independent() const;
+
+    uint64_t bytes() const { return bytes_; }
+
+    // Made since it exists.
+    uint64_t segments_made() const { return segments_made_; }
+
+    uint64_t parts_made() const { return parts_made_; }
+
+  private:
+    void changed();
+    void move_window();
+
+    SegmentOptions options_;
+    SegmentListener* listener_ = nullptr;
+    std::deque<Segment> segments_;
+    size_t first_listed_ = 0;
+    uint64_t next_number_;
+    uint64_t discontinuities_before_ = 0;
+    uint64_t version_ = 1;
+    int64_t longest_ms_ = 0;
+    int64_t part_target_ms_ = 0;
+    uint64_t bytes_ = 0;
+    uint64_t segments_made_ = 0;
+    uint64_t parts_made_ = 0;
+    bool ended_ = false;
+};
+
+}  // namespace weir::net

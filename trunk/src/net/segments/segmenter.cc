@@ -1,0 +1,386 @@
+#include "net/segments/segmenter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/mp4/codec_string.h"
+
+namespace weir::net {
+namespace {
+
+using media::PacketInfo;
+using media::PacketRef;
+using media::TrackKind;
+
+constexpr uint64_t kTicksPerMs = mp4::kVideoTimescale / 1000;
+constexpr uint32_t kUsualFrameTicks = 40 * kTicksPerMs;  // of a video frame that none follows
+
+bool is_frame(const PacketInfo& info) {
+    return info.kind != TrackKind::kData && !info.config && !info.metadata && !info.end;
+}
+
+ByteSpan config_of(const PacketRef& config) {
+    return config ? config->payload() : ByteSpan();
+}
+
+int64_t rescaled(int64_t value, int64_t from, int64_t to) {
+    return value * to / from;
+}
+
+}  // namespace
+
+// The wall clock is that of the newest packet: it came just now.
+Segmenter::Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store)
+    : stream_(stream), store_(store), writer_(PartWriter::create(container)) {
+    wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
+    store_.expect(stream.gop().last_ms);
+    stream_.attach(*this);
+    filling_ = false;
+}
+
+Segmenter::~Segmenter() {
+    stream_.detach(*this);
+}
+
+bool Segmenter::reference_is(TrackKind kind) const {
+    const bool video =
+        format_ ? format_tracks_[kPartVideo].has_value() : !tracks_[kPartVideo].frames.empty();
+    return (kind == TrackKind::kVideo) == video;
+}
+
+// Null: of one that is not taken.
+Segmenter::Track* Segmenter::track_of(const PacketInfo& info) {
+    if (info.kind == TrackKind::kData || info.metadata || info.end) {
+        return nullptr;
+    }
+    Track& track = tracks_[info.kind == TrackKind::kVideo ? kPartVideo : kPartAudio];
+    track.id = track.id.value_or(info.track_id);
+    if (*track.id != info.track_id) {
+        return nullptr;
+    }
+    if (track.codec != info.codec) {
+        track.codec = info.codec;
+        track.config = nullptr;
+        wait_for_start(track);
+    }
+    return &track;
+}
+
+void Segmenter::take_config(const PacketRef& packet) {
+    Track* const track = track_of(packet->info());
+    if (track == nullptr) {
+        return;
+    }
+    const bool same =
+        track->config && std::ranges::equal(track->config->payload(), packet->payload());
+    // It is kept for long, and must not keep what follows it in a log.
+    track->config = packet->has_own_body()
+                        ? packet
+                        : PacketRef(make_ref<media::MediaPacket>(
+                              packet->info(), packet->time_ms(),
+                              Bytes(packet->body().begin(), packet->body().end())));
+    if (!same) {
+        wait_for_start(*track);
+    }
+}
+
+// The track is not any more what the format says of it, or its frames are that are gathered.
+void Segmenter::wait_for_start(Track& track) {
+    if (running_ && (format_ || !track.frames.empty())) {
+        track.waits = true;
+        renew_ = true;
+    }
+}
+
+void Segmenter::on_packet(const PacketRef& packet, const stream::Configs* start) {
+    const PacketInfo& info = packet->info();
+    if (start != nullptr) {
+        for (const PacketRef& each : *start) {
+            if (each->info().config) {
+                take_config(each);
+            }
+        }
+    }
+    if (info.config) {
+        take_config(packet);
+        return;
+    }
+    Track* const track = is_frame(info) ? track_of(info) : nullptr;
+    if (track == nullptr || !writer_->carries(info.codec) ||
+        (mp4::needs_config(info.codec) && !track->config)) {
+        left_out_ += is_frame(info) ? 1U : 0U;
+        if (start == nullptr || info.kind == TrackKind::kAudio) {
+            return;
+        }
+    }
+    if (start != nullptr) {
+        const bool first = !running_;
+        begin_at(*packet);
+        take_frame(packet);
+        // Behind it, as the first frame says which track cuts the parts.
+        for (size_t i = 0; first && i < start->size(); i++) {
+            const PacketRef& early = (*start)[i];
+            if (is_frame(early->info()) && track_of(early->info()) != nullptr) {
+                take_frame(early);
+            }
+        }
+    } else if (running_) {
+        take_frame(packet);
+    }
+}
+
+// A cursor may begin here, so a segment may.
+void Segmenter::begin_at(const media::MediaPacket& packet) {
+    const int64_t now_ms = packet.time_ms();
+    const bool fresh = !running_ || renew_;
+    if (fresh) {
+        end_segment(now_ms, true);
+        if (!filling_) {
+            wall_offset_ms_ = wall_time_ms() - now_ms;
+        }
+        discontinuity_ = store_.segments_made() > 0;
+        format_ = nullptr;
+        for (Track& track : tracks_) {
+            track.waits = false;
+            track.next_ticks.reset();
+        }
+        running_ = true;
+        renew_ = false;
+        part_start_ms_ = segment_start_ms_ = last_key_ms_ = now_ms;
+        return;
+    }
+    const int64_t gop_ms = now_ms - last_key_ms_;
+    last_key_ms_ = now_ms;
+    if (now_ms - segment_start_ms_ + gop_ms / 2 >= store_.options().fragment_ms) {
+        cut_part_before(packet);
+        end_segment(now_ms, false);
+    }
+}
+
+// Of the last video frame the length is known now: it goes into the part that ends here.
+void Segmenter::cut_part_before(const media::MediaPacket& packet) {
+    Track& video = tracks_[kPartVideo];
+    if (packet.info().kind == TrackKind::kVideo && !video.frames.empty()) {
+        PartFrame& last = video.frames.back();
+        const uint64_t ticks = std::max<uint64_t>(
+            static_cast<uint64_t>(packet.time_ms()) * kTicksPerMs, last.ticks + 1);
+        last.duration = static_cast<uint32_t>(ticks - last.ticks);
+    }
+    end_part(packet.time_ms(), true);
+}
+
+void Segmenter::take_frame(const PacketRef& packet) {
+    const PacketInfo& info = packet->info();
+    const size_t place = info.kind == TrackKind::kVideo ? kPartVideo : kPartAudio;
+    Track& track = tracks_[place];
+    if (track.waits || !writer_->carries(info.codec)) {
+        left_out_++;
+        return;
+    }
+    if (format_ && !format_tracks_[place]) {
+        // A track that was not there when the format was decided.
+        renew_ = renew_ || mp4::make_track(info.codec, config_of(track.config), packet->payload());
+        left_out_++;
+        return;
+    }
+    const int64_t time_ms = packet->time_ms();
+    const int64_t part_ms = store_.options().part_ms;
+    const size_t waiting = tracks_[0].frames.size() + tracks_[1].frames.size();
+    const uint64_t bytes = tracks_[0].bytes + tracks_[1].bytes + packet->payload().size();
+    const bool full = waiting >= kMaxPartFrames || (waiting > 0 && bytes > kMaxPartBytes);
+    if (reference_is(info.kind)) {
+        const int64_t interval = std::max<int64_t>(time_ms - track.last_ms, 0);
+        if (!track.frames.empty() && (full || time_ms - part_start_ms_ + interval / 2 >= part_ms)) {
+            cut_part_before(*packet);
+        }
+    } else if (full || time_ms - part_start_ms_ >= std::max(kMaxHeldMs, 3 * part_ms)) {
+        end_part(time_ms, full);
+    }
+    if (info.kind == TrackKind::kVideo) {
+        add_video(packet);
+    } else {
+        add_audio(packet);
+    }
+    track.bytes += packet->payload().size();
+    track.last_ms = time_ms;
+}
+
+void Segmenter::add_video(const PacketRef& packet) {
+    Track& track = tracks_[kPartVideo];
+    uint64_t ticks = static_cast<uint64_t>(packet->time_ms()) * kTicksPerMs;
+    if (track.next_ticks) {
+        ticks = std::max(ticks, *track.next_ticks);
+    }
+    if (!track.frames.empty()) {
+        PartFrame& last = track.frames.back();
+        last.duration = static_cast<uint32_t>(ticks - last.ticks);
+        track.last_duration = last.duration;
+    }
+    track.frames.push_back(
+        {packet, ticks, track.last_duration > 0 ? track.last_duration : kUsualFrameTicks});
+    track.next_ticks = ticks + 1;  // times rise
+}
+
+// Audio frames follow each other without a gap: their times in whole milliseconds only say where
+// the first one is, and where some are missing.
+void Segmenter::add_audio(const PacketRef& packet) {
+    Track& track = tracks_[kPartAudio];
+    const ByteSpan config = config_of(track.config);
+    const auto made = format_ && format_tracks_[kPartAudio]
+                          ? std::optional(format_tracks_[kPartAudio]->track)
+                          : mp4::make_track(track.codec, config, packet->payload());
+    if (!made) {
+        left_out_++;
+        return;
+    }
+    const auto scale = static_cast<int64_t>(made->timescale);
+    const auto wanted = static_cast<uint64_t>(rescaled(packet->time_ms(), 1000, scale));
+    const uint64_t drift = static_cast<uint64_t>(rescaled(kMaxAudioDriftMs, 1000, scale));
+    uint64_t ticks = track.next_ticks.value_or(wanted);
+    if (wanted > ticks + drift || wanted + drift < ticks) {
+        if (!track.frames.empty() && wanted > track.frames.back().ticks) {
+            track.frames.back().duration =
+                static_cast<uint32_t>(wanted - track.frames.back().ticks);
+        }
+        ticks = wanted;
+    }
+    const uint32_t duration = mp4::audio_duration(*made, config, packet->payload());
+    track.frames.push_back({packet, ticks, duration});
+    track.next_ticks = ticks + duration;
+}
+
+// With what is known when the first part ends.
+bool Segmenter::decide_format() {
+    PartTracks found;
+    auto format = make_ref<SegmentFormat>();
+    for (size_t i = 0; i < tracks_.size(); i++) {
+        Track& track = tracks_[i];
+        const bool known = track.config && stream_.has_audio() && writer_->carries(track.codec);
+        if (track.frames.empty() && (i == kPartVideo || !known)) {
+            continue;
+        }
+        const ByteSpan frame =
+            track.frames.empty() ? ByteSpan() : track.frames.front().packet->payload();
+        auto made = mp4::make_track(track.codec, config_of(track.config), frame);
+        if (!made) {
+            left_out_ += track.frames.size();
+            track.frames.clear();
+            track.bytes = 0;
+            continue;
+        }
+        if (i == kPartVideo) {
+            format->width = made->width;
+            format->height = made->height;
+        }
+        (i == kPartVideo ? format->video_codecs : format->audio_codecs) =
+            mp4::codec_string(track.codec, config_of(track.config));
+        found[i] = PartTrack{std::move(*made), track.config};
+    }
+    if (!found[kPartVideo] && !found[kPartAudio]) {
+        return false;
+    }
+    format_tracks_ = std::move(found);
+    format->header = writer_->begin(format_tracks_);
+    format->id = store_.next_number();
+    format_ = format;
+    return true;
+}
+
+void Segmenter::open_segment(int64_t start_ms) {
+    if (!filling_) {
+        // The publisher's clock is not quite ours: followed slowly, so that no date goes back.
+        const int64_t off = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
+        wall_offset_ms_ += std::clamp(off, -kMaxClockStepMs, kMaxClockStepMs);
+    }
+    store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false));
+    segment_start_ms_ = start_ms;
+}
+
+// `all`: the last video frame, too, whose length may not be known.
+void Segmenter::end_part(int64_t end_ms, bool all) {
+    if (!format_ && !decide_format()) {
+        drop_frames();
+        part_start_ms_ = end_ms;
+        return;
+    }
+    Track& video = tracks_[kPartVideo];
+    Track& audio = tracks_[kPartAudio];
+    const size_t held = !all && !video.frames.empty() ? 1 : 0;
+    const std::span<const PartFrame> frames(video.frames.data(), video.frames.size() - held);
+    if (frames.empty() && audio.frames.empty()) {
+        return;
+    }
+    if (!store_.has_open()) {
+        open_segment(part_start_ms_);
+    }
+    const bool first = store_.all().back().parts.empty();
+    const bool independent =
+        format_tracks_[kPartVideo] ? !frames.empty() && frames.front().packet->info().key : true;
+    Bytes bytes;
+    writer_->write({frames, audio.frames}, first, bytes);
+    const auto count = static_cast<uint32_t>(frames.size());
+    video.frames.erase(video.frames.begin(),
+                       video.frames.begin() + static_cast<std::ptrdiff_t>(count));
+    audio.frames.clear();
+    video.bytes = video.frames.empty() ? 0 : video.frames.back().packet->payload().size();
+    audio.bytes = 0;
+    const int64_t duration_ms = std::max<int64_t>(end_ms - part_start_ms_, 1);
+    part_start_ms_ = std::max(end_ms, part_start_ms_ + 1);
+    store_.add_part(std::move(bytes), duration_ms, independent, count);
+    const Segment& segment = store_.all().back();
+    if (segment.duration_ms >= kMaxSegmentMs || segment.bytes >= kMaxSegmentBytes) {
+        store_.close();
+        segment_start_ms_ = part_start_ms_;
+    }
+}
+
+void Segmenter::end_segment(int64_t end_ms, bool all) {
+    if (all && running_ && format_) {
+        // What is there ends where its last picture would have ended, whatever follows: audio that
+        // goes beyond it must not make the part longer than parts may be.
+        const Track& video = tracks_[kPartVideo];
+        const int64_t last = video.frames.empty()
+                                 ? std::max(video.last_ms, tracks_[kPartAudio].last_ms)
+                                 : video.last_ms;
+        const auto frame_ms = static_cast<int64_t>(video.last_duration / kTicksPerMs);
+        end_part(std::min(end_ms, last + std::max<int64_t>(frame_ms, 1)), true);
+    }
+    store_.close();
+    segment_start_ms_ = end_ms;
+    part_start_ms_ = end_ms;
+}
+
+void Segmenter::drop_frames() {
+    for (Track& track : tracks_) {
+        track.frames.clear();
+        track.bytes = 0;
+    }
+}
+
+void Segmenter::finish_first(int64_t least_ms) {
+    if (store_.segments_made() > 0 || !store_.has_open() ||
+        store_.all().back().duration_ms < least_ms) {
+        return;
+    }
+    store_.close();
+    segment_start_ms_ = part_start_ms_;
+}
+
+void Segmenter::on_start_lost(stream::StartLost why) {
+    using stream::StartLost;
+    if (why == StartLost::kGopOverTheCap || why == StartLost::kConfigChanged) {
+        return;  // who reads goes on; a configuration is seen when it comes
+    }
+    if (running_) {
+        end_segment(part_start_ms_ + kMaxSegmentMs, true);
+        running_ = false;
+    }
+    drop_frames();
+    if (why != StartLost::kVideoAppeared) {
+        for (Track& track : tracks_) {
+            track.id.reset();
+        }
+    }
+}
+
+}  // namespace weir::net

@@ -1,0 +1,100 @@
+// Segmenter: makes parts and segments of a stream's packets and puts them into a SegmentStore.
+//
+// A part ends when the frame arrives that would make it longer than about `part`, so the length of
+// each of its frames is known; a segment ends at the key frame nearest to `fragment`. Other codecs,
+// and another publisher, begin with a discontinuity. Of a stream that has video, audio alone never
+// cuts a segment. The first video and the first audio track are taken. Never yields.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/object_count.h"
+#include "net/segments/part_writer.h"
+#include "net/segments/segment_store.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
+  public:
+    static constexpr ObjectName kObjectName{"segmenter", "segments"};
+    // A segment is cut without a key frame when it is so long or large.
+    static constexpr int64_t kMaxSegmentMs = 60'000;
+    static constexpr uint64_t kMaxSegmentBytes = 64u << 20;
+    // A part is cut wherever it is.
+    static constexpr size_t kMaxPartFrames = 2'048;
+    static constexpr size_t kMaxPartBytes = 16u << 20;
+    // Video that comes no more holds audio back for so long.
+    static constexpr int64_t kMaxHeldMs = 1'000;
+    // The sum of the lengths of audio frames, and their times, may differ by so much.
+    static constexpr int64_t kMaxAudioDriftMs = 60;
+    // By so much the dates of segments are corrected, with each of them.
+    static constexpr int64_t kMaxClockStepMs = 10;
+
+    // Both must outlive this. Takes what is kept of the stream at once.
+    Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store);
+    ~Segmenter() override;
+
+    // Ends the open segment with what is there, if that is at least so long and no segment is
+    // complete: whoever comes first shall not wait for a key frame.
+    void finish_first(int64_t least_ms);
+
+    // Packets of tracks that the container cannot have, and frames without a configuration.
+    uint64_t frames_left_out() const { return left_out_; }
+
+    // stream::PacketSink
+    void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
+    void on_start_lost(stream::StartLost why) override;
+
+  private:
+    struct Track {
+        std::optional<uint8_t> id;  // of the first one of its kind
+        media::Codec codec = media::Codec::kUnknown;
+        media::PacketRef config;
+        bool waits = false;             // for the next start: it is not as the format says
+        std::vector<PartFrame> frames;  // in no part yet
+        uint64_t bytes = 0;             // of these
+        std::optional<uint64_t> next_ticks;
+        int64_t last_ms = 0;  // time of its newest frame
+        uint32_t last_duration = 0;
+    };
+
+    Track* track_of(const media::PacketInfo& info);
+    void take_config(const media::PacketRef& packet);
+    void wait_for_start(Track& track);
+    void take_frame(const media::PacketRef& packet);
+    void begin_at(const media::MediaPacket& packet);
+    void cut_part_before(const media::MediaPacket& packet);
+    void add_video(const media::PacketRef& packet);
+    void add_audio(const media::PacketRef& packet);
+    bool decide_format();
+    void open_segment(int64_t start_ms);
+    void end_part(int64_t end_ms, bool all);
+    void end_segment(int64_t end_ms, bool all);
+    void drop_frames();
+    bool reference_is(media::TrackKind kind) const;
+
+    int64_t wall_of(int64_t time_ms) const { return time_ms + wall_offset_ms_; }
+
+    stream::Stream& stream_;
+    SegmentStore& store_;
+    std::unique_ptr<PartWriter> writer_;
+    std::array<Track, 2> tracks_;
+    PartTracks format_tracks_;
+    Ref<const SegmentFormat> format_;  // null: it is decided with the next part
+    bool running_ = false;             // a start has come, and was not lost since
+    bool discontinuity_ = false;       // before the next segment
+    bool renew_ = false;               // the format changes with the next start
+    bool filling_ = true;              // from what was kept: arrival times say nothing
+    int64_t part_start_ms_ = 0;
+    int64_t segment_start_ms_ = 0;
+    int64_t last_key_ms_ = 0;
+    int64_t wall_offset_ms_ = 0;
+    uint64_t left_out_ = 0;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,28 @@
+// What the configuration says of HLS, for a stream; and how the session asks for it.
+#pragma once
+
+#include "net/segments/part_writer.h"
+#include "net/segments/segment_store.h"
+#include "stream/stream_key.h"
+
+namespace weir::session {
+
+struct HlsOptions {
+    bool enabled = true;
+    net::SegmentContainer container = net::SegmentContainer::kMp4;
+    net::SegmentOptions segments;
+    // Each viewer has an id in the addresses of its playlist, so that it is counted and told to
+    // hooks. Off, the addresses are the same for all, and caches can keep what is behind them.
+    bool sessions = true;
+};
+
+// Implemented by app/. Never yields.
+class HlsRules {
+  public:
+    virtual HlsOptions hls_options(const stream::StreamKey& key) const = 0;
+
+  protected:
+    ~HlsRules() = default;
+};
+
+}  // namespace weir::session

@@ -1,0 +1,250 @@
+#include "session/hls/hls_pump.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace weir::session {
+namespace {
+
+const int g_kind = 0;  // its address stands for the kind
+
+uint64_t bits_per_second(uint64_t bytes, int64_t duration_ms) {
+    return duration_ms <= 0 ? 0 : bytes * 8'000 / static_cast<uint64_t>(duration_ms);
+}
+
+// Parts of segments that end so far from the present are listed no more (§4.4.4.9 of the draft).
+constexpr int64_t kPartTargets = 3;
+
+}  // namespace
+
+const net::PumpKind HlsPump::kKind{&g_kind, "hls", "hls pump"};
+
+HlsPump::HlsPump(stream::Stream& stream, const HlsOptions& options, const net::PumpOptions& pump)
+    : stream_(stream),
+      options_(options),
+      pump_(pump),
+      store_(options.segments, static_cast<uint64_t>(wall_time_ms() / 1000)),
+      segmenter_(stream, options.container, store_),
+      used_at_(MonoClock::now()) {
+    store_.set_listener(this);
+}
+
+HlsPump::~HlsPump() {
+    end_all(net::EndClass::kStopping, "server stops");
+}
+
+// ---- waiting ----
+
+Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& done) {
+    const Stay stay(*this);
+    while (!done()) {
+        if (deadline.passed()) {
+            return make_error(ErrorCode::kTimeout, "what was asked for did not come in time");
+        }
+        waiting_++;
+        const Error error = signal_.wait_until(deadline, "a part of HLS");
+        waiting_--;
+        if (error.code() == ErrorCode::kInterrupted) {
+            return make_error(ErrorCode::kInterrupted, "the server stops");
+        }
+    }
+    return {};
+}
+
+Error HlsPump::wait_first(Millis absent) {
+    constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
+    return wait_until(io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent),
+                      [this] {
+                          segmenter_.finish_first(kFirstSegmentMs);
+                          return store_.listed_complete() > 0;
+                      });
+}
+
+Error HlsPump::wait_for(const std::function<bool()>& done) {
+    return wait_until(io::Deadline::after(Seconds(3 * store_.target_seconds())), done);
+}
+
+bool HlsPump::has(uint64_t number, std::optional<uint64_t> part) const {
+    if (store_.ended()) {
+        return true;
+    }
+    const net::Segment* segment = store_.find(number);
+    if (segment == nullptr) {
+        return !store_.all().empty() && number < store_.all().front().number;
+    }
+    if (!part || *part < segment->parts.size()) {
+        return part.has_value() || segment->complete;
+    }
+    // Behind its last part: the first one of the next segment is meant.
+    return segment->complete && has(number + 1, 0);
+}
+
+// ---- playlists ----
+
+const std::string& HlsPump::media_playlist(bool skip) {
+    std::string& text = skip ? skip_text_ : text_;
+    uint64_t& version = skip ? skip_version_ : text_version_;
+    if (version == store_.version()) {
+        return text;
+    }
+    version = store_.version();
+    hls::MediaPlaylist playlist;
+    playlist.mp4 = options_.container == net::SegmentContainer::kMp4;
+    playlist.target_s = store_.target_seconds();
+    playlist.part_target_ms = playlist.mp4 ? store_.part_target_ms() : 0;
+    playlist.discontinuity_sequence = store_.discontinuities_before();
+    playlist.independent = store_.independent();
+    playlist.ended = store_.ended();
+    playlist.skip = skip;
+    playlist.next_number = store_.next_number();
+    const auto& all = store_.all();
+    int64_t behind_ms = 0;
+    for (size_t i = all.size(); i > store_.first_listed(); i--) {
+        const net::Segment& from = all[i - 1];
+        if (!from.complete && playlist.part_target_ms == 0) {
+            continue;
+        }
+        hls::PlaylistSegment segment{.number = from.number,
+                                     .header = from.format->id,
+                                     .duration_ms = from.duration_ms,
+                                     .wall_ms = from.wall_ms,
+                                     .discontinuity = from.discontinuity,
+                                     .complete = from.complete};
+        if (playlist.part_target_ms > 0 && behind_ms < kPartTargets * playlist.target_s * 1000) {
+            for (const net::SegmentPart& part : from.parts) {
+                segment.parts.push_back({part.duration_ms, part.independent});
+            }
+        }
+        behind_ms += from.duration_ms;
+        playlist.segments.push_back(std::move(segment));
+    }
+    std::ranges::reverse(playlist.segments);
+    text = hls::write_media_playlist(playlist);
+    return text;
+}
+
+hls::Variant HlsPump::variant() const {
+    hls::Variant variant;
+    uint64_t bytes = 0;
+    uint64_t frames = 0;
+    int64_t duration_ms = 0;
+    const auto& all = store_.all();
+    for (size_t i = store_.first_listed(); i < all.size(); i++) {
+        const net::Segment& segment = all[i];
+        bytes += segment.bytes;
+        frames += segment.video_frames;
+        duration_ms += segment.duration_ms;
+        variant.bandwidth_bps =
+            std::max(variant.bandwidth_bps, bits_per_second(segment.bytes, segment.duration_ms));
+    }
+    variant.average_bps = bits_per_second(bytes, duration_ms);
+    variant.frame_rate =
+        duration_ms > 0 ? static_cast<double>(frames) * 1000.0 / static_cast<double>(duration_ms)
+                        : 0;
+    if (!all.empty()) {
+        const net::SegmentFormat& format = *all.back().format;
+        variant.width = format.width;
+        variant.height = format.height;
+        variant.codecs = format.video_codecs;
+        variant.codecs += variant.codecs.empty() || format.audio_codecs.empty() ? "" : ",";
+        variant.codecs += format.audio_codecs;
+    }
+    return variant;
+}
+
+// ---- sessions ----
+
+HlsSession* HlsPump::find_session(std::string_view id) {
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end() || found->second->kicked) {
+        return nullptr;
+    }
+    found->second->asked_at = used_at_ = MonoClock::now();
+    return found->second.get();
+}
+
+bool HlsPump::was_kicked(std::string_view id) const {
+    const auto found = sessions_.find(id);
+    return (found != sessions_.end() && found->second->kicked) ||
+           std::ranges::find(kicked_, id) != kicked_.end();
+}
+
+HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> client) {
+    if (sessions_.size() >= kMaxSessions) {
+        return nullptr;
+    }
+    auto session = std::make_unique<HlsSession>(std::move(client));
+    session->asked_at = used_at_ = MonoClock::now();
+    session->client->kick = [at = session.get()] { at->kicked = true; };
+    HlsSession* const added = session.get();
+    if (const auto [place, is_new] = sessions_.try_emplace(std::move(id)); is_new) {
+        place->second = std::move(session);
+    } else {
+        end_session(*place->second, net::EndClass::kReplaced, "asked again");
+        place->second = std::move(session);
+    }
+    count_.players = sessions_.size();
+    return added;
+}
+
+void HlsPump::end_session(HlsSession& session, net::EndClass why, std::string_view detail) {
+    session.client->kick = nullptr;
+    session.client->log_summary(why, detail);
+}
+
+void HlsPump::end_all(net::EndClass why, std::string_view detail) {
+    for (const auto& [id, session] : sessions_) {
+        end_session(*session, why, detail);
+    }
+    sessions_.clear();
+    count_.players = 0;
+}
+
+Millis HlsPump::idle_time() const {
+    return std::max<Millis>(Seconds(kIdleTargets * store_.target_seconds()), kMinIdle);
+}
+
+void HlsPump::look(MonoTime now) {
+    if (!stream_.live() && !store_.ended() && !store_.all().empty() &&
+        now - stream_.absent_since() > pump_.wait_publisher) {
+        store_.end();
+    }
+    for (auto at = sessions_.begin(); at != sessions_.end();) {
+        HlsSession& session = *at->second;
+        if (session.kicked) {
+            kicked_.push_back(at->first);
+            if (kicked_.size() > kMaxKicked) {
+                kicked_.pop_front();
+            }
+            end_session(session, net::EndClass::kKicked, "ended by the API");
+        } else if (now - session.asked_at <= idle_time()) {
+            ++at;
+            continue;
+        } else if (store_.ended()) {
+            end_session(session, net::EndClass::kNoPublisher, "publisher gone");
+        } else {
+            end_session(session, net::EndClass::kPeerClosed, "asks for nothing any more");
+        }
+        at = sessions_.erase(at);
+    }
+    count_.players = sessions_.size();
+}
+
+void HlsPump::run() {
+    for (;;) {
+        if (io::sleep_for(kLook).code() == ErrorCode::kInterrupted) {
+            return;
+        }
+        const MonoTime now = MonoClock::now();
+        look(now);
+        // Of a stream that never came there is nothing to keep.
+        const Millis linger = store_.all().empty() ? kLook : kLinger;
+        if (sessions_.empty() && staying_ == 0 && now - used_at_ > linger) {
+            return;
+        }
+    }
+}
+
+}  // namespace weir::session

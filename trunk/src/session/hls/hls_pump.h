@@ -1,0 +1,141 @@
+// HlsPump: the segments of one stream and who watches them. It exists from the first request to
+// some time after the last one; its coroutine only looks who has gone.
+//
+// Viewers have no connection of their own: a session is a row of the client table and the time of
+// its last request. A request that has to wait for a part parks on one signal with all others.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/object_count.h"
+#include "io/coroutine.h"
+#include "net/client_table.h"
+#include "net/segments/segmenter.h"
+#include "net/stream_pump.h"
+#include "proto/hls/playlist.h"
+#include "proto/hls/reload.h"
+#include "session/hls/hls_options.h"
+#include "stream/stream.h"
+
+namespace weir::session {
+
+struct HlsSession : private Counted<HlsSession> {
+    static constexpr ObjectName kObjectName{"hls_session", "hls"};
+
+    explicit HlsSession(std::unique_ptr<net::Client> who) : client(std::move(who)) {}
+
+    std::unique_ptr<net::Client> client;
+    MonoTime asked_at{};
+    bool kicked = false;
+};
+
+class HlsPump final : public net::StreamPump,
+                      private net::SegmentListener,
+                      private Counted<HlsPump> {
+  public:
+    static constexpr ObjectName kObjectName{"hls_pump", "hls"};
+    static const net::PumpKind kKind;
+    static constexpr Millis kLook{500};
+    // A viewer that asks for nothing in so many target durations, and so long, has gone.
+    static constexpr int64_t kIdleTargets = 3;
+    static constexpr Millis kMinIdle{10'000};
+    // Segments are made on for so long after the last request of all.
+    static constexpr Millis kLinger{15'000};
+    // Content that the first segment has at least, where it is cut for who came first.
+    static constexpr int64_t kFirstSegmentMs = 200;
+    static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
+    static constexpr size_t kMaxSessions = 100'000;  // of one stream
+
+    HlsPump(stream::Stream& stream, const HlsOptions& options, const net::PumpOptions& pump);
+    ~HlsPump() override;
+
+    // While it lives, the pump stays: somebody waits for it.
+    class Stay {
+      public:
+        explicit Stay(HlsPump& pump) : pump_(pump) { pump_.staying_++; }
+
+        ~Stay() {
+            pump_.staying_--;
+            pump_.used_at_ = MonoClock::now();
+        }
+
+        Stay(const Stay&) = delete;
+        Stay& operator=(const Stay&) = delete;
+
+      private:
+        HlsPump& pump_;
+    };
+
+    const HlsOptions& options() const { return options_; }
+
+    const net::SegmentStore& store() const { return store_; }
+
+    // Yields. Until there is a segment to play. kTimeout, kInterrupted.
+    Error wait_first(Millis absent);
+
+    // Yields. Until done() says so, which is asked after each change; at most three target
+    // durations. kTimeout, kInterrupted.
+    Error wait_for(const std::function<bool()>& done);
+
+    // Whether the playlist has what the player waits for.
+    bool has(uint64_t number, std::optional<uint64_t> part) const;
+
+    // Of the present. Good until the next call.
+    const std::string& media_playlist(bool skip);
+    hls::Variant variant() const;
+
+    // Null: there is none of that id, or it was ended.
+    HlsSession* find_session(std::string_view id);
+    bool was_kicked(std::string_view id) const;
+    HlsSession* add_session(std::string id, std::unique_ptr<net::Client> client);
+    void end_all(net::EndClass why, std::string_view detail);
+
+    // Requests that wait.
+    size_t waiting() const { return waiting_; }
+
+    uint64_t frames_left_out() const { return segmenter_.frames_left_out(); }
+
+    // net::StreamPump
+    void run() override;
+
+    size_t players() const override { return sessions_.size(); }
+
+    std::span<const net::TransportCount> by_transport() const override { return {&count_, 1}; }
+
+    void reconfigure(const net::PumpOptions& options) override { pump_ = options; }
+
+    stream::Stream& stream() override { return stream_; }
+
+  private:
+    void on_segments() override { signal_.notify_all(); }
+
+    Error wait_until(io::Deadline deadline, const std::function<bool()>& done);
+    void look(MonoTime now);
+    void end_session(HlsSession& session, net::EndClass why, std::string_view detail);
+    Millis idle_time() const;
+
+    stream::Stream& stream_;
+    HlsOptions options_;
+    net::PumpOptions pump_;
+    net::SegmentStore store_;
+    net::Segmenter segmenter_;
+    std::map<std::string, std::unique_ptr<HlsSession>, std::less<>> sessions_;
+    std::deque<std::string> kicked_;  // ids, oldest first
+    net::TransportCount count_{"hls", 0};
+    io::Signal signal_;
+    size_t staying_ = 0;
+    size_t waiting_ = 0;
+    MonoTime used_at_;
+    std::string text_;
+    std::string skip_text_;
+    uint64_t text_version_ = 0;  // of the store, that the texts are of
+    uint64_t skip_version_ = 0;
+};
+
+}  // namespace weir::session

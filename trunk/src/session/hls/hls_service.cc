@@ -1,0 +1,460 @@
+#include "session/hls/hls_service.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "proto/http/access_token.h"
+#include "proto/http/target.h"
+
+namespace weir::session {
+namespace {
+
+constexpr std::string_view kListSuffix = ".m3u8";
+constexpr std::string_view kFolderSuffix = ".hls";
+constexpr std::string_view kPlaylistType = "application/vnd.apple.mpegurl";
+constexpr std::string_view kMp4Type = "video/mp4";
+constexpr std::string_view kTsType = "video/mp2t";
+constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
+constexpr size_t kSessionIdSize = 20;  // 100 bits: it lets in
+constexpr size_t kMaxQueryItems = 64;
+constexpr uint64_t kMaxAhead = 2;        // segments, §6.2.5.2 of the draft
+constexpr int64_t kMediaMaxAge = 3'600;  // seconds; a name never means other bytes
+
+// "/app/stream" to both; false when one is empty or too long.
+bool split_name(std::string_view path, std::string_view& app, std::string_view& name) {
+    const size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos || slash == 0) {
+        return false;
+    }
+    app = path.substr(1, slash - 1);
+    name = path.substr(slash + 1);
+    return !app.empty() && !name.empty() && app.size() <= kMaxNameSize &&
+           name.size() <= kMaxNameSize;
+}
+
+// The folder of "/app/stream.hls/file"; empty: it is none of ours.
+std::string_view folder_of(std::string_view path) {
+    const size_t slash = path.rfind('/');
+    const std::string_view folder = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+    return folder.ends_with(kFolderSuffix) ? folder : std::string_view();
+}
+
+bool is_session_id(std::string_view text) {
+    return text.size() == kSessionIdSize && std::ranges::all_of(text, [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+           });
+}
+
+// What the viewer was let in with, as it wrote it, for every address of its playlists.
+std::string carried_query(std::string_view query, std::string_view session) {
+    std::string out = session.empty() ? "" : fmt::format("session={}", session);
+    for (const std::string_view item : split(query, '&', kMaxQueryItems)) {
+        if (item.starts_with("key=") || item.starts_with("token=") || item.starts_with("vhost=")) {
+            out += out.empty() ? "" : "&";
+            out += item;
+        }
+    }
+    // It goes into lines and quotes of a playlist.
+    std::erase_if(out, [](char c) { return c == '"' || c <= ' ' || c == 0x7F; });
+    return out;
+}
+
+std::string etag_of(std::string_view text) {
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : text) {
+        hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    }
+    return fmt::format("\"{:016x}\"", hash);
+}
+
+}  // namespace
+
+// A request as it was understood.
+struct HlsService::Ask {
+    stream::StreamKey key;
+    HlsOptions options;
+    hls::FileName file;
+    std::string session_id;
+    HlsSession* session = nullptr;  // of this pump; after a wait it is looked up again
+    std::string name;               // of the stream, as it was asked for
+};
+
+void HlsService::add_to(net::HttpRouter& router) {
+    net::HttpRouteOptions options;
+    options.cors = true;
+    router.add_predicate(
+        [](const http::Request& request) { return !folder_of(request.path).empty(); }, options,
+        [this](net::HttpExchange& exchange) { handle_file(exchange); });
+    router.add_suffix(std::string(kListSuffix), options,
+                      [this](net::HttpExchange& exchange) { handle_stream(exchange); });
+}
+
+void HlsService::stop() {
+    services_.fanout.for_each(HlsPump::kKind, [](net::StreamPump& pump) {
+        static_cast<HlsPump&>(pump).end_all(net::EndClass::kStopping, "server stops");
+    });
+}
+
+// Yields.
+void HlsService::refuse(net::HttpExchange& exchange, int status, std::string_view reason) {
+    stats_.refused++;
+    http::Fields fields = {{"Cache-Control", "no-store"}};
+    if (status == 503) {
+        fields.add("Retry-After", "5");
+    }
+    (void)exchange.respond_error(status, reason, fields);
+}
+
+void HlsService::refuse(net::HttpExchange& exchange, const Error& why) {
+    switch (why.code()) {
+        case ErrorCode::kDenied: refuse(exchange, 403, why.message()); return;
+        case ErrorCode::kNotFound: refuse(exchange, 404, why.message()); return;
+        case ErrorCode::kMalformed: refuse(exchange, 400, why.message()); return;
+        default: refuse(exchange, 503, why.message()); return;
+    }
+}
+
+bool HlsService::has_sessions(const stream::StreamKey& key, const HlsOptions& options) const {
+    return options.sessions || services_.hooks.wants(net::HookAction::kPlay, key);
+}
+
+HlsPump* HlsService::find_pump(const stream::StreamKey& key) const {
+    const stream::Stream* stream = services_.registry.find(key);
+    return stream == nullptr
+               ? nullptr
+               : static_cast<HlsPump*>(services_.fanout.find(*stream, HlsPump::kKind));
+}
+
+// ---- who may ----
+
+// Yields. The pump of a stream that has something to play, for somebody who was let in; null: the
+// request has been answered.
+HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
+    const http::Request& request = exchange.request();
+    const std::optional<std::string_view> token = http::access_token(request);
+    if (!token) {
+        refuse(exchange, 400, "that is no token: Authorization: Bearer TOKEN");
+        return nullptr;
+    }
+    const bool counted = has_sessions(ask.key, ask.options) && !request.is_head();
+    const std::string url = "http://" + request.host + request.path;
+    Result<net::AdmittedPlayer> admitted = admission_.play({.access = {.key = ask.key,
+                                                                       .peer = exchange.peer(),
+                                                                       .token = *token,
+                                                                       .http = &request,
+                                                                       .secure = exchange.secure(),
+                                                                       .transport = "hls",
+                                                                       .query = request.query_text},
+                                                            .tc_url = url,
+                                                            .connection = &exchange.connection(),
+                                                            .may_wait = !request.is_head(),
+                                                            .begins = counted});
+    if (!admitted.ok()) {
+        refuse(exchange, admitted.error());
+        return nullptr;
+    }
+    HlsPump* const pump = pump_for(exchange, ask, admitted->rules);
+    std::unique_ptr<net::Client> client = std::move(admitted->client);
+    if (pump == nullptr) {
+        if (client) {
+            client->end_quietly(net::EndClass::kNoPublisher, "nobody publishes it");
+        }
+        return nullptr;
+    }
+    if (client) {
+        client->encrypted = exchange.secure();
+        net::begin_turn(*client, net::ClientRole::kPlayer, ask.key);
+        ask.session_id =
+            ask.session_id.empty() ? random_id(system_random(), kSessionIdSize) : ask.session_id;
+        ask.session = pump->add_session(ask.session_id, std::move(client));
+        if (ask.session == nullptr) {
+            refuse(exchange, 503, "this stream has too many viewers");
+            return nullptr;
+        }
+    }
+    return pump;
+}
+
+// Yields. Null: there is nothing to play, and the request has been answered.
+HlsPump* HlsService::pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules) {
+    Result<net::StreamPump*> found = services_.fanout.pump_for(
+        ask.key, rules.stream, HlsPump::kKind, [&](stream::Stream& stream) {
+            return std::make_unique<HlsPump>(stream, ask.options, rules.pump);
+        });
+    if (!found.ok()) {
+        refuse(exchange, found.error());
+        return nullptr;
+    }
+    auto* const pump = static_cast<HlsPump*>(*found);
+    pump->stream().note_new_player();
+    if (const Error error = pump->wait_first(rules.pump.wait_publisher)) {
+        if (error.code() == ErrorCode::kInterrupted) {
+            refuse(exchange, error);
+        } else if (pump->frames_left_out() > 0) {
+            refuse(exchange, 404, "HLS cannot carry the codecs of this stream");
+        } else {
+            refuse(exchange, 404, "no such stream: nobody publishes it");
+        }
+        return nullptr;
+    }
+    return pump;
+}
+
+// Yields. For requests behind the first one. False: it has been answered.
+bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump) {
+    const http::Request& request = exchange.request();
+    pump = find_pump(ask.key);
+    const bool list = ask.file.kind == hls::FileKind::kPlaylist;
+    if (!has_sessions(ask.key, ask.options)) {
+        if (list && pump == nullptr) {
+            pump = admit(exchange, ask);
+            return pump != nullptr;
+        }
+        const auto allowed =
+            services_.policy.may_play({.key = ask.key,
+                                       .peer = exchange.peer(),
+                                       .token = http::access_token(request).value_or(""),
+                                       .http = &request,
+                                       .secure = exchange.secure(),
+                                       .transport = "hls",
+                                       .query = request.query_text});
+        if (!allowed.ok()) {
+            refuse(exchange, allowed.error());
+        } else if (pump == nullptr) {
+            refuse(exchange, 404, "no such segment");
+        }
+        return allowed.ok() && pump != nullptr;
+    }
+    const std::string_view id = request.query.get_or("session", "");
+    if (!is_session_id(id)) {
+        refuse(exchange, 403, fmt::format("a viewer begins with {}{}", ask.name, kListSuffix));
+        return false;
+    }
+    ask.session_id = id;
+    ask.session = pump != nullptr ? pump->find_session(id) : nullptr;
+    if (ask.session != nullptr) {
+        return true;
+    }
+    if (!list || (pump != nullptr && pump->was_kicked(id))) {
+        refuse(exchange, 403, "this session is over: load the playlist again");
+        return false;
+    }
+    // A viewer who paused for long comes back: it is asked again who it is.
+    pump = admit(exchange, ask);
+    return pump != nullptr;
+}
+
+// ---- requests ----
+
+// Yields.
+void HlsService::handle_stream(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    std::string_view path = request.path;
+    path.remove_suffix(kListSuffix.size());
+    std::string_view app;
+    std::string_view name;
+    Ask ask;
+    if (!split_name(path, app, name)) {
+        refuse(exchange, 404, "a stream's address is /app/stream.m3u8");
+        return;
+    }
+    ask.key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
+    ask.options = rules_.hls_options(ask.key);
+    ask.name = name;
+    if (!ask.options.enabled) {
+        refuse(exchange, 404, "HLS is off for this stream (hls { enabled on; } turns it on)");
+        return;
+    }
+    HlsPump* const pump = admit(exchange, ask);
+    if (pump == nullptr) {
+        return;
+    }
+    hls::Variant variant = pump->variant();
+    variant.uri =
+        fmt::format("{}{}/{}", http::percent_encoded(name), kFolderSuffix, hls::kMediaPlaylistName);
+    stats_.playlists++;
+    const std::string text = hls::with_query(hls::write_multivariant(variant),
+                                             carried_query(request.query_text, ask.session_id));
+    serve_text(exchange, ask, *pump, text, ask.session != nullptr ? "no-store" : "max-age=2");
+}
+
+// Yields.
+void HlsService::handle_file(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    const std::string_view folder = folder_of(request.path);
+    std::string_view app;
+    std::string_view name;
+    Ask ask;
+    ask.file = hls::parse_file_name(std::string_view(request.path).substr(folder.size() + 1));
+    if (ask.file.kind == hls::FileKind::kUnknown ||
+        !split_name(folder.substr(0, folder.size() - kFolderSuffix.size()), app, name)) {
+        refuse(exchange, 404,
+               "there is nothing at this path; a stream's address is /app/stream.m3u8");
+        return;
+    }
+    ask.key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
+    ask.options = rules_.hls_options(ask.key);
+    ask.name = name;
+    HlsPump* pump = nullptr;
+    if (!may_read(exchange, ask, pump)) {
+        return;
+    }
+    if (ask.file.kind == hls::FileKind::kPlaylist) {
+        serve_playlist(exchange, ask, *pump);
+    } else {
+        serve_media(exchange, ask, *pump);
+    }
+}
+
+// Yields.
+void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const http::Request& request = exchange.request();
+    const auto reload = hls::Reload::parse(request.query);
+    if (!reload.ok()) {
+        refuse(exchange, reload.error());
+        return;
+    }
+    const HlsPump::Stay stay(pump);
+    const net::SegmentStore& store = pump.store();
+    const bool low_latency = pump.options().container == net::SegmentContainer::kMp4;
+    const bool blocks = low_latency && reload->number.has_value();
+    if (blocks && !store.ended()) {
+        if (*reload->number >= store.next_number() + kMaxAhead) {
+            refuse(exchange, 400, "_HLS_msn is more than two segments ahead");
+            return;
+        }
+        if (!pump.has(*reload->number, reload->part)) {
+            stats_.blocked++;
+            if (pump.wait_for([&] { return pump.has(*reload->number, reload->part); })) {
+                refuse(exchange, 503, "that part of the playlist did not come in time");
+                return;
+            }
+            ask.session = ask.session != nullptr ? pump.find_session(ask.session_id) : nullptr;
+        }
+    }
+    stats_.playlists++;
+    const std::string text = hls::with_query(pump.media_playlist(low_latency && reload->skip),
+                                             carried_query(request.query_text, ask.session_id));
+    // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
+    const std::string cache =
+        has_sessions(ask.key, ask.options)
+            ? "no-cache"
+            : fmt::format("max-age={}", blocks ? 6 * store.target_seconds()
+                                               : std::max<int64_t>(store.target_seconds() / 2, 1));
+    serve_text(exchange, ask, pump, text, cache);
+}
+
+// Yields.
+void HlsService::serve_text(net::HttpExchange& exchange,
+                            Ask& ask,
+                            HlsPump& pump,
+                            const std::string& text,
+                            std::string_view cache) {
+    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(text)}};
+    const std::string_view known = exchange.request().headers.get("If-None-Match").value_or("");
+    if (!known.empty() && known == fields.get("ETag").value_or("")) {
+        (void)exchange.respond(304, {}, {}, fields);
+        return;
+    }
+    count_sent(ask, pump, text.size());
+    (void)exchange.respond(200, kPlaylistType, text, fields);
+}
+
+// Yields.
+void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const HlsPump::Stay stay(pump);
+    const net::SegmentStore& store = pump.store();
+    const hls::FileName& file = ask.file;
+    const bool mp4 = pump.options().container == net::SegmentContainer::kMp4;
+    if (file.kind == hls::FileKind::kHeader) {
+        const net::SegmentFormat* format = mp4 ? store.find_format(file.number) : nullptr;
+        if (format == nullptr) {
+            refuse(exchange, 404, "no such header");
+            return;
+        }
+        stats_.headers++;
+        count_sent(ask, pump, format->header.size());
+        const std::string header(as_text(format->header));
+        (void)exchange.respond(200, kMp4Type, header,
+                               {{"Cache-Control", fmt::format("max-age={}", kMediaMaxAge)}});
+        return;
+    }
+    const net::Segment* segment = file.mp4 == mp4 ? store.find(file.number) : nullptr;
+    std::vector<Ref<const net::SegmentBytes>> pieces;
+    if (file.kind == hls::FileKind::kSegment) {
+        if (segment == nullptr || !segment->complete) {
+            refuse(exchange, 404, "no such segment");
+            return;
+        }
+        for (const net::SegmentPart& part : segment->parts) {
+            pieces.push_back(part.bytes);
+        }
+        stats_.segments++;
+    } else {
+        // The hinted part is answered when it is there.
+        const uint64_t there = segment != nullptr ? segment->parts.size() : 0;
+        const bool hinted =
+            file.mp4 == mp4 && file.part == there && !store.ended() &&
+            (segment != nullptr ? !segment->complete : file.number == store.next_number());
+        const auto part_is_there = [&] {
+            const net::Segment* now = store.find(file.number);
+            return store.ended() || store.next_number() > file.number + 1 ||
+                   (now != nullptr && (now->complete || now->parts.size() > file.part));
+        };
+        if (hinted && pump.wait_for(part_is_there)) {
+            refuse(exchange, 503, "that part did not come in time");
+            return;
+        }
+        segment = file.mp4 == mp4 ? store.find(file.number) : nullptr;
+        if (segment == nullptr || segment->parts.size() <= file.part) {
+            refuse(exchange, 404, "no such part");
+            return;
+        }
+        ask.session = ask.session != nullptr ? pump.find_session(ask.session_id) : nullptr;
+        pieces.push_back(segment->parts[file.part].bytes);
+        stats_.parts++;
+    }
+    serve_bytes(exchange, ask, pump, pieces);
+}
+
+// Yields. `pieces` hold the bytes, whatever becomes of the stream.
+void HlsService::serve_bytes(net::HttpExchange& exchange,
+                             Ask& ask,
+                             HlsPump& pump,
+                             std::span<const Ref<const net::SegmentBytes>> pieces) {
+    uint64_t size = 0;
+    for (const auto& piece : pieces) {
+        size += piece->bytes().size();
+    }
+    count_sent(ask, pump, size);
+    if (ask.session != nullptr && ask.session->client->first_frame_ms < 0) {
+        net::Client& client = *ask.session->client;
+        client.first_frame_ms = static_cast<int32_t>(
+            std::chrono::duration_cast<Millis>(MonoClock::now() - client.since()).count());
+    }
+    const std::string cache = fmt::format("{}max-age={}, immutable",
+                                          ask.session != nullptr ? "private, " : "", kMediaMaxAge);
+    if (exchange.begin(200, ask.file.mp4 ? kMp4Type : kTsType, size, {{"Cache-Control", cache}})) {
+        return;
+    }
+    for (const auto& piece : pieces) {
+        if (exchange.write(piece->bytes())) {
+            return;
+        }
+    }
+}
+
+void HlsService::count_sent(Ask& ask, HlsPump& pump, uint64_t bytes) {
+    pump.stream().note_sent(bytes);
+    if (ask.session != nullptr) {
+        ask.session->client->sent_bytes += bytes;
+    }
+}
+
+}  // namespace weir::session

@@ -1,0 +1,83 @@
+// HLS over HTTP: playlists, segments and parts of every stream (doc/protocols/hls.md).
+//
+//     /app/stream.m3u8             begins: may this viewer play, and which media playlist is its
+//     /app/stream.hls/index.m3u8   the media playlist, again and again
+//     /app/stream.hls/...          what it names
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+#include "net/admission.h"
+#include "net/http/router.h"
+#include "net/services.h"
+#include "session/hls/hls_pump.h"
+
+namespace weir::session {
+
+// Counters since the start.
+struct HlsStats {
+    uint64_t playlists = 0;  // that were answered
+    uint64_t blocked = 0;    // of these had to wait
+    uint64_t segments = 0;
+    uint64_t parts = 0;
+    uint64_t headers = 0;
+    uint64_t refused = 0;  // 4xx and 5xx
+};
+
+class HlsService {
+  public:
+    // Both must outlive this.
+    HlsService(const net::Services& services, const HlsRules& rules)
+        : services_(services), rules_(rules) {}
+
+    // This object must outlive the router's server.
+    void add_to(net::HttpRouter& router);
+
+    const HlsStats& stats() const { return stats_; }
+
+    // visit(const HlsPump&)
+    template <typename Visit>
+    void for_each(Visit&& visit) const {
+        services_.fanout.for_each(HlsPump::kKind, [&](net::StreamPump& pump) {
+            visit(static_cast<const HlsPump&>(pump));
+        });
+    }
+
+    // Ends all sessions; HTTP has ended.
+    void stop();
+
+  private:
+    struct Ask;
+
+    void handle_stream(net::HttpExchange& exchange);
+    void handle_file(net::HttpExchange& exchange);
+    HlsPump* find_pump(const stream::StreamKey& key) const;
+    HlsPump* admit(net::HttpExchange& exchange, Ask& ask);
+    HlsPump* pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules);
+    bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
+    bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
+    void serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_bytes(net::HttpExchange& exchange,
+                     Ask& ask,
+                     HlsPump& pump,
+                     std::span<const Ref<const net::SegmentBytes>> pieces);
+    void serve_text(net::HttpExchange& exchange,
+                    Ask& ask,
+                    HlsPump& pump,
+                    const std::string& text,
+                    std::string_view cache);
+    void count_sent(Ask& ask, HlsPump& pump, uint64_t bytes);
+    void refuse(net::HttpExchange& exchange, int status, std::string_view reason);
+    void refuse(net::HttpExchange& exchange, const Error& why);
+
+    net::Services services_;
+    const HlsRules& rules_;
+    net::Admission admission_{services_};
+    HlsStats stats_;
+};
+
+}  // namespace weir::session

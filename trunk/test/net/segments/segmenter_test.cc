@@ -1,0 +1,313 @@
+// Parts and segments of made-up streams: where they are cut, how long they are, and what a new
+// codec, publisher or track does.
+#include "net/segments/segmenter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/session/muxer_fixture.h"
+#include "test/support/codec_samples.h"
+#include "test/support/rtp_media.h"
+
+namespace weir::net {
+namespace {
+
+using media::Codec;
+using media::TrackKind;
+using session::MuxerFixture;
+using test::BodyKind;
+using test::tag_body;
+
+class SegmenterTest : public MuxerFixture {
+  protected:
+    ~SegmenterTest() override { segmenter_.reset(); }
+
+    void watch(SegmentContainer container = SegmentContainer::kMp4) {
+        segmenter_ = std::make_unique<Segmenter>(stream_, container, store_);
+    }
+
+    void configs(const Bytes& avc = test::kAvcHighConfig) {
+        send(TrackKind::kVideo, clock_, tag_body(Codec::kH264, BodyKind::kConfig, avc));
+        send(TrackKind::kAudio, clock_,
+             tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1190")));  // 48 kHz, stereo
+    }
+
+    void picture(bool key) {
+        send(TrackKind::kVideo, clock_,
+             tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                      Bytes{0, 0, 0, 2, static_cast<uint8_t>(key ? 0x65 : 0x41), 0x88}));
+    }
+
+    void sound(uint32_t time_ms) {
+        send(TrackKind::kAudio, time_ms,
+             tag_body(Codec::kAac, BodyKind::kFrame, Bytes{0x21, 0x10, 0x04}));
+    }
+
+    // 25 pictures a second, and sound of 48 kHz; a key frame each `gop` pictures.
+    void pictures(int count, int gop = 50) {
+        for (int i = 0; i < count; i++) {
+            picture(number_++ % gop == 0);
+            for (; sound_ms_ <= clock_ + 20; sound_samples_ += 1024) {
+                sound(sound_ms_);
+                sound_ms_ = static_cast<uint32_t>((sound_samples_ + 1024) * 1000 / 48'000);
+            }
+            clock_ += 40;
+        }
+    }
+
+    // As players read it: complete segments.
+    std::vector<int64_t> durations() const {
+        std::vector<int64_t> all;
+        for (const Segment& segment : store_.all()) {
+            if (segment.complete) {
+                all.push_back(segment.duration_ms);
+            }
+        }
+        return all;
+    }
+
+    SegmentStore store_{{.fragment_ms = 2'000, .part_ms = 200, .window = 3}, 100};
+    std::unique_ptr<Segmenter> segmenter_;
+    uint32_t clock_ = 0;
+    int number_ = 0;
+    uint32_t sound_ms_ = 0;
+    uint64_t sound_samples_ = 0;
+};
+
+TEST_F(SegmenterTest, CutsAtKeyFramesAndPartsAtFrames) {
+    watch();
+    configs();
+    pictures(151);
+    EXPECT_THAT(durations(), testing::ElementsAre(2'000, 2'000, 2'000));
+    for (const Segment& segment : store_.all()) {
+        EXPECT_FALSE(segment.discontinuity);
+        if (!segment.complete) {
+            continue;
+        }
+        EXPECT_EQ(segment.parts.size(), 10U);
+        EXPECT_EQ(segment.video_frames, 50U);
+        for (size_t i = 0; i < segment.parts.size(); i++) {
+            EXPECT_EQ(segment.parts[i].duration_ms, 200);
+            EXPECT_EQ(segment.parts[i].independent, i == 0) << i;
+        }
+    }
+    EXPECT_EQ(store_.all().front().number, 100U);
+    EXPECT_EQ(store_.target_seconds(), 2);
+    EXPECT_EQ(store_.part_target_ms(), 205);
+    EXPECT_TRUE(store_.independent());
+    const SegmentFormat& format = *store_.all().front().format;
+    EXPECT_EQ(format.video_codecs, "avc1.640014");
+    EXPECT_EQ(format.audio_codecs, "mp4a.40.2");
+    EXPECT_EQ(format.width, test::kSampleWidth);
+    EXPECT_FALSE(format.header.empty());
+}
+
+// Each traf's tfdt is the sum of the durations before it: nothing drifts.
+TEST_F(SegmenterTest, AudioTimesFollowFromTheSamples) {
+    watch();
+    configs();
+    pictures(1500);
+    uint64_t expected = 0;
+    bool first = true;
+    for (const Segment& segment : store_.all()) {
+        for (const SegmentPart& part : segment.parts) {
+            const ByteSpan bytes = part.bytes->bytes();
+            const std::string_view text = as_text(bytes);
+            const size_t traf = text.find("tfdt", text.find("tfdt") + 4);  // the second track's
+            ASSERT_NE(traf, std::string_view::npos);
+            ByteReader tfdt(bytes.subspan(traf + 8));
+            const uint64_t time = tfdt.u64();
+            ByteReader trun(bytes.subspan(text.find("trun", traf) + 8));
+            const uint32_t samples = trun.u32();
+            EXPECT_TRUE(first || time == expected) << time << " " << expected;
+            first = false;
+            expected = time + samples * 1024;
+        }
+    }
+}
+
+TEST_F(SegmenterTest, AShortGopIsGatheredAndALongOneMakesALongSegment) {
+    watch();
+    configs();
+    pictures(100, 25);
+    number_ = 0;
+    pictures(301, 150);
+    EXPECT_THAT(durations(), testing::ElementsAre(2'000, 2'000, 6'000, 6'000));
+    EXPECT_EQ(store_.target_seconds(), 6);
+}
+
+TEST_F(SegmenterTest, WhoComesLateGetsTheGopAtHand) {
+    configs();
+    pictures(75);
+    watch();
+    ASSERT_TRUE(store_.has_open());
+    EXPECT_EQ(store_.all().front().parts.size(), 4U);  // 1 s without its last frame
+    EXPECT_EQ(store_.listed_complete(), 0U);
+    segmenter_->finish_first(200);
+    EXPECT_EQ(store_.listed_complete(), 1U);
+    EXPECT_TRUE(store_.independent());
+    pictures(30);
+    EXPECT_EQ(durations().front(), 800);
+    EXPECT_EQ(durations()[1], 1'200);
+    EXPECT_FALSE(store_.independent());
+    EXPECT_FALSE(store_.all()[1].discontinuity);
+}
+
+TEST_F(SegmenterTest, AnotherConfigurationIsADiscontinuity) {
+    watch();
+    configs();
+    pictures(60);
+    number_ = 0;
+    configs(test::kAvcBaselineConfig);
+    pictures(60);
+    const Segment& last = store_.all().back();
+    EXPECT_EQ(durations(), (std::vector<int64_t>{2'000, 400, 2'000}));
+    EXPECT_TRUE(store_.all()[2].discontinuity);
+    EXPECT_FALSE(last.discontinuity);
+    EXPECT_EQ(store_.all()[2].format->video_codecs, "avc1.42C01E");
+    EXPECT_EQ(store_.all()[1].format->video_codecs, "avc1.640014");
+    EXPECT_EQ(store_.find_format(102)->id, 102U);
+}
+
+TEST_F(SegmenterTest, NumbersAndWindowGoOnAndMemoryIsBounded) {
+    watch();
+    configs();
+    pictures(50 * 40);
+    // 3 target durations are listed, and as long again is kept.
+    EXPECT_EQ(store_.listed_complete(), 3U);
+    EXPECT_LE(store_.all().size(), 8U);
+    EXPECT_EQ(store_.next_number(), 100 + 40U);
+    uint64_t bytes = 0;
+    for (const Segment& segment : store_.all()) {
+        for (const SegmentPart& part : segment.parts) {
+            bytes += part.bytes->bytes().size();
+        }
+    }
+    EXPECT_EQ(store_.bytes(), bytes);
+    EXPECT_EQ(store_.find(100), nullptr);
+    EXPECT_EQ(store_.find(139), &store_.all().back());
+    EXPECT_EQ(store_.find(140), nullptr);
+}
+
+TEST_F(SegmenterTest, AudioAloneIsCutByItself) {
+    watch();
+    send(TrackKind::kAudio, 0, tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1190")));
+    for (uint32_t i = 0; i < 300; i++) {
+        sound(i * 1024 / 48);
+    }
+    ASSERT_GE(durations().size(), 2U);
+    EXPECT_NEAR(static_cast<double>(durations().front()), 2'000, 25);
+    EXPECT_TRUE(store_.independent());
+    EXPECT_TRUE(store_.all().front().format->video_codecs.empty());
+    EXPECT_LE(store_.part_target_ms(), 225);
+}
+
+TEST_F(SegmenterTest, TransportStreamsBeginWithTheirTables) {
+    watch(SegmentContainer::kTs);
+    configs();
+    pictures(110);
+    for (const Segment& segment : store_.all()) {
+        if (segment.parts.empty()) {
+            continue;
+        }
+        const ByteSpan bytes = segment.parts.front().bytes->bytes();
+        ASSERT_EQ(bytes.size() % 188, 0U);
+        EXPECT_EQ(bytes[0], 0x47);
+        EXPECT_EQ((bytes[1] & 0x1F) << 8 | bytes[2], 0) << "PAT";
+        EXPECT_EQ((bytes[189] & 0x1F) << 8 | bytes[190], 0x1000) << "PMT";
+    }
+    EXPECT_TRUE(store_.all().front().format->header.empty());
+}
+
+// MP3 has no configuration: its first frame says what it is, behind the key frame.
+TEST_F(SegmenterTest, ACodecWithoutAConfigurationIsThereFromTheStart) {
+    Bytes frame = test::from_hex("fffb9000");  // 128 kbit/s, 44,100 Hz
+    frame.resize(417);
+    watch();
+    send(TrackKind::kVideo, 0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    for (int i = 0; i < 60; i++) {
+        picture(i % 50 == 0);
+        send(TrackKind::kAudio, clock_, tag_body(Codec::kMp3, BodyKind::kFrame, frame));
+        clock_ += 40;
+    }
+    EXPECT_EQ(store_.all().front().format->audio_codecs, "mp4a.40.34");
+    EXPECT_THAT(durations(), testing::ElementsAre(2'000));
+    EXPECT_FALSE(store_.all().back().discontinuity);
+    EXPECT_EQ(segmenter_->frames_left_out(), 0U);
+}
+
+TEST_F(SegmenterTest, ATrackThatComesLaterBeginsWithADiscontinuityOnce) {
+    watch();
+    send(TrackKind::kVideo, 0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    for (int i = 0; i < 60; i++) {
+        picture(i % 50 == 0);
+        clock_ += 40;
+    }
+    number_ = 60;
+    sound_ms_ = clock_;
+    sound_samples_ = uint64_t{clock_} * 48;
+    send(TrackKind::kAudio, clock_,
+         tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1190")));
+    pictures(150);
+    size_t discontinuities = 0;
+    for (const Segment& segment : store_.all()) {
+        discontinuities += segment.discontinuity ? 1 : 0;
+    }
+    EXPECT_EQ(discontinuities, 1U);
+    EXPECT_EQ(store_.all().front().format->audio_codecs, "");
+    EXPECT_EQ(store_.all().back().format->audio_codecs, "mp4a.40.2");
+}
+
+TEST_F(SegmenterTest, VideoThatStopsDoesNotHoldAudioBack) {
+    watch();
+    configs();
+    pictures(10);
+    const uint64_t parts = store_.parts_made();
+    for (uint32_t i = 0; i < 200; i++) {
+        sound(sound_ms_ + i * 1024 / 48);
+    }
+    EXPECT_GE(store_.parts_made(), parts + 3);
+}
+
+TEST_F(SegmenterTest, AudioBeyondTheLastPictureMakesNoLongerPart) {
+    watch();
+    configs();
+    pictures(55);  // the last part is whole, and its audio goes on
+    sound(clock_ - 3);
+    publish_again();
+    ASSERT_EQ(durations(), (std::vector<int64_t>{2'000, 200}));
+    EXPECT_EQ(store_.part_target_ms(), 205);
+}
+
+TEST(SegmentStoreTest, TellsOfEachChangeAndDropsAnEmptySegment) {
+    SegmentStore store({}, 7);
+    auto format = make_ref<SegmentFormat>();
+    store.open(format, 0, 0, false);
+    store.close();
+    EXPECT_TRUE(store.all().empty());
+    EXPECT_EQ(store.next_number(), 7U);
+    store.open(format, 0, 0, false);
+    const uint64_t version = store.version();
+    store.add_part(Bytes(10), 200, true, 5);
+    EXPECT_GT(store.version(), version);
+    store.end();
+    EXPECT_TRUE(store.ended());
+    EXPECT_EQ(store.listed_complete(), 1U);
+    store.open(format, 200, 0, true);
+    EXPECT_FALSE(store.ended());
+}
+
+TEST(SegmentStoreTest, BytesOfAllAreCapped) {
+    SegmentStore store({.fragment_ms = 2'000, .part_ms = 200, .window = 100}, 0);
+    auto format = make_ref<SegmentFormat>();
+    for (int i = 0; i < 30; i++) {
+        store.open(format, i * 2'000, 0, false);
+        store.add_part(Bytes(20u << 20), 2'000, true, 50);
+        store.close();
+    }
+    EXPECT_LE(store.bytes(), SegmentStore::kMaxBytes);
+    EXPECT_GE(store.all().size(), 3U);
+}
+
+}  // namespace
+}  // namespace weir::net

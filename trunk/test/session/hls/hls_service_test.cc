@@ -1,0 +1,347 @@
+// HLS as a client sees it: addresses, who may, what waits, what is answered how.
+#include "session/hls/hls_service.h"
+
+#include <regex>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/http/server.h"
+
+#include "test/net/http/test_client.h"
+#include "test/support/codec_samples.h"
+#include "test/support/media_packets.h"
+
+namespace weir::session {
+namespace {
+
+using media::Codec;
+using media::TrackKind;
+using net::TestAnswer;
+using net::TestClient;
+using test::BodyKind;
+using test::tag_body;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class OpenPolicy final : public net::Policy {
+  public:
+    stream::StreamKey key_of(std::string_view vhost,
+                             std::string_view app,
+                             std::string_view name) const override {
+        return {std::string(vhost), std::string(app), std::string(name)};
+    }
+
+    Result<net::PublishRules> may_publish(const net::AccessRequest&) const override {
+        return net::PublishRules();
+    }
+
+    Result<net::PlayRules> may_play(const net::AccessRequest& request) const override {
+        if (request.key.app == "closed" && request.token != "sesame") {
+            return make_error(ErrorCode::kDenied, "playing is closed here");
+        }
+        return play;
+    }
+
+    net::PlayRules play;
+};
+
+class HlsServiceTest : public testing::Test, protected stream::Publisher, protected HlsRules {
+  protected:
+    HlsServiceTest() {
+        log::set_sink([](log::Level, std::string_view) {});
+        policy_.play.pump.wait_publisher = Millis(0);
+        service_.add_to(router_);
+        server_ = net::HttpServer::create(router_, {});
+        address_ = net::serve_on_loopback(*server_);
+    }
+
+    ~HlsServiceTest() override {
+        EXPECT_FALSE(server_->stop(io::soon()));
+        service_.stop();
+        EXPECT_EQ(clients_.size(), 0U);
+        fanout_.stop(io::soon());
+        unpublish();
+        EXPECT_EQ(registry_.size(), 0U);
+        log::set_sink(nullptr);
+    }
+
+    std::string describe() const override { return "the test"; }
+
+    std::string_view client_id() const override { return "test"; }
+
+    void on_taken_over() override {}
+
+    HlsOptions hls_options(const stream::StreamKey&) const override { return options_; }
+
+    void publish(std::string_view app = "app") {
+        stream_ = &registry_.get_or_create({"", std::string(app), "stream"}, {}, MonoClock::now());
+        EXPECT_FALSE(stream_->start_publish(*this, {}, MonoClock::now()));
+        send(tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    }
+
+    void unpublish() {
+        if (stream_ != nullptr) {
+            stream_->end_publish(*this, MonoClock::now());
+            registry_.release(*stream_);
+            stream_ = nullptr;
+        }
+    }
+
+    void send(Bytes body) {
+        stream_->publish(*this, test::packet(TrackKind::kVideo, clock_, std::move(body)),
+                         MonoClock::now());
+    }
+
+    // 25 a second, a key frame each second.
+    void pictures(int count) {
+        for (int i = 0; i < count; i++) {
+            const bool key = number_++ % 25 == 0;
+            send(tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(key ? 0x65 : 0x41), 0x88}));
+            clock_ += 40;
+        }
+    }
+
+    // Yields.
+    TestAnswer get(const std::string& target, const std::string& fields = "") {
+        TestClient client(address_);
+        client.send(net::get_request(target, fields));
+        return client.read_answer();
+    }
+
+    // The target of the media playlist of a new viewer.
+    std::string begin(const std::string& query = "") {
+        const TestAnswer answer = get("/app/stream.m3u8" + query);
+        EXPECT_EQ(answer.status, 200) << answer.body;
+        const size_t at = answer.body.rfind("stream.hls/");
+        return at == std::string::npos
+                   ? ""
+                   : "/app/" + answer.body.substr(at, answer.body.find('\n', at) - at);
+    }
+
+    static std::string find(const std::string& text, const char* pattern) {
+        std::smatch match;
+        return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
+    }
+
+    HlsOptions options_;
+    OpenPolicy policy_;
+    stream::Registry registry_;
+    net::Fanout fanout_{registry_};
+    net::ClientTable clients_;
+    net::ConnectionBudget connections_{10};
+    net::Limits limits_;
+    net::Services services_{registry_, fanout_, clients_, connections_, policy_, limits_};
+    HlsService service_{services_, *this};
+    net::HttpRouter router_;
+    std::unique_ptr<net::HttpServer> server_;
+    io::SocketAddress address_;
+    stream::Stream* stream_ = nullptr;
+    uint32_t clock_ = 0;
+    int number_ = 0;
+};
+
+TEST_F(HlsServiceTest, AViewerBeginsWithTheMultivariantAndIsOneClient) {
+    publish();
+    pictures(20);
+    const std::string list = begin("?key=k1");
+    EXPECT_THAT(list,
+                testing::MatchesRegex("/app/stream.hls/index.m3u8\\?session=[a-z0-9]{20}&key=k1"));
+    const TestAnswer media = get(list);
+    EXPECT_EQ(media.status, 200);
+    EXPECT_EQ(media.headers.get("Content-Type").value_or(""), "application/vnd.apple.mpegurl");
+    EXPECT_EQ(media.headers.get("Cache-Control").value_or(""), "no-cache");
+    EXPECT_EQ(media.headers.get("Access-Control-Allow-Origin").value_or(""), "*");
+    const std::string session = find(list, "session=([a-z0-9]+)");
+    EXPECT_THAT(media.body, HasSubstr(".m4s?session=" + session + "&key=k1"));
+    EXPECT_EQ(clients_.size(), 1U);
+    clients_.for_each([&](const net::Client& client) {
+        EXPECT_STREQ(client.transport(), "hls");
+        EXPECT_EQ(client.role, net::ClientRole::kPlayer);
+        EXPECT_GT(client.sent_bytes, 0U);
+    });
+}
+
+TEST_F(HlsServiceTest, WhatThePlaylistNamesIsThere) {
+    publish();
+    pictures(60);
+    const TestAnswer media = get(begin());
+    const std::string header = find(media.body, "URI=\"(init-[^\"]+)\"");
+    const std::string segment = find(media.body, "\n([0-9]+\\.m4s[^\n]*)");
+    const std::string part = find(media.body, "PART:DURATION=[0-9.]+,URI=\"([^\"]+)\"");
+    for (const std::string& file : {header, segment, part}) {
+        const TestAnswer answer = get("/app/stream.hls/" + file);
+        EXPECT_EQ(answer.status, 200) << file;
+        EXPECT_EQ(answer.headers.get("Content-Type").value_or(""), "video/mp4");
+        EXPECT_THAT(std::string(answer.headers.get("Cache-Control").value_or("")),
+                    HasSubstr("max-age=3600"));
+        EXPECT_GT(answer.body.size(), 100U);
+    }
+    EXPECT_EQ(get("/app/stream.hls/" + header).body.substr(4, 4), "ftyp");
+    EXPECT_EQ(get("/app/stream.hls/" + segment).body.substr(4, 4), "styp");
+}
+
+TEST_F(HlsServiceTest, APlaylistIsNotSentTwice) {
+    publish();
+    pictures(20);
+    const std::string list = begin();
+    const std::string tag(get(list).headers.get("ETag").value_or(""));
+    EXPECT_EQ(get(list, "If-None-Match: " + tag + "\r\n").status, 304);
+    pictures(20);
+    EXPECT_EQ(get(list, "If-None-Match: " + tag + "\r\n").status, 200);
+}
+
+TEST_F(HlsServiceTest, BlockingRequestsAreAnsweredByTheirPart) {
+    publish();
+    pictures(20);
+    const std::string list = begin();
+    const std::string text = get(list).body;
+    const std::string hint = find(text, "PRELOAD-HINT:TYPE=PART,URI=\"([^\"]+)\"");
+    const std::string number = find(hint, "^([0-9]+)");
+    std::vector<std::unique_ptr<TestClient>> waiting;
+    for (int i = 0; i < 20; i++) {
+        waiting.push_back(std::make_unique<TestClient>(address_));
+        waiting.back()->send(net::get_request(
+            i == 0 ? "/app/stream.hls/" + hint : list + "&_HLS_msn=" + number + "&_HLS_part=0"));
+    }
+    const io::Deadline deadline = io::soon();
+    const auto count = [this] {
+        size_t all = 0;
+        service_.for_each([&](const HlsPump& pump) { all += pump.waiting(); });
+        return all;
+    };
+    while (count() < waiting.size() && !deadline.passed()) {
+        (void)io::sleep_for(Millis(5));
+    }
+    EXPECT_EQ(count(), waiting.size());
+    pictures(8);
+    for (size_t i = 0; i < waiting.size(); i++) {
+        const TestAnswer answer = waiting[i]->read_answer();
+        EXPECT_EQ(answer.status, 200);
+        if (i > 0) {
+            EXPECT_THAT(answer.body, HasSubstr("URI=\"" + hint + "\""));
+            EXPECT_THAT(answer.body, Not(HasSubstr("HINT:TYPE=PART,URI=\"" + hint)));
+        }
+    }
+    EXPECT_EQ(service_.stats().blocked, 19U);
+}
+
+TEST_F(HlsServiceTest, WhatCannotBeIsRefused) {
+    publish();
+    pictures(20);
+    const std::string list = begin();
+    const std::string session = list.substr(list.find('?'));
+    EXPECT_EQ(get(list + "&_HLS_msn=99999999999").status, 400);
+    EXPECT_EQ(get(list + "&_HLS_msn=x").status, 400);
+    EXPECT_EQ(get(list + "&_HLS_part=1").status, 400);
+    for (const char* file : {"1.m4s", "99999999999.m4s", "1.2.m4s", "99999999999.0.m4s", "1.ts",
+                             "init-1.mp4", "x", "index.m3u9", "..%2f..%2fetc%2fpasswd"}) {
+        EXPECT_EQ(get("/app/stream.hls/" + std::string(file) + session).status, 404) << file;
+    }
+    EXPECT_EQ(get("/app/stream.hls/index.m3u8").status, 403);
+    EXPECT_EQ(get("/app/stream.hls/index.m3u8?session=short").status, 403);
+    EXPECT_EQ(get("/app/stream.hls/1.m4s?session=aaaaaaaaaaaaaaaaaaaa").status, 403);
+    EXPECT_EQ(get("/app/nobody.m3u8").status, 404);
+    EXPECT_EQ(get("/nobody.m3u8").status, 404);
+    EXPECT_EQ(get("/app/nobody.hls/index.m3u8?session=aaaaaaaaaaaaaaaaaaaa").status, 404);
+}
+
+TEST_F(HlsServiceTest, RulesHoldForEachAddress) {
+    publish("closed");
+    pictures(20);
+    EXPECT_EQ(get("/closed/stream.m3u8").status, 403);
+    const TestAnswer answer = get("/closed/stream.m3u8?key=sesame");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_THAT(answer.body, HasSubstr("&key=sesame"));
+    options_.sessions = false;
+    EXPECT_EQ(get("/closed/stream.hls/index.m3u8").status, 403);
+    const TestAnswer media = get("/closed/stream.hls/index.m3u8?key=sesame");
+    EXPECT_EQ(media.status, 200);
+    EXPECT_THAT(media.body, HasSubstr(".m4s?key=sesame"));
+}
+
+TEST_F(HlsServiceTest, WithoutSessionsAddressesAreTheSameForAll) {
+    options_.sessions = false;
+    publish();
+    pictures(20);
+    EXPECT_EQ(begin(), "/app/stream.hls/index.m3u8");
+    const TestAnswer media = get("/app/stream.hls/index.m3u8");
+    EXPECT_EQ(media.status, 200);
+    EXPECT_THAT(media.body, Not(HasSubstr("?")));
+    EXPECT_EQ(media.headers.get("Cache-Control").value_or(""), "max-age=1");
+    EXPECT_EQ(clients_.size(), 0U);
+}
+
+TEST_F(HlsServiceTest, AnEndedSessionIsAskedAgainButNotAKickedOne) {
+    publish();
+    pictures(20);
+    EXPECT_EQ(get("/app/stream.hls/index.m3u8?session=aaaaaaaaaaaaaaaaaaaa").status, 200);
+    EXPECT_EQ(clients_.size(), 1U);
+    clients_.for_each([](const net::Client& client) { client.kick(); });
+    EXPECT_EQ(get("/app/stream.hls/index.m3u8?session=aaaaaaaaaaaaaaaaaaaa").status, 403);
+    const io::Deadline deadline = io::soon();
+    while (clients_.size() > 0 && !deadline.passed()) {
+        (void)io::sleep_for(Millis(10));
+    }
+    EXPECT_EQ(clients_.size(), 0U);
+    EXPECT_EQ(get("/app/stream.hls/index.m3u8?session=aaaaaaaaaaaaaaaaaaaa").status, 403);
+}
+
+TEST_F(HlsServiceTest, AViewerOfNothingWaitsForThePublisher) {
+    policy_.play.pump.wait_publisher = Millis(5'000);
+    TestClient client(address_);
+    client.send(net::get_request("/app/stream.m3u8"));
+    (void)io::sleep_for(Millis(50));
+    publish();
+    pictures(20);
+    EXPECT_EQ(client.read_answer().status, 200);
+}
+
+TEST_F(HlsServiceTest, TheEndIsSaidAndANewPublisherGoesOnWithADiscontinuity) {
+    publish();
+    pictures(20);
+    const std::string list = begin();
+    stream_->end_publish(*this, MonoClock::now());
+    const io::Deadline deadline = io::soon();
+    std::string text;
+    do {
+        (void)io::sleep_for(Millis(50));
+        text = get(list).body;
+    } while (!text.ends_with("#EXT-X-ENDLIST\n") && !deadline.passed());
+    EXPECT_THAT(text, testing::EndsWith("#EXT-X-ENDLIST\n"));
+    clock_ = 0;
+    number_ = 0;
+    publish();
+    pictures(20);
+    text = get(list).body;
+    EXPECT_THAT(text, HasSubstr("#EXT-X-DISCONTINUITY\n"));
+    EXPECT_THAT(text, Not(HasSubstr("ENDLIST")));
+}
+
+TEST_F(HlsServiceTest, OffIsOff) {
+    options_.enabled = false;
+    publish();
+    const TestAnswer answer = get("/app/stream.m3u8");
+    EXPECT_EQ(answer.status, 404);
+    EXPECT_THAT(answer.body, HasSubstr("enabled"));
+}
+
+TEST_F(HlsServiceTest, TransportStreamsAreServedAsSuch) {
+    options_.container = net::SegmentContainer::kTs;
+    publish();
+    pictures(60);
+    const TestAnswer media = get(begin());
+    EXPECT_THAT(media.body, Not(HasSubstr("PART")));
+    const TestAnswer answer = get("/app/stream.hls/" + find(media.body, "\n([0-9]+\\.ts[^\n]*)"));
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.headers.get("Content-Type").value_or(""), "video/mp2t");
+    ASSERT_GE(answer.body.size(), 188U);
+    EXPECT_EQ(answer.body.size() % 188, 0U);
+    EXPECT_EQ(answer.body[0], 0x47);
+}
+
+}  // namespace
+}  // namespace weir::session
