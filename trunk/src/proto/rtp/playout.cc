@@ -221,8 +221,10 @@ Micros PlayoutBuffer::reserve_of(int64_t time, MonoTime now) const {
     return delay_of(time, now, {});
 }
 
+// Comfort noise before any audio has nothing to wait for.
 bool PlayoutBuffer::is_due(MonoTime now, const Owner& owner) const {
-    return !transits_.empty() && delay_of(held_.front().time, now, owner) >= target_;
+    return transits_.empty() ? held_.front().content == Content::kComfortNoise
+                             : delay_of(held_.front().time, now, owner) >= target_;
 }
 
 PlayoutBuffer::Held PlayoutBuffer::take_front() {
@@ -251,7 +253,9 @@ PlayoutStepView PlayoutBuffer::next(MonoTime now, const Owner& owner) {
     if (!held_.empty() && is_due(now, owner)) {
         stage_ = Stage::kPlaying;
         play_time_ = held_.front().time;
-        drop_excess(now, owner);
+        if (!transits_.empty()) {
+            drop_excess(now, owner);
+        }
         return give(now, owner);
     }
     return stage_ == Stage::kWaiting ? PlayoutStepView() : silence();

@@ -119,6 +119,9 @@ class TelephoneEventSender {
     // full.
     bool send(uint8_t event, Micros duration = Millis(100));
 
+    // How many more may be put in line.
+    size_t room() const { return kMaxWaiting - queue_.size(); }
+
     struct Packet {
         bool marker = false;
         uint32_t rtp_time = 0;

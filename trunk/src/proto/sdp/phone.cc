@@ -54,11 +54,6 @@ NetAddress rtcp_address(const NetAddress& rtp, std::optional<std::string_view> a
     return rtp.with_port(static_cast<uint16_t>(rtp.port() + 1));
 }
 
-bool is_plain_rtp(std::string_view protocol) {
-    return protocol == "RTP/AVP" || protocol == "RTP/AVPF" || protocol == "RTP/SAVP" ||
-           protocol == "RTP/SAVPF";
-}
-
 Result<PhoneMedia> read_section(const Session& session, const Media& media) {
     PhoneMedia out;
     out.kind = kind_of(media.kind);
@@ -66,7 +61,7 @@ Result<PhoneMedia> read_section(const Session& session, const Media& media) {
     out.protocol = media.protocol;
     out.format_names = media.formats;
     out.rejected =
-        media.port == 0 || !is_plain_rtp(media.protocol) || out.kind == media::TrackKind::kData;
+        media.port == 0 || !is_phone_profile(media.protocol) || out.kind == media::TrackKind::kData;
     if (out.rejected) {
         return out;
     }
@@ -74,7 +69,6 @@ Result<PhoneMedia> read_section(const Session& session, const Media& media) {
     out.mid = std::move(offer.mid);
     out.direction = offer.direction;
     out.rtcp_mux = offer.rtcp_mux;
-    out.secure = media.protocol.starts_with("RTP/SAVP");
     out.feedback = media.protocol.ends_with('F');
     out.formats = std::move(offer.formats);
     const std::string& connection =
@@ -84,12 +78,9 @@ Result<PhoneMedia> read_section(const Session& session, const Media& media) {
     if (out.to.empty()) {
         out.direction = sends(out.direction) ? Direction::kSendOnly : Direction::kInactive;
     }
+    out.transport = read_phone_transport(session, media, out.to);
     for (const Attribute& each : media.attributes) {
-        if (each.name == "crypto" && out.crypto.size() < kMaxCryptoLines) {
-            if (auto line = parse_crypto(each.value)) {
-                out.crypto.push_back(std::move(*line));
-            }
-        } else if (each.name == "ptime") {
+        if (each.name == "ptime") {
             out.ptime =
                 static_cast<uint32_t>(parse_uint(each.value, 10, kMaxPtime).value_or(kUsualPtime));
         }
@@ -147,24 +138,13 @@ Direction meet(Direction own, Direction theirs) {
                      : Direction::kInactive;
 }
 
-// The line of theirs that ours fits; null: none.
-const CryptoLine* find_key(const PhoneMedia& media, const std::optional<CryptoLine>& own) {
-    if (!own) {
-        return nullptr;
-    }
-    const auto found = std::ranges::find_if(media.crypto, [&](const CryptoLine& theirs) {
-        return !theirs.has_mki && theirs.suite == own->suite;
-    });
-    return found == media.crypto.end() ? nullptr : &*found;
-}
-
 PhoneTrack agree(const PhoneMedia& media, const PhoneTrackOptions& own, bool own_order) {
     PhoneTrack track;
     const PayloadFormat* const format =
         media.rejected ? nullptr : choose(media, own.codecs, own_order);
-    const CryptoLine* const key = media.secure ? find_key(media, own.crypto) : nullptr;
-    if (format == nullptr || (media.secure && key == nullptr) ||
-        (!media.secure && own.secure_only)) {
+    std::optional<PhoneSecured> secured =
+        format == nullptr ? std::nullopt : agree_security(media.transport, own.security);
+    if (!secured) {
         return track;
     }
     track.in_use = true;
@@ -193,11 +173,7 @@ PhoneTrack agree(const PhoneMedia& media, const PhoneTrackOptions& own, bool own
             track.comfort_noise = noise->payload_type;
         }
     }
-    if (key != nullptr) {
-        track.remote_key = *key;
-        track.local_key = own.crypto;
-        track.local_key->tag = key->tag;
-    }
+    track.secured = std::move(*secured);
     return track;
 }
 
@@ -251,11 +227,11 @@ uint8_t named_channels(media::Codec codec) {
 
 constexpr Feedback kOurFeedback{.pli = true, .fir = true};
 
-Media offered_section(const PhoneTrackOptions& own, bool audio) {
+Media offered_section(const PhoneTrackOptions& own, const NetAddress& address, bool audio) {
     Media media;
     media.kind = audio ? "audio" : "video";
     media.port = own.port;
-    media.protocol = own.crypto ? "RTP/SAVP" : "RTP/AVP";
+    media.protocol = offered_profile(own.security);
     for (const PhoneCodec& each : own.codecs) {
         add_format(media, each.payload_type, encoding_name_of(each.codec), each.clock_hz,
                    audio ? named_channels(each.codec) : 1, offered_fmtp(each.codec));
@@ -270,8 +246,9 @@ Media offered_section(const PhoneTrackOptions& own, bool audio) {
         add_format(media, kComfortNoiseType, kComfortNoise, kNarrowClock, 1, "");
         add(media, "ptime", std::to_string(kUsualPtime));
     }
-    if (own.crypto) {
-        add(media, "crypto", write_crypto(*own.crypto));
+    add_offered_security(media, own.security);
+    if (!own.security.ice_ufrag.empty()) {
+        add_ice(media, own.security, address.with_port(own.port), false);
     }
     add(media, std::string(to_string(own.direction)));
     return media;
@@ -288,10 +265,13 @@ Media rejected_section(const PhoneMedia& theirs) {
     return media;
 }
 
-Media answered_section(const PhoneMedia& theirs, const PhoneTrack& track, uint16_t port) {
+Media answered_section(const PhoneMedia& theirs,
+                       const PhoneTrack& track,
+                       const PhoneTrackOptions& own,
+                       const NetAddress& address) {
     Media media;
     media.kind = theirs.kind_name;
-    media.port = port;
+    media.port = own.port;
     media.protocol = theirs.protocol;
     const auto format = std::ranges::find_if(theirs.formats, [&](const PayloadFormat& each) {
         return each.payload_type == track.payload_type;
@@ -318,8 +298,9 @@ Media answered_section(const PhoneMedia& theirs, const PhoneTrack& track, uint16
     if (track.rtcp_mux) {
         add(media, "rtcp-mux");
     }
-    if (track.local_key) {
-        add(media, "crypto", write_crypto(*track.local_key));
+    add_answered_security(media, theirs.transport, track.secured, own.security);
+    if (track.secured.has_ice()) {
+        add_ice(media, own.security, address.with_port(own.port), track.rtcp_mux);
     }
     if (!theirs.mid.empty()) {
         add(media, "mid", theirs.mid);
@@ -362,10 +343,13 @@ Result<PhoneDescription> read_phone_description(std::string_view text) {
 std::string write_phone_offer(const PhoneOptions& options) {
     Session session = begin_session(options);
     if (!options.audio.codecs.empty()) {
-        session.media.push_back(offered_section(options.audio, true));
+        session.media.push_back(offered_section(options.audio, options.address, true));
     }
     if (!options.video.codecs.empty()) {
-        session.media.push_back(offered_section(options.video, false));
+        session.media.push_back(offered_section(options.video, options.address, false));
+    }
+    if (!options.audio.security.ice_ufrag.empty()) {
+        session.attributes.push_back({"ice-lite", {}});
     }
     return session.write();
 }
@@ -380,7 +364,7 @@ Result<PhoneAgreement> answer_phone(const PhoneDescription& offer, const PhoneOp
         if (theirs.kind != media::TrackKind::kData && !track.in_use) {
             track = agree(theirs, own, options.own_order);
             if (track.in_use) {
-                session.media.push_back(answered_section(theirs, track, own.port));
+                session.media.push_back(answered_section(theirs, track, own, options.address));
                 continue;
             }
         }
@@ -388,6 +372,9 @@ Result<PhoneAgreement> answer_phone(const PhoneDescription& offer, const PhoneOp
     }
     if (!out.has_media()) {
         return nothing_fits(offer);
+    }
+    if (out.audio.secured.has_ice() || out.video.secured.has_ice()) {
+        session.attributes.push_back({"ice-lite", {}});
     }
     out.answer = session.write();
     return out;

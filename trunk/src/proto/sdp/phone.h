@@ -1,11 +1,10 @@
-// Descriptions of telephone calls: RTP/AVP, AVPF, SAVP and SAVPF over UDP, one audio and one video
-// section at most in use, offers and answers both ways (RFC 3264). Pure.
+// Descriptions of telephone calls: RTP over UDP, plain or encrypted (phone_secure.h), one audio and
+// one video section at most in use, offers and answers both ways (RFC 3264). Pure.
 //
 // The peer's description is read once (read_phone_description) and does not change; what is agreed
 // is a value. Sections that are not in use keep their place in an answer with port 0.
 //
-// Not done: ICE and DTLS-SRTP (sections that need it are rejected), BUNDLE, capability negotiation
-// (RFC 5939).
+// Not done: BUNDLE, capability negotiation (RFC 5939).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@
 #include "proto/sdp/attributes.h"
 #include "proto/sdp/codec.h"
 #include "proto/sdp/description.h"
-#include "proto/sdp/sdes.h"
+#include "proto/sdp/phone_secure.h"
 
 namespace weir::sdp {
 
@@ -40,11 +39,10 @@ struct PhoneMedia {
     NetAddress rtcp_to;  // and RTCP (RFC 3605)
     Direction direction = Direction::kSendRecv;
     bool rejected = false;  // port 0
-    bool secure = false;    // SAVP
     bool feedback = false;  // AVPF
     bool rtcp_mux = false;
     std::vector<PayloadFormat> formats;  // telephone-event and CN too, by their names
-    std::vector<CryptoLine> crypto;
+    PhoneTransport transport;
     uint32_t ptime = kUsualPtime;
 };
 
@@ -73,9 +71,8 @@ struct PhoneTrackOptions {
     std::vector<PhoneCodec> codecs;  // in order of preference; empty: none of the kind
     uint16_t port = 0;               // of RTP; RTCP is one above
     Direction direction = Direction::kSendRecv;
-    bool telephone_events = true;      // of audio
-    std::optional<CryptoLine> crypto;  // SRTP with this key of ours
-    bool secure_only = false;          // sections without keys are rejected
+    bool telephone_events = true;  // of audio
+    PhoneSecurity security;
 };
 
 struct PhoneOptions {
@@ -108,8 +105,7 @@ struct PhoneTrack {
     Feedback feedback;
     std::string fmtp;  // of the peer
     uint32_t ptime = kUsualPtime;
-    std::optional<CryptoLine> local_key;  // SRTP
-    std::optional<CryptoLine> remote_key;
+    PhoneSecured secured;
 
     bool operator==(const PhoneTrack&) const = default;
 };

@@ -380,6 +380,38 @@ TEST_F(PlayoutTest, ComfortNoiseGivesItsLevelAndSpeechBeginsWithTheTarget) {
     EXPECT_EQ(stats().restarts, 0U);
 }
 
+TEST(PlayoutBufferTest, ComfortNoiseBeforeAnyAudioIsHeardAtOnce) {
+    PlayoutBuffer buffer({});
+    const uint8_t level = 50;
+    PlayoutPacketView packet;
+    packet.content = Content::kComfortNoise;
+    packet.payload = ByteSpan(&level, 1);
+    MonoTime now{Seconds(10)};
+    buffer.handle_packet(now, packet);
+    const PlayoutStepView first = buffer.next(now, {});
+    EXPECT_EQ(first.kind, PlayoutKind::kSilence);
+    ASSERT_EQ(first.payload.size(), 1U);
+    EXPECT_EQ(first.payload[0], level);
+    for (int i = 0; i < 10; i++) {
+        now += Millis(20);
+        EXPECT_EQ(buffer.next(now, {}).kind, PlayoutKind::kSilence);
+    }
+    const Bytes audio(kTick, 1);
+    packet.content = Content::kAudio;
+    packet.payload = audio;
+    packet.ticks = kTick;
+    bool heard = false;
+    for (int i = 0; i < 10; i++) {
+        packet.sequence++;
+        packet.rtp_time += kTick;
+        buffer.handle_packet(now, packet);
+        heard = heard || buffer.next(now, {}).kind == PlayoutKind::kFrame;
+        now += Millis(20);
+    }
+    EXPECT_TRUE(heard);
+    EXPECT_EQ(buffer.stats().lost, 0U);
+}
+
 TEST_F(PlayoutTest, AGapWithoutComfortNoiseIsConcealedBriefly) {
     say(1'000);
     be_silent(60'000);

@@ -125,21 +125,6 @@ TEST(PhoneSdpTest, NothingInCommonSaysWhatWasOffered) {
     EXPECT_THAT(std::string(agreed.error().message()), HasSubstr("G729/8000"));
 }
 
-TEST(PhoneSdpTest, EncryptedSectionsNeedAKey) {
-    const std::string offer = with(
-        "m=audio 4000 RTP/SAVP 0\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 "
-        "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz\r\n");
-    EXPECT_FALSE(answer_phone(read(offer), options()).ok());
-    PhoneOptions own = options();
-    own.audio.crypto = CryptoLine{7, "AES_CM_128_HMAC_SHA1_80", Bytes(30, 1)};
-    const auto agreed = answer_phone(read(offer), own);
-    ASSERT_TRUE(agreed.ok());
-    EXPECT_EQ(agreed->audio.local_key->tag, 1U);
-    EXPECT_EQ(agreed->audio.remote_key->key_and_salt.size(), 30U);
-    own.audio.secure_only = true;
-    EXPECT_FALSE(answer_phone(read(kBaresip), own).ok());
-}
-
 TEST(PhoneSdpTest, AnOfferIsUnderstoodByTheOtherSide) {
     PhoneOptions caller = options();
     PhoneOptions callee = options();
