@@ -209,6 +209,27 @@ Result<uint32_t> find_interface(const std::string& name) {
     return index;
 }
 
+Result<NetAddress> local_address_towards(const NetAddress& peer) {
+    const int family = peer.is_v4() ? AF_INET : AF_INET6;
+    const int fd = ::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return Error::from_errno(errno, "socket");
+    }
+    sockaddr_storage address{};
+    const socklen_t size = peer.to_sockaddr(address, family);
+    sockaddr_storage local{};
+    socklen_t local_size = sizeof local;
+    // No datagram leaves; the system chooses the way.
+    const bool known = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                       ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) == 0;
+    const int number = errno;
+    ::close(fd);
+    if (!known) {
+        return Error::from_errno(number, "connect");
+    }
+    return NetAddress::from_sockaddr(reinterpret_cast<const sockaddr&>(local)).with_port(0);
+}
+
 UdpSocket::UdpSocket(int fd, int family, const UdpOptions& options)
     : fd_(fd), family_(family), bursts_(options.receive_bursts) {
     receive_buffer_bytes_ = set_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE, options.receive_buffer_bytes);
@@ -261,6 +282,25 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
         WEIR_TRY_ASSIGN(udp->registration_, Registration::add(fd, *udp));
     }
     return udp;
+}
+
+Result<NetAddress> address_towards(const NetAddress& to) {
+    const SocketAddress address = SocketAddress::of(to.with_port(std::max<uint16_t>(1, to.port())));
+    const int fd = socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return Error::from_errno(errno, "socket");
+    }
+    sockaddr_in6 local{};
+    socklen_t size = sizeof local;
+    auto* const raw = reinterpret_cast<sockaddr*>(&local);
+    const bool done =
+        ::connect(fd, address.raw(), address.raw_size()) == 0 && getsockname(fd, raw, &size) == 0;
+    const int why = errno;
+    close(fd);
+    if (!done) {
+        return Error::from_errno(why, fmt::format("a route to {}", to.ip_text()));
+    }
+    return SocketAddress::from_raw(raw, size).net_address().with_port(0);
 }
 
 SocketAddress UdpSocket::local() const {
@@ -392,6 +432,11 @@ bool UdpSocket::receive(
         readable_ = errno != EAGAIN && errno != EWOULDBLOCK;
         return readable_;
     }
+    // Fewer than asked for: the kernel looked for the next one and found none, as with EAGAIN. What
+    // comes from then on is an edge again, so a second call, which most packets would pay, is
+    // spared.
+    const bool more = static_cast<size_t>(got) == batch.count;
+    readable_ = more;
     for (size_t i = 0; i < static_cast<size_t>(got) && fd_ >= 0; i++) {
         msghdr& header = batch.messages[i].msg_hdr;
         const size_t size = batch.messages[i].msg_len;
@@ -428,7 +473,7 @@ bool UdpSocket::receive(
             bytes = bytes.subspan(part);
         } while (!bytes.empty());
     }
-    return true;
+    return more;
 }
 
 IoResult UdpSocket::finish_send(ssize_t sent, size_t bytes, size_t packets) {

@@ -29,6 +29,10 @@ struct UdpOptions {
     bool names_holder = true;  // kBusy says which process has the port, which takes milliseconds
 };
 
+// Never yields. The address of this host that the system's routes would send to `to` from, without
+// port. kSystem: there is no route.
+Result<NetAddress> address_towards(const NetAddress& to);
+
 // Where a datagram came from, and to which of our addresses: an answer must leave by the same, or a
 // machine with several addresses is not understood.
 struct UdpPath {
@@ -55,6 +59,10 @@ struct UdpStats {
 // The index of the interface with this name, or with this numeric address; 0 for an empty name: the
 // system's routes choose it. kNotFound.
 Result<uint32_t> find_interface(const std::string& name);
+
+// Never yields. The address of this host, without port, that datagrams to that one leave from.
+// kSystem.
+Result<NetAddress> local_address_towards(const NetAddress& peer);
 
 class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
   public:

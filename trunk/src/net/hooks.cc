@@ -22,6 +22,8 @@ std::string_view to_string(HookAction action) {
         case HookAction::kUnpublish: return "on_unpublish";
         case HookAction::kPlay: return "on_play";
         case HookAction::kStop: return "on_stop";
+        case HookAction::kCall: return "on_call";
+        case HookAction::kCallEnd: return "on_call_end";
     }
     return "unknown";
 }

@@ -22,9 +22,18 @@ namespace weir::net {
 
 class Client;
 
-enum class HookAction : uint8_t { kConnect, kClose, kPublish, kUnpublish, kPlay, kStop };
+enum class HookAction : uint8_t {
+    kConnect,
+    kClose,
+    kPublish,
+    kUnpublish,
+    kPlay,
+    kStop,
+    kCall,  // of a telephone, before it is answered
+    kCallEnd,
+};
 
-inline constexpr size_t kHookActions = 6;
+inline constexpr size_t kHookActions = 8;
 
 // "on_connect", "on_close" ...
 std::string_view to_string(HookAction action);
@@ -67,13 +76,18 @@ class HookTicket {
 
 // What a client asks for. The views have to live until ask() returns.
 struct HookRequestView {
-    HookAction action = HookAction::kPlay;  // kConnect, kPublish or kPlay
+    HookAction action = HookAction::kPlay;  // kConnect, kPublish, kPlay or kCall
     std::string_view vhost;                 // as configured (StreamKey::vhost)
     std::string_view app;
-    std::string_view stream;  // empty for kConnect
+    std::string_view stream;  // empty for kConnect, and for calls to a phone
     std::string_view param;   // the query of its address, without '?'; holds the client's key
     std::string_view tc_url;  // RTMP, or the address of the stream
     std::string_view page_url;
+    // Of kCall.
+    std::string_view call = {};  // its Call-ID
+    std::string_view from = {};  // URIs
+    std::string_view to = {};
+    std::string_view user = {};  // who has shown a password, or the trunk that it comes by
 };
 
 class Hooks {

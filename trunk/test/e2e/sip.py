@@ -1,9 +1,13 @@
 """SIP: a server with its port, baresip as a telephone, tones and how they are judged."""
 
+import json
 import math
 import shutil
+import socket
 import struct
 import tempfile
+import urllib.error
+import urllib.request
 import wave
 from pathlib import Path
 
@@ -15,9 +19,9 @@ SAID_HZ = 1000  # by the phone
 PLAYED_HZ = 440  # by the stream
 
 
-def sip_weir(new_weir, extra="", name=None):
+def sip_weir(new_weir, extra="", name=None, top="", address="127.0.0.1"):
     port = free_port()
-    text = f"sip_server {{ listen 127.0.0.1:{port}; rtp_ports 20000-29999; {extra} }}"
+    text = f"{top} sip_server {{ listen {address}:{port}; rtp_ports 20000-29999; {extra} }}"
     server = new_weir(text, name) if name else new_weir(text)
     server.sip_port = port
     return server.start()
@@ -63,25 +67,29 @@ class Phone(Program):
     """baresip: says a tone, writes what it hears. `commands`: of its menu, as "/dial sip:...". """
 
     def __init__(self, folder, port=None, user="alice", password="secret", domain=None, codecs="PCMU", commands=(), name="phone",
-                 account="", answer="auto", transport="udp"):
+                 account="", answer="auto", transport="udp", says=SAID_HZ, console=False, regint=0, modules=(), settings=(),
+                 address="127.0.0.1"):
         self.folder = Path(folder) / name
         self.folder.mkdir()
         self.dumps = Path(tempfile.mkdtemp(prefix="phone"))  # baresip cuts long paths
         self.port = port or port_pair()
+        self.console = free_port() if console else None  # by UDP
         form = (48000, 2) if codecs.startswith("opus") else (16000, 1) if codecs.startswith("G722") else (RATE, 1)  # no resampling
-        tone = write_tone(self.folder / "said.wav", SAID_HZ, 20, *form)
-        modules = ["stdio", "account", "menu", "g711", "opus", "g722", "aufile", "sndfile", "auloop", "srtp"]
+        tone = write_tone(self.folder / "said.wav", says, 20, *form)
+        modules = ["stdio", "account", "menu", "g711", "opus", "g722", "aufile", "sndfile", "auloop", "srtp", *modules]
         (self.folder / "config").write_text("".join(f"{line}\n" for line in [
-            f"sip_listen 127.0.0.1:{self.port}", "net_interface 127.0.0.1", "module_path /usr/lib/baresip/modules",
+            f"sip_listen {address}:{self.port}", f"net_interface {address}", "module_path /usr/lib/baresip/modules",
             *(f"module {module}.so" for module in modules if module not in ("account", "menu")),
             "module_app account.so", "module_app menu.so",
+            *(["module_app cons.so", f"cons_listen 127.0.0.1:{self.console}"] if self.console else []),
             f"audio_source aufile,{tone}", "audio_player aufile,", "audio_alert aufile,",
-            "audio_srate 8000-48000", "audio_channels 1-2", f"snd_path {self.dumps}", "rtp_ports 30000-39999", "rtcp_mux no",
+            "audio_srate 8000-48000", "audio_channels 1-2", f"snd_path {self.dumps}", "rtp_ports 30000-39999", *settings,
+            *(() if any(each.startswith("rtcp_mux") for each in settings) else ("rtcp_mux no",)),
             "jitter_buffer_delay 2-5", "call_local_timeout 120"]))
-        domain = domain or f"127.0.0.1:{self.port}"
+        domain = domain or f"{address}:{self.port}"
         (self.folder / "accounts").write_text(
             f"<sip:{user}@{domain};transport={transport}>;auth_user={user};auth_pass={password};answermode={answer};"
-            f"audio_codecs={codecs};regint=0{account}\n")
+            f"audio_codecs={codecs};regint={regint}{account}\n")
         (self.folder / "contacts").write_text("")
         executes = [word for command in commands for word in ("-e", command)]
         super().__init__(name, ["baresip", "-f", self.folder, "-s", *executes], self.folder.parent, stdout=self.folder / "said.log")
@@ -92,6 +100,11 @@ class Phone(Program):
             shutil.move(path, self.folder / path.name)
         shutil.rmtree(self.dumps, ignore_errors=True)
         return code
+
+    def type(self, command):
+        """A command of its menu, as "/sndcode 5", while it runs."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(command.encode() + b"\n", ("127.0.0.1", self.console))
 
     def heard(self):
         """What it heard, when it has ended."""
@@ -107,6 +120,53 @@ def calls(server):
     return server.api("/api/v1/calls?count=1000")["calls"]
 
 
+def post_call(server, order):
+    """Status and answer of an order to call somebody."""
+    request = urllib.request.Request(f"http://127.0.0.1:{server.api_port}/api/v1/calls", json.dumps(order).encode(), method="POST",
+                                     headers={"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+HEAD = """      Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
+      From: sipp <sip:sipp@[local_ip]:[local_port]>;tag=[call_number]
+      To: <sip:100@[remote_ip]:[remote_port]>[peer_tag_param]
+      Call-ID: [call_id]
+      CSeq: [cseq] METHOD
+      Contact: sip:sipp@[local_ip]:[local_port]
+      Max-Forwards: 70
+"""
+
+
+def sipp_send(method, body="", kind="", ack=""):
+    target = f"{method} sip:100@[remote_ip]:[remote_port] SIP/2.0"
+    head = HEAD.replace("METHOD", method).replace("      ", "")
+    kind = f"Content-Type: {kind}\n" if kind else ""
+    return f"<send{ack}><![CDATA[\n{target}\n{head}{kind}Content-Length: [len]\n\n{body}\n]]></send>\n"
+
+
+def keys_scenario():
+    """sipp's scenario of a phone that takes no telephone-event: presses 7 by INFO, gets a key by INFO, hangs up."""
+    offer = ("v=0\no=- 1 1 IN IP4 [local_ip]\ns=-\nc=IN IP4 [local_ip]\nt=0 0\nm=audio [media_port] RTP/AVP 0\na=rtpmap:0 PCMU/8000")
+    took = ("<send><![CDATA[\nSIP/2.0 200 OK\n[last_Via:]\n[last_From:]\n[last_To:]\n[last_Call-ID:]\n[last_CSeq:]\n"
+            "Content-Length: 0\n\n]]></send>\n")
+    return ('<?xml version="1.0"?>\n<scenario name="keys">\n' + sipp_send("INVITE", offer, "application/sdp", ' retrans="500"') +
+            '<recv response="100" optional="true"/>\n<recv response="180" optional="true"/>\n<recv response="200"/>\n' +
+            sipp_send("ACK") + sipp_send("INFO", "Signal=7\nDuration=160", "application/dtmf-relay", ' retrans="500"') +
+            '<recv response="200"/>\n<recv request="INFO" timeout="15000"/>\n' + took + sipp_send("BYE", ack=' retrans="500"') +
+            '<recv response="200"/>\n</scenario>\n')
+
+
+def send_keys(server, call, digits):
+    request = urllib.request.Request(f"http://127.0.0.1:{server.api_port}/api/v1/calls/{call['id']}/dtmf", method="POST",
+                                     data=json.dumps({"digits": digits}).encode())
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return json.load(answer)
+
+
 def wait_answered(server, count=1, seconds=10):
     wait_until(lambda: sum(call["state"] == "answered" for call in calls(server)) == count, seconds, f"{count} calls are answered")
     return calls(server)
@@ -116,5 +176,5 @@ def wait_no_call(server, seconds=10):
     wait_until(lambda: not calls(server), seconds, "no call is left")
 
 
-__all__ = ["PLAYED_HZ", "Phone", "RATE", "SAID_HZ", "calls", "sip_weir", "tone_share", "tone_shares", "wait_answered",
-           "wait_no_call", "write_tone"]
+__all__ = ["PLAYED_HZ", "Phone", "RATE", "SAID_HZ", "calls", "keys_scenario", "post_call", "send_keys", "sip_weir", "tone_share",
+           "tone_shares", "wait_answered", "wait_no_call", "write_tone"]

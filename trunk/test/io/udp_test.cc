@@ -68,6 +68,27 @@ TEST(UdpSocketTest, GivesDatagramsWithTheirPath) {
     EXPECT_EQ(server->stats().sent_bytes, 6u);
 }
 
+TEST(UdpSocketTest, ABatchThatIsNotFullIsTheLastAndWhatComesThenIsTold) {
+    auto server = bound("127.0.0.1:0");
+    auto client = bound("127.0.0.1:0");
+    size_t got = 0;
+    const auto count = [&got](std::span<uint8_t>, const UdpPath&) { got++; };
+    for (size_t i = 1; i <= 50; i++) {
+        send(*client, to(*server), "one");
+        ASSERT_FALSE(server->wait_readable(soon()));
+        EXPECT_FALSE(server->receive(count));
+        EXPECT_EQ(got, i);
+    }
+    got = 0;
+    for (size_t i = 0; i < UdpSocket::kBatch; i++) {
+        send(*client, to(*server), "one");
+    }
+    ASSERT_FALSE(server->wait_readable(soon()));
+    EXPECT_TRUE(server->receive(count));
+    EXPECT_FALSE(server->receive(count));
+    EXPECT_EQ(got, UdpSocket::kBatch);
+}
+
 TEST(UdpSocketTest, PortInUseSaysWhoHoldsIt) {
     for (const char* address : {"127.0.0.1:0", "[::1]:0"}) {
         auto first = bound(address);

@@ -22,12 +22,16 @@ HookFacts::HookFacts(std::string_view id,
       stream(what.stream.substr(0, kMaxHookText)),
       param(what.param.substr(0, kMaxHookParam)),
       tc_url(what.tc_url.substr(0, kMaxHookText)),
-      page_url(what.page_url.substr(0, kMaxHookText)) {}
+      page_url(what.page_url.substr(0, kMaxHookText)),
+      call(what.call.substr(0, kMaxHookText)),
+      from(what.from.substr(0, kMaxHookText)),
+      to(what.to.substr(0, kMaxHookText)),
+      user(what.user.substr(0, kMaxHookText)) {}
 
 size_t HookFacts::bytes() const {
     size_t sum = 0;
-    for (const std::string* each :
-         {&client_id, &ip, &vhost, &app, &stream, &param, &tc_url, &page_url}) {
+    for (const std::string* each : {&client_id, &ip, &vhost, &app, &stream, &param, &tc_url,
+                                    &page_url, &call, &from, &to, &user}) {
         sum += each->capacity();
     }
     return sum;
@@ -37,6 +41,7 @@ HookAction closing_of(HookAction action) {
     switch (action) {
         case HookAction::kConnect: return HookAction::kClose;
         case HookAction::kPublish: return HookAction::kUnpublish;
+        case HookAction::kCall: return HookAction::kCallEnd;
         default: return HookAction::kStop;
     }
 }
@@ -56,7 +61,15 @@ std::string hook_body(const net::ServerIdentity& identity, const HookEventView& 
                       {"param", facts.param.empty() ? "" : "?" + facts.param},
                       {"pageUrl", facts.page_url},
                       {"transport", facts.transport}};
-    if (facts.action != HookAction::kConnect) {
+    if (facts.action == HookAction::kCall) {
+        body["call_id"] = facts.call;
+        body["from"] = facts.from;
+        body["to"] = facts.to;
+        body["user"] = facts.user;
+    }
+    const bool has_stream = facts.action != HookAction::kConnect &&
+                            (facts.action != HookAction::kCall || !facts.stream.empty());
+    if (has_stream) {
         const stream::StreamKey key{facts.vhost, facts.app, facts.stream};
         body["stream"] = facts.stream;
         body["stream_url"] = key.to_string();

@@ -34,6 +34,10 @@ struct HookFacts {
     std::string param;
     std::string tc_url;
     std::string page_url;
+    std::string call;  // of calls, as the other three
+    std::string from;
+    std::string to;
+    std::string user;
 
     // What it holds besides itself.
     size_t bytes() const;

@@ -27,11 +27,54 @@ Result<session::SipServerOptions> load_options(const config::Config& config) {
     for (const config::SipDialConfig& dial : sip.dial) {
         options.dial.push_back({dial.number, dial.play, dial.publish});
     }
+    for (const config::SipExtensionConfig& each : sip.extensions) {
+        options.extensions.push_back({each.number, each.user});
+    }
+    options.call_hosts = sip.call_hosts;
+    for (const config::IpNetwork& network : sip.call_networks) {
+        options.call_networks.push_back({network.address.bytes, network.bits});
+    }
+    for (const config::SipRegisterConfig& each : sip.registrations) {
+        session::SipTrunkOptions trunk{.user = each.user, .domain = each.domain};
+        trunk.login = each.login;
+        if (each.password) {
+            Result<std::string> password = read_secret(*each.password);
+            if (!password.ok()) {
+                return make_error(ErrorCode::kMalformed, "sip_server register {}@{}: {}", each.user,
+                                  each.domain, password.error().message());
+            }
+            trunk.password = std::move(*password);
+        }
+        trunk.servers = each.servers;
+        trunk.expires = std::chrono::duration_cast<Seconds>(each.expires);
+        for (const config::SipDialConfig& dial : each.dial) {
+            trunk.dial.push_back({dial.number, dial.play, dial.publish});
+        }
+        options.registrations.push_back(std::move(trunk));
+    }
+    for (const config::SipConferenceConfig& each : sip.conferences) {
+        options.conferences.push_back({each.number, each.stream});
+    }
+    options.srtp = static_cast<sdp::PhoneSrtp>(sip.srtp);
     options.rtp_ports = {sip.first_port, sip.last_port};
     options.address = sip.address.empty() ? NetAddress() : sip.address.with_port(0);
     options.handshake = config.handshake_timeout;
     options.rtp_timeout = sip.rtp_timeout;
+    options.jitter_buffer = sip.jitter_buffer;
     return options;
+}
+
+net::Json secure_json(const session::SipSecureCounters& secure) {
+    return {{"sdes", secure.sdes},
+            {"dtls", secure.dtls},
+            {"dtls_failed", secure.dtls_failed},
+            {"ice", secure.ice},
+            {"ice_failed", secure.ice_failed},
+            {"early", secure.early},
+            {"unauthentic", secure.unauthentic},
+            {"replayed", secure.replayed},
+            {"malformed", secure.malformed},
+            {"ignored", secure.ignored}};
 }
 
 }  // namespace
@@ -39,7 +82,9 @@ Result<session::SipServerOptions> load_options(const config::Config& config) {
 SipProtocol::SipProtocol(const ProtocolContext& context)
     : server_(context.services, {}),
       calls_api_(context.who, server_),
-      enabled_(context.config.sip_server.enabled) {}
+      enabled_(context.config.sip_server.enabled) {
+    calls_api_.set_enabled(enabled_);
+}
 
 std::span<const Transport> SipProtocol::transports() const {
     static constexpr Transport kAll[] = {{"sip"}};
@@ -91,6 +136,7 @@ Error SipProtocol::prepare(const config::Config& next, io::WorkerPool& workers) 
 
 void SipProtocol::reconfigure(const config::Config& config) {
     enabled_ = config.sip_server.enabled;
+    calls_api_.set_enabled(enabled_);
     if (enabled_) {
         server_.reconfigure(prepared_);
     }
@@ -115,10 +161,19 @@ net::Json SipProtocol::summary() const {
             {"refused", calls.refused},
             {"challenged", calls.challenged},
             {"digits", calls.digits},
+            {"placed", calls.placed},
+            {"placed_answered", calls.answered_out},
+            {"placed_failed", calls.failed},
+            {"bridged", calls.bridged},
+            {"registrations", server_.trunks().size()},
+            {"registrations_up", server_.trunks().registered()},
+            {"conferences", server_.conferences().size()},
+            {"conference_parties", server_.conferences().parties()},
             {"messages_received", wires.received},
             {"messages_sent", wires.sent},
             {"messages_malformed", wires.malformed},
-            {"messages_unsent", wires.unsent}};
+            {"messages_unsent", wires.unsent},
+            {"secure", secure_json(server_.security().counters())}};
 }
 
 void SipProtocol::add_metrics(net::Exposition& text) const {
@@ -131,19 +186,60 @@ void SipProtocol::add_metrics(net::Exposition& text) const {
         text.single(name, "counter", help, value);
     };
     text.single("weir_sip_calls", "gauge", "SIP calls.", server_.calls());
+    text.single("weir_sip_conferences", "gauge", "Conferences of SIP callers.",
+                server_.conferences().size());
+    text.single("weir_sip_conference_parties", "gauge", "Callers in them.",
+                server_.conferences().parties());
     text.single("weir_sip_transactions", "gauge", "SIP transactions.",
                 server_.agent().transactions().size());
     counter("weir_sip_invited_total", "Calls that came.", calls.invited);
     counter("weir_sip_answered_total", "Of them, those that were answered.", calls.answered);
     counter("weir_sip_refused_total", "Of them, those that were refused.", calls.refused);
+    counter("weir_sip_placed_total", "Calls by this server.", calls.placed);
+    counter("weir_sip_placed_answered_total", "Of them, those that were answered.",
+            calls.answered_out);
+    counter("weir_sip_placed_failed_total",
+            "Calls by this server that nobody answered, or that could not be placed.",
+            calls.failed);
+    counter("weir_sip_bridged_total", "Calls between two phones that were answered.",
+            calls.bridged);
+    text.single("weir_sip_registrations", "gauge", "Providers and PBXs of register.",
+                server_.trunks().size());
+    text.single("weir_sip_registrations_up", "gauge", "Of them, those that it is registered at.",
+                server_.trunks().registered());
     counter("weir_sip_messages_received_total", "SIP messages received.", wires.received);
     counter("weir_sip_messages_malformed_total", "SIP messages that could not be read.",
             wires.malformed);
     counter("weir_sip_messages_unsent_total", "SIP messages that could not be sent.", wires.unsent);
+    add_secure_metrics(text);
+}
+
+void SipProtocol::add_secure_metrics(net::Exposition& text) const {
+    const session::SipSecureCounters& secure = server_.security().counters();
+    text.head("weir_sip_srtp_total", "counter", "Tracks of calls with SRTP, by who made the keys.");
+    text.sample("weir_sip_srtp_total", secure.sdes, "{keys=\"sdes\"}");
+    text.sample("weir_sip_srtp_total", secure.dtls, "{keys=\"dtls\"}");
+    text.single("weir_sip_dtls_failed_total", "counter",
+                "Handshakes of DTLS with phones that came to nothing.", secure.dtls_failed);
+    text.single("weir_sip_ice_total", "counter", "Phones that ICE found.", secure.ice);
+    text.single("weir_sip_ice_failed_total", "counter",
+                "Phones that said ICE and did no checks in time.", secure.ice_failed);
+    text.head("weir_sip_media_dropped_total", "counter",
+              "Datagrams of encrypted calls, and of calls with ICE, that brought no media.");
+    const auto dropped = [&](const char* labels, uint64_t value) {
+        text.sample("weir_sip_media_dropped_total", value, labels);
+    };
+    dropped("{reason=\"early\"}", secure.early);
+    dropped("{reason=\"unauthentic\"}", secure.unauthentic);
+    dropped("{reason=\"replayed\"}", secure.replayed);
+    dropped("{reason=\"malformed\"}", secure.malformed);
+    dropped("{reason=\"ignored\"}", secure.ignored);
 }
 
 void SipProtocol::add_memory(diagnosis::MemoryReport& report) const {
-    report.add_tcp_kind("sip", {"sip"}, {"sip_session", "sip_media", "sip_connection"});
+    report.add_tcp_kind("sip", {"sip"},
+                        {"sip_session", "sip_media", "sip_secure", "sip_connection", "sip_voice",
+                         "sip_party", "sip_conference"});
 }
 
 }  // namespace weir::app

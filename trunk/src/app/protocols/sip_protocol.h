@@ -32,6 +32,8 @@ class SipProtocol final : public Protocol {
     void add_memory(diagnosis::MemoryReport& report) const override;
 
   private:
+    void add_secure_metrics(net::Exposition& text) const;
+
     session::SipServer server_;
     SipCallsApi calls_api_;
     session::SipServerOptions prepared_;  // of the newest prepare()

@@ -6,58 +6,14 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "proto/rtmp/stream_name.h"
-#include "proto/sip/name_addr.h"
-#include "proto/sip/uri.h"
 #include "session/sip/sip_server.h"
 
 namespace weir::session {
 namespace {
 
-constexpr std::string_view kOwnApp = "sip";  // of what callers say
-constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kIdLength = 7;
-
-// Statuses of SIP (RFC 3261 §21).
-constexpr int kUnauthorized = 401;
-constexpr int kForbidden = 403;
-constexpr int kNotFound = 404;
-constexpr int kUnavailable = 480;
-constexpr int kBusyHere = 486;
-constexpr int kNotAcceptable = 488;
-constexpr int kServerError = 500;
-constexpr int kTooMany = 503;
-
-// A Call-ID may have anything in it; a name of a stream may not.
-std::string name_of_call(std::string_view call_id) {
-    std::string name;
-    for (const char c : call_id.substr(0, kMaxNameBytes)) {
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                           (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_' || c == '@';
-        name += plain ? c : '-';
-    }
-    return name;
-}
-
-std::string public_uri(std::string_view field) {
-    const auto party = sip::NameAddr::parse(field);
-    const auto uri = party ? party->address() : std::nullopt;
-    return uri ? uri->write_public() : std::string();
-}
-
-int status_of(const Error& error) {
-    switch (error.code()) {
-        case ErrorCode::kDenied: return kForbidden;
-        case ErrorCode::kNotFound: return kUnavailable;
-        case ErrorCode::kBusy: return kBusyHere;
-        case ErrorCode::kFull: return kTooMany;
-        case ErrorCode::kMalformed: return kNotFound;
-        default: return kServerError;
-    }
-}
 
 const std::vector<sdp::PhoneCodec>& video_codecs() {
     static const std::vector<sdp::PhoneCodec> all{{media::Codec::kH264, 90'000, 99},
@@ -71,169 +27,47 @@ std::string_view codec_text(const sdp::PhoneTrack& track) {
 
 }  // namespace
 
-SipCall::SipCall(SipServer& server, const sip::CallEvent& invited)
-    : server_(server),
-      id_(invited.call),
-      name_("s" + random_id(system_random(), kIdLength)),
-      flow_(invited.flow),
-      peer_(io::SocketAddress::of(invited.flow.remote)),
-      request_(invited.request),
-      call_id_(invited.request.header("Call-ID")),
-      from_(public_uri(invited.request.header("From"))),
-      to_(public_uri(invited.request.header("To"))),
-      offer_text_(invited.sdp),
+std::string_view sip_failure(int status) {
+    switch (status) {
+        case 0: return "";
+        case 486:
+        case 600: return "busy";
+        case 408:
+        case 480:
+        case 487: return "no answer";
+        case 401:
+        case 403:
+        case 407: return "not allowed";
+        case 404:
+        case 410:
+        case 484:
+        case 604: return "no such number";
+        case 488:
+        case 606: return "no common codec";
+        case 502:
+        case 503:
+        case 504: return "unreachable";
+        case 603: return "rejected";
+        default: return status < 500 || status >= 600 ? "rejected" : "error";
+    }
+}
+
+SipCall::SipCall(SipServer& server, const char* direction)
+    : SipParty("s" + random_id(system_random(), kIdLength)),
+      server_(server),
+      direction_(direction),
       since_(MonoClock::now()) {}
 
 SipCall::~SipCall() {
-    WEIR_CHECK(!media_ && !player_ && !publisher_);
+    WEIR_CHECK(!media_ && !player_ && !publisher_ && !asked_);
 }
 
-// ---- from the INVITE to the answer ----
+// ---- what it is made of ----
 
-void SipCall::answer() {
-    io::set_log_id(name_);
-    const Refusal refusal = prepare();
-    answering_ = false;
-    if (!over_ && refusal.status != 0) {
-        if (refusal.status == kUnauthorized) {
-            server_.counters().challenged++;
-        } else {
-            server_.counters().refused++;
-            server_.log_refused(flow_, from_, refusal.why);
-        }
-        why_ = net::EndClass::kRefused;
-        detail_ = refusal.why;
-        over_ = true;
-        server_.with_agent([&](sip::UserAgent& agent) {
-            return agent.reject(MonoClock::now(), id_, refusal.status, refusal.headers);
-        });
-    }
-}
-
-SipCall::Refusal SipCall::prepare() {
-    using Step = Refusal (SipCall::*)();
-    for (const Step step :
-         {&SipCall::find_streams, &SipCall::read_offer, &SipCall::admit_player,
-          &SipCall::admit_publisher, &SipCall::open_media, &SipCall::wait_for_stream}) {
-        Refusal refusal = (this->*step)();
-        if (refusal.status != 0 || over_) {
-            return refusal;
-        }
-    }
-    begin();
-    return {};
-}
-
-SipCall::Refusal SipCall::find_streams() {
-    SipAccess::Answer who =
-        server_.access().check(request_, flow_, server_.options(), MonoClock::now());
-    if (who.kind == SipAccess::Answer::Kind::kChallenge) {
-        return {kUnauthorized, "it has to show who it is", std::move(who.headers)};
-    }
-    if (who.kind == SipAccess::Answer::Kind::kRefused) {
-        return {kForbidden, "calls of this address are not allowed (sip_server: user, trunk)"};
-    }
-    user_ = std::move(who.user);
-    const auto uri = sip::SipUri::parse(request_.uri);
-    if (!uri || uri->user.empty()) {
-        return {kNotFound, "the call names no number and no stream"};
-    }
-    std::string play = uri->user;
-    std::string publish = fmt::format("{}/{}", kOwnApp, name_of_call(call_id_));
-    const auto& dial = server_.options().dial;
-    const auto named =
-        std::ranges::find_if(dial, [&](const SipDial& each) { return each.number == uri->user; });
-    if (named != dial.end()) {
-        play = named->play;
-        publish = named->publish.empty() ? publish : named->publish;
-    } else if (play.find('/') == std::string::npos) {
-        return {kNotFound,
-                fmt::format("nobody has the number {} (sip_server: dial)", log::token(uri->user))};
-    }
-    const auto key_of = [&](std::string_view path, stream::StreamKey& key) -> Error {
-        const size_t slash = path.rfind('/');
-        rtmp::StreamName name;
-        WEIR_TRY(rtmp::parse_path(path.substr(0, slash), path.substr(slash + 1), name));
-        key = server_.services().policy.key_of(sip::without_brackets(uri->host), name.app,
-                                               name.stream);
-        return {};
-    };
-    if (key_of(play, play_key_) || key_of(publish, publish_key_)) {
-        return {kNotFound, "the call names no stream: sip:APP/STREAM@HOST"};
-    }
-    tc_url_ = fmt::format("sip://{}/{}", play_key_.vhost, play_key_.app);
-    wants_play_ = wants_publish_ = true;
-    return {};
-}
-
-SipCall::Refusal SipCall::read_offer() {
-    if (offer_text_.empty()) {
-        return {};
-    }
-    Result<sdp::PhoneDescription> offer = sdp::read_phone_description(offer_text_);
-    if (!offer.ok()) {
-        return {kNotAcceptable, std::string(offer.error().message())};
-    }
-    offer_ = std::move(*offer);
-    bool hears = false;
-    bool speaks = false;
-    for (const sdp::PhoneMedia& media : offer_->media) {
-        hears = hears || (!media.rejected && sdp::receives(media.direction));
-        speaks = speaks || (!media.rejected && sdp::sends(media.direction));
-    }
-    wants_play_ = hears;
-    wants_publish_ = speaks;
-    return {};
-}
-
-net::NewcomerView SipCall::newcomer(const stream::StreamKey& key) const {
-    return {.access = {.key = key,
-                       .peer = peer_,
-                       .user = user_,
-                       .secure = flow_.transport == sip::Transport::kTls,
-                       .transport = "sip"},
-            .tc_url = tc_url_,
-            .takes_address_place = true,
-            .check = [this]() -> Error {
-                return over_ ? make_error(ErrorCode::kClosed, "the caller hung up") : Error();
-            }};
-}
-
-SipCall::Refusal SipCall::no_connections() {
-    return {kTooMany, "max_connections is reached"};
-}
-
-// Yields.
-SipCall::Refusal SipCall::admit_player() {
-    if (!wants_play_) {
-        return {};
-    }
-    Result<net::AdmittedPlayer> admitted = server_.admission().play(newcomer(play_key_));
-    if (!admitted.ok()) {
-        return {status_of(admitted.error()), std::string(admitted.error().message())};
-    }
-    player_place_ = std::move(*admitted);
-    return take_row(player_, *player_place_, player_probe_) ? Refusal() : no_connections();
-}
-
-// Yields. A phone that may not publish may still hear.
-SipCall::Refusal SipCall::admit_publisher() {
-    if (!wants_publish_) {
-        return {};
-    }
-    Result<net::AdmittedPublisher> admitted = server_.admission().publish(newcomer(publish_key_));
-    if (!admitted.ok()) {
-        wants_publish_ = false;
-        return wants_play_
-                   ? Refusal()
-                   : Refusal{status_of(admitted.error()), std::string(admitted.error().message())};
-    }
-    publisher_place_ = std::move(*admitted);
-    return take_row(publisher_, *publisher_place_, publisher_probe_) ? Refusal() : no_connections();
-}
-
-bool SipCall::take_row(std::unique_ptr<net::Client>& place, net::Admitted& admitted, Probe& probe) {
-    place = std::move(admitted.client);
+bool SipCall::take_row(std::unique_ptr<net::Client>& place,
+                       std::unique_ptr<net::Client> row,
+                       Probe& probe) {
+    place = std::move(row);
     if (!server_.services().connections.take()) {
         return false;
     }
@@ -245,32 +79,18 @@ bool SipCall::take_row(std::unique_ptr<net::Client>& place, net::Admitted& admit
     return true;
 }
 
-SipCall::Refusal SipCall::open_media() {
-    options_ = options_now();
-    const bool video = !offer_ || offer_->find(media::TrackKind::kVideo) != nullptr;
+Error SipCall::open_ports(bool audio, bool video) {
     NetAddress local = flow_.local.with_port(0);
     if (!server_.options().address.empty()) {  // that is none of this host's own
         local = local.is_v4() ? NetAddress::from_v4({}, 0) : NetAddress::from_v6({}, 0);
     }
-    media_ = std::make_unique<SipMedia>(static_cast<SipMediaOwner&>(*this), server_.unix_epoch());
-    if (Error failed = media_->open(local, server_.options().rtp_ports, true, video)) {
-        return {kTooMany, std::string(failed.message())};
-    }
+    media_ = std::make_unique<SipMedia>(static_cast<SipMediaOwner&>(*this), server_.unix_epoch(),
+                                        server_.security());
+    WEIR_TRY(media_->open(local, server_.options().rtp_ports, audio, video));
     player_probe_.media = publisher_probe_.media = media_.get();
     player_probe_.plays = true;
     options_.audio.port = media_->port(SipMedia::kAudio);
     options_.video.port = media_->port(SipMedia::kVideo);
-    if (!video) {
-        options_.video.codecs.clear();
-    }
-    if (!offer_) {
-        return {};
-    }
-    Result<sdp::PhoneAgreement> agreed = sdp::answer_phone(*offer_, options_);
-    if (!agreed.ok()) {
-        return {kNotAcceptable, std::string(agreed.error().message())};
-    }
-    agreed_ = std::move(*agreed);
     return {};
 }
 
@@ -280,7 +100,7 @@ sdp::PhoneOptions SipCall::options_now() const {
     options.session_id = random_u32(system_random());
     const auto known = sip_audio_codecs();
     options.audio.codecs.assign(known.begin(), known.end());
-    if (wants_publish_) {  // no other protocol carries it
+    if (wants_publish_ && server_.options().workers == nullptr) {  // no other protocol carries it
         std::erase_if(options.audio.codecs, [](const sdp::PhoneCodec& each) {
             return each.codec == media::Codec::kG722;
         });
@@ -289,11 +109,15 @@ sdp::PhoneOptions SipCall::options_now() const {
     const media::Codec played =
         stream != nullptr && stream->has_audio() ? stream->audio().codec : media::Codec::kUnknown;
     const auto same = [played](const sdp::PhoneCodec& each) { return each.codec == played; };
-    if (std::ranges::any_of(options.audio.codecs, same)) {  // nothing has to be transcoded
+    if (conference_ != nullptr) {
+        std::erase_if(options.audio.codecs, [&](const sdp::PhoneCodec& each) {
+            return !ConferenceParty::takes(each.codec, server_.options().workers);
+        });
+    } else if (std::ranges::any_of(options.audio.codecs, same)) {  // nothing has to be transcoded
         std::ranges::stable_partition(options.audio.codecs, same);
         options.own_order = true;
     }
-    options.video.codecs = video_codecs();
+    options.video.codecs = conference_ != nullptr ? std::vector<sdp::PhoneCodec>() : video_codecs();
     options.audio.direction = wants_play_ && wants_publish_ ? sdp::Direction::kSendRecv
                               : wants_publish_              ? sdp::Direction::kRecvOnly
                                                             : sdp::Direction::kSendOnly;
@@ -301,87 +125,59 @@ sdp::PhoneOptions SipCall::options_now() const {
     return options;
 }
 
-// Yields while nobody publishes: the phone rings.
-SipCall::Refusal SipCall::wait_for_stream() {
-    if (!wants_play_) {
-        return {};
-    }
+Error SipCall::find_pump() {
     const sdp::PhoneTrack& audio = agreed_.audio;
-    Result<SipPump*> pump = server_.pump_for(
-        play_key_, player_place_->rules,
-        audio.in_use ? sdp::PhoneCodec{audio.codec, audio.clock_hz, 0} : sdp::PhoneCodec{});
-    if (!pump.ok()) {
-        return {kServerError, std::string(pump.error().message())};
-    }
-    pump_ = *pump;
+    WEIR_TRY_ASSIGN(pump_,
+                    server_.pump_for(play_key_, play_rules_,
+                                     audio.in_use ? sdp::PhoneCodec{audio.codec, audio.clock_hz, 0}
+                                                  : sdp::PhoneCodec{}));
     pump_->hold();
-
-    struct Watch final : stream::LifeObserver {
-        explicit Watch(io::Signal& to) : signal(to) {}
-
-        void on_publish(stream::Stream&) override { signal.notify_all(); }
-
-        io::Signal& signal;
-    } watch(changed_);
-
-    stream::Stream& stream = pump_->stream();
-    if (stream.live()) {
-        return {};
-    }
-    ringing_ = true;
-    server_.with_agent([&](sip::UserAgent& agent) { return agent.ring(MonoClock::now(), id_); });
-    stream.observers().add(watch);
-    const io::Deadline deadline = io::Deadline::after(player_place_->rules.pump.wait_publisher);
-    Error waited;
-    while (!over_ && !stream.live() && !waited) {
-        waited = changed_.wait_until(deadline, "a publisher");
-    }
-    stream.observers().remove(watch);
-    if (waited.code() == ErrorCode::kInterrupted) {
-        over_ = true;
-        why_ = net::EndClass::kStopping;
-        detail_ = "the server stops";
-    }
-    return stream.live() ? Refusal() : Refusal{kUnavailable, "nobody publishes the stream"};
+    return {};
 }
 
-void SipCall::begin() {
-    if (wants_publish_) {
-        const MonoTime now = MonoClock::now();
-        stream::Registry& registry = server_.services().registry;
-        stream::Stream& stream =
-            registry.get_or_create(publish_key_, publisher_place_->rules.stream, now);
-        if (const Error busy =
-                stream.start_publish(*media_, publisher_place_->rules.conflict, now)) {
-            registry.release(stream);
-            publisher_->end_quietly(net::EndClass::kRefused, busy.message());
-            publisher_.reset();
-            wants_publish_ = false;
-        } else {
-            published_ = &stream;
-            net::begin_turn(*publisher_, net::ClientRole::kPublisher, publish_key_);
-        }
+Error SipCall::begin_publishing() {
+    const MonoTime now = MonoClock::now();
+    stream::Registry& registry = server_.services().registry;
+    stream::Stream& stream = registry.get_or_create(publish_key_, publish_rules_.stream, now);
+    if (Error busy = stream.start_publish(*media_, publish_rules_.conflict, now)) {
+        registry.release(stream);
+        publisher_->end_quietly(net::EndClass::kRefused, busy.message());
+        publisher_.reset();
+        return busy;
     }
-    std::string answer = agreed_.answer;
-    if (offer_) {
+    published_ = &stream;
+    net::begin_turn(*publisher_, net::ClientRole::kPublisher, publish_key_);
+    return {};
+}
+
+void SipCall::begin_media(bool agreed) {
+    if (agreed) {
         media_->agree(agreed_, flow_.remote.with_port(0));
-    } else {
-        answer = sdp::write_phone_offer(options_);
+    }
+    media_->use_voice({server_.options().jitter_buffer, server_.options().workers});
+    if (conference_ != nullptr) {
+        net::begin_turn(*player_, net::ClientRole::kPlayer, play_key_);
+        media_->join(*conference_, *player_);
     }
     if (published_ != nullptr) {
-        media_->publish(*published_, publisher_place_->rules, *publisher_);
+        media_->publish(*published_, publish_rules_, *publisher_);
     }
     if (pump_ != nullptr) {
         net::begin_turn(*player_, net::ClientRole::kPlayer, play_key_);
         media_->play(*pump_, *player_);
         std::exchange(pump_, nullptr)->release();
     }
+    if (agreed) {
+        warn_of_keys();
+    }
     answered_ = true;
-    request_ = {};
-    server_.counters().answered++;
-    server_.with_agent([&](sip::UserAgent& agent) {
-        return agent.accept(MonoClock::now(), id_, std::move(answer));
-    });
+}
+
+// Whose keys everybody on the way could read.
+void SipCall::warn_of_keys() {
+    if (media_->keys() == sdp::PhoneKeys::kSdes && flow_.transport != sip::Transport::kTls) {
+        server_.log_clear_keys(flow_, from_);
+    }
 }
 
 // ---- while it is there ----
@@ -390,46 +186,57 @@ void SipCall::on_event(const sip::CallEvent& event) {
     using Kind = sip::CallEvent::Kind;
     switch (event.kind) {
         case Kind::kConfirmed:
-            if (!event.sdp.empty() && media_) {
-                const auto answer = sdp::read_phone_description(event.sdp);
-                Result<sdp::PhoneAgreement> agreed =
-                    answer.ok() ? sdp::accept_phone(*answer, options_)
-                                : make_error(ErrorCode::kMalformed, "{}", answer.error().message());
-                if (!agreed.ok()) {
-                    end(net::EndClass::kError, agreed.error().message());
-                    return;
-                }
-                agreed_ = std::move(*agreed);
-                media_->agree(agreed_, flow_.remote.with_port(0));
-            }
-            return;
+        case Kind::kOfferAnswered: on_late_answer(event); return;
         case Kind::kOffer: on_offer(event); return;
-        case Kind::kInfo: return;  // digits by INFO are not read yet
+        case Kind::kInfo: on_info(event); return;
         case Kind::kCancelled:
         case Kind::kFailed:
-        case Kind::kEnded:
-            if (!over_) {
-                over_ = true;
-                why_ = event.status == 0 || event.status == 487 ? net::EndClass::kPeerClosed
-                                                                : net::EndClass::kTimeout;
-                detail_ = event.status == 0 ? "the phone hung up"
-                                            : fmt::format("{} {}", event.status, event.reason);
-            }
-            changed_.notify_all();
-            return;
+        case Kind::kEnded: note_end(event); return;
         default: return;
     }
+}
+
+void SipCall::note_end(const sip::CallEvent& event) {
+    if (!over_) {
+        over_ = true;
+        over_at_ = MonoClock::now();
+        status_ = event.status;
+        const bool peer = event.status == 0 || event.status == 487;
+        why_ = peer ? net::EndClass::kPeerClosed : net::EndClass::kTimeout;
+        detail_ = event.status == 0 ? "the phone hung up"
+                                    : fmt::format("{} {}", event.status, event.reason);
+    }
+    changed_.notify_all();
+}
+
+// The answer to an offer of ours, after the call was answered.
+void SipCall::on_late_answer(const sip::CallEvent& event) {
+    if (event.sdp.empty() || !media_ || over_) {
+        return;
+    }
+    const auto answer = sdp::read_phone_description(event.sdp);
+    Result<sdp::PhoneAgreement> agreed =
+        answer.ok() ? sdp::accept_phone(*answer, options_)
+                    : make_error(ErrorCode::kMalformed, "{}", answer.error().message());
+    if (!agreed.ok()) {
+        end(net::EndClass::kError, agreed.error().message());
+        return;
+    }
+    agreed_ = std::move(*agreed);
+    media_->agree(agreed_, flow_.remote.with_port(0));
+    warn_of_keys();
 }
 
 void SipCall::on_offer(const sip::CallEvent& event) {
     const MonoTime now = MonoClock::now();
     if (over_ || !answered_) {
         server_.with_agent(
-            [&](sip::UserAgent& agent) { return agent.refuse_offer(now, id_, kUnavailable); });
+            [&](sip::UserAgent& agent) { return agent.refuse_offer(now, id_, kSipUnavailable); });
         return;
     }
     if (event.sdp.empty()) {  // it wants an offer of ours: what holds already
         options_.version++;
+        server_.security().prepare(options_, options_.audio.security.srtp, agreed_, nullptr);
         server_.with_agent([&](sip::UserAgent& agent) {
             return agent.answer_offer(now, id_, sdp::write_phone_offer(options_));
         });
@@ -437,6 +244,9 @@ void SipCall::on_offer(const sip::CallEvent& event) {
     }
     const auto offer = sdp::read_phone_description(event.sdp);
     options_.version++;
+    if (offer.ok()) {
+        server_.security().prepare(options_, options_.audio.security.srtp, agreed_, &*offer);
+    }
     Result<sdp::PhoneAgreement> agreed =
         offer.ok() ? sdp::answer_phone(*offer, options_)
                    : make_error(ErrorCode::kMalformed, "{}", offer.error().message());
@@ -445,13 +255,53 @@ void SipCall::on_offer(const sip::CallEvent& event) {
                                              agreed->audio.clock_hz == agreed_.audio.clock_hz));
     server_.with_agent([&](sip::UserAgent& agent) {
         return fits ? agent.answer_offer(now, id_, agreed->answer)
-                    : agent.refuse_offer(now, id_, kNotAcceptable);
+                    : agent.refuse_offer(now, id_, kSipNotAcceptable);
     });
     if (fits) {
         agreed_ = std::move(*agreed);
         media_->agree(agreed_, event.flow.remote.empty() ? flow_.remote.with_port(0)
                                                          : event.flow.remote.with_port(0));
+        const bool held = !sdp::sends(agreed_.audio.direction) && agreed_.audio.in_use;
+        if (std::exchange(held_, held) != held) {
+            tell_held(held);
+        }
     }
+}
+
+void SipCall::on_info(const sip::CallEvent& event) {
+    const MonoTime now = MonoClock::now();
+    if (over_ || !answered_) {
+        return;
+    }
+    if (const auto digit = sip::parse_info_digit(event.type, event.body)) {
+        if (info_digits_.take(now)) {
+            on_digit(digit->digit);
+        }
+    } else if (sip::asks_for_picture(event.type, event.body)) {
+        media_->want_picture(now);
+    }
+}
+
+Result<bool> SipCall::send_digits(std::string_view digits, Millis duration) {
+    if (over_ || !answered_) {
+        return make_error(ErrorCode::kUnsupported, "the call is not answered");
+    }
+    const bool known =
+        std::ranges::all_of(digits, [](char each) { return rtp::event_of(each).has_value(); });
+    if (digits.empty() || !known) {
+        return make_error(ErrorCode::kMalformed, "digits are 0-9, *, #, A-D and ! (flash)");
+    }
+    const bool by_rtp = media_->takes_digits();
+    const bool sent =
+        by_rtp ? media_->send_digits(digits, duration) : digits.size() <= info_digits_.room();
+    if (!sent) {
+        return make_error(ErrorCode::kFull, "at most {} digits can wait", SipDigits::kMaxInLine);
+    }
+    digits_sent_ += digits.size();
+    for (size_t i = 0; !by_rtp && i < digits.size(); i++) {
+        info_digits_.send({digits[i], duration});
+    }
+    return by_rtp;
 }
 
 void SipCall::tick(MonoTime now) {
@@ -459,6 +309,12 @@ void SipCall::tick(MonoTime now) {
         return;
     }
     media_->tick(now);
+    if (const auto digit = info_digits_.poll(now)) {
+        server_.with_agent([&](sip::UserAgent& agent) {
+            return agent.send_info(now, id_, std::string(sip::kDtmfRelayType),
+                                   sip::write_info_digit(*digit));
+        });
+    }
     const bool hears_nothing =
         !sdp::receives(agreed_.audio.direction) && !sdp::receives(agreed_.video.direction);
     if (!hears_nothing && now - media_->last_heard() > server_.options().rtp_timeout) {
@@ -473,6 +329,7 @@ void SipCall::on_digit(char digit) {
     if (last_digits_.size() > kMaxDigits) {
         last_digits_.erase(0, 1);
     }
+    tell_digit(digit);
 }
 
 void SipCall::on_publish_over(net::EndClass why, std::string_view detail) {
@@ -486,24 +343,49 @@ void SipCall::on_play_over(net::EndClass why, std::string_view detail) {
     end(why, detail);
 }
 
+Error SipCall::hold(bool on) {
+    if (over_ || !answered_) {
+        return make_error(ErrorCode::kBusy, "the call is not answered");
+    }
+    sdp::PhoneOptions wanted = options_;
+    wanted.version++;
+    server_.security().prepare(wanted, wanted.audio.security.srtp, agreed_, nullptr);
+    const bool hears = wants_play_ && !on;
+    const bool speaks = wants_publish_ && !on;
+    wanted.audio.direction = hears && speaks ? sdp::Direction::kSendRecv
+                             : speaks        ? sdp::Direction::kRecvOnly
+                             : hears || on   ? sdp::Direction::kSendOnly
+                                             : sdp::Direction::kInactive;
+    wanted.video.direction = wanted.audio.direction;
+    const bool asked = server_.with_agent([&](sip::UserAgent& agent) {
+        return agent.offer(MonoClock::now(), id_, sdp::write_phone_offer(wanted));
+    });
+    if (!asked) {
+        return make_error(ErrorCode::kBusy, "another change of the call is under way");
+    }
+    options_ = std::move(wanted);
+    return {};
+}
+
 // ---- the end ----
 
-// By this side. It may be its own media that wants it: finish() comes later.
+void SipCall::say_goodbye() {
+    server_.with_agent([&](sip::UserAgent& agent) { return agent.hang_up(MonoClock::now(), id_); });
+}
+
 void SipCall::end(net::EndClass why, std::string_view detail) {
     if (over_) {
         return;
     }
-    over_ = true;
-    why_ = why;
-    detail_ = detail;
-    changed_.notify_all();
-    server_.with_agent([&](sip::UserAgent& agent) { return agent.hang_up(MonoClock::now(), id_); });
+    abandon(why, detail);
+    say_goodbye();
     server_.look_soon();
 }
 
 void SipCall::abandon(net::EndClass why, std::string_view detail) {
     if (!over_) {
         over_ = true;
+        over_at_ = MonoClock::now();
         why_ = why;
         detail_ = detail;
     }
@@ -518,9 +400,13 @@ void SipCall::finish() {
         media_->stop();
         media_.reset();
     }
+    if (conference_ != nullptr) {
+        server_.conferences().leave(*std::exchange(conference_, nullptr));
+    }
     if (published_ != nullptr) {
         server_.services().registry.release(*std::exchange(published_, nullptr));
     }
+    tell_hooks();
     for (std::unique_ptr<net::Client>* row : {&player_, &publisher_}) {
         if (*row) {
             (*row)->probe = nullptr;
@@ -534,28 +420,59 @@ void SipCall::finish() {
     }
 }
 
+// Exactly once, since the ticket is.
+void SipCall::tell_hooks() {
+    if (!asked_) {
+        return;
+    }
+    asked_->sent_bytes = player_ ? player_->sent_bytes : 0;
+    asked_->received_bytes = publisher_ ? publisher_->received_bytes : 0;
+    ticket_.end(*asked_, why_, detail_);
+    asked_->count_end(why_);
+    asked_.reset();
+}
+
 SipCallFacts SipCall::facts(MonoTime now) const {
     SipCallFacts facts;
-    facts.id = name_;
+    facts.id = name();
+    facts.direction = direction_;
     facts.call_id = call_id_;
     facts.from = from_;
     facts.to = to_;
     facts.user = user_;
+    facts.trunk = trunk_;
     facts.ip = flow_.remote.ip_text();
     facts.transport = to_lower(sip::to_string(flow_.transport));
-    facts.state = answered_ ? "answered" : ringing_ ? "ringing" : "setup";
+    facts.state = over_ ? (answered_ ? "ended" : "failed")
+                        : (answered_  ? "answered"
+                           : ringing_ ? "ringing"
+                                      : "setup");
+    if (over_) {
+        facts.status = answered_ ? 0 : status_;
+        facts.reason = answered_ || status_ == 0 ? net::to_string(why_) : sip_failure(status_);
+        facts.detail = detail_;
+        facts.over = std::chrono::duration_cast<Millis>(now - over_at_);
+    }
     facts.audio = codec_text(agreed_.audio);
     facts.video = codec_text(agreed_.video);
     facts.play = wants_play_ ? play_key_.to_string() : std::string();
     facts.publish = wants_publish_ ? publish_key_.to_string() : std::string();
+    facts.conference = meets_;
     facts.play_client = player_ ? std::string(player_->id()) : std::string();
     facts.publish_client = publisher_ ? std::string(publisher_->id()) : std::string();
     facts.held = answered_ && !sdp::sends(agreed_.audio.direction);
     facts.digits = digits_;
     facts.last_digits = last_digits_;
+    facts.digits_sent = digits_sent_;
     if (media_) {
         facts.packets_received = media_->counters().received;
         facts.strangers = media_->counters().strangers;
+        facts.unusable = media_->counters().unusable;
+        facts.ice = media_->found_by_ice();
+        facts.encryption = sdp::to_string(media_->keys());
+        if (const rtp::PlayoutStats* const stats = media_->voice_stats()) {
+            facts.voice = *stats;
+        }
     }
     facts.age = std::chrono::duration_cast<Millis>(now - since_);
     return facts;

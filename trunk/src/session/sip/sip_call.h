@@ -1,5 +1,6 @@
-// One call: who it is, what it hears and says, its rows in the table of clients. A coroutine of its
-// own from the INVITE to the answer, as hook servers may be asked; none from then on.
+// A call that connects a phone with streams, to the server or by it: its media, its rows in the
+// table of clients, what the API says of it. How it begins is in SipInboundCall and
+// SipOutboundCall.
 #pragma once
 
 #include <memory>
@@ -10,75 +11,54 @@
 #include "io/coroutine.h"
 #include "net/admission.h"
 #include "proto/sip/call_types.h"
+#include "session/sip/sip_digits.h"
 #include "session/sip/sip_media.h"
-#include "stream/life.h"
+#include "session/sip/sip_party.h"
 
 namespace weir::session {
 
 class SipServer;
 
-// For the API.
-struct SipCallFacts {
-    std::string id;       // of this server, for logs and the API
-    std::string call_id;  // Call-ID of its messages
-    std::string from;     // URI
-    std::string to;       // URI
-    std::string user;     // who has proven to be that; empty: a trunk
-    std::string ip;
-    std::string transport;  // of the signalling
-    std::string state;      // "setup", "ringing", "answered"
-    std::string audio;      // codec; empty: none
-    std::string video;
-    std::string play;         // stream that it hears, or empty
-    std::string publish;      // stream that it is
-    std::string play_client;  // ids in the list of clients
-    std::string publish_client;
-    bool held = false;
-    uint64_t digits = 0;
-    std::string last_digits;
-    uint64_t packets_received = 0;  // of RTP
-    uint64_t strangers = 0;         // datagrams of other addresses
-    Millis age{};
-};
+// Statuses of SIP (RFC 3261 §21) that this side gives.
+inline constexpr int kSipUnauthorized = 401;
+inline constexpr int kSipForbidden = 403;
+inline constexpr int kSipNotFound = 404;
+inline constexpr int kSipUnavailable = 480;
+inline constexpr int kSipBusyHere = 486;
+inline constexpr int kSipNotAcceptable = 488;
+inline constexpr int kSipServerError = 500;
+inline constexpr int kSipTooMany = 503;
 
-class SipCall final : private SipMediaOwner, private Counted<SipCall> {
+class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCall> {
   public:
     static constexpr ObjectName kObjectName{"sip_session", "sip"};
     static constexpr size_t kMaxDigits = 32;  // that are remembered
 
-    // `invited`: of kind kInvited.
-    SipCall(SipServer& server, const sip::CallEvent& invited);
-    ~SipCall();
-    SipCall(const SipCall&) = delete;
-    SipCall& operator=(const SipCall&) = delete;
+    ~SipCall() override;
 
-    // Yields. Up to the answer or the refusal.
-    void answer();
+    void on_event(const sip::CallEvent& event) override;
+    void tick(MonoTime now) override;
 
-    // kConfirmed and later. Never yields.
-    void on_event(const sip::CallEvent& event);
+    bool is_over() const override { return over_ && !beginning_; }
 
-    // A few times a second.
-    void tick(MonoTime now);
+    void finish() override;
+    void abandon(net::EndClass why, std::string_view detail) override;
 
-    // It has ended, by whatever side, and can go. Its end may come in the middle of its own media:
-    // nothing is taken apart before the server finds it so, in its clock.
-    bool is_over() const { return over_ && !answering_; }
+    // The phone hears nothing, and is told so (a=sendonly or inactive). kBusy: something else is
+    // under way, or the call is not answered.
+    Error hold(bool on);
 
-    // Of a call that is over, before it goes.
-    void finish();
+    void hang_up(std::string_view detail) override { end(net::EndClass::kKicked, detail); }
 
-    // Ends without a word to the phone.
-    void abandon(net::EndClass why, std::string_view detail);
+    void say_goodbye() override;
 
-    // By the operator.
-    void hang_up() { end(net::EndClass::kKicked, "kicked by the API"); }
+    SipCallFacts facts(MonoTime now) const override;
 
-    std::string_view name() const { return name_; }
+    Result<bool> send_digits(std::string_view digits, Millis duration) override;
 
-    SipCallFacts facts(MonoTime now) const;
+  protected:
+    SipCall(SipServer& server, const char* direction);
 
-  private:
     // What one side of the call is for the table of clients.
     struct Probe final : net::ClientProbe {
         std::optional<net::LinkFacts> link_facts() const override {
@@ -89,28 +69,32 @@ class SipCall final : private SipMediaOwner, private Counted<SipCall> {
         bool plays = false;
     };
 
-    // Refusal of the call: a status of SIP, and why.
-    struct Refusal {
-        int status = 0;  // 0: none
-        std::string why;
-        http::Fields headers = {};
-    };
-
-    Refusal prepare();
-    Refusal find_streams();
-    Refusal read_offer();
-    Refusal admit_player();
-    Refusal admit_publisher();
-    Refusal wait_for_stream();
-    Refusal open_media();
-    void begin();
-    sdp::PhoneOptions options_now() const;
-    net::NewcomerView newcomer(const stream::StreamKey& key) const;
-    static Refusal no_connections();
     // False: there is no room for one more.
-    bool take_row(std::unique_ptr<net::Client>& place, net::Admitted& admitted, Probe& probe);
-    void on_offer(const sip::CallEvent& event);
+    bool take_row(std::unique_ptr<net::Client>& place,
+                  std::unique_ptr<net::Client> row,
+                  Probe& probe);
+    sdp::PhoneOptions options_now() const;
+    Error open_ports(bool audio, bool video);
+    // The pump of the stream that the phone hears, held.
+    Error find_pump();
+    // The stream that the phone says. kBusy: somebody else is that already.
+    Error begin_publishing();
+    // Once both are there, and something is agreed, or will be.
+    void begin_media(bool agreed);
+    // By this side. It may be its own media that wants it: finish() comes later.
     void end(net::EndClass why, std::string_view detail);
+    // Of a call that is over by an event.
+    void note_end(const sip::CallEvent& event);
+    void on_offer(const sip::CallEvent& event);
+    void warn_of_keys();
+    void on_info(const sip::CallEvent& event);
+    void tell_hooks();
+    void on_late_answer(const sip::CallEvent& event);
+
+    // What the one who has begun it hears; for calls by the server.
+    virtual void tell_held(bool /*held*/) {}
+
+    virtual void tell_digit(char /*digit*/) {}
 
     // SipMediaOwner
     void on_digit(char digit) override;
@@ -118,44 +102,51 @@ class SipCall final : private SipMediaOwner, private Counted<SipCall> {
     void on_play_over(net::EndClass why, std::string_view detail) override;
 
     SipServer& server_;
-    sip::CallId id_;
-    std::string name_;  // of this server
+    const char* direction_;  // a literal, as in SipCallFacts
+    sip::CallId id_ = 0;     // 0: it is not known yet
     sip::Flow flow_;
-    io::SocketAddress peer_;
-    sip::Request request_;  // the INVITE, until the answer
     std::string call_id_;
     std::string from_;
     std::string to_;
     std::string user_;
+    std::string trunk_;
     std::string tc_url_;
-    std::string offer_text_;
     MonoTime since_;
 
-    stream::StreamKey play_key_;     // no name: none
-    stream::StreamKey publish_key_;  // no name: none
+    stream::StreamKey play_key_;           // no name: none
+    stream::StreamKey publish_key_;        // no name: none
+    std::string meets_;                    // the conference that it calls; empty: none
+    SipConference* conference_ = nullptr;  // it has a seat there
     bool wants_play_ = false;
     bool wants_publish_ = false;
+    net::PlayRules play_rules_;
+    net::PublishRules publish_rules_;
     sdp::PhoneOptions options_;
-    std::optional<sdp::PhoneDescription> offer_;
     sdp::PhoneAgreement agreed_;
     std::unique_ptr<SipMedia> media_;
     SipPump* pump_ = nullptr;  // held until the media has it
-    std::optional<net::AdmittedPlayer> player_place_;
-    std::optional<net::AdmittedPublisher> publisher_place_;
     std::unique_ptr<net::Client> player_;
     std::unique_ptr<net::Client> publisher_;
     Probe player_probe_;
     Probe publisher_probe_;
     stream::Stream* published_ = nullptr;
     io::Signal changed_;
-    bool answering_ = true;  // its coroutine runs
+    bool beginning_ = true;  // its coroutine runs
     bool ringing_ = false;
     bool answered_ = false;
+    bool held_ = false;
     bool over_ = false;
+    // Of a call to the server that a hook server was asked about; null: none was.
+    std::unique_ptr<net::Client> asked_;
+    net::HookTicket ticket_;
+    int status_ = 0;  // of its failure
+    MonoTime over_at_{};
     net::EndClass why_ = net::EndClass::kPeerClosed;
     std::string detail_ = "the phone hung up";
     uint64_t digits_ = 0;
     std::string last_digits_;
+    uint64_t digits_sent_ = 0;
+    SipDigits info_digits_;
 };
 
 }  // namespace weir::session

@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kReportBytes = 1200;
 constexpr size_t kSsrcAt = 8;  // in a header of RTP
+constexpr size_t kMaxPacket = 1500;
+constexpr Micros kLate = 2 * VoiceLine::kTick;  // between two ticks
 
 uint32_t ssrc_of(ByteSpan packet) {
     return packet.size() < rtp::kFixedHeaderSize ? 0 : ByteReader(packet.subspan(kSsrcAt)).u32();
@@ -35,6 +37,12 @@ net::RtpIngestTrack ingest_track(const sdp::PhoneTrack& agreed, bool video) {
 
 }  // namespace
 
+SipMedia::SipMedia(SipMediaOwner& owner, MonoTime unix_epoch, SipSecurity& security)
+    : owner_(owner),
+      unix_epoch_(unix_epoch),
+      security_(security),
+      audio_out_(static_cast<uint16_t>(random_u32(system_random()) & 0x7FFFU)) {}
+
 SipMedia::~SipMedia() {
     WEIR_CHECK(pump_ == nullptr && stream_ == nullptr);
 }
@@ -48,7 +56,7 @@ Error SipMedia::open(const NetAddress& local, const net::PortRange& range, bool 
     for (uint32_t& ssrc : ssrcs_) {
         ssrc = random_u32(system_random()) | 1U;
     }
-    last_heard_ = MonoClock::now();
+    last_heard_ = video_sent_ = MonoClock::now();
     for (Way& way : ways_) {
         if (way.ports) {
             way.ports->listen();
@@ -70,7 +78,9 @@ void SipMedia::agree(const sdp::PhoneAgreement& agreed, const NetAddress& signal
             ways_[index].rtp = track(index).to;
             ways_[index].rtcp = track(index).rtcp_to;
         }
+        secure(index);
     }
+    set_party_ways();
     const auto same = [](const sdp::PhoneTrack& a, const sdp::PhoneTrack& b) {
         return a.in_use == b.in_use && a.codec == b.codec && a.clock_hz == b.clock_hz &&
                a.payload_type == b.payload_type && a.own_payload_type == b.own_payload_type;
@@ -82,6 +92,9 @@ void SipMedia::agree(const sdp::PhoneAgreement& agreed, const NetAddress& signal
     if (agreed_.audio.event_type) {
         events_.emplace(agreed_.audio.clock_hz);
     }
+    audio_out_.set_up(MonoClock::now(),
+                      {agreed_.audio.codec, agreed_.audio.payload_type, agreed_.audio.event_type,
+                       agreed_.audio.comfort_noise, agreed_.audio.clock_hz, ssrcs_[kAudio]});
     if (pump_ != nullptr) {
         begin_sender(MonoClock::now());
     }
@@ -91,17 +104,26 @@ void SipMedia::agree(const sdp::PhoneAgreement& agreed, const NetAddress& signal
 }
 
 void SipMedia::tick(MonoTime now) {
-    if (std::exchange(more_, false)) {
+    // Where the media thread was busy, what has come meanwhile is heard in the ticks that are due.
+    const bool late = now - std::exchange(ticked_, now) > kLate && (voice_ || party_);
+    if (std::exchange(more_, false) || late) {
         for (Way& way : ways_) {
             more_ = (way.ports && way.ports->read_more()) || more_;
         }
     }
+    tick_secure(now);
     if (events_) {
         events_->handle_timeout(now);
         tell_digits();
     }
     const size_t main = agreed_.audio.in_use ? kAudio : kVideo;
     std::array<uint8_t, kReportBytes> room;
+    if (voice_) {
+        voice_->tick(now);
+        if (const size_t size = voice_->report(now, ssrcs_[kAudio], room); size > 0) {
+            send_rtcp(kAudio, {room.data(), size});
+        }
+    }
     if (ingest_) {
         ingest_->handle_timeout(now);
         while (const size_t size = ingest_->poll_transmit(now, room)) {
@@ -114,9 +136,15 @@ void SipMedia::tick(MonoTime now) {
             send_rtcp(main, {room.data(), size});
         }
     }
+    if (party_) {
+        if (const size_t size = party_->report(now, unix_epoch_, room); size > 0) {
+            send_rtcp(kAudio, {room.data(), size});
+        }
+    }
+    keep_alive(now);
 }
 
-void SipMedia::stop() {
+void SipMedia::stop_playing() {
     if (pump_ != nullptr) {
         pump_->remove(*this);
         pump_->release();
@@ -124,13 +152,105 @@ void SipMedia::stop() {
         sender_.reset();
         player_ = nullptr;
     }
+}
+
+void SipMedia::stop() {
+    party_.reset();
+    stop_playing();
+    voice_.reset();
     ingest_.reset();
     if (stream_ != nullptr) {
         std::exchange(stream_, nullptr)->end_publish(*this, MonoClock::now());
     }
     for (Way& way : ways_) {
         way.ports.reset();
+        way.secure.reset();
     }
+}
+
+// ---- encryption and ICE ----
+
+void SipMedia::secure(size_t index) {
+    Way& way = ways_[index];
+    if (!track(index).in_use || !SipSecure::is_for(track(index))) {
+        way.secure.reset();
+        return;
+    }
+    const MonoTime now = MonoClock::now();
+    if (!way.secure) {
+        way.secure = std::make_unique<SipSecure>(security_, system_random());
+    }
+    if (Error failed = way.secure->agree(now, track(index))) {
+        owner_.on_play_over(net::EndClass::kError, failed.message());
+        return;
+    }
+    transmit(now, way);
+}
+
+void SipMedia::tick_secure(MonoTime now) {
+    for (Way& way : ways_) {
+        if (!way.secure) {
+            continue;
+        }
+        way.secure->handle_timeout(now);
+        transmit(now, way);
+        if (const Error failed = way.secure->take_failure()) {
+            owner_.on_play_over(net::EndClass::kError, failed.message());
+        }
+    }
+}
+
+// Handshakes and checks.
+void SipMedia::transmit(MonoTime now, Way& way) {
+    while (const auto out = way.secure->poll_transmit(now)) {
+        const NetAddress& to = !out->to.empty() ? out->to : out->rtcp_port ? way.rtcp : way.rtp;
+        if (way.ports && !to.empty()) {
+            way.ports->send(out->rtcp_port, to, out->bytes);
+        }
+    }
+}
+
+void SipMedia::take_secured(size_t index, bool rtcp, ByteSpan bytes, const NetAddress& from) {
+    alignas(8) static std::array<uint8_t, kMaxDatagram> scratch;
+    Way& way = ways_[index];
+    if (bytes.size() > scratch.size()) {
+        counters_.unusable++;
+        return;
+    }
+    std::ranges::copy(bytes, scratch.begin());
+    const MonoTime now = MonoClock::now();
+    const SipSecure::Taken taken = way.secure->take(
+        now, rtcp, std::span(scratch).first(bytes.size()), from, may_send(way, from));
+    transmit(now, way);
+    using Kind = SipSecure::Taken::Kind;
+    switch (taken.kind) {
+        case Kind::kNothing: counters_.unusable++; return;
+        case Kind::kStranger: counters_.strangers++; return;
+        case Kind::kRtp:
+        case Kind::kRtcp: break;
+    }
+    take_media(now, index, rtcp, taken.kind == Kind::kRtcp, taken.bytes, from);
+}
+
+// ICE says where, or the phone's own packets do.
+NetAddress SipMedia::destination(const Way& way, bool rtcp) const {
+    const NetAddress found = way.secure ? way.secure->path(rtcp) : NetAddress();
+    return !found.empty() ? found : rtcp ? way.rtcp : way.rtp;
+}
+
+// Nothing is lost of what a player begins with, and no number goes by, until it may be sent.
+bool SipMedia::waits_for_keys() const {
+    return std::ranges::any_of(ways_,
+                               [](const Way& way) { return way.secure && !way.secure->ready(); });
+}
+
+sdp::PhoneKeys SipMedia::keys() const {
+    return agreed_.audio.in_use ? agreed_.audio.secured.keys : agreed_.video.secured.keys;
+}
+
+bool SipMedia::found_by_ice() const {
+    const Way& way = ways_[agreed_.audio.in_use ? kAudio : kVideo];
+    return way.secure && !way.secure->path(false).empty();
 }
 
 // ---- what comes ----
@@ -141,18 +261,27 @@ bool SipMedia::may_send(const Way& way, const NetAddress& from) const {
 
 void SipMedia::on_datagram(size_t index, bool rtcp, ByteSpan bytes, const NetAddress& from) {
     Way& way = ways_[index];
+    if (way.secure) {
+        take_secured(index, rtcp, bytes, from);
+        return;
+    }
     if (!may_send(way, from) || !track(index).in_use) {
         counters_.strangers++;
         return;
     }
-    const MonoTime now = MonoClock::now();
+    const bool is_rtcp = rtcp || (track(index).rtcp_mux && rtp::is_rtcp(bytes));
+    take_media(MonoClock::now(), index, rtcp, is_rtcp, bytes, from);
+}
+
+void SipMedia::take_media(
+    MonoTime now, size_t index, bool rtcp_port, bool rtcp, ByteSpan bytes, const NetAddress& from) {
+    Way& way = ways_[index];
     last_heard_ = now;
-    if (publisher_ != nullptr) {
-        publisher_->received_bytes += bytes.size();
+    if (net::Client* const row = party_ ? player_ : publisher_) {
+        row->received_bytes += bytes.size();
     }
-    const bool mixed = !rtcp && track(index).rtcp_mux && rtp::is_rtcp(bytes);
-    if (rtcp || mixed) {
-        (mixed ? way.rtp : way.rtcp) = from;
+    if (rtcp) {
+        (rtcp_port ? way.rtcp : way.rtp) = from;
         take_rtcp(now, index, bytes);
     } else {
         take_rtp(now, index, bytes, from);
@@ -174,10 +303,28 @@ void SipMedia::take_rtp(MonoTime now, size_t index, ByteSpan bytes, const NetAdd
     ways_[index].rtp = from;
     if (event) {
         take_digits(now, packet->timestamp(), packet->payload());
+    }
+    if (sdp::receives(agreed.direction)) {
+        take_payload(now, index, bytes, *packet);
+    }
+}
+
+void SipMedia::take_payload(MonoTime now,
+                            size_t index,
+                            ByteSpan bytes,
+                            const rtp::PacketView& packet) {
+    using Content = rtp::PlayoutPacketView::Content;
+    const sdp::PhoneTrack& agreed = track(index);
+    const bool media = packet.payload_type() == agreed.own_payload_type;
+    const bool noise = !media && packet.payload_type() == agreed.comfort_noise;
+    const Content content = media   ? Content::kAudio
+                            : noise ? Content::kComfortNoise
+                                    : Content::kOther;
+    if (party_) {
+        party_->handle_packet(now, packet, content);
         return;
     }
-    if (!ingest_ || !places_[index] || !sdp::receives(agreed.direction) ||
-        packet->payload_type() != agreed.own_payload_type) {
+    if (!ingest_ || !places_[index]) {
         return;
     }
     if (rate_ && !rate_->take(now, bytes.size())) {
@@ -187,7 +334,14 @@ void SipMedia::take_rtp(MonoTime now, size_t index, ByteSpan bytes, const NetAdd
                         rate_->bits_per_second() / 1000));
         return;
     }
-    ingest_->on_rtp(now, bytes, places_[index]);
+    if (noise && !voice_) {
+        begin_voice();  // the phone sends no silence
+    }
+    if (index == kAudio && voice_) {
+        voice_->on_packet(now, packet, content);
+    } else if (media) {
+        ingest_->on_rtp(now, bytes, places_[index]);
+    }
 }
 
 void SipMedia::take_digits(MonoTime now, uint32_t rtp_time, ByteSpan payload) {
@@ -208,7 +362,11 @@ void SipMedia::tell_digits() {
 void SipMedia::take_rtcp(MonoTime now, size_t index, ByteSpan compound) {
     rtcp::PacketView packet;
     for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
-        if (ingest_) {
+        if (party_) {
+            party_->handle_rtcp(now, packet);
+        } else if (voice_ && index == kAudio) {
+            voice_->on_rtcp(now, packet);  // its times are not those of the ingest
+        } else if (ingest_) {
             ingest_->on_rtcp(now, packet);
         }
         if (!sender_) {
@@ -217,10 +375,16 @@ void SipMedia::take_rtcp(MonoTime now, size_t index, ByteSpan compound) {
         sender_->on_rtcp(now, packet);
         const bool picture = rtcp::parse_picture_loss(packet).has_value() ||
                              rtcp::find_full_intra_request(packet, ssrcs_[index]).has_value();
-        if (picture && now - key_asked_ >= kKeyFramePeriod) {
-            key_asked_ = now;
-            pump_->stream().want_key_frame();
+        if (picture) {
+            want_picture(now);
         }
+    }
+}
+
+void SipMedia::want_picture(MonoTime now) {
+    if (pump_ != nullptr && now - key_asked_ >= kKeyFramePeriod) {
+        key_asked_ = now;
+        pump_->stream().want_key_frame();
     }
 }
 
@@ -236,6 +400,7 @@ void SipMedia::play(SipPump& pump, net::Client& client) {
 }
 
 void SipMedia::begin_sender(MonoTime now) {
+    audio_out_.restart();
     const auto setup = [&](size_t index) {
         return net::RtpTrackSetup{track(index).payload_type, ssrcs_[index],
                                   index == kAudio ? track(index).clock_hz : 90'000};
@@ -248,7 +413,7 @@ void SipMedia::begin_sender(MonoTime now) {
 }
 
 net::RtpFlush SipMedia::flush(MonoTime now, size_t most_runs) {
-    if (!sender_) {
+    if (!sender_ || waits_for_keys()) {
         return net::RtpFlush::kCaughtUp;
     }
     const net::RtpFlush done = sender_->flush(now, *this, most_runs);
@@ -270,30 +435,139 @@ void SipMedia::end_playing(net::EndClass why, std::string_view reason) {
     owner_.on_play_over(why, reason);
 }
 
+bool SipMedia::may_hear(size_t index) const {
+    const Way& way = ways_[index];
+    return way.ports && sdp::sends(track(index).direction) && !destination(way, false).empty() &&
+           (!way.secure || way.secure->ready());
+}
+
 bool SipMedia::send_burst(ByteSpan packets, size_t segment_bytes) {
     const size_t index = ssrc_of(packets) == ssrcs_[kVideo] ? kVideo : kAudio;
-    const Way& way = ways_[index];
-    if (way.rtp.empty() || !way.ports || !sdp::sends(track(index).direction)) {
+    if (!may_hear(index)) {
+        if (index == kAudio) {
+            audio_out_.restart();  // what is left out now is no loss afterwards
+        }
         return true;  // on hold: it is as if it had gone
     }
     const size_t size = segment_bytes == 0 ? packets.size() : segment_bytes;
+    const MonoTime now = MonoClock::now();
     player_->sent_bytes += packets.size();
     pump_->stream().note_sent(packets.size());
     while (!packets.empty()) {
         const ByteSpan one = packets.first(std::min(size, packets.size()));
-        way.ports->send(false, way.rtp, one);
         packets = packets.subspan(one.size());
+        if (index == kVideo || one.size() > kMaxPacket) {
+            video_sent_ = now;
+            send_rtp(index, one);
+            continue;
+        }
+        std::array<uint8_t, kMaxPacket> own;
+        std::copy(one.begin(), one.end(), own.begin());
+        send_rtp(kAudio, audio_out_.take(now, std::span(own).first(one.size())));
     }
     return true;
+}
+
+void SipMedia::send_rtp(size_t index, ByteSpan packet) {
+    const Way& way = ways_[index];
+    const NetAddress to = destination(way, false);
+    if (!way.ports || to.empty()) {
+        return;
+    }
+    if (!way.secure || packet.empty()) {
+        way.ports->send(false, to, packet);
+        return;
+    }
+    std::array<uint8_t, rtp::kFixedHeaderSize + kMaxSipPayload + srtp::kMaxOverhead> room;
+    if (!way.secure->ready() || packet.size() + srtp::kMaxOverhead > room.size()) {
+        return;
+    }
+    std::ranges::copy(packet, room.begin());
+    const size_t size = way.secure->seal_rtp(room, packet.size());
+    if (size > 0) {
+        way.ports->send(false, to, ByteSpan(room).first(size));
+    }
+}
+
+bool SipMedia::send_digits(std::string_view digits, Micros duration) {
+    return audio_out_.send_digits(digits, duration);
+}
+
+// What is said while the stream says nothing, so that the phone and the NATs on the way know that
+// somebody is there.
+void SipMedia::keep_alive(MonoTime now) {
+    std::array<uint8_t, SipAudioOut::kMaxOwnPacket> room;
+    if (agreed_.audio.in_use) {
+        if (const auto packet = audio_out_.poll(now, !sdp::sends(agreed_.audio.direction), room)) {
+            send_rtp(kAudio, *packet);
+        }
+    }
+    if (agreed_.video.in_use && now - video_sent_ >= SipAudioOut::kKeepAlive) {
+        video_sent_ = now;
+        send_rtp(kVideo, {});
+    }
 }
 
 void SipMedia::send_rtcp(size_t index, ByteSpan compound) {
     const Way& way = ways_[index];
     const bool mux = track(index).rtcp_mux;
-    const NetAddress& to = mux ? way.rtp : way.rtcp;
-    if (way.ports && !to.empty()) {
-        way.ports->send(!mux, to, compound);
+    const NetAddress to = destination(way, !mux);
+    if (!way.ports || to.empty()) {
+        return;
     }
+    if (!way.secure) {
+        way.ports->send(!mux, to, compound);
+        return;
+    }
+    std::array<uint8_t, kReportBytes + srtp::kMaxOverhead> room;
+    if (!way.secure->rtcp_ready() || compound.size() > kReportBytes) {
+        return;
+    }
+    std::ranges::copy(compound, room.begin());
+    const size_t size = way.secure->seal_rtcp(room, compound.size());
+    if (size > 0) {
+        way.ports->send(!mux, to, ByteSpan(room).first(size));
+    }
+}
+
+// ---- in a conference ----
+
+void SipMedia::join(SipConference& conference, net::Client& client) {
+    player_ = &client;
+    only_speaks_ = !sdp::sends(agreed_.audio.direction);
+    const ConferenceParty::Setup setup{agreed_.audio.codec, agreed_.audio.clock_hz, ssrcs_[kAudio],
+                                       voice_rules_.workers};
+    party_ = std::make_unique<ConferenceParty>(
+        conference, setup,
+        [this](MonoTime now, ByteSpan payload, uint32_t rtp_time) {
+            send_mixed(now, payload, rtp_time);
+        },
+        [this](net::EndClass why, std::string_view detail) { owner_.on_play_over(why, detail); });
+    set_party_ways();
+}
+
+// What a phone sends that has put the call on hold is music.
+void SipMedia::set_party_ways() {
+    if (party_) {
+        const bool hears = sdp::sends(agreed_.audio.direction);
+        party_->set_ways(hears || only_speaks_, hears);
+    }
+}
+
+void SipMedia::send_mixed(MonoTime now, ByteSpan payload, uint32_t rtp_time) {
+    std::array<uint8_t, rtp::kFixedHeaderSize + kMaxSipPayload> room;
+    const size_t size = rtp::kFixedHeaderSize + payload.size();
+    if (size > room.size() || !sdp::sends(agreed_.audio.direction)) {
+        return;
+    }
+    rtp::write_header({agreed_.audio.payload_type, false, 0, rtp_time, ssrcs_[kAudio]},
+                      room.data());
+    std::copy(payload.begin(), payload.end(), room.begin() + rtp::kFixedHeaderSize);
+    player_->sent_bytes += size;
+    if (player_->first_frame_ms < 0) {
+        player_->first_frame_ms = static_cast<int32_t>((now - player_->since()) / Millis(1));
+    }
+    send_rtp(kAudio, audio_out_.number(now, std::span(room).first(size)));
 }
 
 // ---- publishing ----
@@ -310,18 +584,39 @@ void SipMedia::publish(stream::Stream& stream,
 }
 
 void SipMedia::begin_ingest() {
+    voice_.reset();
+    const sdp::PhoneTrack& audio = agreed_.audio;
+    if (audio.in_use && (voice_rules_.always || SipStreamVoice::needed(audio.codec))) {
+        begin_voice();
+    }
     std::vector<net::RtpIngestTrack> tracks;
     for (const size_t index : {kAudio, kVideo}) {
         places_[index].reset();
         if (track(index).in_use) {
             places_[index] = tracks.size();
-            tracks.push_back(ingest_track(track(index), index == kVideo));
+            tracks.push_back(index == kAudio && voice_
+                                 ? SipStreamVoice::track_of(audio)
+                                 : ingest_track(track(index), index == kVideo));
         }
     }
     net::RtpIngestOptions options;
     options.local_ssrc = ssrcs_[kAudio];
     ingest_ = std::make_unique<net::RtpIngest>(*stream_, *this, std::move(tracks), options);
     wants_picture_ = agreed_.video.in_use;
+}
+
+void SipMedia::begin_voice() {
+    const VoiceOptions voice = stream_voice(agreed_.audio.codec, agreed_.audio.clock_hz);
+    if (VoiceLine::needs_worker(voice) && voice_rules_.workers == nullptr) {
+        return;
+    }
+    voice_ = std::make_unique<SipStreamVoice>(agreed_.audio, voice_rules_.workers,
+                                              stream_->key().to_string(),
+                                              [this](MonoTime now, ByteSpan packet) {
+                                                  if (ingest_ && places_[kAudio]) {
+                                                      ingest_->on_rtp(now, packet, places_[kAudio]);
+                                                  }
+                                              });
 }
 
 // RTCP (RFC 4585 §6.3.1), where the phone takes that.
@@ -356,6 +651,7 @@ std::string_view SipMedia::client_transport() const {
 
 void SipMedia::on_taken_over() {
     stream_ = nullptr;  // the other one holds it
+    voice_.reset();
     ingest_.reset();
     owner_.on_publish_over(net::EndClass::kReplaced, "another publisher took the stream over");
 }
@@ -391,9 +687,13 @@ std::optional<net::LinkFacts> SipMedia::publish_facts() const {
     facts.remote = ways_[agreed_.audio.in_use ? kAudio : kVideo].rtp.to_string();
     facts.packets = counters.packets;
     facts.lost = counters.lost;
-    facts.loss = counters.packets == 0 ? 0
-                                       : static_cast<double>(counters.lost) /
-                                             static_cast<double>(counters.packets + counters.lost);
+    if (voice_) {  // the ingest has what was made of the phone's packets
+        facts.packets = voice_->stats().received;
+        facts.lost = voice_->stats().lost;
+    }
+    facts.loss = facts.packets == 0 ? 0
+                                    : static_cast<double>(facts.lost) /
+                                          static_cast<double>(facts.packets + facts.lost);
     facts.skipped = ingest_->stats().dropped_frames;
     return facts;
 }

@@ -8,6 +8,7 @@
 #include "io/worker_pool.h"
 #include "net/rtp/rtp_ports.h"
 #include "net/trusted_proxies.h"
+#include "proto/sdp/phone_secure.h"
 
 namespace weir::session {
 
@@ -21,6 +22,34 @@ struct SipDial {
     std::string number;
     std::string play;     // what the caller hears; empty: nothing
     std::string publish;  // what the caller says; empty: sip/CALL-ID
+
+    bool operator==(const SipDial&) const = default;
+};
+
+// A number of a user of the registrar.
+struct SipExtension {
+    std::string number;
+    std::string user;
+};
+
+// `register`: a provider or PBX where this server is a user.
+struct SipTrunkOptions {
+    std::string user;
+    std::string domain;
+    std::string login = {};  // user of the digest; empty: `user`
+    std::string password = {};
+    std::vector<std::string> servers = {};  // "host", "host:port", sip: and sips: URIs, in their
+                                            // order; empty: the domain
+    Seconds expires{300};
+    std::vector<SipDial> dial = {};  // of calls that come from there; then those of the server hold
+
+    bool operator==(const SipTrunkOptions&) const = default;
+};
+
+// A number whose callers hear each other, and the stream that all of them are.
+struct SipMeeting {
+    std::string number;
+    std::string stream;  // APP/STREAM
 };
 
 // What phones prove their password with.
@@ -32,10 +61,18 @@ struct SipServerOptions {
     std::vector<SipUser> users;
     std::vector<net::AddressRange> trunks;  // whose calls need no password
     std::vector<SipDial> dial;
+    std::vector<SipExtension> extensions;
+    std::vector<SipTrunkOptions> registrations;
+    // Where calls by this server may go, besides users and registrations.
+    std::vector<std::string> call_hosts;  // "example.com", "*.example.com"
+    std::vector<net::AddressRange> call_networks;
+    std::vector<SipMeeting> conferences;
+    sdp::PhoneSrtp srtp = sdp::PhoneSrtp::kOptional;
     net::PortRange rtp_ports{20'000, 29'999};
     NetAddress address;  // without port: this host's, as phones reach it; none: as they came
     Millis handshake{10'000};
     Millis rtp_timeout{60'000};         // a phone that sends no media for this long has vanished
+    bool jitter_buffer = false;         // for what phones say; else only where it is needed
     io::WorkerPool* workers = nullptr;  // for audio in other codecs; null: such calls are silent
 };
 

@@ -5,6 +5,10 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "proto/rtmp/stream_name.h"
+#include "proto/sip/name_addr.h"
+#include "session/sip/sip_inbound_call.h"
+#include "session/sip/sip_outbound_call.h"
 
 namespace weir::session {
 
@@ -12,7 +16,9 @@ SipServer::SipServer(const net::Services& services, SipServerOptions options)
     : services_(services),
       options_(std::move(options)),
       agent_({}, system_random()),
-      wires_(services_, *this) {
+      wires_(services_, *this, resolver_),
+      trunks_(*this, wires_, resolver_),
+      dialer_(options_, registrar_, trunks_, wires_, resolver_) {
     const auto unix_us =
         std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch());
     unix_epoch_ = MonoClock::now() - unix_us;
@@ -24,20 +30,21 @@ SipServer::~SipServer() {
 
 void SipServer::reconfigure(SipServerOptions options) {
     options_ = std::move(options);
+    wires_.set_workers(options_.workers);
+    if (!options_.registrations.empty() || trunks_.size() > 0) {
+        trunks_.configure(options_.registrations);
+    }
 }
 
 Error SipServer::stop(io::Deadline deadline) {
     stopping_ = true;
-    std::vector<sip::CallId> ids;
-    for (const auto& [id, call] : calls_) {
-        ids.push_back(id);
+    for (const auto& [name, call] : calls_) {  // a farewell; nobody waits for its answer
+        call->say_goodbye();
     }
-    for (const sip::CallId id : ids) {  // a farewell; nobody waits for its answer
-        with_agent([&](sip::UserAgent& agent) { return agent.hang_up(MonoClock::now(), id); });
-    }
+    trunks_.stop(deadline);
     answers_.interrupt_all();
     Error joined = answers_.join_all(deadline);
-    for (const auto& [id, call] : calls_) {
+    for (const auto& [name, call] : calls_) {
         call->abandon(net::EndClass::kStopping, net::to_string(net::EndReason::kServerStopping));
     }
     if (clock_runs_) {
@@ -95,20 +102,102 @@ void SipServer::on_event(sip::CallEvent event) {
         case Kind::kInvited: on_invited(std::move(event)); return;
         case Kind::kRequest: on_request(event); return;
         case Kind::kResponse:
-        case Kind::kRequestFailed: return;
+            trunks_.on_response(MonoClock::now(), event.user, event.response);
+            return;
+        case Kind::kRequestFailed:
+            trunks_.on_failed(MonoClock::now(), event.user, event.status);
+            return;
         default: break;
     }
-    if (const auto found = calls_.find(event.call); found != calls_.end()) {
-        found->second->on_event(event);
-        clock_signal_.notify_all();  // it may have to be buried
+    const auto found = routes_.find(event.call);
+    if (found == routes_.end()) {
+        return;
+    }
+    SipParty* const party = found->second;
+    const bool last =
+        event.kind == Kind::kFailed || event.kind == Kind::kCancelled || event.kind == Kind::kEnded;
+    if (last) {
+        routes_.erase(found);
+    }
+    party->on_event(event);
+    clock_signal_.notify_all();  // it may have to be buried
+}
+
+sip::CallId SipServer::begin_call(SipParty& party, const sip::CallTarget& target) {
+    const sip::CallId id = agent_.call(MonoClock::now(), target);
+    if (id != 0) {
+        routes_[id] = &party;
+    }
+    return id;
+}
+
+void SipServer::adopt(std::unique_ptr<SipParty> party) {
+    std::string name(party->name());
+    calls_.emplace(std::move(name), std::move(party));
+}
+
+bool SipServer::send_request(sip::Request request, const sip::Flow& flow, uint64_t user) {
+    return with_agent([&](sip::UserAgent& agent) {
+        return agent.send_request(MonoClock::now(), std::move(request), flow, user);
+    });
+}
+
+Result<std::string> SipServer::place_call(SipCallOrder order, SipCallObserver* observer) {
+    if (stopping_ || !begin_clock()) {
+        return make_error(ErrorCode::kInterrupted, "the server stops");
+    }
+    WEIR_TRY(dialer_.check(order));
+    if (order.play.name.empty() && order.publish.name.empty()) {
+        return make_error(ErrorCode::kMalformed, "the call is to have play, publish or both");
+    }
+    if (!order.from.empty() && !sip::SipUri::parse(order.from)) {
+        return make_error(ErrorCode::kMalformed, "from is no sip:USER@DOMAIN");
+    }
+    const stream::Stream* const stream =
+        order.publish.name.empty() ? nullptr : services_.registry.find(order.publish);
+    if (stream != nullptr && stream->live() &&
+        services_.policy.rules_of_source(order.publish).conflict ==
+            stream::PublishConflict::kRefuse) {
+        return make_error(ErrorCode::kBusy, "somebody publishes {} already",
+                          order.publish.to_string());
+    }
+    auto made = std::make_unique<SipOutboundCall>(*this, std::move(order), observer);
+    SipOutboundCall* const call = made.get();
+    std::string name(call->name());
+    WEIR_TRY(answers_.spawn("sip call", io::StackSize::kNormal, [this, call] {
+        call->begin();
+        clock_signal_.notify_all();
+    }));
+    adopt(std::move(made));
+    return name;
+}
+
+Result<stream::StreamKey> SipServer::key_of(std::string_view path) const {
+    const size_t slash = path.rfind('/');
+    rtmp::StreamName name;
+    if (slash == std::string_view::npos ||
+        rtmp::parse_path(path.substr(0, slash), path.substr(slash + 1), name)) {
+        return make_error(ErrorCode::kMalformed, "a stream is named APP/STREAM");
+    }
+    return services_.policy.key_of(stream::kDefaultVhost, name.app, name.stream);
+}
+
+void SipServer::forget_observer(std::string_view name) {
+    const auto found = calls_.find(name);
+    auto* const call =
+        found == calls_.end() ? nullptr : dynamic_cast<SipOutboundCall*>(found->second.get());
+    if (call != nullptr) {
+        call->forget_observer();
     }
 }
 
 void SipServer::on_invited(sip::CallEvent event) {
     counters_.invited++;
     const sip::CallId id = event.call;
-    SipCall* const call =
-        calls_.emplace(id, std::make_unique<SipCall>(*this, event)).first->second.get();
+    auto made = std::make_unique<SipInboundCall>(*this, event);
+    SipInboundCall* const call = made.get();
+    adopt(std::move(made));
+    route(id, *call);
     const Error failed = stopping_
                              ? make_error(ErrorCode::kInterrupted, "the server stops")
                              : answers_.spawn("sip call", io::StackSize::kNormal, [this, call] {
@@ -153,7 +242,9 @@ void SipServer::on_register(const sip::CallEvent& event) {
         agent_.respond(now, event.transaction, 403);
         return;
     }
-    const sip::Registrar::Answer answer = registrar_.on_register(now, event.request, event.flow);
+    sip::Request own = event.request;  // a user is one, whatever host its phones have written
+    own.headers.set("To", sip::NameAddr{{}, local_aor(who.user), {}}.write());
+    const sip::Registrar::Answer answer = registrar_.on_register(now, own, event.flow);
     agent_.respond(now, event.transaction, answer.status, answer.headers);
 }
 
@@ -172,18 +263,41 @@ Result<SipPump*> SipServer::pump_for(const stream::StreamKey& key,
     return static_cast<SipPump*>(pump);
 }
 
-SipCall* SipServer::find(std::string_view name) const {
-    for (const auto& [id, call] : calls_) {
-        if (call->name() == name && !call->is_over()) {
-            return call.get();
+SipParty* SipServer::find(std::string_view name) const {
+    const auto found = calls_.find(name);
+    return found == calls_.end() || found->second->is_over() ? nullptr : found->second.get();
+}
+
+SipCallFacts SipServer::facts_of(const Ended& ended, MonoTime now) {
+    SipCallFacts facts = ended.facts;
+    const auto since = std::chrono::duration_cast<Millis>(now - ended.at);
+    facts.over += since;
+    facts.age += since;
+    return facts;
+}
+
+std::optional<SipCallFacts> SipServer::facts_of(std::string_view name, MonoTime now) const {
+    if (const auto found = calls_.find(name); found != calls_.end()) {
+        return found->second->facts(now);
+    }
+    for (const Ended& each : ended_) {
+        if (each.facts.id == name && now - each.at < kKeepEnded) {
+            return facts_of(each, now);
         }
     }
-    return nullptr;
+    return std::nullopt;
 }
 
 void SipServer::log_refused(const sip::Flow& flow, std::string_view from, std::string_view why) {
     log::throttled(refused_, log::Level::kWarn, "call refused ip={} from={}: {}",
                    log::token(flow.remote.ip_text()), log::token(from), why);
+}
+
+void SipServer::log_clear_keys(const sip::Flow& flow, std::string_view from) {
+    log::throttled(clear_keys_, log::Level::kWarn,
+                   "keys of SRTP came without TLS: who sees the messages can hear the call ip={} "
+                   "from={}",
+                   log::token(flow.remote.ip_text()), log::token(from));
 }
 
 // ---- time ----
@@ -203,12 +317,25 @@ bool SipServer::begin_clock() {
 // Calls that have ended go here: nothing of theirs is on the stack.
 void SipServer::bury() {
     for (auto at = calls_.begin(); at != calls_.end();) {
-        if (at->second->is_over()) {
-            at->second->finish();
-            at = calls_.erase(at);
-        } else {
+        SipParty& call = *at->second;
+        if (!call.is_over()) {
             ++at;
+            continue;
         }
+        keep(call, MonoClock::now());
+        call.finish();
+        std::erase_if(routes_, [&](const auto& route) { return route.second == &call; });
+        at = calls_.erase(at);
+    }
+}
+
+void SipServer::keep(const SipParty& call, MonoTime now) {
+    if (!call.is_kept()) {
+        return;
+    }
+    ended_.push_front({call.facts(now), now});
+    while (ended_.size() > kMaxEnded || now - ended_.back().at >= kKeepEnded) {
+        ended_.pop_back();
     }
 }
 
@@ -220,13 +347,18 @@ void SipServer::run_clock() {
         }
         agent_.handle_timeout(now);
         registrar_.handle_timeout(now);
+        trunks_.work(now);
         work();
         bury();
-        for (const auto& [id, call] : calls_) {
+        for (const auto& [name, call] : calls_) {
             call->tick(now);
         }
-        clock_due_ = now + (calls_.empty() ? Micros(Seconds(60)) : Micros(kTick));
-        for (const auto& due : {agent_.next_timeout(), registrar_.next_timeout()}) {
+        conferences_.tick(now);
+        // At whole ticks: so nobody's media has two in one turn and none in the next.
+        clock_due_ = now + (calls_.empty() ? Micros(Seconds(60))
+                                           : Micros(kTick) - now.time_since_epoch() % kTick);
+        for (const auto& due :
+             {agent_.next_timeout(), registrar_.next_timeout(), trunks_.next_timeout()}) {
             clock_due_ = std::min(clock_due_, due.value_or(clock_due_));
         }
         if (more_) {

@@ -2,20 +2,30 @@
 // this has the sockets, the time, the calls, and who may call.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/log.h"
+#include "base/random.h"
 #include "io/coroutine.h"
+#include "io/resolver.h"
 #include "net/admission.h"
 #include "net/services.h"
 #include "proto/sip/registrar.h"
 #include "proto/sip/user_agent.h"
 #include "session/sip/sip_access.h"
-#include "session/sip/sip_call.h"
+#include "session/sip/sip_conference.h"
+#include "session/sip/sip_dialing.h"
+#include "session/sip/sip_log_writer.h"
 #include "session/sip/sip_options.h"
+#include "session/sip/sip_party.h"
+#include "session/sip/sip_security.h"
+#include "session/sip/sip_trunks.h"
 #include "session/sip/sip_wires.h"
 
 namespace weir::session {
@@ -26,11 +36,17 @@ struct SipCounters {
     uint64_t refused = 0;  // calls: no such number, not allowed, nothing in common
     uint64_t challenged = 0;
     uint64_t digits = 0;
+    uint64_t placed = 0;        // calls by this server
+    uint64_t answered_out = 0;  // of them
+    uint64_t failed = 0;        // of them
+    uint64_t bridged = 0;       // calls between two phones that were answered
 };
 
-class SipServer final : private SipWiresOwner {
+class SipServer final : private SipWiresOwner, private SipTrunksOwner {
   public:
-    static constexpr Millis kTick{20};  // of media, while there are calls
+    static constexpr Millis kTick{20};        // of media, while there are calls
+    static constexpr size_t kMaxEnded = 500;  // calls that are over, for the API
+    static constexpr Seconds kKeepEnded{600};
 
     SipServer(const net::Services& services, SipServerOptions options);
     ~SipServer();  // stop() must have been called
@@ -54,6 +70,49 @@ class SipServer final : private SipWiresOwner {
     net::Admission& admission() { return admission_; }
 
     SipAccess& access() { return access_; }
+
+    SipSecurity& security() { return security_; }
+
+    const SipSecurity& security() const { return security_; }
+
+    SipConferences& conferences() { return conferences_; }
+
+    const SipConferences& conferences() const { return conferences_; }
+
+    SipDialer& dialer() { return dialer_; }
+
+    const SipTrunks& trunks() const { return trunks_; }
+
+    // ---- calls by this server ----
+
+    // Never yields. Calls somebody: a user of the registrar, a number of a registration (`via`), or
+    // anybody at a host of `allow_calls`, with any login of `order.login` and any From. The id of
+    // the call; `observer` (may be null) hears the rest, and must outlive it or be forgotten.
+    // kMalformed; kDenied: no rule allows it; kBusy: somebody publishes `order.publish`; kFull;
+    // kInterrupted: the server stops.
+    Result<std::string> place_call(SipCallOrder order, SipCallObserver* observer = nullptr);
+
+    // As if its phones had never registered.
+    void remove_phones(std::string_view user) { registrar_.remove_all(local_aor(user)); }
+
+    // "APP/STREAM" of the default vhost. kMalformed.
+    Result<stream::StreamKey> key_of(std::string_view path) const;
+
+    // Nobody hears of that call any more. It goes on.
+    void forget_observer(std::string_view name);
+
+    // ---- for calls ----
+
+    // An INVITE whose events go to `party`; send_all() must follow. 0: there are too many.
+    sip::CallId begin_call(SipParty& party, const sip::CallTarget& target);
+
+    void send_all() { work(); }
+
+    // Events of that call go to `party` from now on.
+    void route(sip::CallId call, SipParty& party) { routes_[call] = &party; }
+
+    // It is one of the calls from now on.
+    void adopt(std::unique_ptr<SipParty> party);
 
     const SipServerOptions& options() const { return options_; }
 
@@ -83,22 +142,54 @@ class SipServer final : private SipWiresOwner {
 
     MonoTime unix_epoch() const { return unix_epoch_; }
 
-    // visit(const SipCall&) for each; must not yield.
+    // visit(const SipParty&) for each; must not yield.
     template <typename Visit>
     void for_each_call(Visit&& visit) const {
-        for (const auto& [id, call] : calls_) {
+        for (const auto& [name, call] : calls_) {
             visit(*call);
         }
     }
 
-    // By SipCall::name(). nullptr: there is none (any more).
-    SipCall* find(std::string_view name) const;
+    // visit(const SipCallFacts&) for each call that is over, the newest first; must not yield.
+    template <typename Visit>
+    void for_each_ended(MonoTime now, Visit&& visit) const {
+        for (const Ended& each : ended_) {
+            if (now - each.at < kKeepEnded) {
+                visit(facts_of(each, now));
+            }
+        }
+    }
+
+    // By SipParty::name(). nullptr: there is none (any more).
+    SipParty* find(std::string_view name) const;
+
+    // Of a call that is there, or was until lately.
+    std::optional<SipCallFacts> facts_of(std::string_view name, MonoTime now) const;
 
     size_t calls() const override { return calls_.size(); }
 
     void log_refused(const sip::Flow& flow, std::string_view from, std::string_view why);
 
+    // Keys of SRTP have come without TLS.
+    void log_clear_keys(const sip::Flow& flow, std::string_view from);
+
   private:
+    struct Ended {
+        SipCallFacts facts;
+        MonoTime at;
+    };
+
+    static SipCallFacts facts_of(const Ended& ended, MonoTime now);
+
+    // SipTrunksOwner
+    bool send_request(sip::Request request, const sip::Flow& flow, uint64_t user) override;
+
+    void on_trunk_change() override {
+        if (begin_clock()) {
+            look_soon();
+        }
+    }
+
     void on_parsed(sip::Parsed parsed, const sip::Flow& flow) override;
     void on_flow_failed(const sip::Flow& flow) override;
 
@@ -119,15 +210,23 @@ class SipServer final : private SipWiresOwner {
     bool begin_clock();
     void run_clock();
     void bury();
+    void keep(const SipParty& call, MonoTime now);
 
     net::Services services_;
     net::Admission admission_{services_};
     SipServerOptions options_;
     SipAccess access_;
+    SipSecurity security_{system_random()};
+    SipConferences conferences_{services_.registry};
     sip::UserAgent agent_;
     sip::Registrar registrar_{{}};
+    io::Resolver resolver_;
     SipWires wires_;
-    std::unordered_map<sip::CallId, std::unique_ptr<SipCall>> calls_;
+    SipTrunks trunks_;
+    SipDialer dialer_;
+    std::map<std::string, std::unique_ptr<SipParty>, std::less<>> calls_;  // by name
+    std::unordered_map<sip::CallId, SipParty*> routes_;
+    std::deque<Ended> ended_;  // the newest first
     SipCounters counters_;
     MonoTime unix_epoch_;
     io::TaskGroup answers_;
@@ -139,6 +238,7 @@ class SipServer final : private SipWiresOwner {
     bool more_ = false;  // datagrams than one turn takes
     bool stopping_ = false;
     log::Throttle refused_{Millis(1000)};
+    log::Throttle clear_keys_{Millis(10'000)};
 };
 
 }  // namespace weir::session

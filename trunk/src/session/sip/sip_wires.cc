@@ -9,8 +9,9 @@
 namespace weir::session {
 namespace {
 
-constexpr size_t kReadBytes = 4096;
+constexpr size_t kReadBytes = 3072;
 constexpr std::string_view kPong = "\r\n";
+constexpr uint16_t kUsualPort = 5060;
 
 }  // namespace
 
@@ -30,13 +31,35 @@ class SipWires::Connection final : private io::EventHandler, private Counted<Con
                               stream_->peer().net_address(),
                               stream_->local().net_address())) {}
 
-    ~Connection() { stream_->set_handler(nullptr); }
+    // Of this side; run_to() connects it. What is sent before waits.
+    Connection(SipWires& wires, sip::Flow flow) : wires_(wires), flow_(std::move(flow)) {}
+
+    ~Connection() {
+        if (stream_) {
+            stream_->set_handler(nullptr);
+        }
+    }
+
+    // Yields. Connects, then run().
+    Error run_to(const http::Url& url, io::Deadline deadline) {
+        if (!wires_.services_.connections.take()) {
+            return make_error(ErrorCode::kFull, "max_connections is reached");
+        }
+        client_ =
+            std::make_unique<net::Client>(wires_.services_.clients, "sip", flow_.remote.ip_text());
+        client_->hold(wires_.services_.connections);
+        client_->encrypted = url.tls;
+        WEIR_TRY_ASSIGN(stream_, wires_.dialer_.connect(url, deadline));
+        run();
+        return {};
+    }
 
     // Yields. Until the peer leaves.
     void run() {
         io::set_log_id(client_->id());
         client_->kick = [this] { stream_->shutdown(); };
         stream_->set_handler(this);
+        flush();
         read();
         while (!over_) {
             const Error waited = signal_.wait_until(io::Deadline::at(deadline_), "SIP");
@@ -109,7 +132,7 @@ class SipWires::Connection final : private io::EventHandler, private Counted<Con
     }
 
     void flush() {
-        while (!output_.empty() && !over_) {
+        while (stream_ && !output_.empty() && !over_) {
             const io::IoResult done = stream_->try_write(as_bytes(output_));
             if (done.status == io::IoStatus::kWouldBlock) {
                 return;
@@ -146,6 +169,59 @@ void SipWires::run(net::Arrival arrival) {
     connection->run();
     connections_.erase(id);
     owner_.on_flow_failed(connection->flow());
+}
+
+void SipWires::run_outgoing(uint64_t id, const std::string& host) {
+    Connection& connection = *outgoing_.at(id);
+    const sip::Flow flow = connection.flow();
+    http::Url url;
+    url.tls = flow.transport == sip::Transport::kTls;
+    url.host = host.empty() ? flow.remote.ip_text() : host;
+    url.port = flow.remote.port();
+    if (const Error failed = connection.run_to(url, io::Deadline::after(owner_.handshake()))) {
+        log::warn("sip connection to {} failed: {}", flow.remote.to_string(), failed.message());
+    }
+    connections_.erase(id);
+    outgoing_.erase(id);
+    owner_.on_flow_failed(flow);
+}
+
+Result<sip::Flow> SipWires::flow_to(sip::Transport transport,
+                                    const NetAddress& remote,
+                                    const std::string& host) {
+    WEIR_TRY_ASSIGN(const NetAddress local, io::address_towards(remote));
+    const Port* const port = port_towards(remote, local);
+    if (transport == sip::Transport::kUdp) {
+        if (port == nullptr) {
+            return make_error(ErrorCode::kUnsupported, "no UDP port of sip_server reaches {}",
+                              remote.to_string());
+        }
+        const NetAddress bound = port->socket->local().net_address();
+        return flow_of(transport, port->id, remote,
+                       (bound.is_any() ? local : bound).with_port(bound.port()));
+    }
+    for (const auto& [id, connection] : connections_) {
+        if (connection->flow().transport == transport && connection->flow().remote == remote) {
+            return connection->flow();
+        }
+    }
+    if (outgoing_.size() >= kMaxOutgoing) {
+        return make_error(ErrorCode::kFull, "too many connections to other servers");
+    }
+    const uint16_t own = port != nullptr ? port->socket->local().port() : kUsualPort;
+    const uint64_t id = ++last_id_;
+    auto connection =
+        std::make_unique<Connection>(*this, flow_of(transport, id, remote, local.with_port(own)));
+    sip::Flow flow = connection->flow();
+    connections_[id] = connection.get();
+    outgoing_[id] = std::move(connection);
+    if (Error failed = tasks_.spawn("sip connection", io::StackSize::kNormal,
+                                    [this, id, host] { run_outgoing(id, host); })) {
+        connections_.erase(id);
+        outgoing_.erase(id);
+        return failed;
+    }
+    return flow;
 }
 
 // ---- datagrams ----
@@ -197,6 +273,7 @@ Error SipWires::serve(std::unique_ptr<io::UdpSocket> socket) {
     port->socket->set_handler(port.get());
     ports_.push_back(std::move(port));
     read(*ports_.back());
+    owner_.on_more();  // who has waited for a port goes on
     return {};
 }
 
@@ -244,6 +321,30 @@ SipWires::Port* SipWires::find_port(const sip::Flow& flow) const {
     return found != ports_.end() ? found->get() : ports_.empty() ? nullptr : ports_.front().get();
 }
 
+bool SipWires::has_address(const NetAddress& address) const {
+    return std::ranges::any_of(ports_, [&](const auto& port) {
+        return port->socket->local().net_address().same_ip(address);
+    });
+}
+
+// One that is bound to the address itself is better than one that is bound to all.
+const SipWires::Port* SipWires::port_towards(const NetAddress& remote,
+                                             const NetAddress& local) const {
+    const Port* found = nullptr;
+    for (const auto& port : ports_) {
+        const NetAddress bound = port->socket->local().net_address();
+        const bool any = bound.is_any() && (!bound.is_v4() || remote.is_v4());
+        if (port->retired || (!any && bound.is_v4() != remote.is_v4())) {
+            continue;
+        }
+        if (bound.same_ip(local)) {
+            return port.get();
+        }
+        found = found == nullptr || any ? port.get() : found;
+    }
+    return found;
+}
+
 void SipWires::send(const sip::Flow& flow, std::string bytes) {
     counters_.sent++;
     if (flow.transport == sip::Transport::kUdp) {
@@ -262,9 +363,10 @@ void SipWires::send(const sip::Flow& flow, std::string bytes) {
     found->second->send(bytes);
 }
 
-SipWires::SipWires(const net::Services& services, SipWiresOwner& owner)
+SipWires::SipWires(const net::Services& services, SipWiresOwner& owner, io::Resolver& resolver)
     : services_(services),
       owner_(owner),
+      dialer_(resolver),
       entrance_(
           "sip", services_, tasks_, [this](net::Arrival arrival) { run(std::move(arrival)); }),
       acceptors_("sip accept", [this](auto stream, const auto& ingress) {

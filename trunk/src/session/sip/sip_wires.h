@@ -15,6 +15,7 @@
 #include "net/acceptors.h"
 #include "net/datagram_ports.h"
 #include "net/entrance.h"
+#include "net/http/client.h"
 #include "proto/sip/flow.h"
 #include "proto/sip/message.h"
 #include "proto/sip/stream_reader.h"
@@ -55,8 +56,10 @@ class SipWires final : public net::DatagramPorts {
     // A message that has begun.
     static constexpr Seconds kMessageTime{20};
     static constexpr size_t kBatchesPerTurn = 8;
+    static constexpr size_t kMaxOutgoing = 1'000;  // connections that this side makes
 
-    SipWires(const net::Services& services, SipWiresOwner& owner);
+    // All must outlive this.
+    SipWires(const net::Services& services, SipWiresOwner& owner, io::Resolver& resolver);
     ~SipWires();
     SipWires(const SipWires&) = delete;
     SipWires& operator=(const SipWires&) = delete;
@@ -65,6 +68,23 @@ class SipWires final : public net::DatagramPorts {
 
     // Never yields.
     void send(const sip::Flow& flow, std::string bytes);
+
+    // Never yields. A way to a peer that has sent nothing yet: by a port of this side, or over a
+    // connection to it, which is there or begins now (on_flow_failed() is told when that fails).
+    // `host`: the name that its certificate has to hold; empty: its address. kUnsupported: there is
+    // no port for it. kFull, kSystem.
+    Result<sip::Flow> flow_to(sip::Transport transport,
+                              const NetAddress& remote,
+                              const std::string& host);
+
+    // Whether it listens anywhere yet.
+    bool is_open() const { return !ports_.empty() || !acceptors_.locals().empty(); }
+
+    // Whether one of the ports is bound to it.
+    bool has_address(const NetAddress& address) const;
+
+    // For what blocks when the first connection by TLS is made. Must outlive this.
+    void set_workers(io::WorkerPool* workers) { dialer_.set_workers(workers); }
 
     // Never yields. What on_more() was about.
     void read_more();
@@ -107,12 +127,16 @@ class SipWires final : public net::DatagramPorts {
                       const NetAddress& remote,
                       const NetAddress& local) const;
     Port* find_port(const sip::Flow& flow) const;
+    const Port* port_towards(const NetAddress& remote, const NetAddress& local) const;
+    void run_outgoing(uint64_t id, const std::string& host);
 
     net::Services services_;
     SipWiresOwner& owner_;
     uint64_t last_id_ = 0;
     std::vector<std::unique_ptr<Port>> ports_;
     std::map<uint64_t, Connection*> connections_;
+    std::map<uint64_t, std::unique_ptr<Connection>> outgoing_;  // of them, those that we make
+    net::HttpClient dialer_;
     SipWireCounters counters_;
     io::TaskGroup tasks_;
     net::Entrance entrance_;

@@ -1,0 +1,57 @@
+// A call to the server: who calls, which streams that means, whether both are allowed. A coroutine
+// of its own from the INVITE to the answer, as hook servers may be asked; none from then on.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "session/sip/sip_call.h"
+#include "session/sip/sip_options.h"
+
+namespace weir::session {
+
+class SipInboundCall final : public SipCall {
+  public:
+    // `invited`: of kind kInvited.
+    SipInboundCall(SipServer& server, const sip::CallEvent& invited);
+
+    // Yields. Up to the answer or the refusal.
+    void answer();
+
+    // Strangers could fill the list of calls that are over.
+    bool is_kept() const override { return known_ && !handed_over_; }
+
+  private:
+    // Refusal of the call: a status of SIP, and why.
+    struct Refusal {
+        int status = 0;  // 0: none
+        std::string why;
+        http::Fields headers = {};
+    };
+
+    Refusal prepare();
+    Refusal check_caller();
+    const SipDial* find_dial(const std::string& number) const;
+    Refusal find_streams();
+    Refusal ask_hooks();
+    Refusal read_offer();
+    Refusal admit_player();
+    Refusal admit_publisher();
+    Refusal enter_conference();
+    Refusal open_media();
+    Refusal wait_for_stream();
+    Refusal ring_at_phones();
+    void begin();
+    net::NewcomerView newcomer(const stream::StreamKey& key) const;
+    static Refusal no_connections();
+
+    io::SocketAddress peer_;
+    sip::Request request_;  // the INVITE, until the answer
+    std::string offer_text_;
+    std::string callee_;        // a user of the registrar: then there are no streams
+    bool known_ = false;        // it may call
+    bool handed_over_ = false;  // a SipBridge has the call
+    std::optional<sdp::PhoneDescription> offer_;
+};
+
+}  // namespace weir::session
