@@ -81,7 +81,7 @@ usage() {
   cat <<END
 usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools]
 
-Installs what is missing to build Weir, with the libraries of its pages (mpegts.js), and with
+Installs what is missing to build Weir, with the libraries of its pages (mpegts.js, hls.js), and with
   --demo   what scripts/demo needs too: ffmpeg
   --tests  what scripts/test needs too: players, a browser, Python tools, nginx with its RTMP module
   --bench  what scripts/bench compares with and counts by: nginx too, perf
@@ -185,7 +185,7 @@ install_pion() {
   pion_digest >"$pion_peer.stamp"
 }
 
-# A line for each library of the pages: mpegts.js, without which the player page shows no RTMP stream.
+# A line for each library of the pages: mpegts.js and hls.js, without which the player page shows WebRTC alone.
 page_libraries() {
   python3 -c 'import json,sys; print("\n".join(json.load(open(sys.argv[1]))["dependencies"]))' "$pages/package.json"
 }

@@ -17,7 +17,7 @@ WEIR = ("weir",)
 class Case:
     name: str
     title: str
-    kind: str = "play"  # play, silent, stream, packet, mcast: see runs.py
+    kind: str = "play"  # play, silent, stream, packet, mcast, sip: see runs.py
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
@@ -70,7 +70,20 @@ CASES = {case.name: case for case in (
          rounds=1, window_s=6),
     Case("mcast-2", "a multicast group of 2 Mbit/s by HTTP to a player", kind="mcast", players=1, bitrate="2M",
          rounds=1, window_s=6),
+    Case("sip-call-10", "10 PCMU calls, each with an RTMP line that it hears and that hears it", kind="sip", players=10,
+         streams=10, protocol="sip", rounds=1, window_s=5),
+    Case("sip-call-500", "500 such calls", kind="sip", players=500, streams=500, protocol="sip", rounds=1, window_s=6),
+    Case("sip-phone-500", "500 PCMU calls that hear one stream, and that nobody plays", kind="sip", players=500,
+         protocol="sip", rounds=1, window_s=5),
+    Case("sip-setup", "500 calls of a second, 100 a second", kind="sip", players=500, protocol="sip", rounds=1, window_s=1),
+    Case("sip-publisher", "100 RTMP publishers of 440 kbit/s, 12 frames a second, without players", kind="sip", streams=100,
+         bitrate="440k", protocol="sip", rounds=1, window_s=4),
+    Case("sip-player", "100 RTMP players of one such stream", kind="sip", players=100, bitrate="440k", protocol="sip",
+         rounds=1, window_s=4),
 )}
+
+SIP = [("sip-call-10", "0", WEIR), ("sip-call-500", "0", WEIR), ("sip-phone-500", "0", WEIR), ("sip-setup", "0", WEIR),
+       ("sip-publisher", "auto", WEIR), ("sip-player", "auto", WEIR)]
 
 MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-400", "auto", PEERS),
          ("mcast-200c", "auto", WEIR), ("mcast-2", "auto", WEIR)]
@@ -85,7 +98,7 @@ SHORT = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
-    *MCAST,
+    *MCAST, ("sip-call-500", "0", WEIR),
 ]
 
 FULL = [
@@ -107,7 +120,7 @@ FULL = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
-    *MCAST,
+    *MCAST, *SIP,
 ]
 
 
@@ -172,6 +185,8 @@ def seconds_of(group, window):
         return case.window_s
     if case.kind == "mcast":
         return 2.2 + (case.window_s or window)
+    if case.kind == "sip":
+        return 5 + case.players / 100 + (case.window_s or window)
     if case.kind == "silent":
         return 4 + 2 * (case.ramp() + window / 2 + 3.5)
     own = 2.9 + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000

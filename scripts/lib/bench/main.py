@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench import machine, mcast, report
+from bench import machine, mcast, report, sip
 from bench.cases import CASES, FULL, SHORT, groups, seconds_of
 from bench.figures import Results
 from bench.problem import Problem
@@ -127,6 +127,8 @@ def summary(row):
     if "bursts" in row:
         return ", ".join(f"bursts of {each['packets']}: {each['player_ns']:.0f} by {each['loop_ns']:.0f} ns"
                          for each in row["bursts"])
+    if "core_mhz" in row:
+        return sip.summary(row)
     if "ts_lost" in row:
         return (f"CPU {row['cpu_percent']:.1f} %, {row['private_mib']:.1f} MiB, delay {row['delay_p50_ms']:.1f} / "
                 f"{row['delay_p99_ms']:.1f} ms, lost {row['ts_lost']}, wrong {row['ts_wrong']}")

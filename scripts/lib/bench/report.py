@@ -2,7 +2,7 @@
 
 import json
 
-from bench import plot
+from bench import plot, sip
 from bench.cases import CASES
 from bench.targets import judge
 
@@ -130,6 +130,10 @@ def mcast_rows(results):
                        number(row["client_cpu_percent"], 0)]
 
 
+def sip_rows(results):
+    return sip.rows(results, CASES, policy_text, number)
+
+
 CURVE_COLUMNS = ["players", "Weir auto: CPU %", "p99 ms", "Weir at once: CPU %", "p99 ms", "floor at once: CPU %",
                  "p99 ms", "nginx at once: CPU %", "p99 ms", "Weir 100 ms: CPU %", "p99 ms"]
 CURVE = [("auto", "weir"), ("0", "weir"), ("0", "floor"), ("0", "nginx"), ("100", "weir")]
@@ -158,7 +162,7 @@ TARGET_COLUMNS = ["target", "limit", "measured", ""]
 
 
 def target_rows(results):
-    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results)]
+    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results) + sip.targets(results)]
 
 
 def plain(columns, rows):
@@ -187,6 +191,7 @@ def terminal(results, notes):
              ("WebRTC, and RTSP by UDP", PACKETS_COLUMNS, packets_rows(results)),
              ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
              ("Multicast groups by HTTP", MCAST_COLUMNS, mcast_rows(results)),
+             ("Telephone calls", sip.COLUMNS, sip_rows(results)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
              ("Targets", TARGET_COLUMNS, target_rows(results))]
     texts = [f"{title}\n{text}".strip() for title, columns, rows in parts if (text := plain(columns, rows))]
@@ -296,5 +301,14 @@ ask for `/rtp/GROUP:PORT`. Every TS packet carries its number and the time of it
 `trunk/bench/floor/mcast_floor.c`: a socket and a ring for each group, drained every 5 ms, one send for each player and drain.
 
 {markdown(MCAST_COLUMNS, mcast_rows(results))}
+
+## Telephone calls
+
+PCMU in packets of 20 ms. Each phone says a tone with stamps, and each end checks tone, stamps and RTP of what it hears \
+([load-client.md](load-client.md#telephones)); *phone* and *line* are the delays of what the phones and the RTMP lines hear, \
+from sending to receiving. *MHz each*: share of the core by its clock, for each call with its lines, each publisher or player; \
+the player's has the share of its publisher in it.
+
+{markdown(sip.COLUMNS, sip_rows(results))}
 """ + ("\n## Notes\n\n" + "\n".join(f"- {note}" for note in notes) + "\n" if notes else "") + (
         f"\n## Runs that failed\n\n{problems}\n" if problems else "")

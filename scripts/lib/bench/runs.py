@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 
-from bench import client, mcast
+from bench import client, mcast, sip
 from bench.cases import policy_of
 from bench.problem import Problem
 from bench.processes import cpu_seconds, descriptors, private_kib, tail, wait_until
@@ -49,6 +49,9 @@ class Runs:
                 return mcast.run(self.tools, self.processes, self.cores, self.folder, server_name, case,
                                  case.window_s or self.window_s, idle)
             server.start(self.processes, self.cores[0])
+            if case.kind == "sip":
+                return sip.run(self.tools, self.processes, self.cores[1], self.folder, server, case,
+                               case.window_s or self.window_s, idle)
             if case.kind == "silent":
                 return self.silent(server, case, idle)
             if case.kind == "stream":

@@ -12,6 +12,7 @@ from bench.processes import wait_until
 
 START_SECONDS = 10
 MAX_PLAYERS = 12000
+SIP_RTP_PORTS = "30000-32767"  # below those that the kernel gives to clients
 NGINX_MODULE = "usr/lib/nginx/modules/ngx_rtmp_module.so"
 
 
@@ -82,9 +83,11 @@ class Weir(Server):
         # The port of WebRTC and the next one are free as UDP ports.
         rtsp = (f"rtsp_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_listen 127.0.0.1:{self.rtc_port}; }}\n"
                 if self.rtsp else "")
+        sip = (f"sip_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_ports {SIP_RTP_PORTS}; trunk 127.0.0.1; }}\n"
+               if self.protocol == "sip" else "")
         config.write_text(
             f"listen 127.0.0.1:{self.rtmp_port};\n"
-            f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}"
+            f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}{sip}"
             f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{self.folder}"; }}\n'
             f"http_api {{ enabled off; }}\n"
             f"vhost __defaultVhost__ {{\n"

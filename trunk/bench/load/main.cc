@@ -15,7 +15,7 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<Subcommand, 13> kSubcommands = {{
+constexpr std::array<Subcommand, 14> kSubcommands = {{
     {"rtmp-play", "players of an RTMP stream, with or without its publisher", &rtmp_play},
     {"rtmp-publish", "publishers of RTMP streams, synthetic or from a file", &rtmp_publish},
     {"flv-play", "players of an HTTP-FLV or WebSocket-FLV stream", &flv_play},
@@ -27,6 +27,7 @@ constexpr std::array<Subcommand, 13> kSubcommands = {{
     {"mcast", "senders of multicast groups, and receivers by a gateway or by joining", &mcast},
     {"srt-play", "players of a stream by SRT", &srt_play},
     {"srt-publish", "publishers of streams by SRT", &srt_publish},
+    {"sip-call", "telephones that call, are called, or register by SIP", &sip_call},
     {"scenario", "a whole test that a file describes", &scenario},
     {"garbage", "connections that send random bytes and leave", &garbage},
 }};

@@ -30,6 +30,7 @@ int rtsp_publish(std::span<const char* const> arguments);
 int mcast(std::span<const char* const> arguments);
 int srt_play(std::span<const char* const> arguments);
 int srt_publish(std::span<const char* const> arguments);
+int sip_call(std::span<const char* const> arguments);
 int scenario(std::span<const char* const> arguments);
 int garbage(std::span<const char* const> arguments);
 

@@ -50,7 +50,7 @@ std::string metrics_help();
 // Values of one window. What is not set is not known: nothing was measured, or no server named.
 class MetricValues {
   public:
-    static constexpr size_t kMost = 64;
+    static constexpr size_t kMost = 80;
 
     // The name must be one of the table.
     void set(std::string_view name, double value);
