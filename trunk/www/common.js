@@ -144,12 +144,22 @@ export function makeStream(app, name, query = '') {
     title: `${app}/${name}`,
     key: `${app}/${name}${rest ? '?' + rest : ''}`,
     flvPath: `/${path}.flv${rest ? '?' + rest : ''}`,
+    hlsPath: `/${path}.m3u8${rest ? '?' + rest : ''}`,
   };
 }
 
 // Where its FLV is, for a player that shows its key.
 export function flvPathWithKey(stream) {
-  return stream.secret ? `${stream.flvPath}${stream.query ? '&' : '?'}key=${encodeURIComponent(stream.secret)}` : stream.flvPath;
+  return pathWithKey(stream.flvPath, stream);
+}
+
+function pathWithKey(path, stream) {
+  return stream.secret ? `${path}${stream.query ? '&' : '?'}key=${encodeURIComponent(stream.secret)}` : path;
+}
+
+// The same of its HLS.
+export function hlsPathWithKey(stream) {
+  return pathWithKey(stream.hlsPath, stream);
 }
 
 // The address of WHIP ("whip") or WHEP ("whep") for a stream.

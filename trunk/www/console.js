@@ -132,12 +132,14 @@ function rateOf(source) {
 
 const ofGroup = (source, text) => (source.group ? text(source.group) : '-');
 
+const lossOf = ({ lost, recovered, parities }) => (recovered || parities ? `${lost} (${lost + recovered} before FEC)` : `${lost}`);
+
 const SOURCE_COLUMNS = [
   ['stream', (source) => `${source.app}/${source.name}`],
   ['address', (source) => `${source.role === 'pull' ? 'from' : 'to'} ${source.url}`],
   ['is', (source) => source.state.replace('_', ' ')],
   ['bit rate', rateOf],
-  ['lost', (source) => ofGroup(source, (group) => (group.recovered ? `${group.lost}, ${group.recovered} recovered` : `${group.lost}`))],
+  ['lost', (source) => ofGroup(source, lossOf)],
   ['dropped here', (source) => ofGroup(source, (group) => `${group.kernel_drops}`)],
   ['reordered', (source) => ofGroup(source, (group) => `${group.reordered}`)],
   ['errors', (source) => ofGroup(source, (group) => `${group.continuity_errors}`)],

@@ -19,7 +19,7 @@ function decodesRtp({ rtp }) {
   return codecs.length === 0 || codecs.some((codec) => codec.mimeType.toLowerCase() === rtp);
 }
 
-// { webrtc, http, ws }: a sentence that says why this browser cannot; missing where it can be tried. And `refused`: why the
+// { webrtc, http, ws, hls }: a sentence that says why this browser cannot; missing where it can be tried. And `refused`: why the
 // server would refuse it by WebRTC, which may change. `live`: of live.json, null: not known.
 export function unfitness(live) {
   const unfit = {};
@@ -31,7 +31,7 @@ export function unfitness(live) {
     unfit.webrtc = `This browser has no ${codec.name} for WebRTC.`;
   }
   if (codec && !decodesFiles(codec)) {
-    unfit.http = unfit.ws = `This browser cannot play ${codec.name}, the codec of this stream. ` +
+    unfit.http = unfit.ws = unfit.hls = `This browser cannot play ${codec.name}, the codec of this stream. ` +
       'Other browsers may (Safari, Chrome and Edge where the system decodes it), and so do VLC and ffplay.';
   }
   return unfit;

@@ -5,15 +5,16 @@
 //              ^             |
 //              +-- waiting <-+        failed: nothing to be done without a person
 //
-// Its fields are what the page shows; 'change' says that they changed. An engine (whep_engine.js, flv_engine.js) plays over
+// Its fields are what the page shows; 'change' says that they changed. An engine (whep_engine.js, flv_engine.js, hls_engine.js) plays over
 // one transport until it ends: start(), close(), sample(), and events.ready() and events.end({ kind, message }).
 
 import { asSentence, Backoff } from './common.js';
 import { unfitness } from './fitness.js';
 import { FlvEngine } from './flv_engine.js';
+import { HlsEngine } from './hls_engine.js';
 import { WhepEngine } from './whep_engine.js';
 
-export const TRANSPORTS = { webrtc: 'WebRTC', http: 'HTTP-FLV', ws: 'WebSocket-FLV' };
+export const TRANSPORTS = { webrtc: 'WebRTC', http: 'HTTP-FLV', ws: 'WebSocket-FLV', hls: 'HLS' };
 
 // Ends for which another transport is tried, and those after which a new attempt of the same would come to the same.
 const FALLBACK = new Set(['unsupported', 'refused', 'full', 'unreachable', 'nomedia']);
@@ -131,7 +132,8 @@ export class Player extends EventTarget {
       end: (end) => this.onEnd(engine, end),
     };
     const engine = transport === 'webrtc' ? new WhepEngine(this.video, this.stream, events)
-      : new FlvEngine(this.video, this.stream, transport, events);
+      : transport === 'hls' ? new HlsEngine(this.video, this.stream, events)
+        : new FlvEngine(this.video, this.stream, transport, events);
     this.engine = engine;
     this.enter('connecting');
     engine.start();

@@ -68,7 +68,7 @@ std::string_view not_in_this_version(std::string_view name) {
     };
 
     constexpr Feature kFeatures[] = {
-        {"hls", "HLS"},
+        {"hls", "that setting of HLS (see the block hls)"},
         {"dash", "DASH"},
         {"dvr", "recording"},
         {"record", "recording"},
@@ -200,7 +200,7 @@ class Checker {
                 applications_.push_back(&statement);
                 continue;
             }
-            if (directive->type == ValueType::kSource) {
+            if (may_have_block(*directive)) {
                 check_source(*directive, statement, is_first, place);
                 continue;
             }
@@ -208,7 +208,8 @@ class Checker {
         }
     }
 
-    // A source is one value for the report of changes: its URL and what stands in its block.
+    // A source or registration is one value for the report of changes: its URL and what stands in
+    // its block.
     void check_source(const Directive& directive,
                       const Statement& statement,
                       bool is_first,
@@ -220,13 +221,17 @@ class Checker {
         }
         directive.apply(Target{config_, place.vhost, is_first}, *value);
         std::map<std::string_view, Position> places;
+        const bool source = directive.type == ValueType::kSource;
         std::string inside;
+        std::string inside_shown;
         for (const Statement& inner : statement.block) {
-            const Directive* known_inner = known(inner, kSourceContext);
+            const Directive* known_inner =
+                known(inner, source ? kSourceContext : kSipRegisterContext);
             if (known_inner == nullptr || !block_fits(*known_inner, inner)) {
                 continue;
             }
-            if (!places.emplace(known_inner->name, inner.name.at).second) {
+            if (!places.emplace(known_inner->name, inner.name.at).second &&
+                !known_inner->repeatable) {
                 sink_.report(inner.name.at,
                              fmt::format("found a second {}; keep one", known_inner->name));
                 continue;
@@ -234,11 +239,15 @@ class Checker {
             if (const std::optional<Value> given =
                     parse_value(*known_inner, inner, scope_of(inner), sink_)) {
                 known_inner->apply(Target{config_, place.vhost}, *given);
-                inside += fmt::format(" {} {};", known_inner->name,
-                                      canonical_text(*known_inner, inner, *given, false));
+                for (const bool hide : {false, true}) {
+                    (hide ? inside_shown : inside) +=
+                        fmt::format(" {} {};", known_inner->name,
+                                    canonical_text(*known_inner, inner, *given, hide));
+                }
             }
         }
-        if (const std::string wrong = complete_source(place.vhost, place.vhost.sources.back());
+        if (const std::string wrong =
+                source ? complete_source(place.vhost, place.vhost.sources.back()) : std::string();
             !wrong.empty()) {
             sink_.report(statement.name.at, wrong);
         }
@@ -246,7 +255,7 @@ class Checker {
         if (statement.has_block) {
             Setting& setting = config_.settings.list.back();
             setting.text += fmt::format(" {{{} }}", inside);
-            setting.shown += fmt::format(" {{{} }}", inside);
+            setting.shown += fmt::format(" {{{} }}", inside_shown);
         }
     }
 
@@ -496,7 +505,7 @@ class Checker {
     // Reports and gives false when a block is missing or too much; what a wrong block holds is not
     // looked at.
     bool block_fits(const Directive& directive, const Statement& statement) {
-        if (is_block(directive) == statement.has_block || directive.type == ValueType::kSource) {
+        if (is_block(directive) == statement.has_block || may_have_block(directive)) {
             return true;
         }
         if (statement.has_block) {

@@ -19,6 +19,7 @@
 #include "base/net_address.h"
 #include "config/access_config.h"
 #include "config/access_rules.h"
+#include "config/hls_config.h"
 #include "config/hooks_config.h"
 #include "config/listen_address.h"
 #include "config/settings.h"
@@ -162,11 +163,13 @@ struct VhostConfig {
     Millis write_stall_timeout{0};  // a player whose socket takes nothing for this long is closed
     uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
     SrtConfig srt;
+    HlsConfig hls;
     HttpHooksConfig http_hooks;
     std::vector<SourceConfig> sources;
     std::vector<net::SourceUrl> forwards;
     std::vector<GroupOutConfig> group_outs;
     std::vector<IpNetwork> allow_groups;  // that may be asked for; empty: none
+    std::vector<IpNetwork> allow_fcc;     // servers of fast channel change; empty: none
     std::string group_interface;          // where they are looked for; empty: the routes say it
     Millis group_linger{0};
     std::vector<std::string> allow_rtsp;    // hosts whose streams may be asked for

@@ -143,9 +143,12 @@ constexpr Section kSections[] = {
     {kSecurityContext, "security { }", kMarkdownAccess},
     {kPlayContext, "play { }", ""},
     {kPublishContext, "publish { }", ""},
+    {kHlsContext, "hls { }", "See [protocols/hls.md](protocols/hls.md).\n"},
     {kHooksContext, "http_hooks { }",
      "In a vhost, each directive replaces that of the top level; the others are inherited.\n"},
     {kSourceContext, "source URL { }", "See [sources.md](sources.md).\n"},
+    {kSipRegisterContext, "register sip:USER@HOST { }",
+     "Within sip_server. See [protocols/sip.md](protocols/sip.md).\n"},
 };
 
 std::string change_text(const EnvironmentSlot& slot) {
@@ -188,7 +191,7 @@ void append_block(std::string& out, Context context, size_t depth) {
         out += first ? "" : "\n";
         first = false;
         out += comment_of(directive, indent);
-        if (directive.type == ValueType::kApplication || directive.type == ValueType::kSource) {
+        if (directive.type == ValueType::kApplication || may_have_block(directive)) {
             out += fmt::format("{}# {} {}\n", indent, directive.name, directive.example);
         } else if (is_block(directive)) {
             out += fmt::format(

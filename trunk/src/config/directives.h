@@ -36,7 +36,9 @@ enum Context : Contexts {
     kRtspServerContext = 1 << 15,
     kSrtServerContext = 1 << 16,
     kSipServerContext = 1 << 17,
-    kLastContext = kSipServerContext,  // the highest bit
+    kSipRegisterContext = 1 << 18,
+    kHlsContext = 1 << 19,
+    kLastContext = kHlsContext,  // the highest bit
 };
 
 // Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an
@@ -80,8 +82,13 @@ enum class ValueType : uint8_t {
     kForward,       // rtmp://..., perhaps with [app] and [stream]
     kGroupOut,      // STREAM udp://GROUP:PORT
     kDial,          // NUMBER APP/STREAM [APP/STREAM]
+    kMeeting,       // NUMBER APP/STREAM
     kPortRange,     // FIRST-LAST
-    kLast = kPortRange,
+    kExtension,     // NUMBER USER
+    kCallTargets,   // one or more of ADDRESS, ADDRESS/BITS, HOST, *.HOST
+    kSipUser,       // sip:USER@HOST; or sip:USER@HOST { ... }
+    kSipServers,    // one or more of HOST, HOST:PORT, a URI
+    kLast = kSipServers,
 };
 
 // A checked value, as far as its type needs it.

@@ -4,6 +4,10 @@
 namespace weir::config {
 namespace {
 
+SipRegisterConfig& registration(const Target& target) {
+    return target.config.sip_server.registrations.back();
+}
+
 const Directive kSipDirectives[] = {
     {.name = "sip_server",
      .opens = kSipServerContext,
@@ -78,6 +82,133 @@ const Directive kSipDirectives[] = {
              t.config.sip_server.dial.push_back(
                  {v.words.at(0), v.words.at(1), v.words.size() > 2 ? v.words[2] : ""});
          }},
+    {.name = "extension",
+     .contexts = kSipServerContext,
+     .type = ValueType::kExtension,
+     .repeatable = true,
+     .effect = Effect::kNewConnections,
+     .example = "201 alice",
+     .doc = "A number of a user: calls to it ring at the phones that the user has registered.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.sip_server.extensions.push_back({v.words.at(0), v.words.at(1)});
+         }},
+    {.name = "allow_calls",
+     .contexts = kSipServerContext,
+     .type = ValueType::kCallTargets,
+     .repeatable = true,
+     .effect = Effect::kNewConnections,
+     .example = "192.0.2.0/24 example.com",
+     .doc = "Where calls by this server (POST /api/v1/calls) may go, besides its users and the "
+            "servers of `register`. A name is that of the host that is called; *.example.com holds "
+            "for those below it. Nowhere unless given: calls cost money.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             auto& sip = t.config.sip_server;
+             sip.call_hosts.insert(sip.call_hosts.end(), v.words.begin(), v.words.end());
+             sip.call_networks.insert(sip.call_networks.end(), v.networks.begin(),
+                                      v.networks.end());
+         }},
+    {.name = "register",
+     .contexts = kSipServerContext,
+     .type = ValueType::kSipUser,
+     .repeatable = true,
+     .effect = Effect::kApplied,
+     .example =
+         "sip:weir@pbx.example.com { password file:/run/secrets/pbx; dial weir live/stage; }",
+     .doc =
+         "A PBX or provider where this server registers as that user. Calls from there need no "
+         "password; calls by this server may go there. The block may also have login NAME, backup "
+         "HOST, proxy HOST, expires TIME and more dial lines.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             auto& made = t.config.sip_server.registrations.emplace_back();
+             made.user = v.words.at(0);
+             made.domain = v.words.at(1);
+         }},
+    {.name = "password",
+     .contexts = kSipRegisterContext,
+     .type = ValueType::kSecret,
+     .secret_from = 0,
+     .example = "file:/run/secrets/pbx",
+     .doc = "The user's password there.",
+     .apply = [](const Target& t, const Value& v) { registration(t).password = v.secrets.at(0); }},
+    {.name = "login",
+     .contexts = kSipRegisterContext,
+     .type = ValueType::kText,
+     .example = "weir-1",
+     .doc = "The name that belongs to the password, where that is not the user.",
+     .apply = [](const Target& t, const Value& v) { registration(t).login = v.text; }},
+    {.name = "proxy",
+     .contexts = kSipRegisterContext,
+     .type = ValueType::kSipServers,
+     .example = "10.0.0.5:5070",
+     .doc = "The server that requests go to, instead of the host of the address. With "
+            "\"sip:HOST;transport=tcp\" (in quotes) by TCP, with sips:HOST by TLS.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             auto& servers = registration(t).servers;
+             servers.insert(servers.begin(), v.words.begin(), v.words.end());
+         }},
+    {.name = "backup",
+     .contexts = kSipRegisterContext,
+     .type = ValueType::kSipServers,
+     .repeatable = true,
+     .example = "10.0.0.6",
+     .doc = "Servers that are tried, in this order, after the first one has failed.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             auto& made = registration(t);
+             if (made.servers.empty()) {
+                 made.servers.push_back(made.domain);
+             }
+             made.servers.insert(made.servers.end(), v.words.begin(), v.words.end());
+         }},
+    {.name = "expires",
+     .contexts = kSipRegisterContext,
+     .type = ValueType::kDuration,
+     .min = 30 * kSecond,
+     .max = 24 * kHour,
+     .unit = kSecond,
+     .example = "300s",
+     .doc = "How long a registration holds; it is refreshed before. 300s unless given.",
+     .apply = [](const Target& t, const Value& v) { registration(t).expires = millis(v); }},
+    {.name = "dial",
+     .contexts = kSipRegisterContext,
+     .type = ValueType::kDial,
+     .repeatable = true,
+     .example = "100 live/stage",
+     .doc = "What a number means in calls from there, as `dial` of sip_server, which holds for all "
+            "others. The number is what they call, or the user of To.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             registration(t).dial.push_back(
+                 {v.words.at(0), v.words.at(1), v.words.size() > 2 ? v.words[2] : ""});
+         }},
+    {.name = "conference",
+     .contexts = kSipServerContext,
+     .type = ValueType::kMeeting,
+     .repeatable = true,
+     .effect = Effect::kNewConnections,
+     .example = "300 talk/round",
+     .doc = "A number whose callers hear each other, up to 50, and the stream that all of them "
+            "are. It begins with the first caller, who has to be allowed to publish it, and ends "
+            "with the last one.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.sip_server.conferences.push_back({v.words.at(0), v.words.at(1)});
+         }},
+    {.name = "srtp",
+     .contexts = kSipServerContext,
+     .type = ValueType::kChoice,
+     .default_text = "optional",
+     .choices = "optional|required|off",
+     .effect = Effect::kNewConnections,
+     .doc =
+         "Encrypted media: taken where a phone offers it, or a condition of every call, or never "
+         "taken.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.sip_server.srtp = static_cast<uint8_t>(v.number); }},
     {.name = "rtp_ports",
      .contexts = kSipServerContext,
      .type = ValueType::kPortRange,
@@ -108,6 +239,17 @@ const Directive kSipDirectives[] = {
      .effect = Effect::kNewConnections,
      .doc = "A call whose phone sends no media for this long, and is not on hold, is ended.",
      .apply = [](const Target& t, const Value& v) { t.config.sip_server.rtp_timeout = millis(v); }},
+    {.name = "jitter_buffer",
+     .contexts = kSipServerContext,
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .effect = Effect::kNewConnections,
+     .doc = "Makes what phones say even before it is published: packets that are late or lost are "
+            "bridged, and their clocks followed, for a delay of 20 to 200 ms. Without it their "
+            "packets are passed on as they come, except for G.722 and for phones that send comfort "
+            "noise, which always have one.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.sip_server.jitter_buffer = v.number != 0; }},
 };
 
 }  // namespace

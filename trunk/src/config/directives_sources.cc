@@ -144,6 +144,16 @@ const Directive kSourceDirectives[] = {
             "Whoever asks makes the server join the group, so none may be asked for unless this "
             "names it.",
      .apply = [](const Target& t, const Value& v) { t.vhost.allow_groups = v.networks; }},
+    {.name = "allow_fcc",
+     .contexts = kStreamContexts,
+     .type = ValueType::kNetworks,
+     .effect = Effect::kNewConnections,
+     .example = "10.0.0.0/8",
+     .doc = "Servers of fast channel change that players may name with a group "
+            "(`?fcc=10.0.0.1:15970`), and that such servers may redirect to. Whoever asks makes "
+            "this server send to them, so those that this does not name are not spoken to: the "
+            "group is then joined at once, as without `?fcc=`.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.allow_fcc = v.networks; }},
     {.name = "allow_rtsp",
      .contexts = kStreamContexts,
      .type = ValueType::kHosts,

@@ -43,7 +43,7 @@ void add_slots(std::vector<EnvironmentSlot>& slots,
         const bool of_vhost = (directive.contexts & kVhostContext) != 0;
         if ((directive.contexts & context) == 0 || directive.type == ValueType::kAccess ||
             directive.type == ValueType::kInclude || directive.type == ValueType::kVhost ||
-            directive.type == ValueType::kApplication || directive.type == ValueType::kSource ||
+            directive.type == ValueType::kApplication || may_have_block(directive) ||
             directive.name == kUnresolvedName || (context == kGlobalContext && of_vhost)) {
             continue;
         }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "config/directives.h"
 #include "config/value.h"
+#include "config/value_types.h"
 #include "stream/stream.h"
 
 namespace weir::config {
@@ -183,8 +184,7 @@ class Dump {
         bool given = false;
         for (const Setting& setting : settings_.list) {
             if (setting.vhost == vhost && setting.key == key) {
-                const bool block =
-                    directive.type == ValueType::kSource && setting.shown.ends_with('}');
+                const bool block = may_have_block(directive) && setting.shown.ends_with('}');
                 add_line(out_, depth,
                          fmt::format("{} {}{}", directive.name, setting.shown, block ? "" : ";"),
                          setting.origin);

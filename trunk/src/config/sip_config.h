@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,35 @@ struct SipDialConfig {
     bool operator==(const SipDialConfig&) const = default;
 };
 
+// `extension`: a number of a user.
+struct SipExtensionConfig {
+    std::string number;
+    std::string user;
+
+    bool operator==(const SipExtensionConfig&) const = default;
+};
+
+// `register`: a provider or PBX where this server is a user.
+struct SipRegisterConfig {
+    std::string user;
+    std::string domain;
+    std::string login;
+    std::optional<SecretSource> password;
+    std::vector<std::string> servers;  // of proxy and backup, in their order
+    Millis expires{300'000};
+    std::vector<SipDialConfig> dial;
+
+    bool operator==(const SipRegisterConfig&) const = default;
+};
+
+// `conference`: a number whose callers hear each other.
+struct SipConferenceConfig {
+    std::string number;
+    std::string stream;  // APP/STREAM, that all of them are
+
+    bool operator==(const SipConferenceConfig&) const = default;
+};
+
 struct SipServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;      // TCP, and TLS
@@ -38,10 +68,17 @@ struct SipServerConfig {
     std::vector<SipUserConfig> users;
     std::vector<IpNetwork> trunks;
     std::vector<SipDialConfig> dial;
+    std::vector<SipExtensionConfig> extensions;
+    std::vector<std::string> call_hosts;  // of allow_calls
+    std::vector<IpNetwork> call_networks;
+    std::vector<SipRegisterConfig> registrations;
+    std::vector<SipConferenceConfig> conferences;
+    uint8_t srtp = 0;         // optional, required, off
     uint16_t first_port = 0;  // of RTP
     uint16_t last_port = 0;
     NetAddress address;  // that phones reach; none: the one that they came to
     Millis rtp_timeout{0};
+    bool jitter_buffer = false;
 
     bool operator==(const SipServerConfig&) const = default;
 };

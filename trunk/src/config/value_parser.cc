@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "config/value_types.h"
 #include "proto/rtmp/stream_name.h"
+#include "proto/sip/uri.h"
 
 namespace weir::config {
 namespace {
@@ -420,6 +421,56 @@ bool ValueParser::parse_dial(Value& value) {
                                        !rtmp::parse_path(token.text.substr(0, slash),
                                                          token.text.substr(slash + 1), stream);
         if (!good) {
+            return fail(token, expectation(directive_));
+        }
+        value.words.push_back(token.text);
+    }
+    return true;
+}
+
+bool ValueParser::parse_extension(Value& value) {
+    for (size_t i = 0; i < 2; i++) {
+        if (!is_login_name(word(i).text)) {
+            return fail(word(i), expectation(directive_));
+        }
+        value.words.push_back(word(i).text);
+    }
+    return true;
+}
+
+bool ValueParser::parse_call_targets(Value& value) {
+    bool good = true;
+    for (const Token& token : statement_.arguments) {
+        const std::optional<IpNetwork> network = IpNetwork::parse(token.text);
+        std::string_view name = token.text;
+        name.remove_prefix(name.starts_with("*.") ? 2 : 0);
+        if (network) {
+            good = network_is_exact(token, *network) && good;
+            value.networks.push_back(*network);
+        } else if (sip::is_host(name)) {
+            value.words.push_back(to_lower(token.text));
+        } else {
+            good = fail(token, expectation(directive_));
+        }
+    }
+    return good;
+}
+
+bool ValueParser::parse_sip_user(Value& value) {
+    const auto uri = sip::SipUri::parse(word().text);
+    if (!uri || uri->scheme != sip::Scheme::kSip || uri->user.empty() || !uri->password.empty() ||
+        uri->port != 0 || !(uri->parameters == sip::Parameters()) || !uri->headers.empty()) {
+        return fail(word(), expectation(directive_));
+    }
+    value.words = {uri->user, uri->host};
+    return true;
+}
+
+bool ValueParser::parse_sip_servers(Value& value) {
+    for (const Token& token : statement_.arguments) {
+        const bool is_uri = token.text.starts_with("sip:") || token.text.starts_with("sips:");
+        const auto uri = sip::SipUri::parse(is_uri ? token.text : "sip:" + token.text);
+        if (!uri || uri->host.empty() || !uri->user.empty() || !uri->headers.empty()) {
             return fail(token, expectation(directive_));
         }
         value.words.push_back(token.text);

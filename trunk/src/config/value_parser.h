@@ -82,6 +82,10 @@ class ValueParser {
     bool parse_group_out(Value& value);
     bool parse_dial(Value& value);
     bool parse_port_range(Value& value);
+    bool parse_extension(Value& value);
+    bool parse_call_targets(Value& value);
+    bool parse_sip_user(Value& value);
+    bool parse_sip_servers(Value& value);
 
   private:
     const Token& word(size_t i = 0) const { return statement_.arguments[i]; }

@@ -280,11 +280,35 @@ constexpr ValueTypeRow kRows[] = {
      .expects = "a number or name, the stream that the caller hears and, if it has a name, the one "
                 "that the caller is, as in 100 live/stage talk/caller",
      .shape = "number APP/STREAM [APP/STREAM]"},
+    {.type = ValueType::kMeeting,
+     .words = {2, 2},
+     .parse = &P::parse_dial,
+     .expects = "a number or name and the stream that its callers are, as in 300 talk/round",
+     .shape = "number APP/STREAM"},
     {.type = ValueType::kPortRange,
      .parse = &P::parse_port_range,
      .expects = "two ports from 1024 to 65535, as in 20000-29999",
      .shape = "first-last",
      .one_word = true},
+    {.type = ValueType::kExtension,
+     .words = {2, 2},
+     .parse = &P::parse_extension,
+     .expects = "a number and the name of a user, as in 201 alice",
+     .shape = "number user"},
+    {.type = ValueType::kCallTargets,
+     .words = {1, kAny},
+     .parse = &P::parse_call_targets,
+     .expects = "addresses and names of hosts, as in 192.0.2.0/24 example.com *.example.org",
+     .shape = "ADDRESS, ADDRESS/BITS, host or *.host ..."},
+    {.type = ValueType::kSipUser,
+     .parse = &P::parse_sip_user,
+     .expects = "sip:USER@HOST, without a password and a port",
+     .shape = "sip:USER@HOST { ... }"},
+    {.type = ValueType::kSipServers,
+     .words = {1, kAny},
+     .parse = &P::parse_sip_servers,
+     .expects = "servers of SIP, as in pbx.example.com:5070 or sips:pbx.example.com",
+     .shape = "HOST[:PORT] or URI ..."},
 };
 
 constexpr bool is_in_order() {
@@ -317,6 +341,10 @@ std::string value_shape(const Directive& directive) {
 std::string range_text(const Directive& directive) {
     const ValueTypeRow& row = value_type(directive.type);
     return row.range_of ? row.range_of(directive) : std::string();
+}
+
+bool may_have_block(const Directive& directive) {
+    return directive.type == ValueType::kSource || directive.type == ValueType::kSipUser;
 }
 
 bool is_block(const Directive& directive) {

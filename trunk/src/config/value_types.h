@@ -46,4 +46,7 @@ std::string range_text(const Directive& directive);
 // Whether a directive opens a block.
 bool is_block(const Directive& directive);
 
+// A value, and a block if one likes: source, register.
+bool may_have_block(const Directive& directive);
+
 }  // namespace weir::config

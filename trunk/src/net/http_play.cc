@@ -38,6 +38,7 @@ bool split_path(std::string_view path,
 // Yields.
 void refuse(HttpExchange& exchange, const Error& why) {
     switch (why.code()) {
+        case ErrorCode::kMalformed: (void)exchange.respond_error(400, why.message()); return;
         case ErrorCode::kDenied: (void)exchange.respond_error(403, why.message()); return;
         case ErrorCode::kNotFound: (void)exchange.respond_error(404, why.message()); return;
         default:

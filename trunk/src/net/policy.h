@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/net_address.h"
 #include "io/tcp.h"
 #include "net/fanout.h"
 #include "proto/http/request.h"
@@ -102,6 +103,13 @@ class Policy {
     // Whether players may make this server bring the stream from the address in its key: a group,
     // or a stream of an RTSP server. kDenied says which directive would allow it.
     virtual Error may_bring(const stream::StreamKey&) const { return {}; }
+
+    // Servers of fast channel change that players of that stream may make this server speak to;
+    // null: none.
+    virtual std::function<bool(const NetAddress&)> fast_change_servers(
+        const stream::StreamKey&) const {
+        return nullptr;
+    }
 
     // User and password of an RTMP publisher, by Adobe's challenge and response.
     virtual LoginAnswer login(const LoginRequest&) const { return {}; }

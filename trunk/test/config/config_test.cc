@@ -390,7 +390,7 @@ TEST(ConfigTest, FilesOfOtherServersGetAHint) {
 }
 
 TEST(ConfigTest, WhatOtherServersHaveIsNotInThisVersion) {
-    for (const auto& [text, what] : {std::pair("vhost a { hls { enabled on; } }", "HLS"),
+    for (const auto& [text, what] : {std::pair("vhost a { dash { } }", "DASH"),
                                      {"dvr { }", "recording"},
                                      {"record all;", "recording"},
                                      {"application a { push rtmp://h/x; }", "sending a stream"},

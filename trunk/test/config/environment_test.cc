@@ -45,7 +45,8 @@ TEST(EnvironmentTest, EachDirectiveHasOneNameAndTheDocumentationListsIt) {
             directive.type != ValueType::kVhost && directive.type != ValueType::kInclude &&
             directive.type != ValueType::kAccess && directive.type != ValueType::kBlock &&
             directive.type != ValueType::kApplication && directive.type != ValueType::kSource &&
-            directive.contexts != kSourceContext && directive.name != kUnresolvedName;
+            directive.type != ValueType::kSipUser && directive.contexts != kSourceContext &&
+            directive.contexts != kSipRegisterContext && directive.name != kUnresolvedName;
         EXPECT_TRUE(!has_name || std::ranges::any_of(environment_slots(),
                                                      [&](const EnvironmentSlot& slot) {
                                                          return slot.directive == &directive;

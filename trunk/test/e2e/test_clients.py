@@ -67,8 +67,7 @@ def test_players_wait_for_the_publisher_and_are_told(weir, folder):
 
 
 def test_what_is_not_in_this_version_is_said(weir):
-    for end in (".m3u8", "/index.m3u8"):
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(weir.http(f"/live/x{end}"), timeout=20)
-        text = refused.value.read().decode()
-        assert refused.value.code == 404 and "HLS is not in this version" in text and ".flv" in text, text
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(weir.http("/live/x.mpd"), timeout=20)
+    text = refused.value.read().decode()
+    assert refused.value.code == 404 and "DASH is not in this version" in text and ".flv" in text, text

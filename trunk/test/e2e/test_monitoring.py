@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from flv import HttpFlv
 from media import publisher
 from rtc import rtc_weir
-from weir import TOP, wait_until
+from weir import TOP, free_port, wait_until
 
 GRAFANA = TOP / "doc" / "grafana"
 NAME = re.compile(r"\b(?:weir|process)_[a-z0-9_]+\b")
@@ -127,7 +127,7 @@ def test_dashboard_and_alerts_name_what_there_is(new_weir):
 
 
 def test_the_page_on_monitoring_lists_every_metric(new_weir):
-    weir = rtc_weir(new_weir)
+    weir = rtc_weir(new_weir, f"sip_server {{ listen 127.0.0.1:{free_port()}; }} srt_server {{ listen 127.0.0.1:{free_port()}; }}")
     page = (TOP / "doc" / "monitoring.md").read_text()
     listed = set(re.findall(r"`((?:weir|process)_[a-z0-9_]+)", page))
     served = set(re.findall(r"^# TYPE (\w+)", weir.metrics(), re.M))

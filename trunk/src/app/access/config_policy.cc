@@ -1,5 +1,8 @@
 #include "app/access/config_policy.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/asked_sources.h"
@@ -154,6 +157,20 @@ Error ConfigPolicy::check_page(const config::VhostConfig& vhost,
 Error ConfigPolicy::may_bring(const stream::StreamKey& key) const {
     WEIR_TRY_ASSIGN(const config::VhostConfig* const section, section_of(key));
     return config::may_bring(*section, key);
+}
+
+std::function<bool(const NetAddress&)> ConfigPolicy::fast_change_servers(
+    const stream::StreamKey& key) const {
+    const auto section = section_of(key);
+    if (!section.ok() || (*section)->allow_fcc.empty()) {
+        return nullptr;
+    }
+    return [networks = (*section)->allow_fcc](const NetAddress& server) {
+        const std::optional<config::IpAddress> ip = config::IpAddress::parse(server.ip_text());
+        return ip && std::ranges::any_of(networks, [&](const config::IpNetwork& network) {
+                   return network.contains(*ip);
+               });
+    };
 }
 
 net::LoginAnswer ConfigPolicy::login(const net::LoginRequest& request) const {

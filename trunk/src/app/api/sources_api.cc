@@ -27,10 +27,12 @@ int status_of(const Error& error) {
 
 net::Json group_json(const net::GroupStats& group) {
     return {{"datagrams", group.datagrams},
+            {"unicast", group.unicast},
             {"kernel_drops", group.kernel_drops},
             {"strangers", group.strangers},
             {"foreign", group.foreign},
             {"lost", group.lost},
+            {"parities", group.parities},
             {"recovered", group.recovered},
             {"reordered", group.reordered},
             {"late", group.late},

@@ -15,11 +15,13 @@ class TsProtocol final : public Protocol {
     explicit TsProtocol(const ProtocolContext& context)
         : play_(context.services, session::ts_http_format()),
           playlist_(context.services.policy),
-          gateway_(context.services,
-                   [this](std::string_view name) { return playlist_.find(name); }),
-          groups_([&fanout = context.services.fanout](const stream::Stream& stream) {
-              return fanout.players(stream);
-          }),
+          gateway_(
+              context.services,
+              [this](std::string_view name) { return playlist_.find(name); },
+              hints_),
+          groups_([&fanout = context.services.fanout](
+                      const stream::Stream& stream) { return fanout.players(stream); },
+                  hints_),
           group_out_(context.services) {
         groups_.join_again_each(context.config.group_rejoin);
     }
@@ -40,6 +42,7 @@ class TsProtocol final : public Protocol {
   private:
     net::HttpPlay play_;
     session::PlaylistService playlist_;
+    session::FastChangeHints hints_;
     session::AddressGateway gateway_;
     session::GroupPull groups_;
     session::GroupForward group_out_;

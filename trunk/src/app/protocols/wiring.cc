@@ -1,6 +1,7 @@
 #include "app/protocols/wiring.h"
 
 #include "app/protocols/flv_protocol.h"
+#include "app/protocols/hls_protocol.h"
 #include "app/protocols/rtc_protocol.h"
 #include "app/protocols/rtmp_protocol.h"
 #include "app/protocols/rtsp_protocol.h"
@@ -13,6 +14,7 @@ namespace weir::app {
 void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<RtmpProtocol>(context));
     protocols.add(std::make_unique<FlvProtocol>(context));
+    protocols.add(std::make_unique<HlsProtocol>(context));  // "/app/x.hls/1.ts" is its own
     protocols.add(std::make_unique<TsProtocol>(context));
     protocols.add(std::make_unique<RtcProtocol>(context));
     protocols.add(std::make_unique<RtspProtocol>(context));

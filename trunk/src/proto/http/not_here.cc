@@ -9,12 +9,9 @@ struct Missing {
 };
 
 constexpr Missing kMissing[] = {
-    {".m3u8",
-     "HLS is not in this version; streams are at /app/stream.flv (HTTP-FLV) and /rtc/v1/whep/ "
-     "(WebRTC)"},
     {".mpd",
-     "MPEG-DASH is not in this version; streams are at /app/stream.flv (HTTP-FLV) and "
-     "/rtc/v1/whep/ (WebRTC)"},
+     "MPEG-DASH is not in this version; streams are at /app/stream.m3u8 (HLS), /app/stream.flv "
+     "(HTTP-FLV) and /rtc/v1/whep/ (WebRTC)"},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace weir::http {
 
-// By the end of `path`: a sentence for HLS, MPEG-DASH or MPEG-TS, else `otherwise`. Holds no bytes
+// By the end of `path`: a sentence for MPEG-DASH, else `otherwise`. Holds no bytes
 // of the peer. Borrows `otherwise`.
 std::string_view why_not_here(std::string_view path, std::string_view otherwise);
 

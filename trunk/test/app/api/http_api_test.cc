@@ -140,6 +140,7 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
     EXPECT_EQ(stream["viewers"], (net::Json{{"rtmp", 1},
                                             {"flv", 0},
                                             {"ws-flv", 0},
+                                            {"hls", 0},
                                             {"ts", 0},
                                             {"ws-ts", 0},
                                             {"webrtc", 0},

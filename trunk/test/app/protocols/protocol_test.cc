@@ -172,6 +172,7 @@ TEST_F(ProtocolTest, PlaysAndIsShownEverywhere) {
     EXPECT_EQ(stream["viewers"], net::Json({{"rtmp", 0},
                                             {"flv", 0},
                                             {"ws-flv", 0},
+                                            {"hls", 0},
                                             {"ts", 0},
                                             {"ws-ts", 0},
                                             {"webrtc", 0},
@@ -213,7 +214,7 @@ TEST_F(ProtocolTest, ClientsAreFoundAndEndedByItsTransport) {
     const net::TestAnswer wrong = ask("/api/v1/clients?transport=joy");
     EXPECT_EQ(wrong.status, 400);
     EXPECT_THAT(wrong.body,
-                HasSubstr("one of rtmp, flv, ws-flv, ts, ws-ts, webrtc, rtsp, srt, sip, toy"));
+                HasSubstr("one of rtmp, flv, ws-flv, hls, ts, ws-ts, webrtc, rtsp, srt, sip, toy"));
     EXPECT_EQ(ask("/api/v1/clients?transport=toy", "DELETE").status, 200);
     EXPECT_TRUE(viewer->ends());
     EXPECT_EQ(server_->remaining().players, 0U);

@@ -45,8 +45,8 @@ TEST_F(WiringTest, EachTransportStandsOnceAndInTheOrderOfTheLists) {
     for (const Transport& transport : protocols_.transports()) {
         names.emplace_back(transport.name);
     }
-    EXPECT_THAT(
-        names, ElementsAre("rtmp", "flv", "ws-flv", "ts", "ws-ts", "webrtc", "rtsp", "srt", "sip"));
+    EXPECT_THAT(names, ElementsAre("rtmp", "flv", "ws-flv", "hls", "ts", "ws-ts", "webrtc", "rtsp",
+                                   "srt", "sip"));
 }
 
 TEST_F(WiringTest, WantsTheListenersThatTheConfigurationEnables) {
