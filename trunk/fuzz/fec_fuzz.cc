@@ -60,7 +60,7 @@ class Machine final : private weir::net::RtpOrderOutput {
                 view.index = static_cast<uint8_t>(reader.u8() % view.parities);
                 Bytes body(weir::rtp::kFixedHeaderSize + kPacketBytes, 0x47);
                 const ByteSpan rest = reader.rest();
-                std::copy(rest.begin(), rest.end(), body.begin());
+                std::copy_n(rest.begin(), std::min(rest.size(), body.size()), body.begin());
                 view.body = ByteSpan(body);
                 input_.feed_parity(now_, view.write(0, 127));
                 break;
