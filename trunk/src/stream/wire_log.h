@@ -110,8 +110,13 @@ class WireLog : private Counted<WireLog> {
     // The block that has the newest `size` bytes, at `bytes`; null: they are in more than one.
     Ref<LogBlock> newest(size_t size, ByteSpan& bytes) const;
 
-    // Blocks from now on lie in MemoryFile, where that can be had.
-    void use_file() { file_ = true; }
+    // Blocks from now on lie in MemoryFile, where that can be had and keep_out_of_file() does not
+    // hold.
+    void use_file() { file_ = file_allowed_; }
+
+    // What is written goes out at once, while it is in the processor's cache: copies of that cost
+    // less than the handling of pages.
+    void keep_out_of_file() { file_allowed_ = false; }
 
     // No place to begin until the next start entry (the GOP grew past its cap, the codec
     // configuration changed).
@@ -179,6 +184,7 @@ class WireLog : private Counted<WireLog> {
     int64_t carrier_time_ms_ = 0;  // of the newest entry that does not ride
     bool newest_rides_ = false;
     bool file_ = false;
+    bool file_allowed_ = true;
 };
 
 }  // namespace weir::stream

@@ -13,6 +13,8 @@ class CarriedMuxer final : public stream::Muxer, private Counted<CarriedMuxer> {
   public:
     static constexpr ObjectName kObjectName{"carried_muxer", "ts"};
 
+    CarriedMuxer() { log().keep_out_of_file(); }
+
     media::Audience audience() const override { return media::Audience::kTransportStream; }
 
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
