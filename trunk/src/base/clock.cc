@@ -33,4 +33,9 @@ int64_t wall_time_us() {
     return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
+int64_t wall_time_us(MonoTime at) {
+    const MonoTime now = MonoClock::now();
+    return wall_time_us() - (now - at).count();
+}
+
 }  // namespace weir

@@ -32,7 +32,11 @@ std::string wall_time_text();
 // Milliseconds since the epoch, for the API.
 int64_t wall_time_ms();
 
-// The same in microseconds, for sender reports.
+// The same in microseconds.
 int64_t wall_time_us();
+
+// What the wall clock said at a moment of the monotonic clock, as long as nobody has set it since.
+// For sender reports: a pair of times is of one moment, however long ago the caller asked.
+int64_t wall_time_us(MonoTime at);
 
 }  // namespace weir

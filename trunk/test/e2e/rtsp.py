@@ -3,6 +3,7 @@
 import re
 import socket
 import struct
+from pathlib import Path
 
 from media import SAMPLE, Program, record
 from weir import free_port
@@ -177,28 +178,11 @@ def rtp_header(packet):
     return marker_type & 0x7F, sequence, timestamp, ssrc
 
 
-# What GStreamer says when it has lost a race of its own: gst-launch links the two pads of rtspsrc from two threads, each takes
-# itself for the one that links "s." to whatever comes, and one of the branches gets nothing for ever.
-LINKING_FAILED = re.compile(r"gst_pad_\w+: assertion|reason not-linked|Delayed linking failed")
-GST_TRIES = 3
-
-
 def gst_play(url, folder, name, seconds=4, source=("protocols=tcp", "latency=200", "buffer-mode=none")):
     """GStreamer's rtspsrc, to a file. By TCP and through a tunnel with buffer-mode=none: times as the server gives them; the other modes fit
     them to when packets come, and then matroskamux drops frames of the GOP that comes at once in the beginning. By UDP a GOP comes slower, so
     that what rtspsrc does without being told keeps all frames."""
     out = folder / f"{name}.mkv"
-    command = ["env", "GST_DEBUG=default:2", "gst-launch-1.0", "-e", "rtspsrc", f"location={url}", *source, "name=s",
-               "s.", "!", "application/x-rtp,media=video", "!", "rtph264depay", "!", "h264parse", "!", "queue", "!", "m.",
-               "s.", "!", "application/x-rtp,media=audio", "!", "rtpmp4gdepay", "!", "aacparse", "!", "queue", "!", "m.",
-               "matroskamux", "name=m", "!", "filesink", f"location={out}", "buffer-mode=unbuffered"]
-    if url.startswith("rtsph"):
-        command.remove("protocols=tcp")
-    for _ in range(GST_TRIES - 1):
-        try:
-            return record(name, command, folder, seconds, output=out)
-        except AssertionError as error:
-            if not LINKING_FAILED.search(str(error)):
-                raise
-        out.unlink(missing_ok=True)
+    properties = [each for each in source if not (url.startswith("rtsph") and each.startswith("protocols="))]
+    command = ["env", "GST_DEBUG=default:2", "/usr/bin/python3", Path(__file__).with_name("gst_rtsp_player.py"), url, out, *properties]
     return record(name, command, folder, seconds, output=out)

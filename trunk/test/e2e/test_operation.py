@@ -107,8 +107,9 @@ def test_idle_process_is_small_and_quiet(weir):
     time.sleep(1)
     status = Path(f"/proc/{weir.process.pid}/status").read_text()
     resident_kib, own_kib = (int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "RssAnon"))
-    # Nearly all of it are pages of the program and its libraries, which other processes share and the kernel may drop.
-    assert resident_kib < 13 * 1024 and own_kib < 2 * 1024, f"{resident_kib} KiB resident, {own_kib} of its own"
+    # Nearly all of it are pages of the program and its libraries, which other processes share and the kernel may drop; how many of
+    # them it maps at once depends on what is in its cache.
+    assert resident_kib < 16 * 1024 and own_kib < 2 * 1024, f"{resident_kib} KiB resident, {own_kib} of its own"
 
     def wakeups():
         text = Path(f"/proc/{weir.process.pid}/task/{weir.process.pid}/status").read_text()

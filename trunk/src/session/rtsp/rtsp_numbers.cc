@@ -83,7 +83,7 @@ size_t RtspNumbers::write_report(uint8_t index, MonoTime now, std::span<uint8_t>
     rtcp::CompoundWriter writer(out);
     rtcp::SenderInfo info;
     info.ssrc = track.ssrc;
-    info.ntp_time = rtcp::ntp_from_unix_us(wall_time_us());
+    info.ntp_time = rtcp::ntp_from_unix_us(wall_time_us(now));
     info.rtp_time =
         track.time_offset + static_cast<uint32_t>(head_.steady(now) * track.clock_hz / 1'000'000);
     info.packets = track.packets;

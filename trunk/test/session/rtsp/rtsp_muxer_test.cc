@@ -155,25 +155,49 @@ TEST_F(RtspMuxerTest, LeavesOutTracksWithoutChannels) {
     stream_.detach(muxer);
 }
 
+// The pair of times that a sender report of each track gives.
+std::vector<rtcp::SenderReport> reports_of(const RtspMuxer& muxer, MonoTime at) {
+    Bytes out;
+    muxer.write_reports(at, out);
+    rtsp::ConnectionReader reader;
+    ByteSpan rest = out;
+    std::vector<rtcp::SenderReport> reports;
+    while (reader.next(rest) == rtsp::ConnectionReader::Status::kFrame) {
+        rtcp::PacketView packet;
+        rtcp::CompoundReader compound(reader.frame().payload);
+        if (compound.next(packet)) {
+            if (const auto report = rtcp::parse_sender_report(packet)) {
+                reports.push_back(*report);
+            }
+        }
+    }
+    return reports;
+}
+
 TEST_F(RtspMuxerTest, ReportsOneMomentForBothTracks) {
     RtspMuxer muxer(both());
     stream_.attach(muxer);
     publish();
-    Bytes out;
-    muxer.write_reports(MonoClock::now(), out);
-    rtsp::ConnectionReader reader;
-    ByteSpan rest = out;
-    std::vector<rtcp::NtpTime> times;
-    while (reader.next(rest) == rtsp::ConnectionReader::Status::kFrame) {
-        rtcp::PacketView packet;
-        rtcp::CompoundReader compound(reader.frame().payload);
-        ASSERT_TRUE(compound.next(packet));
-        const auto report = rtcp::parse_sender_report(packet);
-        ASSERT_TRUE(report);
-        times.push_back(report->ntp_time);
+    const auto reports = reports_of(muxer, MonoClock::now());
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_NEAR(rtcp::ntp_to_us(reports[1].ntp_time), rtcp::ntp_to_us(reports[0].ntp_time), 5'000);
+    stream_.detach(muxer);
+}
+
+// A process that had to wait between the question and the answer: its players' clocks do not jump.
+TEST_F(RtspMuxerTest, ReportsTheMomentThatItIsAskedForHoweverLateItWrites) {
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    publish();
+    const MonoTime now = MonoClock::now();
+    const auto late = reports_of(muxer, now - Millis(500));
+    const auto prompt = reports_of(muxer, now);
+    ASSERT_EQ(late.size(), 2U);
+    ASSERT_EQ(prompt.size(), 2U);
+    for (size_t i = 0; i < late.size(); i++) {
+        const auto wall = rtcp::ntp_to_us(prompt[i].ntp_time) - rtcp::ntp_to_us(late[i].ntp_time);
+        EXPECT_NEAR(wall, 500'000, 5'000);
     }
-    ASSERT_EQ(times.size(), 2U);
-    EXPECT_LT(rtcp::ntp_to_us(times[1]) - rtcp::ntp_to_us(times[0]), 10'000);
     stream_.detach(muxer);
 }
 
