@@ -5,6 +5,7 @@
 #include "net/fanout.h"
 #include "net/hooks.h"
 #include "net/limits.h"
+#include "net/phone_lines.h"
 #include "net/policy.h"
 #include "stream/registry.h"
 
@@ -18,6 +19,7 @@ struct Services {
     const Policy& policy;
     Limits& limits;
     Hooks& hooks = no_hooks();
+    PhoneLinesPlace* phones = nullptr;  // null: nobody can have a line
 };
 
 }  // namespace weir::net
