@@ -20,6 +20,10 @@ void answer(ServerSession& session, Event& event, bool accept) {
     switch (event.kind) {
         case EventKind::kConnect:
             WEIR_CHECK(event.connect().app.size() <= kMaxAppSize);
+            WEIR_CHECK(event.connect().arguments.size() <= ServerSession::kMaxConnectArguments);
+            if (!event.connect().arguments.empty()) {
+                session.take_calls();
+            }
             accept ? session.accept_connect()
                    : session.reject_connect(status::kConnectRejected, "no");
             break;
@@ -32,6 +36,10 @@ void answer(ServerSession& session, Event& event, bool accept) {
             WEIR_CHECK(!event.play().name.stream.empty() && !event.play().name.app.empty());
             accept ? session.accept_play(event.stream_id)
                    : session.reject(event.stream_id, status::kPlayFailed, "no");
+            break;
+        case EventKind::kCall:
+            session.answer_call(event.call().transaction, accept ? "" : "no");
+            session.call("answer", event.call().arguments);
             break;
         case EventKind::kPause: session.answer_pause(event.stream_id, event.pause().on); break;
         default: break;
@@ -49,6 +57,7 @@ std::string describe(Event& event) {
         case EventKind::kMedia:
             return text + std::to_string(event.media().timestamp) + " " +
                    std::string(as_text(event.media().body));
+        case EventKind::kCall: return text + event.call().name;
         case EventKind::kPause: return text + (event.pause().on ? "on" : "off");
         default: return text;
     }

@@ -128,6 +128,14 @@ void write_call_failed(double transaction, std::string_view description, Bytes& 
     write_connect_error(transaction, {"error", status::kCallFailed, description}, out);
 }
 
+void write_call(std::string_view name, std::span<const amf::Value> arguments, Bytes& out) {
+    amf::Writer writer(out);
+    writer.string(name).number(0).null();
+    for (const amf::Value& argument : arguments) {
+        writer.value(argument);
+    }
+}
+
 void write_play_status(std::string_view code, Bytes& out) {
     amf::Writer writer(out);
     writer.string("onPlayStatus").begin_object();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +85,8 @@ void write_create_stream_result(double transaction, uint32_t stream_id, Bytes& o
 void write_number_result(double transaction, double value, Bytes& out);
 void write_empty_result(double transaction, Bytes& out);  // _result, null, null
 void write_call_failed(double transaction, std::string_view description, Bytes& out);
+// A command that nobody answers.
+void write_call(std::string_view name, std::span<const amf::Value> arguments, Bytes& out);
 void write_play_status(std::string_view code, Bytes& out);  // data message onPlayStatus
 void write_sample_access(Bytes& out);  // data message |RtmpSampleAccess, both allowed
 

@@ -125,6 +125,13 @@ bool ServerSession::handle_command(Message& message, Event& event) {
             return (this->*entry.handler)(message, command, event);
         }
     }
+    if (takes_calls_) {
+        event.kind = EventKind::kCall;
+        event.stream_id = message.stream_id;
+        event.data.emplace<CallRequest>(
+            CallRequest{std::move(command.name), command.transaction, std::move(command.args)});
+        return true;
+    }
     if (command.transaction != 0) {
         Bytes body;
         write_call_failed(command.transaction,
@@ -145,6 +152,9 @@ bool ServerSession::on_connect(const Message&, const Command& command, Event& ev
     if (Error error = parse_connect(command.object, request)) {
         reject_connect(status::kConnectInvalidApp, error.message());
         return fail(std::move(error));
+    }
+    for (size_t i = 0; i < std::min(command.args.size(), kMaxConnectArguments); i++) {
+        request.arguments.push_back(cut(command.args[i].as_string(), kMaxReportedText));
     }
     pending_connect_->object_encoding = request.object_encoding;
     pending_connect_->enhanced = request.enhanced.present;

@@ -217,7 +217,7 @@ bool ServerSession::next_part(Event& event) {
 // The slot becomes idle. A player that stops may say long commands again.
 ServerSession::StreamState ServerSession::leave_state(StreamSlot& slot) {
     const StreamState state = std::exchange(slot.state, StreamState::kIdle);
-    if (state == StreamState::kPlaying) {
+    if (state == StreamState::kPlaying && !takes_calls_) {
         limit_messages(limits_before_publish(options_.limits));
     }
     return state;
@@ -350,7 +350,9 @@ void ServerSession::accept_play(uint32_t stream_id) {
         return;
     }
     slot->state = StreamState::kPlaying;
-    limit_messages({kMaxWhilePlaying, kMaxWhilePlaying});
+    if (!takes_calls_) {
+        limit_messages({kMaxWhilePlaying, kMaxWhilePlaying});
+    }
     write_user_control({kStreamBegin, stream_id, 0}, output_);
     if (slot->reset) {
         send_status(stream_id, {"status", status::kPlayReset,
@@ -431,6 +433,25 @@ void ServerSession::send_status(uint32_t stream_id, const Status& info) {
     Bytes body;
     write_on_status(info, body);
     send(kStatusChunkStream, kCommandAmf0, stream_id, body);
+}
+
+void ServerSession::answer_call(double transaction, std::string_view refused) {
+    if (transaction == 0) {
+        return;
+    }
+    Bytes body;
+    if (refused.empty()) {
+        write_empty_result(transaction, body);
+    } else {
+        write_call_failed(transaction, refused, body);
+    }
+    send_command(body);
+}
+
+void ServerSession::call(std::string_view name, std::span<const amf::Value> arguments) {
+    Bytes body;
+    write_call(name, arguments, body);
+    send_command(body);
 }
 
 void ServerSession::make_ping(uint32_t timestamp_ms) {

@@ -22,18 +22,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "media/codec.h"
+#include "proto/amf/amf0.h"
 #include "proto/rtmp/chunk_reader.h"
 #include "proto/rtmp/command.h"
 #include "proto/rtmp/message.h"
-#include "proto/rtmp/stream_name.h"
+#include "proto/rtmp/server_events.h"
 
 namespace weir::rtmp {
 
@@ -44,88 +44,6 @@ struct SessionOptions {
     ChunkLimits limits;
 };
 
-// Enhanced RTMP v1 and v2 properties of connect.
-struct EnhancedCaps {
-    bool present = false;
-    uint32_t caps_ex = 0;  // 1 reconnect, 2 multitrack, 4 ModEx, 8 nanosecond offset
-    std::string codecs;    // four-character codes with commas between, "*" for any
-};
-
-struct ConnectRequest {
-    std::string app;  // no query, no slashes at the ends; may hold slashes inside
-    std::string tc_url;
-    std::string vhost;       // ?vhost= of app or tcUrl, else the host of tcUrl; may be empty
-    std::string query;       // of app or tcUrl, without '?'; a later '?' in it has become '&'
-    bool publishes = false;  // it says what encoders say: type "nonprivate", or flashVer FMLE
-    std::string flash_version;
-    std::string page_url;
-    std::string swf_url;
-    double object_encoding = 0;
-    EnhancedCaps enhanced;
-};
-
-enum class PublishType : uint8_t { kLive, kRecord, kAppend };
-
-struct PublishRequest {
-    StreamName name;
-    PublishType type = PublishType::kLive;
-};
-
-struct PlayRequest {
-    StreamName name;
-    double start_s = -2;  // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
-                          // sends milliseconds
-    int64_t duration_ms = -1;  // of stream time, then the play ends; -1: it has no end
-    bool reset = true;
-};
-
-struct MediaMessage {
-    media::TrackKind kind = media::TrackKind::kData;
-    uint32_t timestamp = 0;  // milliseconds, wraps
-    Bytes body;              // FLV tag body; data: AMF0, without @setDataFrame
-};
-
-struct PauseRequest {
-    bool on = false;
-    double time_ms = 0;
-};
-
-enum class EventKind : uint8_t {
-    kConnect,    // ConnectRequest; answer with accept_connect or reject_connect
-    kPublish,    // PublishRequest; accept_publish or reject
-    kPlay,       // PlayRequest; accept_play or reject
-    kMedia,      // MediaMessage of an accepted publish; `stream_id` is that of the publish
-    kUnpublish,  // FCUnpublish, closeStream or deleteStream of a stream that publishes (or had
-                 // asked to)
-    kStop,       // the same of one that plays
-    kPause,      // PauseRequest; answer_pause
-    kSeek,       // already answered: refused
-    kClosed,     // the peer says that it leaves
-};
-
-struct Event {
-    EventKind kind = EventKind::kClosed;
-    uint32_t stream_id = 0;
-    std::variant<std::monostate,
-                 ConnectRequest,
-                 PublishRequest,
-                 PlayRequest,
-                 MediaMessage,
-                 PauseRequest>
-        data;
-
-    // Only of the kind that carries it.
-    ConnectRequest& connect() { return std::get<ConnectRequest>(data); }
-
-    PublishRequest& publish() { return std::get<PublishRequest>(data); }
-
-    PlayRequest& play() { return std::get<PlayRequest>(data); }
-
-    MediaMessage& media() { return std::get<MediaMessage>(data); }
-
-    PauseRequest& pause() { return std::get<PauseRequest>(data); }
-};
-
 class ServerSession {
   public:
     static constexpr size_t kMaxStreams = 16;
@@ -133,6 +51,7 @@ class ServerSession {
     static constexpr uint32_t kMaxPartialBeforePublish = 128 * 1024;
     static constexpr uint32_t kMaxWhilePlaying = 4 * 1024;  // of a message, and of all unfinished
     static constexpr size_t kMaxOutput = 64 * 1024;
+    static constexpr size_t kMaxConnectArguments = 8;  // further ones are not read
     static constexpr uint32_t kMinAckWindow = 1024;  // smaller windows of a peer are taken as this
 
     explicit ServerSession(const SessionOptions& options = {});
@@ -180,6 +99,15 @@ class ServerSession {
     void notify_unpublish(uint32_t stream_id);
     // Any onStatus on a stream.
     void send_status(uint32_t stream_id, const Status& status);
+
+    // From now on commands that are not of RTMP itself are kCall events, and the peer may publish
+    // while it plays.
+    void take_calls() { takes_calls_ = true; }
+
+    // Answers a call that waits for it. An empty `refused`: it was done.
+    void answer_call(double transaction, std::string_view refused = {});
+    // Calls the peer, which does not answer.
+    void call(std::string_view name, std::span<const amf::Value> arguments);
     // A ping request; the peer sends `timestamp_ms` back.
     void make_ping(uint32_t timestamp_ms);
 
@@ -290,6 +218,7 @@ class ServerSession {
     State state_ = State::kNew;
     bool fmle_ = false;  // the peer says that it is Adobe's encoder, or one that does as that does
     bool failed_ = false;
+    bool takes_calls_ = false;
 };
 
 }  // namespace weir::rtmp

@@ -73,6 +73,45 @@ TEST(ServerSessionTest, ConnectTellsWhoLooksLikeAnEncoder) {
     EXPECT_FALSE(publishes("type", "private"));
 }
 
+TEST(ServerSessionTest, ConnectTellsTheStringsBehindItsObject) {
+    Peer peer;
+    std::vector<Event> events =
+        peer.command(0, "connect", 1, {Peer::text("alice"), Peer::number(7), Peer::text("secret")},
+                     Peer::connect_object("sip/alice@example.com"));
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_THAT(events[0].connect().arguments, ElementsAre("alice", "", "secret"));
+    Peer talker;
+    events = talker.command(0, "connect", 1, std::vector<amf::Value>(20, Peer::text("a")),
+                            Peer::connect_object("live"));
+    EXPECT_EQ(events.at(0).connect().arguments.size(), ServerSession::kMaxConnectArguments);
+}
+
+TEST(ServerSessionTest, CommandsOfAnApplicationAreItsOwn) {
+    Peer peer;
+    peer.connect("live");
+    EXPECT_THAT(peer.command(0, "invite", 5, {Peer::text("bob")}), IsEmpty());
+    EXPECT_THAT(peer.codes(), ElementsAre("_error NetConnection.Call.Failed"));
+    peer.session.take_calls();
+    std::vector<Event> events = peer.command(0, "invite", 5, {Peer::text("bob")});
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].kind, EventKind::kCall);
+    EXPECT_EQ(events[0].call().name, "invite");
+    EXPECT_THAT(events[0].call().arguments, ElementsAre(Peer::text("bob")));
+    peer.session.answer_call(5);
+    peer.session.answer_call(6, "busy");
+    peer.session.answer_call(0, "nobody waits");
+    const amf::Value held = amf::Value::boolean(true);
+    peer.session.call("holded", {&held, 1});
+    const std::vector<Command> commands = peer.commands();
+    ASSERT_EQ(commands.size(), 3u);
+    EXPECT_EQ(commands[0].name, "_result");
+    EXPECT_EQ(commands[0].transaction, 5);
+    EXPECT_EQ(commands[1].name, "_error");
+    EXPECT_EQ(commands[1].arg(0).text_of("description"), "busy");
+    EXPECT_EQ(commands[2].name, "holded");
+    EXPECT_THAT(commands[2].args, ElementsAre(held));
+}
+
 // Encoders that answer a challenge put "?authmod=.." behind an app that has a query already.
 TEST(ServerSessionTest, ConnectReadsASecondQuestionMarkAsAnAmpersand) {
     Peer peer;
