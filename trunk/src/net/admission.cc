@@ -78,6 +78,9 @@ Error Admission::try_play(const NewcomerView& who, AdmittedPlayer& out) {
 
 Result<PublishRules> Admission::may_publish(const NewcomerView& who) const {
     WEIR_TRY_ASSIGN(PublishRules rules, services_.policy.may_publish(who.access));
+    if (!who.has_line && services_.phones != nullptr && services_.phones->keeps(who.access.key)) {
+        return make_error(ErrorCode::kDenied, "this name is kept for a phone line");
+    }
     if (who.check) {
         WEIR_TRY(who.check());
     }
@@ -109,6 +112,9 @@ Error Admission::check_name(const NewcomerView& who, const PublishRules& rules) 
 Error Admission::check_name(const NewcomerView& who, PlayRules& rules) const {
     const stream::StreamKey& key = who.access.key;
     if (is_live(services_.registry.find(key))) {
+        return {};
+    }
+    if (who.has_line) {
         return {};
     }
     if (services_.registry.want(key)) {

@@ -204,6 +204,30 @@ bool Player::say(const stream::WireLog& log, ByteSpan out) {
     return true;
 }
 
+bool Player::say(ByteSpan bytes) {
+    if (state_ == State::kEnded) {
+        return false;
+    }
+    if (!say(pump_.log(), bytes)) {
+        pump_.end(*this, EndReason::kWriteStalled);
+        return false;
+    }
+    if (state_ != State::kBlocked) {
+        pump_.write_to(*this, MonoClock::now());
+    }
+    return state_ != State::kEnded;
+}
+
+void Player::release() {
+    if (state_ != State::kEnded) {
+        pump_.release(*this);
+    }
+}
+
+void Player::leave(EndReason reason, std::string_view detail) {
+    pump_.end(*this, reason, detail);
+}
+
 std::optional<size_t> Player::bytes_to_end(const stream::WireLog& log) const {
     const std::optional<uint64_t> end = log.first_at(cursor_, end_ms_);
     if (!end) {

@@ -50,6 +50,23 @@ enum class PlayerVerdict : uint8_t {
     kConversation,  // stops playing and goes back to its session's coroutine
 };
 
+// What a protocol may do by itself, when its peer has said nothing. Good from on_joined() until
+// on_end() or on_released(). Not inside a call of the protocol. Never yields.
+class PlayerLink {
+  public:
+    // Goes out at the next entry boundary. False: the player has ended by that, since its peer does
+    // not read.
+    virtual bool say(ByteSpan bytes) = 0;
+
+    // As kConversation; or on_end(), where the peer does not read.
+    virtual void release() = 0;
+
+    virtual void leave(EndReason reason, std::string_view detail) = 0;
+
+  protected:
+    ~PlayerLink() = default;
+};
+
 // Implemented by the egress sessions. Never yields.
 class PlayerProtocol {
   public:
@@ -57,6 +74,9 @@ class PlayerProtocol {
     PlayerProtocol(const PlayerProtocol&) = delete;
     PlayerProtocol& operator=(const PlayerProtocol&) = delete;
     virtual ~PlayerProtocol() = default;
+
+    // The player is at its pump. First of all.
+    virtual void on_joined(PlayerLink& link) { (void)link; }
 
     // Appends what comes before the log when playing starts (`first`) or starts again elsewhere in
     // the log.
@@ -107,7 +127,10 @@ class PlayerProtocol {
 
 class Pump;
 
-class Player final : private io::EventHandler, private ClientProbe, private Counted<Player> {
+class Player final : private io::EventHandler,
+                     private ClientProbe,
+                     private PlayerLink,
+                     private Counted<Player> {
   public:
     static constexpr ObjectName kObjectName{"player", "fan_out"};
 
@@ -153,6 +176,11 @@ class Player final : private io::EventHandler, private ClientProbe, private Coun
     std::optional<LagFacts> lag_facts() const override;
 
     const io::TcpStream* tcp() const override { return stream_.get(); }
+
+    // PlayerLink
+    bool say(ByteSpan bytes) override;
+    void release() override;
+    void leave(EndReason reason, std::string_view detail) override;
 
     // Reads all that the peer sent; false when that ended the player.
     bool read_peer();

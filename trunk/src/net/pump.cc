@@ -174,6 +174,7 @@ void Pump::add(std::unique_ptr<io::TcpStream> stream,
             .release();
     waiting_.push_back(*player);
     count(*player->client_, true);
+    player->protocol_->on_joined(*player);
     // What the peer said before the hand-over is still in its protocol or in the socket.
     if (!player->hear({}) || (player->stream_->readable() && !player->read_peer())) {
         return;

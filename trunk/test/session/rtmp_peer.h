@@ -84,6 +84,46 @@ class RtmpPeer {
         return out;
     }
 
+    // The same with arguments, as the clients of siprtmp say it.
+    static Bytes connect_command(std::string_view app, const std::vector<std::string>& arguments) {
+        Bytes body;
+        amf::Writer writer(body);
+        writer.string("connect").number(1).begin_object().key("app").string(app).end_object();
+        for (const std::string& each : arguments) {
+            writer.string(each);
+        }
+        Bytes out;
+        append(rtmp::kCommandAmf0, 0, 0, body, out);
+        return out;
+    }
+
+    // A command of an application, which waits for an answer.
+    void call(std::string_view name, const std::vector<amf::Value>& arguments = {}) {
+        Bytes body;
+        amf::Writer writer(body);
+        writer.string(name).number(7).null();
+        for (const amf::Value& each : arguments) {
+            writer.value(each);
+        }
+        Bytes out;
+        append(rtmp::kCommandAmf0, 0, 0, body, out);
+        send(out);
+    }
+
+    // Waits for a command of the server with these arguments, and takes what came up to it away.
+    bool is_called(std::string_view name, const std::vector<amf::Value>& arguments = {}) {
+        return read_until([&] {
+            const auto found = std::ranges::find_if(calls, [&](const rtmp::Command& each) {
+                return each.name == name && each.args == arguments;
+            });
+            if (found == calls.end()) {
+                return false;
+            }
+            calls.erase(calls.begin(), found + 1);
+            return true;
+        });
+    }
+
     static Bytes create_stream_command() {
         Bytes body;
         amf::Writer(body).string("createStream").number(2).null();
@@ -217,6 +257,7 @@ class RtmpPeer {
     std::vector<rtmp::Message> received;  // media and data with a body
     std::vector<std::string> statuses;    // codes of onStatus
     std::vector<std::string> descriptions;
+    std::vector<rtmp::Command> calls;  // of neither kind
     int results = 0;
     bool ended = false;
 
@@ -241,6 +282,8 @@ class RtmpPeer {
             if (command->name == "onStatus" || command->name == "_error") {
                 statuses.emplace_back(command->arg(0).text_of("code"));
                 descriptions.emplace_back(command->arg(0).text_of("description"));
+            } else if (command->name != "_result") {
+                calls.push_back(std::move(*command));
             }
         } else if (message.type == rtmp::kAudio || message.type == rtmp::kVideo ||
                    message.type == rtmp::kDataAmf0) {

@@ -116,10 +116,37 @@ Result<RtmpConnection::Next> RtmpConnection::handle_connect(const rtmp::ConnectR
     if (std::string scope = services.hooks.connect_scope(key); !scope.empty()) {
         facts().connect_scope = std::move(scope);
     }
+    if (RtmpLine::is_one(request)) {
+        if (Error failed = open_line(request)) {
+            if (failed.code() == ErrorCode::kClosed || failed.code() == ErrorCode::kInterrupted) {
+                return failed;
+            }
+            refused_ = true;
+            phase_since_ = MonoClock::now();
+            server_.log_rejected(*client_, failed);
+            session_.reject_connect(rtmp::status::kConnectRejected, failed.message());
+            return Next::kGoOn;
+        }
+    }
     connected_ = true;
     phase_since_ = MonoClock::now();
     session_.accept_connect();
     return Next::kGoOn;
+}
+
+// Yields. The connection becomes a telephone.
+Error RtmpConnection::open_line(const rtmp::ConnectRequest& request) {
+    const net::Services& services = server_.services();
+    const auto key = [&](std::string_view name) {
+        return services.policy.key_of(request.vhost, request.app, name);
+    };
+    net::PhoneLines* const lines = services.phones ? services.phones->lines() : nullptr;
+    auto line = std::make_unique<RtmpLine>(session_, stream_->peer());
+    WEIR_TRY(in_our_time(
+        [&] { return line->open(lines, request, key("local"), key("remote"), *stream_); }));
+    line_ = std::move(line);
+    session_.take_calls();
+    return {};
 }
 
 // Yields. A refused connect is the end of the connection.
@@ -162,6 +189,7 @@ Result<RtmpConnection::Next> RtmpConnection::handle_publish(uint32_t stream_id,
     const std::string token = token_in(request.name.query);
     net::NewcomerView who = newcomer(key, token, request.name.query);
     who.access.user = facts_ ? facts_->login_user : std::string_view();
+    who.has_line = line_ && key == line_->local();
     who.access.user_scope = facts_ ? facts_->login_scope : std::string_view();
     WEIR_TRY(flush_before_asking(net::HookAction::kPublish, key));
     Result<net::AdmittedPublisher> admitted =
@@ -190,7 +218,7 @@ Result<RtmpConnection::Next> RtmpConnection::handle_publish(uint32_t stream_id,
 Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
                                                          const rtmp::PlayRequest& request,
                                                          const Unread& unread) {
-    if (!publishes_.empty()) {
+    if (!publishes_.empty() && !line_) {
         session_.reject(stream_id, rtmp::status::kPlayFailed,
                         "This connection publishes; play on another one.");
         return Next::kGoOn;
@@ -198,12 +226,20 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
     const stream::StreamKey key =
         server_.services().policy.key_of(request.name.vhost, request.name.app, request.name.stream);
     const std::string token = token_in(request.name.query);
-    const net::NewcomerView who = newcomer(key, token, request.name.query);
+    net::NewcomerView who = newcomer(key, token, request.name.query);
+    if (line_) {  // its own row is of what it publishes
+        who.client = nullptr;
+        who.has_line = key == line_->remote();
+    }
     WEIR_TRY(flush_before_asking(net::HookAction::kPlay, key));
     Result<net::AdmittedPlayer> admitted =
         in_our_time([&] { return server_.admission().play(who); });
     if (!admitted.ok()) {
         return refuse(net::HookAction::kPlay, stream_id, admitted.take_error());
+    }
+    if (line_) {
+        play_on_line(stream_id, std::move(*admitted));
+        return Next::kGoOn;
     }
     client_->turn_ticket = std::move(admitted->ticket);
     client_->hold(std::move(admitted->place));
@@ -216,7 +252,7 @@ net::NewcomerView RtmpConnection::newcomer(const stream::StreamKey& key,
                                            std::string_view token,
                                            std::string_view query) {
     return {.access = {.key = key,
-                       .peer = stream_->peer(),
+                       .peer = peer(),
                        .token = token,
                        .transport = client_->transport(),
                        .query = query},
@@ -241,6 +277,25 @@ Result<RtmpConnection::Next> RtmpConnection::refuse(net::HookAction action,
                           refusals_);
     }
     return Next::kGoOn;
+}
+
+// Playing goes on beside all else that the connection does, until the connection ends or wants no
+// more of it.
+void RtmpConnection::play_on_line(uint32_t stream_id, net::AdmittedPlayer admitted) {
+    admitted.client->tc_url = client_->tc_url;
+    admitted.client->encrypted = client_->encrypted;
+    net::begin_turn(*admitted.client, net::ClientRole::kPlayer, admitted.client->key);
+    session_.accept_play(stream_id);
+    admitted.rules.pump.wait_publisher = RtmpServer::kLineWait;
+    server_.services().fanout.play(admitted.rules, server_.line_format(session_.chunk_size()),
+                                   std::move(stream_), line_->make_player(stream_id),
+                                   std::move(admitted.client));
+}
+
+void RtmpConnection::stop_playing() {
+    if (line_ && line_->plays()) {
+        stream_ = line_->stop_playing();
+    }
 }
 
 // Answers that are not sent yet go with the session; the player sends them at once.

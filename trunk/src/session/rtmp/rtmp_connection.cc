@@ -61,11 +61,15 @@ RtmpConnection::~RtmpConnection() {
 // From outside the coroutine: the last words without waiting, then the socket ends and the
 // coroutine with it.
 void RtmpConnection::end_by(net::EndClass why, std::string detail) {
-    if (!ended_by_.empty() || !stream_) {
+    if (!ended_by_.empty() || (!stream_ && !line_)) {
         return;
     }
     ended_by_ = std::move(detail);
     ended_why_ = why;
+    if (!stream_) {
+        line_->leave(net::EndReason::kKicked, ended_by_);
+        return;
+    }
     const Bytes last_words = session_.take_output();
     if (!last_words.empty()) {
         (void)stream_->try_write(last_words);
@@ -176,6 +180,9 @@ Error RtmpConnection::flush() {
         return {};
     }
     const Bytes output = session_.take_output();
+    if (!stream_) {
+        return line_->say(output) ? Error() : line_->ended();
+    }
     Error failed = stream_->write_all(output, io::Deadline::after(kAnswerTimeout));
     if (failed.code() == ErrorCode::kTimeout && ended_by_.empty()) {
         ended_why_ = net::EndClass::kStalled;
@@ -189,11 +196,13 @@ Error RtmpConnection::flush() {
 Result<RtmpConnection::Next> RtmpConnection::converse() {
     for (;;) {
         WEIR_TRY(flush());
-        WEIR_TRY_ASSIGN(const Next next, publishes_.empty() ? hear_more() : hear_in_turns());
+        WEIR_TRY_ASSIGN(const Next next, line_                ? hear_on_line()
+                                         : publishes_.empty() ? hear_more()
+                                                              : hear_in_turns());
         if (next == Next::kHandedOver) {
             return Next::kHandedOver;
         }
-        if (MonoClock::now() >= deadline()) {
+        if (!line_ && MonoClock::now() >= deadline()) {
             return explain_timeout();  // a peer that talks without a pause, but not of what it is
                                        // here for
         }
@@ -215,6 +224,33 @@ Result<RtmpConnection::Next> RtmpConnection::hear_more() {
         return net::TurnReader::explain_end(got);
     }
     client_->received_bytes += got.bytes;
+    return hear({net::TurnReader::buffer().data(), got.bytes});
+}
+
+// Yields. Something of the peer, if there is any; or something for it.
+Result<RtmpConnection::Next> RtmpConnection::hear_on_line() {
+    WEIR_TRY(line_->wait(stream_.get()));
+    WEIR_TRY(line_->ended());
+    if (!stream_) {
+        const Bytes bytes = line_->take_unheard();
+        client_->received_bytes += bytes.size();
+        if (!bytes.empty()) {
+            line_->note_heard(MonoClock::now());
+        }
+        return hear(bytes);
+    }
+    if (stream_->readable()) {  // others have their turn now and then
+        WEIR_TRY(stream_->wait_readable(io::Deadline::after(RtmpLine::kSilence)));
+    }
+    const io::IoResult got = stream_->try_read(net::TurnReader::buffer());
+    if (got.status == io::IoStatus::kWouldBlock) {
+        return Next::kGoOn;
+    }
+    if (got.status != io::IoStatus::kDone) {
+        return net::TurnReader::explain_end(got);
+    }
+    client_->received_bytes += got.bytes;
+    line_->note_heard(MonoClock::now());
     return hear({net::TurnReader::buffer().data(), got.bytes});
 }
 
@@ -314,6 +350,8 @@ Error RtmpConnection::handle(rtmp::Event& event) {
         case rtmp::EventKind::kUnpublish:
             end_publish(event.stream_id, net::EndClass::kPeerClosed, "stopped by the client");
             return {};
+        case rtmp::EventKind::kStop: stop_playing(); return {};
+        case rtmp::EventKind::kCall: line_->obey(event.call()); return {};
         case rtmp::EventKind::kClosed: return make_error(ErrorCode::kClosed, "closed by the peer");
         default: return {};
     }
@@ -337,7 +375,7 @@ void RtmpConnection::close(Error why) {
         const bool peer_fault = why.code() == ErrorCode::kMalformed ||
                                 why.code() == ErrorCode::kLimit ||
                                 why.code() == ErrorCode::kUnsupported;
-        if (session_.has_output() && !peer_fault) {
+        if (session_.has_output() && !peer_fault && stream_) {
             (void)stream_->try_write(session_.take_output());
         }
     }
@@ -351,7 +389,14 @@ void RtmpConnection::close(Error why) {
     } else {
         client_->log_summary(ended_why_, ended_by_);
     }
-    stream_->close();
+    if (stream_) {
+        stream_->close();
+    } else {
+        line_->leave(ended_why_ == net::EndClass::kStopping ? net::EndReason::kServerStopping
+                                                            : net::EndReason::kPeerClosed,
+                     ended_by_);
+    }
+    line_.reset();
 }
 
 }  // namespace weir::session

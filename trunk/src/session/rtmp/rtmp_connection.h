@@ -17,6 +17,7 @@
 #include "net/rate_guard.h"
 #include "net/services.h"
 #include "proto/rtmp/server_session.h"
+#include "session/rtmp/rtmp_line.h"
 #include "session/rtmp/rtmp_player.h"
 
 namespace weir::session {
@@ -151,6 +152,7 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     Result<Next> converse();
     Result<Next> hear_more();
     Result<Next> hear_in_turns();
+    Result<Next> hear_on_line();
     Result<Next> hear(ByteSpan bytes);
     Result<bool> take_in(Unread& unread, rtmp::Event& command);
     Result<bool> take_in_all(Unread& unread, rtmp::Event& command);
@@ -159,6 +161,7 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     Error handle_media(rtmp::Event& event);
     Result<Next> obey(rtmp::Event& command, const Unread& unread);
     Result<Next> handle_connect(const rtmp::ConnectRequest& request);
+    Error open_line(const rtmp::ConnectRequest& request);
     Error ask_to_connect(const stream::StreamKey& key, const rtmp::ConnectRequest& request);
     Result<Next> handle_publish(uint32_t stream_id, const rtmp::PublishRequest& request);
     Result<Next> handle_play(uint32_t stream_id,
@@ -173,6 +176,11 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     auto in_our_time(Question&& question);
     std::string_view tc_url() const;
     Error check_connected(const stream::StreamKey& key) const;
+    void play_on_line(uint32_t stream_id, net::AdmittedPlayer admitted);
+    void stop_playing();
+
+    const io::SocketAddress& peer() const { return line_ ? line_->peer() : stream_->peer(); }
+
     void hand_over(uint32_t stream_id,
                    int64_t duration_ms,
                    const net::PlayRules& rules,
@@ -184,9 +192,10 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     void end_by(net::EndClass why, std::string detail);
 
     RtmpServer& server_;
-    std::unique_ptr<io::TcpStream> stream_;
+    std::unique_ptr<io::TcpStream> stream_;  // null while a line plays
     std::unique_ptr<net::Client> client_;
     rtmp::ServerSession session_;
+    std::unique_ptr<RtmpLine> line_;  // null: it is no telephone
     std::vector<std::unique_ptr<RtmpPublish>> publishes_;
     bool connected_ = false;
     MonoTime phase_since_;

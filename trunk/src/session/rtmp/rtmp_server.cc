@@ -48,6 +48,10 @@ const RtmpFormat& RtmpServer::format(uint32_t chunk_size) {
     return formats_.try_emplace(chunk_size, chunk_size).first->second;
 }
 
+const RtmpFormat& RtmpServer::line_format(uint32_t chunk_size) {
+    return line_formats_.try_emplace(chunk_size, chunk_size).first->second;
+}
+
 // Yields.
 void RtmpServer::begin(net::Arrival arrival) {
     const auto connection = std::make_shared<RtmpConnection>(

@@ -30,6 +30,8 @@ struct RtmpServerOptions {
 
 class RtmpServer {
   public:
+    static constexpr Millis kLineWait = std::chrono::hours(24 * 30);  // for the next call
+
     RtmpServer(const net::Services& services, const RtmpServerOptions& options);
     ~RtmpServer();  // stop() must have been called
     RtmpServer(const RtmpServer&) = delete;
@@ -60,6 +62,9 @@ class RtmpServer {
     // What players whose session sends chunks of that size share. Lives as long as the server.
     const RtmpFormat& format(uint32_t chunk_size);
 
+    // The same for telephone lines, whose players wait from call to call.
+    const RtmpFormat& line_format(uint32_t chunk_size);
+
     const RtmpResume& resume() const { return resume_; }
 
     // Media came on a message stream that publishes nothing; throttled.
@@ -79,6 +84,7 @@ class RtmpServer {
     net::Admission admission_{services_};
     RtmpServerOptions options_;
     std::map<uint32_t, RtmpFormat> formats_;  // by chunk size: as many as were ever configured
+    std::map<uint32_t, RtmpFormat> line_formats_;
     RtmpResume resume_;
     io::TaskGroup connections_;
     net::Entrance entrance_{"rtmp", services_, connections_,
