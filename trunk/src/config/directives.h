@@ -88,7 +88,8 @@ enum class ValueType : uint8_t {
     kCallTargets,   // one or more of ADDRESS, ADDRESS/BITS, HOST, *.HOST
     kSipUser,       // sip:USER@HOST; or sip:USER@HOST { ... }
     kSipServers,    // one or more of HOST, HOST:PORT, a URI
-    kLast = kSipServers,
+    kSipDomains,    // one or more of HOST, HOST:PORT
+    kLast = kSipDomains,
 };
 
 // A checked value, as far as its type needs it.

@@ -185,6 +185,21 @@ const Directive kSipDirectives[] = {
              registration(t).dial.push_back(
                  {v.words.at(0), v.words.at(1), v.words.size() > 2 ? v.words[2] : ""});
          }},
+    {.name = "rtmp_lines",
+     .contexts = kSipServerContext,
+     .type = ValueType::kSipDomains,
+     .repeatable = true,
+     .effect = Effect::kNewConnections,
+     .example = "example.org",
+     .doc = "Domains whose users an RTMP client may be: rtmp://HOST/sip/USER@DOMAIN is a telephone "
+            "line, with the commands of siprtmp. A line calls within these domains only; calls may "
+            "cost money. This server's own address (127.0.0.1:5060) is one, too: then its `user`s "
+            "have lines. There are none unless given.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             auto& domains = t.config.sip_server.line_domains;
+             domains.insert(domains.end(), v.words.begin(), v.words.end());
+         }},
     {.name = "conference",
      .contexts = kSipServerContext,
      .type = ValueType::kMeeting,

@@ -73,6 +73,7 @@ struct SipServerConfig {
     std::vector<IpNetwork> call_networks;
     std::vector<SipRegisterConfig> registrations;
     std::vector<SipConferenceConfig> conferences;
+    std::vector<std::string> line_domains;  // of rtmp_lines: HOST[:PORT], in lower case
     uint8_t srtp = 0;         // optional, required, off
     uint16_t first_port = 0;  // of RTP
     uint16_t last_port = 0;

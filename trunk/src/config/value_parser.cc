@@ -478,6 +478,16 @@ bool ValueParser::parse_sip_servers(Value& value) {
     return true;
 }
 
+bool ValueParser::parse_sip_domains(Value& value) {
+    for (const Token& token : statement_.arguments) {
+        if (!sip::parse_host_port(token.text)) {
+            return fail(token, expectation(directive_));
+        }
+        value.words.push_back(to_lower(token.text));
+    }
+    return true;
+}
+
 bool ValueParser::parse_port_range(Value& value) {
     constexpr uint64_t kLowest = 1024;
     const Halves ends = split_once(word().text, '-');

@@ -81,6 +81,7 @@ class ValueParser {
     bool parse_source_url(Value& value);
     bool parse_group_out(Value& value);
     bool parse_dial(Value& value);
+    bool parse_sip_domains(Value& value);
     bool parse_port_range(Value& value);
     bool parse_extension(Value& value);
     bool parse_call_targets(Value& value);

@@ -309,6 +309,11 @@ constexpr ValueTypeRow kRows[] = {
      .parse = &P::parse_sip_servers,
      .expects = "servers of SIP, as in pbx.example.com:5070 or sips:pbx.example.com",
      .shape = "HOST[:PORT] or URI ..."},
+    {.type = ValueType::kSipDomains,
+     .words = {1, kAny},
+     .parse = &P::parse_sip_domains,
+     .expects = "domains of SIP, as in example.org or pbx.example.org:5070",
+     .shape = "host[:port] ..."},
 };
 
 constexpr bool is_in_order() {

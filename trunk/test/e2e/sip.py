@@ -20,7 +20,9 @@ PLAYED_HZ = 440  # by the stream
 
 
 def sip_weir(new_weir, extra="", name=None, top="", address="127.0.0.1"):
+    """`extra`: further lines, where OWN is the server's own address."""
     port = free_port()
+    extra = extra.replace("OWN", f"{address}:{port}")
     text = f"{top} sip_server {{ listen {address}:{port}; rtp_ports 20000-29999; {extra} }}"
     server = new_weir(text, name) if name else new_weir(text)
     server.sip_port = port

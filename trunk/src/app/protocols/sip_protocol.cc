@@ -55,6 +55,7 @@ Result<session::SipServerOptions> load_options(const config::Config& config) {
     for (const config::SipConferenceConfig& each : sip.conferences) {
         options.conferences.push_back({each.number, each.stream});
     }
+    options.line_domains = sip.line_domains;
     options.srtp = static_cast<sdp::PhoneSrtp>(sip.srtp);
     options.rtp_ports = {sip.first_port, sip.last_port};
     options.address = sip.address.empty() ? NetAddress() : sip.address.with_port(0);
@@ -82,8 +83,22 @@ net::Json secure_json(const session::SipSecureCounters& secure) {
 SipProtocol::SipProtocol(const ProtocolContext& context)
     : server_(context.services, {}),
       calls_api_(context.who, server_),
+      phones_(context.services.phones),
       enabled_(context.config.sip_server.enabled) {
     calls_api_.set_enabled(enabled_);
+    offer_lines();
+}
+
+SipProtocol::~SipProtocol() {
+    if (phones_ != nullptr) {
+        phones_->set(nullptr);
+    }
+}
+
+void SipProtocol::offer_lines() {
+    if (phones_ != nullptr) {
+        phones_->set(enabled_ ? &server_.lines() : nullptr);
+    }
 }
 
 std::span<const Transport> SipProtocol::transports() const {
@@ -137,6 +152,7 @@ Error SipProtocol::prepare(const config::Config& next, io::WorkerPool& workers) 
 void SipProtocol::reconfigure(const config::Config& config) {
     enabled_ = config.sip_server.enabled;
     calls_api_.set_enabled(enabled_);
+    offer_lines();
     if (enabled_) {
         server_.reconfigure(prepared_);
     }
@@ -156,6 +172,7 @@ net::Json SipProtocol::summary() const {
             {"connections", server_.wires().connections()},
             {"transactions", server_.agent().transactions().size()},
             {"registered", server_.registrar().size()},
+            {"lines", server_.lines().size()},
             {"invited", calls.invited},
             {"answered", calls.answered},
             {"refused", calls.refused},
@@ -190,6 +207,8 @@ void SipProtocol::add_metrics(net::Exposition& text) const {
                 server_.conferences().size());
     text.single("weir_sip_conference_parties", "gauge", "Callers in them.",
                 server_.conferences().parties());
+    text.single("weir_sip_lines", "gauge", "Telephone lines of other protocols' clients.",
+                server_.lines().size());
     text.single("weir_sip_transactions", "gauge", "SIP transactions.",
                 server_.agent().transactions().size());
     counter("weir_sip_invited_total", "Calls that came.", calls.invited);
@@ -239,7 +258,7 @@ void SipProtocol::add_secure_metrics(net::Exposition& text) const {
 void SipProtocol::add_memory(diagnosis::MemoryReport& report) const {
     report.add_tcp_kind("sip", {"sip"},
                         {"sip_session", "sip_media", "sip_secure", "sip_connection", "sip_voice",
-                         "sip_party", "sip_conference"});
+                         "sip_party", "sip_conference", "sip_line"});
 }
 
 }  // namespace weir::app

@@ -12,6 +12,7 @@ namespace weir::app {
 class SipProtocol final : public Protocol {
   public:
     explicit SipProtocol(const ProtocolContext& context);
+    ~SipProtocol() override;
 
     std::string_view name() const override { return "sip"; }
 
@@ -32,10 +33,12 @@ class SipProtocol final : public Protocol {
     void add_memory(diagnosis::MemoryReport& report) const override;
 
   private:
+    void offer_lines();
     void add_secure_metrics(net::Exposition& text) const;
 
     session::SipServer server_;
     SipCallsApi calls_api_;
+    net::PhoneLinesPlace* phones_;        // null: nobody asks for lines
     session::SipServerOptions prepared_;  // of the newest prepare()
     bool serving_ = false;                // options are in force
     bool enabled_;

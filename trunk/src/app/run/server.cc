@@ -56,7 +56,7 @@ struct Server::Impl {
           connections(config.max_connections),
           who(identity()),
           hooks(config, who),
-          services{registry, fanout, clients, connections, policy, limits, hooks},
+          services{registry, fanout, clients, connections, policy, limits, hooks, &phones},
           sources(config, services, who),
           health(services),
           api(services, who, protocols),
@@ -110,6 +110,7 @@ struct Server::Impl {
     net::ConnectionBudget connections;
     net::ServerIdentity who;
     HookService hooks;
+    net::PhoneLinesPlace phones;
     net::Services services;
     ProtocolSet protocols;
     StreamSources sources;

@@ -109,6 +109,9 @@ std::string NameAddr::write() const {
     if (!display.empty()) {
         out += '"';
         for (const char c : display) {
+            if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') {
+                continue;
+            }
             out += c == '"' || c == '\\' ? "\\" : "";
             out += c;
         }

@@ -22,14 +22,17 @@ SipAccess::SipAccess() {
 SipAccess::Answer SipAccess::check(const sip::Request& request,
                                    const sip::Flow& flow,
                                    const SipServerOptions& options,
-                                   MonoTime now) {
+                                   MonoTime now,
+                                   bool by_line) {
     const NetAddress peer = flow.remote.with_port(0);
-    const bool trunk = std::ranges::any_of(
-        options.trunks, [&](const net::AddressRange& range) { return range.contains(peer); });
+    const bool trunk = !by_line && std::ranges::any_of(options.trunks, [&](const auto& range) {
+        return range.contains(peer);
+    });
     if (trunk) {
         return {Answer::Kind::kAllowed, {}, {}};
     }
-    if (options.users.empty() || wrong_.wait_for(peer, kWrongPasswords, now) > Millis(0)) {
+    if (options.users.empty() ||
+        (!by_line && wrong_.wait_for(peer, kWrongPasswords, now) > Millis(0))) {
         return {};
     }
     const auto field = request.headers.get("Authorization");
@@ -57,7 +60,9 @@ SipAccess::Answer SipAccess::check(const sip::Request& request,
     if (proven && user != options.users.end()) {
         return {Answer::Kind::kAllowed, user->name, {}};
     }
-    (void)wrong_.take(peer, kWrongPasswords, now);
+    if (!by_line) {
+        (void)wrong_.take(peer, kWrongPasswords, now);
+    }
     return challenge(peer, false, options);
 }
 

@@ -32,10 +32,13 @@ class SipAccess {
         http::Fields headers;
     };
 
+    // `by_line`: it comes from this server itself, whose lines have one address: that is no trunk,
+    // and whoever guesses is slowed down by SipLines.
     Answer check(const sip::Request& request,
                  const sip::Flow& flow,
                  const SipServerOptions& options,
-                 MonoTime now);
+                 MonoTime now,
+                 bool by_line);
 
   private:
     Answer challenge(const NetAddress& peer, bool stale, const SipServerOptions& options) const;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "proto/sip/name_addr.h"
 #include "session/sip/sip_server.h"
 
 namespace weir::session {
@@ -52,6 +53,12 @@ std::string_view sip_failure(int status) {
     }
 }
 
+std::string public_uri(std::string_view field) {
+    const auto party = sip::NameAddr::parse(field);
+    const auto uri = party ? party->address() : std::nullopt;
+    return uri ? uri->write_public() : std::string();
+}
+
 SipCall::SipCall(SipServer& server, const char* direction)
     : SipParty("s" + random_id(system_random(), kIdLength)),
       server_(server),
@@ -77,6 +84,21 @@ bool SipCall::take_row(std::unique_ptr<net::Client>& place,
     place->probe = &probe;
     place->kick = [this] { end(net::EndClass::kKicked, "kicked by the API"); };
     return true;
+}
+
+Error SipCall::take_own_rows() {
+    net::ClientTable& clients = server_.services().clients;
+    const auto row = [&] {
+        return std::make_unique<net::Client>(clients, "sip", flow_.remote.ip_text());
+    };
+    const net::Policy& policy = server_.services().policy;
+    play_rules_ = policy.rules_of_forward(play_key_);
+    publish_rules_ = policy.rules_of_source(publish_key_);
+    if ((wants_play_ && !take_row(player_, row(), player_probe_)) ||
+        (wants_publish_ && !take_row(publisher_, row(), publisher_probe_))) {
+        return make_error(ErrorCode::kFull, "max_connections is reached");
+    }
+    return {};
 }
 
 Error SipCall::open_ports(bool audio, bool video) {
@@ -125,6 +147,23 @@ sdp::PhoneOptions SipCall::options_now() const {
     return options;
 }
 
+void SipCall::choose_codecs(const std::vector<std::string>& wanted) {
+    const auto place_of = [&](const sdp::PhoneCodec& each) {
+        const std::string name = to_lower(media::to_string(each.codec));
+        const auto found = std::ranges::find_if(wanted, [&](const std::string& one) {
+            const std::string known = to_lower(one);
+            return known == name || known == fmt::format("{}/{}", name, each.clock_hz);
+        });
+        return static_cast<size_t>(found - wanted.begin());
+    };
+    for (std::vector<sdp::PhoneCodec>* all : {&options_.audio.codecs, &options_.video.codecs}) {
+        std::erase_if(*all,
+                      [&](const sdp::PhoneCodec& each) { return place_of(each) == wanted.size(); });
+        std::ranges::stable_sort(*all, {}, place_of);
+    }
+    options_.own_order = true;
+}
+
 Error SipCall::find_pump() {
     const sdp::PhoneTrack& audio = agreed_.audio;
     WEIR_TRY_ASSIGN(pump_,
@@ -167,10 +206,13 @@ void SipCall::begin_media(bool agreed) {
         media_->play(*pump_, *player_);
         std::exchange(pump_, nullptr)->release();
     }
+    answered_ = true;
     if (agreed) {
         warn_of_keys();
+        if (observer_ != nullptr) {
+            observer_->on_answered(agreed_.audio, agreed_.video);
+        }
     }
-    answered_ = true;
 }
 
 // Whose keys everybody on the way could read.
@@ -201,7 +243,7 @@ void SipCall::note_end(const sip::CallEvent& event) {
         over_ = true;
         over_at_ = MonoClock::now();
         status_ = event.status;
-        const bool peer = event.status == 0 || event.status == 487;
+        const bool peer = event.status == 0 || event.status == kSipCancelled;
         why_ = peer ? net::EndClass::kPeerClosed : net::EndClass::kTimeout;
         detail_ = event.status == 0 ? "the phone hung up"
                                     : fmt::format("{} {}", event.status, event.reason);
@@ -222,9 +264,13 @@ void SipCall::on_late_answer(const sip::CallEvent& event) {
         end(net::EndClass::kError, agreed.error().message());
         return;
     }
+    const bool first = !agreed_.has_media();
     agreed_ = std::move(*agreed);
     media_->agree(agreed_, flow_.remote.with_port(0));
     warn_of_keys();
+    if (first && observer_ != nullptr) {
+        observer_->on_answered(agreed_.audio, agreed_.video);
+    }
 }
 
 void SipCall::on_offer(const sip::CallEvent& event) {
@@ -262,8 +308,8 @@ void SipCall::on_offer(const sip::CallEvent& event) {
         media_->agree(agreed_, event.flow.remote.empty() ? flow_.remote.with_port(0)
                                                          : event.flow.remote.with_port(0));
         const bool held = !sdp::sends(agreed_.audio.direction) && agreed_.audio.in_use;
-        if (std::exchange(held_, held) != held) {
-            tell_held(held);
+        if (std::exchange(held_, held) != held && observer_ != nullptr) {
+            observer_->on_held(held);
         }
     }
 }
@@ -320,6 +366,33 @@ void SipCall::tick(MonoTime now) {
     if (!hears_nothing && now - media_->last_heard() > server_.options().rtp_timeout) {
         end(net::EndClass::kTimeout, "no media from the phone (rtp_timeout)");
     }
+    if (!over_ && outlives_stream_ && wants_play_ && agreed_.has_media()) {
+        play_again(now);
+    }
+}
+
+// Somebody publishes it again; or it is time to make a source on demand begin.
+void SipCall::play_again(MonoTime now) {
+    if (std::exchange(stops_playing_, false)) {
+        media_->stop_playing();
+        play_at_ = now + kPlayAgain;
+    }
+    if (media_->plays()) {
+        return;
+    }
+    const stream::Stream* const stream = server_.services().registry.find(play_key_);
+    if (now < play_at_ && (stream == nullptr || !stream->live())) {
+        return;
+    }
+    play_at_ = now + kPlayAgain;
+    if (const Error failed = find_pump()) {
+        return;
+    }
+    if (player_->role == net::ClientRole::kConnecting) {
+        net::begin_turn(*player_, net::ClientRole::kPlayer, play_key_);
+    }
+    media_->play(*pump_, *player_);
+    std::exchange(pump_, nullptr)->release();
 }
 
 void SipCall::on_digit(char digit) {
@@ -329,7 +402,9 @@ void SipCall::on_digit(char digit) {
     if (last_digits_.size() > kMaxDigits) {
         last_digits_.erase(0, 1);
     }
-    tell_digit(digit);
+    if (observer_ != nullptr) {
+        observer_->on_digit(digit);
+    }
 }
 
 void SipCall::on_publish_over(net::EndClass why, std::string_view detail) {
@@ -340,7 +415,12 @@ void SipCall::on_publish_over(net::EndClass why, std::string_view detail) {
 }
 
 void SipCall::on_play_over(net::EndClass why, std::string_view detail) {
-    end(why, detail);
+    if (outlives_stream_ &&
+        (why == net::EndClass::kNoPublisher || why == net::EndClass::kReplaced)) {
+        stops_playing_ = true;
+    } else {
+        end(why, detail);
+    }
 }
 
 Error SipCall::hold(bool on) {
@@ -417,6 +497,11 @@ void SipCall::finish() {
             }
             row->reset();
         }
+    }
+    if (SipCallObserver* const observer = std::exchange(observer_, nullptr)) {
+        const bool failed = !answered_;
+        observer->on_over(!failed, failed && status_ == 0 ? kSipCancelled : status_,
+                          reason_.empty() ? detail_ : reason_);
     }
 }
 

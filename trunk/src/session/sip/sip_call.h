@@ -1,11 +1,13 @@
 // A call that connects a phone with streams, to the server or by it: its media, its rows in the
-// table of clients, what the API says of it. How it begins is in SipInboundCall and
-// SipOutboundCall.
+// table of clients, what the API and its observer are told of it. How it begins is in
+// SipInboundCall, SipLineCall and SipOutboundCall.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/object_count.h"
 #include "io/coroutine.h"
@@ -25,14 +27,19 @@ inline constexpr int kSipForbidden = 403;
 inline constexpr int kSipNotFound = 404;
 inline constexpr int kSipUnavailable = 480;
 inline constexpr int kSipBusyHere = 486;
+inline constexpr int kSipCancelled = 487;
 inline constexpr int kSipNotAcceptable = 488;
 inline constexpr int kSipServerError = 500;
 inline constexpr int kSipTooMany = 503;
+
+// The address in a From or To, without what is not for everybody's eyes; empty: there is none.
+std::string public_uri(std::string_view field);
 
 class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCall> {
   public:
     static constexpr ObjectName kObjectName{"sip_session", "sip"};
     static constexpr size_t kMaxDigits = 32;  // that are remembered
+    static constexpr Seconds kPlayAgain{5};   // a stream that nobody publishes is asked for again
 
     ~SipCall() override;
 
@@ -44,9 +51,10 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     void finish() override;
     void abandon(net::EndClass why, std::string_view detail) override;
 
-    // The phone hears nothing, and is told so (a=sendonly or inactive). kBusy: something else is
-    // under way, or the call is not answered.
-    Error hold(bool on);
+    Error hold(bool on) override;
+
+    // Nobody hears of it any more.
+    void forget_observer() { observer_ = nullptr; }
 
     void hang_up(std::string_view detail) override { end(net::EndClass::kKicked, detail); }
 
@@ -73,7 +81,12 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     bool take_row(std::unique_ptr<net::Client>& place,
                   std::unique_ptr<net::Client> row,
                   Probe& probe);
+    // The rows, and the rules that the server has for itself, of streams that nobody has to be
+    // asked about. kFull.
+    Error take_own_rows();
     sdp::PhoneOptions options_now() const;
+    // These codecs only, in this order: "G711U", "Speex/16000", in either case.
+    void choose_codecs(const std::vector<std::string>& wanted);
     Error open_ports(bool audio, bool video);
     // The pump of the stream that the phone hears, held.
     Error find_pump();
@@ -91,10 +104,7 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     void tell_hooks();
     void on_late_answer(const sip::CallEvent& event);
 
-    // What the one who has begun it hears; for calls by the server.
-    virtual void tell_held(bool /*held*/) {}
-
-    virtual void tell_digit(char /*digit*/) {}
+    void play_again(MonoTime now);
 
     // SipMediaOwner
     void on_digit(char digit) override;
@@ -103,7 +113,12 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
 
     SipServer& server_;
     const char* direction_;  // a literal, as in SipCallFacts
-    sip::CallId id_ = 0;     // 0: it is not known yet
+    SipCallObserver* observer_ = nullptr;
+    // The stream that the phone hears may come and go.
+    bool outlives_stream_ = false;
+    bool stops_playing_ = false;
+    MonoTime play_at_{};
+    sip::CallId id_ = 0;  // 0: it is not known yet
     sip::Flow flow_;
     std::string call_id_;
     std::string from_;
@@ -139,7 +154,8 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     // Of a call to the server that a hook server was asked about; null: none was.
     std::unique_ptr<net::Client> asked_;
     net::HookTicket ticket_;
-    int status_ = 0;  // of its failure
+    int status_ = 0;      // of its failure
+    std::string reason_;  // the same, as the phone's side has said it
     MonoTime over_at_{};
     net::EndClass why_ = net::EndClass::kPeerClosed;
     std::string detail_ = "the phone hung up";

@@ -121,7 +121,7 @@ Result<SipDialer::Plan> SipDialer::plan(const SipCallOrder& order) const {
     }
     WEIR_TRY_ASSIGN(plan.hop, parse_sip_hop(order.proxy.empty() ? plan.uri : order.proxy));
     const bool numeric = NetAddress::parse_ip(sip::without_brackets(plan.hop.host), 0).has_value();
-    plan.by_name = allows_sip_host(options_, plan.hop.host);
+    plan.by_name = order.by_line || allows_sip_host(options_, plan.hop.host);
     if (!plan.by_name && (numeric || options_.call_networks.empty())) {
         return make_error(ErrorCode::kDenied,
                           "calls to {} are not allowed (sip_server: allow_calls)", uri->host);

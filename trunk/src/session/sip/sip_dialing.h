@@ -1,8 +1,8 @@
 // Calls by this server: what is ordered, and where it may go.
 //
 // No call leaves this server unless it goes to (a) a phone that is registered here, (b) a provider
-// or PBX that this server is registered at, (c) a host of `allow_calls`. Whoever places a call for
-// a user of some other domain (RTMP lines) is allowed by the same rules.
+// or PBX that this server is registered at, (c) a host of `allow_calls`. Lines call by rules of
+// their own (SipLines).
 #pragma once
 
 #include <string>
@@ -31,6 +31,7 @@ struct SipCallOrder {
     std::string display;        // of From; may be empty
     http::UserInfo login;       // answers 401 and 407 of the other side; empty: the trunk's
     std::string proxy;          // "host[:port]" that the INVITE goes to; empty: the host of `to`
+    bool by_line = false;       // the rules of lines allow it, and these are not asked
     stream::StreamKey play;     // that the phone hears; no name: none. Nobody has to publish it yet
     stream::StreamKey publish;  // that the phone says; no name: none
     std::vector<std::string> codecs;  // names of audio and video codecs that may be offered, as

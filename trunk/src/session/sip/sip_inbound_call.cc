@@ -32,12 +32,6 @@ std::string name_of_call(std::string_view call_id) {
     return name;
 }
 
-std::string public_uri(std::string_view field) {
-    const auto party = sip::NameAddr::parse(field);
-    const auto uri = party ? party->address() : std::nullopt;
-    return uri ? uri->write_public() : std::string();
-}
-
 int status_of(const Error& error) {
     switch (error.code()) {
         case ErrorCode::kDenied: return kSipForbidden;
@@ -109,8 +103,8 @@ SipInboundCall::Refusal SipInboundCall::check_caller() {
         known_ = true;
         return {};
     }
-    SipAccess::Answer who =
-        server_.access().check(request_, flow_, server_.options(), MonoClock::now());
+    SipAccess::Answer who = server_.access().check(request_, flow_, server_.options(),
+                                                   MonoClock::now(), server_.wires().is_own(flow_));
     if (who.kind == SipAccess::Answer::Kind::kChallenge) {
         return {kSipUnauthorized, "it has to show who it is", std::move(who.headers)};
     }
@@ -296,9 +290,11 @@ SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
         return {};
     }
     std::vector<SipDestination::Target> targets = server_.dialer().phones_of(callee_);
-    std::erase_if(targets, [this](const SipDestination::Target& each) {
-        return each.flow == flow_;  // its own
-    });
+    if (!server_.wires().is_own(flow_)) {  // all lines come by the same
+        std::erase_if(targets, [this](const SipDestination::Target& each) {
+            return each.flow == flow_;  // its own
+        });
+    }
     if (targets.empty()) {
         return {kSipUnavailable, "no phone of that user is registered"};
     }

@@ -40,6 +40,8 @@ struct SipTrunkOptions {
     std::string password = {};
     std::vector<std::string> servers = {};  // "host", "host:port", sip: and sips: URIs, in their
                                             // order; empty: the domain
+    std::string display = {};               // name to show; empty: none
+    std::string contact_user = {};          // whoever calls this calls the user; empty: `user`
     Seconds expires{300};
     std::vector<SipDial> dial = {};  // of calls that come from there; then those of the server hold
 
@@ -67,6 +69,8 @@ struct SipServerOptions {
     std::vector<std::string> call_hosts;  // "example.com", "*.example.com"
     std::vector<net::AddressRange> call_networks;
     std::vector<SipMeeting> conferences;
+    // Of lines (net/phone_lines.h), and whom these may call: "example.com", "192.0.2.1:5070".
+    std::vector<std::string> line_domains;
     sdp::PhoneSrtp srtp = sdp::PhoneSrtp::kOptional;
     net::PortRange rtp_ports{20'000, 29'999};
     NetAddress address;  // without port: this host's, as phones reach it; none: as they came

@@ -27,14 +27,12 @@ std::string host_text(const NetAddress& address) {
     return address.is_v4() ? address.ip_text() : fmt::format("[{}]", address.ip_text());
 }
 
-std::string_view codec_text(const sdp::PhoneTrack& track) {
-    return track.in_use ? media::to_string(track.codec) : std::string_view();
-}
-
 }  // namespace
 
 SipOutboundCall::SipOutboundCall(SipServer& server, SipCallOrder order, SipCallObserver* observer)
-    : SipCall(server, "out"), order_(std::move(order)), observer_(observer), fork_(server, *this) {
+    : SipCall(server, "out"), order_(std::move(order)), fork_(server, *this) {
+    observer_ = observer;
+    outlives_stream_ = true;
     play_key_ = order_.play;
     publish_key_ = order_.publish;
     wants_play_ = !play_key_.name.empty();
@@ -75,20 +73,9 @@ Error SipOutboundCall::prepare() {
                     ? fmt::format("sip:{}@{}", kOwnUser, host_text(flow_.local))
                     : destination_.from;
     }
-    net::ClientTable& clients = server_.services().clients;
-    const auto row = [&] {
-        return std::make_unique<net::Client>(clients, "sip", flow_.remote.ip_text());
-    };
-    const net::Policy& policy = server_.services().policy;
-    play_rules_ = policy.rules_of_forward(play_key_);
-    publish_rules_ = policy.rules_of_source(publish_key_);
-    if ((wants_play_ && !take_row(player_, row(), player_probe_)) ||
-        (wants_publish_ && !take_row(publisher_, row(), publisher_probe_))) {
-        return make_error(ErrorCode::kFull, "max_connections is reached");
-    }
+    WEIR_TRY(take_own_rows());
     options_ = options_now();
-    bool video = false;
-    choose_codecs(video);
+    const bool video = choose_video();
     WEIR_TRY(open_ports(true, video));
     if (!video) {
         options_.video.codecs.clear();
@@ -98,22 +85,13 @@ Error SipOutboundCall::prepare() {
 
 // Many phones stumble over a section of video that they did not expect: it is offered where the
 // stream has it, or whoever has ordered the call wants it.
-void SipOutboundCall::choose_codecs(bool& video) {
+bool SipOutboundCall::choose_video() {
     if (order_.codecs.empty()) {
         const stream::Stream* const stream = server_.services().registry.find(play_key_);
-        video = wants_play_ && stream != nullptr && stream->has_video();
-        return;
+        return wants_play_ && stream != nullptr && stream->has_video();
     }
-    const auto unwanted = [this](const sdp::PhoneCodec& each) {
-        const std::string_view name = media::to_string(each.codec);
-        return std::ranges::none_of(order_.codecs, [&](const std::string& wanted) {
-            return to_lower(wanted) == to_lower(name) ||
-                   to_lower(wanted) == fmt::format("{}/{}", to_lower(name), each.clock_hz);
-        });
-    };
-    std::erase_if(options_.audio.codecs, unwanted);
-    std::erase_if(options_.video.codecs, unwanted);
-    video = !options_.video.codecs.empty();
+    choose_codecs(order_.codecs);
+    return !options_.video.codecs.empty();
 }
 
 Error SipOutboundCall::place() {
@@ -187,9 +165,6 @@ void SipOutboundCall::on_answered(const sip::CallEvent& event) {
     }
     server_.counters().answered_out++;
     log::info("call {} to {} is answered", name(), log::token(to_));
-    if (observer_ != nullptr) {
-        observer_->on_answered(codec_text(agreed_.audio), codec_text(agreed_.video));
-    }
 }
 
 Error SipOutboundCall::take_answer(const std::string& sdp) {
@@ -205,66 +180,8 @@ Error SipOutboundCall::take_answer(const std::string& sdp) {
     return {};
 }
 
-void SipOutboundCall::tick(MonoTime now) {
-    SipCall::tick(now);
-    if (over_ || !answered_ || !wants_play_) {
-        return;
-    }
-    if (std::exchange(stops_playing_, false)) {
-        media_->stop_playing();
-        play_at_ = now + kPlayAgain;
-    }
-    if (!media_->plays()) {
-        play_again(now);
-    }
-}
-
-// Somebody publishes it again; or it is time to make a source on demand begin.
-void SipOutboundCall::play_again(MonoTime now) {
-    const stream::Stream* const stream = server_.services().registry.find(play_key_);
-    if (now < play_at_ && (stream == nullptr || !stream->live())) {
-        return;
-    }
-    play_at_ = now + kPlayAgain;
-    if (const Error failed = find_pump()) {
-        return;
-    }
-    media_->play(*pump_, *player_);
-    std::exchange(pump_, nullptr)->release();
-}
-
-// The call outlives the stream.
-void SipOutboundCall::on_play_over(net::EndClass why, std::string_view detail) {
-    if (why == net::EndClass::kNoPublisher || why == net::EndClass::kReplaced) {
-        stops_playing_ = true;
-    } else {
-        end(why, detail);
-    }
-}
-
 void SipOutboundCall::say_goodbye() {
     fork_.give_up();
-}
-
-void SipOutboundCall::tell_held(bool held) {
-    if (observer_ != nullptr) {
-        observer_->on_held(held);
-    }
-}
-
-void SipOutboundCall::tell_digit(char digit) {
-    if (observer_ != nullptr) {
-        observer_->on_digit(digit);
-    }
-}
-
-void SipOutboundCall::finish() {
-    SipCall::finish();
-    if (SipCallObserver* const observer = std::exchange(observer_, nullptr)) {
-        const bool failed = !answered_;
-        observer->on_over(!failed, failed && status_ == 0 ? 487 : status_,
-                          reason_.empty() ? detail_ : reason_);
-    }
 }
 
 }  // namespace weir::session

@@ -13,6 +13,10 @@
 #include "proto/rtp/playout.h"
 #include "proto/sip/call_types.h"
 
+namespace weir::sdp {
+struct PhoneTrack;
+}  // namespace weir::sdp
+
 namespace weir::session {
 
 // For the API.
@@ -51,15 +55,16 @@ struct SipCallFacts {
     Millis over{};                           // since it ended
 };
 
-// Hears of one call by the server. Nothing here may yield, nor destroy a server. Called from the
-// server's event handlers and its clock; on_over() is the last one, and comes exactly once.
+// Hears of one call, of whoever has placed it, or is called by it. Nothing here may yield, nor
+// destroy a server. Called from the server's event handlers and its clock; on_over() is the last
+// one, and comes exactly once.
 class SipCallObserver {
   public:
     // 180 to 199; the phone rings.
     virtual void on_ringing(int /*status*/, std::string_view /*reason*/) {}
 
-    // It is answered, and media flows. Codecs as media::to_string has them; empty: none.
-    virtual void on_answered(std::string_view /*audio*/, std::string_view /*video*/) {}
+    // It is answered, and media flows.
+    virtual void on_answered(const sdp::PhoneTrack& /*audio*/, const sdp::PhoneTrack& /*video*/) {}
 
     // By the phone.
     virtual void on_held(bool /*held*/) {}
@@ -114,6 +119,12 @@ class SipParty {
     // once. kUnsupported: the call is not answered, or it connects two phones. Then none is sent.
     // True: by RFC 4733.
     virtual Result<bool> send_digits(std::string_view /*digits*/, Millis /*duration*/) {
+        return make_error(ErrorCode::kUnsupported, "the call connects two phones");
+    }
+
+    // The phone hears nothing, and is told so. kBusy: something else is under way, or the call is
+    // not answered. kUnsupported: it connects two phones.
+    virtual Error hold(bool /*on*/) {
         return make_error(ErrorCode::kUnsupported, "the call connects two phones");
     }
 

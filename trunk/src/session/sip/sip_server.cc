@@ -18,7 +18,8 @@ SipServer::SipServer(const net::Services& services, SipServerOptions options)
       agent_({}, system_random()),
       wires_(services_, *this, resolver_),
       trunks_(*this, wires_, resolver_),
-      dialer_(options_, registrar_, trunks_, wires_, resolver_) {
+      dialer_(options_, registrar_, trunks_, wires_, resolver_),
+      lines_(*this, *this, wires_, resolver_) {
     const auto unix_us =
         std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch());
     unix_epoch_ = MonoClock::now() - unix_us;
@@ -38,10 +39,12 @@ void SipServer::reconfigure(SipServerOptions options) {
 
 Error SipServer::stop(io::Deadline deadline) {
     stopping_ = true;
+    lines_.end_all();
     for (const auto& [name, call] : calls_) {  // a farewell; nobody waits for its answer
         call->say_goodbye();
     }
     trunks_.stop(deadline);
+    lines_.stop(deadline);
     answers_.interrupt_all();
     Error joined = answers_.join_all(deadline);
     for (const auto& [name, call] : calls_) {
@@ -53,6 +56,7 @@ Error SipServer::stop(io::Deadline deadline) {
         clock_runs_ = false;
     }
     bury();
+    lines_.clear();
     Error closed = wires_.stop(deadline);
     return joined ? std::move(joined) : std::move(closed);
 }
@@ -99,13 +103,19 @@ void SipServer::work() {
 void SipServer::on_event(sip::CallEvent event) {
     using Kind = sip::CallEvent::Kind;
     switch (event.kind) {
-        case Kind::kInvited: on_invited(std::move(event)); return;
+        case Kind::kInvited:
+            if (!lines_.take_invited(event)) {
+                on_invited(std::move(event));
+            }
+            return;
         case Kind::kRequest: on_request(event); return;
-        case Kind::kResponse:
+        case Kind::kResponse:  // each knows its own
             trunks_.on_response(MonoClock::now(), event.user, event.response);
+            lines_.on_response(MonoClock::now(), event.user, event.response);
             return;
         case Kind::kRequestFailed:
             trunks_.on_failed(MonoClock::now(), event.user, event.status);
+            lines_.on_failed(MonoClock::now(), event.user, event.status);
             return;
         default: break;
     }
@@ -184,8 +194,8 @@ Result<stream::StreamKey> SipServer::key_of(std::string_view path) const {
 
 void SipServer::forget_observer(std::string_view name) {
     const auto found = calls_.find(name);
-    auto* const call =
-        found == calls_.end() ? nullptr : dynamic_cast<SipOutboundCall*>(found->second.get());
+    SipCall* const call =
+        found == calls_.end() ? nullptr : dynamic_cast<SipCall*>(found->second.get());
     if (call != nullptr) {
         call->forget_observer();
     }
@@ -230,7 +240,8 @@ void SipServer::on_request(const sip::CallEvent& event) {
 // A user registers its own name; trunks and strangers have none.
 void SipServer::on_register(const sip::CallEvent& event) {
     const MonoTime now = MonoClock::now();
-    const SipAccess::Answer who = access_.check(event.request, event.flow, options_, now);
+    const SipAccess::Answer who =
+        access_.check(event.request, event.flow, options_, now, wires_.is_own(event.flow));
     if (who.kind == SipAccess::Answer::Kind::kChallenge) {
         counters_.challenged++;
         agent_.respond(now, event.transaction, 401, who.headers);
@@ -348,6 +359,7 @@ void SipServer::run_clock() {
         agent_.handle_timeout(now);
         registrar_.handle_timeout(now);
         trunks_.work(now);
+        lines_.tick(now);
         work();
         bury();
         for (const auto& [name, call] : calls_) {
@@ -357,8 +369,8 @@ void SipServer::run_clock() {
         // At whole ticks: so nobody's media has two in one turn and none in the next.
         clock_due_ = now + (calls_.empty() ? Micros(Seconds(60))
                                            : Micros(kTick) - now.time_since_epoch() % kTick);
-        for (const auto& due :
-             {agent_.next_timeout(), registrar_.next_timeout(), trunks_.next_timeout()}) {
+        for (const auto& due : {agent_.next_timeout(), registrar_.next_timeout(),
+                                trunks_.next_timeout(), lines_.next_timeout()}) {
             clock_due_ = std::min(clock_due_, due.value_or(clock_due_));
         }
         if (more_) {

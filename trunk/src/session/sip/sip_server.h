@@ -21,6 +21,7 @@
 #include "session/sip/sip_access.h"
 #include "session/sip/sip_conference.h"
 #include "session/sip/sip_dialing.h"
+#include "session/sip/sip_lines.h"
 #include "session/sip/sip_log_writer.h"
 #include "session/sip/sip_options.h"
 #include "session/sip/sip_party.h"
@@ -82,6 +83,10 @@ class SipServer final : private SipWiresOwner, private SipTrunksOwner {
     SipDialer& dialer() { return dialer_; }
 
     const SipTrunks& trunks() const { return trunks_; }
+
+    SipLines& lines() { return lines_; }
+
+    const SipLines& lines() const { return lines_; }
 
     // ---- calls by this server ----
 
@@ -224,6 +229,7 @@ class SipServer final : private SipWiresOwner, private SipTrunksOwner {
     SipWires wires_;
     SipTrunks trunks_;
     SipDialer dialer_;
+    SipLines lines_;
     std::map<std::string, std::unique_ptr<SipParty>, std::less<>> calls_;  // by name
     std::unordered_map<sip::CallId, SipParty*> routes_;
     std::deque<Ended> ended_;  // the newest first

@@ -44,6 +44,10 @@ bool SipTrunk::is_registered() const {
     return registration_ != nullptr && registration_->expires_at().has_value();
 }
 
+bool SipTrunk::has_failed() const {
+    return registration_ ? registration_->state() == State::kFailed : !error_.empty();
+}
+
 std::optional<sip::Flow> SipTrunk::flow(SipWires& wires) const {
     if (!is_registered()) {
         return std::nullopt;
@@ -85,11 +89,8 @@ SipTrunkFacts SipTrunk::facts(MonoTime now) const {
 void SipTrunks::configure(const std::vector<SipTrunkOptions>& wanted) {
     const MonoTime now = MonoClock::now();
     for (const auto& trunk : all_) {
-        if (std::ranges::find(wanted, trunk->options_) == wanted.end() && !trunk->ending_) {
-            trunk->ending_ = true;
-            if (trunk->registration_) {
-                trunk->registration_->stop(now);
-            }
+        if (std::ranges::find(wanted, trunk->options_) == wanted.end()) {
+            end(*trunk, now);
         }
     }
     for (const SipTrunkOptions& each : wanted) {
@@ -102,7 +103,30 @@ void SipTrunks::configure(const std::vector<SipTrunkOptions>& wanted) {
     owner_.on_trunk_change();
 }
 
-SipTrunk* SipTrunks::find(uint64_t number) const {
+void SipTrunks::end(SipTrunk& trunk, MonoTime now) {
+    if (!std::exchange(trunk.ending_, true) && trunk.registration_) {
+        trunk.registration_->stop(now);
+    }
+}
+
+uint64_t SipTrunks::add(SipTrunkOptions options) {
+    all_.push_back(std::make_unique<SipTrunk>(++last_number_, std::move(options)));
+    owner_.on_trunk_change();
+    return last_number_;
+}
+
+void SipTrunks::end(uint64_t number) {
+    if (SipTrunk* const trunk = find_one(number)) {
+        end(*trunk, MonoClock::now());
+        owner_.on_trunk_change();
+    }
+}
+
+void SipTrunks::forget(uint64_t number) {
+    std::erase_if(all_, [number](const auto& each) { return each->number_ == number; });
+}
+
+SipTrunk* SipTrunks::find_one(uint64_t number) const {
     const auto found =
         std::ranges::find_if(all_, [&](const auto& each) { return each->number_ == number; });
     return found == all_.end() ? nullptr : found->get();
@@ -145,7 +169,7 @@ void SipTrunks::begin_to_resolve(SipTrunk& trunk) {
 
 // Yields. One address of each name: which of several is better is the resolver's word.
 void SipTrunks::resolve(uint64_t number) {
-    SipTrunk* trunk = find(number);
+    SipTrunk* trunk = find_one(number);
     if (trunk == nullptr) {
         return;
     }
@@ -169,7 +193,7 @@ void SipTrunks::resolve(uint64_t number) {
             last = addresses.take_error();
         }
     }
-    trunk = find(number);
+    trunk = find_one(number);
     if (trunk == nullptr || stopping_) {
         return;
     }
@@ -179,7 +203,7 @@ void SipTrunks::resolve(uint64_t number) {
     if (!servers.empty() && (!trunk->registration_ || servers != trunk->servers_)) {
         begin(*trunk, std::move(servers));
     } else if (servers.empty()) {
-        log::warn("sip register {}: {}", trunk->name(), trunk->error_);
+        log::warn("sip register {}: {}", log::token(trunk->name()), log::escaped(trunk->error_));
     }
     owner_.on_trunk_change();
 }
@@ -188,7 +212,9 @@ void SipTrunks::begin(SipTrunk& trunk, std::vector<SipTrunk::Server> servers) {
     sip::RegistrationOptions options;
     options.registrar = fmt::format("sip:{}", trunk.options_.domain);
     options.aor = trunk.aor();
-    options.contact_user = trunk.options_.user;
+    options.display = trunk.options_.display;
+    options.contact_user =
+        trunk.options_.contact_user.empty() ? trunk.options_.user : trunk.options_.contact_user;
     options.login = trunk.login();
     options.expires = trunk.options_.expires;
     for (const SipTrunk::Server& each : servers) {
@@ -201,7 +227,7 @@ void SipTrunks::begin(SipTrunk& trunk, std::vector<SipTrunk::Server> servers) {
     }
     if (options.servers.empty()) {
         trunk.registration_.reset();
-        log::warn("sip register {}: {}", trunk.name(), trunk.error_);
+        log::warn("sip register {}: {}", log::token(trunk.name()), log::escaped(trunk.error_));
         return;
     }
     trunk.servers_ = std::move(servers);
@@ -248,12 +274,12 @@ void SipTrunks::note(SipTrunk& trunk) {
     const bool registered = trunk.is_registered();
     const bool failed = trunk.registration_->state() == State::kFailed;
     if (registered && !std::exchange(trunk.was_registered_, registered)) {
-        log::info("sip register {}: registered at {}", trunk.name(),
+        log::info("sip register {}: registered at {}", log::token(trunk.name()),
                   trunk.registration_->server().remote.to_string());
     }
     trunk.was_registered_ = registered;
     if (failed && !std::exchange(trunk.had_failed_, failed)) {
-        log::warn("sip register {} has failed: status {}", trunk.name(),
+        log::warn("sip register {} has failed: status {}", log::token(trunk.name()),
                   trunk.registration_->last_status());
         begin_to_resolve(trunk);
     }
@@ -280,7 +306,7 @@ std::optional<MonoTime> SipTrunks::next_timeout() const {
 }
 
 void SipTrunks::on_response(MonoTime now, uint64_t user, const sip::Response& response) {
-    SipTrunk* const trunk = find(user);
+    SipTrunk* const trunk = find_one(user);
     if (trunk == nullptr || !trunk->registration_) {
         return;
     }
@@ -291,7 +317,7 @@ void SipTrunks::on_response(MonoTime now, uint64_t user, const sip::Response& re
 }
 
 void SipTrunks::on_failed(MonoTime now, uint64_t user, int status) {
-    SipTrunk* const trunk = find(user);
+    SipTrunk* const trunk = find_one(user);
     if (trunk == nullptr || !trunk->registration_) {
         return;
     }

@@ -1,5 +1,6 @@
-// The providers and PBXs where this server is registered as a user (`register`): their names are
-// resolved in coroutines of this, the requests go by the server, in its clock.
+// The providers and PBXs where this server is registered as a user (`register`), and the domains
+// where its lines are: their names are resolved in coroutines of this, the requests go by the
+// server, in its clock.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +55,15 @@ class SipTrunk final : private Counted<SipTrunk> {
 
     bool is_registered() const;
 
+    // It is not registered, and the last attempt has come to nothing. It is tried again.
+    bool has_failed() const;
+
+    // Of the last answer, as in the facts; 0: none yet.
+    int status() const { return registration_ ? registration_->last_status() : 0; }
+
+    // Why there is no address; empty: there is one.
+    const std::string& error() const { return error_; }
+
     // The way to the server that it is registered at; none: it is not.
     std::optional<sip::Flow> flow(SipWires& wires) const;
 
@@ -100,12 +110,20 @@ class SipTrunksOwner {
 
 class SipTrunks {
   public:
-    // All must outlive this.
-    SipTrunks(SipTrunksOwner& owner, SipWires& wires, io::Resolver& resolver)
-        : owner_(owner), wires_(wires), resolver_(resolver) {}
+    // All must outlive this. `first`: the number before the first one by which the owner's requests
+    // are known.
+    SipTrunks(SipTrunksOwner& owner, SipWires& wires, io::Resolver& resolver, uint64_t first = 0)
+        : owner_(owner), wires_(wires), resolver_(resolver), last_number_(first) {}
 
     // Those that are new begin, those that are not there any more are ended at their servers.
     void configure(const std::vector<SipTrunkOptions>& wanted);
+
+    // One more; its number, for those that are not configured.
+    uint64_t add(SipTrunkOptions options);
+    // It is ended at its server; find() knows it until that has answered, or has not in its time.
+    void end(uint64_t number);
+    // At once.
+    void forget(uint64_t number);
 
     // Never yields. Whatever is due.
     void work(MonoTime now);
@@ -116,6 +134,8 @@ class SipTrunks {
 
     // Yields. Logs out everywhere, for a moment; nothing of it is left.
     void stop(io::Deadline deadline);
+
+    const SipTrunk* find(uint64_t number) const { return find_one(number); }
 
     const SipTrunk* find(std::string_view name) const;
     const SipTrunk* find_domain(std::string_view host) const;
@@ -134,7 +154,8 @@ class SipTrunks {
     }
 
   private:
-    SipTrunk* find(uint64_t number) const;
+    SipTrunk* find_one(uint64_t number) const;
+    static void end(SipTrunk& trunk, MonoTime now);
     void begin_to_resolve(SipTrunk& trunk);
     void resolve(uint64_t number);
     void begin(SipTrunk& trunk, std::vector<SipTrunk::Server> servers);
@@ -144,7 +165,7 @@ class SipTrunks {
     SipTrunksOwner& owner_;
     SipWires& wires_;
     io::Resolver& resolver_;
-    uint64_t last_number_ = 0;
+    uint64_t last_number_;
     std::vector<std::unique_ptr<SipTrunk>> all_;
     io::TaskGroup tasks_;
     bool stopping_ = false;

@@ -312,13 +312,25 @@ sip::Flow SipWires::flow_of(sip::Transport transport,
                             const NetAddress& remote,
                             const NetAddress& local) const {
     const NetAddress named = owner_.public_address();
-    return {transport, id, remote, named.empty() ? local : named.with_port(local.port())};
+    const bool outside = !named.empty() && !remote.is_loopback();
+    return {transport, id, remote, outside ? named.with_port(local.port()) : local};
 }
 
 SipWires::Port* SipWires::find_port(const sip::Flow& flow) const {
     const auto found =
         std::ranges::find_if(ports_, [&](const auto& port) { return port->id == flow.connection; });
     return found != ports_.end() ? found->get() : ports_.empty() ? nullptr : ports_.front().get();
+}
+
+bool SipWires::is_own(const sip::Flow& flow) const {
+    return flow.transport == sip::Transport::kUdp &&
+           std::ranges::any_of(ports_, [&](const auto& port) {
+               const NetAddress bound = port->socket->local().net_address();
+               const bool same = bound.is_any()
+                                     ? flow.remote.is_loopback() || flow.remote.same_ip(flow.local)
+                                     : flow.remote.same_ip(bound);
+               return same && flow.remote.port() == bound.port();
+           });
 }
 
 bool SipWires::has_address(const NetAddress& address) const {

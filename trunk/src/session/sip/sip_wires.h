@@ -80,6 +80,10 @@ class SipWires final : public net::DatagramPorts {
     // Whether it listens anywhere yet.
     bool is_open() const { return !ports_.empty() || !acceptors_.locals().empty(); }
 
+    // Whether what comes so was sent by one of the ports itself: by a line of this server. Nobody
+    // else can, since no system takes datagrams from outside with an address of its own.
+    bool is_own(const sip::Flow& flow) const;
+
     // Whether one of the ports is bound to it.
     bool has_address(const NetAddress& address) const;
 

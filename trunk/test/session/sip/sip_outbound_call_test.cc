@@ -53,7 +53,9 @@ class Speaker final : public stream::Publisher {
 struct Heard final : SipCallObserver {
     void on_ringing(int with, std::string_view) override { rang = with; }
 
-    void on_answered(std::string_view audio, std::string_view) override { codec = audio; }
+    void on_answered(const sdp::PhoneTrack& audio, const sdp::PhoneTrack&) override {
+        codec = media::to_string(audio.codec);
+    }
 
     void on_held(bool on) override { held = on; }
 
