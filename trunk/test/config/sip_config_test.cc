@@ -73,13 +73,22 @@ TEST(SipConfigTest, CallsAreAllowedToNetworksAndNames) {
     EXPECT_TRUE(config_of("sip_server { }").sip_server.call_hosts.empty());
 }
 
+TEST(SipConfigTest, LinesAreOfDomains) {
+    const Config config =
+        config_of("sip_server { rtmp_lines Example.com 127.0.0.1:5060; rtmp_lines [::1]:5070; }");
+    EXPECT_THAT(config.sip_server.line_domains,
+                ElementsAre("example.com", "127.0.0.1:5060", "[::1]:5070"));
+    EXPECT_TRUE(config_of("sip_server { }").sip_server.line_domains.empty());
+}
+
 TEST(SipConfigTest, WhatIsWrongIsRefused) {
     for (const char* line :
          {"register weir@pbx.example.com;", "register sip:pbx.example.com;",
           "register sip:a:secret@pbx.example.com;", "register sip:a@pbx.example.com:5070;",
           "register sip:a@pbx.example.com { password a; password b; }",
           "register sip:a@pbx.example.com { realm x; }", "allow_calls;", "allow_calls *;",
-          "allow_calls bad_name!;", "extension 201;", "register sip:a@b.test { expires 1s; }"}) {
+          "allow_calls bad_name!;", "extension 201;", "register sip:a@b.test { expires 1s; }",
+          "rtmp_lines;", "rtmp_lines sip:example.com;", "rtmp_lines example.com:0x1;"}) {
         EXPECT_FALSE(is_good(std::string("sip_server { ") + line + " }")) << line;
     }
 }

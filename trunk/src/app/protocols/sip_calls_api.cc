@@ -229,7 +229,7 @@ void SipCallsApi::handle_one(net::HttpExchange& exchange, std::string_view id) {
     net::Json body = net::envelope(identity_);
     if (ends) {
         log::info("api ends call={} ip={}", id, exchange.peer().host());
-        call->hang_up("ended by the API");
+        call->hang_up(net::EndClass::kKicked, "ended by the API");
     } else {
         body["call"] = call_json(*facts);
     }

@@ -63,7 +63,7 @@ class SipBridge final : public SipParty, private net::RtpPortsOwner, private Cou
     void finish() override;
     void abandon(net::EndClass why, std::string_view detail) override;
 
-    void hang_up(std::string_view detail) override { end(net::EndClass::kKicked, detail); }
+    void hang_up(net::EndClass why, std::string_view detail) override { end(why, detail); }
 
     void say_goodbye() override;
     SipCallFacts facts(MonoTime now) const override;

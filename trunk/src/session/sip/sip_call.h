@@ -56,7 +56,7 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     // Nobody hears of it any more.
     void forget_observer() { observer_ = nullptr; }
 
-    void hang_up(std::string_view detail) override { end(net::EndClass::kKicked, detail); }
+    void hang_up(net::EndClass why, std::string_view detail) override { end(why, detail); }
 
     void say_goodbye() override;
 

@@ -314,7 +314,7 @@ Error SipLine::hang_up() {
         return wrong_state();
     }
     state_ = State::kOver;
-    call->hang_up("hung up by the line");
+    call->hang_up(net::EndClass::kPeerClosed, "hung up by the line");
     return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "proto/sip/uri.h"
 #include "session/sip/sip_server.h"
 
 namespace weir::session {
@@ -35,6 +36,11 @@ SipLineCall::SipLineCall(SipServer& server,
     call_id_ = invited.request.header("Call-ID");
     from_ = public_uri(invited.request.header("From"));
     to_ = public_uri(invited.request.header("To"));
+    const auto to = sip::SipUri::parse(to_);
+    const auto called = sip::SipUri::parse(invited.request.uri);
+    if (to && called && to->user == called->user) {  // the line's Contact, which says nothing
+        to_ = fmt::format("sip:{}@{}", line.user, line.domain);
+    }
     play_key_ = line.local;
     publish_key_ = line.remote;
     wants_play_ = wants_publish_ = true;

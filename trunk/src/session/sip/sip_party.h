@@ -107,7 +107,7 @@ class SipParty {
     virtual void abandon(net::EndClass why, std::string_view detail) = 0;
 
     // By the operator, or by whoever has placed it.
-    virtual void hang_up(std::string_view detail) = 0;
+    virtual void hang_up(net::EndClass why, std::string_view detail) = 0;
 
     // To its phones, as the server stops: nobody waits for their answers.
     virtual void say_goodbye() = 0;

@@ -128,8 +128,8 @@ void SipTrunks::forget(uint64_t number) {
 
 SipTrunk* SipTrunks::find_one(uint64_t number) const {
     const auto found =
-        std::ranges::find_if(all_, [&](const auto& each) { return each->number_ == number; });
-    return found == all_.end() ? nullptr : found->get();
+        std::ranges::lower_bound(all_, number, {}, [](const auto& each) { return each->number_; });
+    return found == all_.end() || (*found)->number_ != number ? nullptr : found->get();
 }
 
 const SipTrunk* SipTrunks::find(std::string_view name) const {

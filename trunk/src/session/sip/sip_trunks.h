@@ -166,7 +166,7 @@ class SipTrunks {
     SipWires& wires_;
     io::Resolver& resolver_;
     uint64_t last_number_;
-    std::vector<std::unique_ptr<SipTrunk>> all_;
+    std::vector<std::unique_ptr<SipTrunk>> all_;  // by number
     io::TaskGroup tasks_;
     bool stopping_ = false;
 };

@@ -28,7 +28,8 @@ class LineOwner final : public net::PhoneLineObserver {
         told.push_back("rejected " + std::string(reason));
     }
 
-    void on_invited(std::string_view from, std::string_view) override {
+    void on_invited(std::string_view from, std::string_view to) override {
+        called = to;
         told.push_back("invited by " + std::string(from));
     }
 
@@ -47,6 +48,7 @@ class LineOwner final : public net::PhoneLineObserver {
     void on_digit(char digit) override { told.push_back(std::string("digit ") + digit); }
 
     std::vector<std::string> told;
+    std::string called;  // by whoever has invited it last
     std::unique_ptr<net::PhoneLine> line;
 };
 

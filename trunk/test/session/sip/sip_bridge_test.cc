@@ -197,7 +197,7 @@ TEST_F(SipBridgeTest, TheOperatorEndsACallAndStoppingEndsAll) {
     connect();
     std::string name;
     server_->for_each_call([&](const SipParty& call) { name = call.name(); });
-    server_->find(name)->hang_up("by the test");
+    server_->find(name)->hang_up(net::EndClass::kKicked, "by the test");
     EXPECT_TRUE(waits(*alice_, Kind::kEnded));
     EXPECT_TRUE(waits(*bob_, Kind::kEnded));
     EXPECT_TRUE(is_quiet());

@@ -269,7 +269,7 @@ TEST_F(SipOutboundCallTest, ACallIsGivenUpWhileItRings) {
     ASSERT_TRUE(phone.waits_for(Kind::kInvited));
     phone.ring();
     EXPECT_TRUE(io::eventually([&] { return heard_.rang == 180; }));
-    server_->find(name)->hang_up("by the test");
+    server_->find(name)->hang_up(net::EndClass::kKicked, "by the test");
     EXPECT_TRUE(phone.waits_for(Kind::kCancelled));
     EXPECT_EQ(end_of(name).reason, "kicked");
     EXPECT_EQ(heard_.status, 487);
@@ -304,7 +304,7 @@ TEST_F(SipOutboundCallTest, AHostOfARuleIsCalledWithALogin) {
     EXPECT_THAT(std::string(phone.last.request.header("From")), HasSubstr("sip:weir@127.0.0.1"));
     ASSERT_TRUE(phone.accept());
     ASSERT_TRUE(phone.waits_for(Kind::kConfirmed));
-    server_->find(name)->hang_up("by the test");
+    server_->find(name)->hang_up(net::EndClass::kKicked, "by the test");
     EXPECT_TRUE(phone.waits_for(Kind::kEnded));
 }
 

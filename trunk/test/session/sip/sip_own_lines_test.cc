@@ -94,6 +94,7 @@ TEST_F(SipOwnLinesTest, TwoLinesCallEachOther) {
     EXPECT_EQ(server_->registrar().size(), 2U);
     ASSERT_FALSE(alice.line->invite("bob", pcmu_));
     ASSERT_TRUE(hears(bob, "invited by sip:alice@"));
+    EXPECT_EQ(bob.called, "sip:bob@" + address_.to_string()) << "and not its Contact";
     ASSERT_TRUE(hears(alice, "ringing 180"));
     ASSERT_FALSE(bob.line->accept({}));
     EXPECT_THAT(bob.told, Not(Contains("accepted pcmu/"))) << "not inside of accept()";
@@ -188,6 +189,38 @@ TEST_F(SipOwnLinesTest, ALineIsNoTrunk) {
     LineOwner alice;
     EXPECT_TRUE(ready(alice, "alice", "secret"));
     EXPECT_TRUE(hears(guest, "failed another"));
+}
+
+TEST_F(SipOwnLinesTest, ACallThatRingsEndsWithTheLine) {
+    LineOwner alice;
+    LineOwner bob;
+    ASSERT_TRUE(ready(alice, "alice", "secret"));
+    ASSERT_TRUE(ready(bob, "bob", "hidden"));
+    ASSERT_FALSE(alice.line->invite("bob", pcmu_));
+    ASSERT_TRUE(hears(bob, "invited"));
+    bob.line.reset();
+    EXPECT_TRUE(hears(alice, "rejected 48"));
+    EXPECT_TRUE(io::eventually([&] {
+        return server_->calls() == 0 && server_->lines().size() == 1 &&
+               server_->registrar().size() == 1;
+    }));
+}
+
+TEST_F(SipOwnLinesTest, TheServerStopsInTheMiddleOfCalls) {
+    LineOwner alice;
+    LineOwner bob;
+    LineOwner rings;
+    ASSERT_TRUE(ready(alice, "alice", "secret"));
+    ASSERT_TRUE(ready(bob, "bob", "hidden"));
+    ASSERT_FALSE(alice.line->invite("bob", pcmu_));
+    ASSERT_TRUE(hears(bob, "invited"));
+    ASSERT_FALSE(bob.line->accept({}));
+    ASSERT_TRUE(hears(alice, "accepted"));
+    ASSERT_FALSE(open(rings, "carol", "not known yet"));
+    EXPECT_FALSE(server_->stop(io::soon()));
+    EXPECT_THAT(alice.told, Contains("failed the server stops"));
+    EXPECT_THAT(rings.told, Contains("failed the server stops"));
+    EXPECT_TRUE(alice.line->hang_up());
 }
 
 TEST_F(SipOwnLinesTest, TextsAreChecked) {
