@@ -65,7 +65,8 @@ void RtmpProtocol::add_page_facts(net::Json& head) const {
 }
 
 void RtmpProtocol::add_memory(diagnosis::MemoryReport& report) const {
-    report.add_tcp_kind("rtmp", {"rtmp"}, {"rtmp_connection", "rtmp_publish", "rtmp_player"});
+    report.add_tcp_kind("rtmp", {"rtmp"},
+                        {"rtmp_connection", "rtmp_publish", "rtmp_player", "rtmp_line"});
 }
 
 }  // namespace weir::app

@@ -24,6 +24,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 using Kind = sip::CallEvent::Kind;
 
 constexpr size_t kFrame = 160;  // 20 ms of G.711
@@ -110,13 +111,13 @@ class Domain {
     }
 
     // Calls whoever has registered.
-    void call() {
+    void call(bool offers = true) {
         sip::CallTarget target;
         target.flow = registered_flow;
         target.flow.local = socket_->local().net_address();
         target.uri = contact;
         target.from = "sip:bob@" + name();
-        target.sdp = sdp::write_phone_offer(options());
+        target.sdp = offers ? sdp::write_phone_offer(options()) : std::string();
         call_ = agent_.call(MonoClock::now(), target);
         work();
     }
@@ -353,6 +354,29 @@ TEST_F(SipLinesTest, ACallRingsIsAnsweredAndHasSoundBothWays) {
     EXPECT_TRUE(hears(owner, "ended"));
     EXPECT_TRUE(io::eventually([&] { return clients_.size() == 0; }));
     EXPECT_TRUE(talks(owner)) << "the line has the next call";
+}
+
+TEST_F(SipLinesTest, TheOfferHasTheNamedCodecsInTheirOrder) {
+    LineOwner owner;
+    ASSERT_TRUE(open(owner));
+    ASSERT_TRUE(calls(owner, {"alaw", "unheard-of", "narrowband", "pcmu", "pcma"}));
+    EXPECT_THAT(domain_.last.sdp, HasSubstr(" 8 98 0 "));
+    EXPECT_THAT(domain_.last.sdp, Not(HasSubstr("m=video")));
+    EXPECT_FALSE(owner.line->hang_up());
+    EXPECT_TRUE(domain_.waits_for(Kind::kCancelled));
+}
+
+TEST_F(SipLinesTest, ACallWithoutAnOfferGetsOurs) {
+    LineOwner owner;
+    ASSERT_TRUE(open(owner));
+    domain_.call(false);
+    ASSERT_TRUE(hears(owner, "invited by sip:bob@" + domain_.name()));
+    EXPECT_FALSE(owner.line->accept(std::vector<std::string>{"pcmu"}));
+    ASSERT_TRUE(domain_.waits_for(Kind::kAnswered));
+    EXPECT_THAT(domain_.last.sdp, HasSubstr("m=audio"));
+    EXPECT_FALSE(owner.line->hang_up()) << "whose answer never comes";
+    EXPECT_TRUE(domain_.waits_for(Kind::kEnded));
+    EXPECT_TRUE(io::eventually([&] { return clients_.size() == 0; }));
 }
 
 TEST_F(SipLinesTest, ARefusedCallIsToldWithItsStatus) {
