@@ -21,7 +21,7 @@ class Case:
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
-    protocol: str = "rtmp"  # or flv, ts, rtc, rtsp, rtsp-udp
+    protocol: str = "rtmp"  # or flv, ts, hls, ll-hls, rtc, rtsp, rtsp-udp
     idle: int = 0           # players of a silent stream, connected besides ("weir+idle" only)
     ramp_s: float = 0       # 0: by the number of players
     window_s: float = 0     # 0: that of the whole benchmark
@@ -44,6 +44,10 @@ CASES = {case.name: case for case in (
     Case("flv-1000", "HTTP-FLV, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="flv"),
     Case("ts-1000", "HTTP-TS, 1 stream of 500 kbit/s to 1,000 players (the floor: HTTP-FLV)", players=1000, protocol="ts",
          rounds=2),
+    Case("hls-2000", "HLS, 1 stream of 1 Mbit/s to 2,000 players, whole segments", players=2000, bitrate="1M", protocol="hls",
+         ramp_s=10, window_s=20, rounds=2),
+    Case("hls-ll-1000", "low-latency HLS, 1 stream of 1 Mbit/s to 1,000 players", players=1000, bitrate="1M", protocol="ll-hls",
+         ramp_s=5, window_s=20, rounds=2),
     Case("rtsp-1000", "RTSP over TCP, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="rtsp", rounds=2),
     Case("rtsp-udp-500", "RTSP by UDP, 1 stream of 1 Mbit/s to 500 players", players=500, bitrate="1M", protocol="rtsp-udp",
          ramp_s=2),
@@ -93,6 +97,7 @@ SHORT = [
     ("rtmp-1000", "0", ALL), ("rtmp-1000", "100", PEERS),
     ("rtmp-500", "0", ALL), ("rtmp-500", "100", WEIR), ("rtmp-5000", "100", PEERS),
     ("rtmp-4m", "0", ALL), ("publishers", "0", ALL), ("flv-1000", "0", PEERS), ("ts-1000", "100", PEERS),
+    ("hls-2000", "auto", ("weir", "nginx")), ("hls-ll-1000", "auto", WEIR),
     ("rtsp-1000", "100", PEERS), ("rtsp-udp-500", "auto", WEIR),
     ("rtmp-100", "auto", WEIR), ("rtmp-1000", "auto", WEIR), ("rtmp-5000", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),
@@ -115,6 +120,7 @@ FULL = [
     ("publishers", "auto", PEERS),
     ("flv-1000", "0", PEERS), ("flv-1000", "350", PEERS),
     ("ts-1000", "0", PEERS), ("ts-1000", "350", PEERS),
+    ("hls-2000", "auto", ("weir", "nginx")), ("hls-ll-1000", "auto", WEIR),
     ("rtsp-1000", "0", PEERS), ("rtsp-1000", "100", PEERS), ("rtsp-udp-500", "auto", WEIR),
     ("rtsp-join", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),
@@ -189,5 +195,5 @@ def seconds_of(group, window):
         return 5 + case.players / 100 + (case.window_s or window)
     if case.kind == "silent":
         return 4 + 2 * (case.ramp() + window / 2 + 3.5)
-    own = 2.9 + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000
+    own = (9 if "hls" in case.protocol else 2.9) + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000
     return own + (case.idle / 2000 + 4) / 2 if case.idle else own

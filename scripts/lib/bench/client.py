@@ -14,6 +14,7 @@ BEHIND = "250ms"  # growth of a player's mean delay within a run that counts as 
 # Players that acknowledge late make a server without TCP_NODELAY (nginx) send fewer and later packets, and flatter it.
 # With more of them the client would need more than its core.
 AT_ONCE_PLAYERS = 2500
+HLS_WARM_UP_S = 8  # so many seconds of segments are there when the first player comes
 SETTLE_S = 2.1  # between everybody's first frame and the window: a GOP, so that all have picture and sound
 
 
@@ -34,6 +35,9 @@ def play_command(tools, server, case, window_s, json_path):
     if case.protocol == "rtsp-udp":
         return [tools.client, "rtsp-play", "--url", server.rtsp_url(stream), "--publish-url", server.rtmp_url(stream),
                 "--transport", "udp", *common]
+    if case.protocol in ("hls", "ll-hls"):
+        return [tools.client, "hls-play", "--url", server.hls_url(stream), "--publish-url", server.rtmp_url(stream),
+                "--warm-up", f"{HLS_WARM_UP_S}s", *(["--plain"] if case.protocol == "hls" else []), *common]
     if case.players <= AT_ONCE_PLAYERS:
         common.append("--read-at-once")
     if case.protocol == "rtsp" and server.rtsp:
@@ -50,7 +54,7 @@ def play_command(tools, server, case, window_s, json_path):
 
 def limit_s(case, window_s):
     """What a run may take before it is given up."""
-    return WARM_UP_S + case.ramp() + SETTLE_S + window_s + 3 * CONNECT_TIMEOUT_S
+    return (HLS_WARM_UP_S if "hls" in case.protocol else WARM_UP_S) + case.ramp() + SETTLE_S + window_s + 3 * CONNECT_TIMEOUT_S
 
 
 def wait_for(process, limit_s, idle, log):
@@ -94,6 +98,17 @@ def rtsp_figures(report):
     }
 
 
+def hls_figures(report):
+    hls = report["hls"]
+    rate = hls["requests_per_second"]
+    return {
+        "requests_per_second": rate,
+        "us_per_request": 1e4 * report["server"]["cpu_percent"] / rate if rate else None,
+        "viewer_stalls": hls["viewer_stalls"],
+        "viewer_behind_p50_ms": hls["behind_ms"]["p50"],
+    }
+
+
 def figures(path):
     """A flat row out of the JSON report of a play subcommand."""
     try:
@@ -102,7 +117,7 @@ def figures(path):
         server, client = report["server"], report["client"]
         key = clients["first_key_ms"]
         packets = (webrtc_figures(report) if "webrtc" in report else
-                   rtsp_figures(report) if "rtsp" in report else {})
+                   rtsp_figures(report) if "rtsp" in report else hls_figures(report) if "hls" in report else {})
         wrong = {name: media[name] for name in ("duplicated", "reordered", "corrupted", "time_steps_back")}
         return {
             "asked": clients["asked"],

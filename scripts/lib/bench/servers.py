@@ -4,6 +4,7 @@ A policy is the merge window of writes in milliseconds as text, "0" for every me
 """
 
 import socket
+import tempfile
 from pathlib import Path
 
 from bench.machine import first_line, package_version
@@ -12,6 +13,7 @@ from bench.processes import wait_until
 
 START_SECONDS = 10
 MAX_PLAYERS = 12000
+HLS_FRAGMENT_S = 2  # Weir's default
 SIP_RTP_PORTS = "30000-32767"  # below those that the kernel gives to clients
 NGINX_MODULE = "usr/lib/nginx/modules/ngx_rtmp_module.so"
 
@@ -23,7 +25,7 @@ class Server:
 
     def __init__(self, tools, folder, ports, policy, protocol="rtmp"):
         self.tools, self.folder, self.policy, self.protocol = tools, Path(folder), policy, protocol
-        self.flv = protocol in ("flv", "ts", "rtc")  # something listens on the HTTP port
+        self.flv = protocol in ("flv", "ts", "rtc", "hls", "ll-hls")  # something listens on the HTTP port
         self.rtsp = False                      # it speaks RTSP
         self.ts = False                        # and HTTP-TS
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -62,6 +64,9 @@ class Server:
 
     def flv_url(self, stream):
         return f"http://127.0.0.1:{self.http_port}/live/{stream}.flv"
+
+    def hls_url(self, stream):
+        return f"http://127.0.0.1:{self.http_port}/live/{stream}.m3u8"
 
     def ts_url(self, stream):
         return f"http://127.0.0.1:{self.http_port}/live/{stream}.ts"
@@ -110,12 +115,24 @@ class Before(Weir):
 
 
 class Nginx(Server):
-    """nginx-rtmp: one process, every message is written at once, no HTTP-FLV."""
+    """nginx-rtmp: one process, every message is written at once, no HTTP-FLV. HLS: the module writes files into memory, and
+    nginx serves them."""
 
     name = "nginx"
 
+    def hls(self):
+        """The lines of an application, and those of HTTP."""
+        if self.protocol != "hls":
+            return "", ""
+        self.files = tempfile.TemporaryDirectory(prefix="weir-bench-", dir="/dev/shm")
+        return (f"hls on; hls_path {self.files.name}/live; hls_fragment {HLS_FRAGMENT_S}s; hls_playlist_length {4 * HLS_FRAGMENT_S}s;",
+                f"http {{\n    access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000;\n"
+                f"    types {{ application/vnd.apple.mpegurl m3u8; video/mp2t ts; }}\n"
+                f"    server {{ listen 127.0.0.1:{self.http_port}; root {self.files.name}; }}\n}}\n")
+
     def command(self):
         config = self.folder / "nginx.conf"
+        live, http = self.hls()
         config.write_text(
             f"load_module {self.tools.nginx_module};\n"
             f"daemon off;\nmaster_process off;\nworker_processes 1;\n"
@@ -124,7 +141,7 @@ class Nginx(Server):
             f"events {{ worker_connections {MAX_PLAYERS + 128}; }}\n"
             f"rtmp {{\n    access_log off;\n"
             f"    server {{\n        listen 127.0.0.1:{self.rtmp_port};\n        chunk_size 4096;\n"
-            f"        application live {{ live on; }}\n    }}\n}}\n")
+            f"        application live {{ live on; {live} }}\n    }}\n}}\n{http}")
         # -p and -e: not a file of the system's nginx is read or written.
         return [self.tools.nginx, "-p", self.folder, "-e", self.log, "-c", config]
 

@@ -16,6 +16,9 @@ STREAM_FACTOR, STREAM_EXTRA_KIB = 2.5, 64
 RTC_MEMORY_LIMIT_KIB = 24  # per player, after a minute
 RTC_COST_LIMIT = 1.2       # x the loop that only protects and sends
 RTSP_UDP_MEMORY_LIMIT_KIB = 3.0
+HLS_CPU_LIMIT = 1.2        # x nginx that serves files
+HLS_MEMORY_LIMIT_KIB = 8.0
+LL_HLS_P50_LIMIT_MS, LL_HLS_P99_LIMIT_MS = 350, 600
 MCAST_CPU_LIMIT = 1.6      # x mcast_floor, which drains each 5 ms
 MCAST_P99_LIMIT_MS = 10
 MCAST_MANY_CPU_LIMIT = 6   # % of a core with 200 players of 8 Mbit/s
@@ -57,7 +60,7 @@ def judge(results):
     found += cpu_target(results, "rtmp-1000", "auto", ("floor",), AUTO_LIMIT, "mw_latency auto", "floor with every message")
     for check in (large_p99, whole, on_time, player_memory, silent_memory, again, stream_memory, first_key, low_latency,
                   per_player, beside_idle, webrtc_memory, webrtc_packets, webrtc_cost, rtsp_first_packet, rtsp_udp, mcast_cost, mcast_delay,
-                  mcast_whole):
+                  mcast_whole, hls):
         found += check(results)
     return found
 
@@ -71,6 +74,20 @@ def cpu_target(results, case, policy, peers, limit, shown, against):
     if min(value for value in busy if value is not None) >= FULL_CORE_PERCENT:
         return [Target(what, f"<= {limit}", ratio_text(ratio) + "; all of them overloaded", None)]
     return [Target(what, f"<= {limit}", ratio_text(ratio), ratio.median <= limit)]
+
+
+def hls(results):
+    found = cpu_target(results, "hls-2000", "auto", ("nginx",), HLS_CPU_LIMIT, "whole segments", "nginx with files in memory")
+    memory = results.median("hls-2000", "auto", "weir", "kib_per_player")
+    if memory is not None:
+        found.append(Target("User memory per HLS player, KiB", f"<= {HLS_MEMORY_LIMIT_KIB}", f"{memory:.1f}",
+                            memory <= HLS_MEMORY_LIMIT_KIB))
+    delays = [results.median("hls-ll-1000", "auto", "weir", f"{which}_ms") for which in ("p50", "p99")]
+    if None not in delays:
+        found.append(Target("Delay to 1,000 players of low-latency HLS, p50 and p99, ms",
+                            f"<= {LL_HLS_P50_LIMIT_MS}, {LL_HLS_P99_LIMIT_MS}", f"{delays[0]:.0f}, {delays[1]:.0f}",
+                            delays[0] <= LL_HLS_P50_LIMIT_MS and delays[1] <= LL_HLS_P99_LIMIT_MS))
+    return found
 
 
 def large_p99(results):

@@ -244,6 +244,12 @@ MetricValues LoadRun::metrics() const {
         count("freezes", rtc.freezes);
         values.set_times("rtt", rtc.rtt);
     }
+    if (const HlsTotals& hls = result.totals.hls; hls.used) {
+        values.set("requests",
+                   result.window_s > 0 ? static_cast<double>(hls.requests()) / result.window_s : 0);
+        count("viewers.stalls", hls.stalls);
+        values.set_times("viewers.behind", hls.behind);
+    }
     if (const RtspTotals& rtsp = result.totals.rtsp; rtsp.used) {
         count("packets.lost", rtsp.lost);
         values.set("packets.loss", rtsp.loss());

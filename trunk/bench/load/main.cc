@@ -15,11 +15,12 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<Subcommand, 14> kSubcommands = {{
+constexpr std::array<Subcommand, 15> kSubcommands = {{
     {"rtmp-play", "players of an RTMP stream, with or without its publisher", &rtmp_play},
     {"rtmp-publish", "publishers of RTMP streams, synthetic or from a file", &rtmp_publish},
     {"flv-play", "players of an HTTP-FLV or WebSocket-FLV stream", &flv_play},
     {"ts-play", "players of an HTTP-TS or WebSocket-TS stream", &ts_play},
+    {"hls-play", "players of a stream by HLS or low-latency HLS", &hls_play},
     {"rtc-play", "players of a stream over WebRTC (WHEP)", &rtc_play},
     {"rtc-publish", "publishers of streams over WebRTC (WHIP)", &rtc_publish},
     {"rtsp-play", "players of a stream by RTSP, over TCP, UDP or multicast", &rtsp_play},

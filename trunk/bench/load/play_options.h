@@ -17,6 +17,7 @@ struct PlayOptions {
     std::string publish_url;  // empty: what the target says
     uint32_t clients = 100;
     Millis ramp{0};
+    Millis warm_up{0};   // from the publishers' start to the first player; 0: a GOP, 2 s at most
     Millis settle{0};    // between everybody's first frame and the measured window
     GroupOptions group;  // but for streams and connect_timeout, which are those below
     LimitOptions limit;

@@ -131,6 +131,7 @@ void merge(RunTotals& sum, const RunTotals& other) {
     sum.latency_last.merge(other.latency_last);
     sum.rtc.merge(other.rtc);
     sum.rtsp.merge(other.rtsp);
+    sum.hls.merge(other.hls);
 }
 
 void PlayResult::add(const PlayerGroup& group, bool judge_gaps) {
@@ -182,6 +183,7 @@ void add_rows(Report& report, const PlayResult& result) {
     add_latency(report, result);
     result.totals.rtc.add_to(report, result.window_s);
     result.totals.rtsp.add_to(report, result.window_s);
+    result.totals.hls.add_to(report, result.window_s);
     if (result.clients.connected == 0) {
         report.nothing_measured();
     }
@@ -205,6 +207,10 @@ void add_default_conditions(Report& report, const PlayResult& result) {
     if (result.totals.rtsp.used) {
         report.expect("packets", result.totals.rtsp.lost == 0, "no packet is lost",
                       fmt::format("{} were", result.totals.rtsp.lost));
+    }
+    if (result.totals.hls.used) {
+        report.expect("viewers", result.totals.hls.stalls == 0, "no viewer's buffer runs dry",
+                      fmt::format("{} times", result.totals.hls.stalls));
     }
     if (!result.verify) {
         return;

@@ -9,7 +9,7 @@
 namespace weir::load {
 namespace {
 
-constexpr Millis kWarmUp{2'000};  // at most, for a publisher to fill the server's GOP
+constexpr Millis kWarmUp{2'000};  // at most, unless it is given, to fill the server's GOP
 
 }  // namespace
 
@@ -19,6 +19,8 @@ void PlayOptions::add_to(OptionTable& table) {
     table.count("--streams", "streams that the players are spread over, numbers from 0",
                 stream.streams, 1, 100'000);
     table.duration("--ramp", "time over which the players are started", ramp);
+    table.duration("--warm-up", "time from the publishers' start to the first player; 0: a GOP",
+                   warm_up);
     table.duration("--settle", "time between everybody's first frame and the measurement", settle);
     table.duration("--stay", "a player leaves so long after it has connected; 0: stays",
                    group.stay);
@@ -98,7 +100,7 @@ Error PlayRun::publish() {
     stream_bits_per_second_ = publishers->bits_per_second();
     WEIR_TRY(run_->add_publishers(std::move(publishers), Millis(0)));
     Millis gop(1000 * uint64_t{options_.stream.shape.gop} / options_.stream.shape.fps);
-    run_->wait_for(std::min(gop, kWarmUp));
+    run_->wait_for(options_.warm_up.count() > 0 ? options_.warm_up : std::min(gop, kWarmUp));
     return {};
 }
 

@@ -7,7 +7,7 @@
 namespace weir::load {
 namespace {
 
-constexpr std::array<PlayProtocol, 6> kProtocols = {{
+constexpr std::array<PlayProtocol, 7> kProtocols = {{
     {"rtmp-play", "rtmp://127.0.0.1:1935/live/livestream",
      "Plays a stream with many clients and checks every frame.", &rtmp_play_target},
     {"flv-play", "http://127.0.0.1:8080/live/livestream.flv",
@@ -18,6 +18,9 @@ constexpr std::array<PlayProtocol, 6> kProtocols = {{
      "Plays a stream over HTTP-TS (http://) or WebSocket-TS (ws://) with many clients and checks "
      "every frame.",
      &ts_play_target},
+    {"hls-play", "http://127.0.0.1:8080/live/livestream.m3u8",
+     "Plays a stream by HLS or low-latency HLS with many clients and checks every frame.",
+     &hls_play_target, &add_hls_options},
     {"rtc-play", "http://127.0.0.1:8080/rtc/v1/whep/?app=live&stream=livestream",
      "Plays a stream over WebRTC (WHEP) with many clients, each with a socket of its own.",
      &rtc_play_target, &add_rtc_options},

@@ -16,6 +16,7 @@
 #include "bench/load/core/play_client.h"
 #include "bench/load/core/player_check.h"
 #include "bench/load/core/units.h"
+#include "bench/load/hls_play_options.h"
 #include "bench/load/rtc_play_options.h"
 #include "bench/load/rtsp_play_options.h"
 
@@ -40,6 +41,8 @@ struct PlayTarget {
     // Of an encrypted connection, any certificate is good; null: it is plain.
     std::shared_ptr<const io::TlsContext> tls = {};
     std::string host = {};  // for the handshake
+    // A shorter gap between frames is none: they come in segments.
+    Millis least_stall{0};
 
     // What the URL says about it. kSystem.
     Error use_tls(const Url& parsed);
@@ -49,6 +52,7 @@ struct PlayTarget {
 struct ProtocolOptions {
     RtcPlayRunOptions rtc;
     RtspPlayRunOptions rtsp;
+    HlsPlayRunOptions hls;
 };
 
 struct PlayProtocol {
@@ -83,6 +87,10 @@ Result<PlayTarget> rtsp_play_target(const std::string& url,
 Result<PlayTarget> srt_play_target(const std::string& url,
                                    uint32_t streams,
                                    const ProtocolOptions& options);
+Result<PlayTarget> hls_play_target(const std::string& url,
+                                   uint32_t streams,
+                                   const ProtocolOptions& options);
+void add_hls_options(OptionTable& table, ProtocolOptions& options);
 void add_rtsp_options(OptionTable& table, ProtocolOptions& options);
 
 std::span<const PlayProtocol> play_protocols();

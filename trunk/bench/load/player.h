@@ -23,6 +23,9 @@ class PlayerListener {
     // Stopped reading by budget though there is more: call read() again from a coroutine.
     virtual void player_has_more(class Player& player) = 0;
 
+    // Is to be woken then (CLOCK_MONOTONIC), once.
+    virtual void player_waits(Player& player, uint64_t due_ns) = 0;
+
   protected:
     ~PlayerListener() = default;
 };
@@ -53,6 +56,9 @@ class Player {
     // Of a resting player: reads what is there. False: it is closed, or the stream is so fast that
     // it reads at once again.
     virtual bool read_turn() { return false; }
+
+    // The time that it waited for has come.
+    virtual void wake() {}
 
     // Leaves.
     virtual void close() = 0;

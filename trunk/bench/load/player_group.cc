@@ -12,6 +12,7 @@ constexpr size_t kConnectors = 256;  // connections in the making at a time
 constexpr size_t kReasonBytes = 200;
 constexpr size_t kMaxReasons = 100;  // a server may word each refusal differently
 constexpr uint32_t kClosesPerTurn = 256;
+constexpr uint32_t kWakesPerTurn = 256;
 
 // At most kReasonBytes, in ASCII.
 std::string printable(const std::string& text) {
@@ -40,6 +41,7 @@ PlayerGroup::PlayerGroup(GroupOptions options, PlayTarget target)
     totals_.verify = options_.verify;
     totals_.stamped = {options_.stamped[0] && target_.keeps[0],
                        options_.stamped[1] && target_.keeps[1]};
+    options_.stall = std::max(options_.stall, target_.least_stall);
     totals_.stall_ns = static_cast<uint64_t>(options_.stall.count()) * 1'000'000;
 }
 
@@ -81,6 +83,8 @@ Error PlayerGroup::start_helpers() {
     }
     WEIR_TRY_ASSIGN(resumer_, io::Coroutine::spawn("resume", io::StackSize::kNormal,
                                                    [this] { resume_reading(); }));
+    WEIR_TRY_ASSIGN(
+        waker_, io::Coroutine::spawn("waker", io::StackSize::kNormal, [this] { wake_players(); }));
     has_helpers_ = true;
     if (options_.stay.count() > 0) {
         WEIR_TRY_ASSIGN(leaver_, io::Coroutine::spawn("leaver", io::StackSize::kNormal,
@@ -177,6 +181,36 @@ void PlayerGroup::player_has_more(Player& player) {
     unread_signal_.notify_one();
 }
 
+void PlayerGroup::player_waits(Player& player, uint64_t due_ns) {
+    const bool is_first = waiting_.empty() || due_ns < waiting_.top().due_ns;
+    waiting_.push({due_ns, player.number()});
+    if (is_first) {
+        waiting_signal_.notify_one();
+    }
+}
+
+void PlayerGroup::wake_players() {
+    for (;;) {
+        const uint64_t now = now_ns();
+        for (uint32_t woken = 0; !waiting_.empty() && waiting_.top().due_ns <= now; woken++) {
+            const uint32_t number = waiting_.top().number;
+            waiting_.pop();
+            players_[number]->wake();
+            if (woken % kWakesPerTurn == kWakesPerTurn - 1) {
+                io::yield();
+            }
+        }
+        const io::Deadline next =
+            waiting_.empty()
+                ? io::Deadline::forever()  // ended by stop()
+                : io::Deadline::after(Micros((waiting_.top().due_ns - now) / 1000 + 1));
+        Error error = waiting_signal_.wait_until(next);
+        if (error && error.code() != ErrorCode::kTimeout) {
+            return;
+        }
+    }
+}
+
 void PlayerGroup::resume_reading() {
     for (;;) {
         while (unread_.empty()) {
@@ -242,7 +276,7 @@ void PlayerGroup::stop() {
         complain(error.message());
     }
     turns_.stop();
-    for (io::Coroutine* each : {&resumer_, &leaver_}) {
+    for (io::Coroutine* each : {&resumer_, &waker_, &leaver_}) {
         each->interrupt();
         each->join();
     }
@@ -267,6 +301,7 @@ void PlayerGroup::begin_window() {
     }
     totals_.rtc.begin_window();
     totals_.rtsp.begin_window();
+    totals_.hls.begin_window();
     totals_.latency.clear();
     for (Histogram& of_track : totals_.latency_of) {
         of_track.clear();

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <queue>
 #include <string>
 #include <vector>
 
@@ -139,11 +140,19 @@ class PlayerGroup final : private PlayerListener {
         uint32_t number = 0;
     };
 
+    struct Waiting {
+        uint64_t due_ns = 0;
+        uint32_t number = 0;
+
+        bool operator<(const Waiting& other) const { return due_ns > other.due_ns; }
+    };
+
     void player_broke(Player& player, const std::string& why) override;
 
     void player_got_media() override { had_media_++; }
 
     void player_has_more(Player& player) override;
+    void player_waits(Player& player, uint64_t due_ns) override;
 
     Error start_helpers();
     bool take_next(uint32_t& number, MonoTime& due);
@@ -153,6 +162,7 @@ class PlayerGroup final : private PlayerListener {
     void count_failure(uint32_t number, const std::string& words);
     void leave(uint32_t number);
     void resume_reading();
+    void wake_players();
     void let_leave();
 
     GroupOptions options_;
@@ -166,10 +176,13 @@ class PlayerGroup final : private PlayerListener {
     std::deque<Leaving> leaving_;
     std::vector<Player*> unread_;  // stopped reading by budget
     io::Signal unread_signal_;
+    std::priority_queue<Waiting> waiting_;  // the first one to wake on top
+    io::Signal waiting_signal_;
     ReadTurns turns_;
     io::Signal leaving_signal_;
     io::TaskGroup connectors_;
     io::Coroutine resumer_;
+    io::Coroutine waker_;
     io::Coroutine leaver_;
     std::map<std::string, uint64_t> failures_;
     bool has_helpers_ = false;

@@ -190,7 +190,7 @@ void SipCallRun::end_calls() {
     while (!all_over() && !until.passed() && !io::sleep_for(kTick)) {
     }
     for (const auto& call : calls_) {
-        totals_.unended += call->state == State::kEnding ? 1 : 0;
+        totals_.unended += call->state == State::kEnding ? 1U : 0U;
     }
 }
 

@@ -141,7 +141,7 @@ void SipSignals::work() {
 void SipSignals::send(const sip::Transmit& out) {
     sent_++;
     if (stream_) {
-        unsent_ += output_.size() > kMaxOutput ? 1 : 0;
+        unsent_ += output_.size() > kMaxOutput ? 1U : 0U;
         output_ += output_.size() > kMaxOutput ? std::string() : out.bytes;
         flush();
         return;

@@ -23,6 +23,7 @@ int rtmp_play(std::span<const char* const> arguments);
 int rtmp_publish(std::span<const char* const> arguments);
 int flv_play(std::span<const char* const> arguments);
 int ts_play(std::span<const char* const> arguments);
+int hls_play(std::span<const char* const> arguments);
 int rtc_play(std::span<const char* const> arguments);
 int rtc_publish(std::span<const char* const> arguments);
 int rtsp_play(std::span<const char* const> arguments);

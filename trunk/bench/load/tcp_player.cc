@@ -75,11 +75,26 @@ bool TcpPlayer::read_once(size_t& bytes) {
         return false;
     }
     note_media();
+    if (const uint64_t due = client_->due_ns(); due != due_ns_) {
+        due_ns_ = due;
+        if (due != 0) {
+            listener().player_waits(*this, due);
+        }
+    }
     return client_->output().empty() || flush();
 }
 
+void TcpPlayer::wake() {
+    if (connection_ != nullptr) {
+        client_->wake(now_ns());
+        if (!client_->output().empty()) {
+            (void)flush();
+        }
+    }
+}
+
 bool TcpPlayer::may_rest(uint64_t now_ns) const {
-    return connection_ != nullptr && check().has_key() && !restless_ &&
+    return connection_ != nullptr && check().has_key() && !restless_ && client_->may_rest() &&
            now_ns > check().joined_ns() + kJoinNs;
 }
 

@@ -26,6 +26,7 @@ class TcpPlayer final : public Player, private io::EventHandler {
     bool may_rest(uint64_t now_ns) const override;
     void rest() override;
     bool read_turn() override;
+    void wake() override;
     void close() override;
     void settle() override;
 
@@ -41,6 +42,7 @@ class TcpPlayer final : public Player, private io::EventHandler {
     std::span<uint8_t> buffer_;
     std::unique_ptr<io::TcpStream> connection_;
     std::unique_ptr<PlayClient> client_;
+    uint64_t due_ns_ = 0;  // that the listener was told
     bool restless_ = false;
 };
 

@@ -8,6 +8,22 @@
 #include "base/strings.h"
 
 namespace weir::load {
+namespace {
+
+// The value of a header field; empty: it is not there. All of it in lower case.
+std::string_view field(std::string_view head, std::string_view name) {
+    const std::string mark = fmt::format("\r\n{}:", name);
+    const size_t at = head.find(mark);
+    if (at == std::string_view::npos) {
+        return {};
+    }
+    std::string_view value = head.substr(at + mark.size());
+    value = value.substr(0, value.find("\r\n"));
+    value.remove_prefix(std::min(value.size(), value.find_first_not_of(" \t")));
+    return value.substr(0, value.find_last_not_of(" \t") + 1);
+}
+
+}  // namespace
 
 // The next part of the body; empty where these bytes were framing.
 ByteSpan HttpBody::next(ByteSpan& bytes) {
@@ -16,9 +32,13 @@ ByteSpan HttpBody::next(ByteSpan& bytes) {
         return {};
     }
     if (!chunked_) {
-        const ByteSpan all = bytes;
-        bytes = {};
-        return all;
+        const ByteSpan part = sized_ ? bytes.first(std::min<uint64_t>(bytes.size(), left_)) : bytes;
+        bytes = bytes.subspan(part.size());
+        if (sized_) {
+            left_ -= part.size();
+            ended_ = left_ == 0;
+        }
+        return part;
     }
     if (left_ == 0) {
         take_chunk_line(bytes);
@@ -56,10 +76,18 @@ void HttpBody::take_header(ByteSpan& bytes) {
         return;
     }
     const std::string folded = to_lower(head);
-    const size_t field = folded.find("\r\ntransfer-encoding:");
-    chunked_ = field != std::string::npos &&
-               folded.substr(field, folded.find("\r\n", field + 2) - field).find("chunked") !=
-                   std::string::npos;
+    chunked_ = field(folded, "transfer-encoding").find("chunked") != std::string_view::npos;
+    if (const std::string_view length = field(folded, "content-length");
+        !chunked_ && !length.empty()) {
+        const char* const last = length.data() + length.size();
+        const auto [stop, error] = std::from_chars(length.data(), last, left_);
+        if (error != std::errc() || stop != last) {
+            failure_ = "the answer's length cannot be read";
+            return;
+        }
+        sized_ = true;
+        ended_ = left_ == 0;
+    }
     accepted_ = true;
 }
 

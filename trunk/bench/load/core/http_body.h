@@ -1,5 +1,5 @@
-// HttpBody: the answer to one GET, sans-IO: header, then the body as it is or in chunks
-// (RFC 9112 §6, §7.1), handed on without a copy.
+// HttpBody: the answer to one GET, sans-IO: header, then the body, of a length that it names, in
+// chunks, or as long as the connection is there (RFC 9112 §6, §7.1), handed on without a copy.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class HttpBody {
     // The header was taken, with 200.
     bool accepted() const { return accepted_; }
 
-    // The last chunk came.
+    // All of it came.
     bool ended() const { return ended_; }
 
     const std::string& failure() const { return failure_; }
@@ -42,9 +42,10 @@ class HttpBody {
 
     std::string line_;  // the header, or the size of a chunk, as far as it came
     std::string failure_;
-    uint64_t left_ = 0;  // of the chunk
+    uint64_t left_ = 0;  // of the chunk, or of a body with a length
     bool accepted_ = false;
     bool chunked_ = false;
+    bool sized_ = false;
     bool ended_ = false;
     bool behind_chunk_ = false;  // its line end comes next
 };

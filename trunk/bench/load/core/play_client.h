@@ -25,6 +25,14 @@ class PlayClient {
     // Adds what it counted by itself since the last call to the totals.
     virtual void settle() {}
 
+    // CLOCK_MONOTONIC; wake() is to be called then. 0: it waits for bytes only.
+    virtual uint64_t due_ns() const { return 0; }
+
+    virtual void wake(uint64_t /*now_ns*/) {}
+
+    // Whether its bytes may be read later than they come (read_turns.h).
+    virtual bool may_rest() const { return true; }
+
     // Puts what is to be said at the end into the output.
     virtual void leave() {}
 

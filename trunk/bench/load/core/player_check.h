@@ -13,6 +13,7 @@
 #include "bench/load/core/chunk_scanner.h"
 #include "bench/load/core/frame_checker.h"
 #include "bench/load/core/histogram.h"
+#include "bench/load/core/hls_totals.h"
 #include "bench/load/core/rtc_totals.h"
 #include "bench/load/core/rtsp_totals.h"
 #include "bench/load/core/sequence_window.h"
@@ -36,6 +37,7 @@ struct RunTotals {
     Histogram latency_last;
     RtcTotals rtc;
     RtspTotals rtsp;
+    HlsTotals hls;
     Histogram recent;  // latency since the owner last looked, for the progress line
 };
 
@@ -128,6 +130,9 @@ class PlayerCheck {
     uint64_t mean_latency_us() const {
         return window_.frames == 0 ? 0 : window_.sum_us / window_.frames;
     }
+
+    // Of the newest frame that was sent after the join, microseconds; 0: there is none.
+    uint64_t delay_us() const { return last_delay_us_; }
 
     // How much the delay varies from frame to frame, microseconds: RFC 3550 section 6.4.1 with the
     // moment of sending in the stamp for the timestamp, over all frames of the player as they come,

@@ -41,6 +41,21 @@ TEST(HttpBodyTest, TakesChunks) {
     }
 }
 
+TEST(HttpBodyTest, TakesABodyOfItsLength) {
+    for (size_t piece : {1U, 2U, 1000U}) {
+        HttpBody body;
+        EXPECT_EQ(body_of(body, "HTTP/1.1 200 OK\r\nContent-Length: 5 \r\n\r\nabcde", piece),
+                  "abcde");
+        EXPECT_TRUE(body.ended());
+    }
+    HttpBody empty;
+    body_of(empty, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 1000);
+    EXPECT_TRUE(empty.ended());
+    HttpBody wrong;
+    body_of(wrong, "HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\n", 1000);
+    EXPECT_EQ(wrong.failure(), "the answer's length cannot be read");
+}
+
 TEST(HttpBodyTest, SaysWhyItWasRefused) {
     HttpBody body;
     body_of(body, "HTTP/1.1 403 Forbidden\r\n\r\n", 100);
