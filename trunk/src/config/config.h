@@ -167,6 +167,7 @@ struct VhostConfig {
     HttpHooksConfig http_hooks;
     std::vector<SourceConfig> sources;
     std::vector<net::SourceUrl> forwards;
+    std::vector<std::vector<std::string>> commands;  // exec_push: programs beside each stream
     std::vector<GroupOutConfig> group_outs;
     std::vector<IpNetwork> allow_groups;  // that may be asked for; empty: none
     std::vector<IpNetwork> allow_fcc;     // servers of fast channel change; empty: none

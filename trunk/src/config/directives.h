@@ -80,7 +80,9 @@ enum class ValueType : uint8_t {
     kSharedSecret,  // a text that is never shown
     kSource,        // URL; or URL { ... }
     kForward,       // rtmp://..., perhaps with [app] and [stream]
+    kCommand,       // PROGRAM ARGUMENT ..., perhaps with $app, $name and $vhost
     kGroupOut,      // STREAM udp://GROUP:PORT
+    kStreamNames,   // one or more of APP/STREAM, perhaps with [app] and [stream]
     kDial,          // NUMBER APP/STREAM [APP/STREAM]
     kMeeting,       // NUMBER APP/STREAM
     kPortRange,     // FIRST-LAST

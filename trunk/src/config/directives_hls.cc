@@ -60,6 +60,16 @@ const Directive kHlsDirectives[] = {
             "it stays as long again, so memory is twice as much.",
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.hls.window = static_cast<uint32_t>(v.number); }},
+    {.name = "variants",
+     .contexts = kHlsContext,
+     .type = ValueType::kStreamNames,
+     .effect = Effect::kNewConnections,
+     .example = "ladder/[stream]_720 ladder/[stream]_360",
+     .doc =
+         "Streams that are other qualities of this one, for players that choose by their network: "
+         "those that are live stand in its playlist, behind itself. `[app]` and `[stream]` stand "
+         "for those of the stream. Who may play the stream may play them.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.variants = v.words; }},
     {.name = "sessions",
      .contexts = kHlsContext,
      .type = ValueType::kFlag,

@@ -94,6 +94,26 @@ const Directive kSourceDirectives[] = {
              t.vhost.forwards.push_back(v.source_url);
          }},
 
+    {.name = "exec_push",
+     .contexts = kStreamContexts,
+     .type = ValueType::kCommand,
+     .repeatable = true,
+     .effect = Effect::kApplied,
+     .example = "ffmpeg -i rtmp://127.0.0.1/$app/$name -c copy -f flv rtmp://127.0.0.1/copy/$name",
+     .doc =
+         "Runs a program beside each stream that is published here, and ends it with the stream; "
+         "one that ends by itself is begun again, after a pause that grows. `$app`, `$name` and "
+         "`$vhost` (in quotes also `${name}`) stand for those of the stream. No shell is "
+         "between; what the program writes goes into the log. A stream that it publishes must "
+         "not have this directive, too. See [sources.md](sources.md#programs).",
+     .apply =
+         [](const Target& t, const Value& v) {
+             if (t.first) {
+                 t.vhost.commands.clear();
+             }
+             t.vhost.commands.push_back(v.words);
+         }},
+
     {.name = "sources_file",
      .type = ValueType::kPath,
      .reloadable = false,

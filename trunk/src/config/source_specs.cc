@@ -4,9 +4,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.h"
 #include "config/asked_sources.h"
+#include "config/command_words.h"
+#include "config/named_stream.h"
 #include "proto/http/target.h"
 #include "proto/rtmp/stream_name.h"
 
@@ -15,14 +18,6 @@ namespace {
 
 constexpr std::string_view kAppVariable = "[app]";
 constexpr std::string_view kStreamVariable = "[stream]";
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
-        text.replace(at, what.size(), by);
-        at += by.size();
-    }
-    return text;
-}
 
 size_t parts_of(std::string_view path) {
     size_t parts = path.empty() ? 0 : 1;
@@ -61,6 +56,32 @@ bool fits_stream_id(const net::SourceUrl& url, const stream::StreamKey& key) {
                name.find_first_of(kSpecial) != std::string_view::npos;
     };
     return !url.has_stream_id() || (!bad(kAppVariable, key.app) && !bad(kStreamVariable, key.name));
+}
+
+// `exec_push` of a stream.
+void add_commands(const VhostConfig& section,
+                  const stream::StreamKey& key,
+                  std::vector<net::SourceSpec>& list) {
+    for (const std::vector<std::string>& words : section.commands) {
+        std::optional<std::vector<std::string>> command = command_of(words, key);
+        if (!command) {
+            log::warn(
+                "stream={}: {} is not run, as its name has characters that a program could take "
+                "for more than a name",
+                log::token(key.to_string()), words[0]);
+            continue;
+        }
+        net::SourceSpec spec;
+        spec.role = net::SourceRole::kForward;
+        spec.key = key;
+        spec.url.scheme = "exec";
+        spec.url.path = fmt::format("{}", fmt::join(*command, "\n"));  // tells it from others
+        spec.shown = fmt::format("exec {}", (*command)[0]);
+        spec.command = std::move(*command);
+        spec.on_demand = true;  // while somebody publishes
+        spec.linger = Millis(0);
+        list.push_back(std::move(spec));
+    }
 }
 
 // The query of a forward, which is decoded again only where it is that of SRT.
@@ -229,6 +250,7 @@ std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::Str
         spec.shown = secret ? spec.url.shown_target() : spec.url.shown();
         list.push_back(std::move(spec));
     }
+    add_commands(*section, key, list);
     for (const GroupOutConfig& out : section->group_outs) {
         if (out.app == key.app && out.stream == key.name) {
             net::SourceSpec spec;

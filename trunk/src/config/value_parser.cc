@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "config/command_words.h"
+#include "config/named_stream.h"
 #include "config/value_types.h"
 #include "proto/rtmp/stream_name.h"
 #include "proto/sip/uri.h"
@@ -408,6 +410,28 @@ bool ValueParser::parse_group_out(Value& value) {
     }
     value.text = name.text;
     value.source_url = std::move(*url);
+    return true;
+}
+
+// Of a program that is run beside streams: `$` begins a variable that is known.
+bool ValueParser::parse_command(Value& value) {
+    for (const Token& token : statement_.arguments) {
+        if (!has_known_variables(token.text) || (value.words.empty() && token.text.empty())) {
+            return fail(token, expectation(directive_));
+        }
+        value.words.push_back(token.text);
+    }
+    return true;
+}
+
+bool ValueParser::parse_stream_names(Value& value) {
+    const stream::StreamKey sample{"vhost", "app", "stream"};
+    for (const Token& token : statement_.arguments) {
+        if (!named_stream(token.text, sample)) {
+            return fail(token, expectation(directive_));
+        }
+        value.words.push_back(token.text);
+    }
     return true;
 }
 

@@ -80,6 +80,8 @@ class ValueParser {
     // As of parse_urls().
     bool parse_source_url(Value& value);
     bool parse_group_out(Value& value);
+    bool parse_command(Value& value);
+    bool parse_stream_names(Value& value);
     bool parse_dial(Value& value);
     bool parse_sip_domains(Value& value);
     bool parse_port_range(Value& value);

@@ -16,6 +16,7 @@ using P = ValueParser;
 using Text = std::string;
 
 constexpr size_t kAny = kMaxConfigArguments;
+constexpr size_t kMaxVariants = 9;  // one digit of an address
 
 // "auto or ", when the directive has such a word.
 Text special_or(const Directive& of, std::string_view separator = " or ") {
@@ -269,11 +270,21 @@ constexpr ValueTypeRow kRows[] = {
      .expects = "rtmp://HOST[:PORT]/APP[/STREAM], also with rtmps, without user and password, or "
                 "rtsp://[USER:PASSWORD@]HOST[:PORT]/APP[/STREAM], also with rtsps",
      .shape = "URL"},
+    {.type = ValueType::kCommand,
+     .words = {1, kAny},
+     .parse = &P::parse_command,
+     .expects = "a program and its arguments, in which $app, $name and $vhost stand for the stream's",
+     .shape = "program argument ..."},
     {.type = ValueType::kGroupOut,
      .words = {2, 2},
      .parse = &P::parse_group_out,
      .expects = "a stream and where it goes, as in live/tv1 udp://239.1.1.1:5000?ttl=4",
      .shape = "APP/STREAM URL"},
+    {.type = ValueType::kStreamNames,
+     .words = {1, kMaxVariants},
+     .parse = &P::parse_stream_names,
+     .expects = "streams as in ladder/[stream]_720, at most 9",
+     .shape = "APP/STREAM ..."},
     {.type = ValueType::kDial,
      .words = {2, 3},
      .parse = &P::parse_dial,

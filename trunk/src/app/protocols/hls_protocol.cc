@@ -1,5 +1,7 @@
 #include "app/protocols/hls_protocol.h"
 
+#include "config/named_stream.h"
+
 namespace weir::app {
 
 std::span<const Transport> HlsProtocol::transports() const {
@@ -20,6 +22,12 @@ session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const
     options.segments = {
         .fragment_ms = hls.fragment.count(), .part_ms = hls.part.count(), .window = hls.window};
     options.sessions = hls.sessions;
+    for (const std::string& text : hls.variants) {
+        std::optional<stream::StreamKey> variant = config::named_stream(text, key);
+        if (variant && *variant != key) {
+            options.variants.push_back(std::move(*variant));
+        }
+    }
     return options;
 }
 

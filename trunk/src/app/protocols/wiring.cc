@@ -1,5 +1,6 @@
 #include "app/protocols/wiring.h"
 
+#include "app/protocols/exec_protocol.h"
 #include "app/protocols/flv_protocol.h"
 #include "app/protocols/hls_protocol.h"
 #include "app/protocols/rtc_protocol.h"
@@ -20,6 +21,7 @@ void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<RtspProtocol>(context));
     protocols.add(std::make_unique<SrtProtocol>(context));
     protocols.add(std::make_unique<SipProtocol>(context));
+    protocols.add(std::make_unique<ExecProtocol>(context));
 }
 
 Error apply_environment(config::Config& config, const config::Environment& environment) {

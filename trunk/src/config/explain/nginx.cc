@@ -73,7 +73,9 @@ const ForeignDirective kNginxDirectives[] = {
     {"session_relay", Fate::kBuiltIn, "", ""},
     {"relay_buffer", Fate::kBuiltIn, "", ""},
     {"exec", Fate::kNone, "", kPrograms},
-    {"exec_push", Fate::kNone, "", kPrograms},
+    {"exec_push", Fate::kDiffers, "",
+     "Write exec_push in the application: the same words; $app and $name are known, and braces of "
+     "${name} need quotes. What the program publishes goes into another application."},
     {"exec_pull", Fate::kNone, "", kPrograms},
     {"exec_play", Fate::kNone, "", kProgramsDecide, nullptr, true},
     {"exec_play_done", Fate::kNone, "", kPrograms},

@@ -1,4 +1,6 @@
 // The directives of SRS (its full.conf of version 7) and what they become.
+#include <cstdlib>
+
 #include "config/explain/convert.h"
 #include "config/explain/explain.h"
 
@@ -35,6 +37,12 @@ Values api_address(const Statement& statement) {
 
 Values tcp_of_protocol(const Statement& statement) {
     return first_word(statement) == "udp" ? Values{"off"} : Values{"on"};
+}
+
+// 1 to 60 s here.
+Values hls_fragment(const Statement& statement) {
+    const double seconds_wanted = std::strtod(first_word(statement).c_str(), nullptr);
+    return seconds_wanted >= 1 && seconds_wanted <= 60 ? seconds(statement) : Values{};
 }
 
 constexpr std::string_view kLater = "Not in this version.";
@@ -256,9 +264,10 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.rtc.init_rate", Fate::kNone, "", ""},
     {"vhost.rtc.bframe", Fate::kNone, "", "See keep_bframe."},
     {"vhost.rtc.aac", Fate::kBuiltIn, "", "AAC becomes Opus."},
-    {"vhost.hls.enabled", Fate::kDiffers, "",
-     "Every stream has it at /APP/STREAM.m3u8, from memory; hls { enabled off; } ends that."},
-    {"vhost.hls.hls_fragment", Fate::kDiffers, "", "hls { fragment; }"},
+    {"vhost.hls.enabled", Fate::kDiffers, "vhost.hls.enabled",
+     "Every stream has it at /APP/STREAM.m3u8, from memory, also where this is not written.", flag},
+    {"vhost.hls.hls_fragment", Fate::kDiffers, "vhost.hls.fragment",
+     "Made while somebody watches, and cut at the key frame that is nearest.", hls_fragment},
     {"vhost.hls.hls_window", Fate::kDiffers, "", "hls { window; }, in target durations."},
     {"vhost.hls.*", Fate::kNone, "", "Segments are served from memory, not written to a folder."},
     {"vhost.dash.*", Fate::kNone, "", kLater},

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "net/source/source_url.h"
@@ -42,7 +44,8 @@ struct SourceSpec {
     // Of a group: for players who take the transport stream as it is, and frames only while
     // somebody wants them.
     bool carried = false;
-    bool by_api = false;  // added by the API, not by the configuration
+    std::vector<std::string> command;  // scheme "exec": a program and its arguments
+    bool by_api = false;               // added by the API, not by the configuration
 
     bool operator==(const SourceSpec&) const = default;
 };

@@ -19,7 +19,7 @@ inline constexpr size_t kMaxSourceUrlBytes = 2048;
 
 struct SourceUrl {
     // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "whep+http", "whep+https",
-    // "udp", "rtp", "srt"
+    // "udp", "rtp", "srt"; "exec" of a program, whose path are its words
     std::string scheme;
     http::UserInfo login;  // of RTSP and WHEP
     std::string host;      // a name in lower case, or a numeric address without brackets

@@ -1,0 +1,74 @@
+#include "config/command_words.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace weir::config {
+namespace {
+
+enum class Part : uint8_t { kNone, kApp, kName, kVhost };
+
+// The variable at the beginning of the text, behind its `$`, and how long it is.
+std::pair<Part, size_t> variable_at(std::string_view text) {
+    const bool braced = text.starts_with('{');
+    text.remove_prefix(braced ? 1 : 0);
+    static constexpr std::array<std::pair<std::string_view, Part>, 3> kNames = {
+        {{"app", Part::kApp}, {"name", Part::kName}, {"vhost", Part::kVhost}}};
+    for (const auto& [name, part] : kNames) {
+        if (!text.starts_with(name)) {
+            continue;
+        }
+        const char next = text.size() > name.size() ? text[name.size()] : '\0';
+        const bool goes_on = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
+                             (next >= '0' && next <= '9') || next == '_';
+        if (braced ? next == '}' : !goes_on) {
+            return {part, name.size() + (braced ? 2 : 0)};
+        }
+    }
+    return {Part::kNone, 0};
+}
+
+bool is_plain(std::string_view text, bool path) {
+    return !text.starts_with('-') && std::ranges::all_of(text, [path](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               static_cast<uint8_t>(c) >= 0x80 ||
+               std::string_view("._~+@-").find(c) != std::string_view::npos || (path && c == '/');
+    });
+}
+
+}  // namespace
+
+bool has_known_variables(std::string_view word) {
+    for (size_t at = word.find('$'); at != std::string_view::npos; at = word.find('$', at + 1)) {
+        if (variable_at(word.substr(at + 1)).first == Part::kNone) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::optional<std::vector<std::string>> command_of(const std::vector<std::string>& words,
+                                                   const stream::StreamKey& key) {
+    // A vhost's name is the configuration's own.
+    if (!is_plain(key.app, true) || !is_plain(key.name, false)) {
+        return std::nullopt;
+    }
+    std::vector<std::string> out;
+    for (const std::string_view word : words) {
+        std::string& to = out.emplace_back();
+        for (size_t at = 0; at < word.size();) {
+            const size_t dollar = std::min(word.find('$', at), word.size());
+            to += word.substr(at, dollar - at);
+            if (dollar == word.size()) {
+                break;
+            }
+            const auto [part, size] = variable_at(word.substr(dollar + 1));
+            to += part == Part::kApp ? key.app : part == Part::kName ? key.name : key.vhost;
+            at = dollar + 1 + size;
+        }
+    }
+    return out;
+}
+
+}  // namespace weir::config

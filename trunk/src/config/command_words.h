@@ -1,0 +1,22 @@
+// The words of exec_push: a program and its arguments, with variables for the stream. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stream/stream_key.h"
+
+namespace weir::config {
+
+// False: there is a `$` that begins neither $app, $name nor $vhost, with or without braces.
+bool has_known_variables(std::string_view word);
+
+// The words with what their variables stand for. Nothing when the stream's names have characters
+// that could be more than a part of an argument or address: others than letters, digits, bytes
+// beyond ASCII and . _ ~ + @ - , and / in the application; or begin with -.
+std::optional<std::vector<std::string>> command_of(const std::vector<std::string>& words,
+                                                   const stream::StreamKey& key);
+
+}  // namespace weir::config

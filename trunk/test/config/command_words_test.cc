@@ -1,0 +1,34 @@
+#include "config/command_words.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::config {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(CommandWordsTest, VariablesAreThoseOfTheStream) {
+    const stream::StreamKey key{"a.example", "live/room", "cam"};
+    EXPECT_EQ(
+        command_of({"ffmpeg", "-i", "rtmp://h/$app/$name", "${name}_low", "$vhost", "5%"}, key),
+        (Words{"ffmpeg", "-i", "rtmp://h/live/room/cam", "cam_low", "a.example", "5%"}));
+}
+
+TEST(CommandWordsTest, OtherVariablesAreUnknown) {
+    EXPECT_TRUE(has_known_variables("$app/${name}/$vhost"));
+    for (const char* const bad : {"$args", "$names", "${name", "$", "a$ name", "$$name"}) {
+        EXPECT_FALSE(has_known_variables(bad)) << bad;
+    }
+}
+
+TEST(CommandWordsTest, NamesThatCouldBeMoreThanNamesAreLeftOut) {
+    for (const char* const bad : {"-i", "a b", "a?b", "a&b", "a/b", "a\nb", "a%20", "a\"", "a$app",
+                                  "a;b", "a'b", "a|b", "a`b", "a\\b", "a=b", "a:b", "a,b"}) {
+        EXPECT_FALSE(command_of({"x"}, {"v", "live", bad})) << bad;
+    }
+    EXPECT_FALSE(command_of({"x"}, {"v", "-live", "cam"}));
+    EXPECT_TRUE(command_of({"x"}, {"v", "live", "Kamera-1_ä.b~+@"}));
+}
+
+}  // namespace
+}  // namespace weir::config

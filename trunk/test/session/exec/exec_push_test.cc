@@ -1,0 +1,170 @@
+// Programs beside streams, run by Sources as the server does.
+#include "session/exec/exec_push.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "base/object_count.h"
+#include "io/resolver.h"
+#include "net/source/sources.h"
+
+#include "test/support/io/loopback.h"
+
+namespace weir::session {
+namespace {
+
+std::vector<std::string> g_log;
+
+class FakePolicy final : public net::Policy {
+  public:
+    stream::StreamKey key_of(std::string_view,
+                             std::string_view app,
+                             std::string_view name) const override {
+        return {"v", std::string(app), std::string(name)};
+    }
+
+    Result<net::PublishRules> may_publish(const net::AccessRequest&) const override {
+        return net::PublishRules();
+    }
+
+    Result<net::PlayRules> may_play(const net::AccessRequest&) const override {
+        return net::PlayRules();
+    }
+};
+
+struct ClientPublisher final : stream::Publisher {
+    std::string describe() const override { return "a client"; }
+
+    std::string_view client_id() const override { return "c"; }
+
+    void on_taken_over() override {}
+};
+
+class ExecPushTest : public testing::Test {
+  protected:
+    ExecPushTest() : workers_(std::move(*io::WorkerPool::create(1, 10))) {
+        log::set_sink([](log::Level, std::string_view line) { g_log.emplace_back(line); });
+        g_log.clear();
+        push_.use(*workers_);
+        sources_.add(net::SourceRole::kForward, "exec", push_);
+    }
+
+    ~ExecPushTest() override {
+        sources_.stop(io::soon());
+        EXPECT_EQ(push_.running(), 0U);
+        EXPECT_EQ(find_object_class("process")->live(), 0U);
+        log::set_sink(nullptr);
+    }
+
+    // Beside each stream.
+    void run_beside(std::vector<std::string> words) {
+        net::SourceConfig config;
+        config.forwards = [words](const stream::StreamKey& key) {
+            net::SourceSpec spec;
+            spec.role = net::SourceRole::kForward;
+            spec.key = key;
+            spec.url.scheme = "exec";
+            spec.shown = "exec " + words[0];
+            spec.command = words;
+            spec.on_demand = true;
+            spec.linger = Millis(0);
+            return std::vector{spec};
+        };
+        ASSERT_FALSE(sources_.start(config));
+    }
+
+    void publish() {
+        stream_ = &registry_.get_or_create({"v", "live", "cam"}, {}, MonoClock::now());
+        ASSERT_FALSE(stream_->start_publish(publisher_, {}, MonoClock::now()));
+    }
+
+    void unpublish() {
+        stream_->end_publish(publisher_, MonoClock::now());
+        registry_.release(*stream_);
+    }
+
+    template <typename Done>
+    bool until(Done&& done) {
+        const io::Deadline deadline = io::soon();
+        while (!done() && !deadline.passed()) {
+            (void)io::sleep_for(Millis(2));
+        }
+        return done();
+    }
+
+    size_t logged(std::string_view text) const {
+        return static_cast<size_t>(std::ranges::count_if(
+            g_log, [text](const std::string& line) { return line.find(text) != line.npos; }));
+    }
+
+    std::unique_ptr<io::WorkerPool> workers_;
+    stream::Registry registry_;
+    FakePolicy policy_;
+    io::Resolver resolver_;
+    net::HttpClient dialer_{resolver_, {}};
+    ExecPush push_;
+    net::Sources sources_{{registry_, dialer_, policy_, {}, system_random(), {}}};
+    ClientPublisher publisher_;
+    stream::Stream* stream_ = nullptr;
+};
+
+TEST_F(ExecPushTest, RunsFromThePublisherToItsEnd) {
+    run_beside({"sh", "-c", "echo here; exec sleep 1000"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("sh: here") == 1; }));
+    EXPECT_EQ(push_.running(), 1U);
+    unpublish();
+    EXPECT_TRUE(until([this] { return push_.running() == 0; }));
+}
+
+TEST_F(ExecPushTest, IsBegunAgainWhenItEndsAndItsLastLineIsTheReason) {
+    run_beside({"sh", "-c", "echo no such codec; exit 1"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("sh exited with 1: no such codec") >= 1; }));
+    EXPECT_TRUE(until([this] { return logged("sh: no such codec") >= 2; }));
+    unpublish();
+}
+
+TEST_F(ExecPushTest, WhatCannotBeStartedIsSaid) {
+    run_beside({"/nowhere/program"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("there is no program /nowhere/program") >= 1; }));
+    unpublish();
+}
+
+TEST_F(ExecPushTest, AManyWordedProgramDoesNotFillTheLog) {
+    run_beside({"sh", "-c", "seq 1 5000; exec sleep 1000"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("sh: 10") >= 1; }));
+    EXPECT_TRUE(until([this] { return push_.running() == 1; }));
+    unpublish();
+    EXPECT_TRUE(until([this] { return push_.running() == 0; }));
+    EXPECT_LE(logged("sh: "), 3 * (ExecPush::kLinesPerSecond + 1));
+    EXPECT_EQ(logged("more lines were not logged"), 1U);
+}
+
+TEST_F(ExecPushTest, TheServersEndIsItsEnd) {
+    run_beside(
+        {"sh", "-c", "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.01; done"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("sh: here") == 1; }));
+    sources_.stop(io::soon());
+    EXPECT_EQ(logged("sh: bye"), 1U);
+    unpublish();
+}
+
+TEST(ExecEnvironmentTest, HasNoSecrets) {
+    ::setenv("WEIR_HTTP_API_TOKEN", "hush", 1);
+    for (const std::string& each : environment_of_programs()) {
+        EXPECT_EQ(each.find("hush"), std::string::npos);
+    }
+    ::unsetenv("WEIR_HTTP_API_TOKEN");
+}
+
+}  // namespace
+}  // namespace weir::session
