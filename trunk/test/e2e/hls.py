@@ -20,6 +20,7 @@ EXT-X-PART only with EXT-X-PART-INF and CAN-BLOCK-RELOAD; DURATION at most PART-
   of a segment and what a discontinuity ends (bis §4.4.4.9); parts of a segment are together as long as it
 PART-HOLD-BACK at least twice, should be three times PART-TARGET (bis §4.4.3.8); CAN-SKIP-UNTIL at least six target durations
 EXT-X-PRELOAD-HINT names a part that is not there yet (bis §4.4.5.3); none behind EXT-X-ENDLIST
+EXT-X-RENDITION-REPORT names each other variant, once, in a playlist with parts (bis §4.4.5.4)
 EXT-X-STREAM-INF has BANDWIDTH, at least AVERAGE-BANDWIDTH, and an address behind it (§4.3.4.2)
 of two versions of a playlist: numbers go on, a segment keeps address and length, the target duration stays (§6.2.1, §6.2.2),
   the discontinuity sequence counts what has left (§6.2.2)
@@ -55,6 +56,7 @@ class Media:
         lines = check_text(data)
         self.text = data.decode()
         self.tags, self.segments, self.hint, self.ended, self.skipped = {}, [], None, False, 0
+        self.reports = []
         segment, header = Segment(), None
         for line in lines[1:]:
             name, _, value = line.partition(":")
@@ -80,6 +82,10 @@ class Media:
                 self.hint = attributes(value)["URI"]
             elif name == "#EXT-X-ENDLIST":
                 self.ended = True
+            elif name == "#EXT-X-RENDITION-REPORT":
+                report = attributes(value)
+                assert int(report["LAST-MSN"]) > 0 and int(report["LAST-PART"]) >= 0, report
+                self.reports.append(report["URI"])
             elif name == "#EXT-X-SKIP":
                 self.skipped = int(attributes(value)["SKIPPED-SEGMENTS"])
             elif line.startswith("#"):
@@ -146,11 +152,14 @@ class Media:
 class Multivariant:
     def __init__(self, data):
         lines = check_text(data)
-        at = next(i for i, line in enumerate(lines) if line.startswith("#EXT-X-STREAM-INF:"))
-        self.info = attributes(lines[at].partition(":")[2])
-        self.uri = lines[at + 1]
-        assert not self.uri.startswith("#") and self.uri
-        assert int(self.info["BANDWIDTH"]) >= int(self.info.get("AVERAGE-BANDWIDTH", 0)), self.info
+        self.variants = []
+        for at, line in enumerate(lines):
+            if line.startswith("#EXT-X-STREAM-INF:"):
+                info, uri = attributes(line.partition(":")[2]), lines[at + 1]
+                assert not uri.startswith("#") and uri
+                assert int(info["BANDWIDTH"]) >= int(info.get("AVERAGE-BANDWIDTH", 0)), info
+                self.variants.append((info, uri))
+        self.info, self.uri = self.variants[0]
 
 
 def fetch(url, seconds=20, **headers):
@@ -168,11 +177,11 @@ def status_of(url, seconds=20, **headers):
 class Viewer:
     """Begins with the multivariant playlist; reads and checks media playlists."""
 
-    def __init__(self, url, seconds=20):
+    def __init__(self, url, seconds=20, variant=0):
         with fetch(url, seconds) as answer:
             assert answer.headers["Content-Type"] == "application/vnd.apple.mpegurl"
             self.multivariant = Multivariant(answer.read())
-        self.list_url = urllib.parse.urljoin(url, self.multivariant.uri)
+        self.list_url = urllib.parse.urljoin(url, self.multivariant.variants[variant][1])
         self.playlist = None
 
     def reload(self, **query):

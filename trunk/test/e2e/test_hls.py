@@ -8,6 +8,7 @@ from browser import Browser, watch
 from hls import Viewer, fetch, status_of
 from media import Recording, check_frames, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
 from rtsp import gst
+from test_load_client import bench
 from test_ts import KINDS, encoded
 from weir import wait_until
 
@@ -195,6 +196,20 @@ def test_keys_are_carried(new_weir, folder):
         assert viewer.get(playlist.segments[0].uri)
         assert status_of(server.http("/live/livestream.hls/index.m3u8")) == 403
         assert "OPEN-SESAME" not in server.log()
+
+
+@pytest.mark.parametrize("container", ["fmp4", "ts"])
+@pytest.mark.parametrize("plain", [False, True])
+def test_every_frame_of_many_viewers_is_verified(new_weir, folder, container, plain):
+    server = new_weir(f"hls {{ container {container}; fragment 1s; }}").start()
+    result = bench(folder, "--url", server.http("/live/bench.m3u8"), "--publish-url", server.rtmp("live/bench"), "--publish", "500k",
+                   "--gop", "15", "--clients", "30", "--warm-up", "4s", "--duration", "5s", *(["--plain"] if plain else []),
+                   subcommand="hls-play")
+    media, hls = result.report["media"], result.report["hls"]
+    assert media["video_frames"] > 30 * 4 * 25 and media["lost"] + media["corrupted"] + media["unstamped"] == 0, result.text
+    assert result.report["clients"]["broken"] == 0, result.text
+    by_parts = not plain and container == "fmp4"
+    assert (hls["parts"] > 30 * 15) == by_parts and (hls["blocked"] > 0) == by_parts and (hls["segments"] > 30 * 3) != by_parts, hls
 
 
 def test_bad_requests(new_weir, folder):

@@ -151,7 +151,7 @@ void RtpOrder::take_behind(uint16_t sequence) {
 // Two that follow each other, and none between them of who was there: that one is gone.
 void RtpOrder::take_stranger(MonoTime now, uint32_t ssrc, uint16_t sequence, ByteSpan payload) {
     if (!candidate_ || candidate_->ssrc != ssrc || candidate_->next != sequence) {
-        counters_.foreign += candidate_ ? 1 : 0;  // the one before it
+        counters_.foreign += candidate_ ? 1U : 0U;  // the one before it
         candidate_ = Candidate{};
         candidate_->ssrc = ssrc;
         candidate_->next = static_cast<uint16_t>(sequence + 1);

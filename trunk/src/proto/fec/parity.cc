@@ -62,7 +62,7 @@ bool Parity::add(ByteSpan packet) {
         return false;
     }
     const ByteSpan body = packet.subspan(kRtpHeader);
-    bits_ ^= packet[0] & kFieldBits;
+    bits_ = static_cast<uint8_t>(bits_ ^ (packet[0] & kFieldBits));
     type_ ^= packet[1];
     length_ ^= static_cast<uint16_t>(body.size());
     timestamp_ ^= ByteReader(packet.subspan(4)).u32();

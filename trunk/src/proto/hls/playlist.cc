@@ -135,22 +135,33 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     return out;
 }
 
-std::string write_multivariant(const Variant& variant) {
-    std::string out = fmt::format("#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH={}",
-                                  std::max<uint64_t>(variant.bandwidth_bps, 1));
-    if (variant.average_bps > 0) {
-        out += fmt::format(",AVERAGE-BANDWIDTH={}", variant.average_bps);
+std::string write_multivariant(std::span<const Variant> variants) {
+    std::string out = "#EXTM3U\n#EXT-X-VERSION:6\n";
+    for (const Variant& variant : variants) {
+        out += fmt::format("#EXT-X-STREAM-INF:BANDWIDTH={}",
+                           std::max<uint64_t>(variant.bandwidth_bps, 1));
+        if (variant.average_bps > 0) {
+            out += fmt::format(",AVERAGE-BANDWIDTH={}", variant.average_bps);
+        }
+        if (!variant.codecs.empty()) {
+            out += fmt::format(",CODECS=\"{}\"", variant.codecs);
+        }
+        if (variant.width > 0 && variant.height > 0) {
+            out += fmt::format(",RESOLUTION={}x{}", variant.width, variant.height);
+        }
+        if (variant.frame_rate > 0) {
+            out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
+        }
+        out += fmt::format("\n{}{}\n", variant.uri, kQueryMark);
     }
-    if (!variant.codecs.empty()) {
-        out += fmt::format(",CODECS=\"{}\"", variant.codecs);
-    }
-    if (variant.width > 0 && variant.height > 0) {
-        out += fmt::format(",RESOLUTION={}x{}", variant.width, variant.height);
-    }
-    if (variant.frame_rate > 0) {
-        out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
-    }
-    return out + fmt::format("\n{}{}\n", variant.uri, kQueryMark);
+    return out;
+}
+
+std::string write_rendition_report(std::string_view uri,
+                                   uint64_t number,
+                                   std::optional<uint64_t> part) {
+    return fmt::format("#EXT-X-RENDITION-REPORT:URI=\"{}{}\",LAST-MSN={}{}\n", uri, kQueryMark,
+                       number, part ? fmt::format(",LAST-PART={}", *part) : "");
 }
 
 std::string with_query(std::string_view playlist, std::string_view query) {

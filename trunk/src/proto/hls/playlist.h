@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +51,7 @@ inline constexpr int64_t kHoldBackParts = 3;
 
 std::string write_media_playlist(const MediaPlaylist& playlist);
 
-// The one rendition of a stream.
+// One quality of a presentation.
 struct Variant {
     std::string uri;  // of its media playlist
     std::string codecs;
@@ -60,7 +62,14 @@ struct Variant {
     double frame_rate = 0;  // 0: unknown
 };
 
-std::string write_multivariant(const Variant& variant);
+// `variants`: at least one, in the order of preference.
+std::string write_multivariant(std::span<const Variant> variants);
+
+// What a media playlist says of the present of another one, for players of low latency that change
+// to it (EXT-X-RENDITION-REPORT); a line, behind the playlist.
+std::string write_rendition_report(std::string_view uri,
+                                   uint64_t number,
+                                   std::optional<uint64_t> part);
 
 // Each address with `query`, without a '?' in front; may be empty.
 std::string with_query(std::string_view playlist, std::string_view query);

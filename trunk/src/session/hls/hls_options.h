@@ -1,6 +1,8 @@
 // What the configuration says of HLS, for a stream; and how the session asks for it.
 #pragma once
 
+#include <vector>
+
 #include "net/segments/part_writer.h"
 #include "net/segments/segment_store.h"
 #include "stream/stream_key.h"
@@ -14,6 +16,9 @@ struct HlsOptions {
     // Each viewer has an id in the addresses of its playlist, so that it is counted and told to
     // hooks. Off, the addresses are the same for all, and caches can keep what is behind them.
     bool sessions = true;
+    // Streams that are other qualities of this one; those that are live stand in its multivariant
+    // playlist, behind itself.
+    std::vector<stream::StreamKey> variants;
 };
 
 // Implemented by app/. Never yields.

@@ -55,11 +55,14 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
 
 Error HlsPump::wait_first(Millis absent) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
-    return wait_until(io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent),
-                      [this] {
-                          segmenter_.finish_first(kFirstSegmentMs);
-                          return store_.listed_complete() > 0;
-                      });
+    return wait_variant(stream_.live() ? std::max(absent, kLive) : absent);
+}
+
+Error HlsPump::wait_variant(Millis most) {
+    return wait_until(io::Deadline::after(most), [this] {
+        segmenter_.finish_first(kFirstSegmentMs);
+        return store_.listed_complete() > 0;
+    });
 }
 
 Error HlsPump::wait_for(const std::function<bool()>& done) {
@@ -152,6 +155,20 @@ hls::Variant HlsPump::variant() const {
         variant.codecs += format.audio_codecs;
     }
     return variant;
+}
+
+std::optional<HlsPump::Newest> HlsPump::newest() const {
+    const auto& all = store_.all();
+    for (size_t i = all.size(); i > store_.first_listed(); i--) {
+        const net::Segment& segment = all[i - 1];
+        if (!segment.parts.empty()) {
+            const bool by_parts = options_.container == net::SegmentContainer::kMp4;
+            return Newest{segment.number, by_parts
+                                              ? std::optional<uint64_t>(segment.parts.size() - 1)
+                                              : std::nullopt};
+        }
+    }
+    return std::nullopt;
 }
 
 // ---- sessions ----

@@ -79,6 +79,10 @@ class HlsPump final : public net::StreamPump,
     // Yields. Until there is a segment to play. kTimeout, kInterrupted.
     Error wait_first(Millis absent);
 
+    // Yields. The same of a stream that is another quality of one that is asked for, which waits
+    // for it no longer than that.
+    Error wait_variant(Millis most);
+
     // Yields. Until done() says so, which is asked after each change; at most three target
     // durations. kTimeout, kInterrupted.
     Error wait_for(const std::function<bool()>& done);
@@ -89,6 +93,14 @@ class HlsPump final : public net::StreamPump,
     // Of the present. Good until the next call.
     const std::string& media_playlist(bool skip);
     hls::Variant variant() const;
+
+    // The newest segment or part that playlists name; nothing before the first.
+    struct Newest {
+        uint64_t number = 0;
+        std::optional<uint64_t> part;
+    };
+
+    std::optional<Newest> newest() const;
 
     // Null: there is none of that id, or it was ended.
     HlsSession* find_session(std::string_view id);

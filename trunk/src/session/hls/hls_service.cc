@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "proto/http/access_token.h"
+#include "proto/http/byte_range.h"
 #include "proto/http/target.h"
 
 namespace weir::session {
@@ -23,6 +24,7 @@ constexpr std::string_view kTsType = "video/mp2t";
 constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
 constexpr size_t kSessionIdSize = 20;  // 100 bits: it lets in
 constexpr size_t kMaxQueryItems = 64;
+constexpr Millis kVariantWait{2'000};    // for the first segment of another quality
 constexpr uint64_t kMaxAhead = 2;        // segments, §6.2.5.2 of the draft
 constexpr int64_t kMediaMaxAge = 3'600;  // seconds; a name never means other bytes
 
@@ -38,11 +40,31 @@ bool split_name(std::string_view path, std::string_view& app, std::string_view& 
            name.size() <= kMaxNameSize;
 }
 
-// The folder of "/app/stream.hls/file"; empty: it is none of ours.
-std::string_view folder_of(std::string_view path) {
+// "/app/stream.hls/file", "/app/stream.hls/2/file".
+struct FolderPath {
+    std::string_view folder;  // without ".hls"; empty: it is none of ours
+    size_t variant = 0;
+    std::string_view file;
+};
+
+FolderPath parse_folder_path(std::string_view path) {
     const size_t slash = path.rfind('/');
-    const std::string_view folder = path.substr(0, slash == std::string_view::npos ? 0 : slash);
-    return folder.ends_with(kFolderSuffix) ? folder : std::string_view();
+    if (slash == std::string_view::npos) {
+        return {};
+    }
+    FolderPath out{path.substr(0, slash), 0, path.substr(slash + 1)};
+    const size_t before = out.folder.rfind('/');
+    const std::string_view last =
+        before == std::string_view::npos ? std::string_view() : out.folder.substr(before + 1);
+    if (last.size() == 1 && last[0] >= '1' && last[0] <= '9') {
+        out.variant = static_cast<size_t>(last[0] - '0');
+        out.folder = out.folder.substr(0, before);
+    }
+    if (!out.folder.ends_with(kFolderSuffix)) {
+        return {};
+    }
+    out.folder.remove_suffix(kFolderSuffix.size());
+    return out;
 }
 
 bool is_session_id(std::string_view text) {
@@ -81,7 +103,9 @@ struct HlsService::Ask {
     HlsOptions options;
     hls::FileName file;
     std::string session_id;
-    HlsSession* session = nullptr;  // of this pump; after a wait it is looked up again
+    HlsPump* home = nullptr;        // of `key`: it has the sessions, also those of its variants
+    HlsSession* session = nullptr;  // of `home`; after a wait it is looked up again
+    size_t variant = 0;             // 0: the stream itself
     std::string name;               // of the stream, as it was asked for
 };
 
@@ -89,8 +113,10 @@ void HlsService::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.cors = true;
     router.add_predicate(
-        [](const http::Request& request) { return !folder_of(request.path).empty(); }, options,
-        [this](net::HttpExchange& exchange) { handle_file(exchange); });
+        [](const http::Request& request) {
+            return !parse_folder_path(request.path).folder.empty();
+        },
+        options, [this](net::HttpExchange& exchange) { handle_file(exchange); });
     router.add_suffix(std::string(kListSuffix), options,
                       [this](net::HttpExchange& exchange) { handle_stream(exchange); });
 }
@@ -206,6 +232,69 @@ HlsPump* HlsService::pump_for(net::HttpExchange& exchange, Ask& ask, const net::
     return pump;
 }
 
+// ---- variants ----
+
+// The pump of another quality, made where there is none. Null: nobody publishes it, or it has no
+// HLS. Who may have the stream may have its variants.
+HlsPump* HlsService::variant_pump(const Ask& ask, size_t variant) {
+    if (variant > ask.options.variants.size()) {
+        return nullptr;
+    }
+    const stream::StreamKey& key = ask.options.variants[variant - 1];
+    const stream::Stream* const stream = services_.registry.find(key);
+    const HlsOptions options = rules_.hls_options(key);
+    if (stream == nullptr || !options.enabled) {
+        return nullptr;
+    }
+    if (HlsPump* const found = find_pump(key); found != nullptr || !stream->live()) {
+        return found;
+    }
+    const net::PlayRules rules = services_.policy.rules_of_forward(key);
+    Result<net::StreamPump*> made = services_.fanout.pump_for(
+        key, rules.stream, HlsPump::kKind,
+        [&](stream::Stream& of) { return std::make_unique<HlsPump>(of, options, rules.pump); });
+    return made.ok() ? static_cast<HlsPump*>(*made) : nullptr;
+}
+
+// Yields. The stream itself, then those of its variants that can be played now.
+std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
+    const auto uri = [&ask](size_t variant) {
+        return fmt::format("{}{}/{}{}", http::percent_encoded(ask.name), kFolderSuffix,
+                           variant == 0 ? "" : fmt::format("{}/", variant),
+                           hls::kMediaPlaylistName);
+    };
+    std::vector<hls::Variant> out = {ask.home->variant()};
+    out.back().uri = uri(0);
+    for (size_t i = 1; i <= ask.options.variants.size(); i++) {
+        if (HlsPump* const pump = variant_pump(ask, i)) {
+            const HlsPump::Stay stay(*pump);
+            if (!pump->wait_variant(kVariantWait)) {
+                out.push_back(pump->variant());
+                out.back().uri = uri(i);
+            }
+        }
+    }
+    return out;
+}
+
+// In the playlist of one variant, of all others that somebody watches.
+std::string HlsService::rendition_reports(const Ask& ask) const {
+    std::string out;
+    for (size_t i = 0; i <= ask.options.variants.size(); i++) {
+        const HlsPump* const pump = i == ask.variant ? nullptr
+                                    : i == 0         ? ask.home
+                                                     : find_pump(ask.options.variants[i - 1]);
+        const auto newest = pump != nullptr ? pump->newest() : std::nullopt;
+        if (newest) {
+            const std::string folder = i == 0 ? "" : fmt::format("{}/", i);
+            out += hls::write_rendition_report(fmt::format("{}{}{}", ask.variant == 0 ? "" : "../",
+                                                           folder, hls::kMediaPlaylistName),
+                                               newest->number, newest->part);
+        }
+    }
+    return out;
+}
+
 // Yields. For requests behind the first one. False: it has been answered.
 bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump) {
     const http::Request& request = exchange.request();
@@ -275,11 +364,12 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     if (pump == nullptr) {
         return;
     }
-    hls::Variant variant = pump->variant();
-    variant.uri =
-        fmt::format("{}{}/{}", http::percent_encoded(name), kFolderSuffix, hls::kMediaPlaylistName);
+    const HlsPump::Stay stay(*pump);
+    ask.home = pump;
+    const std::vector<hls::Variant> variants = variants_of(ask);
+    ask.session = ask.session != nullptr ? pump->find_session(ask.session_id) : nullptr;
     stats_.playlists++;
-    const std::string text = hls::with_query(hls::write_multivariant(variant),
+    const std::string text = hls::with_query(hls::write_multivariant(variants),
                                              carried_query(request.query_text, ask.session_id));
     serve_text(exchange, ask, *pump, text, ask.session != nullptr ? "no-store" : "max-age=2");
 }
@@ -287,13 +377,13 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
 // Yields.
 void HlsService::handle_file(net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
-    const std::string_view folder = folder_of(request.path);
+    const FolderPath path = parse_folder_path(request.path);
     std::string_view app;
     std::string_view name;
     Ask ask;
-    ask.file = hls::parse_file_name(std::string_view(request.path).substr(folder.size() + 1));
-    if (ask.file.kind == hls::FileKind::kUnknown ||
-        !split_name(folder.substr(0, folder.size() - kFolderSuffix.size()), app, name)) {
+    ask.variant = path.variant;
+    ask.file = hls::parse_file_name(path.file);
+    if (ask.file.kind == hls::FileKind::kUnknown || !split_name(path.folder, app, name)) {
         refuse(exchange, 404,
                "there is nothing at this path; a stream's address is /app/stream.m3u8");
         return;
@@ -302,10 +392,19 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
     ask.options = rules_.hls_options(ask.key);
     ask.name = name;
     HlsPump* pump = nullptr;
-    if (!may_read(exchange, ask, pump)) {
-        return;
+    if (may_read(exchange, ask, pump)) {
+        serve_file(exchange, ask, *pump);
     }
-    if (ask.file.kind == hls::FileKind::kPlaylist) {
+}
+
+// Yields.
+void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home) {
+    const HlsPump::Stay stay(home);
+    ask.home = &home;
+    HlsPump* const pump = ask.variant == 0 ? &home : variant_pump(ask, ask.variant);
+    if (pump == nullptr) {
+        refuse(exchange, 404, "that variant is not published");
+    } else if (ask.file.kind == hls::FileKind::kPlaylist) {
         serve_playlist(exchange, ask, *pump);
     } else {
         serve_media(exchange, ask, *pump);
@@ -335,12 +434,16 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
                 refuse(exchange, 503, "that part of the playlist did not come in time");
                 return;
             }
-            ask.session = ask.session != nullptr ? pump.find_session(ask.session_id) : nullptr;
+            ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
         }
     }
     stats_.playlists++;
-    const std::string text = hls::with_query(pump.media_playlist(low_latency && reload->skip),
-                                             carried_query(request.query_text, ask.session_id));
+    std::string list = pump.media_playlist(low_latency && reload->skip);
+    if (low_latency && !store.ended()) {
+        list += rendition_reports(ask);
+    }
+    const std::string text =
+        hls::with_query(list, carried_query(request.query_text, ask.session_id));
     // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
     const std::string cache =
         has_sessions(ask.key, ask.options)
@@ -416,7 +519,7 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
             refuse(exchange, 404, "no such part");
             return;
         }
-        ask.session = ask.session != nullptr ? pump.find_session(ask.session_id) : nullptr;
+        ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
         pieces.push_back(segment->parts[file.part].bytes);
         stats_.parts++;
     }
@@ -432,19 +535,46 @@ void HlsService::serve_bytes(net::HttpExchange& exchange,
     for (const auto& piece : pieces) {
         size += piece->bytes().size();
     }
-    count_sent(ask, pump, size);
+    http::ByteRange range{0, size};
+    int status = 200;
+    http::Fields fields = {
+        {"Cache-Control", fmt::format("{}max-age={}, immutable",
+                                      ask.session != nullptr ? "private, " : "", kMediaMaxAge)},
+        {"Accept-Ranges", "bytes"}};
+    const auto asked = exchange.request().headers.get("Range");
+    switch (http::parse_byte_range(asked.value_or(""), size, range)) {
+        case http::RangeStatus::kWhole: range = {0, size}; break;
+        case http::RangeStatus::kPart:
+            status = 206;
+            fields.add("Content-Range", fmt::format("bytes {}-{}/{}", range.offset,
+                                                    range.offset + range.length - 1, size));
+            break;
+        case http::RangeStatus::kUnsatisfiable:
+            stats_.refused++;
+            (void)exchange.respond_error(416, "the range lies outside of the segment",
+                                         {{"Content-Range", fmt::format("bytes */{}", size)}});
+            return;
+    }
+    count_sent(ask, pump, range.length);
     if (ask.session != nullptr && ask.session->client->first_frame_ms < 0) {
         net::Client& client = *ask.session->client;
         client.first_frame_ms = static_cast<int32_t>(
             std::chrono::duration_cast<Millis>(MonoClock::now() - client.since()).count());
     }
-    const std::string cache = fmt::format("{}max-age={}, immutable",
-                                          ask.session != nullptr ? "private, " : "", kMediaMaxAge);
-    if (exchange.begin(200, ask.file.mp4 ? kMp4Type : kTsType, size, {{"Cache-Control", cache}})) {
+    if (exchange.begin(status, ask.file.mp4 ? kMp4Type : kTsType, range.length, fields)) {
         return;
     }
     for (const auto& piece : pieces) {
-        if (exchange.write(piece->bytes())) {
+        const ByteSpan bytes = piece->bytes();
+        if (range.offset >= bytes.size()) {
+            range.offset -= bytes.size();
+            continue;
+        }
+        const ByteSpan part = bytes.subspan(
+            range.offset, std::min<uint64_t>(bytes.size() - range.offset, range.length));
+        range.offset = 0;
+        range.length -= part.size();
+        if (part.empty() || exchange.write(part)) {
             return;
         }
     }

@@ -3,11 +3,13 @@
 //     /app/stream.m3u8             begins: may this viewer play, and which media playlist is its
 //     /app/stream.hls/index.m3u8   the media playlist, again and again
 //     /app/stream.hls/...          what it names
+//     /app/stream.hls/2/...        the same of its second variant
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/log.h"
 #include "net/admission.h"
@@ -57,8 +59,12 @@ class HlsService {
     HlsPump* find_pump(const stream::StreamKey& key) const;
     HlsPump* admit(net::HttpExchange& exchange, Ask& ask);
     HlsPump* pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules);
+    HlsPump* variant_pump(const Ask& ask, size_t variant);
+    std::vector<hls::Variant> variants_of(const Ask& ask);
+    std::string rendition_reports(const Ask& ask) const;
     bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
+    void serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home);
     void serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_bytes(net::HttpExchange& exchange,

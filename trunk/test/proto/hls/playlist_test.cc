@@ -123,14 +123,14 @@ TEST(HlsPlaylistTest, TheMultivariantSaysWhatThereIs) {
                           .width = 640,
                           .height = 360,
                           .frame_rate = 25};
-    EXPECT_EQ(with_query(write_multivariant(variant), "session=s"),
+    EXPECT_EQ(with_query(write_multivariant(std::span(&variant, 1)), "session=s"),
               "#EXTM3U\n#EXT-X-VERSION:6\n"
               "#EXT-X-STREAM-INF:BANDWIDTH=800000,AVERAGE-BANDWIDTH=700000,"
               "CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=640x360,FRAME-RATE=25.000\n"
               "x.hls/index.m3u8?session=s\n");
     Variant bare;
     bare.uri = "a/index.m3u8";
-    EXPECT_EQ(with_query(write_multivariant(bare), ""),
+    EXPECT_EQ(with_query(write_multivariant(std::span(&bare, 1)), ""),
               "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH=1\na/index.m3u8\n");
 }
 

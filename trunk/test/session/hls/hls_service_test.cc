@@ -4,6 +4,7 @@
 #include <regex>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,6 +49,42 @@ class OpenPolicy final : public net::Policy {
     net::PlayRules play;
 };
 
+// A stream with some pictures, while it lives.
+class OtherStream final : public stream::Publisher {
+  public:
+    OtherStream(stream::Registry& registry, std::string_view name)
+        : registry_(registry),
+          stream_(registry.get_or_create({"", "app", std::string(name)}, {}, MonoClock::now())) {
+        EXPECT_FALSE(stream_.start_publish(*this, {}, MonoClock::now()));
+        send(0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+        for (uint32_t i = 0; i < 30; i++) {
+            send(i * 40,
+                 tag_body(Codec::kH264, i == 0 ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(i == 0 ? 0x65 : 0x41), 1}));
+        }
+    }
+
+    ~OtherStream() {
+        stream_.end_publish(*this, MonoClock::now());
+        registry_.release(stream_);
+    }
+
+    std::string describe() const override { return "another"; }
+
+    std::string_view client_id() const override { return "other"; }
+
+    void on_taken_over() override {}
+
+  private:
+    void send(uint32_t at, Bytes body) {
+        stream_.publish(*this, test::packet(TrackKind::kVideo, at, std::move(body)),
+                        MonoClock::now());
+    }
+
+    stream::Registry& registry_;
+    stream::Stream& stream_;
+};
+
 class HlsServiceTest : public testing::Test, protected stream::Publisher, protected HlsRules {
   protected:
     HlsServiceTest() {
@@ -74,7 +111,13 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
 
     void on_taken_over() override {}
 
-    HlsOptions hls_options(const stream::StreamKey&) const override { return options_; }
+    HlsOptions hls_options(const stream::StreamKey& key) const override {
+        HlsOptions options = options_;
+        if (key.name != "stream") {
+            options.variants.clear();
+        }
+        return options;
+    }
 
     void publish(std::string_view app = "app") {
         stream_ = &registry_.get_or_create({"", std::string(app), "stream"}, {}, MonoClock::now());
@@ -192,6 +235,57 @@ TEST_F(HlsServiceTest, APlaylistIsNotSentTwice) {
     EXPECT_EQ(get(list, "If-None-Match: " + tag + "\r\n").status, 304);
     pictures(20);
     EXPECT_EQ(get(list, "If-None-Match: " + tag + "\r\n").status, 200);
+}
+
+TEST_F(HlsServiceTest, VariantsThatAreLiveStandInThePlaylistAndBehindOneSession) {
+    options_.variants = {{"", "app", "low"}, {"", "app", "gone"}, {"", "app", "lower"}};
+    publish();
+    pictures(60);
+    OtherStream low(registry_, "low");
+    OtherStream lower(registry_, "lower");
+    const TestAnswer master = get("/app/stream.m3u8?key=k1");
+    const std::regex uri("\n(stream\\.hls/[^\n?]*)\\?session=[a-z0-9]{20}&key=k1");
+    std::vector<std::string> uris;
+    for (std::sregex_iterator at(master.body.begin(), master.body.end(), uri), end; at != end;
+         ++at) {
+        uris.push_back((*at)[1].str());
+    }
+    EXPECT_EQ(uris, (std::vector<std::string>{"stream.hls/index.m3u8", "stream.hls/1/index.m3u8",
+                                              "stream.hls/3/index.m3u8"}));
+    const std::string session = find(master.body, "(session=[a-z0-9]+)");
+    const std::string folder = "/app/stream.hls/1/";
+    const TestAnswer list = get(folder + "index.m3u8?" + session);
+    EXPECT_EQ(list.status, 200) << list.body;
+    const std::string segment = find(list.body, "\n([0-9]+\\.m4s[^\n]*)");
+    EXPECT_EQ(get(folder + segment).status, 200);
+    EXPECT_THAT(list.body, HasSubstr("#EXT-X-RENDITION-REPORT:URI=\"../index.m3u8?" + session));
+    EXPECT_THAT(list.body, HasSubstr("#EXT-X-RENDITION-REPORT:URI=\"../3/index.m3u8?" + session));
+    EXPECT_THAT(get("/app/stream.hls/index.m3u8?" + session).body,
+                HasSubstr("#EXT-X-RENDITION-REPORT:URI=\"1/index.m3u8?" + session));
+    EXPECT_EQ(clients_.size(), 1U) << "one viewer, whichever it plays";
+    EXPECT_EQ(get("/app/stream.hls/2/index.m3u8?" + session).status, 404);
+    EXPECT_EQ(get("/app/stream.hls/4/index.m3u8?" + session).status, 404);
+    EXPECT_EQ(get("/app/stream.hls/1/index.m3u8").status, 403) << "no session";
+}
+
+TEST_F(HlsServiceTest, ARangeOfASegmentIsAnswered) {
+    publish();
+    pictures(60);
+    const std::string path = "/app/stream.hls/" + find(get(begin()).body, "\n([0-9]+\\.m4s[^\n]*)");
+    const TestAnswer whole = get(path);
+    ASSERT_EQ(whole.status, 200);
+    ASSERT_GT(whole.body.size(), 100U);
+    for (const auto& [offset, length] : {std::pair<size_t, size_t>(0, 10),
+                                         {whole.body.size() / 2, 50},
+                                         {whole.body.size() - 5, 5},
+                                         {0, whole.body.size()}}) {
+        const TestAnswer part =
+            get(path, fmt::format("Range: bytes={}-{}\r\n", offset, offset + length - 1));
+        EXPECT_EQ(part.status, 206);
+        EXPECT_EQ(part.body, whole.body.substr(offset, length));
+    }
+    EXPECT_EQ(get(path, fmt::format("Range: bytes={}-\r\n", whole.body.size())).status, 416);
+    EXPECT_EQ(get(path, "Range: apples=1-2\r\n").status, 200);
 }
 
 TEST_F(HlsServiceTest, BlockingRequestsAreAnsweredByTheirPart) {
