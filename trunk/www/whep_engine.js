@@ -6,11 +6,13 @@ import { ReceiveMeter, receivesH264, WebRtcSession, withStereo } from './webrtc.
 const MEDIA_MS = 8_000;  // from the connection to the first picture or sound
 
 export class WhepEngine {
-  // `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried.
-  constructor(video, stream, events) {
+  // `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried. `kinds`: what is asked for;
+  // who wants no picture need not wait until the server knows that there is none.
+  constructor(video, stream, events, kinds = ['video', 'audio']) {
     this.video = video;
     this.stream = stream;
     this.events = events;
+    this.kinds = kinds;
     this.media = new MediaStream();
     this.session = null;
     this.meter = null;
@@ -23,8 +25,7 @@ export class WhepEngine {
   async start() {
     this.session = new WebRtcSession(signallingUrl('whep', this.stream, this.stream.secret), {
       prepare: (pc) => {
-        pc.addTransceiver('video', { direction: 'recvonly' });
-        pc.addTransceiver('audio', { direction: 'recvonly' });
+        this.kinds.forEach((kind) => pc.addTransceiver(kind, { direction: 'recvonly' }));
         pc.ontrack = (event) => this.media.addTrack(event.track);
       },
       lost: (error) => this.end(error),

@@ -80,6 +80,7 @@ struct SipServerConfig {
     NetAddress address;  // that phones reach; none: the one that they came to
     Millis rtp_timeout{0};
     bool jitter_buffer = false;
+    bool phone_page = false;  // browsers may be phones
 
     bool operator==(const SipServerConfig&) const = default;
 };

@@ -77,9 +77,16 @@ Error Admission::try_play(const NewcomerView& who, AdmittedPlayer& out) {
 // ---- its steps ----
 
 Result<PublishRules> Admission::may_publish(const NewcomerView& who) const {
-    WEIR_TRY_ASSIGN(PublishRules rules, services_.policy.may_publish(who.access));
-    if (!who.has_line && services_.phones != nullptr && services_.phones->keeps(who.access.key)) {
-        return make_error(ErrorCode::kDenied, "this name is kept for a phone line");
+    PublishRules rules;
+    if (is_private(who)) {
+        WEIR_TRY(check_key_of_private(who));
+        rules = services_.policy.rules_of_source(who.access.key);
+    } else {
+        WEIR_TRY_ASSIGN(rules, services_.policy.may_publish(who.access));
+        if (!who.has_line && services_.phones != nullptr &&
+            services_.phones->keeps(who.access.key)) {
+            return make_error(ErrorCode::kDenied, "this name is kept for a phone line");
+        }
     }
     if (who.check) {
         WEIR_TRY(who.check());
@@ -88,11 +95,30 @@ Result<PublishRules> Admission::may_publish(const NewcomerView& who) const {
 }
 
 Result<PlayRules> Admission::may_play(const NewcomerView& who) const {
-    WEIR_TRY_ASSIGN(PlayRules rules, services_.policy.may_play(who.access));
+    PlayRules rules;
+    if (is_private(who)) {
+        WEIR_TRY(check_key_of_private(who));
+        rules = services_.policy.rules_of_forward(who.access.key);
+    } else {
+        WEIR_TRY_ASSIGN(rules, services_.policy.may_play(who.access));
+    }
     if (who.check) {
         WEIR_TRY(who.check());
     }
     return rules;
+}
+
+bool Admission::is_private(const NewcomerView& who) const {
+    return services_.private_streams != nullptr && services_.private_streams->has(who.access.key);
+}
+
+// The phone line that a private stream belongs to is its other end.
+Error Admission::check_key_of_private(const NewcomerView& who) const {
+    if (who.has_line || services_.private_streams->opens(who.access.key, who.access.token)) {
+        return {};
+    }
+    services_.limits.count(who.access.token.empty() ? Refusal::kKeyMissing : Refusal::kKeyWrong);
+    return make_error(ErrorCode::kDenied, "this stream is private: it has a key");
 }
 
 Error Admission::take_address(const NewcomerView& who, Admitted& out) const {

@@ -1,6 +1,7 @@
 // Admission: whether somebody may publish or play, asked in one order for all protocols.
 //
-//   1. the policy, and what the protocol itself has against it (`check`)
+//   1. the policy, or for a private stream its key; and what the protocol itself has against it
+//      (`check`)
 //   2. places: of its address, of the stream's players
 //   3. what else can be refused at once: `before_hook`, a name that somebody publishes
 //   4. the hook servers, where one has to be asked. Yields
@@ -78,6 +79,8 @@ class Admission {
     Error try_play(const NewcomerView& who, AdmittedPlayer& out);
     Result<PublishRules> may_publish(const NewcomerView& who) const;
     Result<PlayRules> may_play(const NewcomerView& who) const;
+    bool is_private(const NewcomerView& who) const;
+    Error check_key_of_private(const NewcomerView& who) const;
     Error take_address(const NewcomerView& who, Admitted& out) const;
     Error check_name(const NewcomerView& who, const PublishRules& rules) const;
     Error check_name(const NewcomerView& who, PlayRules& rules) const;

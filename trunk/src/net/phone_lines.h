@@ -19,7 +19,7 @@ namespace weir::net {
 
 struct PhoneLineRequest {
     std::string user;
-    std::string domain;    // "example.com", "192.0.2.1:5070"
+    std::string domain;    // "example.com", "192.0.2.1:5070"; empty: this server's own users
     std::string login;     // empty: the user's name
     std::string password;  // empty: the line does not register, and can only call
     std::string display;   // may be empty

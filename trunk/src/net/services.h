@@ -7,6 +7,7 @@
 #include "net/limits.h"
 #include "net/phone_lines.h"
 #include "net/policy.h"
+#include "net/private_streams.h"
 #include "stream/registry.h"
 
 namespace weir::net {
@@ -20,6 +21,7 @@ struct Services {
     Limits& limits;
     Hooks& hooks = no_hooks();
     PhoneLinesPlace* phones = nullptr;  // null: nobody can have a line
+    PrivateStreams* private_streams = nullptr;  // null: there are none
 };
 
 }  // namespace weir::net

@@ -290,6 +290,36 @@ TEST_F(AdmissionTest, RefusedByThePolicyNothingElseIsAsked) {
     EXPECT_EQ(clients_.total(), 0U);
 }
 
+TEST_F(AdmissionTest, APrivateStreamHasItsKeyInPlaceOfThePolicy) {
+    PrivateStreams all;
+    services_.private_streams = &all;
+    Admission admission(services_);
+    {
+        const PrivateStreams::Place right = all.add(key_, "s3cret");
+        policy_.closed = true;
+        EXPECT_EQ(code_of(admission.publish(newcomer())), ErrorCode::kOk);
+        calls_.clear();
+        NewcomerView viewer = newcomer();
+        viewer.may_wait = false;
+        EXPECT_EQ(code_of(admission.play(viewer)), ErrorCode::kNotFound) << "nobody publishes it";
+        EXPECT_THAT(calls_, testing::Not(testing::Contains("policy")));
+        policy_.closed = false;
+        for (const std::string_view wrong : {"", "s3cre", "s3cret "}) {
+            viewer.access.token = wrong;
+            EXPECT_EQ(code_of(admission.play(viewer)), ErrorCode::kDenied);
+            EXPECT_EQ(code_of(admission.publish(viewer)), ErrorCode::kDenied);
+        }
+        EXPECT_EQ(limits_.refused(Refusal::kKeyMissing), 2U);
+        EXPECT_EQ(limits_.refused(Refusal::kKeyWrong), 4U);
+        viewer.has_line = true;
+        EXPECT_EQ(code_of(admission.publish(viewer)), ErrorCode::kOk) << "its other end";
+    }
+    EXPECT_FALSE(all.has(key_));
+    policy_.closed = true;
+    EXPECT_EQ(code_of(admission.publish(newcomer())), ErrorCode::kDenied)
+        << "a stream as any other";
+}
+
 TEST_F(AdmissionTest, RefusedByTheProtocolBeforeAPlaceIsTaken) {
     no_check = true;
     hooks_.wanted = true;

@@ -17,7 +17,9 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
     stream::StreamKey key;
     while (const stream::Stream* stream = services_.registry.after(key)) {
         key = stream->key();
-        if (stream->live()) {
+        const bool is_private =
+            services_.private_streams != nullptr && services_.private_streams->has(key);
+        if (stream->live() && !is_private) {
             std::vector<Group>& groups = made->groups;
             if (groups.empty() || groups.back().first.vhost != key.vhost ||
                 groups.back().first.app != key.app) {

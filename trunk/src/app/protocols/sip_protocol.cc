@@ -2,10 +2,23 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "app/protocols/secret_text.h"
 
 namespace weir::app {
 namespace {
+
+// Where this server itself reaches its SIP port by UDP; empty: it has none.
+std::string own_domain(const config::SipServerConfig& sip) {
+    if (sip.listen_udp.empty()) {
+        return {};
+    }
+    const Result<io::SocketAddress> listen = io::SocketAddress::parse(sip.listen_udp[0].address);
+    return !listen.ok()       ? std::string()
+           : listen->is_any() ? fmt::format("127.0.0.1:{}", listen->port())
+                              : listen->to_string();
+}
 
 // On a worker: secrets may be in files.
 Result<session::SipServerOptions> load_options(const config::Config& config) {
@@ -56,6 +69,7 @@ Result<session::SipServerOptions> load_options(const config::Config& config) {
         options.conferences.push_back({each.number, each.stream});
     }
     options.line_domains = sip.line_domains;
+    options.own_domain = sip.phone_page ? own_domain(sip) : std::string();
     options.srtp = static_cast<sdp::PhoneSrtp>(sip.srtp);
     options.rtp_ports = {sip.first_port, sip.last_port};
     options.address = sip.address.empty() ? NetAddress() : sip.address.with_port(0);
@@ -82,11 +96,18 @@ net::Json secure_json(const session::SipSecureCounters& secure) {
 
 SipProtocol::SipProtocol(const ProtocolContext& context)
     : server_(context.services, {}),
+      phone_page_(context.services, phone_book_),
       calls_api_(context.who, server_),
       phones_(context.services.phones),
       enabled_(context.config.sip_server.enabled) {
     calls_api_.set_enabled(enabled_);
     offer_lines();
+    set_phones(context.config);
+}
+
+void SipProtocol::set_phones(const config::Config& config) {
+    phone_page_.reconfigure(
+        {.enabled = enabled_ && config.sip_server.phone_page, .server_names = config.server_names});
 }
 
 SipProtocol::~SipProtocol() {
@@ -102,12 +123,12 @@ void SipProtocol::offer_lines() {
 }
 
 std::span<const Transport> SipProtocol::transports() const {
-    static constexpr Transport kAll[] = {{"sip"}};
+    static constexpr Transport kAll[] = {{"sip"}, {"phone"}};
     return kAll;
 }
 
 void SipProtocol::add_routes(net::HttpRouter& open, net::HttpRouter& api) {
-    (void)open;
+    phone_page_.add_to(open);
     calls_api_.add_to(api);
 }
 
@@ -156,6 +177,7 @@ void SipProtocol::reconfigure(const config::Config& config) {
     if (enabled_) {
         server_.reconfigure(prepared_);
     }
+    set_phones(config);
 }
 
 void SipProtocol::add_features(net::Json& features) const {
@@ -186,6 +208,10 @@ net::Json SipProtocol::summary() const {
             {"registrations_up", server_.trunks().registered()},
             {"conferences", server_.conferences().size()},
             {"conference_parties", server_.conferences().parties()},
+            {"phones", phone_page_.size()},
+            {"phones_opened", phone_page_.counters().opened},
+            {"phones_refused", phone_page_.counters().refused},
+            {"phones_wrong_passwords", phone_page_.counters().wrong_passwords},
             {"messages_received", wires.received},
             {"messages_sent", wires.sent},
             {"messages_malformed", wires.malformed},
@@ -226,6 +252,13 @@ void SipProtocol::add_metrics(net::Exposition& text) const {
                 server_.trunks().size());
     text.single("weir_sip_registrations_up", "gauge", "Of them, those that it is registered at.",
                 server_.trunks().registered());
+    text.single("weir_sip_phones", "gauge", "Pages that are telephones.", phone_page_.size());
+    counter("weir_sip_phones_opened_total", "Lines that pages have opened.",
+            phone_page_.counters().opened);
+    counter("weir_sip_phones_refused_total", "Pages that were not let in, and lines of theirs.",
+            phone_page_.counters().refused);
+    counter("weir_sip_phones_wrong_passwords_total", "Of them, for a wrong password.",
+            phone_page_.counters().wrong_passwords);
     counter("weir_sip_messages_received_total", "SIP messages received.", wires.received);
     counter("weir_sip_messages_malformed_total", "SIP messages that could not be read.",
             wires.malformed);
@@ -259,6 +292,7 @@ void SipProtocol::add_memory(diagnosis::MemoryReport& report) const {
     report.add_tcp_kind("sip", {"sip"},
                         {"sip_session", "sip_media", "sip_secure", "sip_connection", "sip_voice",
                          "sip_party", "sip_conference", "sip_line"});
+    report.add_tcp_kind("phone", {"phone"}, {"phone_session"});
 }
 
 }  // namespace weir::app

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "app/protocols/sip_calls_api.h"
+#include "app/protocols/sip_phone_book.h"
 #include "app/protocols/wiring.h"
+#include "session/phone/phone_server.h"
 #include "session/sip/sip_server.h"
 
 namespace weir::app {
@@ -35,8 +37,11 @@ class SipProtocol final : public Protocol {
   private:
     void offer_lines();
     void add_secure_metrics(net::Exposition& text) const;
+    void set_phones(const config::Config& config);
 
     session::SipServer server_;
+    SipPhoneBook phone_book_{server_};
+    session::PhoneServer phone_page_;
     SipCallsApi calls_api_;
     net::PhoneLinesPlace* phones_;        // null: nobody asks for lines
     session::SipServerOptions prepared_;  // of the newest prepare()

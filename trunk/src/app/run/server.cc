@@ -56,7 +56,8 @@ struct Server::Impl {
           connections(config.max_connections),
           who(identity()),
           hooks(config, who),
-          services{registry, fanout, clients, connections, policy, limits, hooks, &phones},
+          services{registry, fanout, clients, connections,     policy,
+                   limits,   hooks,  &phones, &private_streams},
           sources(config, services, who),
           health(services),
           api(services, who, protocols),
@@ -111,6 +112,7 @@ struct Server::Impl {
     net::ServerIdentity who;
     HookService hooks;
     net::PhoneLinesPlace phones;
+    net::PrivateStreams private_streams;
     net::Services services;
     ProtocolSet protocols;
     StreamSources sources;

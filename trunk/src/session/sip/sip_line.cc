@@ -256,7 +256,9 @@ Error SipLine::invite(std::string_view to, net::PhoneCodecNames codecs) {
     if (!uri || uri->scheme != sip::Scheme::kSip || uri->user.empty() || !uri->password.empty()) {
         return make_error(ErrorCode::kMalformed, "484 Address Incomplete: sip:USER@DOMAIN");
     }
-    if (!lines_.allows(uri->port != 0 ? fmt::format("{}:{}", uri->host, uri->port) : uri->host)) {
+    const std::string domain =
+        uri->port != 0 ? fmt::format("{}:{}", uri->host, uri->port) : uri->host;
+    if (!lines_.may_call(request_.domain, domain)) {
         return make_error(ErrorCode::kDenied,
                           "403 Forbidden: this domain must not be called (rtmp_lines)");
     }

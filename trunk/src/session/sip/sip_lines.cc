@@ -38,12 +38,21 @@ bool SipLines::allows(std::string_view domain) const {
     });
 }
 
-Result<std::unique_ptr<net::PhoneLine>> SipLines::open(const net::PhoneLineRequest& request,
+bool SipLines::may_call(std::string_view from, std::string_view to) const {
+    return equals_ignore_case(from, to) || (allows(from) && allows(to));
+}
+
+Result<std::unique_ptr<net::PhoneLine>> SipLines::open(const net::PhoneLineRequest& asked,
                                                        net::PhoneLineObserver& observer) {
     if (stopping_) {
         return make_error(ErrorCode::kInterrupted, "the server stops");
     }
-    if (!allows(request.domain)) {
+    net::PhoneLineRequest request = asked;
+    const bool own = asked.domain.empty();
+    if (own) {
+        request.domain = server_.options().own_domain;
+    }
+    if (request.domain.empty() || (!own && !allows(request.domain))) {
         return make_error(ErrorCode::kDenied, "lines of this domain are not allowed (rtmp_lines)");
     }
     const std::string address = "sip:" + request.user + "@" + request.domain;

@@ -34,7 +34,7 @@ class SipLines final : public net::PhoneLines {
 
     // net::PhoneLines
     bool allows(std::string_view domain) const override;
-    Result<std::unique_ptr<net::PhoneLine>> open(const net::PhoneLineRequest& request,
+    Result<std::unique_ptr<net::PhoneLine>> open(const net::PhoneLineRequest& asked,
                                                  net::PhoneLineObserver& observer) override;
     bool keeps(const stream::StreamKey& key) const override;
 
@@ -64,6 +64,10 @@ class SipLines final : public net::PhoneLines {
     void clear() { lines_.clear(); }
 
     // ---- for lines ----
+
+    // Whether a line of the one domain may call the other. A line of this server's own users, whose
+    // domain may not be one of `rtmp_lines`, calls that alone.
+    bool may_call(std::string_view from, std::string_view to) const;
 
     SipServer& server() { return server_; }
 

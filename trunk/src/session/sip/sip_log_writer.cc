@@ -104,7 +104,8 @@ void SipLogWriter::on_audio(const media::PacketRef& packet, bool start) {
         return;
     }
     if (!is_same(codec)) {
-        if (codec != Codec::kAac) {  // that has its configuration in front
+        // AAC has its configuration in front; others may.
+        if (codec != Codec::kAac && !(bridge_ && bridged_ == codec)) {
             begin_bridge(packet->info(), {});
         }
         if (bridge_) {

@@ -71,6 +71,9 @@ struct SipServerOptions {
     std::vector<SipMeeting> conferences;
     // Of lines (net/phone_lines.h), and whom these may call: "example.com", "192.0.2.1:5070".
     std::vector<std::string> line_domains;
+    // Of lines of this server's own users that name no domain: "127.0.0.1:5060". Empty: there are
+    // none.
+    std::string own_domain;
     sdp::PhoneSrtp srtp = sdp::PhoneSrtp::kOptional;
     net::PortRange rtp_ports{20'000, 29'999};
     NetAddress address;  // without port: this host's, as phones reach it; none: as they came

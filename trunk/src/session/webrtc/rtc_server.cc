@@ -1,5 +1,6 @@
 #include "session/webrtc/rtc_server.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -42,11 +43,15 @@ class PumpHold {
     RtcPump& pump_;
 };
 
-// Tracks begin apart: a publisher's picture may come a key frame request after its sound.
-bool knows_codecs(const stream::Stream& stream, const RtcLogWriter& muxer, MonoTime now) {
+// Tracks begin apart: a publisher's picture may come a key frame request after its sound. Who wants
+// no picture, as in a call, does not wait for it.
+bool knows_codecs(const stream::Stream& stream,
+                  const RtcLogWriter& muxer,
+                  bool wants_video,
+                  MonoTime now) {
     const bool video = muxer.track(kRtpVideoTrack).codec.codec != media::Codec::kUnknown;
     const bool audio = muxer.track(kRtpAudioTrack).codec.codec != media::Codec::kUnknown;
-    if (!muxer.refusal().empty() || (video && audio)) {
+    if (!muxer.refusal().empty() || ((video || !wants_video) && audio)) {
         return true;
     }
     return now - stream.live_since() > kTracksSettled && (video || !stream.has_video()) &&
@@ -245,7 +250,10 @@ Result<RtcAnswer> RtcServer::play(std::string_view offer,
             return make_error(ErrorCode::kNotFound, "no such stream: its source does not bring it");
         }
     }
-    while (!knows_codecs(pump->stream(), muxer, MonoClock::now()) && !deadline.passed()) {
+    const bool wants_video = std::ranges::any_of(
+        parsed.media, [](const sdp::Media& each) { return each.kind == "video"; });
+    while (!knows_codecs(pump->stream(), muxer, wants_video, MonoClock::now()) &&
+           !deadline.passed()) {
         WEIR_TRY(io::sleep_for(kCodecPoll));
     }
     if (Error none = room()) {

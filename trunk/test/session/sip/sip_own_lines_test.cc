@@ -43,9 +43,16 @@ class SipOwnLinesTest : public SipWorld {
     }
 
     Error open(LineOwner& owner, const std::string& user, const std::string& password) {
+        return open(owner, user, password, address_.to_string());
+    }
+
+    Error open(LineOwner& owner,
+               const std::string& user,
+               const std::string& password,
+               const std::string& domain) {
         net::PhoneLineRequest request;
         request.user = user;
-        request.domain = address_.to_string();
+        request.domain = domain;
         request.password = password;
         request.local = key(user, "local");
         request.remote = key(user, "remote");
@@ -85,6 +92,27 @@ class SipOwnLinesTest : public SipWorld {
 
     const std::vector<std::string> pcmu_{"pcmu"};
 };
+
+TEST_F(SipOwnLinesTest, ALineThatNamesNoDomainIsOfThisServerAndCallsNoOther) {
+    SipServerOptions options = this->options();
+    server_->reconfigure(options);
+    LineOwner alice;
+    LineOwner bob;
+    EXPECT_EQ(open(alice, "alice", "secret", "").code(), ErrorCode::kDenied) << "there are none";
+    options.own_domain = address_.to_string();
+    options.line_domains = {"pbx.example.org"};
+    server_->reconfigure(options);
+    EXPECT_EQ(open(alice, "alice", "secret", address_.to_string()).code(), ErrorCode::kDenied)
+        << "it is no domain of rtmp_lines";
+    ASSERT_FALSE(open(alice, "alice", "secret", ""));
+    ASSERT_FALSE(open(bob, "bob", "hidden", ""));
+    ASSERT_TRUE(hears(alice, "ready"));
+    ASSERT_TRUE(hears(bob, "ready"));
+    EXPECT_EQ(alice.line->invite("sip:bob@pbx.example.org", pcmu_).code(), ErrorCode::kDenied);
+    EXPECT_EQ(alice.line->invite("bob@192.0.2.1", pcmu_).code(), ErrorCode::kDenied);
+    ASSERT_FALSE(alice.line->invite("bob", pcmu_));
+    ASSERT_TRUE(hears(bob, "invited by sip:alice@"));
+}
 
 TEST_F(SipOwnLinesTest, TwoLinesCallEachOther) {
     LineOwner alice;
