@@ -17,7 +17,7 @@ WEIR = ("weir",)
 class Case:
     name: str
     title: str
-    kind: str = "play"  # play, silent, stream, packet, mcast, sip: see runs.py
+    kind: str = "play"  # play, silent, stream, packet, mcast, sip, sip-aac: see runs.py
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
@@ -77,6 +77,9 @@ CASES = {case.name: case for case in (
     Case("sip-call-10", "10 PCMU calls, each with an RTMP line that it hears and that hears it", kind="sip", players=10,
          streams=10, protocol="sip", rounds=1, window_s=5),
     Case("sip-call-500", "500 such calls", kind="sip", players=500, streams=500, protocol="sip", rounds=1, window_s=6),
+    Case("sip-jitter-500", "500 such calls with the jitter buffer on", kind="sip", players=500, streams=500, protocol="sip-jitter",
+         rounds=1, window_s=6),
+    Case("sip-aac", "What it costs to make AAC of what a phone speaks", kind="sip-aac", rounds=1, window_s=14),
     Case("sip-phone-500", "500 PCMU calls that hear one stream, and that nobody plays", kind="sip", players=500,
          protocol="sip", rounds=1, window_s=5),
     Case("sip-setup", "500 calls of a second, 100 a second", kind="sip", players=500, protocol="sip", rounds=1, window_s=1),
@@ -86,7 +89,8 @@ CASES = {case.name: case for case in (
          rounds=1, window_s=4),
 )}
 
-SIP = [("sip-call-10", "0", WEIR), ("sip-call-500", "0", WEIR), ("sip-phone-500", "0", WEIR), ("sip-setup", "0", WEIR),
+SIP = [("sip-call-10", "0", WEIR), ("sip-call-500", "0", WEIR), ("sip-jitter-500", "0", WEIR), ("sip-phone-500", "0", WEIR),
+       ("sip-setup", "0", WEIR), ("sip-aac", "auto", WEIR),
        ("sip-publisher", "auto", WEIR), ("sip-player", "auto", WEIR)]
 
 MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-400", "auto", PEERS),
@@ -187,7 +191,7 @@ def groups(full, patterns=(), servers=(), players=0, before=False):
 def seconds_of(group, window):
     """About how long one run of a group takes; corrected by experience while it goes on."""
     case = group.case
-    if case.kind == "packet":
+    if case.kind in ("packet", "sip-aac"):
         return case.window_s
     if case.kind == "mcast":
         return 2.2 + (case.window_s or window)

@@ -127,6 +127,8 @@ def summary(row):
     if "bursts" in row:
         return ", ".join(f"bursts of {each['packets']}: {each['player_ns']:.0f} by {each['loop_ns']:.0f} ns"
                          for each in row["bursts"])
+    if "spoken" in row:
+        return ", ".join(f"{each['codec']} {each['mhz_each']:.1f} MHz a call" for each in row["spoken"])
     if "core_mhz" in row:
         return sip.summary(row)
     if "ts_lost" in row:

@@ -192,6 +192,7 @@ def terminal(results, notes):
              ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
              ("Multicast groups by HTTP", MCAST_COLUMNS, mcast_rows(results)),
              ("Telephone calls", sip.COLUMNS, sip_rows(results)),
+             ("AAC of a telephone call", sip.AAC_COLUMNS, sip.aac_rows(results, number)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
              ("Targets", TARGET_COLUMNS, target_rows(results))]
     texts = [f"{title}\n{text}".strip() for title, columns, rows in parts if (text := plain(columns, rows))]
@@ -310,5 +311,10 @@ from sending to receiving. *MHz each*: share of the core by its clock, for each 
 the player's has the share of its publisher in it.
 
 {markdown(sip.COLUMNS, sip_rows(results))}
+
+What a worker does for a call whose stream somebody plays by HLS, HTTP-TS or SRT (`trunk/bench/micro/transcode/`): AAC of 16 kHz of \
+what the phone says, of Opus at 48 kHz; once for each call, however many play it.
+
+{markdown(sip.AAC_COLUMNS, sip.aac_rows(results, number))}
 """ + ("\n## Notes\n\n" + "\n".join(f"- {note}" for note in notes) + "\n" if notes else "") + (
         f"\n## Runs that failed\n\n{problems}\n" if problems else "")

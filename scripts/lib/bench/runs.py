@@ -45,6 +45,8 @@ class Runs:
         try:
             if case.kind == "packet":
                 return self.packet_cost(idle)
+            if case.kind == "sip-aac":
+                return sip.aac_cost(self.tools, self.processes, self.cores[0], self.folder, idle)
             if case.kind == "mcast":
                 return mcast.run(self.tools, self.processes, self.cores, self.folder, server_name, case,
                                  case.window_s or self.window_s, idle)

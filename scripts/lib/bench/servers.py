@@ -88,8 +88,9 @@ class Weir(Server):
         # The port of WebRTC and the next one are free as UDP ports.
         rtsp = (f"rtsp_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_listen 127.0.0.1:{self.rtc_port}; }}\n"
                 if self.rtsp else "")
-        sip = (f"sip_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_ports {SIP_RTP_PORTS}; trunk 127.0.0.1; }}\n"
-               if self.protocol == "sip" else "")
+        jitter = "on" if self.protocol == "sip-jitter" else "off"
+        sip = (f"sip_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_ports {SIP_RTP_PORTS}; trunk 127.0.0.1; "
+               f"jitter_buffer {jitter}; }}\n" if self.protocol.startswith("sip") else "")
         config.write_text(
             f"listen 127.0.0.1:{self.rtmp_port};\n"
             f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}{sip}"

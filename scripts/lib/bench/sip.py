@@ -12,6 +12,7 @@ from bench.targets import Target
 CALL_MHZ_LIMIT = 3.0       # PCMU, both directions, the RTMP line with it
 CALL_KIB_LIMIT = 20        # user memory of a call alone
 DELAY_LIMIT_MS = 5         # p99, without a jitter buffer
+JITTER_DELAY_LIMIT_MS = 60  # and with it
 SETUPS_PER_SECOND = 100
 PUBLISHER_MHZ_LIMIT, PLAYER_MHZ_LIMIT = 3.0, 0.5
 SETTLE_S = 1.0
@@ -19,6 +20,8 @@ TALK_S = 1.0               # of the calls that are only made and ended
 GOODBYE_S = 10
 ARTICLE = ["--fps", 12, "--gop", 24]
 CLOCK = "cpu MHz"
+AAC_BENCHMARKS = {"g711/aac16": "G.711", "speex8/aac16": "Speex, 8 kHz", "speex16/aac16": "Speex, 16 kHz", "opus16/aac": "Opus"}
+AAC_TURNS, AAC_LIMIT_S = 3, 60
 
 
 def core_mhz():
@@ -60,6 +63,36 @@ def run(tools, processes, core, folder, server, case, window_s, idle):
         return figures(json.loads(report.read_text()), case)
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise Problem(f"the report of weir-bench is not as expected: {type(error).__name__} {error}") from None
+
+
+def aac_cost(tools, processes, core, folder, idle):
+    """The micro-benchmark of the transcoder; the best of its turns, since only disturbances make it worse."""
+    folder.mkdir(parents=True, exist_ok=True)
+    out, log = folder / "micro.json", folder / "micro.log"
+    load = processes.start([tools.micro, f"--benchmark_filter=transcode_call/({'|'.join(AAC_BENCHMARKS)})$",
+                            f"--benchmark_repetitions={AAC_TURNS}", f"--benchmark_out={out}", "--benchmark_out_format=json"], core, log)
+    client.wait_for(load, AAC_LIMIT_S, idle, log)
+    try:
+        best = {}
+        for each in json.loads(out.read_text())["benchmarks"]:
+            if each["run_type"] == "iteration":
+                name = each["run_name"].partition("/")[2]
+                found = {"us_per_20ms": each["per_20ms"] * 1e6, "kib_each": each["bytes"] / 1024}
+                best[name] = min(best.get(name, found), found, key=lambda row: row["us_per_20ms"])
+        clock = core_mhz()
+        return {"spoken": [{"codec": spoken, **best[name], "mhz_each": best[name]["us_per_20ms"] / 20_000 * clock}
+                           for name, spoken in AAC_BENCHMARKS.items()]}
+    except (OSError, ValueError, KeyError) as error:
+        raise Problem(f"the report of weir-micro is not as expected: {type(error).__name__} {error}") from None
+
+
+AAC_COLUMNS = ["codec of the phone", "CPU us for 20 ms", "MHz each", "KiB each"]
+
+
+def aac_rows(results, number):
+    for row in results.of("sip-aac", "auto", "weir"):
+        for each in row["spoken"]:
+            yield [each["codec"], number(each["us_per_20ms"], 0), number(each["mhz_each"], 1), number(each["kib_each"], 0)]
 
 
 def figures(report, case):
@@ -123,10 +156,12 @@ def targets(results):
         at_most(case, "0", "mhz_each", f"CPU of a PCMU call between SIP and RTMP, both directions, {case}", CALL_MHZ_LIMIT, "MHz")
     at_most("sip-call-500", "0", "delay_p99_ms", "p99 delay added to what phones hear, 500 calls", DELAY_LIMIT_MS, "ms")
     at_most("sip-call-500", "0", "line_p99_ms", "p99 delay added to what phones say, 500 calls", DELAY_LIMIT_MS, "ms")
+    at_most("sip-jitter-500", "0", "line_p99_ms", "p99 delay added to what phones say, 500 calls, with the jitter buffer",
+            JITTER_DELAY_LIMIT_MS, "ms")
     at_most("sip-phone-500", "0", "kib_each", "User memory of a call without transcoding", CALL_KIB_LIMIT, "KiB", 1)
     at_most("sip-publisher", "auto", "mhz_each", "CPU of a publisher of 440 kbit/s", PUBLISHER_MHZ_LIMIT, "MHz")
     at_most("sip-player", "auto", "mhz_each", "CPU of a player of it", PLAYER_MHZ_LIMIT, "MHz")
-    calls = [row for case in ("sip-call-10", "sip-call-500", "sip-phone-500") for row in results.of(case, "0", "weir")]
+    calls = [row for case in ("sip-call-10", "sip-call-500", "sip-jitter-500", "sip-phone-500") for row in results.of(case, "0", "weir")]
     if calls:
         lost, wrong = sum(row["voice_lost"] for row in calls), sum(row["wrong_seconds"] + row["silent"] for row in calls)
         failed = sum(row["failed"] for row in calls)

@@ -21,6 +21,7 @@ class Load:
 
     def __init__(self, processes, client, server, folder, say):
         self.processes, self.client, self.server, self.say = processes, client, server, say
+        self.remembers = False  # the server has as many ended calls as it keeps
         self.log = folder / "load.log"
         self.log.unlink(missing_ok=True)
 
@@ -126,6 +127,28 @@ class Load:
         for process in running:
             self._wait(process, seconds + half, "rtsp-play")
 
+    def sip(self, seconds, clients):
+        """Phones that hear a line and are one, phones that come and go, a conference, and clients that break off anywhere."""
+        def call(number, calls, *words, rate=20):
+            return self._start("sip-call", f"sip:{number}@127.0.0.1:{self.server.sip_port}", "--calls", calls, "--rate", rate,
+                               "--connect-timeout", "30s", "--only-expect", *words)
+
+        if not self.remembers:  # the last 500 calls are kept for the API: from now on each takes the place of one
+            self.remembers = True
+            first = call("live/hunt-sip-re", 520, "--lines", self.rtmp_url("hunt-sip-re"), "--no-listen", "--talk", "20ms", "--expect",
+                         "clients.connected>0", rate=150)
+            self._wait(first, 30, "sip-call")
+
+        stay = ("--duration", f"{seconds}s", "--expect", "clients.connected>0")
+        come = ("--talk", "400ms", "--no-listen", "--expect", "clients.connected>0")
+        running = [call("live/hunt-sip%d", clients, "--lines", self.rtmp_url("hunt-sip%d"), *stay),
+                   call("live/hunt-sip-re", clients * 2, "--lines", self.rtmp_url("hunt-sip-re"), "--transport", "tcp", *come),
+                   call("300", min(clients, 8), *stay)]
+        broken = self._start("garbage", "--port", self.server.sip_port, "--connections", clients * 10, "--concurrency", 10)
+        self._wait(broken, 30, "garbage")
+        for process in running:
+            self._wait(process, seconds + clients / 10, "sip-call")
+
     def api(self, seconds, clients):
         """Everything that the HTTP API and the pages answer, over kept and over fresh connections; clients are kicked."""
         players = self._play("rtmp-play", self.rtmp_url("hunt-api"), "hunt-api", seconds + 1, clients,
@@ -192,4 +215,5 @@ class Load:
         return kicked
 
 
-SCENARIOS = {"rtmp": Load.rtmp, "flv": Load.flv, "reconnect": Load.reconnect, "rtsp": Load.rtsp, "api": Load.api}
+SCENARIOS = {"rtmp": Load.rtmp, "flv": Load.flv, "reconnect": Load.reconnect, "rtsp": Load.rtsp, "sip": Load.sip,
+             "api": Load.api}

@@ -40,7 +40,7 @@ class Server:
     def __init__(self, processes, binary, tool, folder, ports, plants):
         self.processes, self.tool = processes, tool
         free = Ports(*ports)
-        self.rtmp_port, self.http_port, self.api_port, self.rtsp_port = (free.take() for _ in range(4))
+        self.rtmp_port, self.http_port, self.api_port, self.rtsp_port, self.sip_port = (free.take() for _ in range(5))
         rtp_port = free.take()  # and the next one, which as a port of UDP is nobody's
         self.log = folder / "weir.log"
         self.tool_log = folder / "valgrind.log"
@@ -50,7 +50,10 @@ class Server:
         config.write_text(f"listen 127.0.0.1:{self.rtmp_port};\n"
                           f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{binary.parents[1]}/www"; }}\n'
                           f"http_api {{ listen 127.0.0.1:{self.api_port}; }}\n"
-                          f"rtsp_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_listen 127.0.0.1:{rtp_port}; }}\n")
+                          f"rtsp_server {{ listen 127.0.0.1:{self.rtsp_port}; rtp_listen 127.0.0.1:{rtp_port}; }}\n"
+                          # Transactions outlive their calls by 64 times T1.
+                          f"sip_server {{ listen 127.0.0.1:{self.sip_port}; rtp_ports {ports[0]}-{ports[1]}; rtp_timeout 2s; "
+                          f"timer_t1 50ms; trunk 127.0.0.1; user hunt secret; conference 300 live/hunt-round; }}\n")
         command = [binary, "-c", config]
         env = {**os.environ, "WEIR_PLANT": plants,
                # Blocks in a thread's cache count as used: without the caches the heap is counted exactly.
@@ -64,7 +67,7 @@ class Server:
             env["ASAN_OPTIONS"] = "detect_leaks=1:leak_check_at_exit=0:halt_on_error=0:" + env.get("ASAN_OPTIONS", "")
         self.process = processes.start(command, None, self.log, folder, env)
         self.api = Api(self.api_port)
-        for port in (self.rtmp_port, self.http_port, self.api_port, self.rtsp_port):
+        for port in (self.rtmp_port, self.http_port, self.api_port, self.rtsp_port, self.sip_port):
             wait_until(lambda: accepts(port), START_SECONDS.get(tool, 10), f"the server listens on {port}", self.process,
                        self.log)
         self.began = time.monotonic()

@@ -1,5 +1,7 @@
 #include "config/config_warnings.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "config/access_rules.h"
@@ -84,6 +86,17 @@ std::vector<std::string> config_warnings(const Config& config) {
     }
     for (const VhostConfig& vhost : config.vhosts) {
         warn_of_vhost(vhost, out);
+    }
+    for (const SipOutsideConfig& each : config.sip_server.outside) {
+        const bool known = std::ranges::any_of(
+            config.sip_server.registrations,
+            [&](const SipRegisterConfig& one) { return one.user + "@" + one.domain == each.via; });
+        if (!known) {
+            out.push_back(
+                fmt::format("sip_server: outside {} goes via {}, which no line of register names: "
+                            "such calls get 480",
+                            each.prefix, each.via));
+        }
     }
     return out;
 }

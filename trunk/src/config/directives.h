@@ -91,7 +91,8 @@ enum class ValueType : uint8_t {
     kSipUser,       // sip:USER@HOST; or sip:USER@HOST { ... }
     kSipServers,    // one or more of HOST, HOST:PORT, a URI
     kSipDomains,    // one or more of HOST, HOST:PORT
-    kLast = kSipDomains,
+    kOutside,       // PREFIX via USER@HOST [max_calls N] [strip N] [users NAME ...]
+    kLast = kOutside,
 };
 
 // A checked value, as far as its type needs it.

@@ -1,4 +1,5 @@
 // sip_server { }
+#include "base/strings.h"
 #include "config/directive_tables.h"
 
 namespace weir::config {
@@ -213,6 +214,37 @@ const Directive kSipDirectives[] = {
          [](const Target& t, const Value& v) {
              t.config.sip_server.conferences.push_back({v.words.at(0), v.words.at(1)});
          }},
+    {.name = "outside",
+     .contexts = kSipServerContext,
+     .type = ValueType::kOutside,
+     .repeatable = true,
+     .effect = Effect::kNewConnections,
+     .example = "00 via weir@pbx.example.com max_calls 2 users alice bob",
+     .doc = "Numbers with this beginning may be called by phones that have shown the password of a "
+            "user (of these users, where some are named), by the provider or PBX of that "
+            "`register`; of several lines that with the longest beginning holds. At most "
+            "max_calls at once (2 unless given); strip leaves out so many characters at the "
+            "beginning. Never for addresses of `trunk`. No number unless given: such calls cost "
+            "money.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.sip_server.outside.push_back({v.words.at(0),
+                                                    v.words.at(1),
+                                                    parse_uint(v.words.at(2)).value_or(0),
+                                                    parse_uint(v.words.at(3)).value_or(0),
+                                                    {v.words.begin() + 4, v.words.end()}});
+         }},
+    {.name = "timer_t1",
+     .contexts = kSipServerContext,
+     .type = ValueType::kDuration,
+     .default_text = "500ms",
+     .min = 20,
+     .max = 10'000,
+     .effect = Effect::kNewConnections,
+     .doc = "How long a message and its answer may take (T1 of RFC 3261): what is not answered is "
+            "sent again after it, and given up after 64 times of it. More for satellites; less "
+            "only in a network of one's own.",
+     .apply = [](const Target& t, const Value& v) { t.config.sip_server.timer_t1 = millis(v); }},
     {.name = "srtp",
      .contexts = kSipServerContext,
      .type = ValueType::kChoice,

@@ -59,6 +59,17 @@ struct SipConferenceConfig {
     bool operator==(const SipConferenceConfig&) const = default;
 };
 
+// `outside`: numbers that users may call by a provider.
+struct SipOutsideConfig {
+    std::string prefix;
+    std::string via;  // USER@HOST of a registration
+    uint64_t max_calls = 0;
+    uint64_t strip = 0;
+    std::vector<std::string> users;  // empty: all
+
+    bool operator==(const SipOutsideConfig&) const = default;
+};
+
 struct SipServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;      // TCP, and TLS
@@ -74,6 +85,8 @@ struct SipServerConfig {
     std::vector<SipRegisterConfig> registrations;
     std::vector<SipConferenceConfig> conferences;
     std::vector<std::string> line_domains;  // of rtmp_lines: HOST[:PORT], in lower case
+    std::vector<SipOutsideConfig> outside;
+    Millis timer_t1{0};
     uint8_t srtp = 0;         // optional, required, off
     uint16_t first_port = 0;  // of RTP
     uint16_t last_port = 0;

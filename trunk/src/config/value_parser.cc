@@ -490,6 +490,41 @@ bool ValueParser::parse_sip_user(Value& value) {
     return true;
 }
 
+bool ValueParser::parse_outside(Value& value) {
+    constexpr std::string_view kUsualCalls = "2";
+    constexpr uint64_t kMostCalls = 10'000;
+    constexpr uint64_t kMostDigits = 32;
+    std::string_view digits = word(0).text;
+    digits.remove_prefix(digits.starts_with('+') ? 1 : 0);
+    const bool is_prefix = !word(0).text.empty() && digits.size() <= kMostDigits &&
+                           digits.find_first_not_of("0123456789") == std::string_view::npos;
+    const auto via = sip::SipUri::parse("sip:" + word(2).text);
+    if (!is_prefix || word(1).text != "via" || !via || via->user.empty() || via->host.empty()) {
+        return fail(!is_prefix              ? word(0)
+                    : word(1).text != "via" ? word(1)
+                                            : word(2),
+                    expectation(directive_));
+    }
+    value.words = {word(0).text, word(2).text, std::string(kUsualCalls), "0"};
+    for (size_t i = 3; i < statement_.arguments.size(); i++) {
+        const std::string& name = word(i).text;
+        if (name == "users" && i + 1 < statement_.arguments.size()) {
+            while (++i < statement_.arguments.size() && is_login_name(word(i).text)) {
+                value.words.push_back(word(i).text);
+            }
+            return i == statement_.arguments.size() || fail(word(i), expectation(directive_));
+        }
+        const bool calls = name == "max_calls";
+        const bool last = ++i == statement_.arguments.size();
+        if (last || (!calls && name != "strip") ||
+            !parse_uint(word(i).text, calls ? 1 : 0, calls ? kMostCalls : kMostDigits)) {
+            return fail(word(last ? i - 1 : i), expectation(directive_));
+        }
+        value.words[calls ? 2 : 3] = word(i).text;
+    }
+    return true;
+}
+
 bool ValueParser::parse_sip_servers(Value& value) {
     for (const Token& token : statement_.arguments) {
         const bool is_uri = token.text.starts_with("sip:") || token.text.starts_with("sips:");

@@ -89,6 +89,8 @@ class ValueParser {
     bool parse_call_targets(Value& value);
     bool parse_sip_user(Value& value);
     bool parse_sip_servers(Value& value);
+    // `words`: prefix, registration, max_calls, strip, then the users.
+    bool parse_outside(Value& value);
 
   private:
     const Token& word(size_t i = 0) const { return statement_.arguments[i]; }

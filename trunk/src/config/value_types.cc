@@ -325,6 +325,12 @@ constexpr ValueTypeRow kRows[] = {
      .parse = &P::parse_sip_domains,
      .expects = "domains of SIP, as in example.org or pbx.example.org:5070",
      .shape = "host[:port] ..."},
+    {.type = ValueType::kOutside,
+     .words = {3, kAny},
+     .parse = &P::parse_outside,
+     .expects = "what the numbers begin with, via and a registration, as in 00 via "
+                "weir@pbx.example.com max_calls 2 strip 1 users alice bob",
+     .shape = "prefix via USER@HOST [max_calls N] [strip N] [users NAME ...]"},
 };
 
 constexpr bool is_in_order() {

@@ -16,12 +16,14 @@
 namespace weir::media {
 
 // The players that a packet is for. Where the same audio exists in two codecs (a browser's Opus,
-// and AAC made of it), each player gets the one that it can decode.
+// a telephone's G.711, and AAC made of it), each player gets the one that it can decode.
 enum class Audience : uint8_t {
     kEverybody,        // who takes frames
-    kFlv,              // RTMP, FLV and whatever else carries AAC
+    kFlv,              // RTMP, FLV and whatever else carries AAC, kMpeg too
     kWebRtc,           // speaks Opus and G.711 only
     kTransportStream,  // takes no frames, but the MPEG transport stream as it came
+    kMpeg,             // MPEG transport streams and HLS: no codec of telephones
+    kAllButMpeg,       // who takes frames, except those
 };
 
 // What a packet is, as read from its body's first bytes.

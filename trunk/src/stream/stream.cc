@@ -41,9 +41,19 @@ bool takes_frames(const PacketSink& sink) {
     return sink.audience() != media::Audience::kTransportStream;
 }
 
+bool is_for(media::Audience audience, const PacketSink& sink) {
+    using media::Audience;
+    const Audience own = sink.audience();
+    switch (audience) {
+        case Audience::kEverybody: return takes_frames(sink);
+        case Audience::kAllButMpeg: return takes_frames(sink) && own != Audience::kMpeg;
+        case Audience::kFlv: return own == Audience::kFlv || own == Audience::kMpeg;
+        default: return own == audience;
+    }
+}
+
 bool is_for(const PacketInfo& info, const PacketSink& sink) {
-    return info.audience == sink.audience() ||
-           (info.audience == media::Audience::kEverybody && takes_frames(sink));
+    return is_for(info.audience, sink);
 }
 
 const Configs kNoConfigs;
@@ -565,7 +575,7 @@ void Stream::note_new_player() {
 
 bool Stream::has_audience(media::Audience audience) const {
     return std::ranges::any_of(
-        sinks_, [audience](const PacketSink* sink) { return sink->audience() == audience; });
+        sinks_, [audience](const PacketSink* sink) { return is_for(audience, *sink); });
 }
 
 bool Stream::wants_frames() const {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "config/config_warnings.h"
 #include "config/settings.h"
 
 #include "test/config/test_config.h"
@@ -16,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 bool is_good(std::string_view text) {
@@ -81,14 +83,53 @@ TEST(SipConfigTest, LinesAreOfDomains) {
     EXPECT_TRUE(config_of("sip_server { }").sip_server.line_domains.empty());
 }
 
+TEST(SipConfigTest, NumbersOutsideHaveALimitAndPerhapsUsers) {
+    const Config config = config_of(
+        "sip_server { register sip:weir@pbx.example.com; outside 00 via weir@pbx.example.com; "
+        "outside +49 via weir@pbx.example.com max_calls 7 strip 1 users alice bob; }");
+    const auto& all = config.sip_server.outside;
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].prefix, "00");
+    EXPECT_EQ(all[0].via, "weir@pbx.example.com");
+    EXPECT_EQ(all[0].max_calls, 2U);
+    EXPECT_EQ(all[0].strip, 0U);
+    EXPECT_TRUE(all[0].users.empty());
+    EXPECT_EQ(all[1].prefix, "+49");
+    EXPECT_EQ(all[1].max_calls, 7U);
+    EXPECT_EQ(all[1].strip, 1U);
+    EXPECT_THAT(all[1].users, ElementsAre("alice", "bob"));
+    EXPECT_TRUE(config_of("sip_server { }").sip_server.outside.empty());
+    EXPECT_THAT(config_warnings(config), IsEmpty());
+    EXPECT_THAT(config_warnings(config_of("sip_server { outside 00 via a@b.test; }")),
+                ElementsAre(HasSubstr("which no line of register names")));
+}
+
 TEST(SipConfigTest, WhatIsWrongIsRefused) {
-    for (const char* line :
-         {"register weir@pbx.example.com;", "register sip:pbx.example.com;",
-          "register sip:a:secret@pbx.example.com;", "register sip:a@pbx.example.com:5070;",
-          "register sip:a@pbx.example.com { password a; password b; }",
-          "register sip:a@pbx.example.com { realm x; }", "allow_calls;", "allow_calls *;",
-          "allow_calls bad_name!;", "extension 201;", "register sip:a@b.test { expires 1s; }",
-          "rtmp_lines;", "rtmp_lines sip:example.com;", "rtmp_lines example.com:0x1;"}) {
+    for (const char* line : {"register weir@pbx.example.com;",
+                             "register sip:pbx.example.com;",
+                             "register sip:a:secret@pbx.example.com;",
+                             "register sip:a@pbx.example.com:5070;",
+                             "register sip:a@pbx.example.com { password a; password b; }",
+                             "register sip:a@pbx.example.com { realm x; }",
+                             "allow_calls;",
+                             "allow_calls *;",
+                             "allow_calls bad_name!;",
+                             "extension 201;",
+                             "register sip:a@b.test { expires 1s; }",
+                             "outside 00;",
+                             "outside 00 by a@b.test;",
+                             "outside 0a via a@b.test;",
+                             "outside 00 via b.test;",
+                             "outside 00 via a@b.test max_calls 0;",
+                             "outside 00 via a@b.test max_calls;",
+                             "outside 00 via a@b.test users;",
+                             "outside 00 via a@b.test strip x;",
+                             "outside 00 via a@b.test users alice;bob;",
+                             "outside '' via a@b.test;",
+                             "timer_t1 1ms;",
+                             "rtmp_lines;",
+                             "rtmp_lines sip:example.com;",
+                             "rtmp_lines example.com:0x1;"}) {
         EXPECT_FALSE(is_good(std::string("sip_server { ") + line + " }")) << line;
     }
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,9 +17,10 @@ def tone_publisher(url, folder, codec=("-c:a", "aac"), hz=PLAYED_HZ, rate=44100)
                             *codec, "-f", "flv", url], folder)
 
 
-def wav_of(server, stream, folder, seconds=5, name="said"):
+def wav_of(server, stream, folder, seconds=5, name="said", suffix="flv"):
     """What a stream says, as a WAV file of 8 kHz."""
-    recording = play_ffmpeg(server.http(f"/{stream}.flv"), folder, seconds=seconds, name=name, least=5_000, ffmpeg=modern_ffmpeg())
+    recording = play_ffmpeg(server.http(f"/{stream}.{suffix}"), folder, seconds=seconds, name=name, least=5_000, ffmpeg=modern_ffmpeg(),
+                            suffix="ts" if suffix != "flv" else "flv")
     out = folder / f"{name}.wav"
     run([modern_ffmpeg(), "-v", "error", "-y", "-i", recording.path, "-ar", str(RATE), "-ac", "1", out])
     return out
@@ -78,6 +80,36 @@ def test_a_jitter_buffer(new_weir, folder, codec):
             assert call["jitter_buffer"]["received"] > 100 and call["jitter_buffer"]["lost"] < 5, call
         wait_no_call(server)
     check_tone(said, SAID_HZ)
+
+
+@pytest.mark.parametrize("codec", ["PCMU", "opus/48000/2"])
+def test_ts_and_hls_play_what_a_phone_says(new_weir, folder, codec):
+    """Both need AAC; it is made while they are there."""
+    server = sip_weir(new_weir, "trunk 127.0.0.1; dial 100 live/livestream talk/phone;", top="vhost __defaultVhost__ { hls { fragment 1s; } }")
+    with tone_publisher(server.rtmp(), folder, PCMU):
+        server.wait_live()
+        with Phone(folder, codecs=codec, commands=[f"/dial sip:100@127.0.0.1:{server.sip_port}"]):
+            wait_answered(server)
+            before = bridges(server)  # what the phone hears may be made, too
+            with ThreadPoolExecutor(2) as both:
+                said = [both.submit(wav_of, server, "talk/phone", folder, 6, suffix, suffix) for suffix in ("ts", "m3u8")]
+                wait_until(lambda: bridges(server) > before, 10, "AAC is made")
+                paths = [each.result() for each in said]
+        wait_no_call(server)
+    for path in paths:
+        check_tone(path, SAID_HZ)
+    wait_until(lambda: bridges(server) == 0, 5, "no AAC is made any more")
+
+
+def bridges(server):
+    return next(each["live"] for each in server.api("/api/v1/objects")["objects"] if each["class"] == "audio_bridge")
+
+
+def test_ts_plays_a_conference(new_weir, folder):
+    server = sip_weir(new_weir, "trunk 127.0.0.1; conference 300 talk/round;")
+    with Phone(folder, commands=[f"/dial sip:300@127.0.0.1:{server.sip_port}"]):
+        wait_answered(server)
+        check_tone(wav_of(server, "talk/round", folder, suffix="ts"), SAID_HZ)
 
 
 TONES = {"a": 600, "b": 1000, "c": 1700}
@@ -251,3 +283,44 @@ def test_two_phones_talk(new_weir, folder):
     assert one_call(server, call_id)["reason"] == "peer_closed"
     check_tone(alice.heard(), SAID_HZ)
     check_tone(bob.heard(), SAID_HZ)
+
+
+def listens_udp(port):
+    return f"127.0.0.1:{port} " in run(["ss", "-Hlun"]).decode()
+
+
+def provider_scenario():
+    """sipp's scenario: a REGISTER or a call, whichever comes."""
+    def answer(status, fields="", body="", tag="", then=""):
+        kind = "Content-Type: application/sdp\n" if body else ""
+        return (f"<send{then}><![CDATA[\nSIP/2.0 {status}\n[last_Via:]\n[last_From:]\n[last_To:]{tag}\n[last_Call-ID:]\n[last_CSeq:]\n"
+                f"{fields}{kind}Content-Length: [len]\n\n{body}\n]]></send>\n")
+
+    contact, tag = "Contact: <sip:[local_ip]:[local_port]>\n", ";tag=[call_number]"
+    sdp = "v=0\no=- 1 1 IN IP4 [local_ip]\ns=-\nc=IN IP4 [media_ip]\nt=0 0\nm=audio [media_port] RTP/AVP 0\na=rtpmap:0 PCMU/8000"
+    return ('<?xml version="1.0"?>\n<scenario name="provider">\n<recv request="REGISTER" optional="true" next="1"/>\n<recv request="INVITE"/>\n' +
+            answer("180 Ringing", contact, tag=tag) + answer("200 OK", contact, sdp, tag) + '<recv request="ACK"/>\n<recv request="BYE"/>\n' +
+            answer("200 OK", then=' next="2"') + '<label id="1"/>\n' + answer("200 OK", "[last_Contact:]\nExpires: 300\n", tag=tag) +
+            '<label id="2"/>\n<nop hide="true"/>\n</scenario>\n')
+
+
+def test_a_phone_calls_outside_by_a_provider(new_weir, folder):
+    """sipp is the provider: it takes the registration, then calls, and sends back what it hears."""
+    port = free_port()
+    scenario = folder / "provider.xml"
+    scenario.write_text(provider_scenario())
+    with Program("provider", ["sipp", "-sf", scenario, "-i", "127.0.0.1", "-p", port, "-mi", "127.0.0.1", "-mp", free_port(), "-rtp_echo",
+                              "-nostdin", "-timeout", "60", "-trace_err"], folder):
+        wait_until(lambda: listens_udp(port), 10, "sipp listens")
+        server = sip_weir(new_weir, f"user alice secret; user bob geheim; register sip:weir@provider.test {{ proxy 127.0.0.1:{port}; }} "
+                          "outside 00 via weir@provider.test max_calls 1 strip 1 users alice;")
+        wait_until(lambda: server.api("/api/v1/summaries")["data"]["sip"]["registrations_up"] == 1, 10, "it is registered")
+        with Phone(folder, name="bob", user="bob", password="geheim", commands=[f"/dial sip:00123@127.0.0.1:{server.sip_port}"]) as bob:
+            wait_until(lambda: "403" in bob.text(), 10, "bob may not call outside")
+        with Phone(folder, commands=[f"/dial sip:00123@127.0.0.1:{server.sip_port}"]) as alice:
+            call = wait_answered(server)[0]
+            assert (call["direction"], call["user"], call["trunk"]) == ("bridge", "alice", "weir@provider.test"), call
+            wait_until(lambda: calls(server)[0]["packets_received"] > 400, 20, "they talk")
+        wait_no_call(server)
+    assert server.api("/api/v1/summaries")["data"]["sip"]["outside"] == 1
+    check_tone(alice.heard(), SAID_HZ)

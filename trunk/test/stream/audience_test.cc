@@ -120,6 +120,38 @@ TEST_F(AudienceTest, EachAudienceGetsItsSoundAndEverybodyThePicture) {
     EXPECT_EQ(webrtc_.count(media::Codec::kAac), 0U);
 }
 
+TEST_F(AudienceTest, ContainersOfMpegGetAacForWhatTelephonesSpeak) {
+    Sink mpeg(Audience::kMpeg);
+    stream_.attach(mpeg);
+    Ref<media::MediaPacket> spoken =
+        with(Audience::kAllButMpeg, 0, test::filled({0x82}, 7, 160));  // G.711
+    stream_.publish(publisher_, spoken, kNow);
+    stream_.publish_derived(publisher_, with(Audience::kMpeg, 0, test::aac_header()), kNow);
+    stream_.publish_derived(publisher_,
+                            with(Audience::kMpeg, spoken->time_ms(), test::aac_frame(2)), kNow);
+    for (const Sink* each : {&flv_, &webrtc_}) {
+        EXPECT_EQ(each->count(media::Codec::kG711U), 1U);
+        EXPECT_EQ(each->count(media::Codec::kAac), 0U);
+    }
+    EXPECT_EQ(mpeg.count(media::Codec::kG711U), 0U);
+    EXPECT_EQ(mpeg.count(media::Codec::kAac), 2U);
+    EXPECT_EQ(mpeg.starts, 1);  // where a player of it may begin
+    stream_.detach(mpeg);
+}
+
+TEST_F(AudienceTest, ContainersOfMpegGetTheAacOfWebRtcAndCountAsItsAudience) {
+    stream_.detach(flv_);
+    Sink mpeg(Audience::kMpeg);
+    EXPECT_FALSE(stream_.has_audience(Audience::kFlv));
+    stream_.attach(mpeg);
+    EXPECT_TRUE(stream_.has_audience(Audience::kFlv));
+    EXPECT_TRUE(stream_.has_audience(Audience::kMpeg));
+    derived(0, test::aac_header());
+    EXPECT_EQ(mpeg.count(media::Codec::kAac), 1U);
+    stream_.detach(mpeg);
+    stream_.attach(flv_);
+}
+
 TEST_F(AudienceTest, APlayerThatComesLongAfterTheKeyFrameGetsANewOne) {
     stream_.note_new_player();
     EXPECT_EQ(publisher_.wanted, 0) << "there is no picture";

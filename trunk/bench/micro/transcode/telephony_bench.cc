@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -29,6 +30,7 @@ constexpr Spoken kSpoken[] = {
     {"opus16", Codec::kOpus, 16'000}, {"opus48", Codec::kOpus, 48'000},
     {"aac", Codec::kAac, 48'000},     {"pcm8", Codec::kPcm, 8'000},
     {"pcm16", Codec::kPcm, 16'000},   {"pcm48", Codec::kPcm, 48'000},
+    {"aac16", Codec::kAac, 16'000},
 };
 
 struct Frame {
@@ -126,7 +128,7 @@ const bool kRegistered = [] {
             name.c_str(), [from, to](benchmark::State& state) { transcode_call(state, from, to); });
     };
     for (const Spoken& spoken : kSpoken) {
-        if (spoken.codec != Codec::kPcm) {
+        if (spoken.codec != Codec::kPcm && spoken.name != std::string_view("aac16")) {
             const Spoken& pcm = spoken.rate == 8'000    ? kSpoken[7]
                                 : spoken.rate == 16'000 ? kSpoken[8]
                                                         : kSpoken[9];
@@ -139,6 +141,9 @@ const bool kRegistered = [] {
             add(kSpoken[phone], kSpoken[stream]);
             add(kSpoken[stream], kSpoken[phone]);
         }
+    }
+    for (size_t phone : {0U, 2U, 3U}) {  // as calls are made for players of HLS
+        add(kSpoken[phone], kSpoken[10]);
     }
     add(kSpoken[0], kSpoken[9]);
     add(kSpoken[9], kSpoken[0]);

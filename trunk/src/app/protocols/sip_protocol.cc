@@ -70,6 +70,10 @@ Result<session::SipServerOptions> load_options(const config::Config& config) {
     }
     options.line_domains = sip.line_domains;
     options.own_domain = sip.phone_page ? own_domain(sip) : std::string();
+    for (const config::SipOutsideConfig& each : sip.outside) {
+        options.outside.push_back({each.prefix, each.via, each.max_calls, each.strip, each.users});
+    }
+    options.timer_t1 = sip.timer_t1;
     options.srtp = static_cast<sdp::PhoneSrtp>(sip.srtp);
     options.rtp_ports = {sip.first_port, sip.last_port};
     options.address = sip.address.empty() ? NetAddress() : sip.address.with_port(0);
@@ -204,6 +208,7 @@ net::Json SipProtocol::summary() const {
             {"placed_answered", calls.answered_out},
             {"placed_failed", calls.failed},
             {"bridged", calls.bridged},
+            {"outside", calls.outside},
             {"registrations", server_.trunks().size()},
             {"registrations_up", server_.trunks().registered()},
             {"conferences", server_.conferences().size()},
@@ -248,6 +253,7 @@ void SipProtocol::add_metrics(net::Exposition& text) const {
             calls.failed);
     counter("weir_sip_bridged_total", "Calls between two phones that were answered.",
             calls.bridged);
+    counter("weir_sip_outside_total", "Calls of phones that went to a provider.", calls.outside);
     text.single("weir_sip_registrations", "gauge", "Providers and PBXs of register.",
                 server_.trunks().size());
     text.single("weir_sip_registrations_up", "gauge", "Of them, those that it is registered at.",

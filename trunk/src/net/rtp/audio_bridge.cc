@@ -106,9 +106,8 @@ void AudioBridge::start() {
 
 void AudioBridge::finish() {
     if (!shared_->why.empty()) {
-        log::throttled(trouble_, log::Level::kWarn,
-                       "no audio between WebRTC and others stream={}: {}", log::token(stream_),
-                       log::escaped(shared_->why, 500));
+        log::throttled(trouble_, log::Level::kWarn, "no audio in another codec stream={}: {}",
+                       log::token(stream_), log::escaped(shared_->why, 500));
         shared_->why.clear();
     }
     if (counted_bytes_ == 0 && shared_->transcoder) {

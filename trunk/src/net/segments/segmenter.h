@@ -47,6 +47,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     uint64_t frames_left_out() const { return left_out_; }
 
     // stream::PacketSink
+    media::Audience audience() const override { return media::Audience::kMpeg; }
+
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
     void on_start_lost(stream::StartLost why) override;
 

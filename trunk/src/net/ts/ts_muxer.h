@@ -20,6 +20,8 @@ class TsMuxer final : public stream::Muxer, private Counted<TsMuxer> {
   public:
     static constexpr ObjectName kObjectName{"ts_muxer", "ts"};
 
+    media::Audience audience() const override { return media::Audience::kMpeg; }
+
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     // Appends what a player needs before the log's start: tables, and audio that came before it.

@@ -494,6 +494,9 @@ bool Transactions::respond(MonoTime now, TransactionId id, const Response& respo
     transaction->trying_at.reset();
     hold(*transaction, write(response));
     transmit(*transaction);
+    if (response.status >= 200) {
+        transaction->ids = {};  // no other answer follows
+    }
     const bool unreliable = !transaction->flow.reliable();
     if (response.status < 200) {
         transaction->state = State::kProceeding;

@@ -141,6 +141,8 @@ class Transactions {
 
     const TransactionOptions& options() const { return options_; }
 
+    void set_t1(Millis t1) { options_.t1 = t1; }
+
   private:
     struct Transaction;
 

@@ -39,6 +39,13 @@ class UserAgent {
   public:
     // `random` must outlive this.
     UserAgent(UserAgentOptions options, RandomSource& random);
+
+    // T1 of what begins from now on.
+    void set_t1(Millis t1) {
+        options_.transactions.t1 = t1;
+        transactions_.set_t1(t1);
+    }
+
     ~UserAgent();
     UserAgent(const UserAgent&) = delete;
     UserAgent& operator=(const UserAgent&) = delete;

@@ -61,7 +61,8 @@ SipBridge::~SipBridge() {
 
 // ---- the beginning ----
 
-SipBridge::Refusal SipBridge::begin(std::vector<SipDestination::Target> targets) {
+SipBridge::Refusal SipBridge::begin(SipDestination destination) {
+    std::vector<SipDestination::Target>& targets = destination.targets;
     const auto offer = sdp::read_phone_description(caller_.offer);
     if (!offer.ok() || offer->find(media::TrackKind::kAudio) == nullptr) {
         return {kSipNotAcceptable, "calls between phones begin with an offer of audio"};
@@ -81,16 +82,23 @@ SipBridge::Refusal SipBridge::begin(std::vector<SipDestination::Target> targets)
         return {kSipTooMany, std::string(failed.message())};
     }
     const std::string passed = pass_on(kCaller, caller_.offer);
+    caller_.offer = {};
+    const auto own = sip::SipUri::parse(destination.from);
+    if (!destination.trunk.empty()) {
+        caller_.trunk = destination.trunk;
+    }
     std::vector<sip::CallTarget> all;
     for (const SipDestination::Target& each : targets) {
         sip::CallTarget target;
         target.flow = each.flow;
         target.uri = each.uri;
-        target.from = caller_.user.empty()
+        target.from = !destination.from.empty() ? destination.from
+                      : caller_.user.empty()
                           ? caller_.from
                           : fmt::format("sip:{}@{}", caller_.user, host_text(each.flow.local));
         target.from_display = caller_.display;
-        target.contact_user = caller_.user;
+        target.contact_user = own ? own->user : caller_.user;
+        target.login = destination.login;
         target.sdp = passed;
         target.headers.add("Max-Forwards", fmt::format("{}", caller_.max_forwards - 1));
         all.push_back(std::move(target));

@@ -1,4 +1,5 @@
-// A call between two phones: one to this server, and one by it to the phones of a user. Ringing,
+// A call between two phones: one to this server, and one by it to the phones of a user, or to a
+// provider. Ringing,
 // the answer, refusals, hold, keys by INFO and the end go from one to the other; media is relayed
 // as it is, so that codecs and keys are agreed between the phones.
 #pragma once
@@ -30,6 +31,7 @@ struct SipBridgeCaller {
     std::string to;
     std::string user;
     std::string trunk;
+    std::string outside;  // rule by which it goes to a provider: the beginning of its numbers
     std::string offer;
     uint32_t max_forwards = 70;
     std::unique_ptr<net::Client> asked;  // with its ticket; null: no hook server was asked
@@ -49,7 +51,7 @@ class SipBridge final : public SipParty, private net::RtpPortsOwner, private Cou
         std::string why;
     };
 
-    Refusal begin(std::vector<SipDestination::Target> targets);
+    Refusal begin(SipDestination destination);
 
     // What begin() said, to the caller; it is over then.
     void refuse(const Refusal& refusal);
@@ -67,6 +69,8 @@ class SipBridge final : public SipParty, private net::RtpPortsOwner, private Cou
 
     void say_goodbye() override;
     SipCallFacts facts(MonoTime now) const override;
+
+    std::string_view outside() const override { return caller_.outside; }
 
   private:
     static constexpr size_t kCaller = 0;

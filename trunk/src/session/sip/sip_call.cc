@@ -164,8 +164,15 @@ void SipCall::choose_codecs(const std::vector<std::string>& wanted) {
     options_.own_order = true;
 }
 
+std::string SipCall::take_agreement(sdp::PhoneAgreement agreed) {
+    std::string answer = std::move(agreed.answer);
+    agreed.answer = {};
+    agreed_ = std::make_shared<const sdp::PhoneAgreement>(std::move(agreed));
+    return answer;
+}
+
 Error SipCall::find_pump() {
-    const sdp::PhoneTrack& audio = agreed_.audio;
+    const sdp::PhoneTrack& audio = agreed_->audio;
     WEIR_TRY_ASSIGN(pump_,
                     server_.pump_for(play_key_, play_rules_,
                                      audio.in_use ? sdp::PhoneCodec{audio.codec, audio.clock_hz, 0}
@@ -210,7 +217,7 @@ void SipCall::begin_media(bool agreed) {
     if (agreed) {
         warn_of_keys();
         if (observer_ != nullptr) {
-            observer_->on_answered(agreed_.audio, agreed_.video);
+            observer_->on_answered(agreed_->audio, agreed_->video);
         }
     }
 }
@@ -264,12 +271,12 @@ void SipCall::on_late_answer(const sip::CallEvent& event) {
         end(net::EndClass::kError, agreed.error().message());
         return;
     }
-    const bool first = !agreed_.has_media();
-    agreed_ = std::move(*agreed);
+    const bool first = !agreed_->has_media();
+    take_agreement(std::move(*agreed));
     media_->agree(agreed_, flow_.remote.with_port(0));
     warn_of_keys();
     if (first && observer_ != nullptr) {
-        observer_->on_answered(agreed_.audio, agreed_.video);
+        observer_->on_answered(agreed_->audio, agreed_->video);
     }
 }
 
@@ -282,7 +289,7 @@ void SipCall::on_offer(const sip::CallEvent& event) {
     }
     if (event.sdp.empty()) {  // it wants an offer of ours: what holds already
         options_.version++;
-        server_.security().prepare(options_, options_.audio.security.srtp, agreed_, nullptr);
+        server_.security().prepare(options_, options_.audio.security.srtp, *agreed_, nullptr);
         server_.with_agent([&](sip::UserAgent& agent) {
             return agent.answer_offer(now, id_, sdp::write_phone_offer(options_));
         });
@@ -291,23 +298,23 @@ void SipCall::on_offer(const sip::CallEvent& event) {
     const auto offer = sdp::read_phone_description(event.sdp);
     options_.version++;
     if (offer.ok()) {
-        server_.security().prepare(options_, options_.audio.security.srtp, agreed_, &*offer);
+        server_.security().prepare(options_, options_.audio.security.srtp, *agreed_, &*offer);
     }
     Result<sdp::PhoneAgreement> agreed =
         offer.ok() ? sdp::answer_phone(*offer, options_)
                    : make_error(ErrorCode::kMalformed, "{}", offer.error().message());
     const bool fits =
-        agreed.ok() && (!media_->plays() || (agreed->audio.codec == agreed_.audio.codec &&
-                                             agreed->audio.clock_hz == agreed_.audio.clock_hz));
+        agreed.ok() && (!media_->plays() || (agreed->audio.codec == agreed_->audio.codec &&
+                                             agreed->audio.clock_hz == agreed_->audio.clock_hz));
     server_.with_agent([&](sip::UserAgent& agent) {
         return fits ? agent.answer_offer(now, id_, agreed->answer)
                     : agent.refuse_offer(now, id_, kSipNotAcceptable);
     });
     if (fits) {
-        agreed_ = std::move(*agreed);
+        take_agreement(std::move(*agreed));
         media_->agree(agreed_, event.flow.remote.empty() ? flow_.remote.with_port(0)
                                                          : event.flow.remote.with_port(0));
-        const bool held = !sdp::sends(agreed_.audio.direction) && agreed_.audio.in_use;
+        const bool held = !sdp::sends(agreed_->audio.direction) && agreed_->audio.in_use;
         if (std::exchange(held_, held) != held && observer_ != nullptr) {
             observer_->on_held(held);
         }
@@ -362,11 +369,11 @@ void SipCall::tick(MonoTime now) {
         });
     }
     const bool hears_nothing =
-        !sdp::receives(agreed_.audio.direction) && !sdp::receives(agreed_.video.direction);
+        !sdp::receives(agreed_->audio.direction) && !sdp::receives(agreed_->video.direction);
     if (!hears_nothing && now - media_->last_heard() > server_.options().rtp_timeout) {
         end(net::EndClass::kTimeout, "no media from the phone (rtp_timeout)");
     }
-    if (!over_ && outlives_stream_ && wants_play_ && agreed_.has_media()) {
+    if (!over_ && outlives_stream_ && wants_play_ && agreed_->has_media()) {
         play_again(now);
     }
 }
@@ -429,7 +436,7 @@ Error SipCall::hold(bool on) {
     }
     sdp::PhoneOptions wanted = options_;
     wanted.version++;
-    server_.security().prepare(wanted, wanted.audio.security.srtp, agreed_, nullptr);
+    server_.security().prepare(wanted, wanted.audio.security.srtp, *agreed_, nullptr);
     const bool hears = wants_play_ && !on;
     const bool speaks = wants_publish_ && !on;
     wanted.audio.direction = hears && speaks ? sdp::Direction::kSendRecv
@@ -538,14 +545,14 @@ SipCallFacts SipCall::facts(MonoTime now) const {
         facts.detail = detail_;
         facts.over = std::chrono::duration_cast<Millis>(now - over_at_);
     }
-    facts.audio = codec_text(agreed_.audio);
-    facts.video = codec_text(agreed_.video);
+    facts.audio = codec_text(agreed_->audio);
+    facts.video = codec_text(agreed_->video);
     facts.play = wants_play_ ? play_key_.to_string() : std::string();
     facts.publish = wants_publish_ ? publish_key_.to_string() : std::string();
     facts.conference = meets_;
     facts.play_client = player_ ? std::string(player_->id()) : std::string();
     facts.publish_client = publisher_ ? std::string(publisher_->id()) : std::string();
-    facts.held = answered_ && !sdp::sends(agreed_.audio.direction);
+    facts.held = answered_ && !sdp::sends(agreed_->audio.direction);
     facts.digits = digits_;
     facts.last_digits = last_digits_;
     facts.digits_sent = digits_sent_;

@@ -88,6 +88,8 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     // These codecs only, in this order: "G711U", "Speex/16000", in either case.
     void choose_codecs(const std::vector<std::string>& wanted);
     Error open_ports(bool audio, bool video);
+    // What holds from now on; its answer is taken out, and returned.
+    std::string take_agreement(sdp::PhoneAgreement agreed);
     // The pump of the stream that the phone hears, held.
     Error find_pump();
     // The stream that the phone says. kBusy: somebody else is that already.
@@ -137,7 +139,7 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     net::PlayRules play_rules_;
     net::PublishRules publish_rules_;
     sdp::PhoneOptions options_;
-    sdp::PhoneAgreement agreed_;
+    std::shared_ptr<const sdp::PhoneAgreement> agreed_ = nothing_agreed();  // the media has it, too
     std::unique_ptr<SipMedia> media_;
     SipPump* pump_ = nullptr;  // held until the media has it
     std::unique_ptr<net::Client> player_;

@@ -12,6 +12,7 @@
 #include "proto/flv/packet_maker.h"
 #include "proto/rtcp/report.h"
 #include "proto/rtcp/writer.h"
+#include "session/sip/sip_ingest.h"
 
 namespace weir::session {
 namespace {
@@ -164,12 +165,18 @@ size_t ConferenceParty::report(MonoTime now, MonoTime unix_epoch, std::span<uint
 
 // ---- the conference ----
 
-SipConference::SipConference(std::string name, stream::Stream& stream, net::AdmittedPublisher place)
+SipConference::SipConference(std::string name,
+                             stream::Stream& stream,
+                             net::AdmittedPublisher place,
+                             io::WorkerPool* workers)
     : name_(std::move(name)),
       stream_(stream),
       client_(std::move(place.client)),
       rules_(std::move(place.rules)) {
     client_->kick = [this] { end_calls(net::EndClass::kKicked, "kicked by the API"); };
+    if (const auto aac = telephone_aac(kPublished, kPublishedRate); aac && workers != nullptr) {
+        aac_.emplace(stream_, *this, *workers, *aac);
+    }
 }
 
 SipConference::~SipConference() {
@@ -293,9 +300,14 @@ void SipConference::publish(MonoTime now) {
     media::PacketInfo info;
     info.kind = media::TrackKind::kAudio;
     info.codec = kPublished;
+    info.audience = aac_ ? media::Audience::kAllButMpeg : media::Audience::kEverybody;
     const ByteSpan codes = common(kPublished);
     client_->received_bytes += codes.size();
-    stream_.publish(*this, flv::make_packet(info, tick_ * kTickMs, codes), now);
+    const Ref<media::MediaPacket> packet = flv::make_packet(info, tick_ * kTickMs, codes);
+    stream_.publish(*this, packet, now);
+    if (aac_) {
+        aac_->on_audio(packet);
+    }
 }
 
 // ---- all of them ----
@@ -310,7 +322,8 @@ Result<SipConference*> SipConferences::seat_in(SipConference& conference) {
 
 Result<SipConference*> SipConferences::enter(const std::string& name,
                                              net::Admission& admission,
-                                             const net::NewcomerView& who) {
+                                             const net::NewcomerView& who,
+                                             io::WorkerPool* workers) {
     if (const auto there = all_.find(name); there != all_.end()) {
         return seat_in(*there->second);
     }
@@ -321,7 +334,7 @@ Result<SipConference*> SipConferences::enter(const std::string& name,
     }
     const MonoTime now = MonoClock::now();
     stream::Stream& stream = registry_.get_or_create(who.access.key, place.rules.stream, now);
-    auto made = std::make_unique<SipConference>(name, stream, std::move(place));
+    auto made = std::make_unique<SipConference>(name, stream, std::move(place), workers);
     if (Error busy = made->begin(now)) {
         made.reset();
         registry_.release(stream);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "io/worker_pool.h"
 #include "net/admission.h"
 #include "net/rtp/audio_bridge.h"
+#include "net/rtp/derived_aac.h"
 #include "proto/rtp/header.h"
 #include "proto/rtp/sender_stats.h"
 #include "proto/sdp/phone.h"
@@ -124,9 +126,13 @@ class SipConference final : public stream::Publisher, private Counted<SipConfere
     static constexpr Micros kTick = Millis(20);
     static constexpr int kMaxTicks = 5;  // at once, when the media thread was busy
     static constexpr media::Codec kPublished = media::Codec::kG711U;
+    static constexpr uint32_t kPublishedRate = 8'000;
 
-    // `place`: of its stream, which begins.
-    SipConference(std::string name, stream::Stream& stream, net::AdmittedPublisher place);
+    // `place`: of its stream, which begins. `workers`: for players who need AAC; may be null.
+    SipConference(std::string name,
+                  stream::Stream& stream,
+                  net::AdmittedPublisher place,
+                  io::WorkerPool* workers);
     ~SipConference();  // end() must have been called
     SipConference(const SipConference&) = delete;
     SipConference& operator=(const SipConference&) = delete;
@@ -176,6 +182,7 @@ class SipConference final : public stream::Publisher, private Counted<SipConfere
     ConferenceMix mix_;
     size_t seats_ = 0;
     bool published_ = false;
+    std::optional<net::DerivedAac> aac_;
     MonoTime due_{};
     int64_t tick_ = 0;  // number of the next one
 
@@ -190,12 +197,14 @@ class SipConferences {
   public:
     explicit SipConferences(stream::Registry& registry) : registry_(registry) {}
 
-    // Yields. The conference of that name, with a seat taken in it; begun, if there is none.
+    // Yields. The conference of that name, with a seat taken in it; begun, if there is none, with
+    // these `workers` (may be null).
     // kFull: kMaxParties have called. Otherwise the errors of net::Admission::publish() and of
     // Stream::start_publish().
     Result<SipConference*> enter(const std::string& name,
                                  net::Admission& admission,
-                                 const net::NewcomerView& who);
+                                 const net::NewcomerView& who,
+                                 io::WorkerPool* workers);
 
     // Gives the seat back; the last one ends the conference.
     void leave(SipConference& conference);

@@ -65,6 +65,23 @@ std::string SipDialer::user_of(std::string_view number) const {
     return user != options_.users.end() ? user->name : std::string();
 }
 
+// Nothing else than digits: a provider may do other things with what is not a number.
+const SipOutside* SipDialer::outside_rule(std::string_view number) const {
+    const std::string_view digits = number.substr(number.starts_with('+') ? 1 : 0);
+    if (digits.empty() || digits.size() > kMaxDialled ||
+        digits.find_first_not_of("0123456789") != std::string_view::npos) {
+        return nullptr;
+    }
+    const SipOutside* found = nullptr;
+    for (const SipOutside& each : options_.outside) {
+        const bool longer = found == nullptr || each.prefix.size() > found->prefix.size();
+        if (number.starts_with(each.prefix) && number.size() > each.strip && longer) {
+            found = &each;
+        }
+    }
+    return found;
+}
+
 std::vector<SipDestination::Target> SipDialer::phones_of(std::string_view user) const {
     std::vector<SipDestination::Target> all;
     for (const sip::Binding* each : registrar_.lookup(MonoClock::now(), local_aor(user))) {

@@ -2,7 +2,7 @@
 //
 // No call leaves this server unless it goes to (a) a phone that is registered here, (b) a provider
 // or PBX that this server is registered at, (c) a host of `allow_calls`. Lines call by rules of
-// their own (SipLines).
+// their own (SipLines). What a phone dials leaves by a rule of `outside` only.
 #pragma once
 
 #include <string>
@@ -71,6 +71,8 @@ class SipTrunks;
 
 class SipDialer {
   public:
+    static constexpr size_t kMaxDialled = 32;  // digits of a number outside
+
     // All must outlive this; `options` may change.
     SipDialer(const SipServerOptions& options,
               const sip::Registrar& registrar,
@@ -92,6 +94,10 @@ class SipDialer {
 
     // Where they are registered.
     std::vector<SipDestination::Target> phones_of(std::string_view user) const;
+
+    // The rule of `outside` for a number that a user has dialled, + and digits; of several that
+    // with the longest beginning. null: none.
+    const SipOutside* outside_rule(std::string_view number) const;
 
     // The user that has this name or number; empty: nobody.
     std::string user_of(std::string_view number) const;

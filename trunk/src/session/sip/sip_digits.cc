@@ -9,7 +9,7 @@ std::optional<sip::InfoDigit> SipDigits::poll(MonoTime now) {
         return std::nullopt;
     }
     const sip::InfoDigit digit = line_.front();
-    line_.pop_front();
+    line_.erase(line_.begin());
     next_ = now + digit.duration + kBetween;
     return digit;
 }

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "base/clock.h"
 #include "proto/sip/info_body.h"
@@ -37,7 +37,7 @@ class SipDigits {
     bool take(MonoTime now);
 
   private:
-    std::deque<sip::InfoDigit> line_;
+    std::vector<sip::InfoDigit> line_;  // few calls have one: no memory before
     MonoTime next_{};
     uint32_t tokens_ = kMaxAtOnce;
     MonoTime refilled_{};

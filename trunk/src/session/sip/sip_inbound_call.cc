@@ -46,10 +46,10 @@ int status_of(const Error& error) {
 }  // namespace
 
 SipInboundCall::SipInboundCall(SipServer& server, const sip::CallEvent& invited)
-    : SipCall(server, "in"),
-      peer_(io::SocketAddress::of(invited.flow.remote)),
-      request_(invited.request),
-      offer_text_(invited.sdp) {
+    : SipCall(server, "in"), invite_(std::make_unique<Invite>()) {
+    invite_->peer = io::SocketAddress::of(invited.flow.remote);
+    invite_->request = invited.request;
+    invite_->offer_text = invited.sdp;
     id_ = invited.call;
     flow_ = invited.flow;
     call_id_ = invited.request.header("Call-ID");
@@ -77,6 +77,7 @@ void SipInboundCall::answer() {
             return agent.reject(MonoClock::now(), id_, refusal.status, refusal.headers);
         });
     }
+    invite_.reset();
 }
 
 SipInboundCall::Refusal SipInboundCall::prepare() {
@@ -91,7 +92,7 @@ SipInboundCall::Refusal SipInboundCall::prepare() {
             return refusal;
         }
     }
-    if (callee_.empty()) {
+    if (invite_->callee.empty()) {
         begin();
     }
     return {};
@@ -103,7 +104,7 @@ SipInboundCall::Refusal SipInboundCall::check_caller() {
         known_ = true;
         return {};
     }
-    SipAccess::Answer who = server_.access().check(request_, flow_, server_.options(),
+    SipAccess::Answer who = server_.access().check(invite_->request, flow_, server_.options(),
                                                    MonoClock::now(), server_.wires().is_own(flow_));
     if (who.kind == SipAccess::Answer::Kind::kChallenge) {
         return {kSipUnauthorized, "it has to show who it is", std::move(who.headers)};
@@ -131,8 +132,24 @@ const SipDial* SipInboundCall::find_dial(const std::string& number) const {
     return found == nullptr ? find(server_.options().dial, number) : found;
 }
 
+// A name or number of a user, or a number outside: then there are no streams.
+bool SipInboundCall::find_callee(const sip::SipUri& uri) {
+    invite_->callee = server_.dialer().user_of(uri.user);
+    if (invite_->callee.empty() && server_.dialer().outside_rule(uri.user) != nullptr) {
+        invite_->goes_outside = true;
+        invite_->callee = uri.user;
+        to_ = uri.write_public();  // whom it really calls, for hooks: To may say anything
+    }
+    if (invite_->callee.empty()) {
+        return false;
+    }
+    play_key_ = server_.services().policy.key_of(sip::without_brackets(uri.host), kOwnApp, "");
+    tc_url_ = fmt::format("sip://{}/{}", play_key_.vhost, play_key_.app);
+    return true;
+}
+
 SipInboundCall::Refusal SipInboundCall::find_streams() {
-    const auto uri = sip::SipUri::parse(request_.uri);
+    const auto uri = sip::SipUri::parse(invite_->request.uri);
     if (!uri || uri->user.empty()) {
         return {kSipNotFound, "the call names no number and no stream"};
     }
@@ -146,10 +163,8 @@ SipInboundCall::Refusal SipInboundCall::find_streams() {
     } else if (const SipDial* const named = find_dial(uri->user)) {
         play = named->play;
         publish = named->publish.empty() ? publish : named->publish;
-    } else if (callee_ = server_.dialer().user_of(uri->user); !callee_.empty()) {
-        play_key_ = server_.services().policy.key_of(sip::without_brackets(uri->host), kOwnApp, "");
-        tc_url_ = fmt::format("sip://{}/{}", play_key_.vhost, play_key_.app);
-        return {};
+    } else if (find_callee(*uri)) {
+        return may_go_outside();
     } else if (play.find('/') == std::string::npos) {
         return {kSipNotFound,
                 fmt::format("nobody has the number {} (sip_server: dial)", log::token(uri->user))};
@@ -171,17 +186,17 @@ SipInboundCall::Refusal SipInboundCall::find_streams() {
 }
 
 SipInboundCall::Refusal SipInboundCall::read_offer() {
-    if (offer_text_.empty() || !callee_.empty()) {
+    if (invite_->offer_text.empty() || !invite_->callee.empty()) {
         return {};
     }
-    Result<sdp::PhoneDescription> offer = sdp::read_phone_description(offer_text_);
+    Result<sdp::PhoneDescription> offer = sdp::read_phone_description(invite_->offer_text);
     if (!offer.ok()) {
         return {kSipNotAcceptable, std::string(offer.error().message())};
     }
-    offer_ = std::move(*offer);
+    invite_->offer = std::move(*offer);
     bool hears = false;
     bool speaks = false;
-    for (const sdp::PhoneMedia& media : offer_->media) {
+    for (const sdp::PhoneMedia& media : invite_->offer->media) {
         hears = hears || (!media.rejected && sdp::receives(media.direction));
         speaks = speaks || (!media.rejected && sdp::sends(media.direction));
     }
@@ -221,7 +236,7 @@ SipInboundCall::Refusal SipInboundCall::ask_hooks() {
 
 net::NewcomerView SipInboundCall::newcomer(const stream::StreamKey& key) const {
     return {.access = {.key = key,
-                       .peer = peer_,
+                       .peer = invite_->peer,
                        .user = user_,
                        .secure = flow_.transport == sip::Transport::kTls,
                        .transport = "sip"},
@@ -259,7 +274,8 @@ SipInboundCall::Refusal SipInboundCall::admit_player() {
 SipInboundCall::Refusal SipInboundCall::enter_conference() {
     net::NewcomerView who = newcomer(publish_key_);
     who.takes_address_place = false;  // that is the call's
-    Result<SipConference*> entered = server_.conferences().enter(meets_, server_.admission(), who);
+    Result<SipConference*> entered =
+        server_.conferences().enter(meets_, server_.admission(), who, server_.options().workers);
     if (!entered.ok()) {
         return {status_of(entered.error()), std::string(entered.error().message())};
     }
@@ -284,22 +300,68 @@ SipInboundCall::Refusal SipInboundCall::admit_publisher() {
                                                                                : no_connections();
 }
 
-// The call goes to a SipBridge, and is not this object's any more.
-SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
-    if (callee_.empty()) {
+// Toll fraud: a phone that has shown a password, and a rule that names the user.
+SipInboundCall::Refusal SipInboundCall::may_go_outside() const {
+    if (!invite_->goes_outside) {
         return {};
     }
-    std::vector<SipDestination::Target> targets = server_.dialer().phones_of(callee_);
-    if (!server_.wires().is_own(flow_)) {  // all lines come by the same
-        std::erase_if(targets, [this](const SipDestination::Target& each) {
-            return each.flow == flow_;  // its own
-        });
+    const SipOutside* const rule = server_.dialer().outside_rule(invite_->callee);
+    const bool allowed =
+        rule != nullptr && !user_.empty() &&
+        (rule->users.empty() || std::ranges::find(rule->users, user_) != rule->users.end());
+    return allowed
+               ? Refusal()
+               : Refusal{kSipForbidden, "that caller may not call outside (sip_server: outside)"};
+}
+
+// Where the phones of the callee are, or the provider.
+SipInboundCall::Refusal SipInboundCall::find_way(SipDestination& way, std::string& outside) {
+    if (!invite_->goes_outside) {
+        way.targets = server_.dialer().phones_of(invite_->callee);
+        if (!server_.wires().is_own(flow_)) {  // all lines come by the same
+            std::erase_if(way.targets, [this](const SipDestination::Target& each) {
+                return each.flow == flow_;  // its own
+            });
+        }
+        return way.targets.empty() ? Refusal{kSipUnavailable, "no phone of that user is registered"}
+                                   : Refusal();
     }
-    if (targets.empty()) {
-        return {kSipUnavailable, "no phone of that user is registered"};
+    if (Refusal refusal = may_go_outside(); refusal.status != 0) {
+        return refusal;  // the rules have changed while a hook server was asked
     }
-    const auto party = sip::NameAddr::parse(request_.header("From"));
-    const auto hops = parse_uint(request_.header("Max-Forwards"));
+    const SipOutside rule = *server_.dialer().outside_rule(invite_->callee);
+    SipCallOrder order;
+    order.to = invite_->callee.substr(rule.strip);
+    order.via = rule.via;
+    Result<SipDestination> found =
+        server_.dialer().find(order, io::Deadline::after(SipTrunk::kResolveTime));
+    if (!found.ok()) {
+        return {kSipUnavailable, std::string(found.error().message())};
+    }
+    // From here to the bridge nothing yields: no call is counted too late.
+    if (server_.outside_calls(rule.prefix) >= rule.max_calls) {
+        return {kSipTooMany, "max_calls of that line of outside is reached"};
+    }
+    server_.counters().outside++;
+    log::info("call to {} goes outside user={} via={}", log::token(invite_->callee),
+              log::token(user_), rule.via);
+    way = std::move(*found);
+    outside = rule.prefix;
+    return {};
+}
+
+// The call goes to a SipBridge, and is not this object's any more.
+SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
+    if (invite_->callee.empty()) {
+        return {};
+    }
+    SipDestination way;
+    std::string outside;
+    if (Refusal refusal = find_way(way, outside); refusal.status != 0 || over_) {
+        return refusal;
+    }
+    const auto party = sip::NameAddr::parse(invite_->request.header("From"));
+    const auto hops = parse_uint(invite_->request.header("Max-Forwards"));
     SipBridgeCaller caller{.id = id_,
                            .flow = flow_,
                            .call_id = call_id_,
@@ -308,7 +370,8 @@ SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
                            .to = to_,
                            .user = user_,
                            .trunk = trunk_,
-                           .offer = std::move(offer_text_),
+                           .outside = std::move(outside),
+                           .offer = std::move(invite_->offer_text),
                            .max_forwards = static_cast<uint32_t>(
                                std::min<uint64_t>(hops.value_or(kUsualHops), kUsualHops)),
                            .asked = std::move(asked_),
@@ -319,7 +382,7 @@ SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
     server_.route(id_, bridge);
     handed_over_ = true;
     over_ = true;
-    if (SipBridge::Refusal refusal = bridge.begin(std::move(targets)); refusal.status != 0) {
+    if (SipBridge::Refusal refusal = bridge.begin(std::move(way)); refusal.status != 0) {
         bridge.refuse(refusal);
     }
     return {};
@@ -328,22 +391,24 @@ SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
 SipInboundCall::Refusal SipInboundCall::open_media() {
     options_ = options_now();
     const bool video =
-        conference_ == nullptr && (!offer_ || offer_->find(media::TrackKind::kVideo) != nullptr);
+        conference_ == nullptr &&
+        (!invite_->offer || invite_->offer->find(media::TrackKind::kVideo) != nullptr);
     if (Error failed = open_ports(true, video)) {
         return {kSipTooMany, std::string(failed.message())};
     }
     if (!video) {
         options_.video.codecs.clear();
     }
-    server_.security().prepare(options_, server_.options().srtp, {}, offer_ ? &*offer_ : nullptr);
-    if (!offer_) {
+    server_.security().prepare(options_, server_.options().srtp, {},
+                               invite_->offer ? &*invite_->offer : nullptr);
+    if (!invite_->offer) {
         return {};
     }
-    Result<sdp::PhoneAgreement> agreed = sdp::answer_phone(*offer_, options_);
+    Result<sdp::PhoneAgreement> agreed = sdp::answer_phone(*invite_->offer, options_);
     if (!agreed.ok()) {
         return {kSipNotAcceptable, std::string(agreed.error().message())};
     }
-    agreed_ = std::move(*agreed);
+    invite_->answer = take_agreement(std::move(*agreed));
     return {};
 }
 
@@ -387,9 +452,9 @@ void SipInboundCall::begin() {
     if (wants_publish_ && conference_ == nullptr && begin_publishing()) {
         wants_publish_ = false;
     }
-    std::string answer = offer_ ? agreed_.answer : sdp::write_phone_offer(options_);
-    begin_media(offer_.has_value());
-    request_ = {};
+    std::string answer =
+        invite_->offer ? std::move(invite_->answer) : sdp::write_phone_offer(options_);
+    begin_media(invite_->offer.has_value());
     server_.counters().answered++;
     server_.with_agent([&](sip::UserAgent& agent) {
         return agent.accept(MonoClock::now(), id_, std::move(answer));

@@ -2,10 +2,12 @@
 // of its own from the INVITE to the answer, as hook servers may be asked; none from then on.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "session/sip/sip_call.h"
+#include "session/sip/sip_dialing.h"
 #include "session/sip/sip_options.h"
 
 namespace weir::session {
@@ -32,6 +34,7 @@ class SipInboundCall final : public SipCall {
     Refusal prepare();
     Refusal check_caller();
     const SipDial* find_dial(const std::string& number) const;
+    bool find_callee(const sip::SipUri& uri);
     Refusal find_streams();
     Refusal ask_hooks();
     Refusal read_offer();
@@ -40,18 +43,27 @@ class SipInboundCall final : public SipCall {
     Refusal enter_conference();
     Refusal open_media();
     Refusal wait_for_stream();
+    Refusal may_go_outside() const;
+    Refusal find_way(SipDestination& way, std::string& outside);
     Refusal ring_at_phones();
     void begin();
     net::NewcomerView newcomer(const stream::StreamKey& key) const;
     static Refusal no_connections();
 
-    io::SocketAddress peer_;
-    sip::Request request_;  // the INVITE, until the answer
-    std::string offer_text_;
-    std::string callee_;        // a user of the registrar: then there are no streams
-    bool known_ = false;        // it may call
-    bool handed_over_ = false;  // a SipBridge has the call
-    std::optional<sdp::PhoneDescription> offer_;
+    // What came with the INVITE, and what was found out about it.
+    struct Invite {
+        io::SocketAddress peer;
+        sip::Request request;
+        std::string offer_text;
+        std::string callee;         // a user of the registrar, or a number outside: no streams
+        bool goes_outside = false;  // a number outside
+        std::optional<sdp::PhoneDescription> offer;
+        std::string answer;  // to the offer
+    };
+
+    std::unique_ptr<Invite> invite_;  // until the answer
+    bool known_ = false;              // it may call
+    bool handed_over_ = false;        // a SipBridge has the call
 };
 
 }  // namespace weir::session

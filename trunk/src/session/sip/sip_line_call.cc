@@ -53,20 +53,19 @@ void SipLineCall::ring() {
 }
 
 void SipLineCall::accept(const std::vector<std::string>& codecs) {
-    if (Error failed = prepare(codecs)) {
+    std::string description;
+    if (Error failed = prepare(codecs, description)) {
         reject(status_of(failed), failed.message());
         return;
     }
-    std::string description =
-        agreed_.has_media() ? agreed_.answer : sdp::write_phone_offer(options_);
-    begin_media(agreed_.has_media());
+    begin_media(agreed_->has_media());
     server_.counters().answered++;
     server_.with_agent([&](sip::UserAgent& agent) {
         return agent.accept(MonoClock::now(), id_, std::move(description));
     });
 }
 
-Error SipLineCall::prepare(const std::vector<std::string>& codecs) {
+Error SipLineCall::prepare(const std::vector<std::string>& codecs, std::string& description) {
     std::optional<sdp::PhoneDescription> offer;
     if (!offer_.empty()) {
         WEIR_TRY_ASSIGN(offer, sdp::read_phone_description(offer_));
@@ -84,8 +83,11 @@ Error SipLineCall::prepare(const std::vector<std::string>& codecs) {
     }
     server_.security().prepare(options_, server_.options().srtp, {}, offer ? &*offer : nullptr);
     if (offer) {
-        WEIR_TRY_ASSIGN(agreed_, sdp::answer_phone(*offer, options_));
+        WEIR_TRY_ASSIGN(sdp::PhoneAgreement agreed, sdp::answer_phone(*offer, options_));
+        description = take_agreement(std::move(agreed));
         WEIR_TRY(find_pump());
+    } else {
+        description = sdp::write_phone_offer(options_);
     }
     return begin_publishing();
 }

@@ -32,7 +32,8 @@ class SipLineCall final : public SipCall {
     const std::string& to() const { return to_; }
 
   private:
-    Error prepare(const std::vector<std::string>& codecs);
+    // `description`: our answer, or our offer.
+    Error prepare(const std::vector<std::string>& codecs, std::string& description);
 
     std::string offer_;  // empty: we make one
 };

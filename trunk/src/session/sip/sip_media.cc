@@ -37,10 +37,16 @@ net::RtpIngestTrack ingest_track(const sdp::PhoneTrack& agreed, bool video) {
 
 }  // namespace
 
+std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed() {
+    static const auto nothing = std::make_shared<const sdp::PhoneAgreement>();
+    return nothing;
+}
+
 SipMedia::SipMedia(SipMediaOwner& owner, MonoTime unix_epoch, SipSecurity& security)
     : owner_(owner),
       unix_epoch_(unix_epoch),
       security_(security),
+      agreed_(nothing_agreed()),
       audio_out_(static_cast<uint16_t>(random_u32(system_random()) & 0x7FFFU)) {}
 
 SipMedia::~SipMedia() {
@@ -69,8 +75,10 @@ uint16_t SipMedia::port(size_t track) const {
     return ways_[track].ports ? ways_[track].ports->ports().rtp : 0;
 }
 
-void SipMedia::agree(const sdp::PhoneAgreement& agreed, const NetAddress& signalling) {
-    const sdp::PhoneAgreement before = std::exchange(agreed_, agreed);
+void SipMedia::agree(std::shared_ptr<const sdp::PhoneAgreement> agreed,
+                     const NetAddress& signalling) {
+    const auto held = std::exchange(agreed_, std::move(agreed));
+    const sdp::PhoneAgreement& before = *held;
     signalling_ = signalling;
     for (const size_t index : {kAudio, kVideo}) {
         const sdp::PhoneTrack& old = index == kAudio ? before.audio : before.video;
@@ -85,16 +93,16 @@ void SipMedia::agree(const sdp::PhoneAgreement& agreed, const NetAddress& signal
         return a.in_use == b.in_use && a.codec == b.codec && a.clock_hz == b.clock_hz &&
                a.payload_type == b.payload_type && a.own_payload_type == b.own_payload_type;
     };
-    if (same(before.audio, agreed_.audio) && same(before.video, agreed_.video)) {
+    if (same(before.audio, agreed_->audio) && same(before.video, agreed_->video)) {
         return;
     }
     events_.reset();
-    if (agreed_.audio.event_type) {
-        events_.emplace(agreed_.audio.clock_hz);
+    if (agreed_->audio.event_type) {
+        events_.emplace(agreed_->audio.clock_hz);
     }
     audio_out_.set_up(MonoClock::now(),
-                      {agreed_.audio.codec, agreed_.audio.payload_type, agreed_.audio.event_type,
-                       agreed_.audio.comfort_noise, agreed_.audio.clock_hz, ssrcs_[kAudio]});
+                      {agreed_->audio.codec, agreed_->audio.payload_type, agreed_->audio.event_type,
+                       agreed_->audio.comfort_noise, agreed_->audio.clock_hz, ssrcs_[kAudio]});
     if (pump_ != nullptr) {
         begin_sender(MonoClock::now());
     }
@@ -116,7 +124,7 @@ void SipMedia::tick(MonoTime now) {
         events_->handle_timeout(now);
         tell_digits();
     }
-    const size_t main = agreed_.audio.in_use ? kAudio : kVideo;
+    const size_t main = agreed_->audio.in_use ? kAudio : kVideo;
     std::array<uint8_t, kReportBytes> room;
     if (voice_) {
         voice_->tick(now);
@@ -245,11 +253,11 @@ bool SipMedia::waits_for_keys() const {
 }
 
 sdp::PhoneKeys SipMedia::keys() const {
-    return agreed_.audio.in_use ? agreed_.audio.secured.keys : agreed_.video.secured.keys;
+    return agreed_->audio.in_use ? agreed_->audio.secured.keys : agreed_->video.secured.keys;
 }
 
 bool SipMedia::found_by_ice() const {
-    const Way& way = ways_[agreed_.audio.in_use ? kAudio : kVideo];
+    const Way& way = ways_[agreed_->audio.in_use ? kAudio : kVideo];
     return way.secure && !way.secure->path(false).empty();
 }
 
@@ -408,8 +416,8 @@ void SipMedia::begin_sender(MonoTime now) {
     const net::RtpTrackSetup audio = setup(kAudio);
     const net::RtpTrackSetup video = setup(kVideo);
     sender_ = std::make_unique<net::RtpSender>(
-        pump_->writer().log(), sealer_, agreed_.audio.in_use ? &audio : nullptr,
-        agreed_.video.in_use ? &video : nullptr, system_random(), now);
+        pump_->writer().log(), sealer_, agreed_->audio.in_use ? &audio : nullptr,
+        agreed_->video.in_use ? &video : nullptr, system_random(), now);
 }
 
 net::RtpFlush SipMedia::flush(MonoTime now, size_t most_runs) {
@@ -497,12 +505,12 @@ bool SipMedia::send_digits(std::string_view digits, Micros duration) {
 // somebody is there.
 void SipMedia::keep_alive(MonoTime now) {
     std::array<uint8_t, SipAudioOut::kMaxOwnPacket> room;
-    if (agreed_.audio.in_use) {
-        if (const auto packet = audio_out_.poll(now, !sdp::sends(agreed_.audio.direction), room)) {
+    if (agreed_->audio.in_use) {
+        if (const auto packet = audio_out_.poll(now, !sdp::sends(agreed_->audio.direction), room)) {
             send_rtp(kAudio, *packet);
         }
     }
-    if (agreed_.video.in_use && now - video_sent_ >= SipAudioOut::kKeepAlive) {
+    if (agreed_->video.in_use && now - video_sent_ >= SipAudioOut::kKeepAlive) {
         video_sent_ = now;
         send_rtp(kVideo, {});
     }
@@ -534,9 +542,9 @@ void SipMedia::send_rtcp(size_t index, ByteSpan compound) {
 
 void SipMedia::join(SipConference& conference, net::Client& client) {
     player_ = &client;
-    only_speaks_ = !sdp::sends(agreed_.audio.direction);
-    const ConferenceParty::Setup setup{agreed_.audio.codec, agreed_.audio.clock_hz, ssrcs_[kAudio],
-                                       voice_rules_.workers};
+    only_speaks_ = !sdp::sends(agreed_->audio.direction);
+    const ConferenceParty::Setup setup{agreed_->audio.codec, agreed_->audio.clock_hz,
+                                       ssrcs_[kAudio], voice_rules_.workers};
     party_ = std::make_unique<ConferenceParty>(
         conference, setup,
         [this](MonoTime now, ByteSpan payload, uint32_t rtp_time) {
@@ -549,7 +557,7 @@ void SipMedia::join(SipConference& conference, net::Client& client) {
 // What a phone sends that has put the call on hold is music.
 void SipMedia::set_party_ways() {
     if (party_) {
-        const bool hears = sdp::sends(agreed_.audio.direction);
+        const bool hears = sdp::sends(agreed_->audio.direction);
         party_->set_ways(hears || only_speaks_, hears);
     }
 }
@@ -557,10 +565,10 @@ void SipMedia::set_party_ways() {
 void SipMedia::send_mixed(MonoTime now, ByteSpan payload, uint32_t rtp_time) {
     std::array<uint8_t, rtp::kFixedHeaderSize + kMaxSipPayload> room;
     const size_t size = rtp::kFixedHeaderSize + payload.size();
-    if (size > room.size() || !sdp::sends(agreed_.audio.direction)) {
+    if (size > room.size() || !sdp::sends(agreed_->audio.direction)) {
         return;
     }
-    rtp::write_header({agreed_.audio.payload_type, false, 0, rtp_time, ssrcs_[kAudio]},
+    rtp::write_header({agreed_->audio.payload_type, false, 0, rtp_time, ssrcs_[kAudio]},
                       room.data());
     std::copy(payload.begin(), payload.end(), room.begin() + rtp::kFixedHeaderSize);
     player_->sent_bytes += size;
@@ -585,7 +593,7 @@ void SipMedia::publish(stream::Stream& stream,
 
 void SipMedia::begin_ingest() {
     voice_.reset();
-    const sdp::PhoneTrack& audio = agreed_.audio;
+    const sdp::PhoneTrack& audio = agreed_->audio;
     if (audio.in_use && (voice_rules_.always || SipStreamVoice::needed(audio.codec))) {
         begin_voice();
     }
@@ -599,18 +607,17 @@ void SipMedia::begin_ingest() {
                                  : ingest_track(track(index), index == kVideo));
         }
     }
-    net::RtpIngestOptions options;
-    options.local_ssrc = ssrcs_[kAudio];
-    ingest_ = std::make_unique<net::RtpIngest>(*stream_, *this, std::move(tracks), options);
-    wants_picture_ = agreed_.video.in_use;
+    ingest_ = std::make_unique<SipIngest>(*stream_, *this, std::move(tracks), ssrcs_[kAudio],
+                                          voice_rules_.workers);
+    wants_picture_ = agreed_->video.in_use;
 }
 
 void SipMedia::begin_voice() {
-    const VoiceOptions voice = stream_voice(agreed_.audio.codec, agreed_.audio.clock_hz);
+    const VoiceOptions voice = stream_voice(agreed_->audio.codec, agreed_->audio.clock_hz);
     if (VoiceLine::needs_worker(voice) && voice_rules_.workers == nullptr) {
         return;
     }
-    voice_ = std::make_unique<SipStreamVoice>(agreed_.audio, voice_rules_.workers,
+    voice_ = std::make_unique<SipStreamVoice>(agreed_->audio, voice_rules_.workers,
                                               stream_->key().to_string(),
                                               [this](MonoTime now, ByteSpan packet) {
                                                   if (ingest_ && places_[kAudio]) {
@@ -621,7 +628,7 @@ void SipMedia::begin_voice() {
 
 // RTCP (RFC 4585 §6.3.1), where the phone takes that.
 void SipMedia::ask_for_key_frame(MonoTime now) {
-    if (!wants_picture_ || !agreed_.video.in_use || now - key_asked_ < kKeyFramePeriod) {
+    if (!wants_picture_ || !agreed_->video.in_use || now - key_asked_ < kKeyFramePeriod) {
         return;
     }
     wants_picture_ = false;
@@ -665,7 +672,7 @@ std::optional<net::LinkFacts> SipMedia::play_facts() const {
     net::LinkFacts facts;
     facts.state = "connected";
     facts.transport = "udp";
-    facts.remote = ways_[agreed_.audio.in_use ? kAudio : kVideo].rtp.to_string();
+    facts.remote = ways_[agreed_->audio.in_use ? kAudio : kVideo].rtp.to_string();
     const net::RtpSenderStats& stats = sender_->stats();
     if (stats.rtt > Micros(0)) {
         facts.rtt = stats.rtt;
@@ -684,7 +691,7 @@ std::optional<net::LinkFacts> SipMedia::publish_facts() const {
     net::LinkFacts facts;
     facts.state = "connected";
     facts.transport = "udp";
-    facts.remote = ways_[agreed_.audio.in_use ? kAudio : kVideo].rtp.to_string();
+    facts.remote = ways_[agreed_->audio.in_use ? kAudio : kVideo].rtp.to_string();
     facts.packets = counters.packets;
     facts.lost = counters.lost;
     if (voice_) {  // the ingest has what was made of the phone's packets

@@ -17,18 +17,21 @@
 #include "net/client_table.h"
 #include "net/policy.h"
 #include "net/rate_guard.h"
-#include "net/rtp/rtp_ingest.h"
 #include "net/rtp/rtp_ports.h"
 #include "net/rtp/rtp_sender.h"
 #include "proto/rtp/telephone_event.h"
 #include "proto/sdp/phone.h"
 #include "session/sip/sip_audio_out.h"
 #include "session/sip/sip_conference.h"
+#include "session/sip/sip_ingest.h"
 #include "session/sip/sip_log_writer.h"
 #include "session/sip/sip_secure.h"
 #include "session/sip/sip_stream_voice.h"
 
 namespace weir::session {
+
+// What holds before anything does. Never null.
+std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed();
 
 class SipMediaOwner {
   public:
@@ -84,7 +87,7 @@ class SipMedia final : public stream::Publisher,
 
     // What was agreed, at first and again (hold, another address, another codec). `signalling`:
     // where the phone's messages come from.
-    void agree(const sdp::PhoneAgreement& agreed, const NetAddress& signalling);
+    void agree(std::shared_ptr<const sdp::PhoneAgreement> agreed, const NetAddress& signalling);
 
     // Before publish().
     void use_voice(const SipVoiceRules& rules) { voice_rules_ = rules; }
@@ -153,7 +156,7 @@ class SipMedia final : public stream::Publisher,
     };
 
     const sdp::PhoneTrack& track(size_t index) const {
-        return index == kAudio ? agreed_.audio : agreed_.video;
+        return index == kAudio ? agreed_->audio : agreed_->video;
     }
 
     // net::RtpPortsOwner
@@ -204,7 +207,7 @@ class SipMedia final : public stream::Publisher,
     SipSecurity& security_;
     std::array<Way, 2> ways_;  // by track
     NetAddress signalling_;
-    sdp::PhoneAgreement agreed_;
+    std::shared_ptr<const sdp::PhoneAgreement> agreed_;  // the call has it, too; never null
     MonoTime last_heard_{};
     MonoTime ticked_{};
     SipMediaCounters counters_;
@@ -225,7 +228,7 @@ class SipMedia final : public stream::Publisher,
     stream::Stream* stream_ = nullptr;
     net::Client* publisher_ = nullptr;
     std::optional<net::RateGuard> rate_;
-    std::unique_ptr<net::RtpIngest> ingest_;
+    std::unique_ptr<SipIngest> ingest_;
     std::array<std::optional<size_t>, 2> places_;  // in the ingest's list, by track
     std::optional<rtp::TelephoneEventReceiver> events_;
     SipVoiceRules voice_rules_;

@@ -54,6 +54,15 @@ struct SipMeeting {
     std::string stream;  // APP/STREAM
 };
 
+// `outside`: numbers that phones of users may call by a provider.
+struct SipOutside {
+    std::string prefix;              // that the number begins with
+    std::string via;                 // "user@domain" of a registration
+    size_t max_calls = 2;            // at once
+    size_t strip = 0;                // characters at the beginning that the provider does not get
+    std::vector<std::string> users;  // empty: all
+};
+
 // What phones prove their password with.
 enum class SipDigest : uint8_t { kMd5, kSha256, kBoth };
 
@@ -74,6 +83,8 @@ struct SipServerOptions {
     // Of lines of this server's own users that name no domain: "127.0.0.1:5060". Empty: there are
     // none.
     std::string own_domain;
+    std::vector<SipOutside> outside;
+    Millis timer_t1{500};  // RFC 3261 §17.1.1.1
     sdp::PhoneSrtp srtp = sdp::PhoneSrtp::kOptional;
     net::PortRange rtp_ports{20'000, 29'999};
     NetAddress address;  // without port: this host's, as phones reach it; none: as they came

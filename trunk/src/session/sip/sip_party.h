@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -79,6 +80,8 @@ class SipCallObserver {
     ~SipCallObserver() = default;
 };
 
+class SipServer;
+
 // One call of a server. The events of any number of calls of its UserAgent go to it.
 class SipParty {
   public:
@@ -131,8 +134,14 @@ class SipParty {
     // False: nobody has to hear of its end by the API (a phone that had to show its password).
     virtual bool is_kept() const { return true; }
 
+    // The beginning of the numbers of the rule by which it goes to a provider; empty: it does not.
+    virtual std::string_view outside() const { return {}; }
+
   private:
-    std::string name_;  // of this server
+    friend class SipServer;
+
+    std::string name_;                 // of this server
+    std::vector<sip::CallId> events_;  // the calls whose events come to it
 };
 
 // What the API calls the end of a call that failed with a status of SIP.

@@ -23,6 +23,7 @@ SipServer::SipServer(const net::Services& services, SipServerOptions options)
     const auto unix_us =
         std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch());
     unix_epoch_ = MonoClock::now() - unix_us;
+    agent_.set_t1(options_.timer_t1);
 }
 
 SipServer::~SipServer() {
@@ -31,6 +32,7 @@ SipServer::~SipServer() {
 
 void SipServer::reconfigure(SipServerOptions options) {
     options_ = std::move(options);
+    agent_.set_t1(options_.timer_t1);
     wires_.set_workers(options_.workers);
     if (!options_.registrations.empty() || trunks_.size() > 0) {
         trunks_.configure(options_.registrations);
@@ -136,9 +138,20 @@ void SipServer::on_event(sip::CallEvent event) {
 sip::CallId SipServer::begin_call(SipParty& party, const sip::CallTarget& target) {
     const sip::CallId id = agent_.call(MonoClock::now(), target);
     if (id != 0) {
-        routes_[id] = &party;
+        route(id, party);
     }
     return id;
+}
+
+void SipServer::route(sip::CallId call, SipParty& party) {
+    routes_[call] = &party;
+    party.events_.push_back(call);
+}
+
+size_t SipServer::outside_calls(std::string_view prefix) const {
+    return static_cast<size_t>(std::ranges::count_if(calls_, [prefix](const auto& each) {
+        return !each.second->is_over() && each.second->outside() == prefix;
+    }));
 }
 
 void SipServer::adopt(std::unique_ptr<SipParty> party) {
@@ -335,7 +348,12 @@ void SipServer::bury() {
         }
         keep(call, MonoClock::now());
         call.finish();
-        std::erase_if(routes_, [&](const auto& route) { return route.second == &call; });
+        for (const sip::CallId id : call.events_) {
+            const auto route = routes_.find(id);
+            if (route != routes_.end() && route->second == &call) {  // else another one has it
+                routes_.erase(route);
+            }
+        }
         at = calls_.erase(at);
     }
 }

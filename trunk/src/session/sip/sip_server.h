@@ -41,6 +41,7 @@ struct SipCounters {
     uint64_t answered_out = 0;  // of them
     uint64_t failed = 0;        // of them
     uint64_t bridged = 0;       // calls between two phones that were answered
+    uint64_t outside = 0;       // calls of phones that went to a provider
 };
 
 class SipServer final : private SipWiresOwner, private SipTrunksOwner {
@@ -114,7 +115,10 @@ class SipServer final : private SipWiresOwner, private SipTrunksOwner {
     void send_all() { work(); }
 
     // Events of that call go to `party` from now on.
-    void route(sip::CallId call, SipParty& party) { routes_[call] = &party; }
+    void route(sip::CallId call, SipParty& party);
+
+    // How many go to a provider by this rule now.
+    size_t outside_calls(std::string_view prefix) const;
 
     // It is one of the calls from now on.
     void adopt(std::unique_ptr<SipParty> party);

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "proto/flv/packet_maker.h"
 #include "proto/rtp/header.h"
 
 namespace weir::session {
 namespace {
 
-using media::Codec;
 using media::TrackKind;
-
-// AudioSpecificConfig of what AudioTranscoder makes: AAC-LC, 48 kHz, stereo.
-constexpr std::array<uint8_t, 2> kAacConfig = {0x11, 0x90};
 
 std::vector<const sdp::NegotiatedMedia*> in_use(const sdp::Answer& answer) {
     std::vector<const sdp::NegotiatedMedia*> all;
@@ -375,45 +370,17 @@ std::vector<RtcLayerStats> RtcIngest::layers(MonoTime now) const {
 void RtcIngest::begin_audio(MonoTime now, const Source& source, int64_t time_ms) {
     RtpIngest::begin_audio(now, source, time_ms);
     if (rtc_options_.workers != nullptr) {
-        publish_aac(kAacConfig, true, time_ms);
+        aac_.emplace(stream(), publisher(), *rtc_options_.workers,
+                     net::DerivedAacOptions{.from = setup(source).codec,
+                                            .bits_per_second = rtc_options_.aac_bits_per_second});
+        aac_->announce(time_ms);
     }
 }
 
-// Only while somebody needs it: audio in AAC, for players of other protocols. Whoever comes first
-// begins at a key frame that is older, and so may those who come after: the audio since then is
-// made as well.
-void RtcIngest::on_audio_frame(const Source& source, const media::PacketRef& packet) {
-    if (rtc_options_.workers == nullptr || !stream().has_audience(media::Audience::kFlv)) {
-        bridge_.reset();
-        return;
-    }
-    if (!bridge_) {
-        transcode::AudioOptions options;
-        options.from = setup(source).codec;
-        options.to = Codec::kAac;
-        options.bits_per_second = rtc_options_.aac_bits_per_second;
-        bridge_ = std::make_unique<net::AudioBridge>(
-            *rtc_options_.workers, options, stream().key().to_string(),
-            [this](ByteSpan frame, int64_t time_us) { publish_aac(frame, false, time_us / 1000); });
-        const std::vector<media::PacketRef> made = stream().kept_audio(media::Audience::kFlv);
-        for (const media::PacketRef& kept : stream().kept_audio(media::Audience::kWebRtc)) {
-            const bool is_made = !made.empty() && kept->time_ms() <= made.back()->time_ms();
-            if (!is_made && kept != packet) {
-                bridge_->push(kept);
-            }
-        }
-    }
-    bridge_->push(packet);
-}
-
-void RtcIngest::publish_aac(ByteSpan frame, bool config, int64_t time_ms) {
-    media::PacketInfo info;
-    info.kind = TrackKind::kAudio;
-    info.codec = Codec::kAac;
-    info.config = config;
-    info.audience = media::Audience::kFlv;
-    if (auto packet = flv::make_packet(info, time_ms, frame)) {
-        stream().publish_derived(publisher(), std::move(packet), MonoClock::now());
+// Only while somebody needs it: audio in AAC, for players of other protocols.
+void RtcIngest::on_audio_frame(const Source& /*source*/, const media::PacketRef& packet) {
+    if (aac_) {
+        aac_->on_audio(packet);
     }
 }
 

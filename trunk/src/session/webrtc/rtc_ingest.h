@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/object_count.h"
-#include "net/rtp/audio_bridge.h"
+#include "net/rtp/derived_aac.h"
 #include "net/rtp/rtp_ingest.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/key_frame_requester.h"
@@ -123,7 +123,6 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
     bool asks_for_key(const RtcSource& source) const;
     void choose_main(MonoTime now, RtcSource& source, bool key);
     void describe(const RtcSource& source);
-    void publish_aac(ByteSpan frame, bool config, int64_t time_ms);
     void write_estimate(MonoTime now, rtcp::CompoundWriter& writer);
 
     // Calls visit(RtcSource&) for each source of video.
@@ -138,8 +137,8 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
     uint8_t fir_sequence_ = 0;
     std::optional<uint8_t> main_layer_;  // none before the first video
     MonoTime main_since_{};
-    int64_t shift_ms_ = 0;  // from the publisher's clock to the stream's timeline
-    std::unique_ptr<net::AudioBridge> bridge_;  // while somebody plays by another protocol
+    int64_t shift_ms_ = 0;                // from the publisher's clock to the stream's timeline
+    std::optional<net::DerivedAac> aac_;  // for players of other protocols; without workers: none
     uint64_t key_requests_ = 0;
     uint64_t main_changes_ = 0;
 };

@@ -39,7 +39,7 @@ void conference(benchmark::State& state, size_t speakers) {
     stream::Stream stream({"", "talk", "round"}, {}, now);
     net::AdmittedPublisher place;
     place.client = std::make_unique<net::Client>(clients, "sip", "127.0.0.1");
-    SipConference round("300", stream, std::move(place));
+    SipConference round("300", stream, std::move(place), nullptr);
     if (round.begin(now)) {
         state.SkipWithError("the stream is taken");
     }

@@ -1,0 +1,63 @@
+#include "net/rtp/derived_aac.h"
+
+#include <vector>
+
+#include "media/aac.h"
+#include "proto/flv/packet_maker.h"
+
+namespace weir::net {
+
+DerivedAac::DerivedAac(stream::Stream& stream,
+                       const stream::Publisher& publisher,
+                       io::WorkerPool& workers,
+                       const DerivedAacOptions& options)
+    : stream_(stream), publisher_(publisher), workers_(workers), options_(options) {}
+
+void DerivedAac::announce(int64_t time_ms) {
+    publish(media::aac::build_lc_config(options_.rate, options_.channels), true, time_ms);
+}
+
+void DerivedAac::on_audio(const media::PacketRef& packet) {
+    if (!stream_.has_audience(options_.to)) {
+        bridge_.reset();
+        return;
+    }
+    if (!bridge_) {
+        begin(packet);
+    }
+    bridge_->push(packet);
+}
+
+void DerivedAac::begin(const media::PacketRef& packet) {
+    announce(packet->time_ms());
+    transcode::AudioOptions options;
+    options.from = options_.from;
+    options.from_rate = options_.from_rate;
+    options.to = media::Codec::kAac;
+    options.to_rate = options_.rate;
+    options.to_channels = options_.channels;
+    options.bits_per_second = options_.bits_per_second;
+    bridge_ = std::make_unique<AudioBridge>(
+        workers_, options, stream_.key().to_string(),
+        [this](ByteSpan frame, int64_t time_us) { publish(frame, false, time_us / 1000); });
+    const std::vector<media::PacketRef> made = stream_.kept_audio(options_.to);
+    for (const media::PacketRef& kept : stream_.kept_audio(options_.of)) {
+        const bool is_made = !made.empty() && kept->time_ms() <= made.back()->time_ms();
+        if (!is_made && kept != packet) {
+            bridge_->push(kept);
+        }
+    }
+}
+
+void DerivedAac::publish(ByteSpan frame, bool config, int64_t time_ms) {
+    media::PacketInfo info;
+    info.kind = media::TrackKind::kAudio;
+    info.codec = media::Codec::kAac;
+    info.config = config;
+    info.audience = options_.to;
+    if (auto packet = flv::make_packet(info, time_ms, frame)) {
+        stream_.publish_derived(publisher_, std::move(packet), MonoClock::now());
+    }
+}
+
+}  // namespace weir::net

@@ -1,0 +1,53 @@
+// AAC beside the audio that a session publishes, for those players who cannot have that: made by a
+// worker (AudioBridge), while one of them is there. Never yields.
+//
+// Whoever comes first begins where the stream's start is, and that is older than he: the audio
+// since then is made as well.
+#pragma once
+
+#include <memory>
+
+#include "io/worker_pool.h"
+#include "media/packet.h"
+#include "net/rtp/audio_bridge.h"
+#include "stream/stream.h"
+
+namespace weir::net {
+
+struct DerivedAacOptions {
+    media::Codec from = media::Codec::kOpus;
+    uint32_t from_rate = 0;  // of Speex
+    uint32_t rate = 48'000;  // of what is made, and its channels
+    uint8_t channels = 2;
+    int64_t bits_per_second = 128'000;
+    media::Audience of = media::Audience::kWebRtc;  // as the audio is published,
+    media::Audience to = media::Audience::kFlv;     // and who gets AAC instead
+};
+
+class DerivedAac {
+  public:
+    // All must outlive this; `publisher` publishes `stream`.
+    DerivedAac(stream::Stream& stream,
+               const stream::Publisher& publisher,
+               io::WorkerPool& workers,
+               const DerivedAacOptions& options);
+
+    // Publishes the configuration of the AAC. Done with the first frame at the latest; earlier
+    // where players are to know from the beginning that there is AAC.
+    void announce(int64_t time_ms);
+
+    // The audio was published.
+    void on_audio(const media::PacketRef& packet);
+
+  private:
+    void publish(ByteSpan frame, bool config, int64_t time_ms);
+    void begin(const media::PacketRef& packet);
+
+    stream::Stream& stream_;
+    const stream::Publisher& publisher_;
+    io::WorkerPool& workers_;
+    DerivedAacOptions options_;
+    std::unique_ptr<AudioBridge> bridge_;  // while somebody takes what it makes
+};
+
+}  // namespace weir::net
