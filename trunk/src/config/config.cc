@@ -70,8 +70,8 @@ std::string_view not_in_this_version(std::string_view name) {
     constexpr Feature kFeatures[] = {
         {"hls", "that setting of HLS (see the block hls)"},
         {"dash", "DASH"},
-        {"dvr", "recording"},
-        {"record", "recording"},
+        {"dvr", "recording under that name (see the block record)"},
+        {"record", "that setting of recording (see the block record)"},
         {"push", "sending a stream on under that name (write forward)"},
         {"pull", "fetching a stream under that name (write source)"},
         {"ingest", "fetching a stream by a program (source fetches RTMP, HTTP-FLV and RTSP)"},

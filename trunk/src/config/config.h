@@ -22,6 +22,7 @@
 #include "config/hls_config.h"
 #include "config/hooks_config.h"
 #include "config/listen_address.h"
+#include "config/record_config.h"
 #include "config/settings.h"
 #include "config/sip_config.h"
 #include "config/source_config.h"
@@ -164,6 +165,7 @@ struct VhostConfig {
     uint64_t send_buffer = 0;       // bytes the kernel may hold per player; 0: the kernel decides
     SrtConfig srt;
     HlsConfig hls;
+    RecordConfig record;
     HttpHooksConfig http_hooks;
     std::vector<SourceConfig> sources;
     std::vector<net::SourceUrl> forwards;

@@ -144,6 +144,7 @@ constexpr Section kSections[] = {
     {kPlayContext, "play { }", ""},
     {kPublishContext, "publish { }", ""},
     {kHlsContext, "hls { }", "See [protocols/hls.md](protocols/hls.md).\n"},
+    {kRecordContext, "record { }", "See [recording.md](recording.md).\n"},
     {kHooksContext, "http_hooks { }",
      "In a vhost, each directive replaces that of the top level; the others are inherited.\n"},
     {kSourceContext, "source URL { }", "See [sources.md](sources.md).\n"},

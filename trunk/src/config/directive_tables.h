@@ -30,6 +30,7 @@ std::span<const Directive> rtsp_directives();
 std::span<const Directive> srt_directives();
 std::span<const Directive> sip_directives();
 std::span<const Directive> hls_directives();
+std::span<const Directive> record_directives();
 std::span<const Directive> vhost_directives();
 std::span<const Directive> hook_directives();
 std::span<const Directive> access_directives();

@@ -15,8 +15,8 @@ std::vector<Directive> all_directives() {
     for (const std::span<const Directive> part :
          {core_directives(), life_directives(), tls_directives(), http_directives(),
           observe_directives(), rtc_directives(), rtsp_directives(), srt_directives(),
-          sip_directives(), hls_directives(), vhost_directives(), access_directives(),
-          hook_directives(), source_directives()}) {
+          sip_directives(), hls_directives(), record_directives(), vhost_directives(),
+          access_directives(), hook_directives(), source_directives()}) {
         all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -50,6 +50,7 @@ std::string_view to_string(Context context) {
         case kSrtServerContext: return "srt_server";
         case kSipServerContext: return "sip_server";
         case kHlsContext: return "hls";
+        case kRecordContext: return "record";
         case kHooksContext: return "http_hooks";
         case kSourceContext: return "source";
         case kSipRegisterContext: return "register";

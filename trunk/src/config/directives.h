@@ -38,7 +38,8 @@ enum Context : Contexts {
     kSipServerContext = 1 << 17,
     kSipRegisterContext = 1 << 18,
     kHlsContext = 1 << 19,
-    kLastContext = kHlsContext,  // the highest bit
+    kRecordContext = 1 << 20,
+    kLastContext = kRecordContext,  // the highest bit
 };
 
 // Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an
@@ -92,7 +93,9 @@ enum class ValueType : uint8_t {
     kSipServers,    // one or more of HOST, HOST:PORT, a URI
     kSipDomains,    // one or more of HOST, HOST:PORT
     kOutside,       // PREFIX via USER@HOST [max_calls N] [strip N] [users NAME ...]
-    kLast = kOutside,
+    kKeep,          // a time (d, h), a size (m, g), or both
+    kRecordName,    // {vhost}/{app}/{stream}/{time}
+    kLast = kRecordName,
 };
 
 // A checked value, as far as its type needs it.

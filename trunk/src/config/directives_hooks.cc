@@ -87,6 +87,20 @@ const Directive kHookDirectives[] = {
      .example = kExample,
      .doc = "Told when an allowed call ends.",
      .apply = add_urls<HookAction::kCallEnd>},
+    {.name = "on_record",
+     .contexts = kHooksContext,
+     .type = ValueType::kUrl,
+     .repeatable = true,
+     .example = kExample,
+     .doc = "Told when a recording is finished (record).",
+     .apply = add_urls<HookAction::kRecord>},
+    {.name = "on_dvr",
+     .contexts = kHooksContext,
+     .type = ValueType::kUrl,
+     .repeatable = true,
+     .example = kExample,
+     .doc = "The same, with the action on_dvr, for servers that were made for SRS.",
+     .apply = add_urls<HookAction::kDvr>},
     {.name = "timeout",
      .contexts = kHooksContext,
      .type = ValueType::kDuration,
@@ -104,7 +118,8 @@ const Directive kHookDirectives[] = {
      .min = 0,
      .max = kHour,
      .unit = kSecond,
-     .doc = "How long on_close, on_unpublish, on_stop and on_call_end are sent again, at growing "
+     .doc = "How long on_close, on_unpublish, on_stop, on_call_end and on_record are sent again, "
+            "at growing "
             "intervals and with the same event_id, until a server accepts them. 0: they are "
             "sent once.",
      .apply = [](const Target& t, const Value& v) { t.vhost.http_hooks.retry = millis(v); }},

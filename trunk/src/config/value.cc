@@ -31,6 +31,9 @@ HostPort split_listen(std::string_view address) {
 Statement default_statement(const Directive& directive) {
     Statement statement;
     for (std::string_view word : split(directive.default_text, ' ')) {
+        if (word.size() > 2 && word.starts_with('"') && word.ends_with('"')) {
+            word = word.substr(1, word.size() - 2);
+        }
         Token token;
         token.kind = TokenKind::kWord;
         token.text = word;

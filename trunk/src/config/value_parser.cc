@@ -1,6 +1,7 @@
 #include "config/value_parser.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "config/command_words.h"
 #include "config/named_stream.h"
 #include "config/value_types.h"
+#include "net/record_name.h"
 #include "proto/rtmp/stream_name.h"
 #include "proto/sip/uri.h"
 
@@ -449,6 +451,27 @@ bool ValueParser::parse_dial(Value& value) {
         }
         value.words.push_back(token.text);
     }
+    return true;
+}
+
+bool ValueParser::parse_keep(Value& value) {
+    bool has_time = false;
+    bool has_size = false;
+    for (const Token& token : statement_.arguments) {
+        const std::optional<KeepWord> keep = parse_keep_word(token.text);
+        if (!keep || std::exchange(keep->ms > 0 ? has_time : has_size, true)) {
+            return fail(token, expectation(directive_));
+        }
+        value.words.push_back(token.text);
+    }
+    return true;
+}
+
+bool ValueParser::parse_record_name(Value& value) {
+    if (const Error error = net::check_pattern(word().text)) {
+        return fail(word(), fmt::format("{}: {}", expectation(directive_), error.message()));
+    }
+    value.text = word().text;
     return true;
 }
 

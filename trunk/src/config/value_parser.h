@@ -60,6 +60,9 @@ class ValueParser {
 
     bool parse_role_login(Value& value) { return parse_role(value) && parse_login_at(value, 1); }
 
+    // Each of the two kinds once.
+    bool parse_keep(Value& value);
+    bool parse_record_name(Value& value);
     bool parse_vhost(Value& value);
     // In the form in which names of streams are compared.
     bool parse_application(Value& value);

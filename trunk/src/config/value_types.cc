@@ -331,6 +331,15 @@ constexpr ValueTypeRow kRows[] = {
      .expects = "what the numbers begin with, via and a registration, as in 00 via "
                 "weir@pbx.example.com max_calls 2 strip 1 users alice bob",
      .shape = "prefix via USER@HOST [max_calls N] [strip N] [users NAME ...]"},
+    {.type = ValueType::kKeep,
+     .words = {1, 2},
+     .parse = &P::parse_keep,
+     .expects = "how long (d, h) or how much (m, g) is kept, or both, as in 7d 500g",
+     .shape = "7d, 12h, 500g, 800m"},
+    {.type = ValueType::kRecordName,
+     .parse = &P::parse_record_name,
+     .expects = "names with {vhost}, {app}, {stream} and {time}, in quotes",
+     .shape = "\"{vhost}/{app}/{stream}/{time}\""},
 };
 
 constexpr bool is_in_order() {

@@ -102,6 +102,30 @@ bool is_frame_source(std::string_view text) {
         fmt::format("{}://{}", text.substr(0, at), text.substr(at + kAnyBelow.size())));
 }
 
+std::optional<KeepWord> parse_keep_word(std::string_view text) {
+    struct Unit {
+        char letter;
+        KeepWord one;
+    };
+
+    constexpr uint64_t kHourMs = 3'600'000;
+    constexpr uint64_t kMegabyte = 1024 * 1024;
+    constexpr uint64_t kMost = 1'000'000;
+    constexpr Unit kUnits[] = {{'h', {kHourMs, 0}},
+                               {'d', {24 * kHourMs, 0}},
+                               {'m', {0, kMegabyte}},
+                               {'g', {0, 1024 * kMegabyte}}};
+    for (const Unit& unit : kUnits) {
+        if (!text.ends_with(unit.letter)) {
+            continue;
+        }
+        const auto number = parse_uint(text.substr(0, text.size() - 1), 1, kMost);
+        return number ? std::optional(KeepWord{*number * unit.one.ms, *number * unit.one.bytes})
+                      : std::nullopt;
+    }
+    return std::nullopt;
+}
+
 std::string resolve_path(std::string_view path, std::string_view folder) {
     std::filesystem::path resolved(path);
     if (resolved.is_relative()) {

@@ -24,6 +24,8 @@ std::string_view to_string(HookAction action) {
         case HookAction::kStop: return "on_stop";
         case HookAction::kCall: return "on_call";
         case HookAction::kCallEnd: return "on_call_end";
+        case HookAction::kRecord: return "on_record";
+        case HookAction::kDvr: return "on_dvr";
     }
     return "unknown";
 }

@@ -31,9 +31,11 @@ enum class HookAction : uint8_t {
     kStop,
     kCall,  // of a telephone, before it is answered
     kCallEnd,
+    kRecord,  // a file is finished
+    kDvr,     // the same, by SRS's name
 };
 
-inline constexpr size_t kHookActions = 8;
+inline constexpr size_t kHookActions = 10;
 
 // "on_connect", "on_close" ...
 std::string_view to_string(HookAction action);
@@ -90,6 +92,22 @@ struct HookRequestView {
     std::string_view user = {};  // who has shown a password, or the trunk that it comes by
 };
 
+// A file that was recorded. The views have to live until tell_record() returns.
+struct RecordEventView {
+    std::string_view vhost;
+    std::string_view app;
+    std::string_view stream;
+    std::string_view folder;
+    std::string_view file;  // within it
+    std::string_view format;
+    std::string_view reason;
+    int64_t started_ms = 0;  // wall clock
+    Millis duration{0};
+    uint64_t bytes = 0;
+    uint64_t frames = 0;
+    bool repaired = false;
+};
+
 class Hooks {
   public:
     // Whether somebody has to be asked whether a client may do this, or told of its end. Never
@@ -115,6 +133,9 @@ class Hooks {
     virtual Result<HookTicket> ask(const Client& client,
                                    const HookRequestView& what,
                                    io::TcpStream* peer) = 0;
+
+    // Never yields.
+    virtual void tell_record(const RecordEventView&) {}
 
   protected:
     ~Hooks() = default;

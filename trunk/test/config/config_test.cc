@@ -392,7 +392,7 @@ TEST(ConfigTest, FilesOfOtherServersGetAHint) {
 TEST(ConfigTest, WhatOtherServersHaveIsNotInThisVersion) {
     for (const auto& [text, what] : {std::pair("vhost a { dash { } }", "DASH"),
                                      {"dvr { }", "recording"},
-                                     {"record all;", "recording"},
+                                     {"record_path /x;", "recording"},
                                      {"application a { push rtmp://h/x; }", "sending a stream"},
                                      {"stream_caster { }", "publishing by MPEG-TS"},
                                      {"hls_fragment 3s;", "HLS"}}) {

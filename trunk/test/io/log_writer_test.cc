@@ -218,11 +218,11 @@ TEST(LogWriterTest, AReaderThatSleepsCostsLinesAndNeverTime) {
     auto writer = writer_to(folder / "fifo");
     constexpr size_t kLines = 40'000;  // 4 MB
     const std::string text(80, 'x');
-    Micros longest{0};
+    size_t slow = 0;
     for (size_t i = 0; i < kLines; i++) {
         const MonoTime begin = MonoClock::now();
         log::info("{} {}", text, i);
-        longest = std::max(longest, MonoClock::now() - begin);
+        slow += MonoClock::now() - begin > Millis(10) ? 1U : 0U;
     }
     log::warn("important");
     const LogStats stats = writer->stats();
@@ -230,7 +230,8 @@ TEST(LogWriterTest, AReaderThatSleepsCostsLinesAndNeverTime) {
     EXPECT_EQ(stats.lines[1] + stats.dropped, kLines);
     EXPECT_EQ(stats.lines[2], 1U) << "warnings have a part of the queue to themselves";
     EXPECT_LE(stats.queued_bytes, LogWriter::kQueueBytes);
-    EXPECT_LT(longest, Millis(500));
+    // Whoever waited for the reader would wait for ever. A busy machine stops the test now and then.
+    EXPECT_LT(slow, kLines / 1'000);
 
     const std::string read = pipe.read_all();
     EXPECT_THAT(read, HasSubstr("important"));

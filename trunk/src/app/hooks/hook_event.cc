@@ -30,8 +30,9 @@ HookFacts::HookFacts(std::string_view id,
 
 size_t HookFacts::bytes() const {
     size_t sum = 0;
-    for (const std::string* each : {&client_id, &ip, &vhost, &app, &stream, &param, &tc_url,
-                                    &page_url, &call, &from, &to, &user}) {
+    for (const std::string* each :
+         {&client_id, &ip, &vhost, &app, &stream, &param, &tc_url, &page_url, &call, &from, &to,
+          &user, &folder, &file, &format, &record_reason}) {
         sum += each->capacity();
     }
     return sum;
@@ -42,6 +43,8 @@ HookAction closing_of(HookAction action) {
         case HookAction::kConnect: return HookAction::kClose;
         case HookAction::kPublish: return HookAction::kUnpublish;
         case HookAction::kCall: return HookAction::kCallEnd;
+        case HookAction::kRecord:
+        case HookAction::kDvr: return action;  // an event without a beginning
         default: return HookAction::kStop;
     }
 }
@@ -75,7 +78,17 @@ std::string hook_body(const net::ServerIdentity& identity, const HookEventView& 
         body["stream_url"] = key.to_string();
         body["stream_id"] = stream_id(key);
     }
-    if (const HookEnd* end = event.end) {
+    if (facts.action == HookAction::kRecord || facts.action == HookAction::kDvr) {
+        body["cwd"] = facts.folder;
+        body["file"] = facts.file;
+        body["format"] = facts.format;
+        body["started_ms"] = facts.started_ms;
+        body["duration_ms"] = event.end->duration.count();
+        body["bytes"] = event.end->recv_bytes;
+        body["frames"] = facts.frames;
+        body["repaired"] = facts.repaired;
+        body["reason"] = facts.record_reason;
+    } else if (const HookEnd* end = event.end) {
         body["send_bytes"] = end->send_bytes;
         body["recv_bytes"] = end->recv_bytes;
         body["bytes"] = facts.action == HookAction::kPublish ? end->recv_bytes

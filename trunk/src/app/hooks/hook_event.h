@@ -38,6 +38,13 @@ struct HookFacts {
     std::string from;
     std::string to;
     std::string user;
+    std::string folder;  // of recordings, as what follows
+    std::string file;
+    std::string format;
+    std::string record_reason;
+    int64_t started_ms = 0;
+    uint64_t frames = 0;
+    bool repaired = false;
 
     // What it holds besides itself.
     size_t bytes() const;

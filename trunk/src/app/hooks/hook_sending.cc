@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "app/hooks/hook_service.h"
 #include "app/hooks/hook_service_types.h"
 #include "base/random.h"
@@ -39,6 +41,34 @@ void HookService::tell(Ref<HookLine> line, std::unique_ptr<HookFacts> facts, Hoo
         return;
     }
     go_on();
+}
+
+// Events of recordings are no client's: each stream has a line of its own, so they keep their
+// order.
+void HookService::tell_record(const net::RecordEventView& file) {
+    if (stopping_) {
+        return;
+    }
+    const std::string line = fmt::format("record {}/{}/{}", file.vhost, file.app, file.stream);
+    for (const HookAction action : {HookAction::kRecord, HookAction::kDvr}) {
+        net::HookRequestView what;
+        what.action = action;
+        what.vhost = file.vhost;
+        what.app = file.app;
+        what.stream = file.stream;
+        auto facts = std::make_unique<HookFacts>("", "", "record", what);
+        facts->folder = file.folder;
+        facts->file = file.file;
+        facts->format = file.format;
+        facts->record_reason = file.reason;
+        facts->started_ms = file.started_ms;
+        facts->frames = file.frames;
+        facts->repaired = file.repaired;
+        HookEnd end;
+        end.duration = file.duration;
+        end.recv_bytes = file.bytes;
+        tell(line_of(line), std::move(facts), std::move(end));
+    }
 }
 
 void HookService::note_drop(HookTask& dropped) {

@@ -48,6 +48,8 @@ class HookService final : public net::Hooks {
                                 const net::HookRequestView& what,
                                 io::TcpStream* peer) override;
 
+    void tell_record(const net::RecordEventView& file) override;
+
     // Reads the secret of a vhost, which may stand in a file; without it, those of the text hold.
     void set_secrets(std::function<std::string(const config::VhostConfig&)> secret_of) {
         secret_of_ = std::move(secret_of);

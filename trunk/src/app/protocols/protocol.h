@@ -1,9 +1,9 @@
 // Protocol: what app/ knows of a protocol. Each has one class of this kind in a file of its own,
 // and one row in app/protocols/wiring.cc; nothing else in app/ names it.
 //
-// Calls come in this order: add_routes(), listeners(), prepare(), then serving with any number of
-// reloads (prepare(), reconfigure()), start_drain() perhaps, stop(). What is shown may be asked for
-// at any time; none of that yields.
+// Calls come in this order: add_routes(), listeners(), prepare(), begin_serving(), then any number
+// of reloads (prepare(), reconfigure()), start_drain() perhaps, stop(). What is shown may be asked
+// for at any time; none of that yields.
 #pragma once
 
 #include <memory>
@@ -66,6 +66,9 @@ class Protocol {
         (void)workers;
         return {};
     }
+
+    // The listeners are open, and the process is the user that it stays.
+    virtual void begin_serving() {}
 
     // By a reload; the listeners have changed already.
     virtual void reconfigure(const config::Config& config) { (void)config; }

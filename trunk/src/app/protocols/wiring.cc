@@ -3,6 +3,7 @@
 #include "app/protocols/exec_protocol.h"
 #include "app/protocols/flv_protocol.h"
 #include "app/protocols/hls_protocol.h"
+#include "app/protocols/record_protocol.h"
 #include "app/protocols/rtc_protocol.h"
 #include "app/protocols/rtmp_protocol.h"
 #include "app/protocols/rtsp_protocol.h"
@@ -22,6 +23,7 @@ void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<SrtProtocol>(context));
     protocols.add(std::make_unique<SipProtocol>(context));
     protocols.add(std::make_unique<ExecProtocol>(context));
+    protocols.add(std::make_unique<RecordProtocol>(context));
 }
 
 Error apply_environment(config::Config& config, const config::Environment& environment) {

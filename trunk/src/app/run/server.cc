@@ -520,6 +520,11 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
         failed = impl.open_listeners(before_serving);
     }
     if (!failed) {
+        for (const auto& protocol : impl.protocols.all()) {
+            protocol->begin_serving();
+        }
+    }
+    if (!failed) {
         failed = impl.sources.start();
     }
     if (!failed) {

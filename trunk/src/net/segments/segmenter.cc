@@ -31,7 +31,12 @@ int64_t rescaled(int64_t value, int64_t from, int64_t to) {
 
 // The wall clock is that of the newest packet: it came just now.
 Segmenter::Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store)
-    : stream_(stream), store_(store), writer_(PartWriter::create(container)) {
+    : Segmenter(stream, PartWriter::create(container), store) {}
+
+Segmenter::Segmenter(stream::Stream& stream,
+                     std::unique_ptr<PartWriter> writer,
+                     SegmentStore& store)
+    : stream_(stream), store_(store), writer_(std::move(writer)) {
     wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
     store_.expect(stream.gop().last_ms);
     stream_.attach(*this);
@@ -335,7 +340,8 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
 }
 
 void Segmenter::end_segment(int64_t end_ms, bool all) {
-    if (all && running_ && format_) {
+    // Frames of before a new configuration cannot be described any more, where nobody has yet.
+    if (all && running_ && (format_ || !renew_)) {
         // What is there ends where its last picture would have ended, whatever follows: audio that
         // goes beyond it must not make the part longer than parts may be.
         const Track& video = tracks_[kPartVideo];

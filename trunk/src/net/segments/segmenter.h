@@ -37,6 +37,9 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
 
     // Both must outlive this. Takes what is kept of the stream at once.
     Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store);
+
+    // With a writer of its owner's, which may keep the bytes to itself: then parts have none.
+    Segmenter(stream::Stream& stream, std::unique_ptr<PartWriter> writer, SegmentStore& store);
     ~Segmenter() override;
 
     // Ends the open segment with what is there, if that is at least so long and no segment is

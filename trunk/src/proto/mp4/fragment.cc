@@ -134,7 +134,7 @@ size_t put_run(const RunView& run, Bytes& out) {
 
 }  // namespace
 
-void write_header(std::span<const Track> tracks, Bytes& out) {
+void write_header(std::span<const Track> tracks, Bytes& out, Length length) {
     {
         const Box ftyp(out, "ftyp");
         ByteWriter(out).text("iso6").u32(0).text("iso6").text("mp41").text("dash");
@@ -145,6 +145,10 @@ void write_header(std::span<const Track> tracks, Bytes& out) {
         put_track(tracks[i], static_cast<uint32_t>(i + 1), out);
     }
     const Box mvex(out, "mvex");
+    if (length == Length::kFilledIn) {
+        const Box mehd(out, "mehd", 1, 0);
+        ByteWriter(out).u64(0);
+    }
     for (size_t i = 0; i < tracks.size(); i++) {
         const Box trex(out, "trex", 0, 0);
         ByteWriter(out).u32(static_cast<uint32_t>(i + 1)).u32(1).u32(0).u32(0).u32(0);

@@ -13,8 +13,12 @@
 
 namespace weir::mp4 {
 
+// Of a file that ends, which says how long it is: MovieExtendsHeaderBox (§8.8.2), 0 until somebody
+// fills it in (recording.h). Streams have none.
+enum class Length : uint8_t { kOpen, kFilledIn };
+
 // Track n of the list has the id n + 1. Appends to `out`.
-void write_header(std::span<const Track> tracks, Bytes& out);
+void write_header(std::span<const Track> tracks, Bytes& out, Length length = Length::kOpen);
 
 struct SampleView {
     ByteSpan data;

@@ -7,13 +7,20 @@
 namespace weir::sip {
 namespace {
 
-// Text after the closing quote of `text`, which begins with a quote; `content` is decoded. npos of
-// find: not closed.
+bool is_control(char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == '\x7F';
+}
+
+// Text after the closing quote of `text`, which begins with a quote; `content` is decoded, without
+// control characters, which nobody shows. False: it is not closed.
 bool take_quoted(std::string_view& text, std::string& content) {
     size_t at = 1;
     while (at < text.size() && text[at] != '"') {
         at += text[at] == '\\' && at + 1 < text.size() ? 1U : 0U;
-        content += text[at++];
+        if (!is_control(text[at])) {
+            content += text[at];
+        }
+        at++;
     }
     if (at >= text.size()) {
         return false;
@@ -32,8 +39,7 @@ bool is_uri(std::string_view text) {
     return colon != std::string_view::npos && colon > 0 && colon + 1 < text.size() &&
            text.size() <= kMaxUriBytes && std::ranges::all_of(text.substr(0, colon), in_scheme) &&
            std::ranges::none_of(text, [](char c) {
-               return static_cast<unsigned char>(c) <= ' ' || c == '\x7F' || c == '<' || c == '>' ||
-                      c == '"';
+               return is_control(c) || c == ' ' || c == '<' || c == '>' || c == '"';
            });
 }
 
@@ -109,7 +115,7 @@ std::string NameAddr::write() const {
     if (!display.empty()) {
         out += '"';
         for (const char c : display) {
-            if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') {
+            if (is_control(c)) {
                 continue;
             }
             out += c == '"' || c == '\\' ? "\\" : "";
@@ -119,7 +125,7 @@ std::string NameAddr::write() const {
     }
     out += '<';
     std::ranges::copy_if(uri, std::back_inserter(out), [](char c) {
-        return static_cast<unsigned char>(c) > ' ' && c != '\x7F' && c != '<' && c != '>';
+        return !is_control(c) && c != ' ' && c != '<' && c != '>';
     });
     out += '>';
     return out + parameters.write_for_header();

@@ -35,6 +35,7 @@ vhost __defaultVhost__ {
     rtc { enabled on; }
     rtsp { enabled on; rtmp_to_rtsp on; }
     dvr { enabled on; dvr_path ./a.flv; }
+    dash { enabled on; dash_path ./a; }
     play { gop_cache off; queue_length 2.5; mw_latency 350; mw_msgs 8; }
     publish { firstpkt_timeout 20000; }
 }
@@ -91,8 +92,9 @@ TEST(ExplainTest, EachLineIsTold) {
     EXPECT_THAT(text,
                 HasSubstr("their.conf:2: max_connections 500: the same: max_connections 500;"));
     EXPECT_THAT(text, HasSubstr("their.conf:4: daemon off: needs no directive here."));
-    EXPECT_THAT(text, HasSubstr("dvr { }: no counterpart. Not in this version."));
-    EXPECT_THAT(text, Not(HasSubstr("dvr_path"))) << "the block says it";
+    EXPECT_THAT(text, HasSubstr("dash { }: no counterpart. Not in this version."));
+    EXPECT_THAT(text, Not(HasSubstr("dash_path"))) << "the block says it";
+    EXPECT_THAT(text, HasSubstr("record { path FOLDER;"));
     EXPECT_THAT(text,
                 HasSubstr("play queue_length 2.5: becomes play { queue_length 2500ms; } (Who"));
     EXPECT_THAT(text, HasSubstr("Publishing is allowed from this machine only"));

@@ -1,0 +1,49 @@
+// Recordings that a crash or a disk has spoilt: a scan of MP4 or FLV ends, takes nothing that is
+// not there, and fills in nothing outside of what it took; larger windows change nothing.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.h"
+#include "proto/flv/recording.h"
+#include "proto/mp4/recording.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
+                                      size_t size);  // NOLINT(readability-identifier-naming)
+
+namespace {
+
+template <typename Scan>
+Scan scanned(weir::ByteSpan file, size_t least) {
+    Scan scan;
+    for (size_t window = least;;) {
+        const weir::ByteSpan rest = file.subspan(static_cast<size_t>(scan.position()));
+        const auto next = scan.advance(rest.first(std::min(window, rest.size())), rest.size());
+        if (next.bytes > 0) {
+            window = least;
+        } else if (next.need > window) {
+            window = next.need;
+        } else {
+            return scan;
+        }
+    }
+}
+
+template <typename Scan>
+void check(weir::ByteSpan file) {
+    const Scan scan = scanned<Scan>(file, 1);
+    WEIR_CHECK(scan.position() <= file.size());
+    WEIR_CHECK(scan.position() == scanned<Scan>(file, file.size() + 1).position());
+    WEIR_CHECK(scan.duration_ms() >= 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    check<weir::mp4::FileScan>({data, size});
+    check<weir::flv::FileScan>({data, size});
+    for (const auto& patch : scanned<weir::mp4::FileScan>({data, size}, 1).patches()) {
+        WEIR_CHECK(patch.offset + patch.bytes.size() <= size);
+    }
+    return 0;
+}

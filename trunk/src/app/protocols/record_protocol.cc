@@ -1,0 +1,108 @@
+#include "app/protocols/record_protocol.h"
+
+namespace weir::app {
+
+RecordProtocol::RecordProtocol(const ProtocolContext& context)
+    : config_(context.config),
+      services_(context.services),
+      service_(context.services.registry, *this),
+      api_(context.who, context.services, service_) {}
+
+// Folders are opened, and repaired, before anybody publishes.
+void RecordProtocol::use_folders() {
+    const auto use = [this](const config::VhostConfig& section) {
+        if (section.enabled && !section.record.path.empty()) {
+            service_.use_folder(section.record.path);
+        }
+    };
+    for (const config::VhostConfig& vhost : config_.vhosts) {
+        use(vhost);
+        for (const config::VhostConfig& application : vhost.applications) {
+            use(application);
+        }
+    }
+}
+
+session::RecordOptions RecordProtocol::record_options(const stream::StreamKey& key) const {
+    session::RecordOptions options;
+    const config::VhostConfig* const found = config_.find_settings(key.vhost, key.app);
+    if (found == nullptr) {
+        return options;
+    }
+    const config::RecordConfig& record = found->record;
+    options.enabled = record.enabled;
+    options.path = record.path;
+    options.format = static_cast<session::RecordFormat>(record.format);
+    options.name = record.name;
+    options.fragment_ms = record.fragment.count();
+    options.split_ms = record.split.count();
+    options.split_bytes = record.split_size;
+    options.split_midnight = record.split_midnight;
+    options.keep_ms = record.keep.count();
+    options.keep_bytes = record.keep_bytes;
+    options.min_free = record.min_free;
+    options.section = found->section();
+    return options;
+}
+
+void RecordProtocol::on_recorded(const session::RecordedFile& file) {
+    services_.hooks.tell_record({.vhost = file.key.vhost,
+                                 .app = file.key.app,
+                                 .stream = file.key.name,
+                                 .folder = file.folder,
+                                 .file = file.file,
+                                 .format = file.format,
+                                 .reason = file.why,
+                                 .started_ms = file.started_ms,
+                                 .duration = Millis(file.duration_ms),
+                                 .bytes = file.bytes,
+                                 .frames = file.frames,
+                                 .repaired = file.repaired});
+}
+
+net::Json RecordProtocol::summary() const {
+    const session::RecordStats& stats = service_.stats();
+    net::Json folders = net::Json::array();
+    service_.for_each_store([&](const session::RecordStore& store) {
+        folders.push_back({{"path", store.path()},
+                           {"files", store.files().size()},
+                           {"free_bytes", store.free_bytes()},
+                           {"trouble", store.trouble()}});
+    });
+    return {{"recording", service_.recording()},
+            {"queued_bytes", service_.queued_bytes()},
+            {"files", stats.files},
+            {"bytes", stats.bytes},
+            {"gaps", stats.gaps},
+            {"frames_lost", stats.frames_lost},
+            {"bytes_lost", stats.bytes_lost},
+            {"errors", stats.errors},
+            {"repaired", stats.repaired},
+            {"removed", stats.removed},
+            {"folders", std::move(folders)}};
+}
+
+void RecordProtocol::add_metrics(net::Exposition& text) const {
+    const session::RecordStats& stats = service_.stats();
+    text.single("weir_record_streams", "gauge", "Streams that are recorded.", service_.recording());
+    text.single("weir_record_queue_bytes", "gauge", "Bytes of recordings that wait for a disk.",
+                service_.queued_bytes());
+    text.single("weir_record_files_total", "counter", "Recordings that were finished.",
+                stats.files);
+    text.single("weir_record_bytes_total", "counter", "Bytes of recordings that were written.",
+                stats.bytes);
+    text.single("weir_record_gaps_total", "counter",
+                "Times that a recording lost something, because a disk was slow, full or gone.",
+                stats.gaps);
+    text.single("weir_record_frames_lost_total", "counter", "Frames in these gaps.",
+                stats.frames_lost);
+    text.single("weir_record_errors_total", "counter", "Errors of disks of recordings.",
+                stats.errors);
+    text.single("weir_record_repaired_total", "counter",
+                "Files that a crash had left unfinished, and the start has repaired.",
+                stats.repaired);
+    text.single("weir_record_removed_total", "counter",
+                "Recordings that were removed for keep and min_free.", stats.removed);
+}
+
+}  // namespace weir::app

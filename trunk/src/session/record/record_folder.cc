@@ -1,0 +1,488 @@
+#include "session/record/record_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "session/record/record_scan.h"
+
+namespace weir::session {
+namespace {
+
+constexpr mode_t kFileMode = 0640;
+constexpr mode_t kFolderMode = 0750;
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+std::string leaf_of(const std::string& file) {
+    return file.substr(file.rfind('/') + 1);
+}
+
+Error write_all(int fd, ByteSpan bytes, uint64_t offset) {
+    while (!bytes.empty()) {
+        const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done <= 0) {
+            return Error::from_errno(done == 0 ? ENOSPC : errno, "write");
+        }
+        bytes = bytes.subspan(static_cast<size_t>(done));
+        offset += static_cast<uint64_t>(done);
+    }
+    return {};
+}
+
+// A file that cannot be cut is found out by its next scan.
+void cut_at(int fd, uint64_t size) {
+    (void)!::ftruncate(fd, static_cast<off_t>(size));
+}
+
+uint64_t size_of(int fd) {
+    struct stat facts {};
+
+    return ::fstat(fd, &facts) == 0 ? static_cast<uint64_t>(facts.st_size) : 0;
+}
+
+std::optional<RecordFormat> format_of(std::string_view name) {
+    for (const auto format : {RecordFormat::kMp4, RecordFormat::kFlv, RecordFormat::kTs}) {
+        if (name == to_string(format)) {
+            return format;
+        }
+    }
+    return std::nullopt;
+}
+
+// Goes through a file as far as it is whole.
+void scan_file(int fd, RecordScan& scan) {
+    const uint64_t size = size_of(fd);
+    Bytes window(RecordFolder::kWindow);
+    uint64_t at = 0;    // of the window in the file
+    size_t filled = 0;  // bytes of it
+    while (scan.position() < size) {
+        const uint64_t position = scan.position();
+        const size_t skip =
+            position >= at && position < at + filled ? static_cast<size_t>(position - at) : filled;
+        RecordScan::Advance next;
+        if (skip < filled) {
+            next = scan.advance(ByteSpan(window).subspan(skip, filled - skip), size - position);
+            if (next.bytes > 0) {
+                continue;
+            }
+            if (next.need == 0) {
+                return;
+            }
+        }
+        if (next.need > window.size()) {
+            window.resize(next.need);
+        }
+        const ssize_t got = ::pread(fd, window.data(), window.size(), static_cast<off_t>(position));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        const size_t least = std::max<size_t>(next.need, 1);
+        if (got < 0 || static_cast<size_t>(got) < least) {
+            return;
+        }
+        at = position;
+        filled = static_cast<size_t>(got);
+    }
+}
+
+}  // namespace
+
+OwnFd& OwnFd::operator=(OwnFd&& other) noexcept {
+    if (this != &other) {
+        reset();
+        fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+}
+
+void OwnFd::reset() {
+    if (fd_ >= 0) {
+        ::close(fd_);
+        fd_ = -1;
+    }
+}
+
+// ---- a file ----
+
+class FolderFile final : public GrowingFile {
+  public:
+    FolderFile(RecordFolder& folder, RecordedFile facts, RecordFormat format, OwnFd fd)
+        : folder_(folder),
+          facts_(std::move(facts)),
+          growing_(facts_.file + std::string(kGrowingEnd)),
+          scan_(RecordScan::create(format)),
+          fd_(std::move(fd)) {}
+
+    const std::string& name() const override { return growing_; }
+
+    Error append(ByteSpan bytes) override {
+        if (Error error = write_all(fd_.get(), bytes, scan_->position())) {
+            // Nothing of it stays, or the next unit would begin in the middle.
+            cut_at(fd_.get(), scan_->position());
+            return error;
+        }
+        scan_->take(bytes);
+        return {};
+    }
+
+    Result<RecordedFile> finish(std::string_view why, int64_t fallback_ms) override {
+        return end(why, fallback_ms, wall_time_ms());
+    }
+
+    // Of a file that a crash has left.
+    Result<RecordedFile> repair() {
+        struct stat facts {};
+
+        const int64_t touched = ::fstat(fd_.get(), &facts) == 0
+                                    ? static_cast<int64_t>(facts.st_mtim.tv_sec) * 1000
+                                    : wall_time_ms();
+        scan_file(fd_.get(), *scan_);
+        facts_.repaired = true;
+        return end("repaired", 0, touched);
+    }
+
+  private:
+    Result<RecordedFile> end(std::string_view why, int64_t fallback_ms, int64_t ended_ms) {
+        WEIR_TRY_ASSIGN(const OwnFd parent, folder_.open_parent(facts_.file, false));
+        const std::string growing = leaf_of(growing_);
+        if (!scan_->playable()) {
+            facts_.frames = 0;
+            facts_.bytes = 0;
+            (void)::unlinkat(parent.get(), growing.c_str(), 0);
+            (void)folder_.note(journal_gone(facts_.file));
+            return facts_;
+        }
+        // A file without the rest can be played as well: a full disk is no reason to lose it.
+        uint64_t size = scan_->position();
+        const Bytes index = scan_->index();
+        if (write_all(fd_.get(), index, size)) {
+            cut_at(fd_.get(), size);
+        } else {
+            size += index.size();
+            cut_at(fd_.get(), size);
+        }
+        for (const RecordScan::Patch& patch : scan_->patches()) {
+            (void)write_all(fd_.get(), patch.bytes, patch.offset);
+        }
+        WEIR_TRY(rename_in(parent.get(), growing));
+        facts_.why = why;
+        facts_.ended_ms = ended_ms;
+        facts_.bytes = size;
+        facts_.frames = scan_->frames();
+        facts_.duration_ms = fallback_ms > 0 && scan_->index().empty() && scan_->patches().empty()
+                                 ? fallback_ms
+                                 : scan_->duration_ms();
+        facts_.duration_ms = std::max<int64_t>(facts_.duration_ms, 0);
+        (void)folder_.note(journal_end(facts_));
+        fd_.reset();
+        return facts_;
+    }
+
+    // Under a name that nobody has, the wanted one if possible.
+    Error rename_in(int parent, const std::string& growing) {
+        const std::string wanted = facts_.file;
+        const size_t dot = wanted.rfind('.');
+        for (int number = 1; number <= RecordFolder::kMaxSameName; number++) {
+            if (number > 1) {
+                facts_.file =
+                    fmt::format("{}-{}{}", wanted.substr(0, dot), number, wanted.substr(dot));
+            }
+            if (::renameat2(parent, growing.c_str(), parent, leaf_of(facts_.file).c_str(),
+                            RENAME_NOREPLACE) == 0) {
+                if (number > 1) {
+                    (void)folder_.note(journal_gone(wanted) + journal_begin(facts_));
+                }
+                return {};
+            }
+            // File systems without the flag (some network ones) say EINVAL.
+            if (errno == EINVAL && number == 1 &&
+                ::faccessat(parent, leaf_of(wanted).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
+                ::renameat(parent, growing.c_str(), parent, leaf_of(wanted).c_str()) == 0) {
+                return {};
+            }
+            if (errno != EEXIST) {
+                break;
+            }
+        }
+        return Error::from_errno(errno, fmt::format("naming the finished file {}", wanted));
+    }
+
+    RecordFolder& folder_;
+    RecordedFile facts_;
+    std::string growing_;
+    std::unique_ptr<RecordScan> scan_;
+    OwnFd fd_;
+};
+
+// ---- the folder ----
+
+// kNotFound: it is gone, or another one stands in its place.
+Error RecordFolder::check_place() const {
+    struct stat now {};
+
+    struct stat ours {};
+
+    if (::stat(path_.c_str(), &now) != 0 || !root_ || ::fstat(root_.get(), &ours) != 0 ||
+        now.st_ino != ours.st_ino || now.st_dev != ours.st_dev) {
+        return make_error(ErrorCode::kNotFound, "the folder {} is not there any more", path_);
+    }
+    return {};
+}
+
+// Opens the folder and its journal, and takes the lock.
+Error RecordFolder::claim() {
+    journal_.reset();
+    root_ = OwnFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!root_) {
+        return Error::from_errno(errno, fmt::format("record: path {}", path_));
+    }
+    const std::string name(kJournalName);
+    journal_ = OwnFd(::openat(root_.get(), name.c_str(),
+                              O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    if (!journal_) {
+        return Error::from_errno(errno, fmt::format("record: the journal {}/{}", path_, name));
+    }
+
+    struct stat mine {};
+
+    struct stat named {};
+
+    if (::flock(journal_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(journal_.get(), &mine) != 0 ||
+        ::fstatat(root_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+        mine.st_ino != named.st_ino) {
+        journal_.reset();
+        return make_error(ErrorCode::kBusy,
+                          "another server records into {}: give this one a folder of its own",
+                          path_);
+    }
+    return {};
+}
+
+Result<std::vector<RecordedFile>> RecordFolder::open() {
+    WEIR_TRY(claim());
+    std::string text;
+    text.resize(std::min<uint64_t>(size_of(journal_.get()), kMaxJournalBytes));
+    size_t filled = 0;
+    while (filled < text.size()) {
+        const ssize_t got = ::pread(journal_.get(), text.data() + filled, text.size() - filled,
+                                    static_cast<off_t>(filled));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        filled += static_cast<size_t>(got);
+    }
+    text.resize(filled);
+    std::map<std::string, JournalEntry> entries = read_journal(text);
+    std::vector<RecordedFile> files;
+    for (auto entry = entries.begin(); entry != entries.end();) {
+        if (!settle(entry->second)) {
+            entry = entries.erase(entry);
+            continue;
+        }
+        if (entry->second.ended) {
+            files.push_back(entry->second.file);
+            files.back().folder = path_;
+        }
+        ++entry;
+    }
+    if (Error error = write_journal(entries)) {
+        return error;
+    }
+    std::ranges::sort(files, {}, &RecordedFile::ended_ms);
+    return files;
+}
+
+// A journal with what there is only; the old one stays where that cannot be written.
+Error RecordFolder::write_journal(const std::map<std::string, JournalEntry>& entries) {
+    std::string text;
+    for (const auto& [name, entry] : entries) {
+        text += journal_begin(entry.file);
+        text += entry.ended ? journal_end(entry.file) : "";
+    }
+    const std::string name(kJournalName);
+    const std::string next = name + ".new";
+    (void)::unlinkat(root_.get(), next.c_str(), 0);
+    OwnFd fresh(::openat(root_.get(), next.c_str(),
+                         O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    if (!fresh || ::flock(fresh.get(), LOCK_EX | LOCK_NB) != 0 ||
+        write_all(fresh.get(), as_bytes(text), 0) || ::fdatasync(fresh.get()) != 0 ||
+        ::renameat(root_.get(), next.c_str(), root_.get(), name.c_str()) != 0) {
+        (void)::unlinkat(root_.get(), next.c_str(), 0);
+        return {};
+    }
+    journal_ = std::move(fresh);
+    return {};
+}
+
+Error RecordFolder::note(const std::string& line) {
+    // With O_APPEND the offset does not count (Linux).
+    return write_all(journal_.get(), as_bytes(line), 0);
+}
+
+// Makes an entry of the journal be what is on the disk. False: there is no such file.
+bool RecordFolder::settle(JournalEntry& entry) {
+    const RecordedFile& file = entry.file;
+    const auto parent = open_parent(file.file, false);
+    if (!parent.ok()) {
+        return false;
+    }
+    const std::string leaf = leaf_of(file.file);
+    if (entry.ended) {
+        struct stat facts {};
+
+        return ::fstatat(parent->get(), leaf.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+               S_ISREG(facts.st_mode);
+    }
+    OwnFd part(::openat(parent->get(), (leaf + std::string(kGrowingEnd)).c_str(),
+                        O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (part) {
+        return repair(entry, std::move(part));
+    }
+    // It had its name already, and the journal was not told.
+    const OwnFd whole(
+        ::openat(parent->get(), leaf.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const auto format = format_of(file.format);
+    if (!whole || !format) {
+        return false;
+    }
+    const auto scan = RecordScan::create(*format);
+    scan_file(whole.get(), *scan);
+    entry.ended = true;
+    entry.file.bytes = size_of(whole.get());
+    entry.file.frames = scan->frames();
+    entry.file.duration_ms = std::max<int64_t>(scan->duration_ms(), 0);
+    entry.file.ended_ms = file.started_ms + entry.file.duration_ms;
+    entry.file.why = "repaired";
+    return true;
+}
+
+bool RecordFolder::repair(JournalEntry& entry, OwnFd file) {
+    struct stat facts {};
+
+    const auto format = format_of(entry.file.format);
+    if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) || !format) {
+        return false;
+    }
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        return true;  // it grows
+    }
+    FolderFile growing(*this, entry.file, *format, std::move(file));
+    Result<RecordedFile> done = growing.repair();
+    if (!done.ok()) {
+        return true;  // the next start tries it again
+    }
+    entry.file = std::move(*done);
+    entry.file.folder = path_;
+    entry.file.fresh = true;
+    entry.ended = true;
+    return entry.file.frames > 0;
+}
+
+// The folder of a file, from the root on; nothing below it may be a link.
+Result<OwnFd> RecordFolder::open_parent(const std::string& file, bool make) const {
+    OwnFd at(::openat(root_.get(), ".", kFolderFlags));
+    const std::vector<std::string_view> components = split(file, '/');
+    for (size_t i = 0; at && i + 1 < components.size(); i++) {
+        const std::string name(components[i]);
+        if (name.empty() || name == "." || name == "..") {
+            return make_error(ErrorCode::kDenied, "{} leads out of the folder of recordings", file);
+        }
+        if (make && ::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+            return Error::from_errno(errno, fmt::format("making the folder {}", name));
+        }
+        at = OwnFd(::openat(at.get(), name.c_str(), kFolderFlags));
+    }
+    if (!at) {
+        return Error::from_errno(errno, fmt::format("the folder of {}", file));
+    }
+    return at;
+}
+
+Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order) {
+    WEIR_TRY(check_place());
+    if (!journal_) {
+        return make_error(ErrorCode::kBusy, "the folder {} is not open", path_);
+    }
+    WEIR_TRY_ASSIGN(const OwnFd parent, open_parent(order.name, true));
+    for (int number = 1; number <= kMaxSameName; number++) {
+        RecordedFile facts;
+        facts.key = order.key;
+        facts.folder = path_;
+        facts.format = to_string(order.format);
+        facts.section = order.section;
+        facts.started_ms = order.started_ms;
+        facts.file = number == 1 ? fmt::format("{}.{}", order.name, facts.format)
+                                 : fmt::format("{}-{}.{}", order.name, number, facts.format);
+        const std::string leaf = leaf_of(facts.file);
+        if (::faccessat(parent.get(), leaf.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            continue;
+        }
+        OwnFd fd(::openat(parent.get(), (leaf + std::string(kGrowingEnd)).c_str(),
+                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+        if (!fd && errno == EEXIST) {
+            continue;
+        }
+        if (!fd) {
+            return Error::from_errno(errno, fmt::format("making {}/{}", path_, facts.file));
+        }
+        (void)::flock(fd.get(), LOCK_EX | LOCK_NB);  // nobody else can have it
+        if (Error error = note(journal_begin(facts))) {
+            (void)::unlinkat(parent.get(), (leaf + std::string(kGrowingEnd)).c_str(), 0);
+            return std::move(error).with_context("the journal of recordings");
+        }
+        return std::unique_ptr<GrowingFile>(
+            std::make_unique<FolderFile>(*this, std::move(facts), order.format, std::move(fd)));
+    }
+    return make_error(ErrorCode::kLimit, "{} files are called {} already", kMaxSameName,
+                      order.name);
+}
+
+Result<uint64_t> RecordFolder::free_bytes() {
+    WEIR_TRY(check_place());
+
+    struct statvfs facts {};
+
+    if (::fstatvfs(root_.get(), &facts) != 0) {
+        return Error::from_errno(errno, fmt::format("free space of {}", path_));
+    }
+    return uint64_t{facts.f_bavail} * facts.f_frsize;
+}
+
+Error RecordFolder::remove(const std::string& file) {
+    WEIR_TRY(check_place());
+    auto parent = open_parent(file, false);
+    const bool removed = parent.ok() && ::unlinkat(parent->get(), leaf_of(file).c_str(), 0) == 0;
+    if (!removed && (parent.ok() ? errno : ENOENT) != ENOENT) {
+        return Error::from_errno(errno, fmt::format("removing {}/{}", path_, file));
+    }
+    (void)note(journal_gone(file));
+    // Folders that are empty now go as well.
+    std::string folder = file;
+    for (size_t slash = folder.rfind('/'); slash != std::string::npos; slash = folder.rfind('/')) {
+        folder.resize(slash);
+        auto above = open_parent(folder, false);
+        if (!above.ok() || ::unlinkat(above->get(), leaf_of(folder).c_str(), AT_REMOVEDIR) != 0) {
+            break;
+        }
+    }
+    return removed ? Error() : make_error(ErrorCode::kNotFound, "{} was not there any more", file);
+}
+
+}  // namespace weir::session

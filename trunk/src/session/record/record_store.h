@@ -1,0 +1,136 @@
+// RecordStore: a folder of recordings as the media thread sees it: its writer's thread, its growing
+// files, the list of those that are finished, and what of them has to go. Never yields.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/worker_pool.h"
+#include "session/record/file_queue.h"
+#include "session/record/record_disk.h"
+
+namespace weir::session {
+
+// Counters since the start.
+struct RecordStats {
+    uint64_t files = 0;  // that were finished
+    uint64_t bytes = 0;  // that were written
+    uint64_t gaps = 0;   // times that a recording lost something
+    uint64_t frames_lost = 0;
+    uint64_t bytes_lost = 0;
+    uint64_t errors = 0;    // of disks
+    uint64_t repaired = 0;  // files that a crash had left
+    uint64_t removed = 0;   // files that went for `keep` and `min_free`
+};
+
+class RecordStore {
+  public:
+    // Jobs of one folder that wait: each growing file has one at most.
+    static constexpr size_t kMaxJobs = 65'536;
+    // A folder that could not be opened is tried again so often.
+    static constexpr Millis kRetry{2'000};
+    // Of the oldest files, so many are looked at in one go.
+    static constexpr size_t kMaxLooked = 20'000;
+
+    // Both must outlive this.
+    static Result<std::unique_ptr<RecordStore>> create(std::string path,
+                                                       std::unique_ptr<RecordDisk> disk,
+                                                       RecordRules& rules,
+                                                       RecordStats& stats);
+    ~RecordStore();  // waits for the job that runs
+    RecordStore(const RecordStore&) = delete;
+    RecordStore& operator=(const RecordStore&) = delete;
+
+    const std::string& path() const { return path_; }
+
+    // ---- for recordings ----
+
+    // The folder is opened again where that failed, and it is time.
+    void prepare();
+
+    // Nothing may be written: `min_free` holds, and there is nothing that could go.
+    bool is_short_of_space() const { return short_of_space_; }
+
+    FileQueue* begin(FileOrder order, RecordBudget& budget, FileQueueOwner& owner);
+
+    // Somebody records here, and wants that much to stay free.
+    void want_free(uint64_t bytes) { min_free_ = std::max(min_free_, bytes); }
+
+    size_t growing() const { return queues_.size(); }
+
+    // ---- for its list ----
+
+    // The oldest first.
+    const std::deque<RecordedFile>& files() const { return files_; }
+
+    // Why nothing can be recorded here; empty: it can.
+    const std::string& trouble() const { return trouble_; }
+
+    uint64_t free_bytes() const { return free_bytes_; }
+
+    // A finished file goes, from the list at once and soon from the disk. False: there is no such
+    // file.
+    bool remove(const std::string& file);
+
+    // Every 10 s: free space, and what is too old or too much.
+    void tick();
+
+    // ---- for FileQueue ----
+
+    RecordDisk& disk() { return *disk_; }
+
+    Error submit(std::function<void()> work, std::function<void()> done) {
+        return pool_->submit(std::move(work), std::move(done));
+    }
+
+    void drop(FileQueue& queue);
+
+    void note_written(uint64_t bytes) { stats_.bytes += bytes; }
+
+    // `loss`: what no recording has counted.
+    void note_failure(const Error& why, const RecordLoss& loss);
+    void add_finished(RecordedFile file);
+
+    // Called when the last growing file has ended.
+    void set_on_idle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }
+
+  private:
+    RecordStore(std::string path,
+                std::unique_ptr<RecordDisk> disk,
+                RecordRules& rules,
+                RecordStats& stats);
+
+    void open();
+    void take_files(std::vector<RecordedFile> files);
+    void tidy();
+    void make_room();
+    void unlink(const std::string& file);
+
+    std::string path_;
+    std::unique_ptr<RecordDisk> disk_;
+    RecordRules& rules_;
+    RecordStats& stats_;
+    std::deque<RecordedFile> files_;
+    std::vector<std::unique_ptr<FileQueue>> queues_;
+    std::function<void()> on_idle_;
+    std::string trouble_;
+    uint64_t free_bytes_ = 0;
+    uint64_t min_free_ = 0;
+    MonoTime retry_at_{};
+    bool opening_ = false;
+    bool opened_ = false;
+    bool short_of_space_ = false;
+    bool looking_ = false;
+    log::Throttle throttle_{Millis(1000)};
+    // Last: its thread ends before what its jobs refer to.
+    std::unique_ptr<io::WorkerPool> pool_;
+};
+
+}  // namespace weir::session
