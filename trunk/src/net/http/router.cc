@@ -35,7 +35,8 @@ void HttpRouter::add_prefix(std::string prefix, HttpRouteOptions options, HttpHa
 void HttpRouter::add_predicate(std::function<bool(const http::Request&)> matches,
                                HttpRouteOptions options,
                                HttpHandler handler) {
-    predicates_.push_back({std::move(matches), {}, {std::move(handler), completed(options)}});
+    const auto place = options.first ? predicates_.begin() : predicates_.end();
+    predicates_.insert(place, {std::move(matches), {}, {std::move(handler), completed(options)}});
 }
 
 void HttpRouter::add_suffix(std::string suffix, HttpRouteOptions options, HttpHandler handler) {

@@ -1,5 +1,5 @@
-// Finds the handler of a request. Predicates first, in the order they were added, then the longest
-// path prefix.
+// Finds the handler of a request. Predicates first, in the order they were added (but
+// HttpRouteOptions::first), then the longest path prefix.
 //
 // Answers OPTIONS (preflight or Allow), 404 and 405 itself. HEAD goes to handlers of GET. Filled
 // before the server starts, not changed after.
@@ -31,6 +31,7 @@ struct HttpRouteOptions {
     http::ErrorFormat errors = http::ErrorFormat::kText;
     http::Fields options_fields = {};  // more for answers to OPTIONS: Accept-Post, Accept-Patch
     HttpAccess access = HttpAccess::kByMethod;
+    bool first = false;  // a predicate that is asked before all that were added earlier
 };
 
 struct HttpRoute {

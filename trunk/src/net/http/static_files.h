@@ -20,8 +20,6 @@
 
 namespace weir::net {
 
-inline constexpr size_t kFileSliceBytes = 64 * 1024;
-
 struct StaticFilesOptions {
     std::string root;  // folder; may be missing, then every answer is a readable 404
     // Where the folder begins among the paths: "/console" has its index.html at "/console/". Of the
@@ -50,8 +48,5 @@ class StaticFiles {
     io::WorkerPool& workers_;
     log::Throttle failed_log_{Seconds(1)};
 };
-
-// By the file name's extension; "application/octet-stream" for others.
-std::string_view content_type_of(std::string_view file_name);
 
 }  // namespace weir::net

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "net/http/file_answer.h"
 #include "net/http/server.h"
 
 #include "test/net/http/test_client.h"
