@@ -167,6 +167,9 @@ export class PhoneLine extends EventTarget {
         if (said.do === 'invite' || said.do === 'accept') {
           this.endCall(said.reason);
         } else {
+          if (said.do === 'hold' && this.call) {
+            this.call.held = !this.call.held;
+          }
           this.message = said.reason;
           this.changed();
         }

@@ -17,6 +17,7 @@ export class WhepEngine {
     this.session = null;
     this.meter = null;
     this.timer = 0;
+    this.plays = false;
     this.closed = false;
     this.bytes = 0;
     this.bytesAt = 0;  // when they last grew
@@ -26,12 +27,19 @@ export class WhepEngine {
     this.session = new WebRtcSession(signallingUrl('whep', this.stream, this.stream.secret), {
       prepare: (pc) => {
         this.kinds.forEach((kind) => pc.addTransceiver(kind, { direction: 'recvonly' }));
-        pc.ontrack = (event) => this.media.addTrack(event.track);
+        pc.ontrack = (event) => {
+          this.media.addTrack(event.track);
+          // Not before: Chromium never plays sound that comes to a stream which was empty.
+          this.video.srcObject = this.media;
+        };
       },
       lost: (error) => this.end(error),
       changeOffer: withStereo,
     });
-    this.video.srcObject = this.media;
+    this.video.addEventListener('playing', this.onPlaying = () => {
+      this.plays = true;
+      clearTimeout(this.timer);
+    }, { once: true });
     try {
       await this.session.open();
     } catch (error) {
@@ -40,8 +48,9 @@ export class WhepEngine {
     }
     this.meter = new ReceiveMeter(this.session.pc);
     this.bytesAt = performance.now();
-    this.video.addEventListener('playing', this.onPlaying = () => clearTimeout(this.timer), { once: true });
-    this.timer = setTimeout(() => this.noMedia(), MEDIA_MS);
+    if (!this.plays) {
+      this.timer = setTimeout(() => this.noMedia(), MEDIA_MS);
+    }
     this.events.ready();
   }
 

@@ -25,6 +25,13 @@ Millis AddressRates::wait_for(const NetAddress& address,
                                       : until_one(level_of(*found->second, options, now), options);
 }
 
+double AddressRates::left(const NetAddress& address,
+                          const BucketOptions& options,
+                          MonoTime now) const {
+    const auto found = by_address_.find(address);
+    return found == by_address_.end() ? options.burst : level_of(*found->second, options, now);
+}
+
 Millis AddressRates::take(const NetAddress& address, const BucketOptions& options, MonoTime now) {
     const auto found = by_address_.find(address);
     if (found == by_address_.end()) {

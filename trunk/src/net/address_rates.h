@@ -27,6 +27,9 @@ class AddressRates {
     // How long until one can be had; 0: now. Takes nothing.
     Millis wait_for(const NetAddress& address, const BucketOptions& options, MonoTime now) const;
 
+    // How many can be had now. Takes nothing.
+    double left(const NetAddress& address, const BucketOptions& options, MonoTime now) const;
+
     // Takes one when there is one, else gives how long until there will be.
     Millis take(const NetAddress& address, const BucketOptions& options, MonoTime now);
 

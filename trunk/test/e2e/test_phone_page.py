@@ -73,11 +73,18 @@ def wait_tone(browser, hz=SAID_HZ):
 
 
 def loudness(path):
-    """The greatest mean square of a tenth of a second. Chromium's false microphone beeps once a second."""
+    """The greatest mean square of a tenth of a second. Chromium's false microphone beeps twice a second."""
     with wave.open(str(path), "rb") as file:
         channels, frames, step = file.getnchannels(), file.getnframes(), file.getframerate() // 10
         samples = struct.unpack(f"<{frames * channels}h", file.readframes(frames))[::channels]
     return max((sum(value * value for value in samples[at:at + step]) / step for at in range(0, len(samples) - step, step)), default=0)
+
+
+def wait_said(server, seconds=2):
+    """For so long the phone is told what the page says."""
+    def said():
+        return [client["send_bytes"] for client in server.clients() if (client["protocol"], client["role"]) == ("sip", "player")]
+    wait_until(lambda: any(count > seconds * 8_600 for count in said()), 10 + seconds, "bob is told what the page hears")
 
 
 def bob_of(folder, server, **more):
@@ -108,6 +115,7 @@ def test_the_page_calls_a_phone(phone_weir, folder):
         browser.evaluate("[...document.querySelectorAll('#book button')].find((one) => one.textContent === 'Call 201').click()")
         wait_call(browser, "talking")
         wait_tone(browser)
+        wait_said(phone_weir)
         # Nobody else hears the call, or sees it in the page's list of streams.
         assert not json.loads(rtc.http(phone_weir, "/live.json", "GET")[2])["streams"]
         for stream in ("local", "remote"):
@@ -127,6 +135,7 @@ def test_the_page_calls_a_phone(phone_weir, folder):
         browser.evaluate("document.getElementById('to').value = 'bob'; document.querySelector('#dial button').click()")
         wait_call(browser, "talking")
         wait_tone(browser)
+        wait_said(phone_weir)
         bob.type("/hangup")
         wait_until(lambda: line(browser)["call"] is None, 10, "bob has hung up")
         assert not browser.console, browser.console
@@ -145,6 +154,9 @@ def test_the_page_is_called(phone_weir, folder):
             wait_call(browser, "talking")
             wait_tone(browser)
             wait_until(lambda: line(browser)["publisher"] == "live", 10, "the page is heard")
+            wait_said(phone_weir, 10)
+            assert browser.evaluate("document.getElementById('remote').currentTime") > 8, "the page plays"
+            assert phone_weir.log().count("play stream=/phone/") == 2, "the page's player goes on"
         wait_until(lambda: line(browser)["call"] is None, 10, "bob has gone")
         assert loudness(bob.heard()) > 100_000
         # Rejected; and given up by the caller.

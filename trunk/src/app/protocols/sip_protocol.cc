@@ -181,6 +181,7 @@ void SipProtocol::reconfigure(const config::Config& config) {
     if (enabled_) {
         server_.reconfigure(prepared_);
     }
+    server_.lines().end_denied(enabled_);
     set_phones(config);
 }
 

@@ -39,7 +39,7 @@ void DerivedAac::begin(const media::PacketRef& packet) {
     options.bits_per_second = options_.bits_per_second;
     bridge_ = std::make_unique<AudioBridge>(
         workers_, options, stream_.key().to_string(),
-        [this](ByteSpan frame, int64_t time_us) { publish(frame, false, time_us / 1000); });
+        [this](ByteSpan frame, int64_t time_us) { on_made(frame, time_us / 1000); });
     const std::vector<media::PacketRef> made = stream_.kept_audio(options_.to);
     for (const media::PacketRef& kept : stream_.kept_audio(options_.of)) {
         const bool is_made = !made.empty() && kept->time_ms() <= made.back()->time_ms();
@@ -47,6 +47,16 @@ void DerivedAac::begin(const media::PacketRef& packet) {
             bridge_->push(kept);
         }
     }
+}
+
+// What a bridge makes first may overlap with what the one before it has made.
+void DerivedAac::on_made(ByteSpan frame, int64_t time_ms) {
+    constexpr int64_t kMostOverlap = 200;
+    if (last_ms_ && time_ms <= *last_ms_ && time_ms > *last_ms_ - kMostOverlap) {
+        return;
+    }
+    last_ms_ = time_ms;
+    publish(frame, false, time_ms);
 }
 
 void DerivedAac::publish(ByteSpan frame, bool config, int64_t time_ms) {

@@ -5,7 +5,9 @@
 // since then is made as well.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "io/worker_pool.h"
 #include "media/packet.h"
@@ -40,6 +42,7 @@ class DerivedAac {
     void on_audio(const media::PacketRef& packet);
 
   private:
+    void on_made(ByteSpan frame, int64_t time_ms);
     void publish(ByteSpan frame, bool config, int64_t time_ms);
     void begin(const media::PacketRef& packet);
 
@@ -48,6 +51,7 @@ class DerivedAac {
     io::WorkerPool& workers_;
     DerivedAacOptions options_;
     std::unique_ptr<AudioBridge> bridge_;  // while somebody takes what it makes
+    std::optional<int64_t> last_ms_;       // of the newest frame
 };
 
 }  // namespace weir::net

@@ -124,9 +124,8 @@ std::string NameAddr::write() const {
         out += "\" ";
     }
     out += '<';
-    std::ranges::copy_if(uri, std::back_inserter(out), [](char c) {
-        return !is_control(c) && c != ' ' && c != '<' && c != '>';
-    });
+    std::ranges::copy_if(uri, std::back_inserter(out),
+                         [](char c) { return !is_control(c) && c != ' ' && c != '<' && c != '>'; });
     out += '>';
     return out + parameters.write_for_header();
 }

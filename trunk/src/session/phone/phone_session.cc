@@ -12,7 +12,9 @@
 namespace weir::session {
 namespace {
 
-constexpr int kDeclined = 603;  // of a reject that names no status
+constexpr int kDeclined = 603;           // of a reject that names no status
+constexpr size_t kMaxList = 48u * 1024;  // bytes of the list, which has to fit into what may wait
+constexpr size_t kEntryBytes = 64;       // of an entry, besides its texts
 constexpr size_t kReadBytes = 2048;
 // Letters and digits: more than 128 bits each.
 constexpr size_t kNameLength = 26;
@@ -358,13 +360,19 @@ void PhoneSession::fail(std::string_view reason) {
 
 void PhoneSession::tell_list() {
     net::Json entries = net::Json::array();
+    size_t bytes = 0;
     for (const PhoneBookEntry& each : server_.book().entries(user_)) {
+        bytes += kEntryBytes + each.number.size() + each.name.size();
+        if (bytes > kMaxList) {
+            break;
+        }
         entries.push_back({{"number", each.number},
                            {"kind", each.kind},
                            {"name", each.name},
                            {"here", each.here}});
     }
-    tell({{"event", "list"}, {"entries", std::move(entries)}});
+    const bool more = bytes > kMaxList;
+    tell({{"event", "list"}, {"entries", std::move(entries)}, {"more", more}});
 }
 
 // ---- what the line tells ----

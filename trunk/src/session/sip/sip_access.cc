@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/random.h"
+#include "net/limits.h"
 #include "proto/http/digest_auth.h"
 
 namespace weir::session {
@@ -25,6 +26,7 @@ SipAccess::Answer SipAccess::check(const sip::Request& request,
                                    MonoTime now,
                                    bool by_line) {
     const NetAddress peer = flow.remote.with_port(0);
+    const NetAddress guesser = net::limited_address(io::SocketAddress::of(flow.remote));
     const bool trunk = !by_line && std::ranges::any_of(options.trunks, [&](const auto& range) {
         return range.contains(peer);
     });
@@ -32,7 +34,7 @@ SipAccess::Answer SipAccess::check(const sip::Request& request,
         return {Answer::Kind::kAllowed, {}, {}};
     }
     if (options.users.empty() ||
-        (!by_line && wrong_.wait_for(peer, kWrongPasswords, now) > Millis(0))) {
+        (!by_line && wrong_.wait_for(guesser, kWrongPasswords, now) > Millis(0))) {
         return {};
     }
     const auto field = request.headers.get("Authorization");
@@ -61,7 +63,7 @@ SipAccess::Answer SipAccess::check(const sip::Request& request,
         return {Answer::Kind::kAllowed, user->name, {}};
     }
     if (!by_line) {
-        (void)wrong_.take(peer, kWrongPasswords, now);
+        (void)wrong_.take(guesser, kWrongPasswords, now);
     }
     return challenge(peer, false, options);
 }

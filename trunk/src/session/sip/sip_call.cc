@@ -238,6 +238,10 @@ void SipCall::on_event(const sip::CallEvent& event) {
         case Kind::kOfferAnswered: on_late_answer(event); return;
         case Kind::kOffer: on_offer(event); return;
         case Kind::kInfo: on_info(event); return;
+        case Kind::kOfferRefused:
+            options_.audio.direction = before_hold_.first;
+            options_.video.direction = before_hold_.second;
+            return;
         case Kind::kCancelled:
         case Kind::kFailed:
         case Kind::kEnded: note_end(event); return;
@@ -441,7 +445,7 @@ Error SipCall::hold(bool on) {
     const bool speaks = wants_publish_ && !on;
     wanted.audio.direction = hears && speaks ? sdp::Direction::kSendRecv
                              : speaks        ? sdp::Direction::kRecvOnly
-                             : hears || on   ? sdp::Direction::kSendOnly
+                             : hears         ? sdp::Direction::kSendOnly
                                              : sdp::Direction::kInactive;
     wanted.video.direction = wanted.audio.direction;
     const bool asked = server_.with_agent([&](sip::UserAgent& agent) {
@@ -450,6 +454,7 @@ Error SipCall::hold(bool on) {
     if (!asked) {
         return make_error(ErrorCode::kBusy, "another change of the call is under way");
     }
+    before_hold_ = {options_.audio.direction, options_.video.direction};
     options_ = std::move(wanted);
     return {};
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/object_count.h"
@@ -139,6 +140,8 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     net::PlayRules play_rules_;
     net::PublishRules publish_rules_;
     sdp::PhoneOptions options_;
+    // Of audio and video, as they were before this server's last offer, which may be refused.
+    std::pair<sdp::Direction, sdp::Direction> before_hold_{};
     std::shared_ptr<const sdp::PhoneAgreement> agreed_ = nothing_agreed();  // the media has it, too
     std::unique_ptr<SipMedia> media_;
     SipPump* pump_ = nullptr;  // held until the media has it

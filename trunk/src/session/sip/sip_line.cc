@@ -152,9 +152,6 @@ std::unique_ptr<net::PhoneLine> SipLine::make_handle() {
 // ---- life ----
 
 void SipLine::start() {
-    if (request_.password.empty()) {
-        return;
-    }
     SipTrunkOptions options{.user = request_.user, .domain = request_.domain};
     options.login = request_.login;
     options.password = request_.password;
@@ -180,7 +177,7 @@ void SipLine::follow_registration() {
     const int status = registration->status();
     const bool refused = status >= kLeastRefusal && status != kRequestTimeout && status < 500;
     if (refused) {
-        lines_.note_refusal(request_.peer);
+        lines_.note_refusal(request_);
     }
     if (!ready_ || refused) {
         fail(status == 0 ? reason_of(kSipNotFound, registration->error()) : reason_of(status, {}));
@@ -225,7 +222,7 @@ bool SipLine::is_gone(MonoTime now) const {
 }
 
 void SipLine::tick(MonoTime /*now*/) {
-    if (observer_ != nullptr && registration_ == 0) {
+    if (observer_ != nullptr && request_.password.empty()) {
         become_ready();
     } else if (observer_ != nullptr) {
         follow_registration();

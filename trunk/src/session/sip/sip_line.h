@@ -40,7 +40,15 @@ class SipLine final : private SipCallObserver, private Counted<SipLine> {
     // The owner's side. Once.
     std::unique_ptr<net::PhoneLine> make_handle();
 
-    // Begins to register, where it has a password.
+    // It has a password, and has not begun to register.
+    bool waits_for_turn() const {
+        return observer_ != nullptr && registration_ == 0 && !request_.password.empty();
+    }
+
+    // Its domain is asked about the password.
+    bool is_judged() const { return observer_ != nullptr && registration_ != 0 && !ready_; }
+
+    // Begins to register.
     void start();
 
     // The owner is told why, and can do nothing more with it.

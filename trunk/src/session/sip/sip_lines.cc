@@ -1,10 +1,12 @@
 #include "session/sip/sip_lines.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "net/limits.h"
 #include "proto/sip/uri.h"
 #include "session/sip/sip_server.h"
 
@@ -18,6 +20,12 @@ bool is_plain(std::string_view text) {
     return text.size() <= SipLines::kMaxText && std::ranges::none_of(text, [](char c) {
                return static_cast<unsigned char>(c) < ' ' || c == '\x7F';
            });
+}
+
+constexpr std::string_view kTooManyWrong = "403 Forbidden: too many wrong passwords";
+
+NetAddress guesser_of(const net::PhoneLineRequest& request) {
+    return net::limited_address(io::SocketAddress::of(request.peer));
 }
 
 }  // namespace
@@ -38,8 +46,13 @@ bool SipLines::allows(std::string_view domain) const {
     });
 }
 
+bool SipLines::is_own(std::string_view domain) const {
+    const std::string& own = server_.options().own_domain;
+    return !own.empty() && equals_ignore_case(own, domain);
+}
+
 bool SipLines::may_call(std::string_view from, std::string_view to) const {
-    return equals_ignore_case(from, to) || (allows(from) && allows(to));
+    return (equals_ignore_case(from, to) && is_own(to)) || (allows(from) && allows(to));
 }
 
 Result<std::unique_ptr<net::PhoneLine>> SipLines::open(const net::PhoneLineRequest& asked,
@@ -62,8 +75,8 @@ Result<std::unique_ptr<net::PhoneLine>> SipLines::open(const net::PhoneLineReque
         return make_error(ErrorCode::kMalformed,
                           "user, login, password or name of the line is malformed or too long");
     }
-    if (refusals_.wait_for(request.peer.with_port(0), kRefusals, MonoClock::now()) > Millis(0)) {
-        return make_error(ErrorCode::kDenied, "403 Forbidden: too many wrong passwords");
+    if (refusals_.wait_for(guesser_of(request), kRefusals, MonoClock::now()) > Millis(0)) {
+        return make_error(ErrorCode::kDenied, "{}", kTooManyWrong);
     }
     if (lines_.size() >= kMaxLines) {
         return make_error(ErrorCode::kFull, "{} lines are in use", lines_.size());
@@ -76,7 +89,6 @@ Result<std::unique_ptr<net::PhoneLine>> SipLines::open(const net::PhoneLineReque
     }
     lines_.push_back(std::make_unique<SipLine>(*this, request, observer));
     std::unique_ptr<net::PhoneLine> handle = lines_.back()->make_handle();
-    lines_.back()->start();
     owner_.on_trunk_change();  // the clock does the rest
     return handle;
 }
@@ -90,14 +102,53 @@ bool SipLines::keeps(const stream::StreamKey& key) const {
 void SipLines::take_over(const SipLine& line) {
     for (size_t i = 0; i < lines_.size(); i++) {  // an owner that is told may open another one
         SipLine& other = *lines_[i];
-        if (&other != &line && other.has_owner() && other.is_same_user(line.request())) {
+        // One that comes with a password takes over when it has shown it.
+        const bool guest = line.request().password.empty() && !other.request().password.empty();
+        if (&other != &line && !guest && other.has_owner() && other.is_same_user(line.request())) {
             other.fail("another connection has taken the line");
         }
     }
 }
 
-void SipLines::note_refusal(const NetAddress& peer) {
-    (void)refusals_.take(peer.with_port(0), kRefusals, MonoClock::now());
+void SipLines::note_refusal(const net::PhoneLineRequest& request) {
+    (void)refusals_.take(guesser_of(request), kRefusals, MonoClock::now());
+}
+
+void SipLines::end_denied(bool enabled) {
+    for (size_t i = 0; i < lines_.size(); i++) {  // an owner that is told may open another one
+        SipLine& line = *lines_[i];
+        const std::string& domain = line.request().domain;
+        if (line.has_owner() && !(enabled && (is_own(domain) || allows(domain)))) {
+            line.fail("403 lines of this domain are not allowed any more");
+        }
+    }
+}
+
+// Passwords that are being asked about count as wrong ones until it is known: so many at once are
+// no more guesses than one behind the other.
+void SipLines::start_those_whose_turn_it_is(MonoTime now) {
+    const auto waits = [](const auto& line) { return line->waits_for_turn(); };
+    if (std::ranges::none_of(lines_, waits)) {
+        return;
+    }
+    std::unordered_map<NetAddress, size_t> asked;
+    for (const auto& line : lines_) {
+        asked[guesser_of(line->request())] += line->is_judged() ? 1 : 0;
+    }
+    for (size_t i = 0; i < lines_.size(); i++) {  // an owner that is told may open another one
+        SipLine& line = *lines_[i];
+        if (!line.waits_for_turn()) {
+            continue;
+        }
+        const NetAddress guesser = guesser_of(line.request());
+        const double left = refusals_.left(guesser, kRefusals, now);
+        if (left < 1) {
+            line.fail(kTooManyWrong);
+        } else if (static_cast<double>(asked[guesser]) + 1 <= left) {
+            asked[guesser]++;
+            line.start();
+        }
+    }
 }
 
 bool SipLines::take_invited(const sip::CallEvent& event) {
@@ -118,6 +169,7 @@ bool SipLines::take_invited(const sip::CallEvent& event) {
 // ---- time ----
 
 void SipLines::tick(MonoTime now) {
+    start_those_whose_turn_it_is(now);
     registrations_.work(now);
     for (size_t i = 0; i < lines_.size(); i++) {  // an owner that is told may open another one
         lines_[i]->tick(now);

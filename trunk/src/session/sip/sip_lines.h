@@ -77,9 +77,15 @@ class SipLines final : public net::PhoneLines {
     void take_over(const SipLine& line);
 
     // A domain has refused somebody's password.
-    void note_refusal(const NetAddress& peer);
+    void note_refusal(const net::PhoneLineRequest& request);
+
+    // The options have changed: lines of domains that are not allowed any more end, or all.
+    void end_denied(bool enabled);
 
   private:
+    bool is_own(std::string_view domain) const;
+    void start_those_whose_turn_it_is(MonoTime now);
+
     SipServer& server_;
     SipTrunksOwner& owner_;
     SipTrunks registrations_;

@@ -145,8 +145,8 @@ const SipTrunk* SipTrunks::find_domain(std::string_view host) const {
 }
 
 const SipTrunk* SipTrunks::find_source(const sip::Flow& flow) const {
-    const auto found =
-        std::ranges::find_if(all_, [&](const auto& each) { return each->comes_by(flow); });
+    const auto found = std::ranges::find_if(
+        all_, [&](const auto& each) { return !each->ending_ && each->comes_by(flow); });
     return found == all_.end() ? nullptr : found->get();
 }
 
@@ -198,6 +198,10 @@ void SipTrunks::resolve(uint64_t number) {
         return;
     }
     trunk->resolving_ = false;
+    if (trunk->ending_) {
+        owner_.on_trunk_change();
+        return;
+    }
     trunk->error_ = last ? std::string(last.message()) : std::string();
     trunk->resolve_at_ = MonoClock::now() + SipTrunk::kResolvePause;
     if (!servers.empty() && (!trunk->registration_ || servers != trunk->servers_)) {

@@ -312,7 +312,7 @@ sip::Flow SipWires::flow_of(sip::Transport transport,
                             const NetAddress& remote,
                             const NetAddress& local) const {
     const NetAddress named = owner_.public_address();
-    const bool outside = !named.empty() && !remote.is_loopback();
+    const bool outside = !named.empty() && !remote.is_loopback() && !remote.same_ip(local);
     return {transport, id, remote, outside ? named.with_port(local.port()) : local};
 }
 

@@ -78,6 +78,13 @@ TEST(NameAddrTest, ReadsItsForms) {
     EXPECT_FALSE(NameAddr::parse("<isbn:2983792873>")->address());
 }
 
+TEST(NameAddrTest, ADisplayNameHasNoControlCharacters) {
+    const auto address = NameAddr::parse("\"a\\\x07\tb\x7F\" <sip:bob@h>");
+    ASSERT_TRUE(address);
+    EXPECT_EQ(address->display, "ab");
+    EXPECT_EQ(NameAddr::parse(address->write()), address);
+}
+
 TEST(NameAddrTest, RefusesWhatIsMalformed) {
     for (const std::string_view text :
          {"", "bob", "<sip:a@h", "\"x <sip:a@h>", "Bell, Alexander <sip:a@h>", "<>", "<sip:>",

@@ -110,6 +110,18 @@ class Domain {
         work();
     }
 
+    // The answer to the other party's offer, which is in `last`.
+    void answer_offer() {
+        const auto offer = sdp::read_phone_description(last.sdp);
+        ASSERT_TRUE(offer.ok());
+        sdp::PhoneOptions now = options();
+        now.version = ++version_;
+        const auto agreed = sdp::answer_phone(*offer, now);
+        ASSERT_TRUE(agreed.ok());
+        agent_.answer_offer(MonoClock::now(), call_, agreed->answer);
+        work();
+    }
+
     // Calls whoever has registered.
     void call(bool offers = true) {
         sip::CallTarget target;
@@ -407,7 +419,14 @@ TEST_F(SipLinesTest, HoldAndResumeAreOffered) {
     ASSERT_TRUE(talks(owner));
     EXPECT_FALSE(owner.line->hold(true));
     ASSERT_TRUE(domain_.waits_for(Kind::kOffer));
-    EXPECT_THAT(domain_.last.sdp, HasSubstr("a=sendonly"));
+    EXPECT_THAT(domain_.last.sdp, HasSubstr("a=inactive")) << "the other party hears nothing";
+    domain_.answer_offer();
+    EXPECT_TRUE(io::eventually([&] {  // our offer is over only with the ACK
+        domain_.turn();
+        return !owner.line->hold(false);
+    }));
+    ASSERT_TRUE(domain_.waits_for(Kind::kOffer));
+    EXPECT_THAT(domain_.last.sdp, HasSubstr("a=sendrecv"));
 }
 
 TEST_F(SipLinesTest, BeingHeldIsTold) {

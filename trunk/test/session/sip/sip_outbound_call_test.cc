@@ -345,7 +345,7 @@ TEST_F(SipOutboundCallTest, HoldGoesBothWays) {
         return !call->hold(true);
     }));
     ASSERT_TRUE(phone.waits_for(Kind::kOffer));
-    EXPECT_THAT(phone.last.sdp, HasSubstr("a=sendonly"));
+    EXPECT_THAT(phone.last.sdp, HasSubstr("a=inactive"));
     phone.answer_offer(phone.last.sdp);
     (void)io::sleep_for(Millis(50));
     EXPECT_EQ(server_->facts_of(name, MonoClock::now())->state, "answered");

@@ -1,4 +1,5 @@
 // Lines whose domain is this server itself: its users by another protocol, beside its phones.
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -204,6 +205,36 @@ TEST_F(SipOwnLinesTest, GuessingIsSlowedByTheAddressOfWhoGuesses) {
     EXPECT_EQ(open(alice, "alice", "secret").code(), ErrorCode::kDenied);
     ASSERT_FALSE(bob.line->invite("alice", pcmu_)) << "other lines have the same address here";
     EXPECT_TRUE(hears(bob, "rejected 480"));
+}
+
+TEST_F(SipOwnLinesTest, ManyGuessesAtOnceAreNoMoreThanOneBehindTheOther) {
+    constexpr size_t kGuesses = 15;
+    const auto burst = static_cast<size_t>(SipLines::kRefusals.burst);
+    std::array<LineOwner, kGuesses> guesses;
+    for (LineOwner& each : guesses) {
+        ASSERT_FALSE(open(each, "alice", "wrong"));
+    }
+    size_t judged = 0;
+    for (LineOwner& each : guesses) {
+        ASSERT_TRUE(hears(each, "failed 40"));
+        judged += each.told.back().starts_with("failed 401") ? 1U : 0U;
+    }
+    EXPECT_EQ(judged, burst);
+}
+
+TEST_F(SipOwnLinesTest, ManyLinesAtOnceAllRegister) {
+    std::array<LineOwner, 12> owners;
+    SipServerOptions many = options();
+    for (size_t i = 0; i < owners.size(); i++) {
+        many.users.push_back({"user" + std::to_string(i), "secret"});
+    }
+    start_with(std::move(many));
+    for (size_t i = 0; i < owners.size(); i++) {
+        ASSERT_FALSE(open(owners[i], "user" + std::to_string(i), "secret"));
+    }
+    for (LineOwner& each : owners) {
+        EXPECT_TRUE(hears(each, "ready"));
+    }
 }
 
 TEST_F(SipOwnLinesTest, ALineIsNoTrunk) {
