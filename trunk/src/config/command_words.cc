@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
+
+#include "base/strings.h"
 
 namespace weir::config {
 namespace {
@@ -30,6 +33,11 @@ std::pair<Part, size_t> variable_at(std::string_view text) {
 }
 
 bool is_plain(std::string_view text, bool path) {
+    const std::vector<std::string_view> parts = split(text, '/');
+    if (std::ranges::any_of(parts,
+                            [](std::string_view part) { return part == "." || part == ".."; })) {
+        return false;
+    }
     return !text.starts_with('-') && std::ranges::all_of(text, [path](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                static_cast<uint8_t>(c) >= 0x80 ||

@@ -15,7 +15,8 @@ bool has_known_variables(std::string_view word);
 
 // The words with what their variables stand for. Nothing when the stream's names have characters
 // that could be more than a part of an argument or address: others than letters, digits, bytes
-// beyond ASCII and . _ ~ + @ - , and / in the application; or begin with -.
+// beyond ASCII and . _ ~ + @ - , and / in the application; or begin with -, or have a part that is
+// . or ..
 std::optional<std::vector<std::string>> command_of(const std::vector<std::string>& words,
                                                    const stream::StreamKey& key);
 

@@ -163,9 +163,15 @@ void Process::take_output(ByteSpan bytes) {
 }
 
 void Process::take_end() {
-    if (ended_ || ::waitpid(pid_, &status_, WNOHANG) != pid_) {
+    siginfo_t info{};
+    if (ended_ ||
+        ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != pid_) {
         return;
     }
+    // What it has started goes with it. Until it is reaped nobody else has the number of its group.
+    (void)::kill(-pid_, SIGKILL);
+    (void)::waitpid(pid_, &status_, 0);
     read_output();  // its last words
     take_output(as_bytes("\n"));
     ended_ = true;

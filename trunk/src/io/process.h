@@ -55,7 +55,8 @@ class Process final : private Counted<Process> {
     // Yields. The same for a coroutine that was asked to stop. kTimeout.
     Error wait_even_interrupted(Deadline deadline);
 
-    // To the whole group; nothing when it has ended.
+    // To the whole group; nothing when it has ended: what it had started, and is of its group, was
+    // killed then.
     void send_signal(int number);
 
     // Of one that has ended: "exited with 1", "was ended by signal 9".

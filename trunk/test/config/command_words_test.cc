@@ -22,11 +22,14 @@ TEST(CommandWordsTest, OtherVariablesAreUnknown) {
 }
 
 TEST(CommandWordsTest, NamesThatCouldBeMoreThanNamesAreLeftOut) {
-    for (const char* const bad : {"-i", "a b", "a?b", "a&b", "a/b", "a\nb", "a%20", "a\"", "a$app",
-                                  "a;b", "a'b", "a|b", "a`b", "a\\b", "a=b", "a:b", "a,b"}) {
+    for (const char* const bad :
+         {"-i", "a b", "a?b", "a&b", "a/b", "a\nb", "a%20", "a\"", "a$app", "a;b", "a'b", "a|b",
+          "a`b", "a\\b", "a=b", "a:b", "a,b", ".", ".."}) {
         EXPECT_FALSE(command_of({"x"}, {"v", "live", bad})) << bad;
     }
-    EXPECT_FALSE(command_of({"x"}, {"v", "-live", "cam"}));
+    for (const char* const bad : {"-live", "live/..", "live/../../etc", "./live", "..", "a/./b"}) {
+        EXPECT_FALSE(command_of({"x"}, {"v", bad, "cam"})) << bad;
+    }
     EXPECT_TRUE(command_of({"x"}, {"v", "live", "Kamera-1_ä.b~+@"}));
 }
 

@@ -1,6 +1,7 @@
 #include "io/process.h"
 
 #include <csignal>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -67,15 +68,39 @@ TEST_F(ProcessTest, SeesTheEnvironmentThatItIsGivenAndNoDescriptorOfOurs) {
     EXPECT_EQ(lines_[1], "0 1 2 3 nothing");
 }
 
+// It is no child of ours: perhaps nobody takes its end.
+bool has_ended(pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    const std::string text{std::istreambuf_iterator<char>(stat), {}};
+    return text.empty() || text.find(") Z") != std::string::npos;
+}
+
+// The number of a program that the first one has started, and said.
+pid_t child_of(const Lines& lines) {
+    EXPECT_TRUE(eventually([&] { return !lines.empty(); }));
+    return lines.empty() ? -1 : static_cast<pid_t>(std::stol(lines[0]));
+}
+
 TEST_F(ProcessTest, SignalsReachTheWholeGroup) {
-    auto process = shell("trap '' INT; sleep 1000 & sleep 1000");
+    auto process = shell("trap '' INT; sleep 1000 & echo $!; wait");
     ASSERT_TRUE(process.ok());
+    const pid_t child = child_of(lines_);
     EXPECT_EQ((*process)->wait(Deadline::after(Millis(50))).code(), ErrorCode::kTimeout);
     EXPECT_TRUE((*process)->running());
     (*process)->send_signal(SIGTERM);
     EXPECT_FALSE((*process)->wait(soon()));
     EXPECT_EQ((*process)->describe_end(), "was ended by signal 15");
     EXPECT_FALSE((*process)->succeeded());
+    EXPECT_TRUE(eventually([&] { return has_ended(child); }));
+}
+
+TEST_F(ProcessTest, WhatItHasStartedGoesWithIt) {
+    auto process = shell("trap '' TERM; sleep 1000 & echo $!; exit 3");
+    ASSERT_TRUE(process.ok());
+    EXPECT_FALSE((*process)->wait(soon()));
+    EXPECT_EQ((*process)->describe_end(), "exited with 3");
+    const pid_t child = child_of(lines_);
+    EXPECT_TRUE(eventually([&] { return has_ended(child); }));
 }
 
 TEST_F(ProcessTest, IsKilledWithItsObject) {

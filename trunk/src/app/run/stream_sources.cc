@@ -11,6 +11,7 @@ StreamSources::StreamSources(const config::Config& config,
                              const net::Services& services,
                              const net::ServerIdentity& identity)
     : config_(config),
+      private_streams_(services.private_streams),
       sources_({services.registry,
                 dialer_,
                 services.policy,
@@ -27,7 +28,8 @@ Error StreamSources::start() {
     ask.named = [this] { return named(); };
     ask.for_any = [this](const stream::StreamKey& key) { return config::source_for(config_, key); };
     ask.forwards = [this](const stream::StreamKey& key) {
-        return config::forwards_of(config_, key);
+        const bool is_private = private_streams_ != nullptr && private_streams_->has(key);
+        return is_private ? std::vector<net::SourceSpec>() : config::forwards_of(config_, key);
     };
     ask.max_sources = [this] { return size_t{config_.max_sources}; };
     return sources_.start(std::move(ask));

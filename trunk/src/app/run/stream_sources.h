@@ -50,6 +50,7 @@ class StreamSources {
     bool is_own(const io::SocketAddress& local, const io::SocketAddress& peer) const;
 
     const config::Config& config_;
+    const net::PrivateStreams* private_streams_;  // null: there are none
     io::Resolver resolver_;
     net::HttpClient dialer_{resolver_};
     net::Sources sources_;

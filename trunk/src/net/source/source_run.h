@@ -99,6 +99,9 @@ class SourceProtocol {
     // Yields. Until the stream ends, something fails or the coroutine is interrupted; never
     // success. Called by one coroutine per source, for several sources at a time.
     virtual Error run(SourceRun& run) = 0;
+
+    // The server stops: what still runs has to end in a fraction of a second.
+    virtual void hurry() {}
 };
 
 }  // namespace weir::net

@@ -312,6 +312,9 @@ void Sources::stop(io::Deadline deadline) {
     services_.registry.observers().remove(*this);
     keeper_.interrupt();
     keeper_.join();
+    for (const auto& [key, protocol] : protocols_) {
+        protocol->hurry();
+    }
     const MonoTime now = MonoClock::now();
     while (!sources_.empty()) {
         retire(sources_.begin(), now);

@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "io/process.h"
 
 namespace weir::session {
 namespace {
@@ -53,15 +52,6 @@ class Output {
     uint64_t swallowed_ = 0;
 };
 
-// Yields. The stream has gone, or the server stops.
-void end(io::Process& process) {
-    process.send_signal(SIGTERM);
-    if (process.wait_even_interrupted(io::Deadline::after(ExecPush::kFarewell))) {
-        process.send_signal(SIGKILL);
-        (void)process.wait_even_interrupted(io::Deadline::after(ExecPush::kFarewell));
-    }
-}
-
 }  // namespace
 
 std::vector<std::string> environment_of_programs() {
@@ -73,6 +63,19 @@ std::vector<std::string> environment_of_programs() {
         }
     }
     return out;
+}
+
+// Yields. The stream has gone, or the server stops, perhaps while this waits.
+void ExecPush::end(io::Process& process) const {
+    constexpr Millis kLook{50};
+    process.send_signal(SIGTERM);
+    const MonoTime asked = MonoClock::now();
+    while (process.running() &&
+           MonoClock::now() - asked < (hurried_ ? kHurriedFarewell : kFarewell)) {
+        (void)process.wait_even_interrupted(io::Deadline::after(kLook));
+    }
+    process.send_signal(SIGKILL);
+    (void)process.wait_even_interrupted(io::Deadline::after(kHurriedFarewell));
 }
 
 Error ExecPush::run(net::SourceRun& run) {

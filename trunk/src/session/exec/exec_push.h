@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "io/process.h"
 #include "io/worker_pool.h"
 #include "net/source/source_run.h"
 
@@ -18,8 +19,9 @@ class ExecPush final : public net::SourceProtocol {
     static constexpr size_t kMaxPrograms = 256;  // of all streams
     // A program that stays for so long is taken as one that works.
     static constexpr Seconds kSettled{5};
-    // After SIGTERM; then SIGKILL.
-    static constexpr Seconds kFarewell{5};
+    // After SIGTERM, of a stream, and when the server stops; then SIGKILL.
+    static constexpr Millis kFarewell{5'000};
+    static constexpr Millis kHurriedFarewell{300};
     static constexpr size_t kLinesPerSecond = 10;  // of its output, in the log
 
     // Programs are started by `workers`, as that may block on disk. It must outlive this.
@@ -29,12 +31,17 @@ class ExecPush final : public net::SourceProtocol {
     // ended, with its last line.
     Error run(net::SourceRun& run) override;
 
+    void hurry() override { hurried_ = true; }
+
     // Programs that run.
     size_t running() const { return running_; }
 
   private:
+    void end(io::Process& process) const;
+
     io::WorkerPool* workers_ = nullptr;
     size_t running_ = 0;
+    bool hurried_ = false;
 };
 
 // What a program sees of the server's environment: "NAME=VALUE" of PATH, HOME and the like, nothing

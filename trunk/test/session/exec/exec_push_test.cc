@@ -158,6 +158,18 @@ TEST_F(ExecPushTest, TheServersEndIsItsEnd) {
     unpublish();
 }
 
+TEST_F(ExecPushTest, AProgramThatDoesNotWantToEndDoesNotHoldUpTheServers) {
+    run_beside({"sh", "-c", "trap '' TERM; echo here; while :; do sleep 0.01; done"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("sh: here") == 1; }));
+    unpublish();  // it has its 5 s
+    EXPECT_FALSE(io::sleep_for(Millis(100)));
+    const MonoTime begin = MonoClock::now();
+    sources_.stop(io::soon());
+    EXPECT_LT(MonoClock::now() - begin, Seconds(2));
+    EXPECT_EQ(push_.running(), 0U);
+}
+
 TEST(ExecEnvironmentTest, HasNoSecrets) {
     ::setenv("WEIR_HTTP_API_TOKEN", "hush", 1);
     for (const std::string& each : environment_of_programs()) {
