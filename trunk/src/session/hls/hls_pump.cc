@@ -55,11 +55,11 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
 
 Error HlsPump::wait_first(Millis absent) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
-    return wait_variant(stream_.live() ? std::max(absent, kLive) : absent);
+    return wait_variant(io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent));
 }
 
-Error HlsPump::wait_variant(Millis most) {
-    return wait_until(io::Deadline::after(most), [this] {
+Error HlsPump::wait_variant(io::Deadline deadline) {
+    return wait_until(deadline, [this] {
         segmenter_.finish_first(kFirstSegmentMs);
         return store_.listed_complete() > 0;
     });
@@ -139,10 +139,14 @@ hls::Variant HlsPump::variant() const {
         bytes += segment.bytes;
         frames += segment.video_frames;
         duration_ms += segment.duration_ms;
-        variant.bandwidth_bps =
-            std::max(variant.bandwidth_bps, bits_per_second(segment.bytes, segment.duration_ms));
+        // One that was cut short for the first viewer is mostly its key frame.
+        if (segment.complete && segment.duration_ms >= options_.segments.fragment_ms / 2) {
+            variant.bandwidth_bps = std::max(variant.bandwidth_bps,
+                                             bits_per_second(segment.bytes, segment.duration_ms));
+        }
     }
     variant.average_bps = bits_per_second(bytes, duration_ms);
+    variant.bandwidth_bps = std::max(variant.bandwidth_bps, variant.average_bps);
     variant.frame_rate =
         duration_ms > 0 ? static_cast<double>(frames) * 1000.0 / static_cast<double>(duration_ms)
                         : 0;

@@ -72,6 +72,9 @@ class HlsPump final : public net::StreamPump,
         HlsPump& pump_;
     };
 
+    // Somebody may come to it soon: it stays as after a request.
+    void touch() { used_at_ = MonoClock::now(); }
+
     const HlsOptions& options() const { return options_; }
 
     const net::SegmentStore& store() const { return store_; }
@@ -81,7 +84,7 @@ class HlsPump final : public net::StreamPump,
 
     // Yields. The same of a stream that is another quality of one that is asked for, which waits
     // for it no longer than that.
-    Error wait_variant(Millis most);
+    Error wait_variant(io::Deadline deadline);
 
     // Yields. Until done() says so, which is asked after each change; at most three target
     // durations. kTimeout, kInterrupted.

@@ -21,9 +21,8 @@ constexpr std::string_view kFolderSuffix = ".hls";
 constexpr std::string_view kPlaylistType = "application/vnd.apple.mpegurl";
 constexpr std::string_view kMp4Type = "video/mp4";
 constexpr std::string_view kTsType = "video/mp2t";
-constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
-constexpr size_t kSessionIdSize = 20;  // 100 bits: it lets in
-constexpr size_t kMaxQueryItems = 64;
+constexpr size_t kMaxNameSize = 1024;    // of app and of name, as in RTMP
+constexpr size_t kSessionIdSize = 20;    // 100 bits: it lets in
 constexpr Millis kVariantWait{2'000};    // for the first segment of another quality
 constexpr uint64_t kMaxAhead = 2;        // segments, §6.2.5.2 of the draft
 constexpr int64_t kMediaMaxAge = 3'600;  // seconds; a name never means other bytes
@@ -71,20 +70,6 @@ bool is_session_id(std::string_view text) {
     return text.size() == kSessionIdSize && std::ranges::all_of(text, [](char c) {
                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
            });
-}
-
-// What the viewer was let in with, as it wrote it, for every address of its playlists.
-std::string carried_query(std::string_view query, std::string_view session) {
-    std::string out = session.empty() ? "" : fmt::format("session={}", session);
-    for (const std::string_view item : split(query, '&', kMaxQueryItems)) {
-        if (item.starts_with("key=") || item.starts_with("token=") || item.starts_with("vhost=")) {
-            out += out.empty() ? "" : "&";
-            out += item;
-        }
-    }
-    // It goes into lines and quotes of a playlist.
-    std::erase_if(out, [](char c) { return c == '"' || c <= ' ' || c == 0x7F; });
-    return out;
 }
 
 std::string etag_of(std::string_view text) {
@@ -265,16 +250,26 @@ std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
     };
     std::vector<hls::Variant> out = {ask.home->variant()};
     out.back().uri = uri(0);
+    const auto deadline = io::Deadline::after(kVariantWait);
     for (size_t i = 1; i <= ask.options.variants.size(); i++) {
         if (HlsPump* const pump = variant_pump(ask, i)) {
             const HlsPump::Stay stay(*pump);
-            if (!pump->wait_variant(kVariantWait)) {
+            if (!pump->wait_variant(deadline)) {
                 out.push_back(pump->variant());
                 out.back().uri = uri(i);
             }
         }
     }
     return out;
+}
+
+// A player may change to any of them, as long as somebody plays one.
+void HlsService::keep_variants(const Ask& ask) const {
+    for (const stream::StreamKey& key : ask.options.variants) {
+        if (HlsPump* const pump = find_pump(key)) {
+            pump->touch();
+        }
+    }
 }
 
 // In the playlist of one variant, of all others that somebody watches.
@@ -369,8 +364,8 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     const std::vector<hls::Variant> variants = variants_of(ask);
     ask.session = ask.session != nullptr ? pump->find_session(ask.session_id) : nullptr;
     stats_.playlists++;
-    const std::string text = hls::with_query(hls::write_multivariant(variants),
-                                             carried_query(request.query_text, ask.session_id));
+    const std::string text = hls::with_query(
+        hls::write_multivariant(variants), http::carried_query(request.query_text, ask.session_id));
     serve_text(exchange, ask, *pump, text, ask.session != nullptr ? "no-store" : "max-age=2");
 }
 
@@ -401,6 +396,7 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
 void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home) {
     const HlsPump::Stay stay(home);
     ask.home = &home;
+    keep_variants(ask);
     HlsPump* const pump = ask.variant == 0 ? &home : variant_pump(ask, ask.variant);
     if (pump == nullptr) {
         refuse(exchange, 404, "that variant is not published");
@@ -420,6 +416,10 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         return;
     }
     const HlsPump::Stay stay(pump);
+    if (ask.variant > 0 && pump.wait_variant(io::Deadline::after(kVariantWait))) {
+        refuse(exchange, 503, "that variant has nothing to play yet");
+        return;
+    }
     const net::SegmentStore& store = pump.store();
     const bool low_latency = pump.options().container == net::SegmentContainer::kMp4;
     const bool blocks = low_latency && reload->number.has_value();
@@ -443,7 +443,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         list += rendition_reports(ask);
     }
     const std::string text =
-        hls::with_query(list, carried_query(request.query_text, ask.session_id));
+        hls::with_query(list, http::carried_query(request.query_text, ask.session_id));
     // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
     const std::string cache =
         has_sessions(ask.key, ask.options)

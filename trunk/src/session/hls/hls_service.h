@@ -61,6 +61,7 @@ class HlsService {
     HlsPump* pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules);
     HlsPump* variant_pump(const Ask& ask, size_t variant);
     std::vector<hls::Variant> variants_of(const Ask& ask);
+    void keep_variants(const Ask& ask) const;
     std::string rendition_reports(const Ask& ask) const;
     bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
