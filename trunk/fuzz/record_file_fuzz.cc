@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "proto/flv/recording.h"
+#include "proto/mp4/file_index.h"
 #include "proto/mp4/recording.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
@@ -37,9 +38,30 @@ void check(weir::ByteSpan file) {
     WEIR_CHECK(scan.duration_ms() >= 0);
 }
 
+// Of a file that says of itself that it is finished.
+void check_index(weir::ByteSpan file) {
+    constexpr size_t kEnd = weir::mp4::kIndexEnd;
+    const uint64_t tail = weir::mp4::index_size(file.last(std::min(file.size(), kEnd)));
+    if (tail == 0 || tail > file.size()) {
+        return;
+    }
+    const auto index =
+        weir::mp4::read_file_index(file, file.last(static_cast<size_t>(tail)), file.size());
+    if (!index.ok()) {
+        return;
+    }
+    WEIR_CHECK(!index->spans.empty());
+    for (const weir::mp4::FileSpan& span : index->spans) {
+        WEIR_CHECK(span.offset >= index->header_bytes && span.bytes > 0);
+        WEIR_CHECK(span.bytes <= file.size() && span.offset <= file.size() - span.bytes);
+        WEIR_CHECK(span.time_ms >= 0 && span.duration_ms >= 0);
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    check_index({data, size});
     check<weir::mp4::FileScan>({data, size});
     check<weir::flv::FileScan>({data, size});
     for (const auto& patch : scanned<weir::mp4::FileScan>({data, size}, 1).patches()) {

@@ -100,10 +100,10 @@ MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-
 SHORT = [
     ("rtmp-1000", "0", ALL), ("rtmp-1000", "100", PEERS),
     ("rtmp-500", "0", ALL), ("rtmp-500", "100", WEIR), ("rtmp-5000", "100", PEERS),
-    ("rtmp-4m", "0", ALL), ("publishers", "0", ALL), ("flv-1000", "0", PEERS), ("ts-1000", "100", PEERS),
+    ("publishers", "0", ALL), ("ts-1000", "100", PEERS),
     ("hls-2000", "auto", ("weir", "nginx")), ("hls-ll-1000", "auto", WEIR),
     ("rtsp-1000", "100", PEERS), ("rtsp-udp-500", "auto", WEIR),
-    ("rtmp-100", "auto", WEIR), ("rtmp-1000", "auto", WEIR), ("rtmp-5000", "auto", WEIR),
+    ("rtmp-1000", "auto", WEIR), ("rtmp-5000", "auto", WEIR),
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
@@ -111,13 +111,13 @@ SHORT = [
 ]
 
 FULL = [
-    ("rtmp-100", "0", ALL), ("rtmp-100", "auto", PEERS),
+    ("rtmp-100", "auto", PEERS),
     ("rtmp-500", "0", ALL), ("rtmp-500", "100", PEERS), ("rtmp-500", "auto", PEERS),
     ("rtmp-1000", "0", ALL), ("rtmp-1000", "30", PEERS), ("rtmp-1000", "100", PEERS), ("rtmp-1000", "350", PEERS),
     ("rtmp-1000", "auto", PEERS),
-    ("rtmp-2500", "0", ALL), ("rtmp-2500", "100", PEERS), ("rtmp-2500", "350", PEERS),
+    ("rtmp-2500", "0", ALL), ("rtmp-2500", "350", PEERS),
     ("rtmp-2500", "auto", PEERS),
-    ("rtmp-5000", "0", ALL), ("rtmp-5000", "30", PEERS), ("rtmp-5000", "100", PEERS), ("rtmp-5000", "350", PEERS),
+    ("rtmp-5000", "0", ALL), ("rtmp-5000", "100", PEERS), ("rtmp-5000", "350", PEERS),
     ("rtmp-5000", "auto", PEERS),
     ("rtmp-10000", "100", PEERS), ("rtmp-10000", "350", PEERS), ("rtmp-10000", "auto", WEIR),
     ("rtmp-4m", "0", ALL), ("rtmp-4m", "100", PEERS), ("publishers", "0", ALL), ("publishers", "100", PEERS),

@@ -116,6 +116,13 @@ const Directive kRecordDirectives[] = {
      .doc = "While the file system has less room, the oldest recordings of the folder go; where "
             "there are none, recording waits. 0: it may get full.",
      .apply = [](const Target& t, const Value& v) { t.vhost.record.min_free = v.number; }},
+    {.name = "playback",
+     .contexts = kRecordContext,
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .doc = "on: finished recordings are played over HTTP at /vod/, by whoever may play their "
+            "stream.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.record.play = v.number != 0; }},
 };
 
 }  // namespace

@@ -302,9 +302,10 @@ const Directive kSipDirectives[] = {
      .type = ValueType::kFlag,
      .default_text = "off",
      .effect = Effect::kNewConnections,
-     .doc = "Browsers may be phones: /phone.html calls and is called as a `user`, with its password. "
-            "The media goes by WebRTC, so rtc_server has to be on; browsers give a microphone to "
-            "pages of HTTPS and of localhost only.",
+     .doc =
+         "Browsers may be phones: /phone.html calls and is called as a `user`, with its password. "
+         "The media goes by WebRTC, so rtc_server has to be on; browsers give a microphone to "
+         "pages of HTTPS and of localhost only.",
      .apply = [](const Target& t,
                  const Value& v) { t.config.sip_server.phone_page = v.number != 0; }},
 };

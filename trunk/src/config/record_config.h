@@ -22,6 +22,7 @@ struct RecordConfig {
     Millis keep{0};  // 0: any time
     uint64_t keep_bytes = 0;
     uint64_t min_free = 0;
+    bool play = false;
 
     bool operator==(const RecordConfig&) const = default;
 };

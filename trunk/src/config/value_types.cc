@@ -273,7 +273,8 @@ constexpr ValueTypeRow kRows[] = {
     {.type = ValueType::kCommand,
      .words = {1, kAny},
      .parse = &P::parse_command,
-     .expects = "a program and its arguments, in which $app, $name and $vhost stand for the stream's",
+     .expects =
+         "a program and its arguments, in which $app, $name and $vhost stand for the stream's",
      .shape = "program argument ..."},
     {.type = ValueType::kGroupOut,
      .words = {2, 2},

@@ -140,7 +140,7 @@ Error Admission::check_name(const NewcomerView& who, PlayRules& rules) const {
     if (is_live(services_.registry.find(key))) {
         return {};
     }
-    if (who.has_line) {
+    if (who.has_line || !who.needs_stream) {
         return {};
     }
     if (services_.registry.want(key)) {

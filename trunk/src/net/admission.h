@@ -38,6 +38,7 @@ struct NewcomerView {
     Client* client = nullptr;             // its row, where it has one; null: it gets one
     bool takes_address_place = false;     // its connection has none of its own
     bool may_wait = true;                 // a player: for a publisher, as long as the rules say
+    bool needs_stream = true;             // false: a player of what was recorded
     bool has_line = false;                // it is a phone line's own: the name is kept for it
     bool begins = true;                   // false: only a question (HEAD), which needs no row
     std::function<Error()> check = nullptr;        // asked with the policy, each time

@@ -20,7 +20,7 @@ struct Services {
     const Policy& policy;
     Limits& limits;
     Hooks& hooks = no_hooks();
-    PhoneLinesPlace* phones = nullptr;  // null: nobody can have a line
+    PhoneLinesPlace* phones = nullptr;          // null: nobody can have a line
     PrivateStreams* private_streams = nullptr;  // null: there are none
 };
 

@@ -1,16 +1,26 @@
 #include "app/protocols/record_protocol.h"
 
+#include <algorithm>
+
 namespace weir::app {
 
 RecordProtocol::RecordProtocol(const ProtocolContext& context)
     : config_(context.config),
       services_(context.services),
-      service_(context.services.registry, *this),
-      api_(context.who, context.services, service_) {}
+      service_(context.services.registry, *this, {}, context.make_workers),
+      playback_(context.services, service_, *this, context.make_workers),
+      api_(context.who, context.services, service_, playback_) {}
 
-// Folders are opened, and repaired, before anybody publishes.
+std::span<const Transport> RecordProtocol::transports() const {
+    static constexpr Transport kAll[] = {{session::RecordPlayback::kTransport}};
+    return kAll;
+}
+
+// Folders are opened, and what a crash has left there is repaired, before anything is written.
 void RecordProtocol::use_folders() {
+    plays_ = false;
     const auto use = [this](const config::VhostConfig& section) {
+        plays_ = plays_ || (section.enabled && section.record.play);
         if (section.enabled && !section.record.path.empty()) {
             service_.use_folder(section.record.path);
         }
@@ -23,6 +33,23 @@ void RecordProtocol::use_folders() {
     }
 }
 
+// Of the sections that record there, what the largest wants.
+uint64_t RecordProtocol::min_free_of(const std::string& folder) const {
+    uint64_t most = 0;
+    const auto look = [&](const config::VhostConfig& section) {
+        if (section.enabled && section.record.path == folder) {
+            most = std::max(most, section.record.min_free);
+        }
+    };
+    for (const config::VhostConfig& vhost : config_.vhosts) {
+        look(vhost);
+        for (const config::VhostConfig& application : vhost.applications) {
+            look(application);
+        }
+    }
+    return most;
+}
+
 session::RecordOptions RecordProtocol::record_options(const stream::StreamKey& key) const {
     session::RecordOptions options;
     const config::VhostConfig* const found = config_.find_settings(key.vhost, key.app);
@@ -30,7 +57,9 @@ session::RecordOptions RecordProtocol::record_options(const stream::StreamKey& k
         return options;
     }
     const config::RecordConfig& record = found->record;
-    options.enabled = record.enabled;
+    // Of what is for one client alone nothing is kept, unless the API asks for it.
+    options.enabled = record.enabled && (services_.private_streams == nullptr ||
+                                         !services_.private_streams->has(key));
     options.path = record.path;
     options.format = static_cast<session::RecordFormat>(record.format);
     options.name = record.name;
@@ -40,8 +69,8 @@ session::RecordOptions RecordProtocol::record_options(const stream::StreamKey& k
     options.split_midnight = record.split_midnight;
     options.keep_ms = record.keep.count();
     options.keep_bytes = record.keep_bytes;
-    options.min_free = record.min_free;
     options.section = found->section();
+    options.play = record.play;
     return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/protocols/recordings_api.h"
 #include "app/protocols/wiring.h"
+#include "session/record/record_playback.h"
 #include "session/record/record_service.h"
 
 namespace weir::app {
@@ -13,9 +14,12 @@ class RecordProtocol final : public Protocol, private session::RecordRules {
 
     std::string_view name() const override { return "record"; }
 
-    std::span<const Transport> transports() const override { return {}; }
+    std::span<const Transport> transports() const override;
 
-    void add_routes(net::HttpRouter&, net::HttpRouter& api) override { api_.add_to(api); }
+    void add_routes(net::HttpRouter& http, net::HttpRouter& api) override {
+        playback_.add_to(http);
+        api_.add_to(api);
+    }
 
     void begin_serving() override { use_folders(); }
 
@@ -35,13 +39,20 @@ class RecordProtocol final : public Protocol, private session::RecordRules {
 
   private:
     session::RecordOptions record_options(const stream::StreamKey& key) const override;
+
+    uint64_t min_free_of(const std::string& folder) const override;
+
+    bool plays_recordings() const override { return plays_; }
+
     void on_recorded(const session::RecordedFile& file) override;
     void use_folders();
 
     config::Config config_;  // a copy: only its vhosts are asked
     net::Services services_;
     session::RecordService service_;
+    session::RecordPlayback playback_;
     RecordingsApi api_;
+    bool plays_ = false;
 };
 
 }  // namespace weir::app

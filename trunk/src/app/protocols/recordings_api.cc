@@ -56,7 +56,8 @@ net::Json running_json(const session::Recording& recording) {
     return json;
 }
 
-net::Json finished_json(const session::RecordedFile& file) {
+net::Json finished_json(const session::RecordedFile& file,
+                        const session::RecordPlayback& playback) {
     net::Json json = {{"id", session::RecordService::file_id(file)}, {"state", "finished"}};
     add_key(json, file.key);
     json["folder"] = file.folder;
@@ -69,6 +70,7 @@ net::Json finished_json(const session::RecordedFile& file) {
     json["frames"] = file.frames;
     json["repaired"] = file.repaired;
     json["reason"] = file.why;
+    json["play"] = playback.address_of(file);
     return json;
 }
 
@@ -133,17 +135,16 @@ void RecordingsApi::list(net::HttpExchange& exchange) {
     }
     if (state != "recording") {
         service_.for_each_store([&](const session::RecordStore& store) {
-            // By index: files come and go while this yields. Stores stay.
+            // By number: files come and go while this yields. Stores stay.
             const auto& files = store.files();
-            for (size_t i = files.size(); i > 0; i--) {
-                if (i > files.size()) {
-                    continue;
-                }
-                const session::RecordedFile& file = files[i - 1];
-                if (filter->fits(file.key) && page->has(total++)) {
-                    text.add(finished_json(file));
+            for (auto at = files.end(); at != files.begin();) {
+                --at;
+                const uint64_t number = at->first;
+                if (filter->fits(at->second.key) && page->has(total++)) {
+                    text.add(finished_json(at->second, playback_));
                 }
                 text.pause_if_long();
+                at = files.lower_bound(number);
             }
         });
     }
@@ -200,14 +201,8 @@ void RecordingsApi::show(net::HttpExchange& exchange, std::string_view id) {
     net::Json found = nullptr;
     if (const session::Recording* const running = service_.find(id)) {
         found = running_json(*running);
-    } else {
-        service_.for_each_store([&](const session::RecordStore& store) {
-            for (const session::RecordedFile& file : store.files()) {
-                if (found.is_null() && session::RecordService::file_id(file) == id) {
-                    found = finished_json(file);
-                }
-            }
-        });
+    } else if (const session::RecordedFile* const file = service_.find_file(id)) {
+        found = finished_json(*file, playback_);
     }
     if (found.is_null()) {
         (void)exchange.respond_error(404,

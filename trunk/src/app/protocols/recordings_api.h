@@ -5,17 +5,19 @@
 #include "net/api/answer.h"
 #include "net/http/router.h"
 #include "net/services.h"
+#include "session/record/record_playback.h"
 #include "session/record/record_service.h"
 
 namespace weir::app {
 
 class RecordingsApi {
   public:
-    // Both must outlive this.
+    // The others must outlive this.
     RecordingsApi(const net::ServerIdentity& identity,
                   const net::Services& services,
-                  session::RecordService& service)
-        : identity_(identity), services_(services), service_(service) {}
+                  session::RecordService& service,
+                  const session::RecordPlayback& playback)
+        : identity_(identity), services_(services), service_(service), playback_(playback) {}
 
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
@@ -30,6 +32,7 @@ class RecordingsApi {
     net::ServerIdentity identity_;
     net::Services services_;
     session::RecordService& service_;
+    const session::RecordPlayback& playback_;
 };
 
 }  // namespace weir::app

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "app/protocols/protocol.h"
 #include "config/environment.h"
+#include "io/worker_pool.h"
 #include "net/services.h"
 
 namespace weir::app {
@@ -14,6 +16,10 @@ struct ProtocolContext {
     const config::Config& config;  // in force; good until the protocol's constructor returns
     const net::Services& services;
     const net::ServerIdentity& who;
+    // Threads on the cores of workers, for a protocol that has some of its own. Good as long as the
+    // server.
+    std::function<Result<std::unique_ptr<io::WorkerPool>>(size_t threads, size_t queue_limit)>
+        make_workers = io::WorkerPool::create;
 };
 
 using Wiring = std::function<void(const ProtocolContext& context, ProtocolSet& protocols)>;

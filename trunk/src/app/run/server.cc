@@ -70,7 +70,11 @@ struct Server::Impl {
                     [this](const config::Config& before) { reconfigure(before); }}),
           reload_api(who, reloader) {
         fanout.file_writes().set_wanted(config.sendfile);
-        wire({config, services, who}, protocols);
+        wire({config, services, who,
+              [this](size_t threads, size_t queue_limit) {
+                  return make_workers(threads, queue_limit);
+              }},
+             protocols);
         for (const auto& protocol : protocols.all()) {
             protocol->add_sources(sources.sources());
         }

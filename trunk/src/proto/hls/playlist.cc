@@ -2,26 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <optional>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include "proto/hls/playlist_text.h"
 
 namespace weir::hls {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "init-";
 constexpr size_t kMaxDigits = 18;
-
-std::string seconds(int64_t ms) {
-    return fmt::format("{}.{:03}", ms / 1000, ms % 1000);
-}
-
-std::string date_time(int64_t wall_ms) {
-    const std::time_t whole = wall_ms / 1000;
-    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(whole), wall_ms % 1000);
-}
 
 bool low_latency(const MediaPlaylist& playlist) {
     return playlist.part_target_ms > 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/strings.h"
 #include "proto/http/target.h"
 
@@ -9,6 +11,7 @@ namespace weir::http {
 namespace {
 
 constexpr std::string_view kScheme = "Bearer";
+constexpr size_t kMaxQueryItems = 64;
 
 // Any printable character but a blank: RFC 6750's b64token and what people choose as keys.
 bool is_token(std::string_view text) {
@@ -45,6 +48,19 @@ std::string query_with_token(std::string_view query, std::string_view token) {
         return all;
     }
     return all + (all.empty() ? "" : "&") + "key=" + percent_encoded(token);
+}
+
+std::string carried_query(std::string_view query, std::string_view session) {
+    std::string out = session.empty() ? "" : fmt::format("session={}", session);
+    for (const std::string_view item : split(query, '&', kMaxQueryItems)) {
+        if (item.starts_with("key=") || item.starts_with("token=") || item.starts_with("vhost=")) {
+            out += out.empty() ? "" : "&";
+            out += item;
+        }
+    }
+    // It goes into lines and quotes of a playlist.
+    std::erase_if(out, [](char c) { return c == '"' || c <= ' ' || c == 0x7F; });
+    return out;
 }
 
 }  // namespace weir::http

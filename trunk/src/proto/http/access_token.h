@@ -19,6 +19,10 @@ std::optional<std::string_view> access_token(const Request& request);
 // `query` with the token as its key, where the token did not come in it: hook servers look for it
 // there.
 std::string query_with_token(std::string_view query, std::string_view token);
+// What of `query` (with `session`, where that is not empty) lets a viewer in again, as it was
+// written: for every address of a playlist.
+std::string carried_query(std::string_view query, std::string_view session = {});
+
 // That of the header field alone; empty and nullopt as above.
 std::optional<std::string_view> bearer_token(const Request& request);
 

@@ -109,7 +109,6 @@ void FileQueue::go_on() {
 
 void FileQueue::take_back(Job& job) {
     RecordLoss loss;
-    const int64_t before_ms = written_end_ms_;
     for (size_t i = 0; i < job.units.size(); i++) {
         const RecordUnit& unit = job.units[i];
         queued_ -= unit.bytes.size();
@@ -122,7 +121,7 @@ void FileQueue::take_back(Job& job) {
         } else {
             loss.frames += unit.frames;
             loss.bytes += unit.bytes.size();
-            loss.duration_ms = unit.end_ms - before_ms;
+            loss.duration_ms = unit.end_ms - written_end_ms_;
         }
     }
     name_ = std::move(job.name);

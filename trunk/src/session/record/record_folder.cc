@@ -24,6 +24,11 @@ constexpr mode_t kFileMode = 0640;
 constexpr mode_t kFolderMode = 0750;
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
+// There is no such file; else it could not be looked at, for now.
+bool is_missing(int error) {
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
 std::string leaf_of(const std::string& file) {
     return file.substr(file.rfind('/') + 1);
 }
@@ -99,28 +104,32 @@ void scan_file(int fd, RecordScan& scan) {
     }
 }
 
+// The folder of `file`, below the folder `at`.
+Result<io::OwnFd> parent_of(io::OwnFd at, const std::string& file, bool make) {
+    const std::vector<std::string_view> components = split(file, '/');
+    for (size_t i = 0; at && i + 1 < components.size(); i++) {
+        const std::string name(components[i]);
+        if (name.empty() || name == "." || name == "..") {
+            return make_error(ErrorCode::kDenied, "{} leads out of the folder of recordings", file);
+        }
+        if (make && ::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+            return Error::from_errno(errno, fmt::format("making the folder {}", name));
+        }
+        at = io::OwnFd(::openat(at.get(), name.c_str(), kFolderFlags));
+    }
+    if (!at) {
+        return Error::from_errno(errno, fmt::format("the folder of {}", file));
+    }
+    return at;
+}
+
 }  // namespace
-
-OwnFd& OwnFd::operator=(OwnFd&& other) noexcept {
-    if (this != &other) {
-        reset();
-        fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-}
-
-void OwnFd::reset() {
-    if (fd_ >= 0) {
-        ::close(fd_);
-        fd_ = -1;
-    }
-}
 
 // ---- a file ----
 
 class FolderFile final : public GrowingFile {
   public:
-    FolderFile(RecordFolder& folder, RecordedFile facts, RecordFormat format, OwnFd fd)
+    FolderFile(RecordFolder& folder, RecordedFile facts, RecordFormat format, io::OwnFd fd)
         : folder_(folder),
           facts_(std::move(facts)),
           growing_(facts_.file + std::string(kGrowingEnd)),
@@ -157,7 +166,7 @@ class FolderFile final : public GrowingFile {
 
   private:
     Result<RecordedFile> end(std::string_view why, int64_t fallback_ms, int64_t ended_ms) {
-        WEIR_TRY_ASSIGN(const OwnFd parent, folder_.open_parent(facts_.file, false));
+        WEIR_TRY_ASSIGN(const io::OwnFd parent, folder_.open_parent(facts_.file, false));
         const std::string growing = leaf_of(growing_);
         if (!scan_->playable()) {
             facts_.frames = 0;
@@ -225,7 +234,7 @@ class FolderFile final : public GrowingFile {
     RecordedFile facts_;
     std::string growing_;
     std::unique_ptr<RecordScan> scan_;
-    OwnFd fd_;
+    io::OwnFd fd_;
 };
 
 // ---- the folder ----
@@ -246,13 +255,13 @@ Error RecordFolder::check_place() const {
 // Opens the folder and its journal, and takes the lock.
 Error RecordFolder::claim() {
     journal_.reset();
-    root_ = OwnFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    root_ = io::OwnFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!root_) {
         return Error::from_errno(errno, fmt::format("record: path {}", path_));
     }
     const std::string name(kJournalName);
-    journal_ = OwnFd(::openat(root_.get(), name.c_str(),
-                              O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    journal_ = io::OwnFd(::openat(root_.get(), name.c_str(),
+                                  O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, kFileMode));
     if (!journal_) {
         return Error::from_errno(errno, fmt::format("record: the journal {}/{}", path_, name));
     }
@@ -261,12 +270,20 @@ Error RecordFolder::claim() {
 
     struct stat named {};
 
+    if (::flock(journal_.get(), LOCK_EX | LOCK_NB) != 0 && errno != EWOULDBLOCK) {
+        Error why = Error::from_errno(
+            errno, fmt::format("record: locking {}/{}, where the file system must have flock(2)",
+                               path_, name));
+        journal_.reset();
+        return why;
+    }
     if (::flock(journal_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(journal_.get(), &mine) != 0 ||
         ::fstatat(root_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
         mine.st_ino != named.st_ino) {
         journal_.reset();
         return make_error(ErrorCode::kBusy,
-                          "another server records into {}: give this one a folder of its own",
+                          "another server records into {}, or this one by another spelling of its "
+                          "name: each needs a folder of its own",
                           path_);
     }
     return {};
@@ -319,8 +336,9 @@ Error RecordFolder::write_journal(const std::map<std::string, JournalEntry>& ent
     const std::string name(kJournalName);
     const std::string next = name + ".new";
     (void)::unlinkat(root_.get(), next.c_str(), 0);
-    OwnFd fresh(::openat(root_.get(), next.c_str(),
-                         O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    io::OwnFd fresh(::openat(root_.get(), next.c_str(),
+                             O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                             kFileMode));
     if (!fresh || ::flock(fresh.get(), LOCK_EX | LOCK_NB) != 0 ||
         write_all(fresh.get(), as_bytes(text), 0) || ::fdatasync(fresh.get()) != 0 ||
         ::renameat(root_.get(), next.c_str(), root_.get(), name.c_str()) != 0) {
@@ -332,8 +350,13 @@ Error RecordFolder::write_journal(const std::map<std::string, JournalEntry>& ent
 }
 
 Error RecordFolder::note(const std::string& line) {
-    // With O_APPEND the offset does not count (Linux).
-    return write_all(journal_.get(), as_bytes(line), 0);
+    // With O_APPEND the offset does not count (Linux). Half a line would spoil the next one, too.
+    const uint64_t before = size_of(journal_.get());
+    Error error = write_all(journal_.get(), as_bytes(line), 0);
+    if (error) {
+        cut_at(journal_.get(), before);
+    }
+    return error;
 }
 
 // Makes an entry of the journal be what is on the disk. False: there is no such file.
@@ -341,26 +364,28 @@ bool RecordFolder::settle(JournalEntry& entry) {
     const RecordedFile& file = entry.file;
     const auto parent = open_parent(file.file, false);
     if (!parent.ok()) {
-        return false;
+        return parent.error().code() != ErrorCode::kDenied && !is_missing(errno);
     }
     const std::string leaf = leaf_of(file.file);
     if (entry.ended) {
         struct stat facts {};
 
-        return ::fstatat(parent->get(), leaf.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-               S_ISREG(facts.st_mode);
+        return ::fstatat(parent->get(), leaf.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0
+                   ? S_ISREG(facts.st_mode)
+                   : !is_missing(errno);
     }
-    OwnFd part(::openat(parent->get(), (leaf + std::string(kGrowingEnd)).c_str(),
-                        O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (part) {
-        return repair(entry, std::move(part));
+    io::OwnFd part(::openat(parent->get(), (leaf + std::string(kGrowingEnd)).c_str(),
+                            O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (part || !is_missing(errno)) {
+        return !part || repair(entry, std::move(part));
     }
     // It had its name already, and the journal was not told.
-    const OwnFd whole(
+    const io::OwnFd whole(
         ::openat(parent->get(), leaf.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const bool missing = !whole && is_missing(errno);
     const auto format = format_of(file.format);
     if (!whole || !format) {
-        return false;
+        return format && !missing;
     }
     const auto scan = RecordScan::create(*format);
     scan_file(whole.get(), *scan);
@@ -373,7 +398,7 @@ bool RecordFolder::settle(JournalEntry& entry) {
     return true;
 }
 
-bool RecordFolder::repair(JournalEntry& entry, OwnFd file) {
+bool RecordFolder::repair(JournalEntry& entry, io::OwnFd file) {
     struct stat facts {};
 
     const auto format = format_of(entry.file.format);
@@ -396,23 +421,8 @@ bool RecordFolder::repair(JournalEntry& entry, OwnFd file) {
 }
 
 // The folder of a file, from the root on; nothing below it may be a link.
-Result<OwnFd> RecordFolder::open_parent(const std::string& file, bool make) const {
-    OwnFd at(::openat(root_.get(), ".", kFolderFlags));
-    const std::vector<std::string_view> components = split(file, '/');
-    for (size_t i = 0; at && i + 1 < components.size(); i++) {
-        const std::string name(components[i]);
-        if (name.empty() || name == "." || name == "..") {
-            return make_error(ErrorCode::kDenied, "{} leads out of the folder of recordings", file);
-        }
-        if (make && ::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) {
-            return Error::from_errno(errno, fmt::format("making the folder {}", name));
-        }
-        at = OwnFd(::openat(at.get(), name.c_str(), kFolderFlags));
-    }
-    if (!at) {
-        return Error::from_errno(errno, fmt::format("the folder of {}", file));
-    }
-    return at;
+Result<io::OwnFd> RecordFolder::open_parent(const std::string& file, bool make) const {
+    return parent_of(io::OwnFd(::openat(root_.get(), ".", kFolderFlags)), file, make);
 }
 
 Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order) {
@@ -420,7 +430,7 @@ Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order
     if (!journal_) {
         return make_error(ErrorCode::kBusy, "the folder {} is not open", path_);
     }
-    WEIR_TRY_ASSIGN(const OwnFd parent, open_parent(order.name, true));
+    WEIR_TRY_ASSIGN(const io::OwnFd parent, open_parent(order.name, true));
     for (int number = 1; number <= kMaxSameName; number++) {
         RecordedFile facts;
         facts.key = order.key;
@@ -434,8 +444,8 @@ Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order
         if (::faccessat(parent.get(), leaf.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
             continue;
         }
-        OwnFd fd(::openat(parent.get(), (leaf + std::string(kGrowingEnd)).c_str(),
-                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+        io::OwnFd fd(::openat(parent.get(), (leaf + std::string(kGrowingEnd)).c_str(),
+                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
         if (!fd && errno == EEXIST) {
             continue;
         }
@@ -483,6 +493,18 @@ Error RecordFolder::remove(const std::string& file) {
         }
     }
     return removed ? Error() : make_error(ErrorCode::kNotFound, "{} was not there any more", file);
+}
+
+Result<io::OwnFd> open_recording(const std::string& folder, const std::string& file) {
+    io::OwnFd root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    WEIR_TRY_ASSIGN(const io::OwnFd parent, parent_of(std::move(root), file, false));
+    io::OwnFd opened(::openat(parent.get(), leaf_of(file).c_str(),
+                              O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened) {
+        return is_missing(errno) ? make_error(ErrorCode::kNotFound, "{} is not there", file)
+                                 : Error::from_errno(errno, file);
+    }
+    return opened;
 }
 
 }  // namespace weir::session

@@ -10,40 +10,15 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "io/own_fd.h"
 #include "session/record/record_disk.h"
 #include "session/record/record_journal.h"
 
 namespace weir::session {
 
 inline constexpr std::string_view kGrowingEnd = ".part";
-
-// A file descriptor and nothing else.
-class OwnFd {
-  public:
-    OwnFd() = default;
-
-    explicit OwnFd(int fd) : fd_(fd) {}
-
-    OwnFd(OwnFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-    OwnFd& operator=(OwnFd&& other) noexcept;
-    OwnFd(const OwnFd&) = delete;
-    OwnFd& operator=(const OwnFd&) = delete;
-
-    ~OwnFd() { reset(); }
-
-    int get() const { return fd_; }
-
-    explicit operator bool() const { return fd_ >= 0; }
-
-    void reset();
-
-  private:
-    int fd_ = -1;
-};
 
 class RecordFolder final : public RecordDisk {
   public:
@@ -65,13 +40,17 @@ class RecordFolder final : public RecordDisk {
     Error write_journal(const std::map<std::string, JournalEntry>& entries);
     Error note(const std::string& line);
     Error check_place() const;
-    Result<OwnFd> open_parent(const std::string& file, bool make) const;
+    Result<io::OwnFd> open_parent(const std::string& file, bool make) const;
     bool settle(JournalEntry& entry);
-    bool repair(JournalEntry& entry, OwnFd file);
+    bool repair(JournalEntry& entry, io::OwnFd file);
 
     std::string path_;
-    OwnFd root_;
-    OwnFd journal_;
+    io::OwnFd root_;
+    io::OwnFd journal_;
 };
+
+// A finished file of a folder, open for reading; no link is followed. kNotFound,
+// kSystem. Blocks, on any thread.
+Result<io::OwnFd> open_recording(const std::string& folder, const std::string& file);
 
 }  // namespace weir::session

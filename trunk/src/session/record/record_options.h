@@ -26,8 +26,8 @@ struct RecordOptions {
     // Finished files are removed, the oldest first; 0: not for that reason.
     int64_t keep_ms = 0;
     uint64_t keep_bytes = 0;
-    uint64_t min_free = 0;  // bytes of the file system
-    std::string section;    // whose files keep_bytes counts together
+    std::string section;  // whose files keep_bytes counts together
+    bool play = false;    // finished files are played at /vod/
 };
 
 // A file that is finished.
@@ -51,6 +51,12 @@ struct RecordedFile {
 class RecordRules {
   public:
     virtual RecordOptions record_options(const stream::StreamKey& key) const = 0;
+
+    // What has to stay free on the file system of that folder; 0: nothing.
+    virtual uint64_t min_free_of(const std::string& /*folder*/) const { return 0; }
+
+    // Some stream has `playback`.
+    virtual bool plays_recordings() const { return false; }
 
     // A file is finished: hooks are told.
     virtual void on_recorded(const RecordedFile& file) = 0;

@@ -97,8 +97,11 @@ class TsScan final : public RecordScan {
         }
         if ((control & 0x20) != 0 && reader.u8() >= 7 && (reader.u8() & 0x10) != 0) {
             const int64_t base = static_cast<int64_t>(reader.u32()) << 1 | reader.u8() >> 7;
+            constexpr int64_t kWrap = int64_t{1} << 33;
             first_pcr_ = first_pcr_ < 0 ? base : first_pcr_;
-            last_pcr_ = std::max(last_pcr_, base);
+            wraps_ += base + kWrap / 2 < last_base_ ? 1 : 0;
+            last_base_ = base;
+            last_pcr_ = std::max(last_pcr_, base + wraps_ * kWrap);
         }
     }
 
@@ -106,6 +109,8 @@ class TsScan final : public RecordScan {
     uint64_t frames_ = 0;
     int64_t first_pcr_ = -1;
     int64_t last_pcr_ = -1;
+    int64_t last_base_ = -1;
+    int64_t wraps_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "session/record/record_service.h"
 
+#include <charconv>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,17 +16,25 @@ namespace {
 
 constexpr size_t kIdLength = 8;
 
-uint64_t hash_of(std::string_view text, uint64_t hash) {
-    for (const char each : text) {
-        hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001B3;  // FNV-1a
-    }
-    return hash;
+// As file_id() writes it; nothing: it is none.
+std::optional<uint64_t> parse_id(std::string_view id) {
+    uint64_t value = 0;
+    const char* const end = id.data() + id.size();
+    const auto [stop, error] = std::from_chars(id.data(), end, value, 16);
+    return id.size() == 16 && stop == end && error == std::errc() ? std::optional(value)
+                                                                  : std::nullopt;
 }
 
 }  // namespace
 
-RecordService::RecordService(stream::Registry& registry, RecordRules& rules, MakeDisk make_disk)
-    : registry_(registry), rules_(rules), make_disk_(std::move(make_disk)) {
+RecordService::RecordService(stream::Registry& registry,
+                             RecordRules& rules,
+                             MakeDisk make_disk,
+                             MakeWorkers make_workers)
+    : registry_(registry),
+      rules_(rules),
+      make_disk_(std::move(make_disk)),
+      make_workers_(std::move(make_workers)) {
     if (!make_disk_) {
         make_disk_ = [](const std::string& path) { return std::make_unique<RecordFolder>(path); };
     }
@@ -46,7 +57,7 @@ RecordStore* RecordService::store_of(const std::string& path) {
                    log::token(path));
         return nullptr;
     }
-    auto made = RecordStore::create(path, make_disk_(path), rules_, stats_);
+    auto made = RecordStore::create(path, make_disk_(path), rules_, stats_, make_workers_);
     if (!made.ok()) {
         log::error("record: no thread to write into {}: {}", log::token(path),
                    made.error().message());
@@ -158,18 +169,35 @@ const Recording* RecordService::find(const stream::StreamKey& key) const {
 }
 
 std::string RecordService::file_id(const RecordedFile& file) {
-    constexpr uint64_t kBasis = 0xCBF29CE484222325;
-    return fmt::format("{:016x}", hash_of(file.file, hash_of("\n", hash_of(file.folder, kBasis))));
+    return fmt::format("{:016x}", session::file_id(file.folder, file.file));
+}
+
+const RecordedFile* RecordService::find_file(std::string_view id) const {
+    const std::optional<uint64_t> value = parse_id(id);
+    for (const auto& [path, store] : stores_) {
+        const RecordedFile* const found = value ? store->find(*value) : nullptr;
+        if (found != nullptr) {
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+const RecordedFile* RecordService::find_file_named(std::string_view file) const {
+    for (const auto& [path, store] : stores_) {
+        const RecordedFile* const found = store->find(session::file_id(path, file));
+        if (found != nullptr && found->file == file) {
+            return found;
+        }
+    }
+    return nullptr;
 }
 
 Error RecordService::remove(std::string_view id) {
+    const std::optional<uint64_t> value = parse_id(id);
     for (const auto& [path, store] : stores_) {
-        for (const RecordedFile& file : store->files()) {
-            if (file_id(file) == id) {
-                const std::string name = file.file;
-                (void)store->remove(name);
-                return {};
-            }
+        if (value && store->remove(*value)) {
+            return {};
         }
     }
     return make_error(ErrorCode::kNotFound, "no finished recording has that id");

@@ -29,7 +29,10 @@ class RecordService final : private stream::LifeObserver {
     using MakeDisk = std::function<std::unique_ptr<RecordDisk>(const std::string& path)>;
 
     // Both must outlive this.
-    RecordService(stream::Registry& registry, RecordRules& rules, MakeDisk make_disk = {});
+    RecordService(stream::Registry& registry,
+                  RecordRules& rules,
+                  MakeDisk make_disk = {},
+                  MakeWorkers make_workers = io::WorkerPool::create);
     ~RecordService();  // stop() must have been called
     RecordService(const RecordService&) = delete;
     RecordService& operator=(const RecordService&) = delete;
@@ -65,6 +68,10 @@ class RecordService final : private stream::LifeObserver {
     // Of a finished file; the same after a restart.
     static std::string file_id(const RecordedFile& file);
 
+    // A finished file, by its id, or by its name within a folder. Null: there is none.
+    const RecordedFile* find_file(std::string_view id) const;
+    const RecordedFile* find_file_named(std::string_view file) const;
+
     const Recording* find(std::string_view id) const;
     const Recording* find(const stream::StreamKey& key) const;
 
@@ -95,6 +102,7 @@ class RecordService final : private stream::LifeObserver {
     stream::Registry& registry_;
     RecordRules& rules_;
     MakeDisk make_disk_;
+    MakeWorkers make_workers_;
     RecordStats stats_;
     RecordBudget budget_;
     io::Signal idle_;

@@ -1,11 +1,25 @@
 #include "session/record/record_store.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 namespace weir::session {
+namespace {
+
+uint64_t hash_of(std::string_view text, uint64_t hash) {
+    for (const char each : text) {
+        hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001B3;  // FNV-1a
+    }
+    return hash;
+}
+
+}  // namespace
+
+uint64_t file_id(std::string_view folder, std::string_view file) {
+    constexpr uint64_t kBasis = 0xCBF29CE484222325;
+    return hash_of(file, hash_of("\n", hash_of(folder, kBasis)));
+}
 
 RecordStore::RecordStore(std::string path,
                          std::unique_ptr<RecordDisk> disk,
@@ -20,10 +34,11 @@ RecordStore::~RecordStore() {
 Result<std::unique_ptr<RecordStore>> RecordStore::create(std::string path,
                                                          std::unique_ptr<RecordDisk> disk,
                                                          RecordRules& rules,
-                                                         RecordStats& stats) {
+                                                         RecordStats& stats,
+                                                         const MakeWorkers& make_workers) {
     std::unique_ptr<RecordStore> store(  // NOLINT: private constructor
         new RecordStore(std::move(path), std::move(disk), rules, stats));
-    WEIR_TRY_ASSIGN(store->pool_, io::WorkerPool::create(1, kMaxJobs));
+    WEIR_TRY_ASSIGN(store->pool_, make_workers(1, kMaxJobs));
     store->open();
     return store;
 }
@@ -84,10 +99,15 @@ void RecordStore::take_files(std::vector<RecordedFile> files) {
         }
     }
     stats_.repaired += repaired;
-    files_.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
+    files_.clear();
+    numbers_.clear();
+    sections_.clear();
+    for (RecordedFile& file : files) {
+        add(std::move(file));
+    }
     log::info("record: {} has {} files, {} of them repaired now", log::token(path_), files_.size(),
               repaired);
-    for (RecordedFile& file : files_) {
+    for (auto& [number, file] : files_) {
         if (std::exchange(file.fresh, false)) {
             rules_.on_recorded(file);
         }
@@ -126,30 +146,71 @@ void RecordStore::add_finished(RecordedFile file) {
               log::token(file.file), log::token(file.key.to_string()), file.duration_ms, file.bytes,
               file.frames, file.why);
     rules_.on_recorded(file);
-    files_.push_back(std::move(file));
+    add(std::move(file));
+}
+
+// ---- the list ----
+
+void RecordStore::add(RecordedFile file) {
+    add(next_number_++, std::move(file));
+}
+
+void RecordStore::add(uint64_t number, RecordedFile file) {
+    Section& section = sections_[file.section];
+    section.files.insert(number);
+    section.bytes += file.bytes;
+    numbers_[file_id(file.folder, file.file)] = number;
+    files_.emplace(number, std::move(file));
+}
+
+const RecordedFile* RecordStore::find(uint64_t id) const {
+    const auto number = numbers_.find(id);
+    return number == numbers_.end() ? nullptr : &files_.at(number->second);
 }
 
 // ---- what has to go ----
 
-bool RecordStore::remove(const std::string& file) {
-    const auto found = std::ranges::find(files_, file, &RecordedFile::file);
-    if (found == files_.end()) {
+bool RecordStore::remove(uint64_t id) {
+    const auto number = numbers_.find(id);
+    if (number == numbers_.end()) {
         return false;
     }
-    files_.erase(found);
-    unlink(file);
+    unlink(files_.find(number->second), false);
     return true;
 }
 
-void RecordStore::unlink(const std::string& file) {
-    const auto failed = std::make_shared<Error>();
-    (void)submit([file, failed, &disk = *disk_] { *failed = disk.remove(file); },
-                 [this, file, failed] {
-                     if (*failed && failed->code() != ErrorCode::kNotFound) {
-                         stats_.errors++;
-                         log::error("record: {}", failed->message());
-                     }
-                 });
+// From the list at once; what cannot be removed from the disk comes back.
+void RecordStore::unlink(Files::iterator at, bool makes_room) {
+    struct Job {
+        uint64_t number = 0;
+        RecordedFile file;
+        Error error;
+    };
+
+    const auto job = std::make_shared<Job>();
+    job->number = at->first;
+    job->file = std::move(at->second);
+    files_.erase(at);
+    numbers_.erase(file_id(job->file.folder, job->file.file));
+    Section& section = sections_[job->file.section];
+    section.files.erase(job->number);
+    section.bytes -= std::min(section.bytes, job->file.bytes);
+    const auto put_back = [this, job] { add(job->number, std::move(job->file)); };
+    const Error refused =
+        submit([job, &disk = *disk_] { job->error = disk.remove(job->file.file); },
+               [this, job, put_back, makes_room] {
+                   if (job->error && job->error.code() != ErrorCode::kNotFound) {
+                       stats_.errors++;
+                       trouble_ = job->error.message();
+                       log::error("record: {}", trouble_);
+                       put_back();
+                       return;
+                   }
+                   stats_.removed += makes_room ? 1 : 0;
+               });
+    if (refused) {
+        put_back();
+    }
 }
 
 void RecordStore::tick() {
@@ -185,49 +246,40 @@ void RecordStore::tidy() {
 
 // The oldest go first. What grows is not in the list.
 void RecordStore::make_room() {
-    struct Section {
-        RecordOptions options;
-        uint64_t bytes = 0;
-    };
-
-    std::map<std::string, Section, std::less<>> sections;
-    for (const RecordedFile& file : files_) {
-        const auto found = sections.find(file.section);
-        if (found == sections.end()) {
-            sections[file.section] = {rules_.record_options(file.key), file.bytes};
-        } else {
-            found->second.bytes += file.bytes;
-        }
-    }
     const int64_t now_ms = wall_time_ms();
     uint64_t free_bytes = free_bytes_;
-    size_t looked = 0;
-    for (auto file = files_.begin(); file != files_.end() && looked < kMaxLooked; looked++) {
-        Section& section = sections[file->section];
-        const RecordOptions& keep = section.options;
-        const bool old = keep.keep_ms > 0 && file->ended_ms + keep.keep_ms < now_ms;
-        const bool much = keep.keep_bytes > 0 && section.bytes > keep.keep_bytes;
-        const bool full = min_free_ > 0 && free_bytes < min_free_;
-        if (!old && !much && !full) {
-            ++file;
-            continue;
+    size_t gone = 0;
+    const auto remove = [&](uint64_t number, std::string_view why) {
+        const auto at = files_.find(number);
+        log::info("record: {} goes: {}", log::token(at->second.file), why);
+        free_bytes += at->second.bytes;
+        gone++;
+        unlink(at, true);
+    };
+    for (auto& [name, section] : sections_) {
+        while (!section.files.empty() && gone < kMaxGone) {
+            const uint64_t oldest = *section.files.begin();
+            const RecordedFile& file = files_.at(oldest);
+            const RecordOptions keep = rules_.record_options(file.key);
+            const bool old = keep.keep_ms > 0 && file.ended_ms + keep.keep_ms < now_ms;
+            const bool much = keep.keep_bytes > 0 && section.bytes > keep.keep_bytes;
+            if (!old && !much) {
+                break;
+            }
+            remove(oldest,
+                   old ? "it is older than keep" : "its vhost or application has more than keep");
         }
-        log::info("record: {} goes: {}", log::token(file->file),
-                  old    ? "it is older than keep"
-                  : much ? "its vhost or application has more than keep"
-                         : "the disk has less room than min_free");
-        stats_.removed++;
-        section.bytes -= std::min(section.bytes, file->bytes);
-        free_bytes += file->bytes;
-        unlink(file->file);
-        file = files_.erase(file);
     }
-    const bool was_short = std::exchange(short_of_space_, min_free_ > 0 && free_bytes < min_free_);
+    const uint64_t min_free = rules_.min_free_of(path_);
+    while (free_bytes < min_free && !files_.empty() && gone < kMaxGone) {
+        remove(files_.begin()->first, "the disk has less room than min_free");
+    }
+    const bool was_short = std::exchange(short_of_space_, free_bytes < min_free);
     if (short_of_space_ && !was_short) {
         log::error(
             "record: {} has {} bytes free, less than min_free ({}), and there is nothing that "
             "could go: recording waits",
-            log::token(path_), free_bytes_, min_free_);
+            log::token(path_), free_bytes_, min_free);
     }
 }
 

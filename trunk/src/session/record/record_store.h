@@ -2,12 +2,14 @@
 // files, the list of those that are finished, and what of them has to go. Never yields.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,20 +32,28 @@ struct RecordStats {
     uint64_t removed = 0;   // files that went for `keep` and `min_free`
 };
 
+// Of a finished file, by its folder and its name in it; the same after a restart.
+uint64_t file_id(std::string_view folder, std::string_view file);
+
+// Threads that may block; io::WorkerPool::create(), or the same on the cores that are configured.
+using MakeWorkers =
+    std::function<Result<std::unique_ptr<io::WorkerPool>>(size_t threads, size_t queue_limit)>;
+
 class RecordStore {
   public:
     // Jobs of one folder that wait: each growing file has one at most.
     static constexpr size_t kMaxJobs = 65'536;
     // A folder that could not be opened is tried again so often.
     static constexpr Millis kRetry{2'000};
-    // Of the oldest files, so many are looked at in one go.
-    static constexpr size_t kMaxLooked = 20'000;
+    // Files that go in one turn.
+    static constexpr size_t kMaxGone = 10'000;
 
     // Both must outlive this.
     static Result<std::unique_ptr<RecordStore>> create(std::string path,
                                                        std::unique_ptr<RecordDisk> disk,
                                                        RecordRules& rules,
-                                                       RecordStats& stats);
+                                                       RecordStats& stats,
+                                                       const MakeWorkers& make_workers);
     ~RecordStore();  // waits for the job that runs
     RecordStore(const RecordStore&) = delete;
     RecordStore& operator=(const RecordStore&) = delete;
@@ -60,15 +70,17 @@ class RecordStore {
 
     FileQueue* begin(FileOrder order, RecordBudget& budget, FileQueueOwner& owner);
 
-    // Somebody records here, and wants that much to stay free.
-    void want_free(uint64_t bytes) { min_free_ = std::max(min_free_, bytes); }
-
     size_t growing() const { return queues_.size(); }
 
     // ---- for its list ----
 
-    // The oldest first.
-    const std::deque<RecordedFile>& files() const { return files_; }
+    // The oldest first, by numbers that grow: who yields goes on behind the number that he had.
+    using Files = std::map<uint64_t, RecordedFile>;
+
+    const Files& files() const { return files_; }
+
+    // By what file_id() says of it. Null: there is none.
+    const RecordedFile* find(uint64_t id) const;
 
     // Why nothing can be recorded here; empty: it can.
     const std::string& trouble() const { return trouble_; }
@@ -77,7 +89,7 @@ class RecordStore {
 
     // A finished file goes, from the list at once and soon from the disk. False: there is no such
     // file.
-    bool remove(const std::string& file);
+    bool remove(uint64_t id);
 
     // Every 10 s: free space, and what is too old or too much.
     void tick();
@@ -107,22 +119,31 @@ class RecordStore {
                 RecordRules& rules,
                 RecordStats& stats);
 
+    struct Section {
+        std::set<uint64_t> files;  // by number
+        uint64_t bytes = 0;
+    };
+
     void open();
     void take_files(std::vector<RecordedFile> files);
     void tidy();
     void make_room();
-    void unlink(const std::string& file);
+    void add(RecordedFile file);
+    void add(uint64_t number, RecordedFile file);
+    void unlink(Files::iterator at, bool makes_room);
 
     std::string path_;
     std::unique_ptr<RecordDisk> disk_;
     RecordRules& rules_;
     RecordStats& stats_;
-    std::deque<RecordedFile> files_;
+    Files files_;
+    std::unordered_map<uint64_t, uint64_t> numbers_;  // of files_, by id
+    std::map<std::string, Section> sections_;         // of the configuration, whose files these are
+    uint64_t next_number_ = 0;
     std::vector<std::unique_ptr<FileQueue>> queues_;
     std::function<void()> on_idle_;
     std::string trouble_;
     uint64_t free_bytes_ = 0;
-    uint64_t min_free_ = 0;
     MonoTime retry_at_{};
     bool opening_ = false;
     bool opened_ = false;

@@ -21,7 +21,6 @@ Recording::Recording(stream::Stream& stream,
       started_ms_(wall_time_ms()),
       segments_({.fragment_ms = options.fragment_ms, .part_ms = options.fragment_ms, .window = 3},
                 1) {
-    store_.want_free(options.min_free);
     const SplitRules split{options.split_ms, options.split_bytes, options.split_midnight};
     RecordOutput& output = *this;
     auto muxer = std::make_unique<RecordMuxer>(options.format, split, output);

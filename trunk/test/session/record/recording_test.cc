@@ -33,6 +33,7 @@ struct FakeDisk {
     std::condition_variable changed;
     bool held = false;  // nothing goes on
     bool full = false;
+    bool read_only = false;
     std::vector<File> files;
     std::vector<RecordedFile> found;  // at the start
     std::vector<std::string> removed;
@@ -113,6 +114,9 @@ class FakeFolder final : public RecordDisk {
 
     Error remove(const std::string& file) override {
         std::lock_guard lock(disk_.mutex);
+        if (disk_.read_only) {
+            return make_error(ErrorCode::kSystem, "the file system is read-only");
+        }
         disk_.removed.push_back(file);
         disk_.free_bytes += 100;
         return {};
@@ -149,7 +153,11 @@ class RecordingTest : public testing::Test, protected stream::Publisher, protect
 
     void on_taken_over() override {}
 
-    RecordOptions record_options(const stream::StreamKey&) const override { return options_; }
+    RecordOptions record_options(const stream::StreamKey& key) const override {
+        return key.app == kept_app_ ? RecordOptions() : options_;
+    }
+
+    uint64_t min_free_of(const std::string&) const override { return min_free_; }
 
     void on_recorded(const RecordedFile& file) override { told_.push_back(file); }
 
@@ -197,6 +205,8 @@ class RecordingTest : public testing::Test, protected stream::Publisher, protect
 
     stream::StreamKey key_{"v", "live", "cam"};
     RecordOptions options_;
+    uint64_t min_free_ = 0;
+    std::string kept_app_;
     FakeDisk disk_;
     stream::Registry registry_;
     std::unique_ptr<RecordService> service_;
@@ -338,9 +348,14 @@ class RetentionTest : public RecordingTest {
     void wait_removed(const Names& names) {
         wait_until([&] {
             std::lock_guard lock(disk_.mutex);
-            return disk_.removed == names;
+            return disk_.removed == names && service_->stats().removed == names.size();
         });
-        EXPECT_EQ(service_->stats().removed, names.size());
+    }
+
+    size_t listed() const {
+        size_t count = 0;
+        service_->for_each_store([&](const RecordStore& store) { count += store.files().size(); });
+        return count;
     }
 };
 
@@ -363,14 +378,56 @@ TEST_F(RetentionTest, NothingGoesUnlessItIsSaid) {
     wait_removed({});
 }
 
+TEST_F(RetentionTest, WhatStaysHoldsNothingUp) {
+    // Another application's, older than all, and kept for ever.
+    RecordedFile other;
+    other.key = {"v", "archive", "cam"};
+    other.section = "v/archive";
+    other.file = "other";
+    disk_.found.push_back(other);
+    kept_app_ = "archive";
+    options_.keep_ms = 1;
+    have_files();
+    wait_removed({"0", "1", "2", "3"});
+    EXPECT_EQ(listed(), 2U);
+}
+
+TEST_F(RetentionTest, WhatCannotBeRemovedStaysInTheList) {
+    disk_.read_only = true;
+    options_.keep_ms = 60LL * 3'600'000;
+    have_files();
+    wait_until([&] { return service_->stats().errors == 2 && listed() == 5; });
+    EXPECT_EQ(service_->stats().removed, 0U);
+    {
+        std::lock_guard lock(disk_.mutex);
+        disk_.read_only = false;
+    }
+    service_->tick();
+    wait_removed({"0", "1"});
+}
+
+TEST_F(RetentionTest, LessMayStayFreeAfterAReload) {
+    min_free_ = 1'000;
+    disk_.free_bytes = 900;
+    have_files();
+    wait_removed({"0"});
+    {
+        std::lock_guard lock(disk_.mutex);
+        disk_.free_bytes = 500;
+    }
+    min_free_ = 100;
+    service_->tick();
+    ASSERT_FALSE(io::sleep_for(Millis(50)));
+    wait_removed({"0"});
+}
+
 TEST_F(RetentionTest, TheOldestMakeRoomAndThenRecordingWaits) {
-    options_.min_free = 1'000;
+    min_free_ = 1'000;
     disk_.free_bytes = 750;
     have_files();
+    wait_removed({"0", "1", "2"});
     publish();
     pictures(60);
-    service_->tick();
-    wait_removed({"0", "1", "2"});
     {
         std::lock_guard lock(disk_.mutex);
         disk_.free_bytes = 100;

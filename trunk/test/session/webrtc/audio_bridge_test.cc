@@ -123,7 +123,8 @@ TEST_F(AudioBridgeTest, SaysOnceWhyThereIsNoSound) {
     EXPECT_TRUE(io::eventually([] { return live_objects("worker_job") == 0; }));
     EXPECT_EQ(std::ranges::count_if(lines(),
                                     [](const std::string& line) {
-                                        return line.find("no audio in another codec") != std::string::npos;
+                                        return line.find("no audio in another codec") !=
+                                               std::string::npos;
                                     }),
               1);
 }

@@ -1,0 +1,76 @@
+// Playback of finished recordings over HTTP, by the rules for playing their stream.
+// doc/recording.md.
+//
+//     GET /vod/FILE                             the file, by ranges
+//     GET /vod/FILE-WITHOUT-END.m3u8            a playlist over the file (RFC 8216, byte ranges)
+//     GET /vod/APP/STREAM.m3u8?from=...&to=...  over all files of the stream, or of a span of time
+//
+// FILE is what the list of recordings says. Nothing but what is in that list is opened. Disks are
+// read by threads of its own: one that hangs holds up playback and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "io/worker_pool.h"
+#include "net/admission.h"
+#include "net/http/router.h"
+#include "net/services.h"
+#include "session/record/record_service.h"
+
+namespace weir::session {
+
+class RecordPlayback {
+  public:
+    static constexpr const char* kTransport = "vod";
+    // Of one playlist; more is a 400 that asks for a span of time.
+    static constexpr size_t kMaxFiles = 1'000;
+    static constexpr size_t kMaxSegments = 20'000;
+    static constexpr size_t kReaders = 2;      // threads
+    static constexpr size_t kMaxReads = 4096;  // that wait for them; more requests are a 503
+
+    // What `services` names, and the others, must outlive this.
+    RecordPlayback(const net::Services& services,
+                   const RecordService& service,
+                   const RecordRules& rules,
+                   MakeWorkers make_workers = io::WorkerPool::create)
+        : services_(services),
+          service_(service),
+          rules_(rules),
+          make_workers_(std::move(make_workers)) {}
+
+    // This object must outlive the router's server.
+    void add_to(net::HttpRouter& router);
+
+    // The address of a recording, "/vod/live/cam/...mp4"; empty: it is not played.
+    std::string address_of(const RecordedFile& file) const;
+
+  private:
+    struct Piece;
+
+    void handle(net::HttpExchange& exchange);
+    void serve_file(net::HttpExchange& exchange, const RecordedFile& file);
+    void serve_list(net::HttpExchange& exchange, std::vector<Piece> pieces);
+    void serve_stream(net::HttpExchange& exchange, std::string_view path);
+    Error find_pieces(const stream::StreamKey& key,
+                      int64_t from_ms,
+                      int64_t to_ms,
+                      std::vector<Piece>& out) const;
+    std::unique_ptr<net::AdmittedPlayer> admit(net::HttpExchange& exchange,
+                                               const stream::StreamKey& key);
+    io::WorkerPool* readers(net::HttpExchange& exchange);
+
+    net::Services services_;
+    net::Admission admission_{services_};
+    const RecordService& service_;
+    const RecordRules& rules_;
+    MakeWorkers make_workers_;
+    std::unique_ptr<io::WorkerPool> readers_;  // since the first request
+};
+
+}  // namespace weir::session
