@@ -230,7 +230,8 @@ TEST(LogWriterTest, AReaderThatSleepsCostsLinesAndNeverTime) {
     EXPECT_EQ(stats.lines[1] + stats.dropped, kLines);
     EXPECT_EQ(stats.lines[2], 1U) << "warnings have a part of the queue to themselves";
     EXPECT_LE(stats.queued_bytes, LogWriter::kQueueBytes);
-    // Whoever waited for the reader would wait for ever. A busy machine stops the test now and then.
+    // Whoever waited for the reader would wait for ever. A busy machine stops the test now and
+    // then.
     EXPECT_LT(slow, kLines / 1'000);
 
     const std::string read = pipe.read_all();
