@@ -79,6 +79,15 @@ const Directive kHlsDirectives[] = {
             "all, so that caches answer; then players are not counted. Where on_play or on_stop is "
             "set, sessions stay on.",
      .apply = [](const Target& t, const Value& v) { t.vhost.hls.sessions = v.number != 0; }},
+    {.name = "always",
+     .contexts = kHlsContext,
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .effect = Effect::kNewConnections,
+     .doc =
+         "on makes segments from the publish on, so that the window is full when the first viewer "
+         "comes; off makes them while somebody watches.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.always = v.number != 0; }},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct HlsConfig {
     Millis part{200};
     uint32_t window = 3;  // target durations
     bool sessions = true;
+    bool always = false;
     std::vector<std::string> variants;  // "APP/STREAM", perhaps with [app] and [stream]
 
     bool operator==(const HlsConfig&) const = default;

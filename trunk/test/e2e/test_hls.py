@@ -259,3 +259,12 @@ def test_the_page_plays_with_low_latency(new_weir, folder):
             parts = server.api("/api/v1/summaries")["data"]["hls"]
             assert parts["parts"] > 15, parts
             print(shown, parts)
+
+
+def test_segments_are_there_before_the_first_viewer(new_weir, folder):
+    server = new_weir("hls { always on; }").start()
+    with publisher(server.rtmp(), folder, short_gops(folder)):
+        wait_until(lambda: "weir_hls_streams 1" in server.metrics(), 10, "segments are made")
+        time.sleep(7)
+        assert len(Viewer(server.http("/live/livestream.m3u8")).reload().segments) >= 3
+    wait_until(lambda: "weir_hls_streams 0" in server.metrics(), 30, "they go with the publisher")

@@ -16,6 +16,8 @@ struct HlsOptions {
     // Each viewer has an id in the addresses of its playlist, so that it is counted and told to
     // hooks. Off, the addresses are the same for all, and caches can keep what is behind them.
     bool sessions = true;
+    // Segments are made from the publish on, not from the first viewer on.
+    bool always = false;
     // Streams that are other qualities of this one; those that are live stand in its multivariant
     // playlist, behind itself.
     std::vector<stream::StreamKey> variants;

@@ -260,6 +260,9 @@ void HlsPump::run() {
         }
         const MonoTime now = MonoClock::now();
         look(now);
+        if (options_.always && stream_.live()) {
+            continue;
+        }
         // Of a stream that never came there is nothing to keep.
         const Millis linger = store_.all().empty() ? kLook : kLinger;
         if (sessions_.empty() && staying_ == 0 && now - used_at_ > linger) {

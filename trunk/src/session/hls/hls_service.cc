@@ -94,6 +94,15 @@ struct HlsService::Ask {
     std::string name;               // of the stream, as it was asked for
 };
 
+HlsService::HlsService(const net::Services& services, const HlsRules& rules)
+    : services_(services), rules_(rules) {
+    services_.registry.observers().add(*this);
+}
+
+HlsService::~HlsService() {
+    services_.registry.observers().remove(*this);
+}
+
 void HlsService::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.cors = true;
@@ -231,14 +240,26 @@ HlsPump* HlsService::variant_pump(const Ask& ask, size_t variant) {
     if (stream == nullptr || !options.enabled) {
         return nullptr;
     }
-    if (HlsPump* const found = find_pump(key); found != nullptr || !stream->live()) {
-        return found;
-    }
+    HlsPump* const found = find_pump(key);
+    return found != nullptr || !stream->live() ? found : own_pump(key, options);
+}
+
+// One that nobody has asked for. Null: it cannot be made.
+HlsPump* HlsService::own_pump(const stream::StreamKey& key, const HlsOptions& options) {
     const net::PlayRules rules = services_.policy.rules_of_forward(key);
     Result<net::StreamPump*> made = services_.fanout.pump_for(
         key, rules.stream, HlsPump::kKind,
         [&](stream::Stream& of) { return std::make_unique<HlsPump>(of, options, rules.pump); });
     return made.ok() ? static_cast<HlsPump*>(*made) : nullptr;
+}
+
+void HlsService::on_publish(stream::Stream& stream) {
+    const HlsOptions options = rules_.hls_options(stream.key());
+    const bool is_private =
+        services_.private_streams != nullptr && services_.private_streams->has(stream.key());
+    if (options.enabled && options.always && !is_private && find_pump(stream.key()) == nullptr) {
+        (void)own_pump(stream.key(), options);
+    }
 }
 
 // Yields. The stream itself, then those of its variants that can be played now.

@@ -29,11 +29,13 @@ struct HlsStats {
     uint64_t refused = 0;  // 4xx and 5xx
 };
 
-class HlsService {
+class HlsService final : private stream::LifeObserver {
   public:
     // Both must outlive this.
-    HlsService(const net::Services& services, const HlsRules& rules)
-        : services_(services), rules_(rules) {}
+    HlsService(const net::Services& services, const HlsRules& rules);
+    ~HlsService();
+    HlsService(const HlsService&) = delete;
+    HlsService& operator=(const HlsService&) = delete;
 
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
@@ -54,6 +56,8 @@ class HlsService {
   private:
     struct Ask;
 
+    void on_publish(stream::Stream& stream) override;
+    HlsPump* own_pump(const stream::StreamKey& key, const HlsOptions& options);
     void handle_stream(net::HttpExchange& exchange);
     void handle_file(net::HttpExchange& exchange);
     HlsPump* find_pump(const stream::StreamKey& key) const;
