@@ -88,14 +88,14 @@ function roundTrip(client) {
   return rtt === undefined || rtt === null ? '-' : rtt < 0.1 ? '< 0.1 ms' : rtt < 10 ? `${rtt.toFixed(1)} ms` : milliseconds(rtt);
 }
 
-function cell(kind, text) {
+export function cell(kind, text) {
   const element = document.createElement(kind);
   element.textContent = text;
   return element;
 }
 
 // The first click asks, the second within a few seconds does it.
-function kickButton(text, kick) {
+export function kickButton(text, kick) {
   const button = cell('button', text);
   button.type = 'button';
   button.className = 'kick';
@@ -103,10 +103,12 @@ function kickButton(text, kick) {
   button.addEventListener('click', async () => {
     if (!sure) {
       button.textContent = 'Sure?';
-      sure = setTimeout(() => { sure = null; button.textContent = text; }, SURE_MS);
+      button.dataset.sure = '';
+      sure = setTimeout(() => { sure = null; delete button.dataset.sure; button.textContent = text; }, SURE_MS);
       return;
     }
     clearTimeout(sure);
+    delete button.dataset.sure;
     button.disabled = true;
     try {
       await kick();

@@ -11,6 +11,7 @@ import { ask, IS_CONSOLE, LoginNeeded, publishers, startConsole } from './consol
 import { mediaUrl } from './flv_engine.js';
 import { TRANSPORTS } from './player.js';
 import { Health } from './plot.js';
+import { refreshRecordings } from './recordings.js';
 
 const LIST_PERIOD_MS = 2000;
 const FIGURES_PERIOD_MS = 1000;
@@ -124,6 +125,7 @@ async function refreshDetails(live) {
   for (const each of streams) {
     cards.get(streamOf(each).key)?.showDetails(known.get(`${each.vhost}/${each.app}/${each.name}`), origin);
   }
+  await refreshRecordings(origin);
 }
 
 // The API's port may ask for a token, for this too.

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from browser import Browser
 from hls import fetch, status_of
 from hooks import HookServer
 from media import Recording, check_frames, publisher, run
@@ -144,3 +145,20 @@ def test_nothing_else_is_played(new_weir, folder, place):
         other.wait_live("cam")
         with fetch(other.http("/vod/cam.flv")) as answer:
             assert answer.read(3) == b"FLV"
+
+
+def test_the_console_lists_and_plays_recordings(new_weir, folder, place):
+    server = new_weir(config(place)).start()
+    _, (file,) = recorded(server, folder, seconds=3)
+    with publisher(server.rtmp("live/now"), folder):
+        server.wait_live("now")
+        with Browser(folder) as browser:
+            browser.open(f"http://127.0.0.1:{server.api_port}/console/")
+
+            def rows():
+                return browser.evaluate("[...document.querySelectorAll('#recordings tbody tr')].map((row) => row.innerText)")
+            wait_until(lambda: len(rows()) == 2, 20, "both are listed")
+            assert "live/now" in rows()[0] and "recorded now" in rows()[0] and file["file"] in rows()[1] and "finished" in rows()[1], rows()
+            browser.open(browser.evaluate("document.querySelector('#recordings a').href"))
+            wait_until(lambda: browser.evaluate("document.querySelector('video').currentTime") > 1, 20, "it plays")
+            assert not browser.console, browser.console
