@@ -11,7 +11,7 @@ from weir import free_port
 
 def rtsp_weir(new_weir, inside="", extra=""):
     """A server, started, with `rtsp_server`; `inside` of it, `extra` at the top level."""
-    port, media = free_port(), free_port()
+    port, media = free_port(), free_port(2)  # RTCP is behind RTP
     server = new_weir(f"rtsp_server {{ listen 127.0.0.1:{port}; rtp_listen 127.0.0.1:{media}; {inside} }}\n{extra}")
     server.rtsp_port = port
     server.rtsp_media_port = media
@@ -21,8 +21,7 @@ def rtsp_weir(new_weir, inside="", extra=""):
 
 def group_ports():
     """The first of four, for `multicast_ports`."""
-    first, *_ = [free_port() for _ in range(4)]
-    return first
+    return free_port(4)
 
 
 def play_rtsp(url, folder, transport="tcp", seconds=3, name="rtsp-player", ffmpeg="ffmpeg", **options):

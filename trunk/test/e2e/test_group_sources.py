@@ -184,7 +184,7 @@ def test_a_sender_that_restarts_is_followed(new_weir, folder, form):
 
 def test_silence_is_told_and_the_sender_may_come_later(new_weir, folder):
     port = free_udp_port()
-    edge = edge_of(new_weir, f"publish {{ firstpkt_timeout 1s; normal_timeout 1s; }} source udp://239.11.0.5:{port} {{ stream tv1; }}").start()
+    edge = edge_of(new_weir, f"publish {{ firstpkt_timeout 4s; normal_timeout 1s; }} source udp://239.11.0.5:{port} {{ stream tv1; }}").start()
     assert "firstpkt_timeout" in wait_state(edge, "tv1", "backing_off")["last_error"]
     with sender(f"udp://239.11.0.5:{port}", folder):
         wait_state(edge, "tv1", "live")

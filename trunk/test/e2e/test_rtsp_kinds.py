@@ -90,7 +90,7 @@ def test_kind_comes_by_rtmp_and_goes_by_rtsp(new_weir, folder, clips, kind):
 
 
 def rtsp_and_rtc(new_weir):
-    port, media, _ = free_port(), free_port(), free_port()  # RTCP is behind `media`
+    port, media = free_port(), free_port(2)  # RTCP is behind RTP
     server = rtc_weir(new_weir, f"rtsp_server {{ listen 127.0.0.1:{port}; rtp_listen 127.0.0.1:{media}; }}")
     server.rtsp = lambda path="live/livestream": f"rtsp://127.0.0.1:{port}/{path}"
     return server

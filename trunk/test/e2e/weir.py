@@ -39,19 +39,29 @@ BAD_LOG = re.compile(r"bug:|AddressSanitizer|LeakSanitizer|UndefinedBehavior|run
 _next_port = os.getpid() * 7 % len(PORTS)
 
 
-def free_port():
-    """A TCP port of 127.0.0.1 that nobody listens on."""
-    global _next_port
-    for _ in PORTS:
-        port = PORTS[_next_port % len(PORTS)]
-        _next_port += 1
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def is_free(port):
+    """Whether nobody has it on 127.0.0.1, by TCP or UDP."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind == socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
-                return port
             except OSError:
-                continue
+                return False
+    return True
+
+
+def free_port(count=1):
+    """A port of 127.0.0.1 that nobody has, the first of so many."""
+    global _next_port
+    for _ in PORTS:
+        first = _next_port % len(PORTS)
+        wanted = PORTS[first:first + count]
+        if len(wanted) == count and all(is_free(port) for port in wanted):
+            _next_port += count
+            return wanted[0]
+        _next_port += 1
     raise RuntimeError("no free port")
 
 
