@@ -137,7 +137,8 @@ struct PlayConfig {
     Millis queue_length{0};   // a player further behind than this is moved to the newest key frame
     uint64_t queue_size = 0;  // the same in bytes
     Millis wait_publisher{
-        0};  // how long a player waits for a stream that is not live; 0: not at all
+        0};                 // how long a player waits for a stream that is not live; 0: not at all
+    bool snapshots = true;  // key frames as pictures, by HTTP
 
     bool operator==(const PlayConfig&) const = default;
 };

@@ -120,6 +120,14 @@ const Directive kVhostDirectives[] = {
      .doc = "Bytes kept per stream, from the latest key frame on, so that a new player "
             "starts at once. Beyond that, new players wait for the next key frame.",
      .apply = [](const Target& t, const Value& v) { t.vhost.play.gop_cache_max_size = v.number; }},
+    {.name = "snapshots",
+     .contexts = kPlayContext,
+     .type = ValueType::kFlag,
+     .default_text = "on",
+     .doc =
+         "on: GET /APP/STREAM.jpg is the newest key frame as a picture, for whoever may play the "
+         "stream.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.play.snapshots = v.number != 0; }},
     {.name = "queue_length",
      .contexts = kPlayContext,
      .type = ValueType::kDuration,

@@ -9,6 +9,7 @@
 #include "app/protocols/rtsp_protocol.h"
 #include "app/protocols/sip_protocol.h"
 #include "app/protocols/srt_protocol.h"
+#include "app/protocols/still_protocol.h"
 #include "app/protocols/ts_protocol.h"
 
 namespace weir::app {
@@ -24,6 +25,7 @@ void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<SipProtocol>(context));
     protocols.add(std::make_unique<ExecProtocol>(context));
     protocols.add(std::make_unique<RecordProtocol>(context));
+    protocols.add(std::make_unique<StillProtocol>(context));
 }
 
 Error apply_environment(config::Config& config, const config::Environment& environment) {

@@ -148,7 +148,8 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
                                             {"srt", 0},
                                             {"sip", 0},
                                             {"phone", 0},
-                                            {"vod", 0}}));
+                                            {"vod", 0},
+                                            {"jpg", 0}}));
     EXPECT_EQ(stream["gop"]["key_frames"], 1);
     EXPECT_GE(stream["gop"]["last_key_frame_ms"].get<int>(), 0);
     EXPECT_EQ(stream["publish"]["ip"], "127.0.0.1");

@@ -181,6 +181,7 @@ TEST_F(ProtocolTest, PlaysAndIsShownEverywhere) {
                                             {"sip", 0},
                                             {"phone", 0},
                                             {"vod", 0},
+                                            {"jpg", 0},
                                             {"toy", 1}}));
     EXPECT_EQ(stream["players_toy"], 1);
     EXPECT_EQ(stream["toy"]["key"], "/live/a");
@@ -215,10 +216,8 @@ TEST_F(ProtocolTest, ClientsAreFoundAndEndedByItsTransport) {
     EXPECT_EQ(get("/api/v1/clients?transport=webrtc")["total"], 0);
     const net::TestAnswer wrong = ask("/api/v1/clients?transport=joy");
     EXPECT_EQ(wrong.status, 400);
-    EXPECT_THAT(
-        wrong.body,
-        HasSubstr(
-            "one of rtmp, flv, ws-flv, hls, ts, ws-ts, webrtc, rtsp, srt, sip, phone, vod, toy"));
+    EXPECT_THAT(wrong.body, HasSubstr("one of rtmp, flv, ws-flv, hls, ts, ws-ts, webrtc, rtsp, "
+                                      "srt, sip, phone, vod, jpg, toy"));
     EXPECT_EQ(ask("/api/v1/clients?transport=toy", "DELETE").status, 200);
     EXPECT_TRUE(viewer->ends());
     EXPECT_EQ(server_->remaining().players, 0U);

@@ -46,7 +46,7 @@ TEST_F(WiringTest, EachTransportStandsOnceAndInTheOrderOfTheLists) {
         names.emplace_back(transport.name);
     }
     EXPECT_THAT(names, ElementsAre("rtmp", "flv", "ws-flv", "hls", "ts", "ws-ts", "webrtc", "rtsp",
-                                   "srt", "sip", "phone", "vod"));
+                                   "srt", "sip", "phone", "vod", "jpg"));
 }
 
 TEST_F(WiringTest, WantsTheListenersThatTheConfigurationEnables) {
