@@ -126,8 +126,10 @@ class Nginx(Server):
         if self.protocol != "hls":
             return "", ""
         self.files = tempfile.TemporaryDirectory(prefix="weir-bench-", dir="/dev/shm")
+        # Its own for what it does not even use: the system's may not be there.
+        temporary = " ".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         return (f"hls on; hls_path {self.files.name}/live; hls_fragment {HLS_FRAGMENT_S}s; hls_playlist_length {4 * HLS_FRAGMENT_S}s;",
-                f"http {{\n    access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000;\n"
+                f"http {{\n    {temporary}\n    access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000;\n"
                 f"    types {{ application/vnd.apple.mpegurl m3u8; video/mp2t ts; }}\n"
                 f"    server {{ listen 127.0.0.1:{self.http_port}; root {self.files.name}; }}\n}}\n")
 
