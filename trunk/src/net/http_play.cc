@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "net/http_newcomer.h"
 #include "net/http_player.h"
 #include "proto/http/access_token.h"
 #include "proto/http/response.h"
@@ -90,20 +91,13 @@ void HttpPlay::play(HttpExchange& exchange,
     }
     const stream::StreamKey key =
         services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
-    const std::string url = "http://" + request.host + request.path;
-    Result<AdmittedPlayer> admitted = admission_.play(
-        {.access = {.key = key,
-                    .peer = exchange.peer(),
-                    .token = *token,
-                    .http = &request,
-                    .secure = exchange.secure(),
-                    .transport = websocket ? format_.ws_transport : format_.transport,
-                    .query = request.query_text},
-         .tc_url = url,
-         .connection = &exchange.connection(),
-         .may_wait = !request.is_head(),
-         .begins = !request.is_head(),
-         .check = check ? [&] { return check(key); } : std::function<Error()>()});
+    const std::string url = url_of(request);
+    NewcomerView who = newcomer_of(exchange, key, *token,
+                                   websocket ? format_.ws_transport : format_.transport, url);
+    who.may_wait = !request.is_head();
+    who.begins = !request.is_head();
+    who.check = check ? [&] { return check(key); } : std::function<Error()>();
+    Result<AdmittedPlayer> admitted = admission_.play(who);
     if (!admitted.ok()) {
         refuse(exchange, admitted.error());
         return;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "base/strings.h"
 
 namespace weir::net {
@@ -13,15 +14,6 @@ bool stays(char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
            (each >= '0' && each <= '9') ||
            std::string_view("-_.~+@,").find(each) != std::string_view::npos;
-}
-
-// FNV-1a, 64 bits: tells cut names apart.
-uint64_t number_of(std::string_view text) {
-    uint64_t hash = 0xCBF29CE484222325;
-    for (const char each : text) {
-        hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001B3;
-    }
-    return hash;
 }
 
 std::tm local_time(int64_t wall_time_ms) {
@@ -51,7 +43,7 @@ std::string safe_name(std::string_view name) {
     if (safe.size() > kMaxNameBytes) {
         constexpr size_t kNumber = 17;
         safe.resize(kMaxNameBytes - kNumber);
-        safe += fmt::format("-{:016x}", number_of(name));
+        safe += fmt::format("-{:016x}", fnv1a(name));
     }
     return safe.empty() ? "%" : safe;
 }

@@ -1,5 +1,7 @@
 #include "net/api/exposition.h"
 
+#include "base/fnv.h"
+
 namespace weir::net {
 
 std::string label_value(std::string_view text) {
@@ -17,11 +19,7 @@ std::string label_value(std::string_view text) {
         }
     }
     if (shown.size() < text.size()) {
-        uint64_t hash = 14695981039346656037U;  // FNV-1a
-        for (char c : text) {
-            hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211U;
-        }
-        fmt::format_to(std::back_inserter(value), "~{:016x}", hash);
+        fmt::format_to(std::back_inserter(value), "~{:016x}", fnv1a(text));
     }
     return value;
 }

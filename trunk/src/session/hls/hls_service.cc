@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "net/http_newcomer.h"
 #include "proto/http/access_token.h"
 #include "proto/http/byte_range.h"
 #include "proto/http/target.h"
@@ -73,11 +75,7 @@ bool is_session_id(std::string_view text) {
 }
 
 std::string etag_of(std::string_view text) {
-    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    for (const char c : text) {
-        hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-    }
-    return fmt::format("\"{:016x}\"", hash);
+    return fmt::format("\"{:016x}\"", fnv1a(text));
 }
 
 }  // namespace
@@ -163,18 +161,11 @@ HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
         return nullptr;
     }
     const bool counted = has_sessions(ask.key, ask.options) && !request.is_head();
-    const std::string url = "http://" + request.host + request.path;
-    Result<net::AdmittedPlayer> admitted = admission_.play({.access = {.key = ask.key,
-                                                                       .peer = exchange.peer(),
-                                                                       .token = *token,
-                                                                       .http = &request,
-                                                                       .secure = exchange.secure(),
-                                                                       .transport = "hls",
-                                                                       .query = request.query_text},
-                                                            .tc_url = url,
-                                                            .connection = &exchange.connection(),
-                                                            .may_wait = !request.is_head(),
-                                                            .begins = counted});
+    const std::string url = net::url_of(request);
+    net::NewcomerView who = net::newcomer_of(exchange, ask.key, *token, "hls", url);
+    who.may_wait = !request.is_head();
+    who.begins = counted;
+    Result<net::AdmittedPlayer> admitted = admission_.play(who);
     if (!admitted.ok()) {
         refuse(exchange, admitted.error());
         return nullptr;

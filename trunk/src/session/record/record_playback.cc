@@ -15,6 +15,7 @@
 #include "base/rfc3339.h"
 #include "io/own_fd.h"
 #include "net/http/file_answer.h"
+#include "net/http_newcomer.h"
 #include "proto/hls/vod_playlist.h"
 #include "proto/http/access_token.h"
 #include "proto/http/target.h"
@@ -29,6 +30,7 @@ constexpr std::string_view kListSuffix = ".m3u8";
 constexpr std::string_view kFileSuffix = ".mp4";
 constexpr std::string_view kListType = "application/vnd.apple.mpegurl";
 constexpr size_t kMaxName = 1024;  // of app and of stream, as in RTMP
+constexpr size_t kUsualHeaderBytes = 16u * 1024;
 constexpr size_t kMaxIndexBytes = 32u << 20;
 constexpr size_t kFilesAtOnce = 10'000;  // that are looked at before others have their turn
 
@@ -71,9 +73,17 @@ Result<mp4::FileIndex> read_index(const RecordedFile& file) {
     if (tail_size == 0 || tail_size > size || tail_size > kMaxIndexBytes) {
         return make_error(ErrorCode::kMalformed, "it has no index of its fragments");
     }
-    WEIR_TRY_ASSIGN(const Bytes head, read_at(fd.get(), 0, mp4::kMaxHeaderBytes));
     WEIR_TRY_ASSIGN(const Bytes tail, read_at(fd.get(), size - tail_size, tail_size));
-    return mp4::read_file_index(head, tail, size);
+    // A header is some kilobytes; a playlist may be over a thousand files.
+    Result<mp4::FileIndex> index = make_error(ErrorCode::kMalformed, "it has no header");
+    for (const size_t most : {kUsualHeaderBytes, mp4::kMaxHeaderBytes}) {
+        WEIR_TRY_ASSIGN(const Bytes head, read_at(fd.get(), 0, most));
+        index = mp4::read_file_index(head, tail, size);
+        if (index.ok()) {
+            break;
+        }
+    }
+    return index;
 }
 
 // "../" for each folder between the playlist and /vod/.
@@ -150,18 +160,11 @@ std::unique_ptr<net::AdmittedPlayer> RecordPlayback::admit(net::HttpExchange& ex
         refuse(exchange, 400, "that is no token: Authorization: Bearer TOKEN");
         return nullptr;
     }
-    const std::string url = "http://" + request.host + request.path;
-    auto admitted = admission_.play({.access = {.key = key,
-                                                .peer = exchange.peer(),
-                                                .token = *token,
-                                                .http = &request,
-                                                .secure = exchange.secure(),
-                                                .transport = kTransport,
-                                                .query = request.query_text},
-                                     .tc_url = url,
-                                     .connection = &exchange.connection(),
-                                     .needs_stream = false,
-                                     .begins = false});
+    const std::string url = net::url_of(request);
+    net::NewcomerView who = net::newcomer_of(exchange, key, *token, kTransport, url);
+    who.needs_stream = false;
+    who.begins = false;
+    auto admitted = admission_.play(who);
     if (!admitted.ok()) {
         refuse(exchange, status_of(admitted.error()), admitted.error().message());
         return nullptr;

@@ -4,21 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/fnv.h"
+
 namespace weir::session {
-namespace {
-
-uint64_t hash_of(std::string_view text, uint64_t hash) {
-    for (const char each : text) {
-        hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001B3;  // FNV-1a
-    }
-    return hash;
-}
-
-}  // namespace
 
 uint64_t file_id(std::string_view folder, std::string_view file) {
-    constexpr uint64_t kBasis = 0xCBF29CE484222325;
-    return hash_of(file, hash_of("\n", hash_of(folder, kBasis)));
+    return fnv1a(file, fnv1a("\n", fnv1a(folder)));
 }
 
 RecordStore::RecordStore(std::string path,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "net/http_newcomer.h"
 #include "proto/http/access_token.h"
 #include "transcode/picture.h"
 
@@ -103,18 +104,11 @@ void StillService::handle(net::HttpExchange& exchange) {
                                             "that is no token: Authorization: Bearer TOKEN"));
         return;
     }
-    const std::string url = "http://" + request.host + request.path;
-    auto admitted = admission_.play({.access = {.key = key,
-                                                .peer = exchange.peer(),
-                                                .token = *token,
-                                                .http = &request,
-                                                .secure = exchange.secure(),
-                                                .transport = kTransport,
-                                                .query = request.query_text},
-                                     .tc_url = url,
-                                     .connection = &exchange.connection(),
-                                     .may_wait = false,
-                                     .begins = false});
+    const std::string url = net::url_of(request);
+    net::NewcomerView who = net::newcomer_of(exchange, key, *token, kTransport, url);
+    who.may_wait = false;
+    who.begins = false;
+    auto admitted = admission_.play(who);
     if (!admitted.ok()) {
         refuse(exchange, admitted.error());
         return;
