@@ -5,7 +5,7 @@
 namespace weir::app {
 
 std::span<const Transport> HlsProtocol::transports() const {
-    static constexpr Transport kAll[] = {{"hls"}};
+    static constexpr Transport kAll[] = {{"hls"}, {"dash"}};
     return kAll;
 }
 

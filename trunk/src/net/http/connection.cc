@@ -1,7 +1,10 @@
 #include "net/http/connection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/random.h"
 #include "proto/http/cors.h"
@@ -85,9 +88,32 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
             connection_.write_slices(as_bytes(head(status, content_type, length_bytes, extra))));
     }
 
+    Error begin_open(int status,
+                     std::string_view content_type,
+                     const http::Fields& extra) override {
+        open_ = true;
+        return finished(
+            connection_.write_slices(as_bytes(head(status, content_type, std::nullopt, extra))));
+    }
+
+    // A chunk's header brings the end of line of the chunk before it.
+    Error finish() override {
+        WEIR_CHECK(open_);
+        open_ = false;
+        if (request_.is_head() || !chunked()) {
+            return {};
+        }
+        const std::string_view end =
+            std::exchange(wrote_chunk_, false) ? "\r\n0\r\n\r\n" : "0\r\n\r\n";
+        return finished(connection_.write_slices(as_bytes(end)));
+    }
+
     Error write(ByteSpan data) override {
         if (request_.is_head()) {
             return {};
+        }
+        if (open_) {
+            return data.empty() ? Error() : finished(write_chunk(data));
         }
         WEIR_CHECK(data.size() <= body_left_);
         body_left_ -= data.size();
@@ -107,12 +133,26 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     int status() const { return status_; }  // 0: detached
 
     // The next request may follow on this connection.
-    bool reusable() const { return answered_ && !failed_ && body_left_ == 0 && keep_alive_; }
+    bool reusable() const {
+        return answered_ && !failed_ && !open_ && body_left_ == 0 && keep_alive_;
+    }
 
   private:
+    bool chunked() const { return request_.version_minor > 0; }
+
+    Error write_chunk(ByteSpan data) {
+        if (chunked()) {
+            const std::string size = fmt::format(
+                "{}{:x}\r\n", std::exchange(wrote_chunk_, true) ? "\r\n" : "", data.size());
+            WEIR_TRY(connection_.write_slices(as_bytes(size)));
+        }
+        return connection_.write_slices(data);
+    }
+
+    // `length_bytes`: nothing, of a body that is open.
     std::string head(int status,
                      std::string_view content_type,
-                     uint64_t length_bytes,
+                     std::optional<uint64_t> length_bytes,
                      const http::Fields& extra) {
         WEIR_CHECK(!answered_);
         answered_ = true;
@@ -121,15 +161,18 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         if (!content_type.empty()) {
             fields.add("Content-Type", std::string(content_type));
         }
-        if (!has_no_body(status)) {
-            fields.add("Content-Length", std::to_string(length_bytes));
+        if (length_bytes && !has_no_body(status)) {
+            fields.add("Content-Length", std::to_string(*length_bytes));
+        } else if (!length_bytes && chunked()) {
+            fields.add("Transfer-Encoding", "chunked");
         }
         for (const http::Field& field : route_fields_) {
             if (!fields.has(field.name)) {
                 fields.add(field.name, field.value);
             }
         }
-        keep_alive_ = request_.keep_alive && !io::interrupted() && !connection_.shared_.draining;
+        keep_alive_ = request_.keep_alive && !io::interrupted() && !connection_.shared_.draining &&
+                      (length_bytes || chunked());
         if (!keep_alive_) {
             fields.set("Connection", "close");
         } else if (request_.version_minor == 0) {
@@ -149,6 +192,8 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     RequestOrigin origin_;
     http::Fields route_fields_;
     uint64_t body_left_ = 0;
+    bool open_ = false;  // begin_open(), and not yet finish()
+    bool wrote_chunk_ = false;
     int status_ = 0;
     bool answered_ = false;
     bool failed_ = false;

@@ -107,6 +107,15 @@ class HttpExchange {
                         uint64_t length_bytes,
                         const http::Fields& extra = {}) = 0;
 
+    // Yields. The same of a body whose length nobody knows yet: write() until finish(). It goes out
+    // in chunks, or, to a client of HTTP/1.0, until the connection ends.
+    virtual Error begin_open(int status,
+                             std::string_view content_type,
+                             const http::Fields& extra = {}) = 0;
+
+    // Yields. Without it the client sees an answer that was cut off.
+    virtual Error finish() = 0;
+
     // Yields. A part of the body; each part has the server's whole write timeout.
     virtual Error write(ByteSpan data) = 0;
 

@@ -13,6 +13,8 @@ constexpr int64_t kTicksPerMs = mpegts::kClockHz / 1000;
 
 class Mp4PartWriter final : public PartWriter {
   public:
+    explicit Mp4PartWriter(bool apart) : apart_(apart) {}
+
     bool carries(Codec codec) const override { return mp4::carries(codec); }
 
     Bytes begin(const PartTracks& tracks) override {
@@ -22,15 +24,17 @@ class Mp4PartWriter final : public PartWriter {
             if (tracks[i]) {
                 list.push_back(tracks[i]->track);
                 ids_[i] = static_cast<uint32_t>(list.size());
+                track_headers_[i] = header_of({&list.back(), 1}, ids_[i]);
             }
         }
-        Bytes header;
-        mp4::write_header(list, header);
-        header.shrink_to_fit();
-        return header;
+        return header_of(list, 1);
     }
 
-    void write(const PartFrames& frames, bool first, Bytes& out) override {
+    Bytes track_header(size_t place) const override {
+        return ids_[place] != 0 ? track_headers_[place] : Bytes();
+    }
+
+    size_t write(const PartFrames& frames, bool first, Bytes& out) override {
         std::array<std::vector<mp4::SampleView>, 2> samples;
         std::array<mp4::RunView, 2> runs;
         size_t bytes = 0;
@@ -58,11 +62,31 @@ class Mp4PartWriter final : public PartWriter {
         if (first) {
             mp4::write_segment_type(out);
         }
-        mp4::write_fragment(++number_, runs, out);
+        if (!apart_) {
+            mp4::write_fragment(++number_, runs, out);
+            return out.size();
+        }
+        size_t audio_at = out.size();
+        for (size_t i = 0; i < runs.size(); i++) {
+            audio_at = i == kPartAudio ? out.size() : audio_at;
+            if (!runs[i].samples.empty()) {
+                mp4::write_fragment(++number_, {&runs[i], 1}, out);
+            }
+        }
+        return audio_at;
     }
 
   private:
+    static Bytes header_of(std::span<const mp4::Track> tracks, uint32_t first_id) {
+        Bytes header;
+        mp4::write_header(tracks, header, mp4::Length::kOpen, first_id);
+        header.shrink_to_fit();
+        return header;
+    }
+
+    bool apart_;
     std::array<uint32_t, 2> ids_{};  // 0: there is no such track
+    std::array<Bytes, 2> track_headers_;
     uint32_t number_ = 0;
 };
 
@@ -89,7 +113,7 @@ class TsPartWriter final : public PartWriter {
         return {};
     }
 
-    void write(const PartFrames& frames, bool first, Bytes& out) override {
+    size_t write(const PartFrames& frames, bool first, Bytes& out) override {
         std::vector<std::pair<size_t, const media::MediaPacket*>> order;
         for (size_t i = 0; i < frames.size(); i++) {
             for (const PartFrame& frame : frames[i]) {
@@ -119,6 +143,7 @@ class TsPartWriter final : public PartWriter {
                            .parts = parts},
                           out);
         }
+        return out.size();
     }
 
   private:
@@ -146,7 +171,7 @@ std::unique_ptr<PartWriter> PartWriter::create(SegmentContainer container) {
     if (container == SegmentContainer::kTs) {
         return std::make_unique<TsPartWriter>();
     }
-    return std::make_unique<Mp4PartWriter>();
+    return std::make_unique<Mp4PartWriter>(container == SegmentContainer::kMp4);
 }
 
 }  // namespace weir::net

@@ -17,7 +17,9 @@
 
 namespace weir::net {
 
-enum class SegmentContainer : uint8_t { kMp4, kTs };
+// kMp4: each track of a part is a fragment of its own, video first, as DASH wants them (CMAF,
+// ISO/IEC 23000-19: a chunk has one track). kMp4File: one fragment has both, as fits a file.
+enum class SegmentContainer : uint8_t { kMp4, kTs, kMp4File };
 
 struct PartFrame {
     media::PacketRef packet;
@@ -52,8 +54,13 @@ class PartWriter {
     // From now on with these tracks. What stands before all segments of them (may be empty).
     virtual Bytes begin(const PartTracks& tracks) = 0;
 
-    // Appends the part's bytes to `out`. `first`: it is the first of its segment.
-    virtual void write(const PartFrames& frames, bool first, Bytes& out) = 0;
+    // The same for one of them alone, of a container that keeps the tracks of a part apart.
+    virtual Bytes track_header(size_t) const { return {}; }
+
+    // Appends the part's bytes to `out`. `first`: it is the first of its segment. Returns where
+    // those of the audio track begin, which are all that follow; of a container that does not keep
+    // tracks apart nothing is to be made of that.
+    virtual size_t write(const PartFrames& frames, bool first, Bytes& out) = 0;
 };
 
 }  // namespace weir::net

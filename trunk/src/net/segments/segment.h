@@ -41,16 +41,23 @@ class SegmentBytes final : public RefCounted<SegmentBytes>, private Counted<Segm
 
 // What the segments from a discontinuity to the next have in common.
 struct SegmentFormat : public RefCounted<SegmentFormat> {
-    uint64_t id = 0;           // the number of the first segment that has it
-    Bytes header;              // of an MP4 file; empty for transport streams
+    uint64_t id = 0;     // the number of the first segment that has it
+    Bytes header;        // of an MP4 file; empty for transport streams
+    Bytes video_header;  // of an MP4 file with that track alone; empty: there is none
+    Bytes audio_header;
     std::string video_codecs;  // as RFC 6381 names them; empty: there is no such track
     std::string audio_codecs;
     uint32_t width = 0;  // in pixels; 0: no video
     uint32_t height = 0;
+    uint32_t sample_rate = 0;  // in Hz; 0: no audio
+    uint8_t channels = 0;
+    int64_t start_ms = 0;  // of its first segment, on the stream's timeline
+    int64_t wall_ms = 0;   // since the epoch
 };
 
 struct SegmentPart {
     Ref<const SegmentBytes> bytes;
+    size_t audio_at = 0;  // where the audio track's bytes begin, where tracks are kept apart
     int64_t duration_ms = 0;
     bool independent = false;  // begins with a key frame, or is audio only
 };
@@ -62,6 +69,7 @@ struct Segment {
     int64_t start_ms = 0;     // on the stream's timeline
     int64_t wall_ms = 0;      // when its first frame came, since the epoch
     int64_t duration_ms = 0;  // of its parts
+    int64_t expected_ms = 0;  // how long it will be, if key frames go on as they came; 0: unknown
     uint64_t bytes = 0;
     uint32_t video_frames = 0;
     bool discontinuity = false;  // between it and the segment before

@@ -10,7 +10,8 @@ namespace weir::net {
 void SegmentStore::open(Ref<const SegmentFormat> format,
                         int64_t start_ms,
                         int64_t wall_ms,
-                        bool discontinuity) {
+                        bool discontinuity,
+                        int64_t expected_ms) {
     WEIR_CHECK(!has_open());
     ended_ = false;
     Segment segment;
@@ -19,24 +20,24 @@ void SegmentStore::open(Ref<const SegmentFormat> format,
     segment.start_ms = start_ms;
     segment.wall_ms = wall_ms;
     segment.discontinuity = discontinuity;
+    segment.expected_ms = expected_ms;
     segments_.push_back(std::move(segment));
 }
 
-void SegmentStore::add_part(Bytes bytes,
-                            int64_t duration_ms,
-                            bool independent,
-                            uint32_t video_frames) {
+void SegmentStore::add_part(NewPart part) {
     WEIR_CHECK(has_open());
     Segment& segment = segments_.back();
-    bytes.shrink_to_fit();
-    segment.bytes += bytes.size();
-    bytes_ += bytes.size();
-    segment.duration_ms += duration_ms;
-    segment.video_frames += video_frames;
-    segment.parts.push_back(
-        {make_ref<const SegmentBytes>(std::move(bytes)), duration_ms, independent});
+    part.bytes.shrink_to_fit();
+    segment.bytes += part.bytes.size();
+    bytes_ += part.bytes.size();
+    segment.duration_ms += part.duration_ms;
+    segment.video_frames += part.video_frames;
+    segment.parts.push_back({.bytes = make_ref<const SegmentBytes>(std::move(part.bytes)),
+                             .audio_at = part.audio_at,
+                             .duration_ms = part.duration_ms,
+                             .independent = part.independent});
     parts_made_++;
-    expect_part(duration_ms);
+    expect_part(part.duration_ms);
     changed();
 }
 
@@ -122,6 +123,14 @@ const SegmentFormat* SegmentStore::find_format(uint64_t id) const {
     const auto found = std::ranges::find_if(
         segments_, [id](const Segment& segment) { return segment.format->id == id; });
     return found == segments_.end() ? nullptr : found->format.get();
+}
+
+const Segment* SegmentStore::find_at(uint64_t format_id, uint64_t start_ms) const {
+    const auto found = std::ranges::find_if(segments_, [&](const Segment& segment) {
+        return segment.format->id == format_id &&
+               segment.start_ms == static_cast<int64_t>(start_ms);
+    });
+    return found == segments_.end() ? nullptr : &*found;
 }
 
 // Rounded as the rule is for what it bounds, RFC 8216 §4.3.3.1.

@@ -56,10 +56,19 @@ class SegmentStore : private Counted<SegmentStore> {
     void open(Ref<const SegmentFormat> format,
               int64_t start_ms,
               int64_t wall_ms,
-              bool discontinuity);
+              bool discontinuity,
+              int64_t expected_ms = 0);
 
     // Of the open segment.
-    void add_part(Bytes bytes, int64_t duration_ms, bool independent, uint32_t video_frames);
+    struct NewPart {
+        Bytes bytes;
+        size_t audio_at = 0;  // as SegmentPart has it
+        int64_t duration_ms = 0;
+        bool independent = false;
+        uint32_t video_frames = 0;
+    };
+
+    void add_part(NewPart part);
 
     // The open segment is complete; without parts it is dropped.
     void close();
@@ -90,6 +99,9 @@ class SegmentStore : private Counted<SegmentStore> {
 
     const Segment* find(uint64_t number) const;
     const SegmentFormat* find_format(uint64_t id) const;
+
+    // By format, and Segment::start_ms.
+    const Segment* find_at(uint64_t format_id, uint64_t start_ms) const;
 
     // The number that the next segment after all() will have.
     uint64_t next_number() const { return next_number_; }

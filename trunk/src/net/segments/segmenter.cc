@@ -1,6 +1,7 @@
 #include "net/segments/segmenter.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "proto/mp4/codec_string.h"
@@ -38,7 +39,8 @@ Segmenter::Segmenter(stream::Stream& stream,
                      SegmentStore& store)
     : stream_(stream), store_(store), writer_(std::move(writer)) {
     wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
-    store_.expect(stream.gop().last_ms);
+    gop_ms_ = last_gop_ms_ = stream.gop().last_ms;
+    store_.expect(last_gop_ms_);
     stream_.attach(*this);
     filling_ = false;
 }
@@ -156,6 +158,8 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
     }
     const int64_t gop_ms = now_ms - last_key_ms_;
     last_key_ms_ = now_ms;
+    gop_ms_ = std::abs(gop_ms - last_gop_ms_) <= kGopJitterMs ? gop_ms : 0;
+    last_gop_ms_ = gop_ms;
     if (now_ms - segment_start_ms_ + gop_ms / 2 >= store_.options().fragment_ms) {
         cut_part_before(packet);
         end_segment(now_ms, false);
@@ -276,6 +280,9 @@ bool Segmenter::decide_format() {
         if (i == kPartVideo) {
             format->width = made->width;
             format->height = made->height;
+        } else {
+            format->sample_rate = made->timescale;
+            format->channels = made->channels;
         }
         (i == kPartVideo ? format->video_codecs : format->audio_codecs) =
             mp4::codec_string(track.codec, config_of(track.config));
@@ -286,9 +293,27 @@ bool Segmenter::decide_format() {
     }
     format_tracks_ = std::move(found);
     format->header = writer_->begin(format_tracks_);
+    format->video_header = writer_->track_header(kPartVideo);
+    format->audio_header = writer_->track_header(kPartAudio);
     format->id = store_.next_number();
+    format->start_ms = part_start_ms_;
+    format->wall_ms = wall_of(part_start_ms_);
     format_ = format;
     return true;
+}
+
+// Where begin_at() will cut it.
+int64_t Segmenter::expected_ms(int64_t start_ms) const {
+    const bool video = format_tracks_[kPartVideo].has_value();
+    if (!video || gop_ms_ <= 0 || gop_ms_ >= kMaxSegmentMs) {
+        return 0;
+    }
+    const int64_t least = start_ms + store_.options().fragment_ms - gop_ms_ / 2;
+    int64_t cut_ms = last_key_ms_ + gop_ms_;
+    if (cut_ms < least) {
+        cut_ms += (least - cut_ms + gop_ms_ - 1) / gop_ms_ * gop_ms_;
+    }
+    return cut_ms - start_ms;
 }
 
 void Segmenter::open_segment(int64_t start_ms) {
@@ -297,7 +322,8 @@ void Segmenter::open_segment(int64_t start_ms) {
         const int64_t off = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
         wall_offset_ms_ += std::clamp(off, -kMaxClockStepMs, kMaxClockStepMs);
     }
-    store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false));
+    store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false),
+                expected_ms(start_ms));
     segment_start_ms_ = start_ms;
 }
 
@@ -321,17 +347,18 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     const bool first = store_.all().back().parts.empty();
     const bool independent =
         format_tracks_[kPartVideo] ? !frames.empty() && frames.front().packet->info().key : true;
-    Bytes bytes;
-    writer_->write({frames, audio.frames}, first, bytes);
+    SegmentStore::NewPart part{.independent = independent};
+    part.audio_at = writer_->write({frames, audio.frames}, first, part.bytes);
     const auto count = static_cast<uint32_t>(frames.size());
     video.frames.erase(video.frames.begin(),
                        video.frames.begin() + static_cast<std::ptrdiff_t>(count));
     audio.frames.clear();
     video.bytes = video.frames.empty() ? 0 : video.frames.back().packet->payload().size();
     audio.bytes = 0;
-    const int64_t duration_ms = std::max<int64_t>(end_ms - part_start_ms_, 1);
+    part.duration_ms = std::max<int64_t>(end_ms - part_start_ms_, 1);
+    part.video_frames = count;
     part_start_ms_ = std::max(end_ms, part_start_ms_ + 1);
-    store_.add_part(std::move(bytes), duration_ms, independent, count);
+    store_.add_part(std::move(part));
     const Segment& segment = store_.all().back();
     if (segment.duration_ms >= kMaxSegmentMs || segment.bytes >= kMaxSegmentBytes) {
         store_.close();

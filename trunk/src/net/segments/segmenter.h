@@ -32,6 +32,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     static constexpr int64_t kMaxHeldMs = 1'000;
     // The sum of the lengths of audio frames, and their times, may differ by so much.
     static constexpr int64_t kMaxAudioDriftMs = 60;
+    // GOPs are alike that differ by no more.
+    static constexpr int64_t kGopJitterMs = 50;
     // By so much the dates of segments are corrected, with each of them.
     static constexpr int64_t kMaxClockStepMs = 10;
 
@@ -78,6 +80,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     void add_audio(const media::PacketRef& packet);
     bool decide_format();
     void open_segment(int64_t start_ms);
+    int64_t expected_ms(int64_t start_ms) const;
     void end_part(int64_t end_ms, bool all);
     void end_segment(int64_t end_ms, bool all);
     void drop_frames();
@@ -98,6 +101,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     int64_t part_start_ms_ = 0;
     int64_t segment_start_ms_ = 0;
     int64_t last_key_ms_ = 0;
+    int64_t last_gop_ms_ = 0;
+    int64_t gop_ms_ = 0;  // 0: no two in a row were alike
     int64_t wall_offset_ms_ = 0;
     uint64_t left_out_ = 0;
 };

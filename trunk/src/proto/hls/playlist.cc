@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -177,26 +178,36 @@ FileName parse_file_name(std::string_view name) {
     if (name == kMediaPlaylistName) {
         return {.kind = FileKind::kPlaylist};
     }
-    if (name.starts_with(kHeaderPrefix) && name.ends_with(".mp4")) {
-        name.remove_prefix(kHeaderPrefix.size());
-        name.remove_suffix(4);
-        const auto id = number_of(name);
-        return id ? FileName{.kind = FileKind::kHeader, .number = *id} : FileName();
+    if (name == kDescriptionName) {
+        return {.kind = FileKind::kDescription};
+    }
+    if (name == kClockName) {
+        return {.kind = FileKind::kClock};
     }
     FileName found;
-    found.mp4 = name.ends_with(".m4s");
+    const bool header = name.starts_with(kHeaderPrefix) && name.ends_with(".mp4");
+    found.mp4 = header || name.ends_with(".m4s");
     if (!found.mp4 && !name.ends_with(".ts")) {
         return {};
     }
+    name.remove_prefix(header ? kHeaderPrefix.size() : 0);
     name.remove_suffix(found.mp4 ? 4 : 3);
+    for (const auto& [suffix, track] : {std::pair(std::string_view(".video"), FileTrack::kVideo),
+                                        std::pair(std::string_view(".audio"), FileTrack::kAudio)}) {
+        if (found.mp4 && name.ends_with(suffix)) {
+            found.track = track;
+            name.remove_suffix(suffix.size());
+        }
+    }
     const size_t dot = name.find('.');
+    const bool two = dot != std::string_view::npos;
     const auto number = number_of(name.substr(0, dot));
-    const auto part = dot == std::string_view::npos ? std::optional<uint64_t>(0)
-                                                    : number_of(name.substr(dot + 1));
-    if (!number || !part) {
+    const auto part = two ? number_of(name.substr(dot + 1)) : std::optional<uint64_t>(0);
+    const bool whole = found.track == FileTrack::kAll;
+    if (!number || !part || (header && two) || (!header && !whole && !two)) {
         return {};
     }
-    found.kind = dot == std::string_view::npos ? FileKind::kSegment : FileKind::kPart;
+    found.kind = header ? FileKind::kHeader : two && whole ? FileKind::kPart : FileKind::kSegment;
     found.number = *number;
     found.part = *part;
     return found;

@@ -14,6 +14,7 @@
 
 namespace weir::hls {
 
+inline constexpr std::string_view kPlaylistType = "application/vnd.apple.mpegurl";
 inline constexpr char kQueryMark = '\x01';
 
 struct PlaylistPart {
@@ -76,14 +77,26 @@ std::string with_query(std::string_view playlist, std::string_view query);
 
 // ---- what players ask for ----
 
-// "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts".
-enum class FileKind : uint8_t { kPlaylist, kHeader, kSegment, kPart, kUnknown };
+// "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts"; and those of DASH:
+// "index.mpd", "time", "init-7.video.mp4", "7.16000.audio.m4s".
+enum class FileKind : uint8_t {
+    kPlaylist,
+    kHeader,
+    kSegment,
+    kPart,
+    kDescription,
+    kClock,
+    kUnknown
+};
+
+enum class FileTrack : uint8_t { kAll, kVideo, kAudio };
 
 struct FileName {
     FileKind kind = FileKind::kUnknown;
-    uint64_t number = 0;
-    uint64_t part = 0;
+    uint64_t number = 0;  // of a segment, or of the first segment with that header
+    uint64_t part = 0;    // of a segment of one track: its time, in milliseconds
     bool mp4 = true;
+    FileTrack track = FileTrack::kAll;
 
     bool operator==(const FileName&) const = default;
 };
@@ -91,6 +104,8 @@ struct FileName {
 FileName parse_file_name(std::string_view name);
 
 inline constexpr std::string_view kMediaPlaylistName = "index.m3u8";
+inline constexpr std::string_view kDescriptionName = "index.mpd";
+inline constexpr std::string_view kClockName = "time";
 std::string header_name(uint64_t id);
 std::string segment_name(uint64_t number, bool mp4);
 std::string part_name(uint64_t number, uint64_t part, bool mp4);

@@ -31,13 +31,13 @@ void put_matrix(Bytes& out) {
     }
 }
 
-void put_movie_header(size_t tracks, Bytes& out) {
+void put_movie_header(uint32_t next_id, Bytes& out) {
     const Box mvhd(out, "mvhd", 0, 0);
     ByteWriter(out).u32(0).u32(0).u32(kMovieTimescale).u32(0).u32(0x00010000).u16(0x0100);
     put_zeros(out, 10);
     put_matrix(out);
     put_zeros(out, 24);
-    ByteWriter(out).u32(static_cast<uint32_t>(tracks + 1));
+    ByteWriter(out).u32(next_id);
 }
 
 void put_track_header(const Track& track, uint32_t id, Bytes& out) {
@@ -134,24 +134,25 @@ size_t put_run(const RunView& run, Bytes& out) {
 
 }  // namespace
 
-void write_header(std::span<const Track> tracks, Bytes& out, Length length) {
+void write_header(std::span<const Track> tracks, Bytes& out, Length length, uint32_t first_id) {
+    const auto next_id = static_cast<uint32_t>(first_id + tracks.size());
     {
         const Box ftyp(out, "ftyp");
         ByteWriter(out).text("iso6").u32(0).text("iso6").text("mp41").text("dash");
     }
     const Box moov(out, "moov");
-    put_movie_header(tracks.size(), out);
-    for (size_t i = 0; i < tracks.size(); i++) {
-        put_track(tracks[i], static_cast<uint32_t>(i + 1), out);
+    put_movie_header(next_id, out);
+    for (uint32_t id = first_id; id < next_id; id++) {
+        put_track(tracks[id - first_id], id, out);
     }
     const Box mvex(out, "mvex");
     if (length == Length::kFilledIn) {
         const Box mehd(out, "mehd", 1, 0);
         ByteWriter(out).u64(0);
     }
-    for (size_t i = 0; i < tracks.size(); i++) {
+    for (uint32_t id = first_id; id < next_id; id++) {
         const Box trex(out, "trex", 0, 0);
-        ByteWriter(out).u32(static_cast<uint32_t>(i + 1)).u32(1).u32(0).u32(0).u32(0);
+        ByteWriter(out).u32(id).u32(1).u32(0).u32(0).u32(0);
     }
 }
 

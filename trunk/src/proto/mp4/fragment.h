@@ -17,8 +17,11 @@ namespace weir::mp4 {
 // fills it in (recording.h). Streams have none.
 enum class Length : uint8_t { kOpen, kFilledIn };
 
-// Track n of the list has the id n + 1. Appends to `out`.
-void write_header(std::span<const Track> tracks, Bytes& out, Length length = Length::kOpen);
+// The tracks have the ids from `first_id` on. Appends to `out`.
+void write_header(std::span<const Track> tracks,
+                  Bytes& out,
+                  Length length = Length::kOpen,
+                  uint32_t first_id = 1);
 
 struct SampleView {
     ByteSpan data;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/log.h"
+#include "session/hls/dash_description.h"
 
 namespace weir::session {
 namespace {
@@ -53,9 +56,11 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
     return {};
 }
 
-Error HlsPump::wait_first(Millis absent) {
+Error HlsPump::wait_first(Millis absent, bool open_too) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
-    return wait_variant(io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent));
+    const auto deadline = io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent);
+    return open_too ? wait_until(deadline, [this] { return !store_.all().empty(); })
+                    : wait_variant(deadline);
 }
 
 Error HlsPump::wait_variant(io::Deadline deadline) {
@@ -96,7 +101,7 @@ const std::string& HlsPump::media_playlist(bool skip) {
     hls::MediaPlaylist playlist;
     playlist.mp4 = options_.container == net::SegmentContainer::kMp4;
     playlist.target_s = store_.target_seconds();
-    playlist.part_target_ms = playlist.mp4 ? store_.part_target_ms() : 0;
+    playlist.part_target_ms = low_latency() ? store_.part_target_ms() : 0;
     playlist.discontinuity_sequence = store_.discontinuities_before();
     playlist.independent = store_.independent();
     playlist.ended = store_.ended();
@@ -126,6 +131,19 @@ const std::string& HlsPump::media_playlist(bool skip) {
     std::ranges::reverse(playlist.segments);
     text = hls::write_media_playlist(playlist);
     return text;
+}
+
+std::string HlsPump::description(std::string_view folder) const {
+    if (options_.container != net::SegmentContainer::kMp4) {
+        return {};
+    }
+    const std::string location = fmt::format("{}{}", folder, hls::kDescriptionName);
+    dash::Presentation presentation = describe_segments(store_, low_latency());
+    presentation.folder = folder;
+    presentation.clock = hls::kClockName;
+    presentation.location = location;
+    presentation.now_ms = wall_time_ms();
+    return dash::write_mpd(presentation);
 }
 
 hls::Variant HlsPump::variant() const {
@@ -166,8 +184,7 @@ std::optional<HlsPump::Newest> HlsPump::newest() const {
     for (size_t i = all.size(); i > store_.first_listed(); i--) {
         const net::Segment& segment = all[i - 1];
         if (!segment.parts.empty()) {
-            const bool by_parts = options_.container == net::SegmentContainer::kMp4;
-            return Newest{segment.number, by_parts
+            return Newest{segment.number, low_latency()
                                               ? std::optional<uint64_t>(segment.parts.size() - 1)
                                               : std::nullopt};
         }
@@ -189,7 +206,32 @@ HlsSession* HlsPump::find_session(std::string_view id) {
 bool HlsPump::was_kicked(std::string_view id) const {
     const auto found = sessions_.find(id);
     return (found != sessions_.end() && found->second->kicked) ||
-           std::ranges::find(kicked_, id) != kicked_.end();
+           std::ranges::find(kicked_, id, &Kicked::id) != kicked_.end();
+}
+
+std::string_view HlsPump::find_looks(std::string_view looks) const {
+    const auto found = looks_.find(looks);
+    if (found != looks_.end()) {
+        return found->second;
+    }
+    const auto kicked = std::ranges::find(kicked_, looks, &Kicked::looks);
+    return kicked != kicked_.end() && !looks.empty() ? std::string_view(kicked->id)
+                                                     : std::string_view();
+}
+
+void HlsPump::set_looks(HlsSession& session, std::string_view id, std::string looks) {
+    if (!session.looks.empty()) {
+        looks_.erase(session.looks);
+    }
+    session.looks = looks.size() <= kMaxLooks ? std::move(looks) : std::string();
+    if (!session.looks.empty()) {
+        looks_.insert_or_assign(session.looks, std::string(id));
+    }
+}
+
+size_t& HlsPump::count_of(const HlsSession& session) {
+    const bool dash = std::string_view(session.client->transport()) == counts_[1].transport;
+    return counts_[dash ? 1 : 0].players;
 }
 
 HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> client) {
@@ -200,17 +242,18 @@ HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> cl
     session->asked_at = used_at_ = MonoClock::now();
     session->client->kick = [at = session.get()] { at->kicked = true; };
     HlsSession* const added = session.get();
+    count_of(*added)++;
     if (const auto [place, is_new] = sessions_.try_emplace(std::move(id)); is_new) {
         place->second = std::move(session);
     } else {
         end_session(*place->second, net::EndClass::kReplaced, "asked again");
         place->second = std::move(session);
     }
-    count_.players = sessions_.size();
     return added;
 }
 
 void HlsPump::end_session(HlsSession& session, net::EndClass why, std::string_view detail) {
+    count_of(session)--;
     session.client->kick = nullptr;
     session.client->log_summary(why, detail);
 }
@@ -220,7 +263,7 @@ void HlsPump::end_all(net::EndClass why, std::string_view detail) {
         end_session(*session, why, detail);
     }
     sessions_.clear();
-    count_.players = 0;
+    looks_.clear();
 }
 
 Millis HlsPump::idle_time() const {
@@ -235,7 +278,7 @@ void HlsPump::look(MonoTime now) {
     for (auto at = sessions_.begin(); at != sessions_.end();) {
         HlsSession& session = *at->second;
         if (session.kicked) {
-            kicked_.push_back(at->first);
+            kicked_.push_back({at->first, session.looks});
             if (kicked_.size() > kMaxKicked) {
                 kicked_.pop_front();
             }
@@ -248,9 +291,11 @@ void HlsPump::look(MonoTime now) {
         } else {
             end_session(session, net::EndClass::kPeerClosed, "asks for nothing any more");
         }
+        if (!session.looks.empty()) {
+            looks_.erase(session.looks);
+        }
         at = sessions_.erase(at);
     }
-    count_.players = sessions_.size();
 }
 
 void HlsPump::run() {

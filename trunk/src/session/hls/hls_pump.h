@@ -5,6 +5,7 @@
 // its last request. A request that has to wait for a part parks on one signal with all others.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -32,6 +33,7 @@ struct HlsSession : private Counted<HlsSession> {
 
     std::unique_ptr<net::Client> client;
     MonoTime asked_at{};
+    std::string looks;  // of a player that cannot be told its id (HlsPump::find_looks)
     bool kicked = false;
 };
 
@@ -49,6 +51,7 @@ class HlsPump final : public net::StreamPump,
     static constexpr Millis kLinger{15'000};
     // Content that the first segment has at least, where it is cut for who came first.
     static constexpr int64_t kFirstSegmentMs = 200;
+    static constexpr Millis kVariantWait{2'000};  // for the first segment of another quality
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
 
@@ -79,8 +82,9 @@ class HlsPump final : public net::StreamPump,
 
     const net::SegmentStore& store() const { return store_; }
 
-    // Yields. Until there is a segment to play. kTimeout, kInterrupted.
-    Error wait_first(Millis absent);
+    // Yields. Until there is a segment to play; `open_too`: one that grows will do. kTimeout,
+    // kInterrupted.
+    Error wait_first(Millis absent, bool open_too);
 
     // Yields. The same of a stream that is another quality of one that is asked for, which waits
     // for it no longer than that.
@@ -93,8 +97,15 @@ class HlsPump final : public net::StreamPump,
     // Whether the playlist has what the player waits for.
     bool has(uint64_t number, std::optional<uint64_t> part) const;
 
+    // Segments may be read while they are made.
+    bool low_latency() const { return options_.container == net::SegmentContainer::kMp4; }
+
     // Of the present. Good until the next call.
     const std::string& media_playlist(bool skip);
+
+    // The same for DASH. `folder`: where all files are, seen from the description. Empty: HLS
+    // alone can have what there is.
+    std::string description(std::string_view folder) const;
     hls::Variant variant() const;
 
     // The newest segment or part that playlists name; nothing before the first.
@@ -109,6 +120,13 @@ class HlsPump final : public net::StreamPump,
     HlsSession* find_session(std::string_view id);
     bool was_kicked(std::string_view id) const;
     HlsSession* add_session(std::string id, std::unique_ptr<net::Client> client);
+
+    // A player that cannot be told its id is known by its looks: address, name and what it shows
+    // to be let in.
+    static constexpr size_t kMaxLooks = 512;  // bytes
+    // The id of the session that looks so, which may be kicked; empty: there is none.
+    std::string_view find_looks(std::string_view looks) const;
+    void set_looks(HlsSession& session, std::string_view id, std::string looks);
     void end_all(net::EndClass why, std::string_view detail);
 
     // Requests that wait.
@@ -121,7 +139,7 @@ class HlsPump final : public net::StreamPump,
 
     size_t players() const override { return sessions_.size(); }
 
-    std::span<const net::TransportCount> by_transport() const override { return {&count_, 1}; }
+    std::span<const net::TransportCount> by_transport() const override { return counts_; }
 
     void reconfigure(const net::PumpOptions& options) override { pump_ = options; }
 
@@ -133,6 +151,7 @@ class HlsPump final : public net::StreamPump,
     Error wait_until(io::Deadline deadline, const std::function<bool()>& done);
     void look(MonoTime now);
     void end_session(HlsSession& session, net::EndClass why, std::string_view detail);
+    size_t& count_of(const HlsSession& session);
     Millis idle_time() const;
 
     stream::Stream& stream_;
@@ -141,8 +160,15 @@ class HlsPump final : public net::StreamPump,
     net::SegmentStore store_;
     net::Segmenter segmenter_;
     std::map<std::string, std::unique_ptr<HlsSession>, std::less<>> sessions_;
-    std::deque<std::string> kicked_;  // ids, oldest first
-    net::TransportCount count_{"hls", 0};
+    std::map<std::string, std::string, std::less<>> looks_;  // to the ids of their sessions
+
+    struct Kicked {
+        std::string id;
+        std::string looks;
+    };
+
+    std::deque<Kicked> kicked_;  // oldest first
+    std::array<net::TransportCount, 2> counts_{{{"hls", 0}, {"dash", 0}}};
     io::Signal signal_;
     size_t staying_ = 0;
     size_t waiting_ = 0;

@@ -7,27 +7,21 @@
 
 #include <fmt/format.h>
 
-#include "base/fnv.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "net/http_newcomer.h"
 #include "proto/http/access_token.h"
-#include "proto/http/byte_range.h"
 #include "proto/http/target.h"
+#include "session/hls/hls_ask.h"
 
 namespace weir::session {
 namespace {
 
 constexpr std::string_view kListSuffix = ".m3u8";
+constexpr std::string_view kDescriptionSuffix = ".mpd";
 constexpr std::string_view kFolderSuffix = ".hls";
-constexpr std::string_view kPlaylistType = "application/vnd.apple.mpegurl";
-constexpr std::string_view kMp4Type = "video/mp4";
-constexpr std::string_view kTsType = "video/mp2t";
-constexpr size_t kMaxNameSize = 1024;    // of app and of name, as in RTMP
-constexpr size_t kSessionIdSize = 20;    // 100 bits: it lets in
-constexpr Millis kVariantWait{2'000};    // for the first segment of another quality
-constexpr uint64_t kMaxAhead = 2;        // segments, §6.2.5.2 of the draft
-constexpr int64_t kMediaMaxAge = 3'600;  // seconds; a name never means other bytes
+constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
+constexpr size_t kSessionIdSize = 20;  // 100 bits: it lets in
 
 // "/app/stream" to both; false when one is empty or too long.
 bool split_name(std::string_view path, std::string_view& app, std::string_view& name) {
@@ -74,23 +68,15 @@ bool is_session_id(std::string_view text) {
            });
 }
 
-std::string etag_of(std::string_view text) {
-    return fmt::format("\"{:016x}\"", fnv1a(text));
+// Of a player that does not go where <Location> points.
+std::string looks_of(const net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    return fmt::format("{}\n{}\n{}\n{}", exchange.peer().host(),
+                       request.headers.get("User-Agent").value_or(""),
+                       request.headers.get("Authorization").value_or(""), request.query_text);
 }
 
 }  // namespace
-
-// A request as it was understood.
-struct HlsService::Ask {
-    stream::StreamKey key;
-    HlsOptions options;
-    hls::FileName file;
-    std::string session_id;
-    HlsPump* home = nullptr;        // of `key`: it has the sessions, also those of its variants
-    HlsSession* session = nullptr;  // of `home`; after a wait it is looked up again
-    size_t variant = 0;             // 0: the stream itself
-    std::string name;               // of the stream, as it was asked for
-};
 
 HlsService::HlsService(const net::Services& services, const HlsRules& rules)
     : services_(services), rules_(rules) {
@@ -111,6 +97,8 @@ void HlsService::add_to(net::HttpRouter& router) {
         options, [this](net::HttpExchange& exchange) { handle_file(exchange); });
     router.add_suffix(std::string(kListSuffix), options,
                       [this](net::HttpExchange& exchange) { handle_stream(exchange); });
+    router.add_suffix(std::string(kDescriptionSuffix), options,
+                      [this](net::HttpExchange& exchange) { handle_description(exchange); });
 }
 
 void HlsService::stop() {
@@ -162,7 +150,7 @@ HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
     }
     const bool counted = has_sessions(ask.key, ask.options) && !request.is_head();
     const std::string url = net::url_of(request);
-    net::NewcomerView who = net::newcomer_of(exchange, ask.key, *token, "hls", url);
+    net::NewcomerView who = net::newcomer_of(exchange, ask.key, *token, ask.transport(), url);
     who.may_wait = !request.is_head();
     who.begins = counted;
     Result<net::AdmittedPlayer> admitted = admission_.play(who);
@@ -204,7 +192,8 @@ HlsPump* HlsService::pump_for(net::HttpExchange& exchange, Ask& ask, const net::
     }
     auto* const pump = static_cast<HlsPump*>(*found);
     pump->stream().note_new_player();
-    if (const Error error = pump->wait_first(rules.pump.wait_publisher)) {
+    const bool grows = ask.dash && pump->low_latency();
+    if (const Error error = pump->wait_first(rules.pump.wait_publisher, grows)) {
         if (error.code() == ErrorCode::kInterrupted) {
             refuse(exchange, error);
         } else if (pump->frames_left_out() > 0) {
@@ -262,7 +251,7 @@ std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
     };
     std::vector<hls::Variant> out = {ask.home->variant()};
     out.back().uri = uri(0);
-    const auto deadline = io::Deadline::after(kVariantWait);
+    const auto deadline = io::Deadline::after(HlsPump::kVariantWait);
     for (size_t i = 1; i <= ask.options.variants.size(); i++) {
         if (HlsPump* const pump = variant_pump(ask, i)) {
             const HlsPump::Stay stay(*pump);
@@ -306,7 +295,8 @@ std::string HlsService::rendition_reports(const Ask& ask) const {
 bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump) {
     const http::Request& request = exchange.request();
     pump = find_pump(ask.key);
-    const bool list = ask.file.kind == hls::FileKind::kPlaylist;
+    const bool list =
+        ask.file.kind == hls::FileKind::kPlaylist || ask.file.kind == hls::FileKind::kDescription;
     if (!has_sessions(ask.key, ask.options)) {
         if (list && pump == nullptr) {
             pump = admit(exchange, ask);
@@ -318,7 +308,7 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
                                        .token = http::access_token(request).value_or(""),
                                        .http = &request,
                                        .secure = exchange.secure(),
-                                       .transport = "hls",
+                                       .transport = ask.transport(),
                                        .query = request.query_text});
         if (!allowed.ok()) {
             refuse(exchange, allowed.error());
@@ -329,7 +319,9 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
     }
     const std::string_view id = request.query.get_or("session", "");
     if (!is_session_id(id)) {
-        refuse(exchange, 403, fmt::format("a viewer begins with {}{}", ask.name, kListSuffix));
+        refuse(exchange, 403,
+               fmt::format("a viewer begins with {0}{1} or {0}{2}", ask.name, kListSuffix,
+                           kDescriptionSuffix));
         return false;
     }
     ask.session_id = id;
@@ -348,26 +340,32 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
 
 // ---- requests ----
 
-// Yields.
-void HlsService::handle_stream(net::HttpExchange& exchange) {
+// False: the request has been answered.
+bool HlsService::parse_stream(net::HttpExchange& exchange, std::string_view suffix, Ask& ask) {
     const http::Request& request = exchange.request();
     std::string_view path = request.path;
-    path.remove_suffix(kListSuffix.size());
+    path.remove_suffix(suffix.size());
     std::string_view app;
     std::string_view name;
-    Ask ask;
     if (!split_name(path, app, name)) {
-        refuse(exchange, 404, "a stream's address is /app/stream.m3u8");
-        return;
+        refuse(exchange, 404, fmt::format("a stream's address is /app/stream{}", suffix));
+        return false;
     }
     ask.key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
     ask.options = rules_.hls_options(ask.key);
     ask.name = name;
     if (!ask.options.enabled) {
         refuse(exchange, 404, "HLS is off for this stream (hls { enabled on; } turns it on)");
-        return;
+        return false;
     }
-    HlsPump* const pump = admit(exchange, ask);
+    return true;
+}
+
+// Yields.
+void HlsService::handle_stream(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    Ask ask;
+    HlsPump* const pump = parse_stream(exchange, kListSuffix, ask) ? admit(exchange, ask) : nullptr;
     if (pump == nullptr) {
         return;
     }
@@ -378,7 +376,48 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     stats_.playlists++;
     const std::string text = hls::with_query(
         hls::write_multivariant(variants), http::carried_query(request.query_text, ask.session_id));
-    serve_text(exchange, ask, *pump, text, ask.session != nullptr ? "no-store" : "max-age=2");
+    serve_text(exchange, ask, *pump, hls::kPlaylistType, text,
+               ask.session != nullptr ? "no-store" : "max-age=2");
+}
+
+// Yields.
+void HlsService::handle_description(net::HttpExchange& exchange) {
+    Ask ask;
+    ask.dash = true;
+    if (!parse_stream(exchange, kDescriptionSuffix, ask)) {
+        return;
+    }
+    const std::string looks = looks_of(exchange);
+    HlsPump* const pump = admit_again(exchange, ask, looks);
+    if (pump == nullptr) {
+        return;
+    }
+    const HlsPump::Stay stay(*pump);
+    ask.home = pump;
+    serve_description(exchange, ask, *pump,
+                      fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix));
+}
+
+// Yields. As admit(), but of who has a session and does not say so.
+HlsPump* HlsService::admit_again(net::HttpExchange& exchange, Ask& ask, const std::string& looks) {
+    HlsPump* pump = find_pump(ask.key);
+    const std::string id(pump != nullptr && has_sessions(ask.key, ask.options)
+                             ? pump->find_looks(looks)
+                             : std::string_view());
+    if (!id.empty() && pump->was_kicked(id)) {
+        refuse(exchange, 403, "this session is over");
+        return nullptr;
+    }
+    ask.session = id.empty() ? nullptr : pump->find_session(id);
+    if (ask.session != nullptr) {
+        ask.session_id = id;
+        return pump;
+    }
+    pump = admit(exchange, ask);
+    if (pump != nullptr && ask.session != nullptr) {
+        pump->set_looks(*ask.session, ask.session_id, looks);
+    }
+    return pump;
 }
 
 // Yields.
@@ -398,7 +437,13 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
     ask.key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
     ask.options = rules_.hls_options(ask.key);
     ask.name = name;
+    ask.dash =
+        ask.file.track != hls::FileTrack::kAll || ask.file.kind == hls::FileKind::kDescription;
     HlsPump* pump = nullptr;
+    if (ask.file.kind == hls::FileKind::kClock) {
+        serve_clock(exchange);
+        return;
+    }
     if (may_read(exchange, ask, pump)) {
         serve_file(exchange, ask, *pump);
     }
@@ -414,188 +459,13 @@ void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home
         refuse(exchange, 404, "that variant is not published");
     } else if (ask.file.kind == hls::FileKind::kPlaylist) {
         serve_playlist(exchange, ask, *pump);
+    } else if (ask.file.kind == hls::FileKind::kDescription) {
+        if (ask.session != nullptr) {
+            pump->set_looks(*ask.session, ask.session_id, {});  // it says who it is
+        }
+        serve_description(exchange, ask, *pump, "");
     } else {
         serve_media(exchange, ask, *pump);
-    }
-}
-
-// Yields.
-void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
-    const http::Request& request = exchange.request();
-    const auto reload = hls::Reload::parse(request.query);
-    if (!reload.ok()) {
-        refuse(exchange, reload.error());
-        return;
-    }
-    const HlsPump::Stay stay(pump);
-    if (ask.variant > 0 && pump.wait_variant(io::Deadline::after(kVariantWait))) {
-        refuse(exchange, 503, "that variant has nothing to play yet");
-        return;
-    }
-    const net::SegmentStore& store = pump.store();
-    const bool low_latency = pump.options().container == net::SegmentContainer::kMp4;
-    const bool blocks = low_latency && reload->number.has_value();
-    if (blocks && !store.ended()) {
-        if (*reload->number >= store.next_number() + kMaxAhead) {
-            refuse(exchange, 400, "_HLS_msn is more than two segments ahead");
-            return;
-        }
-        if (!pump.has(*reload->number, reload->part)) {
-            stats_.blocked++;
-            if (pump.wait_for([&] { return pump.has(*reload->number, reload->part); })) {
-                refuse(exchange, 503, "that part of the playlist did not come in time");
-                return;
-            }
-            ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
-        }
-    }
-    stats_.playlists++;
-    std::string list = pump.media_playlist(low_latency && reload->skip);
-    if (low_latency && !store.ended()) {
-        list += rendition_reports(ask);
-    }
-    const std::string text =
-        hls::with_query(list, http::carried_query(request.query_text, ask.session_id));
-    // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
-    const std::string cache =
-        has_sessions(ask.key, ask.options)
-            ? "no-cache"
-            : fmt::format("max-age={}", blocks ? 6 * store.target_seconds()
-                                               : std::max<int64_t>(store.target_seconds() / 2, 1));
-    serve_text(exchange, ask, pump, text, cache);
-}
-
-// Yields.
-void HlsService::serve_text(net::HttpExchange& exchange,
-                            Ask& ask,
-                            HlsPump& pump,
-                            const std::string& text,
-                            std::string_view cache) {
-    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(text)}};
-    const std::string_view known = exchange.request().headers.get("If-None-Match").value_or("");
-    if (!known.empty() && known == fields.get("ETag").value_or("")) {
-        (void)exchange.respond(304, {}, {}, fields);
-        return;
-    }
-    count_sent(ask, pump, text.size());
-    (void)exchange.respond(200, kPlaylistType, text, fields);
-}
-
-// Yields.
-void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
-    const HlsPump::Stay stay(pump);
-    const net::SegmentStore& store = pump.store();
-    const hls::FileName& file = ask.file;
-    const bool mp4 = pump.options().container == net::SegmentContainer::kMp4;
-    if (file.kind == hls::FileKind::kHeader) {
-        const net::SegmentFormat* format = mp4 ? store.find_format(file.number) : nullptr;
-        if (format == nullptr) {
-            refuse(exchange, 404, "no such header");
-            return;
-        }
-        stats_.headers++;
-        count_sent(ask, pump, format->header.size());
-        const std::string header(as_text(format->header));
-        (void)exchange.respond(200, kMp4Type, header,
-                               {{"Cache-Control", fmt::format("max-age={}", kMediaMaxAge)}});
-        return;
-    }
-    const net::Segment* segment = file.mp4 == mp4 ? store.find(file.number) : nullptr;
-    std::vector<Ref<const net::SegmentBytes>> pieces;
-    if (file.kind == hls::FileKind::kSegment) {
-        if (segment == nullptr || !segment->complete) {
-            refuse(exchange, 404, "no such segment");
-            return;
-        }
-        for (const net::SegmentPart& part : segment->parts) {
-            pieces.push_back(part.bytes);
-        }
-        stats_.segments++;
-    } else {
-        // The hinted part is answered when it is there.
-        const uint64_t there = segment != nullptr ? segment->parts.size() : 0;
-        const bool hinted =
-            file.mp4 == mp4 && file.part == there && !store.ended() &&
-            (segment != nullptr ? !segment->complete : file.number == store.next_number());
-        const auto part_is_there = [&] {
-            const net::Segment* now = store.find(file.number);
-            return store.ended() || store.next_number() > file.number + 1 ||
-                   (now != nullptr && (now->complete || now->parts.size() > file.part));
-        };
-        if (hinted && pump.wait_for(part_is_there)) {
-            refuse(exchange, 503, "that part did not come in time");
-            return;
-        }
-        segment = file.mp4 == mp4 ? store.find(file.number) : nullptr;
-        if (segment == nullptr || segment->parts.size() <= file.part) {
-            refuse(exchange, 404, "no such part");
-            return;
-        }
-        ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
-        pieces.push_back(segment->parts[file.part].bytes);
-        stats_.parts++;
-    }
-    serve_bytes(exchange, ask, pump, pieces);
-}
-
-// Yields. `pieces` hold the bytes, whatever becomes of the stream.
-void HlsService::serve_bytes(net::HttpExchange& exchange,
-                             Ask& ask,
-                             HlsPump& pump,
-                             std::span<const Ref<const net::SegmentBytes>> pieces) {
-    uint64_t size = 0;
-    for (const auto& piece : pieces) {
-        size += piece->bytes().size();
-    }
-    http::ByteRange range{0, size};
-    int status = 200;
-    http::Fields fields = {
-        {"Cache-Control", fmt::format("{}max-age={}, immutable",
-                                      ask.session != nullptr ? "private, " : "", kMediaMaxAge)},
-        {"Accept-Ranges", "bytes"}};
-    const auto asked = exchange.request().headers.get("Range");
-    switch (http::parse_byte_range(asked.value_or(""), size, range)) {
-        case http::RangeStatus::kWhole: range = {0, size}; break;
-        case http::RangeStatus::kPart:
-            status = 206;
-            fields.add("Content-Range", fmt::format("bytes {}-{}/{}", range.offset,
-                                                    range.offset + range.length - 1, size));
-            break;
-        case http::RangeStatus::kUnsatisfiable:
-            stats_.refused++;
-            (void)exchange.respond_error(416, "the range lies outside of the segment",
-                                         {{"Content-Range", fmt::format("bytes */{}", size)}});
-            return;
-    }
-    count_sent(ask, pump, range.length);
-    if (ask.session != nullptr && ask.session->client->first_frame_ms < 0) {
-        net::Client& client = *ask.session->client;
-        client.first_frame_ms = static_cast<int32_t>(
-            std::chrono::duration_cast<Millis>(MonoClock::now() - client.since()).count());
-    }
-    if (exchange.begin(status, ask.file.mp4 ? kMp4Type : kTsType, range.length, fields)) {
-        return;
-    }
-    for (const auto& piece : pieces) {
-        const ByteSpan bytes = piece->bytes();
-        if (range.offset >= bytes.size()) {
-            range.offset -= bytes.size();
-            continue;
-        }
-        const ByteSpan part = bytes.subspan(
-            range.offset, std::min<uint64_t>(bytes.size() - range.offset, range.length));
-        range.offset = 0;
-        range.length -= part.size();
-        if (part.empty() || exchange.write(part)) {
-            return;
-        }
-    }
-}
-
-void HlsService::count_sent(Ask& ask, HlsPump& pump, uint64_t bytes) {
-    pump.stream().note_sent(bytes);
-    if (ask.session != nullptr) {
-        ask.session->client->sent_bytes += bytes;
     }
 }
 

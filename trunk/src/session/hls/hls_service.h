@@ -1,6 +1,7 @@
-// HLS over HTTP: playlists, segments and parts of every stream (doc/protocols/hls.md).
+// HLS and DASH over HTTP: playlists, segments and parts of every stream (doc/protocols/hls.md).
 //
 //     /app/stream.m3u8             begins: may this viewer play, and which media playlist is its
+//     /app/stream.mpd              begins, by DASH
 //     /app/stream.hls/index.m3u8   the media playlist, again and again
 //     /app/stream.hls/...          what it names
 //     /app/stream.hls/2/...        the same of its second variant
@@ -59,6 +60,9 @@ class HlsService final : private stream::LifeObserver {
     void on_publish(stream::Stream& stream) override;
     HlsPump* own_pump(const stream::StreamKey& key, const HlsOptions& options);
     void handle_stream(net::HttpExchange& exchange);
+    void handle_description(net::HttpExchange& exchange);
+    bool parse_stream(net::HttpExchange& exchange, std::string_view suffix, Ask& ask);
+    HlsPump* admit_again(net::HttpExchange& exchange, Ask& ask, const std::string& looks);
     void handle_file(net::HttpExchange& exchange);
     HlsPump* find_pump(const stream::StreamKey& key) const;
     HlsPump* admit(net::HttpExchange& exchange, Ask& ask);
@@ -71,16 +75,36 @@ class HlsService final : private stream::LifeObserver {
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
     void serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home);
     void serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_description(net::HttpExchange& exchange,
+                           Ask& ask,
+                           HlsPump& pump,
+                           std::string_view folder);
+    void serve_clock(net::HttpExchange& exchange);
     void serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    const net::Segment* next_segment(const Ask& ask, HlsPump& pump);
+    void serve_growing(net::HttpExchange& exchange, Ask& ask, HlsPump& pump, uint64_t number);
+
+    // Bytes of a part, held.
+    struct Piece {
+        Ref<const net::SegmentBytes> held;
+        ByteSpan bytes;
+    };
+
+    static Piece piece_of(const net::SegmentPart& part, hls::FileTrack track);
     void serve_bytes(net::HttpExchange& exchange,
                      Ask& ask,
                      HlsPump& pump,
-                     std::span<const Ref<const net::SegmentBytes>> pieces);
+                     std::span<const Piece> pieces);
     void serve_text(net::HttpExchange& exchange,
                     Ask& ask,
                     HlsPump& pump,
+                    std::string_view type,
                     const std::string& text,
                     std::string_view cache);
+    http::Fields media_fields(const Ask& ask) const;
     void count_sent(Ask& ask, HlsPump& pump, uint64_t bytes);
     void refuse(net::HttpExchange& exchange, int status, std::string_view reason);
     void refuse(net::HttpExchange& exchange, const Error& why);

@@ -70,8 +70,9 @@ struct RecordMuxer::Moved {
 RecordMuxer::RecordMuxer(RecordFormat format, const SplitRules& split, RecordOutput& output)
     : format_(format), split_(split), output_(output) {
     if (format != RecordFormat::kFlv) {
-        writer_ = net::PartWriter::create(
-            format == RecordFormat::kTs ? net::SegmentContainer::kTs : net::SegmentContainer::kMp4);
+        writer_ =
+            net::PartWriter::create(format == RecordFormat::kTs ? net::SegmentContainer::kTs
+                                                                : net::SegmentContainer::kMp4File);
     }
 }
 
@@ -110,7 +111,7 @@ const char* RecordMuxer::reason_to_split(const PartFrames& frames) const {
     return nullptr;
 }
 
-void RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
+size_t RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
     const auto& video = frames[kPartVideo];
     const bool start =
         tracks_[kPartVideo] ? !video.empty() && video.front().packet->info().key : true;
@@ -126,7 +127,7 @@ void RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
     const bool fresh = !open_;
     if (fresh && (!start || !begin_file(frames))) {
         output_.lose(sums.frames, sums.bytes, duration_ms);
-        return;
+        return 0;
     }
     RecordUnit unit;
     unit.frames = static_cast<uint32_t>(sums.frames);
@@ -144,11 +145,12 @@ void RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
     if (!output_.add(std::move(unit))) {
         open_ = false;
         output_.lose(sums.frames, sums.bytes, duration_ms);
-        return;
+        return 0;
     }
     end_ms_ = end_ms;
     bytes_ += size;
     since_start_ += size;
+    return 0;
 }
 
 bool RecordMuxer::begin_file(const PartFrames& frames) {

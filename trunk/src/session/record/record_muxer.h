@@ -65,7 +65,7 @@ class RecordMuxer final : public net::PartWriter {
     // net::PartWriter
     bool carries(media::Codec codec) const override;
     Bytes begin(const net::PartTracks& tracks) override;
-    void write(const net::PartFrames& frames, bool first, Bytes& out) override;
+    size_t write(const net::PartFrames& frames, bool first, Bytes& out) override;
 
   private:
     // Frames of a part with times that begin at the file's.

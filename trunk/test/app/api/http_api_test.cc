@@ -141,6 +141,7 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
                                             {"flv", 0},
                                             {"ws-flv", 0},
                                             {"hls", 0},
+                                            {"dash", 0},
                                             {"ts", 0},
                                             {"ws-ts", 0},
                                             {"webrtc", 0},

@@ -173,6 +173,7 @@ TEST_F(ProtocolTest, PlaysAndIsShownEverywhere) {
                                             {"flv", 0},
                                             {"ws-flv", 0},
                                             {"hls", 0},
+                                            {"dash", 0},
                                             {"ts", 0},
                                             {"ws-ts", 0},
                                             {"webrtc", 0},
@@ -216,8 +217,9 @@ TEST_F(ProtocolTest, ClientsAreFoundAndEndedByItsTransport) {
     EXPECT_EQ(get("/api/v1/clients?transport=webrtc")["total"], 0);
     const net::TestAnswer wrong = ask("/api/v1/clients?transport=joy");
     EXPECT_EQ(wrong.status, 400);
-    EXPECT_THAT(wrong.body, HasSubstr("one of rtmp, flv, ws-flv, hls, ts, ws-ts, webrtc, rtsp, "
-                                      "srt, sip, phone, vod, jpg, toy"));
+    EXPECT_THAT(wrong.body,
+                HasSubstr("one of rtmp, flv, ws-flv, hls, dash, ts, ws-ts, webrtc, rtsp, "
+                          "srt, sip, phone, vod, jpg, toy"));
     EXPECT_EQ(ask("/api/v1/clients?transport=toy", "DELETE").status, 200);
     EXPECT_TRUE(viewer->ends());
     EXPECT_EQ(server_->remaining().players, 0U);

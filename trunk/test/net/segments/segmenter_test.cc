@@ -288,7 +288,8 @@ TEST(SegmentStoreTest, TellsOfEachChangeAndDropsAnEmptySegment) {
     EXPECT_EQ(store.next_number(), 7U);
     store.open(format, 0, 0, false);
     const uint64_t version = store.version();
-    store.add_part(Bytes(10), 200, true, 5);
+    store.add_part(
+        {.bytes = Bytes(10), .duration_ms = 200, .independent = true, .video_frames = 5});
     EXPECT_GT(store.version(), version);
     store.end();
     EXPECT_TRUE(store.ended());
@@ -302,7 +303,10 @@ TEST(SegmentStoreTest, BytesOfAllAreCapped) {
     auto format = make_ref<SegmentFormat>();
     for (int i = 0; i < 30; i++) {
         store.open(format, i * 2'000, 0, false);
-        store.add_part(Bytes(20u << 20), 2'000, true, 50);
+        store.add_part({.bytes = Bytes(20u << 20),
+                        .duration_ms = 2'000,
+                        .independent = true,
+                        .video_frames = 50});
         store.close();
     }
     EXPECT_LE(store.bytes(), SegmentStore::kMaxBytes);

@@ -1,0 +1,217 @@
+#include "proto/dash/mpd.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace weir::dash {
+namespace {
+
+constexpr int64_t kMaxUpdateMs = 2'000;
+
+// xs:duration.
+std::string duration(int64_t ms) {
+    return fmt::format("PT{}.{:03}S", ms / 1000, ms % 1000);
+}
+
+// xs:dateTime, in UTC.
+std::string date_time(int64_t wall_ms) {
+    const std::time_t whole = wall_ms / 1000;
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(whole), wall_ms % 1000);
+}
+
+void put_escaped(std::string_view text, std::string& out) {
+    for (const char c : text) {
+        switch (c) {
+            case '&': out += "&amp;"; break;
+            case '<': out += "&lt;"; break;
+            case '>': out += "&gt;"; break;
+            case '"': out += "&quot;"; break;
+            // Of a template it would be the beginning of an identifier (§5.3.9.4.4).
+            case '$': out += "%24"; break;
+            default: out += c;
+        }
+    }
+}
+
+void put_timeline(const Period& period, std::string& out) {
+    out += "     <SegmentTimeline>\n";
+    for (size_t i = 0; i < period.segments.size();) {
+        const Segment& first = period.segments[i];
+        size_t count = 1;
+        const auto follows = [&](const Segment& next) {
+            return next.duration_ms == first.duration_ms &&
+                   next.start_ms ==
+                       first.start_ms + static_cast<int64_t>(count) * first.duration_ms;
+        };
+        while (i + count < period.segments.size() && follows(period.segments[i + count])) {
+            count++;
+        }
+        const std::string again = count > 1 ? fmt::format(" r=\"{}\"", count - 1) : "";
+        out += fmt::format("      <S t=\"{}\" d=\"{}\"{}/>\n", first.start_ms, first.duration_ms,
+                           again);
+        i += count;
+    }
+    out += "     </SegmentTimeline>\n";
+}
+
+void put_template(const Presentation& presentation,
+                  const Period& period,
+                  std::string_view track,
+                  bool grows,
+                  std::string& out) {
+    out += fmt::format("    <SegmentTemplate timescale=\"1000\" presentationTimeOffset=\"{}\"",
+                       period.start_ms);
+    if (grows) {
+        const int64_t early = period.segments.back().duration_ms - presentation.part_ms;
+        out +=
+            fmt::format(" availabilityTimeOffset=\"{}.{:03}\" availabilityTimeComplete=\"false\"",
+                        std::max<int64_t>(early, 0) / 1000, std::max<int64_t>(early, 0) % 1000);
+    }
+    out += " initialization=\"";
+    put_escaped(presentation.folder, out);
+    out += fmt::format("init-{}.{}.mp4{}\" media=\"", period.id, track, kQueryMark);
+    put_escaped(presentation.folder, out);
+    out += fmt::format("{}.$Time$.{}.m4s{}\">\n", period.id, track, kQueryMark);
+    put_timeline(period, out);
+    out += "    </SegmentTemplate>\n";
+}
+
+void put_track(const Presentation& presentation,
+               const Period& period,
+               const Track& track,
+               bool grows,
+               std::string& out) {
+    out += fmt::format(
+        "   <AdaptationSet contentType=\"{0}\" mimeType=\"{0}/mp4\" "
+        "segmentAlignment=\"true\"{1}>\n",
+        track.name, presentation.independent ? " startWithSAP=\"1\"" : "");
+    if (!track.captions.empty()) {
+        out += fmt::format(
+            "    <Accessibility schemeIdUri=\"urn:scte:dash:cc:cea-608:2015\" value=\"{}\"/>\n",
+            track.captions);
+    }
+    put_template(presentation, period, track.name, grows, out);
+    out += fmt::format("    <Representation id=\"{}\" bandwidth=\"{}\" codecs=\"", track.name,
+                       std::max<uint64_t>(track.bandwidth_bps, 1));
+    put_escaped(track.codecs, out);
+    out += '"';
+    if (track.width > 0 && track.height > 0) {
+        out += fmt::format(" width=\"{}\" height=\"{}\"", track.width, track.height);
+    }
+    if (track.frame_rate > 0) {
+        out += fmt::format(" frameRate=\"{}/1000\"",
+                           static_cast<int64_t>(track.frame_rate * 1000 + 0.5));
+    }
+    if (track.sample_rate > 0) {
+        out += fmt::format(" audioSamplingRate=\"{}\"", track.sample_rate);
+    }
+    if (track.channels == 0) {
+        out += "/>\n";
+    } else {
+        out += fmt::format(
+            ">\n     <AudioChannelConfiguration "
+            "schemeIdUri=\"urn:mpeg:dash:23003:3:audio_channel_configuration:2011\" "
+            "value=\"{}\"/>\n    </Representation>\n",
+            track.channels);
+    }
+    out += "   </AdaptationSet>\n";
+}
+
+int64_t length_of(const Period& period) {
+    const Segment& last = period.segments.back();
+    return last.start_ms + last.duration_ms - period.start_ms;
+}
+
+void put_period(const Presentation& presentation, size_t at, std::string& out) {
+    const Period& period = presentation.periods[at];
+    const bool last = at + 1 == presentation.periods.size();
+    out += fmt::format("  <Period id=\"{}\" start=\"{}\"", period.id, duration(period.wall_ms));
+    if (!last) {
+        // Never beyond the next one, where a clock was set back.
+        const int64_t room = presentation.periods[at + 1].wall_ms - period.wall_ms;
+        out += fmt::format(" duration=\"{}\"",
+                           duration(std::max<int64_t>(std::min(length_of(period), room), 0)));
+    }
+    out += ">\n";
+    for (const Track& track : period.tracks) {
+        put_track(presentation, period, track, last && presentation.part_ms > 0, out);
+    }
+    out += "  </Period>\n";
+}
+
+}  // namespace
+
+// Times of the presentation are those of the wall clock, so that they go on over discontinuities,
+// and nothing of it has to be remembered: availabilityStartTime is the epoch.
+std::string write_mpd(const Presentation& presentation) {
+    int64_t depth_ms = 0;
+    for (const Period& period : presentation.periods) {
+        for (const Segment& segment : period.segments) {
+            depth_ms += segment.duration_ms;
+        }
+    }
+    const bool live = !presentation.ended;
+    std::string out = fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" "
+        "profiles=\"urn:mpeg:dash:profile:isoff-live:2011\" type=\"dynamic\" "
+        "availabilityStartTime=\"1970-01-01T00:00:00Z\" publishTime=\"{}\" "
+        "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
+        "suggestedPresentationDelay=\"{}\"",
+        date_time(presentation.now_ms), duration(depth_ms), duration(presentation.target_ms),
+        duration(presentation.target_ms), duration(2 * presentation.target_ms));
+    if (live) {
+        out += fmt::format(" minimumUpdatePeriod=\"{}\"",
+                           duration(std::min(presentation.target_ms / 2, kMaxUpdateMs)));
+    } else if (!presentation.periods.empty()) {
+        const Period& last = presentation.periods.back();
+        out += fmt::format(" mediaPresentationDuration=\"{}\"",
+                           duration(last.wall_ms + length_of(last)));
+    }
+    out += ">\n";
+    if (live) {
+        out += "  <Location>";
+        put_escaped(presentation.location, out);
+        out += fmt::format("{}</Location>\n", kQueryMark);
+    }
+    if (live && presentation.part_ms > 0) {
+        out += fmt::format(
+            "  <ServiceDescription id=\"0\">\n   <Latency target=\"{}\" referenceId=\"0\"/>\n"
+            "  </ServiceDescription>\n",
+            kLatencyTargetMs);
+    }
+    for (size_t i = 0; i < presentation.periods.size(); i++) {
+        put_period(presentation, i, out);
+    }
+    if (live) {
+        out += "  <UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:http-iso:2014\" value=\"";
+        put_escaped(presentation.folder, out);
+        out += fmt::format("{}{}\"/>\n", presentation.clock, kQueryMark);
+    }
+    out += "</MPD>\n";
+    return out;
+}
+
+std::string with_query(std::string_view mpd, std::string_view query) {
+    std::string escaped;
+    if (!query.empty()) {
+        escaped += '?';
+        put_escaped(query, escaped);
+    }
+    std::string out;
+    const auto marks = static_cast<size_t>(std::ranges::count(mpd, kQueryMark));
+    out.reserve(mpd.size() + marks * escaped.size());
+    for (const char c : mpd) {
+        if (c == kQueryMark) {
+            out += escaped;
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+}  // namespace weir::dash

@@ -1,0 +1,65 @@
+// The Media Presentation Description of a live stream (ISO/IEC 23009-1), as it is written: dynamic,
+// segments by their times, which are listed. Pure.
+//
+// Addresses are relative, and end in kQueryMark, as those of HLS playlists do.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::dash {
+
+inline constexpr char kQueryMark = '\x01';
+
+// How far players of low latency stay behind, in milliseconds (ServiceDescription).
+inline constexpr int64_t kLatencyTargetMs = 1'500;
+
+struct Segment {
+    int64_t start_ms = 0;  // in the stream's own time
+    int64_t duration_ms = 0;
+};
+
+// One track of one period.
+struct Track {
+    std::string_view name;    // "video", "audio": of its files, too
+    std::string_view codecs;  // RFC 6381
+    uint64_t bandwidth_bps = 0;
+    uint32_t width = 0;  // of video, in pixels
+    uint32_t height = 0;
+    double frame_rate = 0;           // 0: unknown
+    uint32_t sample_rate = 0;        // of audio, in Hz
+    uint8_t channels = 0;            // 0: unknown
+    std::string_view captions = {};  // of video: "CC1", "CC1;CC3"; empty: none
+};
+
+// From a discontinuity to the next; all of its tracks have the same segments.
+struct Period {
+    uint64_t id = 0;                     // of its headers
+    int64_t wall_ms = 0;                 // when its time began, since the epoch
+    int64_t start_ms = 0;                // the same in the stream's own time
+    std::vector<Segment> segments = {};  // at least one, one after the other
+    std::vector<Track> tracks = {};      // at least one
+};
+
+// Files are "init-7.video.mp4" and "7.16000.video.m4s": period, time, track.
+struct Presentation {
+    std::string_view folder;    // of all files: "stream.hls/"; may be empty
+    std::string_view clock;     // the file in it that tells the time (ISO 8601)
+    std::string_view location;  // where the next description is, relative to this one
+    int64_t now_ms = 0;         // since the epoch
+    int64_t target_ms = 0;      // no segment is longer, when rounded to seconds
+    int64_t part_ms = 0;        // the last segment grows by so much; 0: all are complete
+    bool independent = false;   // every segment begins with a key frame
+    bool ended = false;         // nothing will follow
+    std::vector<Period> periods;
+};
+
+std::string write_mpd(const Presentation& presentation);
+
+// Each address with `query` as with hls::with_query(), written for XML.
+std::string with_query(std::string_view mpd, std::string_view query);
+
+}  // namespace weir::dash

@@ -1,0 +1,90 @@
+#include "session/hls/dash_description.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace weir::session {
+namespace {
+
+// Of the segments of one period.
+struct Sums {
+    std::array<uint64_t, 2> bytes{};  // of video and of audio
+    uint64_t frames = 0;
+    int64_t duration_ms = 0;
+
+    void add(const net::Segment& segment) {
+        for (const net::SegmentPart& part : segment.parts) {
+            bytes[0] += part.audio_at;
+            bytes[1] += part.bytes->bytes().size() - part.audio_at;
+        }
+        frames += segment.video_frames;
+        duration_ms += segment.duration_ms;
+    }
+
+    uint64_t bits_per_second(size_t track) const {
+        return duration_ms <= 0 ? 0 : bytes[track] * 8'000 / static_cast<uint64_t>(duration_ms);
+    }
+};
+
+void add_tracks(const net::SegmentFormat& format, const Sums& sums, dash::Period& period) {
+    if (!format.video_codecs.empty()) {
+        const double seconds = static_cast<double>(sums.duration_ms) / 1000;
+        period.tracks.push_back(
+            {.name = "video",
+             .codecs = format.video_codecs,
+             .bandwidth_bps = sums.bits_per_second(0),
+             .width = format.width,
+             .height = format.height,
+             .frame_rate = seconds > 0 ? static_cast<double>(sums.frames) / seconds : 0});
+    }
+    if (!format.audio_codecs.empty()) {
+        period.tracks.push_back({.name = "audio",
+                                 .codecs = format.audio_codecs,
+                                 .bandwidth_bps = sums.bits_per_second(1),
+                                 .sample_rate = format.sample_rate,
+                                 .channels = format.channels});
+    }
+}
+
+}  // namespace
+
+dash::Presentation describe_segments(const net::SegmentStore& store, bool grows) {
+    dash::Presentation out;
+    out.target_ms = store.target_seconds() * 1000;
+    out.part_ms = grows && store.has_open() ? store.part_target_ms() : 0;
+    out.independent = store.independent();
+    out.ended = store.ended();
+    const auto& all = store.all();
+    const net::SegmentFormat* format = nullptr;
+    Sums sums;
+    const auto end_period = [&] {
+        if (format != nullptr) {
+            add_tracks(*format, std::exchange(sums, {}), out.periods.back());
+        }
+    };
+    for (size_t i = store.first_listed(); i < all.size(); i++) {
+        const net::Segment& segment = all[i];
+        if (!segment.complete && !grows) {
+            break;
+        }
+        if (segment.format.get() != format) {
+            end_period();
+            format = segment.format.get();
+            out.periods.push_back(
+                {.id = format->id, .wall_ms = format->wall_ms, .start_ms = format->start_ms});
+        }
+        // Of the open one it is a guess, which must not be too long: players would look behind it.
+        const int64_t duration_ms =
+            segment.complete
+                ? segment.duration_ms
+                : std::max(segment.expected_ms, segment.duration_ms + store.options().part_ms);
+        out.periods.back().segments.push_back(
+            {.start_ms = segment.start_ms, .duration_ms = duration_ms});
+        sums.add(segment);
+    }
+    end_period();
+    return out;
+}
+
+}  // namespace weir::session

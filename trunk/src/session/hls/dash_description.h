@@ -1,0 +1,13 @@
+// What a stream's segments are to a player of DASH. Never yields.
+#pragma once
+
+#include "net/segments/segment_store.h"
+#include "proto/dash/mpd.h"
+
+namespace weir::session {
+
+// Of the listed segments; `grows`: the last one may be read while it is written. Views are of the
+// store's formats, and good until it changes. Without periods: there is nothing to play.
+dash::Presentation describe_segments(const net::SegmentStore& store, bool grows);
+
+}  // namespace weir::session

@@ -1,0 +1,28 @@
+// A request of HLS or DASH as it was understood. Internal to HlsService.
+#pragma once
+
+#include <string>
+
+#include "proto/hls/playlist.h"
+#include "session/hls/hls_pump.h"
+#include "session/hls/hls_service.h"
+#include "stream/stream_key.h"
+
+namespace weir::session {
+
+struct HlsService::Ask {
+    stream::StreamKey key;
+    HlsOptions options;
+    hls::FileName file;
+    std::string session_id;
+    HlsPump* home = nullptr;        // of `key`: it has the sessions, also those of its variants
+    HlsSession* session = nullptr;  // of `home`; after a wait it is looked up again
+    size_t variant = 0;             // 0: the stream itself
+    std::string name;               // of the stream, as it was asked for
+    bool dash = false;
+
+    // As clients, hooks and the log have it.
+    const char* transport() const { return dash ? "dash" : "hls"; }
+};
+
+}  // namespace weir::session

@@ -1,0 +1,351 @@
+// HlsService: what stands in a stream's folder, for who was let in: playlists, segments, parts.
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/fnv.h"
+#include "proto/dash/mpd.h"
+#include "proto/hls/playlist_text.h"
+#include "proto/http/access_token.h"
+#include "proto/http/byte_range.h"
+#include "session/hls/hls_ask.h"
+#include "session/hls/hls_service.h"
+
+namespace weir::session {
+namespace {
+
+constexpr std::string_view kMp4Type = "video/mp4";
+constexpr std::string_view kTsType = "video/mp2t";
+constexpr std::string_view kDescriptionType = "application/dash+xml";
+constexpr uint64_t kMaxAhead = 2;        // segments, §6.2.5.2 of the draft
+constexpr int64_t kMediaMaxAge = 3'600;  // seconds; a name never means other bytes
+
+std::string etag_of(std::string_view text) {
+    return fmt::format("\"{:016x}\"", fnv1a(text));
+}
+
+}  // namespace
+
+// Yields.
+void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const http::Request& request = exchange.request();
+    const auto reload = hls::Reload::parse(request.query);
+    if (!reload.ok()) {
+        refuse(exchange, reload.error());
+        return;
+    }
+    const HlsPump::Stay stay(pump);
+    if (ask.variant > 0 && pump.wait_variant(io::Deadline::after(HlsPump::kVariantWait))) {
+        refuse(exchange, 503, "that variant has nothing to play yet");
+        return;
+    }
+    const net::SegmentStore& store = pump.store();
+    const bool low_latency = pump.low_latency();
+    const bool blocks = low_latency && reload->number.has_value();
+    if (blocks && !store.ended()) {
+        if (*reload->number >= store.next_number() + kMaxAhead) {
+            refuse(exchange, 400, "_HLS_msn is more than two segments ahead");
+            return;
+        }
+        if (!pump.has(*reload->number, reload->part)) {
+            stats_.blocked++;
+            if (pump.wait_for([&] { return pump.has(*reload->number, reload->part); })) {
+                refuse(exchange, 503, "that part of the playlist did not come in time");
+                return;
+            }
+            ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+        }
+    }
+    stats_.playlists++;
+    std::string list = pump.media_playlist(low_latency && reload->skip);
+    if (low_latency && !store.ended()) {
+        list += rendition_reports(ask);
+    }
+    const std::string text =
+        hls::with_query(list, http::carried_query(request.query_text, ask.session_id));
+    // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
+    const std::string cache =
+        has_sessions(ask.key, ask.options)
+            ? "no-cache"
+            : fmt::format("max-age={}", blocks ? 6 * store.target_seconds()
+                                               : std::max<int64_t>(store.target_seconds() / 2, 1));
+    serve_text(exchange, ask, pump, hls::kPlaylistType, text, cache);
+}
+
+// Yields. `folder`: where the stream's files are, seen from the description.
+void HlsService::serve_description(net::HttpExchange& exchange,
+                                   Ask& ask,
+                                   HlsPump& pump,
+                                   std::string_view folder) {
+    const std::string text = pump.description(folder);
+    if (text.empty()) {
+        refuse(exchange, 404, "DASH needs hls { container fmp4; }");
+        return;
+    }
+    stats_.playlists++;
+    const bool sessions = has_sessions(ask.key, ask.options);
+    serve_text(
+        exchange, ask, pump, kDescriptionType,
+        dash::with_query(text, http::carried_query(exchange.request().query_text, ask.session_id)),
+        sessions ? "no-cache" : "max-age=1");
+}
+
+// Yields. A clock that players of DASH set theirs by (ISO/IEC 23009-1 §5.8.4.11).
+void HlsService::serve_clock(net::HttpExchange& exchange) {
+    (void)exchange.respond(200, "text/plain", hls::date_time(wall_time_ms()),
+                           {{"Cache-Control", "no-store"}});
+}
+
+// Yields.
+void HlsService::serve_text(net::HttpExchange& exchange,
+                            Ask& ask,
+                            HlsPump& pump,
+                            std::string_view type,
+                            const std::string& text,
+                            std::string_view cache) {
+    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(text)}};
+    const std::string_view known = exchange.request().headers.get("If-None-Match").value_or("");
+    if (!known.empty() && known == fields.get("ETag").value_or("")) {
+        (void)exchange.respond(304, {}, {}, fields);
+        return;
+    }
+    count_sent(ask, pump, text.size());
+    (void)exchange.respond(200, type, text, fields);
+}
+
+// ---- media ----
+
+// Yields.
+void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const HlsPump::Stay stay(pump);
+    const bool mp4 = pump.options().container == net::SegmentContainer::kMp4;
+    if (ask.file.mp4 != mp4) {
+        refuse(exchange, 404, "this stream has segments in another container");
+        return;
+    }
+    switch (ask.file.kind) {
+        case hls::FileKind::kHeader: serve_header(exchange, ask, pump); return;
+        case hls::FileKind::kPart: serve_part(exchange, ask, pump); return;
+        default: serve_segment(exchange, ask, pump); return;
+    }
+}
+
+// Yields.
+void HlsService::serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const net::SegmentFormat* const format = pump.store().find_format(ask.file.number);
+    const Bytes* header = nullptr;
+    if (format != nullptr) {
+        header = ask.file.track == hls::FileTrack::kVideo   ? &format->video_header
+                 : ask.file.track == hls::FileTrack::kAudio ? &format->audio_header
+                                                            : &format->header;
+    }
+    if (header == nullptr || header->empty()) {
+        refuse(exchange, 404, "no such header");
+        return;
+    }
+    stats_.headers++;
+    count_sent(ask, pump, header->size());
+    const std::string text(as_text(*header));
+    (void)exchange.respond(200, kMp4Type, text,
+                           {{"Cache-Control", fmt::format("max-age={}", kMediaMaxAge)}});
+}
+
+HlsService::Piece HlsService::piece_of(const net::SegmentPart& part, hls::FileTrack track) {
+    const ByteSpan all = part.bytes->bytes();
+    switch (track) {
+        case hls::FileTrack::kVideo: return {part.bytes, all.first(part.audio_at)};
+        case hls::FileTrack::kAudio: return {part.bytes, all.subspan(part.audio_at)};
+        case hls::FileTrack::kAll: break;
+    }
+    return {part.bytes, all};
+}
+
+// Yields.
+void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const net::SegmentStore& store = pump.store();
+    const bool one_track = ask.file.track != hls::FileTrack::kAll;
+    const net::Segment* segment =
+        one_track ? store.find_at(ask.file.number, ask.file.part) : store.find(ask.file.number);
+    if (segment == nullptr && one_track) {
+        segment = next_segment(ask, pump);
+        ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    }
+    if (segment == nullptr || (!segment->complete && !(one_track && pump.low_latency()))) {
+        refuse(exchange, 404, "no such segment");
+        return;
+    }
+    stats_.segments++;
+    if (!segment->complete) {
+        serve_growing(exchange, ask, pump, segment->number);
+        return;
+    }
+    std::vector<Piece> pieces;
+    pieces.reserve(segment->parts.size());
+    for (const net::SegmentPart& part : segment->parts) {
+        pieces.push_back(piece_of(part, ask.file.track));
+    }
+    serve_bytes(exchange, ask, pump, pieces);
+}
+
+// Yields. For a player of DASH that goes on by itself where its description ends: the segment that
+// follows the newest one, when it begins. Null: it is not that which was asked for.
+const net::Segment* HlsService::next_segment(const Ask& ask, HlsPump& pump) {
+    const net::SegmentStore& store = pump.store();
+    if (store.all().empty() || store.ended() || !pump.low_latency()) {
+        return nullptr;
+    }
+    const net::Segment& newest = store.all().back();
+    const auto time_ms = static_cast<int64_t>(ask.file.part);
+    const int64_t target_ms = store.target_seconds() * 1000;
+    if (newest.format->id != ask.file.number || time_ms <= newest.start_ms ||
+        time_ms > newest.start_ms + newest.duration_ms + target_ms) {
+        return nullptr;
+    }
+    const uint64_t number = store.next_number();
+    if (pump.wait_for([&] { return store.ended() || store.find(number) != nullptr; })) {
+        return nullptr;
+    }
+    const net::Segment* const next = store.find(number);
+    const bool meant = next != nullptr && next->format->id == ask.file.number &&
+                       std::abs(next->start_ms - time_ms) <= target_ms;
+    return meant ? next : nullptr;
+}
+
+// Yields. Each part of the segment when it has been made, for players of DASH: a chunk.
+void HlsService::serve_growing(net::HttpExchange& exchange,
+                               Ask& ask,
+                               HlsPump& pump,
+                               uint64_t number) {
+    const net::SegmentStore& store = pump.store();
+    if (exchange.begin_open(200, kMp4Type, media_fields(ask)) || exchange.request().is_head()) {
+        return;
+    }
+    for (size_t next = 0;;) {
+        const net::Segment* segment = store.find(number);
+        if (segment != nullptr && next < segment->parts.size()) {
+            const Piece piece = piece_of(segment->parts[next++], ask.file.track);
+            count_sent(ask, pump, piece.bytes.size());
+            if (exchange.write(piece.bytes)) {
+                return;
+            }
+            ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+            continue;
+        }
+        if (segment != nullptr && segment->complete) {
+            (void)exchange.finish();
+            return;
+        }
+        const auto more = [&] {
+            const net::Segment* const now = store.find(number);
+            return now == nullptr || now->complete || now->parts.size() > next;
+        };
+        // Without an end the player sees that it was cut off.
+        if (segment == nullptr || pump.wait_for(more)) {
+            return;
+        }
+        ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    }
+}
+
+// Yields. The hinted part is answered when it is there.
+void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const net::SegmentStore& store = pump.store();
+    const hls::FileName& file = ask.file;
+    const net::Segment* segment = store.find(file.number);
+    const uint64_t there = segment != nullptr ? segment->parts.size() : 0;
+    const bool hinted =
+        file.part == there && !store.ended() &&
+        (segment != nullptr ? !segment->complete : file.number == store.next_number());
+    const auto part_is_there = [&] {
+        const net::Segment* const now = store.find(file.number);
+        return store.ended() || store.next_number() > file.number + 1 ||
+               (now != nullptr && (now->complete || now->parts.size() > file.part));
+    };
+    if (hinted && pump.wait_for(part_is_there)) {
+        refuse(exchange, 503, "that part did not come in time");
+        return;
+    }
+    segment = store.find(file.number);
+    if (segment == nullptr || segment->parts.size() <= file.part) {
+        refuse(exchange, 404, "no such part");
+        return;
+    }
+    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    stats_.parts++;
+    const Piece piece = piece_of(segment->parts[file.part], hls::FileTrack::kAll);
+    serve_bytes(exchange, ask, pump, {&piece, 1});
+}
+
+http::Fields HlsService::media_fields(const Ask& ask) const {
+    return {
+        {"Cache-Control", fmt::format("{}max-age={}, immutable",
+                                      ask.session != nullptr ? "private, " : "", kMediaMaxAge)}};
+}
+
+// Yields. `pieces` hold the bytes, whatever becomes of the stream.
+void HlsService::serve_bytes(net::HttpExchange& exchange,
+                             Ask& ask,
+                             HlsPump& pump,
+                             std::span<const Piece> pieces) {
+    uint64_t size = 0;
+    for (const Piece& piece : pieces) {
+        size += piece.bytes.size();
+    }
+    http::ByteRange range{0, size};
+    int status = 200;
+    http::Fields fields = media_fields(ask);
+    fields.add("Accept-Ranges", "bytes");
+    const auto asked = exchange.request().headers.get("Range");
+    switch (http::parse_byte_range(asked.value_or(""), size, range)) {
+        case http::RangeStatus::kWhole: range = {0, size}; break;
+        case http::RangeStatus::kPart:
+            status = 206;
+            fields.add("Content-Range", fmt::format("bytes {}-{}/{}", range.offset,
+                                                    range.offset + range.length - 1, size));
+            break;
+        case http::RangeStatus::kUnsatisfiable:
+            stats_.refused++;
+            (void)exchange.respond_error(416, "the range lies outside of the segment",
+                                         {{"Content-Range", fmt::format("bytes */{}", size)}});
+            return;
+    }
+    count_sent(ask, pump, range.length);
+    if (exchange.begin(status, ask.file.mp4 ? kMp4Type : kTsType, range.length, fields)) {
+        return;
+    }
+    for (const Piece& piece : pieces) {
+        if (range.offset >= piece.bytes.size()) {
+            range.offset -= piece.bytes.size();
+            continue;
+        }
+        const ByteSpan part = piece.bytes.subspan(
+            range.offset, std::min<uint64_t>(piece.bytes.size() - range.offset, range.length));
+        range.offset = 0;
+        range.length -= part.size();
+        if (part.empty() || exchange.write(part)) {
+            return;
+        }
+    }
+}
+
+// Media, and playlists.
+void HlsService::count_sent(Ask& ask, HlsPump& pump, uint64_t bytes) {
+    pump.stream().note_sent(bytes);
+    if (ask.session == nullptr) {
+        return;
+    }
+    net::Client& client = *ask.session->client;
+    client.sent_bytes += bytes;
+    const bool media =
+        ask.file.kind == hls::FileKind::kSegment || ask.file.kind == hls::FileKind::kPart;
+    if (media && client.first_frame_ms < 0) {
+        client.first_frame_ms = static_cast<int32_t>(
+            std::chrono::duration_cast<Millis>(MonoClock::now() - client.since()).count());
+    }
+}
+
+}  // namespace weir::session
