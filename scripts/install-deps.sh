@@ -292,6 +292,29 @@ install_nginx() {
 # As the caller: apt's own user may not write here.
 fetch_nginx() { (cd "$1" && apt-get -qq -o APT::Sandbox::User=root download nginx libnginx-mod-rtmp >/dev/null 2>&1); }
 
+# ---- dash.js, for tests: one file of its npm package ----------------------------------------------------------------
+
+dash_version=5.2.1
+dash_digest=d4ee2d6fd00a3944f448964787d4603ca1e4ae5ce2956d0a755b78e0d3566b57
+dash_file=dash.mediaplayer.min.js
+dash=$top/objs/tools/dashjs
+
+dash_missing() { wanted tests && ! { [ -f "$dash/$dash_file" ] && fresh "$dash/.stamp" "$dash_digest"; }; }
+
+install_dash() {
+  local work=$top/objs/tools/dashjs-package
+  say "installing dash.js $dash_version into objs/tools/dashjs"
+  rm -rf "$work" "$dash"
+  mkdir -p "$work" "$dash"
+  (cd "$work" && run_npm pack --silent "dashjs@$dash_version" >/dev/null &&
+    tar -xzf "dashjs-$dash_version.tgz" "package/dist/modern/umd/$dash_file") || fail "npm could not get dashjs@$dash_version"
+  echo "$dash_digest  $work/package/dist/modern/umd/$dash_file" | sha256sum --check --quiet ||
+    fail "dashjs@$dash_version is not the one that is pinned here"
+  mv "$work/package/dist/modern/umd/$dash_file" "$dash/"
+  rm -rf "$work"
+  echo "$dash_digest" >"$dash/.stamp"
+}
+
 # ---- main ----------------------------------------------------------------------------------------------------------
 
 mapfile -t missing < <(missing_packages)
@@ -306,6 +329,7 @@ if [ -n "$check" ]; then
   done
   if pages_missing; then echo "missing: page libraries in objs/www/vendor: $(page_libraries | tr '\n' ' ')"; count=$((count + 1)); fi
   if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
+  if dash_missing; then echo "missing: dash.js in objs/tools/dashjs"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
   exit 1
 fi
@@ -318,4 +342,5 @@ for peer in $go_peers; do
 done
 if pages_missing; then install_pages; fi
 if nginx_missing; then install_nginx; fi
+if dash_missing; then install_dash; fi
 say "everything is there"

@@ -304,8 +304,7 @@ bool Segmenter::decide_format() {
 
 // Where begin_at() will cut it.
 int64_t Segmenter::expected_ms(int64_t start_ms) const {
-    const bool video = format_tracks_[kPartVideo].has_value();
-    if (!video || gop_ms_ <= 0 || gop_ms_ >= kMaxSegmentMs) {
+    if (gop_ms_ <= 0 || gop_ms_ >= kMaxSegmentMs) {
         return 0;
     }
     const int64_t least = start_ms + store_.options().fragment_ms - gop_ms_ / 2;

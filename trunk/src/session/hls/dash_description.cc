@@ -49,10 +49,15 @@ void add_tracks(const net::SegmentFormat& format, const Sums& sums, dash::Period
 
 }  // namespace
 
+bool can_grow(const net::SegmentStore& store) {
+    return store.has_open() && store.all().back().expected_ms > 0;
+}
+
 dash::Presentation describe_segments(const net::SegmentStore& store, bool grows) {
     dash::Presentation out;
     out.target_ms = store.target_seconds() * 1000;
-    out.part_ms = grows && store.has_open() ? store.part_target_ms() : 0;
+    grows = grows && can_grow(store);
+    out.part_ms = grows ? store.part_target_ms() : 0;
     out.independent = store.independent();
     out.ended = store.ended();
     const auto& all = store.all();
@@ -74,7 +79,6 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
             out.periods.push_back(
                 {.id = format->id, .wall_ms = format->wall_ms, .start_ms = format->start_ms});
         }
-        // Of the open one it is a guess, which must not be too long: players would look behind it.
         const int64_t duration_ms =
             segment.complete
                 ? segment.duration_ms

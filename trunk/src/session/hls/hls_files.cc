@@ -81,6 +81,14 @@ void HlsService::serve_description(net::HttpExchange& exchange,
                                    Ask& ask,
                                    HlsPump& pump,
                                    std::string_view folder) {
+    // A player that has read a segment to its end wants to know of the next: ffmpeg takes the same
+    // one again where the list does not have it.
+    const Error late = pump.low_latency() ? pump.wait_open() : Error();
+    if (late.code() == ErrorCode::kInterrupted) {
+        refuse(exchange, late);
+        return;
+    }
+    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
     const std::string text = pump.description(folder);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; }");

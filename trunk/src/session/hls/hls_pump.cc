@@ -59,8 +59,10 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
 Error HlsPump::wait_first(Millis absent, bool open_too) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
     const auto deadline = io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent);
-    return open_too ? wait_until(deadline, [this] { return !store_.all().empty(); })
-                    : wait_variant(deadline);
+    return open_too
+               ? wait_until(deadline,
+                            [this] { return store_.listed_complete() > 0 || can_grow(store_); })
+               : wait_variant(deadline);
 }
 
 Error HlsPump::wait_variant(io::Deadline deadline) {
@@ -68,6 +70,12 @@ Error HlsPump::wait_variant(io::Deadline deadline) {
         segmenter_.finish_first(kFirstSegmentMs);
         return store_.listed_complete() > 0;
     });
+}
+
+Error HlsPump::wait_open() {
+    const auto open = [this] { return store_.ended() || store_.has_open(); };
+    const bool soon = !store_.all().empty() && store_.all().back().expected_ms > 0;
+    return soon ? wait_until(io::Deadline::after(kOpenWait), open) : Error();
 }
 
 Error HlsPump::wait_for(const std::function<bool()>& done) {

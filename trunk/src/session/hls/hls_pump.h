@@ -51,6 +51,7 @@ class HlsPump final : public net::StreamPump,
     static constexpr Millis kLinger{15'000};
     // Content that the first segment has at least, where it is cut for who came first.
     static constexpr int64_t kFirstSegmentMs = 200;
+    static constexpr Millis kOpenWait{500};
     static constexpr Millis kVariantWait{2'000};  // for the first segment of another quality
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
@@ -89,6 +90,10 @@ class HlsPump final : public net::StreamPump,
     // Yields. The same of a stream that is another quality of one that is asked for, which waits
     // for it no longer than that.
     Error wait_variant(io::Deadline deadline);
+
+    // Yields. Between a segment and the next: until that one can be described, for a short while.
+    // kTimeout, kInterrupted.
+    Error wait_open();
 
     // Yields. Until done() says so, which is asked after each change; at most three target
     // durations. kTimeout, kInterrupted.

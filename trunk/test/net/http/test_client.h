@@ -79,6 +79,10 @@ class TestClient {
                                text.substr(colon + 2, next - colon - 2));
             at = next + 2;
         }
+        if (!head && answer.headers.get("Transfer-Encoding").value_or("") == "chunked") {
+            answer.body = read_chunks();
+            return answer;
+        }
         size_t length =
             head ? 0 : std::stoul(std::string(answer.headers.get("Content-Length").value_or("0")));
         while (received_.size() < length && read_more()) {
@@ -114,6 +118,30 @@ class TestClient {
     bool ended() { return received_.empty() && !read_more(); }
 
   private:
+    std::string read_chunks() {
+        std::string body;
+        for (;;) {
+            size_t end = std::string::npos;
+            while ((end = received_.find("\r\n")) == std::string::npos) {
+                if (!read_more()) {
+                    ADD_FAILURE() << "an answer in chunks without an end";
+                    return body;
+                }
+            }
+            const size_t size = std::stoul(received_.substr(0, end), nullptr, 16);
+            received_.erase(0, end + 2);
+            const std::string chunk = read_bytes(size + 2);
+            if (chunk.size() < size + 2 || !chunk.ends_with("\r\n")) {
+                ADD_FAILURE() << "a chunk that is cut off";
+                return body;
+            }
+            body += chunk.substr(0, size);
+            if (size == 0) {
+                return body;
+            }
+        }
+    }
+
     bool read_more() {
         Bytes buffer(4096);
         auto got = stream_->read_some(buffer, io::soon());

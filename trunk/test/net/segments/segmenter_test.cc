@@ -102,6 +102,48 @@ TEST_F(SegmenterTest, CutsAtKeyFramesAndPartsAtFrames) {
     EXPECT_FALSE(format.header.empty());
 }
 
+// Players of DASH get one track: the bytes before audio_at, or those behind.
+TEST_F(SegmenterTest, TracksStandApartInAPart) {
+    watch();
+    configs();
+    pictures(101);
+    for (const Segment& segment : store_.all()) {
+        for (const SegmentPart& part : segment.parts) {
+            const std::string_view all = as_text(part.bytes->bytes());
+            const std::string_view video = all.substr(0, part.audio_at);
+            const std::string_view audio = all.substr(part.audio_at);
+            const auto moofs = [](std::string_view text) {
+                size_t count = 0;
+                for (size_t at = 0; (at = text.find("moof", at)) != text.npos; at++) {
+                    count++;
+                }
+                return count;
+            };
+            EXPECT_EQ(moofs(video), 1U);
+            EXPECT_EQ(moofs(audio), 1U);
+            EXPECT_EQ(audio.substr(4, 4), "moof");
+        }
+    }
+    const SegmentFormat& format = *store_.all().front().format;
+    EXPECT_NE(as_text(format.video_header).find("vide"), std::string_view::npos);
+    EXPECT_EQ(as_text(format.video_header).find("soun"), std::string_view::npos);
+    EXPECT_NE(as_text(format.audio_header).find("soun"), std::string_view::npos);
+    EXPECT_EQ(as_text(format.audio_header).find("vide"), std::string_view::npos);
+    EXPECT_EQ(format.sample_rate, 48'000U);
+}
+
+TEST_F(SegmenterTest, SaysHowLongTheOpenSegmentWillBeWhereGopsAreAlike) {
+    watch();
+    configs();
+    pictures(60, 25);
+    EXPECT_EQ(store_.all().back().expected_ms, 2'000);
+    segmenter_->finish_first(0);
+    number_ = 0;
+    pictures(37, 37);
+    pictures(40, 40);
+    EXPECT_EQ(store_.all().back().expected_ms, 0) << "GOPs of 1, 1.48 and 1.6 s";
+}
+
 // Each traf's tfdt is the sum of the durations before it: nothing drifts.
 TEST_F(SegmenterTest, AudioTimesFollowFromTheSamples) {
     watch();

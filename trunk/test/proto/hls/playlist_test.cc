@@ -144,6 +144,20 @@ TEST(HlsFileNameTest, ReadsWhatItWrites) {
     }
 }
 
+TEST(HlsFileNameTest, ReadsThoseOfDash) {
+    EXPECT_EQ(parse_file_name("index.mpd").kind, FileKind::kDescription);
+    EXPECT_EQ(parse_file_name("time").kind, FileKind::kClock);
+    EXPECT_EQ(parse_file_name("init-7.video.mp4"),
+              (FileName{FileKind::kHeader, 7, 0, true, FileTrack::kVideo}));
+    EXPECT_EQ(parse_file_name("7.16000.audio.m4s"),
+              (FileName{FileKind::kSegment, 7, 16'000, true, FileTrack::kAudio}));
+    for (const char* name : {"7.audio.m4s", "7.1.2.audio.m4s", "7.16000.audio.ts", ".audio.m4s",
+                             "7.16000.text.m4s", "init-7.1.video.mp4", "init-.video.mp4",
+                             "7.16000.video.audio.m4s", "7.x.video.m4s", "index.mpd.m4s"}) {
+        EXPECT_EQ(parse_file_name(name).kind, FileKind::kUnknown) << name;
+    }
+}
+
 TEST(HlsFileNameTest, RefusesAllElse) {
     for (const char* name : {"",
                              ".m4s",

@@ -165,6 +165,20 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
                    : "/app/" + answer.body.substr(at, answer.body.find('\n', at) - at);
     }
 
+    // Yields. Until so many requests wait for a part.
+    void wait_for_requests(size_t wanted) {
+        const io::Deadline deadline = io::soon();
+        const auto count = [this] {
+            size_t all = 0;
+            service_.for_each([&](const HlsPump& pump) { all += pump.waiting(); });
+            return all;
+        };
+        while (count() < wanted && !deadline.passed()) {
+            (void)io::sleep_for(Millis(5));
+        }
+        EXPECT_EQ(count(), wanted);
+    }
+
     static std::string find(const std::string& text, const char* pattern) {
         std::smatch match;
         return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
@@ -301,16 +315,7 @@ TEST_F(HlsServiceTest, BlockingRequestsAreAnsweredByTheirPart) {
         waiting.back()->send(net::get_request(
             i == 0 ? "/app/stream.hls/" + hint : list + "&_HLS_msn=" + number + "&_HLS_part=0"));
     }
-    const io::Deadline deadline = io::soon();
-    const auto count = [this] {
-        size_t all = 0;
-        service_.for_each([&](const HlsPump& pump) { all += pump.waiting(); });
-        return all;
-    };
-    while (count() < waiting.size() && !deadline.passed()) {
-        (void)io::sleep_for(Millis(5));
-    }
-    EXPECT_EQ(count(), waiting.size());
+    wait_for_requests(waiting.size());
     pictures(8);
     for (size_t i = 0; i < waiting.size(); i++) {
         const TestAnswer answer = waiting[i]->read_answer();
@@ -413,6 +418,100 @@ TEST_F(HlsServiceTest, TheEndIsSaidAndANewPublisherGoesOnWithADiscontinuity) {
     text = get(list).body;
     EXPECT_THAT(text, HasSubstr("#EXT-X-DISCONTINUITY\n"));
     EXPECT_THAT(text, Not(HasSubstr("ENDLIST")));
+}
+
+// ---- DASH ----
+
+TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
+    publish();
+    pictures(60);
+    const TestAnswer first = get("/app/stream.mpd?key=k1");
+    ASSERT_EQ(first.status, 200) << first.body;
+    EXPECT_EQ(first.headers.get("Content-Type").value_or(""), "application/dash+xml");
+    const std::string session = find(first.body, "(session=[a-z0-9]{20})&amp;key=k1\"");
+    ASSERT_FALSE(session.empty());
+    pictures(100);
+    const TestAnswer again = get("/app/" + find(first.body, "<Location>([^?]*)") + "?" + session);
+    ASSERT_EQ(again.status, 200);
+    const std::string header = find(again.body, "initialization=\"([^?]+)\\?");
+    const TestAnswer init = get("/app/stream.hls/" + header + "?" + session);
+    EXPECT_EQ(init.status, 200);
+    EXPECT_EQ(init.body.substr(4, 4), "ftyp");
+    std::string media = find(again.body, "media=\"([^?]+)\\?");
+    media.replace(media.find("$Time$"), 6, find(again.body, "<S t=\"([0-9]+)\""));
+    const TestAnswer segment = get("/app/stream.hls/" + media + "?" + session);
+    EXPECT_EQ(segment.status, 200);
+    EXPECT_EQ(segment.body.substr(4, 4), "styp");
+    EXPECT_EQ(get("/app/stream.hls/time?" + session).body.size(), 24U);
+    EXPECT_EQ(clients_.size(), 1U);
+    clients_.for_each([&](const net::Client& client) {
+        EXPECT_STREQ(client.transport(), "dash");
+        EXPECT_GE(client.first_frame_ms, 0);
+    });
+}
+
+TEST_F(HlsServiceTest, TheOpenSegmentOfATrackIsReadWhileItGrows) {
+    publish();
+    pictures(60);
+    const TestAnswer first = get("/app/stream.mpd");
+    const std::string session = find(first.body, "(session=[a-z0-9]{20})");
+    const std::string id = find(first.body, "init-([0-9]+)\\.video");
+    const std::string newest = find(first.body, "<S t=\"([0-9]+)\" d=\"[0-9]+\"/>\n +</Seg");
+    TestClient client(address_);
+    client.send(net::get_request("/app/stream.hls/" + id + "." + newest + ".video.m4s?" + session));
+    wait_for_requests(1);
+    pictures(60);
+    const TestAnswer grown = client.read_answer();
+    EXPECT_EQ(grown.status, 200);
+    EXPECT_EQ(grown.headers.get("Transfer-Encoding").value_or(""), "chunked");
+    const TestAnswer whole = get("/app/stream.hls/" + id + "." + newest + ".video.m4s?" + session);
+    EXPECT_EQ(whole.headers.get("Content-Length").value_or(""), std::to_string(whole.body.size()));
+    EXPECT_EQ(grown.body, whole.body);
+}
+
+TEST_F(HlsServiceTest, APlayerThatDoesNotFollowLocationIsOneViewer) {
+    publish();
+    pictures(60);
+    const std::string ffmpeg = "User-Agent: one\r\n";
+    const std::string session = find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})");
+    EXPECT_EQ(find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
+    EXPECT_EQ(clients_.size(), 1U);
+    for (const char* other : {"/app/stream.mpd?key=other", "/app/stream.mpd"}) {
+        EXPECT_NE(find(get(other, "User-Agent: two\r\n").body, "(session=[a-z0-9]{20})"), session);
+    }
+    EXPECT_EQ(clients_.size(), 3U);
+    // One that says who it is: whoever looks so then is another.
+    EXPECT_EQ(get("/app/stream.hls/index.mpd?" + session).status, 200);
+    EXPECT_NE(find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
+    EXPECT_EQ(clients_.size(), 4U);
+    clients_.for_each([](const net::Client& client) { client.kick(); });
+    EXPECT_EQ(get("/app/stream.mpd", ffmpeg).status, 403);
+}
+
+TEST_F(HlsServiceTest, WhatDashCannotHaveIsRefused) {
+    publish();
+    pictures(60);
+    const std::string body = get("/app/stream.mpd").body;
+    const std::string session = "?" + find(body, "(session=[a-z0-9]{20})");
+    const std::string id = find(body, "init-([0-9]+)\\.video");
+    for (const char* file :
+         {".1.video.m4s", ".99999999.video.m4s", ".999999999999999999.audio.m4s"}) {
+        EXPECT_EQ(get("/app/stream.hls/" + id + file + session).status, 404) << file;
+    }
+    EXPECT_EQ(get("/app/stream.hls/init-" + id + ".audio.mp4" + session).status, 404)
+        << "there is no sound";
+    EXPECT_EQ(get("/app/stream.hls/1.2.video.m4s").status, 403);
+    EXPECT_EQ(get("/app/nobody.mpd").status, 404);
+    EXPECT_EQ(get("/nobody.mpd").status, 404);
+}
+
+TEST_F(HlsServiceTest, TransportStreamsAreNotForDash) {
+    options_.container = net::SegmentContainer::kTs;
+    publish();
+    pictures(60);
+    const TestAnswer answer = get("/app/stream.mpd");
+    EXPECT_EQ(answer.status, 404);
+    EXPECT_THAT(answer.body, HasSubstr("container fmp4"));
 }
 
 TEST_F(HlsServiceTest, OffIsOff) {

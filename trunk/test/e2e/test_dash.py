@@ -1,0 +1,155 @@
+"""DASH: real players get every frame as it was sent, live and with low latency, and each is one viewer."""
+
+import functools
+import http.server
+import re
+import threading
+import time
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from browser import Browser
+from hls import fetch, status_of
+from media import Recording, check_frames, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
+from test_hls import MORE, short_gops
+from test_ts import encoded
+from weir import TOP, wait_until
+
+NAMESPACE = {"d": "urn:mpeg:dash:schema:mpd:2011"}
+DASH_JS = TOP / "objs/tools/dashjs/dash.mediaplayer.min.js"
+PAGE = """<video id="v" muted autoplay playsinline></video><script src="dash.mediaplayer.min.js"></script><script>
+const player = dashjs.MediaPlayer().create(), errors = [];
+let waits = 0;
+player.on("error", e => errors.push(String(e.error && e.error.message)));
+v.addEventListener("waiting", () => waits++);
+player.initialize(v, location.hash.slice(1), true);
+window.state = () => ({time: v.currentTime, latency: player.getCurrentLiveLatency(), waits, errors,
+  frames: v.getVideoPlaybackQuality().totalVideoFrames, sound: v.webkitAudioDecodedByteCount});
+</script>"""
+
+
+def mpd(server):
+    return server.http("/live/livestream.mpd")
+
+
+def read(url):
+    with fetch(url) as answer:
+        return answer.read()
+
+
+@pytest.mark.parametrize("kind", ["h264", "b-frames", "hevc", "av1", "opus", "video"])
+def test_ffmpeg_plays_every_frame(new_weir, folder, kind):
+    server = new_weir("").start()
+    output, codecs = MORE.get(kind, (("-c:v", "libx264", "-g", "50", "-c:a", "aac"), {"video": ["h264"], "audio": ["aac"]}))
+    source = encoded(folder, *output)
+    with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
+        server.wait_live()
+        time.sleep(2.5)  # two GOPs: before, nobody knows where the first segment will end, and ffmpeg guesses wrong
+        recording = play_ffmpeg(mpd(server), folder, 6, suffix="mkv", ffmpeg=modern_ffmpeg())
+        assert server.wait_live()["viewers"]["dash"] == 1, "ffmpeg asks again and again, and is one viewer"
+    assert recording.streams() == codecs, recording.streams()
+    check_frames(recording, source, least=75)
+    if "audio" in codecs:
+        assert recording.audio_seconds() > 3
+
+
+def test_audio_alone(new_weir, folder):
+    server = new_weir("").start()
+    with publisher(server.rtmp(), folder, encoded(folder, "-vn", "-c:a", "aac", suffix="m4a")):
+        server.wait_live()
+        recording = play_ffmpeg(mpd(server), folder, 5, suffix="mkv", least=5_000)
+    assert recording.streams() == {"audio": ["aac"]}, recording.streams()
+    assert recording.audio_seconds() > 3
+
+
+def test_vlc_plays(new_weir, folder):
+    server = new_weir("").start()
+    source = short_gops(folder)
+    with publisher(server.rtmp(), folder, source):
+        server.wait_live()
+        recording = play_vlc(mpd(server), folder, 12)
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, source)
+
+
+def test_a_description_fits_the_media(new_weir, folder):
+    """Each listed segment is there, begins and ends when the list says, and the next follows without a gap."""
+    server = new_weir("hls { always on; }").start()
+    source = short_gops(folder)
+    with publisher(server.rtmp(), folder, source):
+        server.wait_live()
+        time.sleep(7)
+        tree = xml.fromstring(read(mpd(server)))
+        names = {}
+        for template in tree.iterfind(".//d:SegmentTemplate", NAMESPACE):
+            base = server.http("/live/")
+            data = read(base + template.get("initialization"))
+            now = None
+            for line in template.iterfind(".//d:S", NAMESPACE):
+                for again in range(int(line.get("r", 0)) + 1):
+                    start = int(line.get("t")) + again * int(line.get("d"))
+                    assert now is None or start == now, "the list has a gap"
+                    now = start + int(line.get("d"))
+                    data += read(base + template.get("media").replace("$Time$", str(start)))
+            track = re.search(r"\.(video|audio)\.", template.get("media")).group(1)
+            path = folder / f"{track}.mp4"
+            path.write_bytes(data)
+            names[track] = (Recording(path), now - int(template.find(".//d:S", NAMESPACE).get("t")))
+    for track, (recording, listed_ms) in names.items():
+        assert list(recording.streams()) == [track]
+        times = [float(packet["dts_time"]) for packet in recording.packets()]
+        assert max(b - a for a, b in zip(times, times[1:])) < 0.045, "media have a gap"
+        # The last segment may have been cut a frame earlier or later than was expected.
+        assert abs((times[-1] - times[0]) * 1000 - listed_ms) < 100, (track, times[0], times[-1], listed_ms)
+    check_frames(names["video"][0], source, least=100)
+
+
+def test_keys_are_carried(new_weir, folder):
+    server = new_weir("security { play_key OPEN-SESAME-1; }").start()
+    with publisher(server.rtmp(), folder, short_gops(folder)):
+        server.wait_live()
+        assert status_of(mpd(server)) == 403
+        text = read(mpd(server) + "?key=OPEN-SESAME-1").decode()
+        assert text.count("key=OPEN-SESAME-1") == 6, text
+        assert status_of(server.http("/live/livestream.hls/index.mpd")) == 403
+
+
+class QuietFiles(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def page(folder):
+    """The address of a page with dash.js, from another origin than the server's."""
+    assert DASH_JS.exists(), "dash.js is missing: run scripts/install-deps.sh"
+    site = folder / "site"
+    site.mkdir()
+    (site / DASH_JS.name).write_bytes(DASH_JS.read_bytes())
+    (site / "index.html").write_text(PAGE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietFiles, directory=site)) as files:
+        threading.Thread(target=files.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{files.server_address[1]}/index.html"
+        files.shutdown()
+
+
+def test_dash_js_plays_with_low_latency_and_over_a_new_publisher(new_weir, folder, page):
+    server = new_weir("").start()
+    source = short_gops(folder)
+    with Browser(folder) as browser:
+        def state():
+            return browser.evaluate("window.state ? state() : {frames: 0}")
+
+        with publisher(server.rtmp(), folder, source):
+            server.wait_live()
+            browser.open(f"{page}#{mpd(server)}")
+            wait_until(lambda: state()["frames"] > 75, 20, "dash.js plays")
+            time.sleep(5)
+            before = state()
+            assert before["latency"] < 2.5 and not before["errors"], before
+            assert before["sound"] > 0
+            assert server.wait_live()["viewers"]["dash"] == 1
+        with publisher(server.rtmp(), folder, source, name="second"):
+            wait_until(lambda: state()["frames"] > before["frames"] + 100, 30, "dash.js goes on with the next period")
+            assert not state()["errors"], state()

@@ -1,0 +1,137 @@
+#include "proto/dash/mpd.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir::dash {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Track video() {
+    return {.name = "video",
+            .codecs = "avc1.64001f",
+            .bandwidth_bps = 1'000'000,
+            .width = 1280,
+            .height = 720,
+            .frame_rate = 29.97};
+}
+
+Track audio() {
+    return {.name = "audio",
+            .codecs = "mp4a.40.2",
+            .bandwidth_bps = 128'000,
+            .sample_rate = 48'000,
+            .channels = 2};
+}
+
+Presentation live() {
+    return {.folder = "cam.hls/",
+            .clock = "time",
+            .location = "cam.hls/index.mpd",
+            .now_ms = 1'795'651'722'690,
+            .target_ms = 2'000,
+            .part_ms = 205,
+            .independent = true,
+            .periods = {{.id = 7,
+                         .wall_ms = 1'795'651'700'123,
+                         .start_ms = 10'000,
+                         .segments = {{20'000, 2'000}, {22'000, 2'000}, {24'000, 1'960}},
+                         .tracks = {video(), audio()}}}};
+}
+
+size_t count_of(const std::string& text, std::string_view what) {
+    size_t count = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+        count++;
+    }
+    return count;
+}
+
+TEST(MpdTest, SaysWhereSegmentsAreAndWhen) {
+    const std::string text = with_query(write_mpd(live()), "");
+    EXPECT_THAT(text, HasSubstr("type=\"dynamic\" availabilityStartTime=\"1970-01-01T00:00:00Z\" "
+                                "publishTime=\"2026-11-26T00:08:42.690Z\""));
+    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT1795651700.123S\">"));
+    EXPECT_THAT(text, HasSubstr("timescale=\"1000\" presentationTimeOffset=\"10000\""));
+    EXPECT_THAT(text, HasSubstr("initialization=\"cam.hls/init-7.video.mp4\" "
+                                "media=\"cam.hls/7.$Time$.video.m4s\""));
+    EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio.m4s\""));
+    EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT5.960S\""));
+    EXPECT_THAT(text, HasSubstr("<Location>cam.hls/index.mpd</Location>"));
+    EXPECT_THAT(text, HasSubstr("value=\"cam.hls/time\""));
+}
+
+TEST(MpdTest, LikeSegmentsShareALine) {
+    const std::string text = write_mpd(live());
+    EXPECT_EQ(count_of(text, "<S t=\"20000\" d=\"2000\" r=\"1\"/>"), 2U) << "one for each track";
+    EXPECT_EQ(count_of(text, "<S t=\"24000\" d=\"1960\"/>"), 2U);
+    Presentation gap = live();
+    gap.periods[0].segments[1].start_ms = 22'400;
+    EXPECT_THAT(write_mpd(gap), Not(HasSubstr("r=\"1\"")));
+}
+
+TEST(MpdTest, TracksSayWhatADecoderNeeds) {
+    const std::string text = write_mpd(live());
+    EXPECT_THAT(text, HasSubstr("<Representation id=\"video\" bandwidth=\"1000000\" "
+                                "codecs=\"avc1.64001f\" width=\"1280\" height=\"720\" "
+                                "frameRate=\"29970/1000\"/>"));
+    EXPECT_THAT(text, HasSubstr("codecs=\"mp4a.40.2\" audioSamplingRate=\"48000\""));
+    EXPECT_THAT(text, HasSubstr("audio_channel_configuration:2011\" value=\"2\""));
+}
+
+TEST(MpdTest, TheSegmentThatGrowsIsThereEarly) {
+    const std::string text = write_mpd(live());
+    EXPECT_EQ(count_of(text, "availabilityTimeOffset=\"1.755\" availabilityTimeComplete=\"false\""),
+              2U);
+    EXPECT_THAT(text, HasSubstr("<Latency target=\"1500\""));
+    Presentation whole = live();
+    whole.part_ms = 0;
+    EXPECT_THAT(write_mpd(whole), Not(HasSubstr("availabilityTime")));
+    EXPECT_THAT(write_mpd(whole), Not(HasSubstr("Latency")));
+}
+
+TEST(MpdTest, APeriodEndsWhereItsMediaEnd) {
+    Presentation two = live();
+    two.periods.push_back({.id = 10,
+                           .wall_ms = 1'795'651'730'000,
+                           .start_ms = 25'960,
+                           .segments = {{25'960, 2'000}},
+                           .tracks = {audio()}});
+    const std::string text = write_mpd(two);
+    EXPECT_THAT(text,
+                HasSubstr("<Period id=\"7\" start=\"PT1795651700.123S\" duration=\"PT15.960S\">"));
+    EXPECT_THAT(text, HasSubstr("<Period id=\"10\" start=\"PT1795651730.000S\">"));
+    EXPECT_EQ(count_of(text, "availabilityTimeComplete"), 1U) << "of the last period alone";
+    // A clock that was set back: periods do not lie over each other.
+    two.periods[1].wall_ms = 1'795'651'705'000;
+    EXPECT_THAT(write_mpd(two), HasSubstr("duration=\"PT4.877S\""));
+    two.periods[1].wall_ms = 1'795'651'600'000;
+    EXPECT_THAT(write_mpd(two), HasSubstr("duration=\"PT0.000S\""));
+}
+
+TEST(MpdTest, AfterTheEndNobodyAsksAgain) {
+    Presentation ended = live();
+    ended.ended = true;
+    ended.part_ms = 0;
+    const std::string text = write_mpd(ended);
+    EXPECT_THAT(text, Not(HasSubstr("minimumUpdatePeriod")));
+    EXPECT_THAT(text, Not(HasSubstr("<Location>")));
+    EXPECT_THAT(text, HasSubstr("mediaPresentationDuration=\"PT1795651716.083S\""));
+}
+
+TEST(MpdTest, NamesAndQueriesCannotBreakOut) {
+    Presentation odd = live();
+    odd.folder = "a\"<&$Number$.hls/";
+    odd.location = "a&b";
+    const std::string text = with_query(write_mpd(odd), "session=1&key=\"<$Time$>");
+    EXPECT_THAT(text, HasSubstr("initialization=\"a&quot;&lt;&amp;%24Number%24.hls/"
+                                "init-7.video.mp4?session=1&amp;key=&quot;&lt;%24Time%24&gt;\""));
+    EXPECT_THAT(text, HasSubstr("<Location>a&amp;b?session=1&amp;key=&quot;&lt;"));
+    EXPECT_EQ(count_of(text, "$Time$"), 2U) << "those of the templates";
+    EXPECT_EQ(text.find('\x01'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::dash
