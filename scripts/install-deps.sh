@@ -28,6 +28,7 @@ build|libswresample4|
 build|libsrt-openssl-dev|
 build|libsrt1.5-openssl|
 build|libfmt-dev|
+build|zlib1g-dev|
 build|nlohmann-json3-dev|
 build|libboost1.81-dev|
 build|libgtest-dev|

@@ -79,6 +79,26 @@ const Directive kHlsDirectives[] = {
             "all, so that caches answer; then players are not counted. Where on_play or on_stop is "
             "set, sessions stay on.",
      .apply = [](const Target& t, const Value& v) { t.vhost.hls.sessions = v.number != 0; }},
+    {.name = "encrypt",
+     .contexts = kHlsContext,
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .effect = Effect::kNewConnections,
+     .doc = "on encrypts segments (AES-128); whoever may play the stream is given the keys. There "
+            "is no low latency then, and no DASH.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.encrypt = v.number != 0; }},
+    {.name = "fragments_per_key",
+     .contexts = kHlsContext,
+     .type = ValueType::kCount,
+     .default_text = "30",
+     .min = 1,
+     .max = 100'000,
+     .effect = Effect::kNewConnections,
+     .doc = "With encrypt on, every so many segments have another key.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.vhost.hls.fragments_per_key = static_cast<uint32_t>(v.number);
+         }},
     {.name = "always",
      .contexts = kHlsContext,
      .type = ValueType::kFlag,

@@ -19,6 +19,8 @@ struct HlsConfig {
     uint32_t window = 3;  // target durations
     bool sessions = true;
     bool always = false;
+    bool encrypt = false;
+    uint32_t fragments_per_key = 30;
     std::vector<std::string> variants;  // "APP/STREAM", perhaps with [app] and [stream]
 
     bool operator==(const HlsConfig&) const = default;

@@ -23,6 +23,7 @@ session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const
         .fragment_ms = hls.fragment.count(), .part_ms = hls.part.count(), .window = hls.window};
     options.sessions = hls.sessions;
     options.always = hls.always;
+    options.segments.segments_per_key = hls.encrypt ? hls.fragments_per_key : 0;
     for (const std::string& text : hls.variants) {
         std::optional<stream::StreamKey> variant = config::named_stream(text, key);
         if (variant && *variant != key) {

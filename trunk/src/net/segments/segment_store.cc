@@ -7,6 +7,13 @@
 
 namespace weir::net {
 
+SegmentStore::SegmentStore(const SegmentOptions& options, uint64_t first_number)
+    : options_(options), next_number_(first_number) {
+    if (options.segments_per_key > 0) {
+        cipher_.emplace(first_number, options.segments_per_key);
+    }
+}
+
 void SegmentStore::open(Ref<const SegmentFormat> format,
                         int64_t start_ms,
                         int64_t wall_ms,
@@ -22,23 +29,30 @@ void SegmentStore::open(Ref<const SegmentFormat> format,
     segment.discontinuity = discontinuity;
     segment.expected_ms = expected_ms;
     segments_.push_back(std::move(segment));
+    if (cipher_) {
+        cipher_->begin(segments_.back().number);
+    }
 }
 
 void SegmentStore::add_part(NewPart part) {
     WEIR_CHECK(has_open());
-    Segment& segment = segments_.back();
-    part.bytes.shrink_to_fit();
-    segment.bytes += part.bytes.size();
-    bytes_ += part.bytes.size();
-    segment.duration_ms += part.duration_ms;
-    segment.video_frames += part.video_frames;
-    segment.parts.push_back({.bytes = make_ref<const SegmentBytes>(std::move(part.bytes)),
-                             .audio_at = part.audio_at,
-                             .duration_ms = part.duration_ms,
-                             .independent = part.independent});
+    append(cipher_ ? cipher_->encrypt(part.bytes) : std::move(part.bytes), part);
     parts_made_++;
     expect_part(part.duration_ms);
     changed();
+}
+
+void SegmentStore::append(Bytes bytes, const NewPart& part) {
+    Segment& segment = segments_.back();
+    bytes.shrink_to_fit();
+    segment.bytes += bytes.size();
+    bytes_ += bytes.size();
+    segment.duration_ms += part.duration_ms;
+    segment.video_frames += part.video_frames;
+    segment.parts.push_back({.bytes = make_ref<const SegmentBytes>(std::move(bytes)),
+                             .audio_at = part.audio_at,
+                             .duration_ms = part.duration_ms,
+                             .independent = part.independent});
 }
 
 void SegmentStore::close() {
@@ -50,6 +64,9 @@ void SegmentStore::close() {
         segments_.pop_back();
         next_number_--;
         return;
+    }
+    if (cipher_) {
+        append(cipher_->finish(), {});
     }
     segment.complete = true;
     segments_made_++;

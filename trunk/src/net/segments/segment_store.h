@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "base/object_count.h"
 #include "net/segments/segment.h"
+#include "net/segments/segment_cipher.h"
 
 namespace weir::net {
 
@@ -20,6 +22,8 @@ struct SegmentOptions {
     int64_t fragment_ms = 2'000;  // length of a segment, where key frames allow it
     int64_t part_ms = 200;
     uint32_t window = 3;  // target durations that a playlist lists at least
+    // Segments are encrypted; every so many have another key. 0: they are not.
+    uint32_t segments_per_key = 0;
 
     bool operator==(const SegmentOptions&) const = default;
 };
@@ -40,8 +44,7 @@ class SegmentStore : private Counted<SegmentStore> {
     static constexpr uint32_t kMinWindow = 3;          // RFC 8216 §6.2.2
     static constexpr int64_t kPartSlackMs = 5;         // times are whole milliseconds
 
-    SegmentStore(const SegmentOptions& options, uint64_t first_number)
-        : options_(options), next_number_(first_number) {}
+    SegmentStore(const SegmentOptions& options, uint64_t first_number);
 
     SegmentStore(const SegmentStore&) = delete;
     SegmentStore& operator=(const SegmentStore&) = delete;
@@ -49,6 +52,9 @@ class SegmentStore : private Counted<SegmentStore> {
     const SegmentOptions& options() const { return options_; }
 
     void set_listener(SegmentListener* listener) { listener_ = listener; }
+
+    // Null: segments are not encrypted.
+    const SegmentCipher* cipher() const { return cipher_ ? &*cipher_ : nullptr; }
 
     // ---- for who fills it ----
 
@@ -131,11 +137,13 @@ class SegmentStore : private Counted<SegmentStore> {
     uint64_t parts_made() const { return parts_made_; }
 
   private:
+    void append(Bytes bytes, const NewPart& part);
     void changed();
     void move_window();
 
     SegmentOptions options_;
     SegmentListener* listener_ = nullptr;
+    std::optional<SegmentCipher> cipher_;
     std::deque<Segment> segments_;
     size_t first_listed_ = 0;
     uint64_t next_number_;

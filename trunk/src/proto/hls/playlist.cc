@@ -13,6 +13,7 @@ namespace weir::hls {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "init-";
+constexpr std::string_view kKeySuffix = ".key";
 constexpr size_t kMaxDigits = 18;
 
 bool low_latency(const MediaPlaylist& playlist) {
@@ -79,6 +80,10 @@ std::string header_name(uint64_t id) {
     return fmt::format("{}{}.mp4", kHeaderPrefix, id);
 }
 
+std::string key_name(uint64_t id) {
+    return fmt::format("{}{}", id, kKeySuffix);
+}
+
 std::string segment_name(uint64_t number, bool mp4) {
     return fmt::format("{}.{}", number, mp4 ? "m4s" : "ts");
 }
@@ -92,10 +97,12 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     std::string out;
     write_head(playlist, skip, out);
     std::optional<uint64_t> header;
+    std::optional<uint64_t> key;
     for (size_t i = 0; i < playlist.segments.size(); i++) {
         const PlaylistSegment& segment = playlist.segments[i];
         if (i < skip) {
             header = segment.header;
+            key = segment.key;
             continue;
         }
         if (segment.discontinuity) {
@@ -103,8 +110,16 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
         }
         if (playlist.mp4 && header != segment.header) {
             header = segment.header;
+            // A header behind a key would be encrypted with it (§4.3.2.4).
+            out += key ? "#EXT-X-KEY:METHOD=NONE\n" : "";
+            key.reset();
             out +=
                 fmt::format("#EXT-X-MAP:URI=\"{}{}\"\n", header_name(segment.header), kQueryMark);
+        }
+        if (segment.key && key != segment.key) {
+            key = segment.key;
+            out +=
+                fmt::format("#EXT-X-KEY:METHOD=AES-128,URI=\"{}{}\"\n", key_name(*key), kQueryMark);
         }
         out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", date_time(segment.wall_ms));
         if (low_latency(playlist)) {
@@ -183,6 +198,10 @@ FileName parse_file_name(std::string_view name) {
     }
     if (name == kClockName) {
         return {.kind = FileKind::kClock};
+    }
+    if (name.ends_with(kKeySuffix)) {
+        const auto id = number_of(name.substr(0, name.size() - kKeySuffix.size()));
+        return id ? FileName{.kind = FileKind::kKey, .number = *id} : FileName();
     }
     FileName found;
     const bool header = name.starts_with(kHeaderPrefix) && name.ends_with(".mp4");

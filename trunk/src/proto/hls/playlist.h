@@ -28,6 +28,7 @@ struct PlaylistSegment {
     int64_t duration_ms = 0;
     int64_t wall_ms = 0;  // of its first frame, since the epoch
     bool discontinuity = false;
+    std::optional<uint64_t> key = {};      // id of its EXT-X-KEY; nothing: it is not encrypted
     bool complete = true;                  // false: only the last, which has parts alone
     std::vector<PlaylistPart> parts = {};  // empty: they are not listed
 };
@@ -77,13 +78,14 @@ std::string with_query(std::string_view playlist, std::string_view query);
 
 // ---- what players ask for ----
 
-// "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts"; and those of DASH:
+// "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts", "7.key"; and those of DASH:
 // "index.mpd", "time", "init-7.video.mp4", "7.16000.audio.m4s".
 enum class FileKind : uint8_t {
     kPlaylist,
     kHeader,
     kSegment,
     kPart,
+    kKey,
     kDescription,
     kClock,
     kUnknown
@@ -107,6 +109,7 @@ inline constexpr std::string_view kMediaPlaylistName = "index.m3u8";
 inline constexpr std::string_view kDescriptionName = "index.mpd";
 inline constexpr std::string_view kClockName = "time";
 std::string header_name(uint64_t id);
+std::string key_name(uint64_t id);
 std::string segment_name(uint64_t number, bool mp4);
 std::string part_name(uint64_t number, uint64_t part, bool mp4);
 

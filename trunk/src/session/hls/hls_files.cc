@@ -91,7 +91,7 @@ void HlsService::serve_description(net::HttpExchange& exchange,
     ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
     const std::string text = pump.description(folder);
     if (text.empty()) {
-        refuse(exchange, 404, "DASH needs hls { container fmp4; }");
+        refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
         return;
     }
     stats_.playlists++;
@@ -131,6 +131,10 @@ void HlsService::serve_text(net::HttpExchange& exchange,
 void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
     const HlsPump::Stay stay(pump);
     const bool mp4 = pump.options().container == net::SegmentContainer::kMp4;
+    if (ask.file.kind == hls::FileKind::kKey) {
+        serve_key(exchange, ask, pump);
+        return;
+    }
     if (ask.file.mp4 != mp4) {
         refuse(exchange, 404, "this stream has segments in another container");
         return;
@@ -140,6 +144,20 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
         case hls::FileKind::kPart: serve_part(exchange, ask, pump); return;
         default: serve_segment(exchange, ask, pump); return;
     }
+}
+
+// Yields. To whoever may have the segments.
+void HlsService::serve_key(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    const net::SegmentCipher* const cipher = pump.store().cipher();
+    const uint64_t id = ask.file.number;
+    if (cipher == nullptr || id >= pump.store().next_number() || !cipher->is_key_id(id)) {
+        refuse(exchange, 404, "no such key");
+        return;
+    }
+    const net::SegmentCipher::Key key = cipher->key(id);
+    count_sent(ask, pump, key.size());
+    (void)exchange.respond(200, "application/octet-stream", as_text(key),
+                           {{"Cache-Control", "no-store"}});
 }
 
 // Yields.
@@ -263,6 +281,10 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
 void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
     const net::SegmentStore& store = pump.store();
     const hls::FileName& file = ask.file;
+    if (store.cipher() != nullptr) {
+        refuse(exchange, 404, "encrypted segments have no parts");
+        return;
+    }
     const net::Segment* segment = store.find(file.number);
     const uint64_t there = segment != nullptr ? segment->parts.size() : 0;
     const bool hinted =

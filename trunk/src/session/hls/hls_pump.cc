@@ -128,6 +128,9 @@ const std::string& HlsPump::media_playlist(bool skip) {
                                      .wall_ms = from.wall_ms,
                                      .discontinuity = from.discontinuity,
                                      .complete = from.complete};
+        if (const net::SegmentCipher* cipher = store_.cipher()) {
+            segment.key = cipher->key_id(from.number);
+        }
         if (playlist.part_target_ms > 0 && behind_ms < kPartTargets * playlist.target_s * 1000) {
             for (const net::SegmentPart& part : from.parts) {
                 segment.parts.push_back({part.duration_ms, part.independent});
@@ -142,7 +145,7 @@ const std::string& HlsPump::media_playlist(bool skip) {
 }
 
 std::string HlsPump::description(std::string_view folder) const {
-    if (options_.container != net::SegmentContainer::kMp4) {
+    if (options_.container != net::SegmentContainer::kMp4 || store_.cipher() != nullptr) {
         return {};
     }
     const std::string location = fmt::format("{}{}", folder, hls::kDescriptionName);

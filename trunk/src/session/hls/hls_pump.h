@@ -103,7 +103,9 @@ class HlsPump final : public net::StreamPump,
     bool has(uint64_t number, std::optional<uint64_t> part) const;
 
     // Segments may be read while they are made.
-    bool low_latency() const { return options_.container == net::SegmentContainer::kMp4; }
+    bool low_latency() const {
+        return options_.container == net::SegmentContainer::kMp4 && store_.cipher() == nullptr;
+    }
 
     // Of the present. Good until the next call.
     const std::string& media_playlist(bool skip);

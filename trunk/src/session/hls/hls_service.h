@@ -81,6 +81,7 @@ class HlsService final : private stream::LifeObserver {
                            std::string_view folder);
     void serve_clock(net::HttpExchange& exchange);
     void serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    void serve_key(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);

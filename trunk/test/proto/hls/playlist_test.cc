@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "proto/hls/reload.h"
 #include "proto/http/target.h"
 
@@ -137,11 +138,40 @@ TEST(HlsPlaylistTest, TheMultivariantSaysWhatThereIs) {
 TEST(HlsFileNameTest, ReadsWhatItWrites) {
     EXPECT_EQ(parse_file_name("index.m3u8").kind, FileKind::kPlaylist);
     EXPECT_EQ(parse_file_name(header_name(7)), (FileName{FileKind::kHeader, 7, 0, true}));
+    EXPECT_EQ(parse_file_name(key_name(7)), (FileName{FileKind::kKey, 7, 0, true}));
     for (const bool mp4 : {true, false}) {
         EXPECT_EQ(parse_file_name(segment_name(1'764'000'000, mp4)),
                   (FileName{FileKind::kSegment, 1'764'000'000, 0, mp4}));
         EXPECT_EQ(parse_file_name(part_name(12, 3, mp4)), (FileName{FileKind::kPart, 12, 3, mp4}));
     }
+}
+
+TEST(HlsPlaylistTest, AHeaderIsNeverBehindAKey) {
+    MediaPlaylist playlist{.next_number = 6};
+    for (uint64_t number = 1; number <= 5; number++) {
+        playlist.segments.push_back({.number = number,
+                                     .header = number < 4 ? 1U : 4U,
+                                     .duration_ms = 2'000,
+                                     .key = number < 3 ? 1U : 3U});
+    }
+    const std::string text = with_query(write_media_playlist(playlist), "");
+    std::string order;
+    for (const std::string_view line : split(text, '\n', 100)) {
+        if (line.starts_with("#EXT-X-MAP") || line.starts_with("#EXT-X-KEY") ||
+            line.ends_with("m4s")) {
+            order += std::string(line) + "\n";
+        }
+    }
+    EXPECT_EQ(order,
+              "#EXT-X-MAP:URI=\"init-1.mp4\"\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\"\n"
+              "1.m4s\n2.m4s\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n"
+              "3.m4s\n"
+              "#EXT-X-KEY:METHOD=NONE\n"
+              "#EXT-X-MAP:URI=\"init-4.mp4\"\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n"
+              "4.m4s\n5.m4s\n");
 }
 
 TEST(HlsFileNameTest, ReadsThoseOfDash) {
@@ -174,6 +204,8 @@ TEST(HlsFileNameTest, RefusesAllElse) {
                              "init-.mp4",
                              "init-x.mp4",
                              "init-1.m4s",
+                             "x.key",
+                             ".key",
                              "1.mp4",
                              "index.m3u",
                              "1.m4s/",

@@ -514,6 +514,33 @@ TEST_F(HlsServiceTest, TransportStreamsAreNotForDash) {
     EXPECT_THAT(answer.body, HasSubstr("container fmp4"));
 }
 
+TEST_F(HlsServiceTest, KeysOfEncryptedSegmentsAreForViewers) {
+    options_.segments.segments_per_key = 2;
+    publish();
+    pictures(60);
+    const std::string list = begin();
+    pictures(200);
+    const TestAnswer media = get(list);
+    EXPECT_THAT(media.body, Not(HasSubstr("#EXT-X-PART")));
+    const std::string key = find(media.body, "METHOD=AES-128,URI=\"([^\"]+)\"");
+    ASSERT_FALSE(key.empty()) << media.body;
+    const TestAnswer answer = get("/app/stream.hls/" + key);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body.size(), 16U);
+    EXPECT_EQ(answer.headers.get("Cache-Control").value_or(""), "no-store");
+    const std::string segment = find(media.body, "\n([0-9]+\\.m4s[^\n]*)");
+    EXPECT_EQ(get("/app/stream.hls/" + segment).body.size() % 16, 0U);
+    const std::string session = key.substr(key.find('?'));
+    const std::string number = find(key, "^([0-9]+)");
+    EXPECT_EQ(get("/app/stream.hls/" + number + ".key").status, 403) << "no session";
+    for (const std::string& other : {std::string("1"), std::to_string(std::stoull(number) + 1),
+                                     std::to_string(std::stoull(number) + 1000)}) {
+        EXPECT_EQ(get("/app/stream.hls/" + other + ".key" + session).status, 404) << other;
+    }
+    EXPECT_EQ(get("/app/stream.hls/" + number + ".0.m4s" + session).status, 404);
+    EXPECT_EQ(get("/app/stream.mpd").status, 404);
+}
+
 TEST_F(HlsServiceTest, OffIsOff) {
     options_.enabled = false;
     publish();
