@@ -19,6 +19,8 @@ struct HlsConfig {
     uint32_t window = 3;  // target durations
     bool sessions = true;
     bool always = false;
+    std::string path;                   // segments are also written there; empty: they are not
+    Millis dvr{0};                      // the playlist reaches so far back; 0: it does not
     std::vector<std::string> variants;  // "APP/STREAM", perhaps with [app] and [stream]
 
     bool operator==(const HlsConfig&) const = default;

@@ -74,6 +74,11 @@ bool is_session_id(std::string_view text) {
            });
 }
 
+// Of segments and parts.
+std::string media_cache(bool has_session) {
+    return fmt::format("{}max-age={}, immutable", has_session ? "private, " : "", kMediaMaxAge);
+}
+
 std::string etag_of(std::string_view text) {
     return fmt::format("\"{:016x}\"", fnv1a(text));
 }
@@ -92,8 +97,15 @@ struct HlsService::Ask {
     std::string name;               // of the stream, as it was asked for
 };
 
-HlsService::HlsService(const net::Services& services, const HlsRules& rules)
-    : services_(services), rules_(rules) {
+HlsService::HlsService(const net::Services& services,
+                       const HlsRules& rules,
+                       HlsFolders::MakeDisk make_disk,
+                       io::MakeWorkers make_workers)
+    : services_(services),
+      rules_(rules),
+      folders_([this](const HlsStoredView& stored) { on_stored(stored); },
+               std::move(make_disk),
+               std::move(make_workers)) {
     services_.registry.observers().add(*this);
 }
 
@@ -113,10 +125,36 @@ void HlsService::add_to(net::HttpRouter& router) {
                       [this](net::HttpExchange& exchange) { handle_stream(exchange); });
 }
 
-void HlsService::stop() {
+void HlsService::stop(io::Deadline deadline) {
     services_.fanout.for_each(HlsPump::kKind, [](net::StreamPump& pump) {
         static_cast<HlsPump&>(pump).end_all(net::EndClass::kStopping, "server stops");
+        static_cast<HlsPump&>(pump).end_files();
     });
+    folders_.stop(
+        io::Deadline::at(std::min(deadline.time(), io::Deadline::after(kStopWait).time())));
+}
+
+// What is for one client alone is not written to disk.
+std::unique_ptr<HlsPump> HlsService::make_pump(stream::Stream& stream,
+                                               const HlsOptions& options,
+                                               const net::PumpOptions& pump) {
+    const bool is_private =
+        services_.private_streams != nullptr && services_.private_streams->has(stream.key());
+    HlsFolder* const folder =
+        options.path.empty() || is_private ? nullptr : folders_.use(options.path);
+    return std::make_unique<HlsPump>(stream, options, pump, folder);
+}
+
+void HlsService::on_stored(const HlsStoredView& stored) {
+    services_.hooks.tell_segment({.vhost = stored.key.vhost,
+                                  .app = stored.key.app,
+                                  .stream = stored.key.name,
+                                  .root = stored.root,
+                                  .folder = stored.folder,
+                                  .file = stored.file,
+                                  .playlist = hls::kMediaPlaylistName,
+                                  .duration = Millis(stored.duration_ms),
+                                  .number = stored.number});
 }
 
 // Yields.
@@ -195,9 +233,8 @@ HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
 // Yields. Null: there is nothing to play, and the request has been answered.
 HlsPump* HlsService::pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules) {
     Result<net::StreamPump*> found = services_.fanout.pump_for(
-        ask.key, rules.stream, HlsPump::kKind, [&](stream::Stream& stream) {
-            return std::make_unique<HlsPump>(stream, ask.options, rules.pump);
-        });
+        ask.key, rules.stream, HlsPump::kKind,
+        [&](stream::Stream& stream) { return make_pump(stream, ask.options, rules.pump); });
     if (!found.ok()) {
         refuse(exchange, found.error());
         return nullptr;
@@ -240,7 +277,7 @@ HlsPump* HlsService::own_pump(const stream::StreamKey& key, const HlsOptions& op
     const net::PlayRules rules = services_.policy.rules_of_forward(key);
     Result<net::StreamPump*> made = services_.fanout.pump_for(
         key, rules.stream, HlsPump::kKind,
-        [&](stream::Stream& of) { return std::make_unique<HlsPump>(of, options, rules.pump); });
+        [&](stream::Stream& of) { return make_pump(of, options, rules.pump); });
     return made.ok() ? static_cast<HlsPump*>(*made) : nullptr;
 }
 
@@ -378,7 +415,7 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     stats_.playlists++;
     const std::string text = hls::with_query(
         hls::write_multivariant(variants), http::carried_query(request.query_text, ask.session_id));
-    serve_text(exchange, ask, *pump, text, ask.session != nullptr ? "no-store" : "max-age=2");
+    serve_text(exchange, ask, *pump, text, text, ask.session != nullptr ? "no-store" : "max-age=2");
 }
 
 // Yields.
@@ -450,28 +487,30 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         }
     }
     stats_.playlists++;
-    std::string list = pump.media_playlist(low_latency && reload->skip);
-    if (low_latency && !store.ended()) {
-        list += rendition_reports(ask);
-    }
-    const std::string text =
-        hls::with_query(list, http::carried_query(request.query_text, ask.session_id));
+    const bool skip = low_latency && reload->skip;
+    std::string list = pump.media_playlist(skip);
+    const std::string reports = low_latency && !store.ended() ? rendition_reports(ask) : "";
+    list += reports;
+    const std::string query = http::carried_query(request.query_text, ask.session_id);
+    const std::string text = hls::with_query(list, query);
+    const std::string tag = fmt::format("{}\n{}\n{}", pump.media_tag(skip), query, reports);
     // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
     const std::string cache =
         has_sessions(ask.key, ask.options)
             ? "no-cache"
             : fmt::format("max-age={}", blocks ? 6 * store.target_seconds()
                                                : std::max<int64_t>(store.target_seconds() / 2, 1));
-    serve_text(exchange, ask, pump, text, cache);
+    serve_text(exchange, ask, pump, text, tag, cache);
 }
 
-// Yields.
+// Yields. `tag`: the text, or what it is made of.
 void HlsService::serve_text(net::HttpExchange& exchange,
                             Ask& ask,
                             HlsPump& pump,
                             const std::string& text,
+                            std::string_view tag,
                             std::string_view cache) {
-    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(text)}};
+    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(tag)}};
     const std::string_view known = exchange.request().headers.get("If-None-Match").value_or("");
     if (!known.empty() && known == fields.get("ETag").value_or("")) {
         (void)exchange.respond(304, {}, {}, fields);
@@ -490,7 +529,7 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
     if (file.kind == hls::FileKind::kHeader) {
         const net::SegmentFormat* format = mp4 ? store.find_format(file.number) : nullptr;
         if (format == nullptr) {
-            refuse(exchange, 404, "no such header");
+            serve_stored(exchange, ask, pump, true);
             return;
         }
         stats_.headers++;
@@ -503,8 +542,11 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
     const net::Segment* segment = file.mp4 == mp4 ? store.find(file.number) : nullptr;
     std::vector<Ref<const net::SegmentBytes>> pieces;
     if (file.kind == hls::FileKind::kSegment) {
+        if (segment == nullptr && file.mp4 == mp4 && pump.files() != nullptr) {
+            segment = pump.files()->find_waiting(file.number);
+        }
         if (segment == nullptr || !segment->complete) {
-            refuse(exchange, 404, "no such segment");
+            serve_stored(exchange, ask, pump, false);
             return;
         }
         for (const net::SegmentPart& part : segment->parts) {
@@ -538,6 +580,24 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
     serve_bytes(exchange, ask, pump, pieces);
 }
 
+// Yields. What memory does not have any more, and the disk does (`dvr`).
+void HlsService::serve_stored(net::HttpExchange& exchange, Ask& ask, HlsPump& pump, bool header) {
+    HlsArchive* const files = pump.files();
+    const bool mp4 = pump.options().container == net::SegmentContainer::kMp4;
+    const std::string file = files == nullptr || ask.file.mp4 != mp4 ? ""
+                             : header ? files->header_file(ask.file.number)
+                                      : files->segment_file(ask.file.number);
+    if (file.empty()) {
+        refuse(exchange, 404, header ? "no such header" : "no such segment");
+        return;
+    }
+    (header ? stats_.headers : stats_.segments)++;
+    const uint64_t sent = folders_.answer(exchange, files->root(), file, mp4 ? kMp4Type : kTsType,
+                                          media_cache(ask.session != nullptr));
+    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    count_sent(ask, pump, sent);
+}
+
 // Yields. `pieces` hold the bytes, whatever becomes of the stream.
 void HlsService::serve_bytes(net::HttpExchange& exchange,
                              Ask& ask,
@@ -549,10 +609,8 @@ void HlsService::serve_bytes(net::HttpExchange& exchange,
     }
     http::ByteRange range{0, size};
     int status = 200;
-    http::Fields fields = {
-        {"Cache-Control", fmt::format("{}max-age={}, immutable",
-                                      ask.session != nullptr ? "private, " : "", kMediaMaxAge)},
-        {"Accept-Ranges", "bytes"}};
+    http::Fields fields = {{"Cache-Control", media_cache(ask.session != nullptr)},
+                           {"Accept-Ranges", "bytes"}};
     const auto asked = exchange.request().headers.get("Range");
     switch (http::parse_byte_range(asked.value_or(""), size, range)) {
         case http::RangeStatus::kWhole: range = {0, size}; break;
