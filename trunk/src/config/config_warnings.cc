@@ -1,6 +1,7 @@
 #include "config/config_warnings.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -58,6 +59,34 @@ void warn_of_vhost(const VhostConfig& vhost, std::vector<std::string>& out) {
     }
 }
 
+// `outer`: what an application says the same as has been warned of.
+void warn_of_hls(const VhostConfig& section,
+                 const VhostConfig* outer,
+                 std::vector<std::string>& out) {
+    const auto useless = [](const VhostConfig& of) {
+        return std::pair(of.hls.path.empty() && of.hls.dvr > Millis(0),
+                         of.hls.path.empty() && of.http_hooks.has(net::HookAction::kHls));
+    };
+    const auto [dvr, hook] = useless(section);
+    const auto [outer_dvr, outer_hook] =
+        outer != nullptr ? useless(*outer) : std::pair(false, false);
+    if (dvr && !outer_dvr) {
+        out.push_back(
+            fmt::format("{}: hls {{ dvr; }} does nothing without a folder: add \"hls {{ "
+                        "path DIR; }}\"",
+                        section.title()));
+    }
+    if (hook && !outer_hook) {
+        out.push_back(
+            fmt::format("{}: on_hls is never told, as segments stay in memory: add \"hls "
+                        "{{ path DIR; }}\"",
+                        section.title()));
+    }
+    for (const VhostConfig& application : section.applications) {
+        warn_of_hls(application, &section, out);
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> config_warnings(const Config& config) {
@@ -86,6 +115,7 @@ std::vector<std::string> config_warnings(const Config& config) {
     }
     for (const VhostConfig& vhost : config.vhosts) {
         warn_of_vhost(vhost, out);
+        warn_of_hls(vhost, nullptr, out);
     }
     for (const SipOutsideConfig& each : config.sip_server.outside) {
         const bool known = std::ranges::any_of(

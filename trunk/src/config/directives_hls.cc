@@ -108,6 +108,30 @@ const Directive kHlsDirectives[] = {
          "on makes segments from the publish on, so that the window is full when the first viewer "
          "comes; off makes them while somebody watches.",
      .apply = [](const Target& t, const Value& v) { t.vhost.hls.always = v.number != 0; }},
+    {.name = "path",
+     .contexts = kHlsContext,
+     .type = ValueType::kPath,
+     .effect = Effect::kNewConnections,
+     .example = "/var/lib/weir/hls",
+     .doc = "A folder that headers, segments and playlists are also written into, for a web server "
+            "or an object storage: APP/STREAM.m3u8. It must exist; folders within it are made. "
+            "Segments are made from the publish on, as with always. One server uses a folder at a "
+            "time, and removes what it has left there when it starts.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.path = v.text; }},
+    {.name = "dvr",
+     .contexts = kHlsContext,
+     .type = ValueType::kDuration,
+     .default_text = "0",
+     .min = kMinute,
+     .max = 12 * kHour,
+     .unit = kSecond,
+     .special = "0",
+     .effect = Effect::kNewConnections,
+     .example = "2h",
+     .doc = "How far back the playlist of a live stream reaches, so that players can seek; needs "
+            "path. Segments that are older than memory are read from the disk. 0: it has window "
+            "only.",
+     .apply = [](const Target& t, const Value& v) { t.vhost.hls.dvr = millis(v); }},
 };
 
 }  // namespace

@@ -101,6 +101,13 @@ const Directive kHookDirectives[] = {
      .example = kExample,
      .doc = "The same, with the action on_dvr, for servers that were made for SRS.",
      .apply = add_urls<HookAction::kDvr>},
+    {.name = "on_hls",
+     .contexts = kHooksContext,
+     .type = ValueType::kUrl,
+     .repeatable = true,
+     .example = kExample,
+     .doc = "Told when a segment of HLS is on the disk; only where hls { path; } says so.",
+     .apply = add_urls<HookAction::kHls>},
     {.name = "timeout",
      .contexts = kHooksContext,
      .type = ValueType::kDuration,
@@ -118,10 +125,9 @@ const Directive kHookDirectives[] = {
      .min = 0,
      .max = kHour,
      .unit = kSecond,
-     .doc = "How long on_close, on_unpublish, on_stop, on_call_end and on_record are sent again, "
-            "at growing "
-            "intervals and with the same event_id, until a server accepts them. 0: they are "
-            "sent once.",
+     .doc = "How long on_close, on_unpublish, on_stop, on_call_end, on_record and on_hls are sent "
+            "again, at growing intervals and with the same event_id, until a server accepts them. "
+            "0: they are sent once.",
      .apply = [](const Target& t, const Value& v) { t.vhost.http_hooks.retry = millis(v); }},
     {.name = "on_error",
      .contexts = kHooksContext,

@@ -21,6 +21,8 @@ struct HlsConfig {
     bool always = false;
     bool encrypt = false;
     uint32_t fragments_per_key = 30;
+    std::string path;                   // segments are also written there; empty: they are not
+    Millis dvr{0};                      // the playlist reaches so far back; 0: it does not
     std::vector<std::string> variants;  // "APP/STREAM", perhaps with [app] and [stream]
 
     bool operator==(const HlsConfig&) const = default;

@@ -31,4 +31,8 @@ class WorkerPool {
     std::unique_ptr<Impl> impl_;
 };
 
+// Threads that may block: WorkerPool::create(), or the same on the cores that are configured.
+using MakeWorkers =
+    std::function<Result<std::unique_ptr<WorkerPool>>(size_t threads, size_t queue_limit)>;
+
 }  // namespace weir::io

@@ -26,6 +26,7 @@ std::string_view to_string(HookAction action) {
         case HookAction::kCallEnd: return "on_call_end";
         case HookAction::kRecord: return "on_record";
         case HookAction::kDvr: return "on_dvr";
+        case HookAction::kHls: return "on_hls";
     }
     return "unknown";
 }

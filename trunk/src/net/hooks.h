@@ -33,9 +33,10 @@ enum class HookAction : uint8_t {
     kCallEnd,
     kRecord,  // a file is finished
     kDvr,     // the same, by SRS's name
+    kHls,     // a segment is on the disk
 };
 
-inline constexpr size_t kHookActions = 10;
+inline constexpr size_t kHookActions = 11;
 
 // "on_connect", "on_close" ...
 std::string_view to_string(HookAction action);
@@ -108,6 +109,19 @@ struct RecordEventView {
     bool repaired = false;
 };
 
+// A segment of HLS that was written to disk. The views have to live until tell_segment() returns.
+struct SegmentEventView {
+    std::string_view vhost;
+    std::string_view app;
+    std::string_view stream;
+    std::string_view root;      // the folder as configured
+    std::string_view folder;    // of the stream, below it
+    std::string_view file;      // in that
+    std::string_view playlist;  // in that
+    Millis duration{0};
+    uint64_t number = 0;  // media sequence number
+};
+
 class Hooks {
   public:
     // Whether somebody has to be asked whether a client may do this, or told of its end. Never
@@ -136,6 +150,9 @@ class Hooks {
 
     // Never yields.
     virtual void tell_record(const RecordEventView&) {}
+
+    // Never yields.
+    virtual void tell_segment(const SegmentEventView&) {}
 
   protected:
     ~Hooks() = default;

@@ -45,7 +45,7 @@ def check_text(data):
 class Segment:
     def __init__(self):
         self.uri = self.duration = self.date = self.map = None
-        self.discontinuity = False
+        self.discontinuity = self.gap = False
         self.parts = []
 
 
@@ -68,6 +68,8 @@ class Media:
                 header = attributes(value)["URI"]
             elif name == "#EXT-X-DISCONTINUITY":
                 segment.discontinuity = True
+            elif line == "#EXT-X-GAP":
+                segment.gap = True
             elif name == "#EXT-X-PROGRAM-DATE-TIME":
                 assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", value), value
                 segment.date = datetime.datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()

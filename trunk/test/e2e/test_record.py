@@ -235,7 +235,7 @@ def test_two_servers_do_not_share_a_folder(new_weir, folder, place):
     with publisher(first.rtmp(), folder):
         wait_growing(place, size=1)
         second = new_weir(config, "second").start()
-        second.wait_log("another server records into")
+        second.wait_log("another server writes into")
         assert len(list(place.rglob("*.part"))) == 1
 
 

@@ -32,7 +32,7 @@ size_t HookFacts::bytes() const {
     size_t sum = 0;
     for (const std::string* each :
          {&client_id, &ip, &vhost, &app, &stream, &param, &tc_url, &page_url, &call, &from, &to,
-          &user, &folder, &file, &format, &record_reason}) {
+          &user, &folder, &file, &format, &record_reason, &url, &playlist, &playlist_url}) {
         sum += each->capacity();
     }
     return sum;
@@ -44,7 +44,8 @@ HookAction closing_of(HookAction action) {
         case HookAction::kPublish: return HookAction::kUnpublish;
         case HookAction::kCall: return HookAction::kCallEnd;
         case HookAction::kRecord:
-        case HookAction::kDvr: return action;  // an event without a beginning
+        case HookAction::kDvr:
+        case HookAction::kHls: return action;  // an event without a beginning
         default: return HookAction::kStop;
     }
 }
@@ -88,6 +89,14 @@ std::string hook_body(const net::ServerIdentity& identity, const HookEventView& 
         body["frames"] = facts.frames;
         body["repaired"] = facts.repaired;
         body["reason"] = facts.record_reason;
+    } else if (facts.action == HookAction::kHls) {
+        body["cwd"] = facts.folder;
+        body["file"] = facts.file;
+        body["url"] = facts.url;
+        body["m3u8"] = facts.playlist;
+        body["m3u8_url"] = facts.playlist_url;
+        body["duration"] = static_cast<double>(event.end->duration.count()) / 1000.0;
+        body["seq_no"] = facts.number;
     } else if (const HookEnd* end = event.end) {
         body["send_bytes"] = end->send_bytes;
         body["recv_bytes"] = end->recv_bytes;

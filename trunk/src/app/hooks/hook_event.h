@@ -38,13 +38,17 @@ struct HookFacts {
     std::string from;
     std::string to;
     std::string user;
-    std::string folder;  // of recordings, as what follows
+    std::string folder;  // of recordings and of segments: as what follows
     std::string file;
     std::string format;
     std::string record_reason;
     int64_t started_ms = 0;
     uint64_t frames = 0;
     bool repaired = false;
+    std::string url;  // of segments, as what follows
+    std::string playlist;
+    std::string playlist_url;
+    uint64_t number = 0;
 
     // What it holds besides itself.
     size_t bytes() const;

@@ -1,5 +1,7 @@
 // HookService: what is told, the requests, and attempts to come.
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,6 +71,31 @@ void HookService::tell_record(const net::RecordEventView& file) {
         end.recv_bytes = file.bytes;
         tell(line_of(line), std::move(facts), std::move(end));
     }
+}
+
+// Each stream has a line of its own, as with recordings. The folder of the process is SRS's `cwd`.
+void HookService::tell_segment(const net::SegmentEventView& segment) {
+    if (stopping_ || !wants(HookAction::kHls, {std::string(segment.vhost), std::string(segment.app),
+                                               std::string(segment.stream)})) {
+        return;
+    }
+    net::HookRequestView what;
+    what.action = HookAction::kHls;
+    what.vhost = segment.vhost;
+    what.app = segment.app;
+    what.stream = segment.stream;
+    auto facts = std::make_unique<HookFacts>("", "", "hls", what);
+    std::error_code failed;
+    facts->folder = std::filesystem::current_path(failed).string();
+    facts->url = fmt::format("{}/{}", segment.folder, segment.file);
+    facts->file = fmt::format("{}/{}", segment.root, facts->url);
+    facts->playlist_url = fmt::format("{}/{}", segment.folder, segment.playlist);
+    facts->playlist = fmt::format("{}/{}", segment.root, facts->playlist_url);
+    facts->number = segment.number;
+    HookEnd end;
+    end.duration = segment.duration;
+    tell(line_of(fmt::format("hls {}/{}/{}", segment.vhost, segment.app, segment.stream)),
+         std::move(facts), std::move(end));
 }
 
 void HookService::note_drop(HookTask& dropped) {

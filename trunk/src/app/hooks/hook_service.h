@@ -49,6 +49,7 @@ class HookService final : public net::Hooks {
                                 io::TcpStream* peer) override;
 
     void tell_record(const net::RecordEventView& file) override;
+    void tell_segment(const net::SegmentEventView& segment) override;
 
     // Reads the secret of a vhost, which may stand in a file; without it, those of the text hold.
     void set_secrets(std::function<std::string(const config::VhostConfig&)> secret_of) {

@@ -22,8 +22,10 @@ session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const
     options.segments = {
         .fragment_ms = hls.fragment.count(), .part_ms = hls.part.count(), .window = hls.window};
     options.sessions = hls.sessions;
-    options.always = hls.always;
     options.segments.segments_per_key = hls.encrypt ? hls.fragments_per_key : 0;
+    options.always = hls.always || !hls.path.empty();
+    options.path = hls.path;
+    options.dvr_ms = hls.path.empty() ? 0 : hls.dvr.count();
     for (const std::string& text : hls.variants) {
         std::optional<stream::StreamKey> variant = config::named_stream(text, key);
         if (variant && *variant != key) {
@@ -31,6 +33,21 @@ session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const
         }
     }
     return options;
+}
+
+// What an earlier server has left there goes before anybody is served.
+void HlsProtocol::use_folders() {
+    const auto use = [this](const config::VhostConfig& section) {
+        if (section.enabled && section.hls.enabled && !section.hls.path.empty()) {
+            service_.use_folder(section.hls.path);
+        }
+    };
+    for (const config::VhostConfig& vhost : config_.vhosts) {
+        use(vhost);
+        for (const config::VhostConfig& application : vhost.applications) {
+            use(application);
+        }
+    }
 }
 
 HlsProtocol::Totals HlsProtocol::totals() const {
@@ -51,11 +68,30 @@ void HlsProtocol::add_features(net::Json& features) const {
 net::Json HlsProtocol::summary() const {
     const Totals now = totals();
     const session::HlsStats& stats = service_.stats();
-    return {{"streams", now.streams},       {"sessions", now.sessions},
-            {"waiting", now.waiting},       {"segment_bytes", now.bytes},
-            {"playlists", stats.playlists}, {"blocked_playlists", stats.blocked},
-            {"segments", stats.segments},   {"parts", stats.parts},
-            {"refused", stats.refused}};
+    const session::HlsDiskStats& disk = service_.folders().stats();
+    net::Json folders = net::Json::array();
+    service_.folders().for_each([&folders](const session::HlsFolder& folder) {
+        folders.push_back({{"path", folder.path()},
+                           {"streams", folder.streams()},
+                           {"trouble", folder.trouble()}});
+    });
+    return {{"streams", now.streams},
+            {"sessions", now.sessions},
+            {"waiting", now.waiting},
+            {"segment_bytes", now.bytes},
+            {"playlists", stats.playlists},
+            {"blocked_playlists", stats.blocked},
+            {"segments", stats.segments},
+            {"parts", stats.parts},
+            {"refused", stats.refused},
+            {"disk",
+             {{"queued_bytes", disk.queued_bytes},
+              {"segments", disk.segments},
+              {"bytes", disk.bytes},
+              {"lost", disk.lost},
+              {"errors", disk.errors},
+              {"reads", disk.reads},
+              {"folders", std::move(folders)}}}};
 }
 
 void HlsProtocol::add_metrics(net::Exposition& text) const {
@@ -76,6 +112,18 @@ void HlsProtocol::add_metrics(net::Exposition& text) const {
     text.single("weir_hls_parts_total", "counter", "Parts that were answered.", stats.parts);
     text.single("weir_hls_refused_total", "counter", "HLS requests that were refused.",
                 stats.refused);
+    const session::HlsDiskStats& disk = service_.folders().stats();
+    text.single("weir_hls_disk_queue_bytes", "gauge", "Bytes of HLS that wait for a disk.",
+                disk.queued_bytes);
+    text.single("weir_hls_disk_segments_total", "counter",
+                "HLS segments that were written to disk.", disk.segments);
+    text.single("weir_hls_disk_bytes_total", "counter",
+                "Bytes of HLS that were written to disk, with headers and playlists.", disk.bytes);
+    text.single("weir_hls_disk_lost_total", "counter",
+                "HLS segments that a disk was too slow for, or refused.", disk.lost);
+    text.single("weir_hls_disk_errors_total", "counter", "Errors of disks of HLS.", disk.errors);
+    text.single("weir_hls_disk_reads_total", "counter",
+                "HLS segments and headers that were answered from disk.", disk.reads);
 }
 
 void HlsProtocol::add_memory(diagnosis::MemoryReport& report) const {

@@ -9,7 +9,7 @@ namespace weir::app {
 class HlsProtocol final : public Protocol, private session::HlsRules {
   public:
     explicit HlsProtocol(const ProtocolContext& context)
-        : config_(context.config), service_(context.services, *this) {}
+        : config_(context.config), service_(context.services, *this, {}, context.make_workers) {}
 
     std::string_view name() const override { return "hls"; }
 
@@ -17,10 +17,17 @@ class HlsProtocol final : public Protocol, private session::HlsRules {
 
     void add_routes(net::HttpRouter& open, net::HttpRouter&) override { service_.add_to(open); }
 
-    void reconfigure(const config::Config& config) override { config_ = config; }
+    void begin_serving() override { use_folders(); }
 
-    Error stop(io::Deadline) override {
-        service_.stop();
+    void reconfigure(const config::Config& config) override {
+        config_ = config;
+        use_folders();
+    }
+
+    void tick() override { service_.tick(); }
+
+    Error stop(io::Deadline deadline) override {
+        service_.stop(deadline);
         return {};
     }
 
@@ -40,6 +47,7 @@ class HlsProtocol final : public Protocol, private session::HlsRules {
 
     session::HlsOptions hls_options(const stream::StreamKey& key) const override;
     Totals totals() const;
+    void use_folders();
 
     config::Config config_;  // a copy: only its vhosts are asked
     session::HlsService service_;

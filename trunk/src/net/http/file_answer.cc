@@ -100,14 +100,15 @@ Error answer_file(HttpExchange& exchange,
                   io::WorkerPool& workers,
                   int fd,
                   const struct stat& info,
-                  std::string_view content_type) {
+                  std::string_view content_type,
+                  std::string_view cache) {
     const http::Request& request = exchange.request();
     auto size = static_cast<uint64_t>(info.st_size);
     time_t modified = info.st_mtim.tv_sec;
     std::string tag = entity_tag(info);
     http::Fields fields{{"Last-Modified", http::http_date(modified)},
                         {"ETag", tag},
-                        {"Cache-Control", "no-cache"},
+                        {"Cache-Control", std::string(cache)},
                         {"Accept-Ranges", "bytes"},
                         {"X-Content-Type-Options", "nosniff"}};
     if (not_modified(request, tag, modified)) {

@@ -18,12 +18,13 @@ inline constexpr size_t kFileSliceBytes = 64 * 1024;
 std::string_view content_type_of(std::string_view file_name);
 
 // Yields. `fd`: the file, open for reading, which the caller closes; `info`: what fstat() says of
-// it. kSystem: the file could not be read to its end, and the connection is to be closed; others:
-// as of HttpExchange::write().
+// it; `cache`: the value of Cache-Control. kSystem: the file could not be read to its end, and the
+// connection is to be closed; others: as of HttpExchange::write().
 Error answer_file(HttpExchange& exchange,
                   io::WorkerPool& workers,
                   int fd,
                   const struct stat& info,
-                  std::string_view content_type);
+                  std::string_view content_type,
+                  std::string_view cache = "no-cache");
 
 }  // namespace weir::net

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,8 +73,9 @@ struct Segment {
     int64_t expected_ms = 0;  // how long it will be, if key frames go on as they came; 0: unknown
     uint64_t bytes = 0;
     uint32_t video_frames = 0;
-    bool discontinuity = false;  // between it and the segment before
-    bool complete = false;       // no part will follow
+    std::optional<uint64_t> key = {};  // id of what it is encrypted with (segment_cipher.h)
+    bool discontinuity = false;        // between it and the segment before
+    bool complete = false;             // no part will follow
 };
 
 }  // namespace weir::net

@@ -30,6 +30,7 @@ void SegmentStore::open(Ref<const SegmentFormat> format,
     segment.expected_ms = expected_ms;
     segments_.push_back(std::move(segment));
     if (cipher_) {
+        segments_.back().key = cipher_->key_id(segments_.back().number);
         cipher_->begin(segments_.back().number);
     }
 }

@@ -44,8 +44,9 @@ void write_head(const MediaPlaylist& playlist, size_t skip, std::string& out) {
     if (playlist.independent) {
         out += "#EXT-X-INDEPENDENT-SEGMENTS\n";
     }
-    const uint64_t first =
-        playlist.segments.empty() ? playlist.next_number : playlist.segments.front().number;
+    const uint64_t first = playlist.older.count > 0    ? playlist.older.first_number
+                           : playlist.segments.empty() ? playlist.next_number
+                                                       : playlist.segments.front().number;
     out += fmt::format("#EXT-X-MEDIA-SEQUENCE:{}\n", first);
     if (playlist.discontinuity_sequence > 0) {
         out += fmt::format("#EXT-X-DISCONTINUITY-SEQUENCE:{}\n", playlist.discontinuity_sequence);
@@ -62,6 +63,34 @@ void write_parts(const MediaPlaylist& playlist, const PlaylistSegment& segment, 
                            part_name(segment.number, i, playlist.mp4), kQueryMark,
                            segment.parts[i].independent ? ",INDEPENDENT=YES" : "");
     }
+}
+
+void write_map(uint64_t header, std::string& out) {
+    out += fmt::format("#EXT-X-MAP:URI=\"{}{}\"\n", header_name(header), kQueryMark);
+}
+
+// What stands before its parts.
+void begin_segment(const PlaylistSegment& segment, bool with_header, std::string& out) {
+    if (segment.discontinuity) {
+        out += "#EXT-X-DISCONTINUITY\n";
+    }
+    if (with_header) {
+        // A header behind a key would be encrypted with it (§4.3.2.4).
+        out += segment.key ? "#EXT-X-KEY:METHOD=NONE\n" : "";
+        write_map(segment.header, out);
+    }
+    // For each, so that what is listed of the others does not matter.
+    if (segment.key) {
+        out += fmt::format("#EXT-X-KEY:METHOD=AES-128,URI=\"{}{}\"\n", key_name(*segment.key),
+                           kQueryMark);
+    }
+    out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", date_time(segment.wall_ms));
+}
+
+// What stands behind its parts.
+void end_segment(const PlaylistSegment& segment, bool mp4, std::string& out) {
+    out += fmt::format("#EXTINF:{},\n{}{}\n", seconds(segment.duration_ms),
+                       segment_name(segment.number, mp4), kQueryMark);
 }
 
 std::optional<uint64_t> number_of(std::string_view text) {
@@ -92,42 +121,39 @@ std::string part_name(uint64_t number, uint64_t part, bool mp4) {
     return fmt::format("{}.{}.{}", number, part, mp4 ? "m4s" : "ts");
 }
 
+void write_segment(const PlaylistSegment& segment, bool mp4, bool with_header, std::string& out) {
+    begin_segment(segment, mp4 && with_header, out);
+    end_segment(segment, mp4, out);
+}
+
 std::string write_media_playlist(const MediaPlaylist& playlist) {
-    const size_t skip = playlist.skip ? skipped(playlist) : 0;
+    const OlderSegments& older = playlist.older;
+    const bool reaches = playlist.skip && older.skipped == older.count;
+    const size_t skip = reaches ? skipped(playlist) : 0;
     std::string out;
-    write_head(playlist, skip, out);
+    out.reserve(older.text.size() + 4'096);
+    write_head(playlist, older.skipped + skip, out);
     std::optional<uint64_t> header;
-    std::optional<uint64_t> key;
+    if (older.count > 0) {
+        if (playlist.mp4 && older.missing_header) {
+            write_map(*older.missing_header, out);
+        }
+        out += older.text;
+        header = older.last_header;
+    }
     for (size_t i = 0; i < playlist.segments.size(); i++) {
         const PlaylistSegment& segment = playlist.segments[i];
         if (i < skip) {
             header = segment.header;
-            key = segment.key;
             continue;
         }
-        if (segment.discontinuity) {
-            out += "#EXT-X-DISCONTINUITY\n";
-        }
-        if (playlist.mp4 && header != segment.header) {
-            header = segment.header;
-            // A header behind a key would be encrypted with it (§4.3.2.4).
-            out += key ? "#EXT-X-KEY:METHOD=NONE\n" : "";
-            key.reset();
-            out +=
-                fmt::format("#EXT-X-MAP:URI=\"{}{}\"\n", header_name(segment.header), kQueryMark);
-        }
-        if (segment.key && key != segment.key) {
-            key = segment.key;
-            out +=
-                fmt::format("#EXT-X-KEY:METHOD=AES-128,URI=\"{}{}\"\n", key_name(*key), kQueryMark);
-        }
-        out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", date_time(segment.wall_ms));
+        begin_segment(segment, playlist.mp4 && header != segment.header, out);
+        header = segment.header;
         if (low_latency(playlist)) {
             write_parts(playlist, segment, out);
         }
         if (segment.complete) {
-            out += fmt::format("#EXTINF:{},\n{}{}\n", seconds(segment.duration_ms),
-                               segment_name(segment.number, playlist.mp4), kQueryMark);
+            end_segment(segment, playlist.mp4, out);
         }
     }
     if (playlist.ended) {
@@ -172,21 +198,19 @@ std::string write_rendition_report(std::string_view uri,
 }
 
 std::string with_query(std::string_view playlist, std::string_view query) {
-    std::string out;
+    // A playlist of hours has thousands of addresses, and each viewer its own query.
+    const std::string end = query.empty() ? "" : fmt::format("?{}", query);
     const auto marks = static_cast<size_t>(std::ranges::count(playlist, kQueryMark));
-    out.reserve(playlist.size() + marks * query.size());
-    for (;;) {
+    std::string out(playlist.size() - marks + marks * end.size(), '\0');
+    char* to = out.data();
+    for (size_t left = marks; left > 0; left--) {
         const size_t mark = playlist.find(kQueryMark);
-        out += playlist.substr(0, mark);
-        if (mark == std::string_view::npos) {
-            return out;
-        }
-        if (!query.empty()) {
-            out += '?';
-            out += query;
-        }
+        to = std::copy_n(playlist.data(), mark, to);
+        to = std::ranges::copy(end, to).out;
         playlist.remove_prefix(mark + 1);
     }
+    std::ranges::copy(playlist, to);
+    return out;
 }
 
 FileName parse_file_name(std::string_view name) {

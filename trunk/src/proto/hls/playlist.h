@@ -33,6 +33,16 @@ struct PlaylistSegment {
     std::vector<PlaylistPart> parts = {};  // empty: they are not listed
 };
 
+// Segments in front of those of a playlist, whose lines were written before (history.h).
+struct OlderSegments {
+    size_t count = 0;
+    uint64_t first_number = 0;
+    uint64_t last_header = 0;                     // in force behind them
+    std::optional<uint64_t> missing_header = {};  // of the first, where the text does not name it
+    size_t skipped = 0;                           // of these are not in the text
+    std::string_view text = {};
+};
+
 struct MediaPlaylist {
     bool mp4 = true;  // else transport streams
     int64_t target_s = 1;
@@ -42,6 +52,7 @@ struct MediaPlaylist {
     bool ended = false;
     bool skip = false;         // what is old enough is left out (EXT-X-SKIP)
     uint64_t next_number = 0;  // of the segment behind the last
+    OlderSegments older = {};
     std::vector<PlaylistSegment> segments;
 };
 
@@ -52,6 +63,9 @@ inline constexpr int64_t kSkipTargets = 6;
 inline constexpr int64_t kHoldBackParts = 3;
 
 std::string write_media_playlist(const MediaPlaylist& playlist);
+
+// Appends the lines of a complete segment, as they stand in a playlist without parts.
+void write_segment(const PlaylistSegment& segment, bool mp4, bool with_header, std::string& out);
 
 // One quality of a presentation.
 struct Variant {

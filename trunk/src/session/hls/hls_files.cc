@@ -24,6 +24,11 @@ constexpr std::string_view kDescriptionType = "application/dash+xml";
 constexpr uint64_t kMaxAhead = 2;        // segments, §6.2.5.2 of the draft
 constexpr int64_t kMediaMaxAge = 3'600;  // seconds; a name never means other bytes
 
+// Of segments and parts.
+std::string media_cache(bool has_session) {
+    return fmt::format("{}max-age={}, immutable", has_session ? "private, " : "", kMediaMaxAge);
+}
+
 std::string etag_of(std::string_view text) {
     return fmt::format("\"{:016x}\"", fnv1a(text));
 }
@@ -61,19 +66,20 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         }
     }
     stats_.playlists++;
-    std::string list = pump.media_playlist(low_latency && reload->skip);
-    if (low_latency && !store.ended()) {
-        list += rendition_reports(ask);
-    }
-    const std::string text =
-        hls::with_query(list, http::carried_query(request.query_text, ask.session_id));
+    const bool skip = low_latency && reload->skip;
+    std::string list = pump.media_playlist(skip);
+    const std::string reports = low_latency && !store.ended() ? rendition_reports(ask) : "";
+    list += reports;
+    const std::string query = http::carried_query(request.query_text, ask.session_id);
+    const std::string text = hls::with_query(list, query);
+    const std::string tag = fmt::format("{}\n{}\n{}", pump.media_tag(skip), query, reports);
     // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
     const std::string cache =
         has_sessions(ask.key, ask.options)
             ? "no-cache"
             : fmt::format("max-age={}", blocks ? 6 * store.target_seconds()
                                                : std::max<int64_t>(store.target_seconds() / 2, 1));
-    serve_text(exchange, ask, pump, hls::kPlaylistType, text, cache);
+    serve_text(exchange, ask, pump, hls::kPlaylistType, text, tag, cache);
 }
 
 // Yields. `folder`: where the stream's files are, seen from the description.
@@ -96,10 +102,10 @@ void HlsService::serve_description(net::HttpExchange& exchange,
     }
     stats_.playlists++;
     const bool sessions = has_sessions(ask.key, ask.options);
-    serve_text(
-        exchange, ask, pump, kDescriptionType,
-        dash::with_query(text, http::carried_query(exchange.request().query_text, ask.session_id)),
-        sessions ? "no-cache" : "max-age=1");
+    const std::string full =
+        dash::with_query(text, http::carried_query(exchange.request().query_text, ask.session_id));
+    serve_text(exchange, ask, pump, kDescriptionType, full, full,
+               sessions ? "no-cache" : "max-age=1");
 }
 
 // Yields. A clock that players of DASH set theirs by (ISO/IEC 23009-1 §5.8.4.11).
@@ -108,14 +114,15 @@ void HlsService::serve_clock(net::HttpExchange& exchange) {
                            {{"Cache-Control", "no-store"}});
 }
 
-// Yields.
+// Yields. `tag`: the text, or what it is made of.
 void HlsService::serve_text(net::HttpExchange& exchange,
                             Ask& ask,
                             HlsPump& pump,
                             std::string_view type,
                             const std::string& text,
+                            std::string_view tag,
                             std::string_view cache) {
-    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(text)}};
+    http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(tag)}};
     const std::string_view known = exchange.request().headers.get("If-None-Match").value_or("");
     if (!known.empty() && known == fields.get("ETag").value_or("")) {
         (void)exchange.respond(304, {}, {}, fields);
@@ -170,7 +177,7 @@ void HlsService::serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pu
                                                             : &format->header;
     }
     if (header == nullptr || header->empty()) {
-        refuse(exchange, 404, "no such header");
+        serve_stored(exchange, ask, pump);
         return;
     }
     stats_.headers++;
@@ -200,8 +207,11 @@ void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& p
         segment = next_segment(ask, pump);
         ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
     }
+    if (segment == nullptr && !one_track && pump.files() != nullptr) {
+        segment = pump.files()->find_waiting(ask.file.number);
+    }
     if (segment == nullptr || (!segment->complete && !(one_track && pump.low_latency()))) {
-        refuse(exchange, 404, "no such segment");
+        serve_stored(exchange, ask, pump);
         return;
     }
     stats_.segments++;
@@ -247,7 +257,9 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
                                HlsPump& pump,
                                uint64_t number) {
     const net::SegmentStore& store = pump.store();
-    if (exchange.begin_open(200, kMp4Type, media_fields(ask)) || exchange.request().is_head()) {
+    if (exchange.begin_open(200, kMp4Type,
+                            {{"Cache-Control", media_cache(ask.session != nullptr)}}) ||
+        exchange.request().is_head()) {
         return;
     }
     for (size_t next = 0;;) {
@@ -310,10 +322,24 @@ void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump
     serve_bytes(exchange, ask, pump, {&piece, 1});
 }
 
-http::Fields HlsService::media_fields(const Ask& ask) const {
-    return {
-        {"Cache-Control", fmt::format("{}max-age={}, immutable",
-                                      ask.session != nullptr ? "private, " : "", kMediaMaxAge)}};
+// Yields. What memory does not have any more, and the disk does (`dvr`).
+void HlsService::serve_stored(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    HlsArchive* const files = pump.files();
+    const bool header = ask.file.kind == hls::FileKind::kHeader;
+    const bool whole = ask.file.track == hls::FileTrack::kAll;
+    const std::string file = files == nullptr || !whole ? ""
+                             : header                   ? files->header_file(ask.file.number)
+                                                        : files->segment_file(ask.file.number);
+    if (file.empty()) {
+        refuse(exchange, 404, header ? "no such header" : "no such segment");
+        return;
+    }
+    (header ? stats_.headers : stats_.segments)++;
+    const uint64_t sent =
+        folders_.answer(exchange, files->root(), file, ask.file.mp4 ? kMp4Type : kTsType,
+                        media_cache(ask.session != nullptr));
+    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    count_sent(ask, pump, sent);
 }
 
 // Yields. `pieces` hold the bytes, whatever becomes of the stream.
@@ -327,8 +353,8 @@ void HlsService::serve_bytes(net::HttpExchange& exchange,
     }
     http::ByteRange range{0, size};
     int status = 200;
-    http::Fields fields = media_fields(ask);
-    fields.add("Accept-Ranges", "bytes");
+    http::Fields fields = {{"Cache-Control", media_cache(ask.session != nullptr)},
+                           {"Accept-Ranges", "bytes"}};
     const auto asked = exchange.request().headers.get("Range");
     switch (http::parse_byte_range(asked.value_or(""), size, range)) {
         case http::RangeStatus::kWhole: range = {0, size}; break;

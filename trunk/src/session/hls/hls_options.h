@@ -1,6 +1,8 @@
 // What the configuration says of HLS, for a stream; and how the session asks for it.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "net/segments/part_writer.h"
@@ -18,6 +20,9 @@ struct HlsOptions {
     bool sessions = true;
     // Segments are made from the publish on, not from the first viewer on.
     bool always = false;
+    // Segments are also written into this folder; empty: they are not.
+    std::string path;
+    int64_t dvr_ms = 0;  // the playlist reaches so far back, by what is on the disk; 0: it does not
     // Streams that are other qualities of this one; those that are live stand in its multivariant
     // playlist, behind itself.
     std::vector<stream::StreamKey> variants;

@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/random.h"
 #include "session/hls/dash_description.h"
 
 namespace weir::session {
 namespace {
+
+constexpr size_t kTagSize = 12;
 
 const int g_kind = 0;  // its address stands for the kind
 
@@ -24,18 +27,25 @@ constexpr int64_t kPartTargets = 3;
 
 const net::PumpKind HlsPump::kKind{&g_kind, "hls", "hls pump"};
 
-HlsPump::HlsPump(stream::Stream& stream, const HlsOptions& options, const net::PumpOptions& pump)
+HlsPump::HlsPump(stream::Stream& stream,
+                 const HlsOptions& options,
+                 const net::PumpOptions& pump,
+                 HlsFolder* folder)
     : stream_(stream),
       options_(options),
       pump_(pump),
       store_(options.segments, static_cast<uint64_t>(wall_time_ms() / 1000)),
+      folder_(folder),
       segmenter_(stream, options.container, store_),
-      used_at_(MonoClock::now()) {
+      used_at_(MonoClock::now()),
+      tag_(random_id(system_random(), kTagSize)) {
     store_.set_listener(this);
+    fill_files();
 }
 
 HlsPump::~HlsPump() {
     end_all(net::EndClass::kStopping, "server stops");
+    end_files();
 }
 
 // ---- waiting ----
@@ -127,10 +137,8 @@ const std::string& HlsPump::media_playlist(bool skip) {
                                      .duration_ms = from.duration_ms,
                                      .wall_ms = from.wall_ms,
                                      .discontinuity = from.discontinuity,
+                                     .key = from.key,
                                      .complete = from.complete};
-        if (const net::SegmentCipher* cipher = store_.cipher()) {
-            segment.key = cipher->key_id(from.number);
-        }
         if (playlist.part_target_ms > 0 && behind_ms < kPartTargets * playlist.target_s * 1000) {
             for (const net::SegmentPart& part : from.parts) {
                 segment.parts.push_back({part.duration_ms, part.independent});
@@ -140,6 +148,9 @@ const std::string& HlsPump::media_playlist(bool skip) {
         playlist.segments.push_back(std::move(segment));
     }
     std::ranges::reverse(playlist.segments);
+    if (files_ != nullptr && files_->has_dvr()) {
+        add_older(playlist, behind_ms);
+    }
     text = hls::write_media_playlist(playlist);
     return text;
 }
@@ -155,6 +166,10 @@ std::string HlsPump::description(std::string_view folder) const {
     presentation.location = location;
     presentation.now_ms = wall_time_ms();
     return dash::write_mpd(presentation);
+}
+
+std::string HlsPump::media_tag(bool skip) const {
+    return fmt::format("{}.{}.{}", tag_, skip ? skip_version_ : text_version_, skip ? 1 : 0);
 }
 
 hls::Variant HlsPump::variant() const {
@@ -201,6 +216,55 @@ std::optional<HlsPump::Newest> HlsPump::newest() const {
         }
     }
     return std::nullopt;
+}
+
+// ---- the disk ----
+
+// What is complete goes there.
+void HlsPump::fill_files() {
+    const auto& all = store_.all();
+    if (folder_ == nullptr || all.empty()) {
+        return;
+    }
+    next_file_ = std::max(next_file_, all.front().number);
+    const net::Segment* next = store_.find(next_file_);
+    if (files_ == nullptr && next != nullptr && next->complete) {
+        files_ = folder_->begin(stream_.key(), options_);
+        folder_ = files_ == nullptr ? nullptr : folder_;
+    }
+    if (files_ == nullptr) {
+        return;
+    }
+    for (; next != nullptr && next->complete; next = store_.find(++next_file_)) {
+        files_->add(*next, {store_.target_seconds(), variant()});
+    }
+    if (store_.ended()) {
+        files_->end({store_.target_seconds(), variant()});
+    }
+}
+
+void HlsPump::end_files() {
+    if (files_ != nullptr) {
+        store_.end();
+        std::exchange(files_, nullptr)->leave();
+    }
+    folder_ = nullptr;
+}
+
+// `behind_ms`: the length of what the playlist has already.
+void HlsPump::add_older(hls::MediaPlaylist& playlist, int64_t behind_ms) {
+    const uint64_t end =
+        playlist.segments.empty() ? playlist.next_number : playlist.segments.front().number;
+    hls::History::Listed listed = files_->older(end, behind_ms);
+    if (listed.older.count == 0) {
+        return;
+    }
+    if (playlist.skip) {
+        files_->history().skip(listed, behind_ms, hls::kSkipTargets * playlist.target_s * 1000);
+    }
+    playlist.older = listed.older;
+    playlist.discontinuity_sequence = listed.discontinuities_before;
+    playlist.independent = playlist.independent && listed.independent;
 }
 
 // ---- sessions ----
@@ -318,6 +382,9 @@ void HlsPump::run() {
         look(now);
         if (options_.always && stream_.live()) {
             continue;
+        }
+        if (files_ != nullptr && !store_.ended()) {
+            continue;  // the end of its playlist is to be written
         }
         // Of a stream that never came there is nothing to keep.
         const Millis linger = store_.all().empty() ? kLook : kLinger;

@@ -21,6 +21,7 @@
 #include "net/stream_pump.h"
 #include "proto/hls/playlist.h"
 #include "proto/hls/reload.h"
+#include "session/hls/hls_folder.h"
 #include "session/hls/hls_options.h"
 #include "stream/stream.h"
 
@@ -56,7 +57,11 @@ class HlsPump final : public net::StreamPump,
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
 
-    HlsPump(stream::Stream& stream, const HlsOptions& options, const net::PumpOptions& pump);
+    // `folder`: its segments are written there as well; null: they are not.
+    HlsPump(stream::Stream& stream,
+            const HlsOptions& options,
+            const net::PumpOptions& pump,
+            HlsFolder* folder = nullptr);
     ~HlsPump() override;
 
     // While it lives, the pump stays: somebody waits for it.
@@ -82,6 +87,12 @@ class HlsPump final : public net::StreamPump,
     const HlsOptions& options() const { return options_; }
 
     const net::SegmentStore& store() const { return store_; }
+
+    // What it has on the disk; null: nothing.
+    HlsArchive* files() { return files_; }
+
+    // The last segment is written, and the end of the playlist; nothing more is.
+    void end_files();
 
     // Yields. Until there is a segment to play; `open_too`: one that grows will do. kTimeout,
     // kInterrupted.
@@ -109,6 +120,9 @@ class HlsPump final : public net::StreamPump,
 
     // Of the present. Good until the next call.
     const std::string& media_playlist(bool skip);
+    // Differs between all texts that media_playlist(skip) has given, of this pump and others: what
+    // is hours long is not looked through for each request.
+    std::string media_tag(bool skip) const;
 
     // The same for DASH. `folder`: where all files are, seen from the description. Empty: HLS
     // alone can have what there is.
@@ -153,9 +167,14 @@ class HlsPump final : public net::StreamPump,
     stream::Stream& stream() override { return stream_; }
 
   private:
-    void on_segments() override { signal_.notify_all(); }
+    void on_segments() override {
+        signal_.notify_all();
+        fill_files();
+    }
 
     Error wait_until(io::Deadline deadline, const std::function<bool()>& done);
+    void fill_files();
+    void add_older(hls::MediaPlaylist& playlist, int64_t behind_ms);
     void look(MonoTime now);
     void end_session(HlsSession& session, net::EndClass why, std::string_view detail);
     size_t& count_of(const HlsSession& session);
@@ -165,6 +184,9 @@ class HlsPump final : public net::StreamPump,
     HlsOptions options_;
     net::PumpOptions pump_;
     net::SegmentStore store_;
+    HlsFolder* folder_;
+    HlsArchive* files_ = nullptr;  // of the folder, from the first segment on
+    uint64_t next_file_ = 0;       // number of the segment that goes there next
     net::Segmenter segmenter_;
     std::map<std::string, std::unique_ptr<HlsSession>, std::less<>> sessions_;
     std::map<std::string, std::string, std::less<>> looks_;  // to the ids of their sessions
@@ -182,6 +204,7 @@ class HlsPump final : public net::StreamPump,
     MonoTime used_at_;
     std::string text_;
     std::string skip_text_;
+    const std::string tag_;      // of this pump
     uint64_t text_version_ = 0;  // of the store, that the texts are of
     uint64_t skip_version_ = 0;
 };

@@ -78,8 +78,15 @@ std::string looks_of(const net::HttpExchange& exchange) {
 
 }  // namespace
 
-HlsService::HlsService(const net::Services& services, const HlsRules& rules)
-    : services_(services), rules_(rules) {
+HlsService::HlsService(const net::Services& services,
+                       const HlsRules& rules,
+                       HlsFolders::MakeDisk make_disk,
+                       io::MakeWorkers make_workers)
+    : services_(services),
+      rules_(rules),
+      folders_([this](const HlsStoredView& stored) { on_stored(stored); },
+               std::move(make_disk),
+               std::move(make_workers)) {
     services_.registry.observers().add(*this);
 }
 
@@ -101,10 +108,36 @@ void HlsService::add_to(net::HttpRouter& router) {
                       [this](net::HttpExchange& exchange) { handle_description(exchange); });
 }
 
-void HlsService::stop() {
+void HlsService::stop(io::Deadline deadline) {
     services_.fanout.for_each(HlsPump::kKind, [](net::StreamPump& pump) {
         static_cast<HlsPump&>(pump).end_all(net::EndClass::kStopping, "server stops");
+        static_cast<HlsPump&>(pump).end_files();
     });
+    folders_.stop(
+        io::Deadline::at(std::min(deadline.time(), io::Deadline::after(kStopWait).time())));
+}
+
+// What is for one client alone is not written to disk.
+std::unique_ptr<HlsPump> HlsService::make_pump(stream::Stream& stream,
+                                               const HlsOptions& options,
+                                               const net::PumpOptions& pump) {
+    const bool is_private =
+        services_.private_streams != nullptr && services_.private_streams->has(stream.key());
+    HlsFolder* const folder =
+        options.path.empty() || is_private ? nullptr : folders_.use(options.path);
+    return std::make_unique<HlsPump>(stream, options, pump, folder);
+}
+
+void HlsService::on_stored(const HlsStoredView& stored) {
+    services_.hooks.tell_segment({.vhost = stored.key.vhost,
+                                  .app = stored.key.app,
+                                  .stream = stored.key.name,
+                                  .root = stored.root,
+                                  .folder = stored.folder,
+                                  .file = stored.file,
+                                  .playlist = hls::kMediaPlaylistName,
+                                  .duration = Millis(stored.duration_ms),
+                                  .number = stored.number});
 }
 
 // Yields.
@@ -183,9 +216,8 @@ HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
 // Yields. Null: there is nothing to play, and the request has been answered.
 HlsPump* HlsService::pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules) {
     Result<net::StreamPump*> found = services_.fanout.pump_for(
-        ask.key, rules.stream, HlsPump::kKind, [&](stream::Stream& stream) {
-            return std::make_unique<HlsPump>(stream, ask.options, rules.pump);
-        });
+        ask.key, rules.stream, HlsPump::kKind,
+        [&](stream::Stream& stream) { return make_pump(stream, ask.options, rules.pump); });
     if (!found.ok()) {
         refuse(exchange, found.error());
         return nullptr;
@@ -229,7 +261,7 @@ HlsPump* HlsService::own_pump(const stream::StreamKey& key, const HlsOptions& op
     const net::PlayRules rules = services_.policy.rules_of_forward(key);
     Result<net::StreamPump*> made = services_.fanout.pump_for(
         key, rules.stream, HlsPump::kKind,
-        [&](stream::Stream& of) { return std::make_unique<HlsPump>(of, options, rules.pump); });
+        [&](stream::Stream& of) { return make_pump(of, options, rules.pump); });
     return made.ok() ? static_cast<HlsPump*>(*made) : nullptr;
 }
 
@@ -376,7 +408,7 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     stats_.playlists++;
     const std::string text = hls::with_query(
         hls::write_multivariant(variants), http::carried_query(request.query_text, ask.session_id));
-    serve_text(exchange, ask, *pump, hls::kPlaylistType, text,
+    serve_text(exchange, ask, *pump, hls::kPlaylistType, text, text,
                ask.session != nullptr ? "no-store" : "max-age=2");
 }
 

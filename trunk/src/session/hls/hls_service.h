@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "base/log.h"
+#include "io/worker_pool.h"
 #include "net/admission.h"
 #include "net/http/router.h"
 #include "net/services.h"
+#include "session/hls/hls_folders.h"
 #include "session/hls/hls_pump.h"
 
 namespace weir::session {
@@ -32,14 +34,28 @@ struct HlsStats {
 
 class HlsService final : private stream::LifeObserver {
   public:
+    // For disks, at the end.
+    static constexpr Millis kStopWait{500};
+
     // Both must outlive this.
-    HlsService(const net::Services& services, const HlsRules& rules);
+    HlsService(const net::Services& services,
+               const HlsRules& rules,
+               HlsFolders::MakeDisk make_disk = {},
+               io::MakeWorkers make_workers = io::WorkerPool::create);
     ~HlsService();
     HlsService(const HlsService&) = delete;
     HlsService& operator=(const HlsService&) = delete;
 
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
+
+    // A folder is configured for segments: what an earlier server has left there goes now.
+    void use_folder(const std::string& path) { (void)folders_.use(path); }
+
+    const HlsFolders& folders() const { return folders_; }
+
+    // Every 10 s.
+    void tick() { folders_.tick(); }
 
     const HlsStats& stats() const { return stats_; }
 
@@ -51,13 +67,17 @@ class HlsService final : private stream::LifeObserver {
         });
     }
 
-    // Ends all sessions; HTTP has ended.
-    void stop();
+    // Yields. Ends all sessions, and writes what waits for disks; HTTP has ended.
+    void stop(io::Deadline deadline = io::Deadline::after(kStopWait));
 
   private:
     struct Ask;
 
     void on_publish(stream::Stream& stream) override;
+    std::unique_ptr<HlsPump> make_pump(stream::Stream& stream,
+                                       const HlsOptions& options,
+                                       const net::PumpOptions& pump);
+    void on_stored(const HlsStoredView& stored);
     HlsPump* own_pump(const stream::StreamKey& key, const HlsOptions& options);
     void handle_stream(net::HttpExchange& exchange);
     void handle_description(net::HttpExchange& exchange);
@@ -95,6 +115,7 @@ class HlsService final : private stream::LifeObserver {
     };
 
     static Piece piece_of(const net::SegmentPart& part, hls::FileTrack track);
+    void serve_stored(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_bytes(net::HttpExchange& exchange,
                      Ask& ask,
                      HlsPump& pump,
@@ -104,14 +125,15 @@ class HlsService final : private stream::LifeObserver {
                     HlsPump& pump,
                     std::string_view type,
                     const std::string& text,
+                    std::string_view tag,
                     std::string_view cache);
-    http::Fields media_fields(const Ask& ask) const;
     void count_sent(Ask& ask, HlsPump& pump, uint64_t bytes);
     void refuse(net::HttpExchange& exchange, int status, std::string_view reason);
     void refuse(net::HttpExchange& exchange, const Error& why);
 
     net::Services services_;
     const HlsRules& rules_;
+    HlsFolders folders_;
     net::Admission admission_{services_};
     HlsStats stats_;
 };

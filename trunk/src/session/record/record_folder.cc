@@ -14,39 +14,18 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "base/strings.h"
+#include "io/folder_files.h"
 #include "session/record/record_scan.h"
 
 namespace weir::session {
 namespace {
 
+using io::is_missing;
+using io::leaf_of;
+using io::write_all;
+
 constexpr mode_t kFileMode = 0640;
 constexpr mode_t kFolderMode = 0750;
-constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-// There is no such file; else it could not be looked at, for now.
-bool is_missing(int error) {
-    return error == ENOENT || error == ENOTDIR || error == ELOOP;
-}
-
-std::string leaf_of(const std::string& file) {
-    return file.substr(file.rfind('/') + 1);
-}
-
-Error write_all(int fd, ByteSpan bytes, uint64_t offset) {
-    while (!bytes.empty()) {
-        const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return Error::from_errno(done == 0 ? ENOSPC : errno, "write");
-        }
-        bytes = bytes.subspan(static_cast<size_t>(done));
-        offset += static_cast<uint64_t>(done);
-    }
-    return {};
-}
 
 // A file that cannot be cut is found out by its next scan.
 void cut_at(int fd, uint64_t size) {
@@ -102,25 +81,6 @@ void scan_file(int fd, RecordScan& scan) {
         at = position;
         filled = static_cast<size_t>(got);
     }
-}
-
-// The folder of `file`, below the folder `at`.
-Result<io::OwnFd> parent_of(io::OwnFd at, const std::string& file, bool make) {
-    const std::vector<std::string_view> components = split(file, '/');
-    for (size_t i = 0; at && i + 1 < components.size(); i++) {
-        const std::string name(components[i]);
-        if (name.empty() || name == "." || name == "..") {
-            return make_error(ErrorCode::kDenied, "{} leads out of the folder of recordings", file);
-        }
-        if (make && ::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) {
-            return Error::from_errno(errno, fmt::format("making the folder {}", name));
-        }
-        at = io::OwnFd(::openat(at.get(), name.c_str(), kFolderFlags));
-    }
-    if (!at) {
-        return Error::from_errno(errno, fmt::format("the folder of {}", file));
-    }
-    return at;
 }
 
 }  // namespace
@@ -239,53 +199,17 @@ class FolderFile final : public GrowingFile {
 
 // ---- the folder ----
 
-// kNotFound: it is gone, or another one stands in its place.
 Error RecordFolder::check_place() const {
-    struct stat now {};
-
-    struct stat ours {};
-
-    if (::stat(path_.c_str(), &now) != 0 || !root_ || ::fstat(root_.get(), &ours) != 0 ||
-        now.st_ino != ours.st_ino || now.st_dev != ours.st_dev) {
-        return make_error(ErrorCode::kNotFound, "the folder {} is not there any more", path_);
-    }
-    return {};
+    return io::check_folder(path_, root_);
 }
 
 // Opens the folder and its journal, and takes the lock.
 Error RecordFolder::claim() {
     journal_.reset();
-    root_ = io::OwnFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!root_) {
-        return Error::from_errno(errno, fmt::format("record: path {}", path_));
-    }
-    const std::string name(kJournalName);
-    journal_ = io::OwnFd(::openat(root_.get(), name.c_str(),
-                                  O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, kFileMode));
-    if (!journal_) {
-        return Error::from_errno(errno, fmt::format("record: the journal {}/{}", path_, name));
-    }
-
-    struct stat mine {};
-
-    struct stat named {};
-
-    if (::flock(journal_.get(), LOCK_EX | LOCK_NB) != 0 && errno != EWOULDBLOCK) {
-        Error why = Error::from_errno(
-            errno, fmt::format("record: locking {}/{}, where the file system must have flock(2)",
-                               path_, name));
-        journal_.reset();
-        return why;
-    }
-    if (::flock(journal_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(journal_.get(), &mine) != 0 ||
-        ::fstatat(root_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-        mine.st_ino != named.st_ino) {
-        journal_.reset();
-        return make_error(ErrorCode::kBusy,
-                          "another server records into {}, or this one by another spelling of its "
-                          "name: each needs a folder of its own",
-                          path_);
-    }
+    WEIR_TRY_ASSIGN(io::ClaimedFolder folder,
+                    io::claim_folder(path_, std::string(kJournalName), kFileMode, "record"));
+    root_ = std::move(folder.root);
+    journal_ = std::move(folder.lock);
     return {};
 }
 
@@ -422,7 +346,8 @@ bool RecordFolder::repair(JournalEntry& entry, io::OwnFd file) {
 
 // The folder of a file, from the root on; nothing below it may be a link.
 Result<io::OwnFd> RecordFolder::open_parent(const std::string& file, bool make) const {
-    return parent_of(io::OwnFd(::openat(root_.get(), ".", kFolderFlags)), file, make);
+    return io::open_parent(io::OwnFd(::openat(root_.get(), ".", io::kFolderFlags)), file,
+                           make ? std::optional(kFolderMode) : std::nullopt);
 }
 
 Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order) {
@@ -493,18 +418,6 @@ Error RecordFolder::remove(const std::string& file) {
         }
     }
     return removed ? Error() : make_error(ErrorCode::kNotFound, "{} was not there any more", file);
-}
-
-Result<io::OwnFd> open_recording(const std::string& folder, const std::string& file) {
-    io::OwnFd root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    WEIR_TRY_ASSIGN(const io::OwnFd parent, parent_of(std::move(root), file, false));
-    io::OwnFd opened(::openat(parent.get(), leaf_of(file).c_str(),
-                              O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-    if (!opened) {
-        return is_missing(errno) ? make_error(ErrorCode::kNotFound, "{} is not there", file)
-                                 : Error::from_errno(errno, file);
-    }
-    return opened;
 }
 
 }  // namespace weir::session

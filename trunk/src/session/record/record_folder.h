@@ -49,8 +49,4 @@ class RecordFolder final : public RecordDisk {
     io::OwnFd journal_;
 };
 
-// A finished file of a folder, open for reading; no link is followed. kNotFound,
-// kSystem. Blocks, on any thread.
-Result<io::OwnFd> open_recording(const std::string& folder, const std::string& file);
-
 }  // namespace weir::session

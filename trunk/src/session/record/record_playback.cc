@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "io/folder_files.h"
 #include "io/own_fd.h"
 #include "net/http/file_answer.h"
 #include "net/http_newcomer.h"
@@ -20,7 +21,6 @@
 #include "proto/http/access_token.h"
 #include "proto/http/target.h"
 #include "proto/mp4/file_index.h"
-#include "session/record/record_folder.h"
 
 namespace weir::session {
 namespace {
@@ -57,7 +57,7 @@ Result<Bytes> read_at(int fd, uint64_t offset, size_t size) {
 
 // On a thread of readers.
 Result<mp4::FileIndex> read_index(const RecordedFile& file) {
-    WEIR_TRY_ASSIGN(const io::OwnFd fd, open_recording(file.folder, file.file));
+    WEIR_TRY_ASSIGN(const io::OwnFd fd, io::open_below(file.folder, file.file));
 
     struct stat facts {};
 
@@ -235,7 +235,7 @@ void RecordPlayback::serve_file(net::HttpExchange& exchange, const RecordedFile&
 
     Error failed;
     Error busy = pool->run([&] {
-        auto opened = open_recording(file.folder, file.file);
+        auto opened = io::open_below(file.folder, file.file);
         if (!opened.ok()) {
             failed = opened.take_error();
         } else if (::fstat(opened->get(), &facts) != 0) {

@@ -38,7 +38,7 @@ class RecordPlayback {
     RecordPlayback(const net::Services& services,
                    const RecordService& service,
                    const RecordRules& rules,
-                   MakeWorkers make_workers = io::WorkerPool::create)
+                   io::MakeWorkers make_workers = io::WorkerPool::create)
         : services_(services),
           service_(service),
           rules_(rules),
@@ -69,7 +69,7 @@ class RecordPlayback {
     net::Admission admission_{services_};
     const RecordService& service_;
     const RecordRules& rules_;
-    MakeWorkers make_workers_;
+    io::MakeWorkers make_workers_;
     std::unique_ptr<io::WorkerPool> readers_;  // since the first request
 };
 

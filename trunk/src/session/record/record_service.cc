@@ -30,7 +30,7 @@ std::optional<uint64_t> parse_id(std::string_view id) {
 RecordService::RecordService(stream::Registry& registry,
                              RecordRules& rules,
                              MakeDisk make_disk,
-                             MakeWorkers make_workers)
+                             io::MakeWorkers make_workers)
     : registry_(registry),
       rules_(rules),
       make_disk_(std::move(make_disk)),

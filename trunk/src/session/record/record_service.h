@@ -32,7 +32,7 @@ class RecordService final : private stream::LifeObserver {
     RecordService(stream::Registry& registry,
                   RecordRules& rules,
                   MakeDisk make_disk = {},
-                  MakeWorkers make_workers = io::WorkerPool::create);
+                  io::MakeWorkers make_workers = io::WorkerPool::create);
     ~RecordService();  // stop() must have been called
     RecordService(const RecordService&) = delete;
     RecordService& operator=(const RecordService&) = delete;
@@ -102,7 +102,7 @@ class RecordService final : private stream::LifeObserver {
     stream::Registry& registry_;
     RecordRules& rules_;
     MakeDisk make_disk_;
-    MakeWorkers make_workers_;
+    io::MakeWorkers make_workers_;
     RecordStats stats_;
     RecordBudget budget_;
     io::Signal idle_;

@@ -26,7 +26,7 @@ Result<std::unique_ptr<RecordStore>> RecordStore::create(std::string path,
                                                          std::unique_ptr<RecordDisk> disk,
                                                          RecordRules& rules,
                                                          RecordStats& stats,
-                                                         const MakeWorkers& make_workers) {
+                                                         const io::MakeWorkers& make_workers) {
     std::unique_ptr<RecordStore> store(  // NOLINT: private constructor
         new RecordStore(std::move(path), std::move(disk), rules, stats));
     WEIR_TRY_ASSIGN(store->pool_, make_workers(1, kMaxJobs));

@@ -35,10 +35,6 @@ struct RecordStats {
 // Of a finished file, by its folder and its name in it; the same after a restart.
 uint64_t file_id(std::string_view folder, std::string_view file);
 
-// Threads that may block; io::WorkerPool::create(), or the same on the cores that are configured.
-using MakeWorkers =
-    std::function<Result<std::unique_ptr<io::WorkerPool>>(size_t threads, size_t queue_limit)>;
-
 class RecordStore {
   public:
     // Jobs of one folder that wait: each growing file has one at most.
@@ -53,7 +49,7 @@ class RecordStore {
                                                        std::unique_ptr<RecordDisk> disk,
                                                        RecordRules& rules,
                                                        RecordStats& stats,
-                                                       const MakeWorkers& make_workers);
+                                                       const io::MakeWorkers& make_workers);
     ~RecordStore();  // waits for the job that runs
     RecordStore(const RecordStore&) = delete;
     RecordStore& operator=(const RecordStore&) = delete;

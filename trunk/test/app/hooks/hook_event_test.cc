@@ -45,6 +45,33 @@ TEST(HookEventTest, HasTheFieldsThatHookServersOfSrsExpect) {
     EXPECT_TRUE(body["stream_id"].get<std::string>().starts_with("st-"));
 }
 
+TEST(HookEventTest, ASegmentOnDiskHasTheFieldsOfSrs) {
+    net::HookRequestView what;
+    what.action = HookAction::kHls;
+    what.app = "live";
+    what.stream = "cam";
+    HookFacts stored("", "", "hls", what);
+    stored.folder = "/usr/local/weir";
+    stored.file = "/dir/live/cam/7.m4s";
+    stored.url = "live/cam/7.m4s";
+    stored.playlist = "/dir/live/cam/index.m3u8";
+    stored.playlist_url = "live/cam/index.m3u8";
+    stored.number = 7;
+    const HookEnd end{.duration = Millis(2'040), .detail = {}};
+    const net::Json body = net::Json::parse(
+        hook_body(kServer, {closing_of(HookAction::kHls), stored, &end, "event-3", 1}));
+    EXPECT_EQ(body["action"], "on_hls");
+    EXPECT_EQ(body["cwd"], "/usr/local/weir");
+    EXPECT_EQ(body["file"], "/dir/live/cam/7.m4s");
+    EXPECT_EQ(body["url"], "live/cam/7.m4s");
+    EXPECT_EQ(body["m3u8"], "/dir/live/cam/index.m3u8");
+    EXPECT_EQ(body["m3u8_url"], "live/cam/index.m3u8");
+    EXPECT_EQ(body["duration"], 2.04);
+    EXPECT_EQ(body["seq_no"], 7);
+    EXPECT_EQ(body["stream_url"], "/live/cam");
+    EXPECT_FALSE(body.contains("bytes"));
+}
+
 TEST(HookEventTest, ATurnThatEndsSaysWhatItMoved) {
     const HookFacts asked = facts(HookAction::kPlay);
     const HookEnd end{1000, 20, Millis(3000), net::EndClass::kKicked, "by the API"};

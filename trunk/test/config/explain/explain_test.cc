@@ -223,7 +223,7 @@ TEST(ExplainTest, NginxIsRecognisedAndItsApplicationsStay) {
     EXPECT_EQ(other.play.wait_publisher, Seconds(30));
     EXPECT_FALSE(other.http_hooks.has(net::HookAction::kPublish));
     EXPECT_THAT(done.text, HasSubstr("nginx with its RTMP module"));
-    EXPECT_THAT(done.text, HasSubstr("hls_path /x: no counterpart"));
+    EXPECT_THAT(done.text, HasSubstr("hls_path /x: hls { path FOLDER; }"));
     EXPECT_THAT(done.text, HasSubstr("rtmp_stat all: GET /api/v1/streams"));
     EXPECT_THAT(done.text, Not(HasSubstr("mime.types"))) << "no business of RTMP";
 }

@@ -163,15 +163,15 @@ TEST(HlsPlaylistTest, AHeaderIsNeverBehindAKey) {
         }
     }
     EXPECT_EQ(order,
+              "#EXT-X-KEY:METHOD=NONE\n"
               "#EXT-X-MAP:URI=\"init-1.mp4\"\n"
-              "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\"\n"
-              "1.m4s\n2.m4s\n"
-              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n"
-              "3.m4s\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\"\n1.m4s\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"1.key\"\n2.m4s\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n3.m4s\n"
               "#EXT-X-KEY:METHOD=NONE\n"
               "#EXT-X-MAP:URI=\"init-4.mp4\"\n"
-              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n"
-              "4.m4s\n5.m4s\n");
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n4.m4s\n"
+              "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n5.m4s\n");
 }
 
 TEST(HlsFileNameTest, ReadsThoseOfDash) {

@@ -1,12 +1,16 @@
 // HLS as a client sees it: addresses, who may, what waits, what is answered how.
 #include "session/hls/hls_service.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <regex>
 #include <string>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include "net/http/server.h"
 
@@ -539,6 +543,79 @@ TEST_F(HlsServiceTest, KeysOfEncryptedSegmentsAreForViewers) {
     }
     EXPECT_EQ(get("/app/stream.hls/" + number + ".0.m4s" + session).status, 404);
     EXPECT_EQ(get("/app/stream.mpd").status, 404);
+}
+
+// A folder that goes with the test.
+class Place {
+  public:
+    Place() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "weir-hls-XXXXXX").string();
+        path_ = ::mkdtemp(pattern.data());
+    }
+
+    ~Place() { std::filesystem::remove_all(path_); }
+
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    const std::string& path() const { return path_; }
+
+    bool has(const std::string& file) const {
+        return std::filesystem::exists(std::filesystem::path(path_) / file);
+    }
+
+  private:
+    std::string path_;
+};
+
+TEST_F(HlsServiceTest, WhatMemoryDoesNotHaveAnyMoreComesFromTheDisk) {
+    const Place place;
+    options_.path = place.path();
+    options_.always = true;
+    options_.dvr_ms = 60'000;
+    publish();
+    pictures(25 * 30);
+    const std::string list = begin();
+    const std::string text = get(list).body;
+    const std::string first = find(text, "\n([0-9]+\\.m4s)");
+    EXPECT_THAT(text, HasSubstr("#EXT-X-MEDIA-SEQUENCE:" + first.substr(0, first.find('.'))));
+    size_t named = 0;
+    for (size_t at = text.find("#EXTINF"); at != std::string::npos;
+         at = text.find("#EXTINF", at + 1)) {
+        named++;
+    }
+    EXPECT_GE(named, 14U) << "all of 30 s";
+    const io::Deadline deadline = io::soon();
+    while (!place.has("app/stream/" + first) && !deadline.passed()) {
+        (void)io::sleep_for(Millis(5));
+    }
+    const std::string query = list.substr(list.find('?'));
+    const TestAnswer segment = get("/app/stream.hls/" + first + query);
+    EXPECT_EQ(segment.status, 200) << segment.body;
+    EXPECT_EQ(segment.headers.get("Content-Type").value_or(""), "video/mp4");
+    EXPECT_THAT(std::string(segment.headers.get("Cache-Control").value_or("")),
+                HasSubstr("immutable"));
+    EXPECT_EQ(segment.body.substr(4, 4), "styp");
+    EXPECT_EQ(get("/app/stream.hls/" + first + query, "Range: bytes=4-7\r\n").body, "styp");
+    EXPECT_GE(service_.folders().stats().reads, 1U);
+    // A delta update leaves most of it out.
+    const std::string delta = get(list + "&_HLS_skip=YES").body;
+    EXPECT_THAT(delta, HasSubstr("#EXT-X-SKIP:SKIPPED-SEGMENTS="));
+    EXPECT_THAT(delta, Not(HasSubstr(first)));
+    std::filesystem::remove(std::filesystem::path(place.path()) / "app/stream" / first);
+    EXPECT_EQ(get("/app/stream.hls/" + first + query).status, 404);
+}
+
+TEST_F(HlsServiceTest, TheEndOfTheServerIsTheEndOfThePlaylistOnDisk) {
+    const Place place;
+    options_.path = place.path();
+    options_.always = true;
+    publish();
+    pictures(100);
+    service_.stop();
+    std::ifstream in(std::filesystem::path(place.path()) / "app/stream/index.m3u8");
+    const std::string text((std::istreambuf_iterator<char>(in)), {});
+    EXPECT_THAT(text, testing::EndsWith("#EXT-X-ENDLIST\n"));
 }
 
 TEST_F(HlsServiceTest, OffIsOff) {
