@@ -8,6 +8,7 @@
 #include "proto/flv/recording.h"
 #include "proto/mp4/file_index.h"
 #include "proto/mp4/recording.h"
+#include "proto/mp4/sample_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
                                       size_t size);  // NOLINT(readability-identifier-naming)
@@ -58,9 +59,40 @@ void check_index(weir::ByteSpan file) {
     }
 }
 
+// As playback goes through a file: what is read of a fragment lies in it, in order.
+void check_samples(weir::ByteSpan file) {
+    const auto tracks = weir::mp4::read_tracks(file);
+    for (size_t at = 0; at + 8 <= file.size();) {
+        const weir::ByteSpan rest = file.subspan(at);
+        const size_t moof = weir::mp4::moof_size(rest);
+        if (moof == 0 || moof > rest.size()) {
+            at++;
+            continue;
+        }
+        const auto size = weir::mp4::fragment_size(moof, rest.subspan(moof));
+        if (!size || size->whole > rest.size()) {
+            at++;
+            continue;
+        }
+        const auto fragment = rest.first(static_cast<size_t>(size->whole));
+        const auto samples = weir::mp4::read_samples(fragment, tracks);
+        int64_t time_ms = 0;
+        for (size_t i = 0; samples && i < samples->size(); i++) {
+            const weir::mp4::StoredSample& sample = (*samples)[i];
+            WEIR_CHECK(sample.track < tracks.size() && sample.size > 0);
+            WEIR_CHECK(sample.offset <= fragment.size() &&
+                       sample.size <= fragment.size() - sample.offset);
+            WEIR_CHECK(sample.time_ms >= time_ms);
+            time_ms = sample.time_ms;
+        }
+        at += fragment.size();
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    check_samples({data, size});
     check_index({data, size});
     check<weir::mp4::FileScan>({data, size});
     check<weir::flv::FileScan>({data, size});

@@ -41,6 +41,10 @@ void answer(ServerSession& session, Event& event, bool accept) {
             session.answer_call(event.call().transaction, accept ? "" : "no");
             session.call("answer", event.call().arguments);
             break;
+        case EventKind::kSeek:
+            session.answer_seek(event.stream_id, 1);
+            session.end_recording(event.stream_id);
+            break;
         case EventKind::kPause: session.answer_pause(event.stream_id, event.pause().on); break;
         default: break;
     }

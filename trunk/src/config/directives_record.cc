@@ -120,7 +120,7 @@ const Directive kRecordDirectives[] = {
      .contexts = kRecordContext,
      .type = ValueType::kFlag,
      .default_text = "off",
-     .doc = "on: finished recordings are played over HTTP at /vod/, by whoever may play their "
+     .doc = "on: recordings are played at /vod/, by HTTP, RTMP and RTSP, by whoever may play their "
             "stream.",
      .apply = [](const Target& t, const Value& v) { t.vhost.record.play = v.number != 0; }},
 };

@@ -8,6 +8,7 @@
 #include "net/phone_lines.h"
 #include "net/policy.h"
 #include "net/private_streams.h"
+#include "net/vod_place.h"
 #include "stream/registry.h"
 
 namespace weir::net {
@@ -22,6 +23,10 @@ struct Services {
     Hooks& hooks = no_hooks();
     PhoneLinesPlace* phones = nullptr;          // null: nobody can have a line
     PrivateStreams* private_streams = nullptr;  // null: there are none
+    VodPlace* vod = nullptr;                    // null: no recording is played
+
+    // Where recordings are played; null: nowhere.
+    VodLibrary* recordings() const { return vod != nullptr ? vod->library() : nullptr; }
 };
 
 }  // namespace weir::net

@@ -9,7 +9,7 @@ import pytest
 from browser import Browser
 from hls import fetch, status_of
 from hooks import HookServer
-from media import Recording, check_frames, publisher, run
+from media import Program, Recording, check_frames, publisher, run
 from test_record import recordings, short_gops
 from weir import wait_until
 
@@ -78,7 +78,7 @@ def test_a_file_is_played_whole_by_ranges_and_by_hls(new_weir, folder, place):
     path.write_bytes(b"\0" * 5000)
     code, reason = refusal(url.removesuffix(".mp4") + ".m3u8")
     assert code == 404 and "cannot be read" in reason
-    assert "has no index" in server.log()
+    assert "neither an index nor a whole fragment" in server.log()
 
 
 def test_files_of_a_stream_are_one_presentation(new_weir, folder, place):
@@ -100,6 +100,31 @@ def test_files_of_a_stream_are_one_presentation(new_weir, folder, place):
         code, reason = refusal(f"{url}?{query}")
         assert code == 400 and "points in time" in reason, (query, reason)
     assert refusal(server.http("/vod/live/other.m3u8"))[0] == 404
+
+
+def test_a_recording_is_played_while_it_grows(new_weir, folder, place):
+    """By ranges as far as it is, and as an HLS playlist that ends when the recording does."""
+    server = new_weir(config(place)).start()
+    source = short_gops(folder)
+    out = folder / "growing.mkv"
+    with publisher(server.rtmp(), folder, source, output=("-c", "copy", "-t", "8")) as sender:
+        name = wait_until(lambda: [each["file"] for each in recordings(server, "recording") if each.get("duration_ms", 0) > 3_000], 15, "it grows")[0]
+        url = server.http(f"/vod/{name.removesuffix('.part')}")
+        with fetch(url, Range="bytes=0-999") as answer:
+            assert answer.status == 206 and answer.read(8)[4:] == b"ftyp"
+        with fetch(url.removesuffix(".mp4") + ".m3u8") as answer:
+            text = answer.read().decode()
+        assert "#EXT-X-PLAYLIST-TYPE:EVENT\n" in text and "#EXT-X-ENDLIST" not in text and text.count("#EXTINF") >= 1
+        with Program("follower", ["ffmpeg", "-v", "error", "-nostdin", "-live_start_index", "0", "-i", url.removesuffix(".mp4") + ".m3u8",
+                                  "-c", "copy", "-y", out], folder) as follower:
+            assert sender.wait(20) == 0 and follower.running()
+            assert follower.wait(15) == 0, follower.log()
+    file, = wait_until(lambda: recordings(server), 10, "it is finished")
+    with fetch(url.removesuffix(".mp4") + ".m3u8") as answer:
+        whole = answer.read().decode()
+    assert "TYPE:VOD" in whole and whole.endswith("#EXT-X-ENDLIST\n")
+    own = Recording(place / file["file"]).frames()
+    assert Recording(out).frames() == own and len(own) == pytest.approx(200, abs=5)
 
 
 def test_who_may_not_play_the_stream_may_not_play_its_recordings(new_weir, folder, place):

@@ -9,7 +9,18 @@ RecordProtocol::RecordProtocol(const ProtocolContext& context)
       services_(context.services),
       service_(context.services.registry, *this, {}, context.make_workers),
       playback_(context.services, service_, *this, context.make_workers),
-      api_(context.who, context.services, service_, playback_) {}
+      vod_(service_, *this, context.make_workers),
+      api_(context.who, context.services, service_, playback_) {
+    if (services_.vod != nullptr) {
+        services_.vod->set(&vod_);
+    }
+}
+
+RecordProtocol::~RecordProtocol() {
+    if (services_.vod != nullptr) {
+        services_.vod->set(nullptr);
+    }
+}
 
 std::span<const Transport> RecordProtocol::transports() const {
     static constexpr Transport kAll[] = {{session::RecordPlayback::kTransport}};
@@ -99,6 +110,7 @@ net::Json RecordProtocol::summary() const {
                            {"trouble", store.trouble()}});
     });
     return {{"recording", service_.recording()},
+            {"playbacks", vod_.playbacks()},
             {"queued_bytes", service_.queued_bytes()},
             {"files", stats.files},
             {"bytes", stats.bytes},
@@ -114,6 +126,8 @@ net::Json RecordProtocol::summary() const {
 void RecordProtocol::add_metrics(net::Exposition& text) const {
     const session::RecordStats& stats = service_.stats();
     text.single("weir_record_streams", "gauge", "Streams that are recorded.", service_.recording());
+    text.single("weir_record_playbacks", "gauge", "Recordings that are played by RTMP or RTSP.",
+                vod_.playbacks());
     text.single("weir_record_queue_bytes", "gauge", "Bytes of recordings that wait for a disk.",
                 service_.queued_bytes());
     text.single("weir_record_files_total", "counter", "Recordings that were finished.",

@@ -5,12 +5,14 @@
 #include "app/protocols/wiring.h"
 #include "session/record/record_playback.h"
 #include "session/record/record_service.h"
+#include "session/record/record_vod.h"
 
 namespace weir::app {
 
 class RecordProtocol final : public Protocol, private session::RecordRules {
   public:
     explicit RecordProtocol(const ProtocolContext& context);
+    ~RecordProtocol() override;
 
     std::string_view name() const override { return "record"; }
 
@@ -51,6 +53,7 @@ class RecordProtocol final : public Protocol, private session::RecordRules {
     net::Services services_;
     session::RecordService service_;
     session::RecordPlayback playback_;
+    session::RecordVod vod_;
     RecordingsApi api_;
     bool plays_ = false;
 };

@@ -56,8 +56,8 @@ struct Server::Impl {
           connections(config.max_connections),
           who(identity()),
           hooks(config, who),
-          services{registry, fanout, clients, connections,     policy,
-                   limits,   hooks,  &phones, &private_streams},
+          services{registry, fanout, clients, connections,      policy,
+                   limits,   hooks,  &phones, &private_streams, &vod},
           sources(config, services, who),
           health(services),
           api(services, who, protocols),
@@ -117,6 +117,7 @@ struct Server::Impl {
     HookService hooks;
     net::PhoneLinesPlace phones;
     net::PrivateStreams private_streams;
+    net::VodPlace vod;
     net::Services services;
     ProtocolSet protocols;
     StreamSources sources;

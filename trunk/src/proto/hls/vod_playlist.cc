@@ -8,7 +8,7 @@
 
 namespace weir::hls {
 
-std::string write_vod_playlist(std::span<const VodFile> files) {
+std::string write_vod_playlist(std::span<const VodFile> files, VodKind kind) {
     int64_t longest_ms = 0;
     for (const VodFile& file : files) {
         for (const VodSegment& segment : file.segments) {
@@ -17,9 +17,10 @@ std::string write_vod_playlist(std::span<const VodFile> files) {
     }
     constexpr int64_t kSecond = 1'000;
     std::string out = fmt::format(
-        "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:{}\n#EXT-X-PLAYLIST-TYPE:VOD\n"
+        "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:{}\n#EXT-X-PLAYLIST-TYPE:{}\n"
         "#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-MEDIA-SEQUENCE:0\n",
-        std::max<int64_t>((longest_ms + kSecond - 1) / kSecond, 1));
+        std::max<int64_t>((longest_ms + kSecond - 1) / kSecond, kind == VodKind::kWhole ? 1 : 2),
+        kind == VodKind::kWhole ? "VOD" : "EVENT");
     bool first = true;
     for (const VodFile& file : files) {
         out += first ? "" : "#EXT-X-DISCONTINUITY\n";
@@ -33,7 +34,7 @@ std::string write_vod_playlist(std::span<const VodFile> files) {
                             seconds(segment.duration_ms), segment.bytes, segment.offset, file.uri);
         }
     }
-    return out + "#EXT-X-ENDLIST\n";
+    return out + (kind == VodKind::kWhole ? "#EXT-X-ENDLIST\n" : "");
 }
 
 }  // namespace weir::hls

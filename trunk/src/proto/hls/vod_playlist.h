@@ -1,4 +1,4 @@
-// A playlist over files that are finished: RFC 8216 with byte ranges, so that nothing is copied.
+// A playlist over recorded files: RFC 8216 with byte ranges, so that nothing is copied.
 // Pure.
 #pragma once
 
@@ -23,7 +23,13 @@ struct VodFile {
     std::vector<VodSegment> segments;
 };
 
-// One presentation of all files, each of which begins with a discontinuity.
-std::string write_vod_playlist(std::span<const VodFile> files);
+enum class VodKind : uint8_t {
+    kWhole,    // EXT-X-PLAYLIST-TYPE:VOD, with an end
+    kGrowing,  // EVENT: more segments follow, and those that are there stay
+};
+
+// One presentation of all files, each of which begins with a discontinuity. The segments of one
+// that grows have a target duration of 2 s at least, as theirs may not change.
+std::string write_vod_playlist(std::span<const VodFile> files, VodKind kind = VodKind::kWhole);
 
 }  // namespace weir::hls

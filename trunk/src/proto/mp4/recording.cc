@@ -91,6 +91,7 @@ FileScan::Advance FileScan::advance(ByteSpan window, uint64_t left) {
         return {};
     }
     position_ += taken;
+    header_bytes_ = fragment ? header_bytes_ : position_;
     return {.bytes = taken};
 }
 
@@ -215,6 +216,27 @@ std::vector<FileScan::Patch> FileScan::patches() const {
         ByteWriter(patch.bytes).u64(ticks);
     }
     return list;
+}
+
+FileIndex FileScan::spans() const {
+    FileIndex out;
+    out.header_bytes = header_bytes_;
+    const auto track = std::ranges::find(tracks_, index_track_, &Track::id);
+    uint64_t end = position_;
+    int64_t end_ms = duration_ms();
+    for (size_t i = index_.size(); i > 0 && track != tracks_.end(); i--) {
+        const Entry& entry = index_[i - 1];
+        const double ms = static_cast<double>(entry.time) * 1000.0 / track->timescale;
+        const auto time_ms = static_cast<int64_t>(std::min(ms, static_cast<double>(end_ms)));
+        out.spans.push_back({.offset = entry.offset,
+                             .bytes = end - entry.offset,
+                             .time_ms = time_ms,
+                             .duration_ms = end_ms - time_ms});
+        end = entry.offset;
+        end_ms = time_ms;
+    }
+    std::ranges::reverse(out.spans);
+    return out;
 }
 
 // MovieFragmentRandomAccessBox, §8.8.9 to §8.8.11.

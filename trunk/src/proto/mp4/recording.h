@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "proto/mp4/file_index.h"
 
 namespace weir::mp4 {
 
@@ -57,6 +58,9 @@ class FileScan {
     // What is written behind position().
     Bytes index() const;
 
+    // The same of a file that has no such index (yet): what it says of the file up to position().
+    FileIndex spans() const;
+
   private:
     struct Track {
         uint32_t id = 0;
@@ -78,6 +82,7 @@ class FileScan {
     Track* track_of(uint32_t id);
 
     uint64_t position_ = 0;
+    uint64_t header_bytes_ = 0;       // to the end of moov
     uint64_t movie_duration_at_ = 0;  // offsets in the file; 0: there is no such field
     uint64_t whole_duration_at_ = 0;
     uint32_t movie_timescale_ = 1000;

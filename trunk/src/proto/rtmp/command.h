@@ -58,6 +58,7 @@ inline constexpr std::string_view kPlayPublishNotify = "NetStream.Play.PublishNo
 inline constexpr std::string_view kPlayUnpublishNotify = "NetStream.Play.UnpublishNotify";
 inline constexpr std::string_view kPauseNotify = "NetStream.Pause.Notify";
 inline constexpr std::string_view kUnpauseNotify = "NetStream.Unpause.Notify";
+inline constexpr std::string_view kSeekNotify = "NetStream.Seek.Notify";
 inline constexpr std::string_view kSeekFailed = "NetStream.Seek.Failed";
 }  // namespace status
 

@@ -345,6 +345,11 @@ bool ServerSession::on_play(const Message& message, const Command& command, Even
     if (slot && is_false(command.arg(0))) {
         return end_stream(*slot, true, event);
     }
+    for (StreamSlot& ended : streams_) {
+        if (ended.ended) {  // of a recording that was played to its end: another one may follow
+            leave_state(ended);
+        }
+    }
     const bool playing = std::ranges::any_of(streams_, [](const StreamSlot& other) {
         return other.state == StreamState::kPlaying || other.state == StreamState::kPlayAsked;
     });
@@ -363,8 +368,8 @@ bool ServerSession::on_play(const Message& message, const Command& command, Even
     }
     PlayRequest request;
     request.name = std::move(*name);
-    request.start_s = command.arg(1).as_number(-2);
-    request.duration_ms = duration_of(request.start_s, command.arg(2).as_number(-1));
+    request.start_ms = command.arg(1).as_number(-2);
+    request.duration_ms = duration_of(request.start_ms, command.arg(2).as_number(-1));
     request.reset = command.arg(3).as_boolean(true);
     slot->state = StreamState::kPlayAsked;
     slot->name = request.name.path();
@@ -385,17 +390,13 @@ bool ServerSession::on_pause(const Message& message, const Command& command, Eve
     return true;
 }
 
-bool ServerSession::on_seek(const Message& message, const Command&, Event& event) {
+bool ServerSession::on_seek(const Message& message, const Command& command, Event& event) {
     if (!find_stream(message.stream_id, StreamState::kPlaying)) {
         return false;
     }
-    // Deviation: level "status", where the book says "error": players take an error for the end of
-    // the stream.
-    send_status(message.stream_id, {"status", status::kSeekFailed,
-                                    "A live stream cannot be sought; playing goes on."});
     event.kind = EventKind::kSeek;
     event.stream_id = message.stream_id;
-    event.data = std::monostate();
+    event.data = SeekRequest{command.arg(0).as_number()};
     return true;
 }
 

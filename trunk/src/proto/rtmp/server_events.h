@@ -45,8 +45,9 @@ struct PublishRequest {
 
 struct PlayRequest {
     StreamName name;
-    double start_s = -2;  // as sent: -2 live or recorded, -1 live only, >= 0 a position; ffmpeg
-                          // sends milliseconds
+    // As sent: negative: live or recorded, whichever there is; else a position. Deviation: clients
+    // send milliseconds, where RTMP 1.0 §7.2.2.1 says seconds.
+    double start_ms = -2;
     int64_t duration_ms = -1;  // of stream time, then the play ends; -1: it has no end
     bool reset = true;
 };
@@ -59,6 +60,10 @@ struct MediaMessage {
 
 struct PauseRequest {
     bool on = false;
+    double time_ms = 0;
+};
+
+struct SeekRequest {
     double time_ms = 0;
 };
 
@@ -78,7 +83,7 @@ enum class EventKind : uint8_t {
                  // asked to)
     kStop,       // the same of one that plays
     kPause,      // PauseRequest; answer_pause
-    kSeek,       // already answered: refused
+    kSeek,       // SeekRequest; answer_seek or refuse_seek
     kCall,       // CallRequest; answer_call
     kClosed,     // the peer says that it leaves
 };
@@ -92,6 +97,7 @@ struct Event {
                  PlayRequest,
                  MediaMessage,
                  PauseRequest,
+                 SeekRequest,
                  CallRequest>
         data;
 
@@ -105,6 +111,8 @@ struct Event {
     MediaMessage& media() { return std::get<MediaMessage>(data); }
 
     PauseRequest& pause() { return std::get<PauseRequest>(data); }
+
+    SeekRequest& seek() { return std::get<SeekRequest>(data); }
 
     CallRequest& call() { return std::get<CallRequest>(data); }
 };

@@ -179,6 +179,8 @@ void ServerSession::handle_user_control(const Message& message) {
     } else if (control->event == kPingResponse) {
         last_pong_ms_ = control->value;
         pongs_++;
+    } else if (control->event == kSetBufferLength) {
+        buffer_ms_ = control->buffer_ms;
     }
 }
 
@@ -217,6 +219,7 @@ bool ServerSession::next_part(Event& event) {
 // The slot becomes idle. A player that stops may say long commands again.
 ServerSession::StreamState ServerSession::leave_state(StreamSlot& slot) {
     const StreamState state = std::exchange(slot.state, StreamState::kIdle);
+    slot.ended = false;
     if (state == StreamState::kPlaying && !takes_calls_) {
         limit_messages(limits_before_publish(options_.limits));
     }
@@ -344,7 +347,7 @@ void ServerSession::accept_publish(uint32_t stream_id) {
     send_status(stream_id, {"status", status::kPublishStart, description, slot->name});
 }
 
-void ServerSession::accept_play(uint32_t stream_id) {
+void ServerSession::accept_play(uint32_t stream_id, PlayKind kind) {
     StreamSlot* slot = find_stream(stream_id, StreamState::kPlayAsked);
     if (!slot) {
         return;
@@ -352,6 +355,9 @@ void ServerSession::accept_play(uint32_t stream_id) {
     slot->state = StreamState::kPlaying;
     if (!takes_calls_) {
         limit_messages({kMaxWhilePlaying, kMaxWhilePlaying});
+    }
+    if (kind == PlayKind::kRecorded) {
+        write_user_control({kStreamIsRecorded, stream_id, 0}, output_);
     }
     write_user_control({kStreamBegin, stream_id, 0}, output_);
     if (slot->reset) {
@@ -391,6 +397,42 @@ void ServerSession::answer_pause(uint32_t stream_id, bool on) {
         send_status(stream_id, {"status", status::kUnpauseNotify,
                                 "Goes on playing " + slot->name + ".", slot->name});
     }
+}
+
+void ServerSession::answer_seek(uint32_t stream_id, int64_t time_ms) {
+    StreamSlot* slot = find_stream(stream_id, StreamState::kPlaying);
+    if (!slot) {
+        return;
+    }
+    slot->ended = false;
+    write_user_control({kStreamEof, stream_id, 0}, output_);
+    send_status(stream_id, {"status", status::kSeekNotify,
+                            "Seeking to " + std::to_string(time_ms) + " ms of " + slot->name + ".",
+                            slot->name});
+    write_user_control({kStreamBegin, stream_id, 0}, output_);
+    send_status(stream_id,
+                {"status", status::kPlayStart, "Started playing " + slot->name + ".", slot->name});
+}
+
+// Deviation: level "status", where the book says "error": players take an error for the end of the
+// stream.
+void ServerSession::refuse_seek(uint32_t stream_id) {
+    send_status(stream_id, {"status", status::kSeekFailed,
+                            "A live stream cannot be sought; playing goes on."});
+}
+
+void ServerSession::end_recording(uint32_t stream_id) {
+    StreamSlot* slot = find_stream(stream_id, StreamState::kPlaying);
+    if (!slot) {
+        return;
+    }
+    slot->ended = true;
+    write_user_control({kStreamEof, stream_id, 0}, output_);
+    send_status(stream_id,
+                {"status", status::kPlayStop, "Played all of " + slot->name + ".", slot->name});
+    Bytes body;
+    write_play_status(status::kPlayComplete, body);
+    send(kStatusChunkStream, kDataAmf0, stream_id, body);
 }
 
 void ServerSession::notify_unpublish(uint32_t stream_id) {

@@ -85,8 +85,9 @@ class ServerSession {
     void reject_connect(std::string_view code, std::string_view description);
     void accept_publish(uint32_t stream_id);
     // StreamBegin, Play.Reset if asked for, Play.Start, |RtmpSampleAccess. A peer that has begun
-    // more than kMaxWhilePlaying of other messages fails.
-    void accept_play(uint32_t stream_id);
+    // more than kMaxWhilePlaying of other messages fails. A recording: StreamIsRecorded as well.
+    enum class PlayKind : uint8_t { kLive, kRecorded };
+    void accept_play(uint32_t stream_id, PlayKind kind = PlayKind::kLive);
     // Nobody publishes yet: an onStatus of level status, before accept_play.
     void notify_waiting(uint32_t stream_id);
     // The duration that the client asked for is over: StreamEOF, Play.Stop, Play.Complete and
@@ -95,6 +96,12 @@ class ServerSession {
     // Refuses a publish or play, or ends one that had been accepted: an onStatus of level error.
     void reject(uint32_t stream_id, std::string_view code, std::string_view description);
     void answer_pause(uint32_t stream_id, bool on);
+    // StreamEOF, Seek.Notify, StreamBegin, Play.Start: what follows is of another place.
+    void answer_seek(uint32_t stream_id, int64_t time_ms);
+    void refuse_seek(uint32_t stream_id);
+    // All of a recording was sent: StreamEOF, Play.Stop, Play.Complete. The peer may seek then, or
+    // play something else.
+    void end_recording(uint32_t stream_id);
     // The stream that the client plays has ended: Play.UnpublishNotify and StreamEOF.
     void notify_unpublish(uint32_t stream_id);
     // Any onStatus on a stream.
@@ -115,6 +122,9 @@ class ServerSession {
     uint32_t last_pong_ms() const { return last_pong_ms_; }
 
     uint32_t pongs() const { return pongs_; }
+
+    // How much a playing peer wants to have in advance, as it said last; 0: nothing.
+    uint32_t buffer_ms() const { return buffer_ms_; }
 
     // Media messages that were dropped because no publish could be told to be theirs.
     uint64_t stray_messages() const { return stray_messages_; }
@@ -138,6 +148,7 @@ class ServerSession {
         StreamState state = StreamState::kIdle;
         bool reset = false;
         bool published = false;  // now or before
+        bool ended = false;      // it plays a recording, all of which was sent
         std::string name;        // "app/stream" while it publishes or plays
     };
 
@@ -211,6 +222,7 @@ class ServerSession {
     uint32_t peer_acknowledged_ = 0;
     uint32_t last_pong_ms_ = 0;
     uint32_t pongs_ = 0;
+    uint32_t buffer_ms_ = 0;
     uint32_t next_stream_id_ = 1;
     uint32_t send_chunk_size_ = kDefaultChunkSize;
     uint16_t app_size_ = 0;

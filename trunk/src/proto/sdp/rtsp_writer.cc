@@ -152,6 +152,16 @@ Media write_track(const RtspOffer& offer, const RtspTrackOffer& track) {
 
 }  // namespace
 
+// RFC 2326 appendix C.1.5
+static std::string range_of(const RtspOffer& offer) {
+    if (!offer.recorded) {
+        return "npt=now-";
+    }
+    return offer.duration_ms > 0
+               ? fmt::format("npt=0-{}.{:03}", offer.duration_ms / 1000, offer.duration_ms % 1000)
+               : "npt=0-";
+}
+
 std::string write_rtsp_description(const RtspOffer& offer) {
     const std::string_view address =
         offer.address.empty() ? std::string_view("0.0.0.0") : std::string_view(offer.address);
@@ -172,7 +182,7 @@ std::string write_rtsp_description(const RtspOffer& offer) {
         session.attributes.push_back({"tool", printable(offer.tool)});
     }
     session.attributes.push_back({"control", "*"});
-    session.attributes.push_back({"range", "npt=now-"});
+    session.attributes.push_back({"range", range_of(offer)});
     for (const RtspTrackOffer& track : offer.tracks) {
         if (!name_of(track.codec).empty()) {
             session.media.push_back(write_track(offer, track));

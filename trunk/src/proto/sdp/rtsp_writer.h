@@ -1,6 +1,6 @@
 // Writes the description of a stream that RTSP players are given for DESCRIBE (RFC 2326 appendix
-// C), and that an ANNOUNCE of ours carries: live, one m= section for each track, with the codec's
-// configuration where it is known.
+// C), and that an ANNOUNCE of ours carries: live or recorded, one m= section for each track, with
+// the codec's configuration where it is known.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,8 @@ struct RtspOffer {
     uint8_t multicast_ttl = 16;
     std::string tool;     // a=tool; empty: not said
     bool secure = false;  // RTP/SAVP
+    bool recorded = false;
+    int64_t duration_ms = 0;  // of a recording; 0: open
     std::vector<RtspTrackOffer> tracks;
 };
 

@@ -1,19 +1,15 @@
 #include "session/record/record_playback.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <limits>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/rfc3339.h"
-#include "io/folder_files.h"
 #include "io/own_fd.h"
 #include "net/http/file_answer.h"
 #include "net/http_newcomer.h"
@@ -30,61 +26,6 @@ constexpr std::string_view kListSuffix = ".m3u8";
 constexpr std::string_view kFileSuffix = ".mp4";
 constexpr std::string_view kListType = "application/vnd.apple.mpegurl";
 constexpr size_t kMaxName = 1024;  // of app and of stream, as in RTMP
-constexpr size_t kUsualHeaderBytes = 16u * 1024;
-constexpr size_t kMaxIndexBytes = 32u << 20;
-constexpr size_t kFilesAtOnce = 10'000;  // that are looked at before others have their turn
-
-Result<Bytes> read_at(int fd, uint64_t offset, size_t size) {
-    Bytes out(size);
-    size_t filled = 0;
-    while (filled < size) {
-        const ssize_t got =
-            ::pread(fd, out.data() + filled, size - filled, static_cast<off_t>(offset + filled));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return Error::from_errno(errno, "reading a recording");
-        }
-        if (got == 0) {
-            break;
-        }
-        filled += static_cast<size_t>(got);
-    }
-    out.resize(filled);
-    return out;
-}
-
-// On a thread of readers.
-Result<mp4::FileIndex> read_index(const RecordedFile& file) {
-    WEIR_TRY_ASSIGN(const io::OwnFd fd, io::open_below(file.folder, file.file));
-
-    struct stat facts {};
-
-    if (::fstat(fd.get(), &facts) != 0) {
-        return Error::from_errno(errno, file.file);
-    }
-    const auto size = static_cast<uint64_t>(facts.st_size);
-    if (size < mp4::kIndexEnd) {
-        return make_error(ErrorCode::kMalformed, "it is too short");
-    }
-    WEIR_TRY_ASSIGN(const Bytes end, read_at(fd.get(), size - mp4::kIndexEnd, mp4::kIndexEnd));
-    const uint64_t tail_size = mp4::index_size(end);
-    if (tail_size == 0 || tail_size > size || tail_size > kMaxIndexBytes) {
-        return make_error(ErrorCode::kMalformed, "it has no index of its fragments");
-    }
-    WEIR_TRY_ASSIGN(const Bytes tail, read_at(fd.get(), size - tail_size, tail_size));
-    // A header is some kilobytes; a playlist may be over a thousand files.
-    Result<mp4::FileIndex> index = make_error(ErrorCode::kMalformed, "it has no header");
-    for (const size_t most : {kUsualHeaderBytes, mp4::kMaxHeaderBytes}) {
-        WEIR_TRY_ASSIGN(const Bytes head, read_at(fd.get(), 0, most));
-        index = mp4::read_file_index(head, tail, size);
-        if (index.ok()) {
-            break;
-        }
-    }
-    return index;
-}
 
 // "../" for each folder between the playlist and /vod/.
 std::string way_up(std::string_view path) {
@@ -93,11 +34,6 @@ std::string way_up(std::string_view path) {
         out += c == '/' ? "../" : "";
     }
     return out;
-}
-
-std::optional<int64_t> time_of(const http::Query& query, std::string_view name, int64_t otherwise) {
-    const auto text = query.get(name);
-    return text ? parse_time_point(*text) : std::optional(otherwise);
 }
 
 int status_of(const Error& error) {
@@ -119,13 +55,6 @@ void refuse(net::HttpExchange& exchange, int status, std::string_view reason) {
 }
 
 }  // namespace
-
-// A file, and what of its time is wanted.
-struct RecordPlayback::Piece {
-    RecordedFile file;
-    int64_t from_ms = 0;  // of the file's own time
-    int64_t to_ms = std::numeric_limits<int64_t>::max();
-};
 
 void RecordPlayback::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
@@ -197,23 +126,21 @@ void RecordPlayback::handle(net::HttpExchange& exchange) {
     std::string_view path = exchange.request().path;
     path.remove_prefix(kPrefix.size());
     if (!path.ends_with(kListSuffix)) {
-        const RecordedFile* const file = service_.find_file_named(path);
-        if (file == nullptr) {
-            refuse(exchange, 404,
-                   "no finished recording has that name; GET /api/v1/recordings lists them");
+        const std::optional<VodPiece> piece = find_vod_file(service_, path);
+        if (!piece) {
+            refuse(exchange, 404, "no recording has that name; GET /api/v1/recordings lists them");
             return;
         }
-        serve_file(exchange, RecordedFile(*file));
+        serve_file(exchange, *piece);
         return;
     }
     path.remove_suffix(kListSuffix.size());
-    const RecordedFile* const file =
-        service_.find_file_named(fmt::format("{}{}", path, kFileSuffix));
-    if (file == nullptr) {
+    std::optional<VodPiece> piece = find_vod_file(service_, fmt::format("{}{}", path, kFileSuffix));
+    if (!piece) {
         serve_stream(exchange, path);
         return;
     }
-    std::vector<Piece> pieces = {{.file = *file}};
+    std::vector<VodPiece> pieces = {std::move(*piece)};
     if (const auto admitted = admit(exchange, pieces.front().file.key)) {
         serve_list(exchange, std::move(pieces));
         if (admitted->client) {
@@ -223,7 +150,8 @@ void RecordPlayback::handle(net::HttpExchange& exchange) {
 }
 
 // Yields.
-void RecordPlayback::serve_file(net::HttpExchange& exchange, const RecordedFile& file) {
+void RecordPlayback::serve_file(net::HttpExchange& exchange, const VodPiece& piece) {
+    const RecordedFile& file = piece.file;
     const auto admitted = admit(exchange, file.key);
     io::WorkerPool* const pool = admitted ? readers(exchange) : nullptr;
     if (pool == nullptr) {
@@ -235,7 +163,7 @@ void RecordPlayback::serve_file(net::HttpExchange& exchange, const RecordedFile&
 
     Error failed;
     Error busy = pool->run([&] {
-        auto opened = io::open_below(file.folder, file.file);
+        auto opened = open_vod_piece(piece);
         if (!opened.ok()) {
             failed = opened.take_error();
         } else if (::fstat(opened->get(), &facts) != 0) {
@@ -257,8 +185,32 @@ void RecordPlayback::serve_file(net::HttpExchange& exchange, const RecordedFile&
     }
 }
 
+namespace {
+
+// More segments will follow those that are there.
+bool grows_on(const VodPiece& piece) {
+    return piece.grows && piece.to_ms == INT64_MAX;
+}
+
+// The segments of a file that are wanted. The newest of a file that grows is not whole yet.
+void add_segments(const VodPiece& piece, const mp4::FileIndex& index, hls::VodFile& file) {
+    const size_t whole = index.spans.size() - (grows_on(piece) && !index.spans.empty() ? 1 : 0);
+    for (size_t i = 0; i < whole; i++) {
+        const mp4::FileSpan& span = index.spans[i];
+        if (span.time_ms + span.duration_ms <= piece.from_ms || span.time_ms >= piece.to_ms) {
+            continue;
+        }
+        if (file.segments.empty()) {
+            file.wall_ms = piece.file.started_ms + span.time_ms;
+        }
+        file.segments.push_back({span.offset, span.bytes, span.duration_ms});
+    }
+}
+
+}  // namespace
+
 // Yields. All that needs the disk, or time, is done by a reader.
-void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<Piece> pieces) {
+void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<VodPiece> pieces) {
     io::WorkerPool* const pool = readers(exchange);
     if (pool == nullptr) {
         return;
@@ -269,10 +221,13 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<Piece> 
     std::string list;
     std::string skipped;  // a file that cannot be read, and why
     size_t segments = 0;
+    // Such a playlist is asked for again, until it says that it is whole.
+    const bool grows =
+        std::ranges::any_of(pieces, [](const VodPiece& piece) { return grows_on(piece); });
     Error busy = pool->run([&] {
         std::vector<hls::VodFile> files;
-        for (const Piece& piece : pieces) {
-            const Result<mp4::FileIndex> index = read_index(piece.file);
+        for (const VodPiece& piece : pieces) {
+            const Result<mp4::FileIndex> index = read_vod_index(piece);
             if (!index.ok()) {
                 skipped = fmt::format("{}: {}", piece.file.file, index.error().message());
                 continue;
@@ -280,17 +235,9 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<Piece> 
             hls::VodFile file{
                 .uri = fmt::format("{}{}{}{}", up, http::percent_encoded(piece.file.file),
                                    carried.empty() ? "" : "?", carried),
-                .header_bytes = index->header_bytes};
-            for (const mp4::FileSpan& span : index->spans) {
-                if (span.time_ms + span.duration_ms <= piece.from_ms ||
-                    span.time_ms >= piece.to_ms) {
-                    continue;
-                }
-                if (file.segments.empty()) {
-                    file.wall_ms = piece.file.started_ms + span.time_ms;
-                }
-                file.segments.push_back({span.offset, span.bytes, span.duration_ms});
-            }
+                .header_bytes = index->header_bytes,
+                .segments = {}};
+            add_segments(piece, *index, file);
             segments += file.segments.size();
             if (segments > kMaxSegments) {
                 return;
@@ -299,7 +246,8 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<Piece> 
                 files.push_back(std::move(file));
             }
         }
-        list = segments > 0 ? hls::write_vod_playlist(files) : "";
+        const auto kind = grows ? hls::VodKind::kGrowing : hls::VodKind::kWhole;
+        list = segments > 0 ? hls::write_vod_playlist(files, kind) : "";
     });
     if (!skipped.empty()) {
         log::warn("recording not played file={}", log::escaped(skipped));
@@ -311,6 +259,8 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<Piece> 
                fmt::format("that is more than {} segments: ask for a span of time of "
                            "/vod/APP/STREAM.m3u8, with ?from=TIME&to=TIME",
                            kMaxSegments));
+    } else if (list.empty() && grows) {
+        refuse(exchange, 503, "the recording has just begun: it has no whole segment yet");
     } else if (list.empty()) {
         refuse(exchange, 404,
                skipped.empty() ? "nothing was recorded in that time"
@@ -324,17 +274,14 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<Piece> 
 void RecordPlayback::serve_stream(net::HttpExchange& exchange, std::string_view path) {
     const http::Request& request = exchange.request();
     const size_t slash = path.rfind('/');
-    const auto from = time_of(request.query, "from", std::numeric_limits<int64_t>::min());
-    const auto to = time_of(request.query, "to", std::numeric_limits<int64_t>::max());
+    const Result<VodSpan> span = parse_vod_span(request.query.get("from"), request.query.get("to"));
     if (slash == std::string_view::npos || slash == 0 || slash + 1 == path.size() ||
         path.size() > kMaxName) {
         refuse(exchange, 404, "a playlist's address is /vod/APP/STREAM.m3u8 or /vod/FILE.m3u8");
         return;
     }
-    if (!from || !to || *from >= *to) {
-        refuse(exchange, 400,
-               "from and to are points in time, as in ?from=2026-11-25T17:00:00Z&to=1764092000, "
-               "and to is the later one");
+    if (!span.ok()) {
+        refuse(exchange, 400, span.error().message());
         return;
     }
     const stream::StreamKey key = services_.policy.key_of(
@@ -343,52 +290,17 @@ void RecordPlayback::serve_stream(net::HttpExchange& exchange, std::string_view 
     if (!admitted) {
         return;
     }
-    std::vector<Piece> pieces;
-    if (const Error error = find_pieces(key, *from, *to, pieces)) {
-        refuse(exchange, status_of(error), error.message());
-    } else if (pieces.empty()) {
+    Result<std::vector<VodPiece>> pieces = find_vod_span(service_, key, *span);
+    if (!pieces.ok()) {
+        refuse(exchange, status_of(pieces.error()), pieces.error().message());
+    } else if (pieces->empty()) {
         refuse(exchange, 404, "nothing was recorded in that time, or not as mp4");
     } else {
-        serve_list(exchange, std::move(pieces));
+        serve_list(exchange, std::move(*pieces));
     }
     if (admitted->client) {
         admitted->client->end_quietly(net::EndClass::kPeerClosed, "playlist sent");
     }
-}
-
-// Yields, between files.
-Error RecordPlayback::find_pieces(const stream::StreamKey& key,
-                                  int64_t from_ms,
-                                  int64_t to_ms,
-                                  std::vector<Piece>& out) const {
-    Error error;
-    service_.for_each_store([&](const RecordStore& store) {
-        size_t looked = 0;
-        const RecordStore::Files& files = store.files();
-        for (auto at = files.begin(); at != files.end() && !error;) {
-            const uint64_t number = at->first;
-            const RecordedFile& file = at->second;
-            if (file.key == key && file.format == to_string(RecordFormat::kMp4) &&
-                file.started_ms < to_ms && file.started_ms + file.duration_ms > from_ms) {
-                if (out.size() == kMaxFiles) {
-                    error = make_error(ErrorCode::kMalformed,
-                                       "that is more than {} files: ask for a span of time, with "
-                                       "?from=TIME&to=TIME",
-                                       kMaxFiles);
-                    break;
-                }
-                Piece& piece = out.emplace_back(Piece{.file = file});
-                piece.from_ms = from_ms > file.started_ms ? from_ms - file.started_ms : 0;
-                piece.to_ms = to_ms < piece.to_ms ? to_ms - file.started_ms : piece.to_ms;
-            }
-            if (++looked % kFilesAtOnce == 0) {
-                io::yield();  // files may go meanwhile
-            }
-            at = files.upper_bound(number);
-        }
-    });
-    std::ranges::stable_sort(out, {}, [](const Piece& piece) { return piece.file.started_ms; });
-    return error;
 }
 
 }  // namespace weir::session

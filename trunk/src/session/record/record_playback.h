@@ -1,4 +1,5 @@
-// Playback of finished recordings over HTTP, by the rules for playing their stream.
+// Playback of recordings over HTTP, by the rules for playing their stream; also of those that still
+// grow.
 // doc/recording.md.
 //
 //     GET /vod/FILE                             the file, by ranges
@@ -22,6 +23,7 @@
 #include "net/http/router.h"
 #include "net/services.h"
 #include "session/record/record_service.h"
+#include "session/record/vod_pieces.h"
 
 namespace weir::session {
 
@@ -29,7 +31,6 @@ class RecordPlayback {
   public:
     static constexpr const char* kTransport = "vod";
     // Of one playlist; more is a 400 that asks for a span of time.
-    static constexpr size_t kMaxFiles = 1'000;
     static constexpr size_t kMaxSegments = 20'000;
     static constexpr size_t kReaders = 2;      // threads
     static constexpr size_t kMaxReads = 4096;  // that wait for them; more requests are a 503
@@ -51,16 +52,10 @@ class RecordPlayback {
     std::string address_of(const RecordedFile& file) const;
 
   private:
-    struct Piece;
-
     void handle(net::HttpExchange& exchange);
-    void serve_file(net::HttpExchange& exchange, const RecordedFile& file);
-    void serve_list(net::HttpExchange& exchange, std::vector<Piece> pieces);
+    void serve_file(net::HttpExchange& exchange, const VodPiece& piece);
+    void serve_list(net::HttpExchange& exchange, std::vector<VodPiece> pieces);
     void serve_stream(net::HttpExchange& exchange, std::string_view path);
-    Error find_pieces(const stream::StreamKey& key,
-                      int64_t from_ms,
-                      int64_t to_ms,
-                      std::vector<Piece>& out) const;
     std::unique_ptr<net::AdmittedPlayer> admit(net::HttpExchange& exchange,
                                                const stream::StreamKey& key);
     io::WorkerPool* readers(net::HttpExchange& exchange);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fnv.h"
+#include "session/record/record_folder.h"
 
 namespace weir::session {
 
@@ -110,6 +111,17 @@ void RecordStore::take_files(std::vector<RecordedFile> files) {
 FileQueue* RecordStore::begin(FileOrder order, RecordBudget& budget, FileQueueOwner& owner) {
     queues_.push_back(std::make_unique<FileQueue>(*this, std::move(order), budget, owner));
     return queues_.back().get();
+}
+
+const FileQueue* RecordStore::growing_named(std::string_view file) const {
+    for (const auto& queue : queues_) {
+        const std::string_view name = queue->name();
+        if (name.size() == file.size() + kGrowingEnd.size() && name.starts_with(file) &&
+            name.ends_with(kGrowingEnd)) {
+            return queue.get();
+        }
+    }
+    return nullptr;
 }
 
 void RecordStore::drop(FileQueue& queue) {

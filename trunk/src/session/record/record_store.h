@@ -68,6 +68,19 @@ class RecordStore {
 
     size_t growing() const { return queues_.size(); }
 
+    // The file that grows and will have that name; null: none does.
+    const FileQueue* growing_named(std::string_view file) const;
+
+    // visit(const FileQueue&) for all that grow and are made.
+    template <typename Visit>
+    void for_each_growing(Visit&& visit) const {
+        for (const auto& queue : queues_) {
+            if (!queue->name().empty()) {
+                visit(*queue);
+            }
+        }
+    }
+
     // ---- for its list ----
 
     // The oldest first, by numbers that grow: who yields goes on behind the number that he had.

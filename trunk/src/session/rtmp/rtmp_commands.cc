@@ -183,6 +183,11 @@ Error RtmpConnection::ask_to_connect(const stream::StreamKey& key,
 // Yields.
 Result<RtmpConnection::Next> RtmpConnection::handle_publish(uint32_t stream_id,
                                                             const rtmp::PublishRequest& request) {
+    if (vod_) {
+        session_.reject(stream_id, rtmp::status::kPublishDenied,
+                        "This connection plays; publish on another one.");
+        return Next::kGoOn;
+    }
     const net::Services& services = server_.services();
     const stream::StreamKey key =
         services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
@@ -223,6 +228,13 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
                         "This connection publishes; play on another one.");
         return Next::kGoOn;
     }
+    stop_recording();
+    const std::string whole = request.name.path();
+    net::VodLibrary* const recordings = server_.services().recordings();
+    if (const auto path = net::vod_path(whole);
+        path && !line_ && recordings != nullptr && recordings->serves()) {
+        return play_recording(stream_id, request, *path);
+    }
     const stream::StreamKey key =
         server_.services().policy.key_of(request.name.vhost, request.name.app, request.name.stream);
     const std::string token = token_in(request.name.query);
@@ -246,6 +258,47 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
     net::begin_turn(*client_, net::ClientRole::kPlayer, key);
     hand_over(stream_id, request.duration_ms, admitted->rules, unread.rest());
     return Next::kHandedOver;
+}
+
+// Yields. By the rules for playing its stream, from the connection's own coroutine.
+Result<RtmpConnection::Next> RtmpConnection::play_recording(uint32_t stream_id,
+                                                            const rtmp::PlayRequest& request,
+                                                            std::string_view path) {
+    const net::Services& services = server_.services();
+    net::VodLibrary& recordings = *services.recordings();
+    const rtmp::StreamName& name = request.name;
+    auto found = recordings.find(services.policy, name.vhost, path, name.query);
+    const stream::StreamKey asked = services.policy.key_of(name.vhost, name.app, name.stream);
+    const std::string token = token_in(name.query);
+    if (!found.ok()) {
+        server_.admission().log_refused(net::HookAction::kPlay, newcomer(asked, token, name.query),
+                                        found.error());
+        return refuse(net::HookAction::kPlay, stream_id, found.take_error());
+    }
+    const stream::StreamKey key = (*found)->key();
+    net::NewcomerView who = newcomer(key, token, name.query);
+    who.needs_stream = false;
+    who.check = [this, &asked] { return check_connected(asked); };
+    WEIR_TRY(flush_before_asking(net::HookAction::kPlay, key));
+    Result<net::AdmittedPlayer> admitted =
+        in_our_time([&] { return server_.admission().play(who); });
+    if (!admitted.ok()) {
+        return refuse(net::HookAction::kPlay, stream_id, admitted.take_error());
+    }
+    auto source = in_our_time([&] { return recordings.open(std::move(*found)); });
+    if (!source.ok()) {
+        admitted->ticket.end(*client_, net::EndClass::kRefused, source.error().message());
+        return refuse(net::HookAction::kPlay, stream_id, source.take_error());
+    }
+    client_->turn_ticket = std::move(admitted->ticket);
+    client_->hold(std::move(admitted->place));
+    net::begin_turn(*client_, net::ClientRole::kPlayer, key,
+                    fmt::format(" recording={}", log::token(path)));
+    stream_->apply(admitted->rules.socket);
+    vod_ = std::make_unique<RtmpVod>(session_, stream_id, *stream_, *client_, std::move(*source),
+                                     admitted->rules.pump.write_stall);
+    vod_->begin(request.start_ms, request.duration_ms);
+    return Next::kGoOn;
 }
 
 net::NewcomerView RtmpConnection::newcomer(const stream::StreamKey& key,
@@ -292,7 +345,20 @@ void RtmpConnection::play_on_line(uint32_t stream_id, net::AdmittedPlayer admitt
                                    std::move(admitted.client));
 }
 
+// What of it waits to be written goes out before all else, as it may end within a message.
+void RtmpConnection::stop_recording() {
+    if (!vod_) {
+        return;
+    }
+    unsent_ = vod_->take_unsent();
+    vod_.reset();
+    client_->stop_playing();
+    client_->turn_ticket.end(*client_, net::EndClass::kPeerClosed, "stopped by the client");
+    phase_since_ = MonoClock::now();
+}
+
 void RtmpConnection::stop_playing() {
+    stop_recording();
     if (line_ && line_->plays()) {
         stream_ = line_->stop_playing();
     }

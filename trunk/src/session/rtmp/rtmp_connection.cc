@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "base/random.h"
 #include "io/coroutine.h"
@@ -176,10 +177,14 @@ Error RtmpConnection::explain_timeout() const {
 }
 
 Error RtmpConnection::flush() {
-    if (!session_.has_output()) {
+    if (vod_) {
+        return vod_->say();
+    }
+    if (!session_.has_output() && unsent_.empty()) {
         return {};
     }
-    const Bytes output = session_.take_output();
+    Bytes output = std::exchange(unsent_, {});
+    session_.append_output(output);
     if (!stream_) {
         return line_->say(output) ? Error() : line_->ended();
     }
@@ -197,12 +202,13 @@ Result<RtmpConnection::Next> RtmpConnection::converse() {
     for (;;) {
         WEIR_TRY(flush());
         WEIR_TRY_ASSIGN(const Next next, line_                ? hear_on_line()
+                                         : vod_               ? hear_beside_recording()
                                          : publishes_.empty() ? hear_more()
                                                               : hear_in_turns());
         if (next == Next::kHandedOver) {
             return Next::kHandedOver;
         }
-        if (!line_ && MonoClock::now() >= deadline()) {
+        if (!line_ && !vod_ && MonoClock::now() >= deadline()) {
             return explain_timeout();  // a peer that talks without a pause, but not of what it is
                                        // here for
         }
@@ -223,6 +229,28 @@ Result<RtmpConnection::Next> RtmpConnection::hear_more() {
     if (got.status != io::IoStatus::kDone) {
         return net::TurnReader::explain_end(got);
     }
+    client_->received_bytes += got.bytes;
+    return hear({net::TurnReader::buffer().data(), got.bytes});
+}
+
+// Yields. Sends what is due of the recording, until the peer says something.
+Result<RtmpConnection::Next> RtmpConnection::hear_beside_recording() {
+    Error ended = vod_->run();
+    io::IoResult got;
+    if (!ended) {
+        got = stream_->try_read(net::TurnReader::buffer());
+        if (got.status == io::IoStatus::kWouldBlock) {
+            return Next::kGoOn;
+        }
+        if (got.status != io::IoStatus::kDone) {
+            ended = net::VodPlayer::explain_end(got);
+        }
+    }
+    if (ended.code() == ErrorCode::kTimeout && ended_by_.empty()) {
+        ended_why_ = net::EndClass::kStalled;
+        ended_by_ = ended.message();
+    }
+    WEIR_TRY(std::move(ended));
     client_->received_bytes += got.bytes;
     return hear({net::TurnReader::buffer().data(), got.bytes});
 }
@@ -351,6 +379,15 @@ Error RtmpConnection::handle(rtmp::Event& event) {
             end_publish(event.stream_id, net::EndClass::kPeerClosed, "stopped by the client");
             return {};
         case rtmp::EventKind::kStop: stop_playing(); return {};
+        case rtmp::EventKind::kPause:
+            if (vod_) {
+                vod_->pause(event.stream_id, event.pause().on);
+            }
+            return {};
+        case rtmp::EventKind::kSeek:
+            vod_ ? vod_->seek(event.stream_id, event.seek().time_ms)
+                 : session_.refuse_seek(event.stream_id);
+            return {};
         case rtmp::EventKind::kCall: line_->obey(event.call()); return {};
         case rtmp::EventKind::kClosed: return make_error(ErrorCode::kClosed, "closed by the peer");
         default: return {};
@@ -367,6 +404,10 @@ Result<RtmpConnection::Next> RtmpConnection::obey(rtmp::Event& command, const Un
 }
 
 void RtmpConnection::close(Error why) {
+    if (vod_) {
+        vod_.reset();
+        (void)session_.take_output();  // it would stand within a message
+    }
     if (ended_by_.empty()) {
         ended_why_ = net::end_class(why.code());
         ended_by_ = ended_why_ == net::EndClass::kStopping

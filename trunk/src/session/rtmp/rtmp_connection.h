@@ -19,6 +19,7 @@
 #include "proto/rtmp/server_session.h"
 #include "session/rtmp/rtmp_line.h"
 #include "session/rtmp/rtmp_player.h"
+#include "session/rtmp/rtmp_vod.h"
 
 namespace weir::session {
 
@@ -147,12 +148,17 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
 
     const io::TcpStream* tcp() const override { return stream_.get(); }
 
+    std::optional<net::LagFacts> lag_facts() const override {
+        return vod_ ? std::optional(vod_->lag_facts()) : std::nullopt;
+    }
+
     RtmpConnectFacts& facts();
     Result<Next> handshake(io::Deadline deadline);
     Result<Next> converse();
     Result<Next> hear_more();
     Result<Next> hear_in_turns();
     Result<Next> hear_on_line();
+    Result<Next> hear_beside_recording();
     Result<Next> hear(ByteSpan bytes);
     Result<bool> take_in(Unread& unread, rtmp::Event& command);
     Result<bool> take_in_all(Unread& unread, rtmp::Event& command);
@@ -167,6 +173,9 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     Result<Next> handle_play(uint32_t stream_id,
                              const rtmp::PlayRequest& request,
                              const Unread& unread);
+    Result<Next> play_recording(uint32_t stream_id,
+                                const rtmp::PlayRequest& request,
+                                std::string_view path);
     net::NewcomerView newcomer(const stream::StreamKey& key,
                                std::string_view token,
                                std::string_view query);
@@ -176,6 +185,7 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     auto in_our_time(Question&& question);
     std::string_view tc_url() const;
     Error check_connected(const stream::StreamKey& key) const;
+    void stop_recording();
     void play_on_line(uint32_t stream_id, net::AdmittedPlayer admitted);
     void stop_playing();
 
@@ -197,6 +207,8 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     rtmp::ServerSession session_;
     std::unique_ptr<RtmpLine> line_;  // null: it is no telephone
     std::vector<std::unique_ptr<RtmpPublish>> publishes_;
+    std::unique_ptr<RtmpVod> vod_;  // null: it plays no recording
+    Bytes unsent_;                  // of one that it played before
     bool connected_ = false;
     MonoTime phase_since_;
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;

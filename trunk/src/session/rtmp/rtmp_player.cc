@@ -93,6 +93,9 @@ PlayerVerdict RtmpPlayer::handle(rtmp::Event& event) {
         case rtmp::EventKind::kPause:
             session_.answer_pause(event.stream_id, event.pause().on);
             return event.pause().on ? PlayerVerdict::kPause : PlayerVerdict::kResume;
+        case rtmp::EventKind::kSeek:
+            session_.refuse_seek(event.stream_id);
+            return PlayerVerdict::kGoOn;
         case rtmp::EventKind::kPlay:
             session_.reject(event.stream_id, rtmp::status::kPlayFailed,
                             "One stream can be played on a connection.");

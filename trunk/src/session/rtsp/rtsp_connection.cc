@@ -97,11 +97,13 @@ Error RtspConnection::explain_timeout() const {
 // Yields.
 Result<RtspConnection::Next> RtspConnection::converse() {
     for (;;) {
-        WEIR_TRY_ASSIGN(const Next next, publish_ ? hear_in_turns() : hear_more());
+        WEIR_TRY_ASSIGN(const Next next, publish_ ? hear_in_turns()
+                                         : vod_   ? hear_beside_recording()
+                                                  : hear_more());
         if (next == Next::kHandedOver) {
             return next;
         }
-        if (MonoClock::now() >= deadline()) {
+        if (!vod_ && MonoClock::now() >= deadline()) {
             return explain_timeout();  // also of a peer that talks without a pause
         }
     }
@@ -235,7 +237,7 @@ Result<RtspConnection::Next> RtspConnection::handle_http() {
 // The answer goes out without waiting; then the connection ends.
 Error RtspConnection::refuse_broken() {
     const rtsp::ReadError& broken = reader_.error();
-    if (broken.status != 0) {
+    if (broken.status != 0 && !vod_) {
         rtsp::Request request;
         request.cseq = broken.cseq;
         rtsp::Response answer = answer_to(request, broken.status);
@@ -247,6 +249,11 @@ Error RtspConnection::refuse_broken() {
 
 // Yields.
 Error RtspConnection::send_bytes(ByteSpan bytes) {
+    if (vod_) {
+        return vod_->say(bytes) ? Error()
+                                : make_error(ErrorCode::kLimit,
+                                             "the peer asks again and again and does not read");
+    }
     WEIR_TRY(stream_->write_all(bytes, io::Deadline::after(kAnswerTimeout)));
     client_->sent_bytes += bytes.size();
     return {};
@@ -259,6 +266,8 @@ Error RtspConnection::send(const rtsp::Response& answer) {
 }
 
 void RtspConnection::close(Error why) {
+    vod_.reset();
+    recording_open_.reset();
     if (ended_by_.empty()) {
         ended_why_ = net::end_class(why.code());
         ended_by_ = ended_why_ == net::EndClass::kStopping

@@ -19,6 +19,7 @@
 #include "session/rtsp/rtsp_target.h"
 #include "session/rtsp/rtsp_tracks.h"
 #include "session/rtsp/rtsp_udp_player.h"
+#include "session/rtsp/rtsp_vod.h"
 
 namespace weir::session {
 
@@ -53,11 +54,16 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
 
     const io::TcpStream* tcp() const override { return stream_.get(); }
 
+    std::optional<net::LagFacts> lag_facts() const override {
+        return vod_ ? std::optional(vod_->lag_facts()) : std::nullopt;
+    }
+
     // ---- the conversation ----
 
     Result<Next> converse();
     Result<Next> hear_more();
     Result<Next> hear_in_turns();
+    Result<Next> hear_beside_recording();
     Result<Next> hear(ByteSpan bytes);
     Result<bool> take_in(ByteSpan& bytes);
     Error refuse_broken();
@@ -109,6 +115,20 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     Result<bool> look_at(const rtsp::Request& request, const net::PlayRules& rules);
     void end_session();
 
+    // ---- recordings ----
+
+    // Yields. The recording that the target names, where it names one: then its key is that of the
+    // stream. False: it was answered.
+    Result<bool> find_recording(const rtsp::Request& request, RtspTarget& target);
+    // Yields. As look_at().
+    Result<bool> look_at_recording(const rtsp::Request& request);
+    // Yields. A PLAY of one: the first, or while it plays.
+    Error play_recording(const rtsp::Request& request, const std::optional<rtsp::Range>& range);
+    Error begin_recording(const rtsp::Request& request);
+    Error handle_pause(const rtsp::Request& request);
+    // Yields, to send what is left of it.
+    Error stop_recording();
+
     // ---- publishing ----
 
     Result<bool> take_frame(const rtsp::FrameView& frame);
@@ -120,9 +140,12 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     rtsp::ConnectionReader reader_;
     Bytes unread_;  // behind the request that is being obeyed
     RtspTarget target_;
-    RtspLogin login_;         // for target_.key and
-    bool publishes_ = false;  // that action
-    bool stale_ = false;      // the nonce that was shown last
+    bool plays_recording_ = false;                    // target_ is one
+    std::unique_ptr<net::VodRecording> recording_;    // that was found last, and is not open
+    std::unique_ptr<net::VodSource> recording_open_;  // that was described, and does not play
+    RtspLogin login_;                                 // for target_.key and
+    bool publishes_ = false;                          // that action
+    bool stale_ = false;                              // the nonce that was shown last
     RtspSession session_;
     // Of a player; without both its media goes through the connection.
     RtspUdpTracks udp_;
@@ -134,6 +157,7 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     std::array<bool, RtspNumbers::kTracks> has_track_{};
     std::vector<RtspAnnounced> announced_;  // empty: it is no publisher
     std::unique_ptr<RtspPublish> publish_;
+    std::unique_ptr<RtspVod> vod_;  // a recording that plays, or has paused
     MonoTime phase_since_;
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;
     std::string ended_by_;  // kick, takeover: why, where the error does not say it; or empty

@@ -82,6 +82,9 @@ Result<RtspConnection::Next> RtspConnection::obey(const rtsp::Request& request) 
     if (!session_.id.empty()) {
         phase_since_ = MonoClock::now();  // any request keeps a session alive
     }
+    if (vod_ && (request.method == Method::kAnnounce || request.method == Method::kRecord)) {
+        return done(refuse(request, 455, "it plays"));
+    }
     switch (request.method) {
         case Method::kOptions: return done(handle_options(request));
         case Method::kDescribe: return done(handle_describe(request));
@@ -92,7 +95,7 @@ Result<RtspConnection::Next> RtspConnection::obey(const rtsp::Request& request) 
         case Method::kTeardown: return done(handle_teardown(request));
         case Method::kGetParameter:
         case Method::kSetParameter: return done(handle_parameter(request));
-        case Method::kPause: return done(refuse(request, 455, "nothing plays"));
+        case Method::kPause: return done(handle_pause(request));
         default: return done(refuse(request, 501, "this method is not spoken here"));
     }
 }
@@ -126,6 +129,7 @@ Error RtspConnection::handle_teardown(const rtsp::Request& request) {
     rtsp::Response out = answer_to(request, 200);
     out.headers.add("Session", session_.field());
     end_publish(net::EndClass::kPeerClosed, "stopped by the client");
+    WEIR_TRY(stop_recording());
     end_session();
     return send(out);
 }
@@ -138,6 +142,7 @@ void RtspConnection::end_session() {
     described_.clear();
     key_.reset();
     report_keys_ = {};
+    recording_open_.reset();
     phase_since_ = MonoClock::now();
 }
 
@@ -153,15 +158,26 @@ Result<bool> RtspConnection::begin_request(const rtsp::Request& request,
         return false;
     }
     target = std::move(*parsed);
-    if (!session_.id.empty() && target.key != target_.key) {
+    if (!publishes) {
+        WEIR_TRY_ASSIGN(const bool found, find_recording(request, target));
+        if (!found) {
+            return false;
+        }
+    }
+    const bool recording = std::exchange(plays_recording_, recording_ != nullptr);
+    const bool other_file =
+        recording != plays_recording_ || (recording && target.path != target_.path);
+    if (!session_.id.empty() && (target.key != target_.key || other_file)) {
+        plays_recording_ = recording;
         WEIR_TRY(refuse(request, 459, "a session is of one stream; TEARDOWN ends it"));
         return false;
     }
-    const bool same = target.key == target_.key && publishes == publishes_;
+    const bool same = target.key == target_.key && publishes == publishes_ && !other_file;
     if (!same) {
         login_ = {};
         described_.clear();
         key_.reset();
+        recording_open_.reset();
     } else if (target.token.empty()) {  // the addresses of tracks have none
         target.token = target_.token;
         target.query = target.query.empty() ? target_.query : target.query;
@@ -196,7 +212,8 @@ net::NewcomerView RtspConnection::newcomer() {
     return {.access = access(),
             .tc_url = target_.url,
             .connection = stream_.get(),
-            .client = client_.get()};
+            .client = client_.get(),
+            .needs_stream = !plays_recording_};
 }
 
 // Yields. The peer hears why; or it has left, or the server stops.
@@ -240,8 +257,8 @@ Error RtspConnection::handle_describe(const rtsp::Request& request) {
     if (!accepts_sdp(request)) {
         return refuse(request, 406, "descriptions are application/sdp");
     }
-    if (!announced_.empty()) {
-        return refuse(request, 455, "this connection publishes");
+    if (!announced_.empty() || vod_) {
+        return refuse(request, 455, vod_ ? "it plays" : "this connection publishes");
     }
     RtspTarget target;
     WEIR_TRY_ASSIGN(const bool begun, begin_request(request, false, target));
@@ -250,6 +267,9 @@ Error RtspConnection::handle_describe(const rtsp::Request& request) {
     }
     described_.clear();
     key_.reset();
+    if (target.srtp && plays_recording_) {
+        return refuse(request, 461, "recordings are not played by SRTP: leave ?srtp out");
+    }
     if (target.srtp) {
         if (const std::string_view why = why_no_srtp(); !why.empty()) {
             return refuse(request, 461, why);
@@ -275,6 +295,9 @@ Error RtspConnection::handle_describe(const rtsp::Request& request) {
 
 // Yields while a source brings the stream, or while its codecs are not known.
 Result<bool> RtspConnection::look_at(const rtsp::Request& request, const net::PlayRules& rules) {
+    if (plays_recording_) {
+        return look_at_recording(request);
+    }
     stream::Registry& registry = server_.services().registry;
     const stream::StreamKey key = target_.key;
     const stream::Stream* there = registry.find(key);
@@ -326,6 +349,9 @@ Result<bool> RtspConnection::look_at(const rtsp::Request& request, const net::Pl
 Error RtspConnection::handle_setup(const rtsp::Request& request) {
     if (!announced_.empty()) {
         return handle_publisher_setup(request);
+    }
+    if (vod_) {
+        return refuse(request, 455, "it plays");
     }
     RtspTarget target;
     WEIR_TRY_ASSIGN(const bool begun, begin_request(request, false, target));
@@ -437,7 +463,8 @@ Result<std::optional<rtsp::Transport>> RtspConnection::choose_transport(
             continue;
         }
         if (offer.multicast) {
-            if (!announced_.empty() || secure || server_.options().multicast.network.empty()) {
+            if (!announced_.empty() || secure || plays_recording_ ||
+                server_.options().multicast.network.empty()) {
                 why = secure ? "there is no SRTP by multicast"
                              : "there is no multicast here; use RTP/AVP;unicast or RTP/AVP/TCP";
                 continue;
@@ -498,13 +525,18 @@ Result<RtspConnection::Next> RtspConnection::handle_play(const rtsp::Request& re
         return done(refuse(request, 455, "SETUP comes before PLAY"));
     }
     const auto range = request.headers.get("Range");
-    if (range && !rtsp::parse_range(*range)) {
-        return done(refuse(request, 457, "a live stream plays npt=now-"));
+    const std::optional<rtsp::Range> parsed =
+        range ? rtsp::parse_range(*range) : std::optional<rtsp::Range>();
+    if (range && !parsed) {
+        return done(refuse(request, 457, "a live stream plays npt=now-, a recording npt=10-20"));
     }
     RtspTarget target;
     WEIR_TRY_ASSIGN(const bool begun, begin_request(request, false, target));
     if (!begun) {
         return Next::kGoOn;
+    }
+    if (plays_recording_) {
+        return done(play_recording(request, parsed));
     }
     const bool udp = udp_[0] || udp_[1] || group_ || key_;
     const RtspFormat* format = udp ? nullptr : server_.format(session_.channels);

@@ -37,8 +37,9 @@ Result<RtspTarget> RtspTarget::parse(std::string_view text, const net::Policy& p
         return make_error(ErrorCode::kMalformed, "a stream's address is rtsp://HOST/APP/STREAM");
     }
     const std::string_view view = decoded;
-    target.key = policy.key_of(query_value(items, "vhost").value_or(url.host),
-                               view.substr(1, slash - 1), view.substr(slash + 1));
+    target.path = view.substr(1);
+    target.vhost = query_value(items, "vhost").value_or(url.host);
+    target.key = policy.key_of(target.vhost, view.substr(1, slash - 1), view.substr(slash + 1));
     return target;
 }
 

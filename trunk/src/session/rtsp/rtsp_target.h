@@ -18,6 +18,8 @@ struct RtspTarget {
     std::optional<uint8_t> track;  // of a player: see control_of()
     std::string url;               // of the whole, without query and track: for Content-Base
     std::string query;             // as it came, without a track
+    std::string path;              // decoded, without a slash in front
+    std::string vhost;             // that was asked for
     std::string token;             // ?key=, ?token=
     bool srtp = false;             // ?srtp, ?srtp=1: a player wants RTP/SAVP
 

@@ -1,5 +1,7 @@
 #include "session/rtsp/rtsp_tracks.h"
 
+#include <utility>
+
 #include "base/random.h"
 #include "media/aac.h"
 #include "proto/sdp/rtsp_writer.h"
@@ -21,12 +23,36 @@ bool needs_config(Codec codec) {
 
 }  // namespace
 
-RtspTracks::RtspTracks(stream::Stream& stream) : stream_(stream) {
-    stream_.attach(*this);
+RtspTracks::RtspTracks(stream::Stream& stream) : stream_(&stream), name_(stream.key().name) {
+    stream_->attach(*this);
+}
+
+RtspTracks::RtspTracks(const net::VodSource& recording, std::string name)
+    : name_(std::move(name)), duration_ms_(recording.grows() ? 0 : recording.duration_ms()) {
+    take_codec(recording.codecs().video, kRtpVideoTrack);
+    take_codec(recording.codecs().audio, kRtpAudioTrack);
+    for (const media::PacketRef& config : recording.configs()) {
+        take(*config);
+    }
 }
 
 RtspTracks::~RtspTracks() {
-    stream_.detach(*this);
+    if (stream_ != nullptr) {
+        stream_->detach(*this);
+    }
+}
+
+// What needs no configuration; else that tells it.
+void RtspTracks::take_codec(media::Codec codec, uint8_t index) {
+    if (codec == Codec::kUnknown || needs_config(codec)) {
+        return;
+    }
+    if (!rtsp_payload_type_of(codec)) {
+        left_out_ = media::to_string(codec);
+        return;
+    }
+    tracks_[index].codec = codec;
+    tracks_[index].clock_hz = sdp::rtsp_clock(codec, {});
 }
 
 void RtspTracks::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
@@ -83,14 +109,16 @@ RtspTerms RtspTracks::terms() const {
 
 bool RtspTracks::complete(MonoTime now) const {
     const bool both = has(kRtpVideoTrack) && has(kRtpAudioTrack);
-    return stream_.live() && (both || now - stream_.live_since() >= kSettled) &&
-           (any() || !left_out_.empty());
+    return stream_ != nullptr && stream_->live() &&
+           (both || now - stream_->live_since() >= kSettled) && (any() || !left_out_.empty());
 }
 
 std::string RtspTracks::describe(std::string_view address,
                                  const std::optional<RtspSrtpKey>& key) const {
     sdp::RtspOffer offer;
-    offer.name = stream_.key().name;
+    offer.name = name_;
+    offer.recorded = stream_ == nullptr;
+    offer.duration_ms = duration_ms_;
     offer.address = address;
     offer.tool = "weir";
     offer.secure = key.has_value();

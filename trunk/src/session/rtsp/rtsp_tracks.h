@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "media/codec.h"
+#include "net/vod_source.h"
 #include "session/rtsp/rtsp_numbers.h"
 #include "session/rtsp/rtsp_profile.h"
 #include "session/rtsp/rtsp_srtp.h"
@@ -32,6 +33,10 @@ class RtspTracks final : public stream::PacketSink {
     };
 
     explicit RtspTracks(stream::Stream& stream);
+
+    // Of a recording, which is a sink of nothing.
+    RtspTracks(const net::VodSource& recording, std::string name);
+
     ~RtspTracks() override;
 
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
@@ -62,7 +67,11 @@ class RtspTracks final : public stream::PacketSink {
   private:
     void take(const media::MediaPacket& packet);
 
-    stream::Stream& stream_;
+    void take_codec(media::Codec codec, uint8_t index);
+
+    stream::Stream* stream_ = nullptr;  // null: it is a recording
+    std::string name_;
+    int64_t duration_ms_ = 0;  // of a recording; 0: open
     std::array<Track, RtspNumbers::kTracks> tracks_;
     std::string left_out_;
 };

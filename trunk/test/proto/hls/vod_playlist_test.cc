@@ -5,6 +5,15 @@
 namespace weir::hls {
 namespace {
 
+TEST(VodPlaylistTest, OneThatGrowsHasNoEndYet) {
+    const std::vector<VodFile> files = {
+        {.uri = "a.mp4", .header_bytes = 900, .wall_ms = 0, .segments = {{900, 5'000, 900}}}};
+    const std::string list = write_vod_playlist(files, VodKind::kGrowing);
+    EXPECT_NE(list.find("#EXT-X-PLAYLIST-TYPE:EVENT\n"), std::string::npos) << list;
+    EXPECT_NE(list.find("#EXT-X-TARGETDURATION:2\n"), std::string::npos) << list;
+    EXPECT_EQ(list.find("ENDLIST"), std::string::npos) << list;
+}
+
 TEST(VodPlaylistTest, FilesAreOnePresentation) {
     const std::vector<VodFile> files = {
         {.uri = "../live/a.mp4?key=k",

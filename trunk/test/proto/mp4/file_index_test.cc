@@ -67,6 +67,20 @@ TEST(Mp4FileIndexTest, ASpanGoesFromKeyFrameToKeyFrame) {
     EXPECT_EQ(index->spans, expected);
 }
 
+TEST(Mp4FileIndexTest, AScanKnowsTheSameOfAFileThatHasNoIndexYet) {
+    const File file = make_file(5);
+    const auto index = read_file_index(file.bytes, file.tail(), file.bytes.size());
+    ASSERT_TRUE(index.ok()) << index.error().message();
+    FileScan scan;
+    EXPECT_TRUE(scan.spans().spans.empty());
+    ByteSpan rest = file.bytes;
+    while (const uint64_t taken = scan.advance(rest, rest.size()).bytes) {
+        rest = rest.subspan(static_cast<size_t>(taken));
+    }
+    EXPECT_EQ(scan.spans().header_bytes, index->header_bytes);
+    EXPECT_EQ(scan.spans().spans, index->spans);
+}
+
 TEST(Mp4FileIndexTest, TheHeaderAloneIsEnoughOfTheBeginning) {
     const File file = make_file(3);
     const ByteSpan head = ByteSpan(file.bytes).first(static_cast<size_t>(file.header));

@@ -504,7 +504,7 @@ TEST(ServerSessionTest, PlayDialogueOfFfmpeg) {
     ASSERT_EQ(events.size(), 1u);
     EXPECT_EQ(events[0].kind, EventKind::kPlay);
     EXPECT_EQ(events[0].play().name.path(), "live/cam");
-    EXPECT_EQ(events[0].play().start_s, -2000);
+    EXPECT_EQ(events[0].play().start_ms, -2000);
     EXPECT_EQ(events[0].play().duration_ms, -1);
     EXPECT_TRUE(events[0].play().reset);
     EXPECT_THAT(peer.feed(hex("02 000000 00000a 04 00000000 0003 00000001 00000bb8")), IsEmpty());
@@ -613,13 +613,32 @@ TEST(ServerSessionTest, SeekIsRefusedPolitely) {
     Peer peer;
     peer.connect();
     const uint32_t id = peer.play("a");
-    const std::vector<Event> events = peer.command(id, "seek", 0, {Peer::number(10)});
+    std::vector<Event> events = peer.command(id, "seek", 0, {Peer::number(10)});
     ASSERT_EQ(events.size(), 1u);
     EXPECT_EQ(events[0].kind, EventKind::kSeek);
+    EXPECT_EQ(events[0].seek().time_ms, 10);
+    peer.session.refuse_seek(id);
     const std::vector<Command> commands = peer.commands();
     ASSERT_EQ(commands.size(), 1u);
     EXPECT_EQ(commands[0].arg(0).text_of("code"), "NetStream.Seek.Failed");
     EXPECT_EQ(commands[0].arg(0).text_of("level"), "status");
+}
+
+TEST(ServerSessionTest, ARecordingIsSoughtAndEnds) {
+    Peer peer;
+    peer.connect();
+    const uint32_t id = peer.play("a");
+    peer.session.answer_seek(id, 4000);
+    EXPECT_THAT(peer.codes(),
+                ElementsAre("onStatus NetStream.Seek.Notify", "onStatus NetStream.Play.Start"));
+    peer.session.end_recording(id);
+    EXPECT_THAT(peer.codes(), ElementsAre("onStatus NetStream.Play.Stop"));
+    // It may be sought again, and another one may be played in its place.
+    ASSERT_EQ(peer.command(id, "seek", 0, {Peer::number(0)}).size(), 1u);
+    peer.session.end_recording(id);
+    const std::vector<Event> next = peer.command(id, "play", 0, {amf::Value::string("b")});
+    ASSERT_EQ(next.size(), 1u);
+    EXPECT_EQ(next[0].kind, EventKind::kPlay);
 }
 
 TEST(ServerSessionTest, PauseAndSeekWithoutPlayingAreNothing) {

@@ -40,6 +40,14 @@ RtspTrack read_back(const RtspTrackOffer& offered) {
     return read->tracks[0];
 }
 
+TEST(RtspWriterTest, ARecordingSaysHowLongItIs) {
+    RtspOffer offer;
+    offer.recorded = true;
+    EXPECT_NE(write_rtsp_description(offer).find("a=range:npt=0-\r\n"), std::string::npos);
+    offer.duration_ms = 10'048;
+    EXPECT_NE(write_rtsp_description(offer).find("a=range:npt=0-10.048\r\n"), std::string::npos);
+}
+
 TEST(RtspWriterTest, WritesALiveDescription) {
     RtspOffer offer;
     offer.name = "live/camera\r\nm=evil";

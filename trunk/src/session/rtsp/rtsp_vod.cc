@@ -1,0 +1,222 @@
+#include "session/rtsp/rtsp_vod.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/random.h"
+#include "session/rtsp/rtsp_muxer.h"
+
+namespace weir::session {
+namespace {
+
+constexpr int64_t kFirstMs = 10'000;  // as of a stream's timeline
+constexpr int64_t kStepMs = 40;       // between two packets with a seek in between, at least
+
+int64_t in_ms(rtsp::Range::Time time) {
+    return std::chrono::duration_cast<Millis>(time).count();
+}
+
+}  // namespace
+
+RtspVod::RtspVod(const RtspSession& session,
+                 RtspUdpTracks udp,
+                 io::TcpStream& stream,
+                 net::Client& client,
+                 std::unique_ptr<net::VodSource> source,
+                 Millis write_stall)
+    : RtpCutter(kRtspProfile),
+      session_(session),
+      client_(client),
+      udp_(std::move(udp)),
+      numbers_(system_random(), MonoClock::now()),
+      created_(MonoClock::now()),
+      player_(stream, client, std::move(source), *this, {.write_stall = write_stall}) {
+    for (const auto& track : udp_) {
+        if (track) {
+            track->set_owner(this);
+        }
+    }
+    player_.pause();
+}
+
+RtspVod::~RtspVod() {
+    for (const auto& track : udp_) {
+        if (track) {
+            track->set_owner(nullptr);
+        }
+    }
+}
+
+bool RtspVod::may_move(MonoTime now, size_t, bool, ByteSpan datagram) const {
+    return now - created_ <= RtspUdpPlayer::kPunchTime &&
+           datagram.size() <= RtspUdpPlayer::kMaxPunch;
+}
+
+// ---- PLAY ----
+
+bool RtspVod::play(const rtsp::Request& request, const std::optional<rtsp::Range>& range) {
+    const net::VodSource& source = player_.source();
+    const int64_t duration_ms = source.duration_ms();
+    std::optional<int64_t> from_ms;
+    if (range && range->start) {
+        from_ms = in_ms(*range->start);
+    } else if (range && range->end && !range->from_now) {  // "npt=-20": the last 20 seconds
+        from_ms = std::max<int64_t>(duration_ms - in_ms(*range->end), 0);
+    }
+    const bool has_end = range && range->end && range->start;
+    if ((from_ms && *from_ms > duration_ms && !source.grows()) ||
+        (has_end && *range->end <= *range->start)) {
+        return false;
+    }
+    if (!from_ms && player_.at_end()) {
+        from_ms = 0;
+    }
+    refuse_play(455);  // one that was not answered yet: this one takes its place
+    play_ = request;
+    if (range) {
+        player_.stop_at(has_end ? in_ms(*range->end) : INT64_MAX);
+        end_ms_ = has_end ? std::min(in_ms(*range->end), duration_ms) : 0;
+    }
+    if (from_ms) {
+        player_.seek(*from_ms);
+    }
+    player_.announce();
+    player_.resume();
+    return true;
+}
+
+void RtspVod::refuse_play(int status) {
+    if (play_) {
+        const std::string text = rtsp::write(answer_to(*play_, status));
+        play_.reset();
+        (void)player_.say(as_bytes(text));
+    }
+}
+
+// The frame that comes next is the first.
+void RtspVod::answer_play() {
+    if (!play_) {
+        return;
+    }
+    const net::VodSource& source = player_.source();
+    rtsp::Range range;
+    range.start = Millis(start_ms_);
+    if (end_ms_ > 0 || !source.grows()) {
+        range.end = Millis(std::max(end_ms_ > 0 ? end_ms_ : source.duration_ms(), start_ms_));
+    }
+    rtsp::Response answer = answer_to(*play_, 200);
+    answer.headers.add("Session", session_.field());
+    answer.headers.add("Range", rtsp::write(range));
+    answer.headers.add("RTP-Info", session_.rtp_info(numbers_));
+    play_.reset();
+    const std::string text = rtsp::write(answer);
+    out_->insert(out_->end(), text.begin(), text.end());
+}
+
+// ---- media ----
+
+void RtspVod::on_vod_start(const net::VodSource&, const media::MediaPacket& first, Bytes&) {
+    const MonoTime now = MonoClock::now();
+    int64_t begin_ms = kFirstMs;
+    if (std::exchange(begun_, true)) {
+        const int64_t passed_ms = std::chrono::duration_cast<Millis>(now - first_at_).count();
+        begin_ms = std::max(kFirstMs + passed_ms, newest_ms_ + kStepMs);
+    } else {
+        first_at_ = now;
+    }
+    offset_ms_ = begin_ms - first.time_ms();
+    starts_ = true;
+}
+
+void RtspVod::on_vod_packet(Ref<media::MediaPacket> packet, Bytes& out) {
+    out_ = &out;
+    const bool config = packet->info().config;
+    const int64_t time_ms = packet->time_ms();
+    packet->set_time_ms(time_ms + offset_ms_);
+    newest_ms_ = std::max(newest_ms_, packet->time_ms());
+    shown_ms_ = packet->time_ms() + packet->info().composition_ms;
+    cut(media::PacketRef(packet), starts_ ? &player_.source().configs() : nullptr);
+    if (config && !session_.fits(rtsp_terms(*this))) {
+        player_.stop_at(time_ms);  // what follows is not what the client was told
+    }
+    out_ = nullptr;
+}
+
+void RtspVod::begin_frame(const stream::RtpLog::Frame& frame) {
+    frame_ = frame;
+    wanted_ = frame.track < session_.has.size() && session_.has[frame.track];
+    if (!wanted_) {
+        return;
+    }
+    frame_.start = starts_;
+    if (starts_) {
+        // The time of RTP-Info is that of Range: when the first frame is shown.
+        frame_.time_ms = shown_ms_;
+        start_ms_ = std::max<int64_t>(shown_ms_ - offset_ms_, 0);
+        numbers_.set_clocks(*this);
+    }
+    numbers_.begin_frame(frame_, track(frame.track));
+    if (std::exchange(starts_, false)) {
+        answer_play();
+        write_reports(MonoClock::now());
+    }
+}
+
+void RtspVod::add_payload(ByteSpan head, ByteSpan body, bool last) {
+    if (!wanted_) {
+        return;
+    }
+    const RtspNumbers::Header header = numbers_.next_header(head.size() + body.size(), last);
+    packet_.clear();
+    ByteWriter(packet_).bytes(header).bytes(head).bytes(body);
+    send(frame_.track, RtspUdpTrack::kRtp, packet_);
+}
+
+void RtspVod::end_frame() {
+    if (!wanted_) {
+        return;
+    }
+    const MonoTime now = MonoClock::now();
+    numbers_.note_head(newest_ms_, now);
+    if (numbers_.reports_due(now)) {
+        write_reports(now);
+    }
+}
+
+void RtspVod::write_reports(MonoTime now) {
+    std::array<uint8_t, RtspNumbers::kMaxReport> report;
+    for (uint8_t index = 0; index < RtspNumbers::kTracks; index++) {
+        const size_t size =
+            session_.has[index] ? numbers_.write_report(index, now, report) : size_t{0};
+        if (size > 0) {
+            send(index, RtspUdpTrack::kRtcp, {report.data(), size});
+        }
+    }
+}
+
+void RtspVod::on_vod_end(Bytes& out) {
+    out_ = &out;
+    refuse_play(457);
+    std::array<uint8_t, RtspNumbers::kMaxReport> bye;
+    for (uint8_t index = 0; index < RtspNumbers::kTracks; index++) {
+        const size_t size = session_.has[index] ? numbers_.write_bye(index, bye) : size_t{0};
+        if (size > 0) {
+            send(index, RtspUdpTrack::kRtcp, {bye.data(), size});
+        }
+    }
+    out_ = nullptr;
+}
+
+// What a socket does not take is lost, as on any network.
+void RtspVod::send(uint8_t track, RtspUdpTrack::Way way, ByteSpan packet) {
+    if (udp_[track]) {
+        const io::IoResult sent = udp_[track]->send(way, packet);
+        client_.sent_bytes += sent.status == io::IoStatus::kDone ? packet.size() : 0;
+    } else if (const auto& channels = session_.channels[track]) {
+        append_rtsp_frame(way == RtspUdpTrack::kRtp ? channels->rtp : channels->rtcp, packet,
+                          *out_);
+    }
+}
+
+}  // namespace weir::session
