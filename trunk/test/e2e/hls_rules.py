@@ -386,7 +386,7 @@ class MediaPlaylist:
                 last = complete and index == len(segment.parts) - 1
                 ends = at + 1 < len(every) and every[at + 1].discontinuity or self.ended
                 if not (last or ends or part.gap):
-                    report.check("part-least", part.duration >= 0.85 * self.part_target - 0.0005, f"{part.uri}: {part.duration}")
+                    report.check("part-least", part.duration >= 0.85 * self.part_target - 0.0005, f"{part.uri}: {part.duration} of {self.part_target}")
             if complete and segment.parts:
                 total = sum(part.duration for part in segment.parts)
                 report.check("part-sum", abs(total - segment.duration) < 0.02, f"{segment.uri}: {total} of {segment.duration}")

@@ -60,7 +60,7 @@ def test_another_publisher(new_weir, folder, container):
     reports = []
     with publisher(server.rtmp(), folder, first):
         server.wait_live()
-        viewer = threading.Thread(target=lambda: reports.append(examine(server.http("/live/livestream.m3u8"), 14)))
+        viewer = threading.Thread(target=lambda: reports.append(examine(server.http("/live/livestream.m3u8"), 12)))
         viewer.start()
         time.sleep(4)
     with publisher(server.rtmp(), folder, hevc, name="second", ffmpeg=modern_ffmpeg()):
