@@ -1,13 +1,13 @@
 #include "session/hls/hls_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/fnv.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "net/http_newcomer.h"
@@ -75,7 +75,8 @@ bool is_session_id(std::string_view text) {
 }
 
 std::string etag_of(std::string_view text) {
-    return fmt::format("\"{:016x}\"", fnv1a(text));
+    // Each viewer's playlist is a text of its own: a byte at a time is too slow here.
+    return fmt::format("\"{:016x}\"", std::hash<std::string_view>()(text));
 }
 
 }  // namespace
@@ -573,23 +574,19 @@ void HlsService::serve_bytes(net::HttpExchange& exchange,
         client.first_frame_ms = static_cast<int32_t>(
             std::chrono::duration_cast<Millis>(MonoClock::now() - client.since()).count());
     }
-    if (exchange.begin(status, ask.file.mp4 ? kMp4Type : kTsType, range.length, fields)) {
-        return;
-    }
+    std::vector<ByteSpan> body;
     for (const auto& piece : pieces) {
         const ByteSpan bytes = piece->bytes();
-        if (range.offset >= bytes.size()) {
-            range.offset -= bytes.size();
-            continue;
-        }
-        const ByteSpan part = bytes.subspan(
-            range.offset, std::min<uint64_t>(bytes.size() - range.offset, range.length));
-        range.offset = 0;
+        const uint64_t begin = std::min<uint64_t>(range.offset, bytes.size());
+        const ByteSpan part =
+            bytes.subspan(begin, std::min<uint64_t>(bytes.size() - begin, range.length));
+        range.offset -= begin;
         range.length -= part.size();
-        if (part.empty() || exchange.write(part)) {
-            return;
+        if (!part.empty()) {
+            body.push_back(part);
         }
     }
+    (void)exchange.respond_parts(status, ask.file.mp4 ? kMp4Type : kTsType, body, fields);
 }
 
 void HlsService::count_sent(Ask& ask, HlsPump& pump, uint64_t bytes) {
