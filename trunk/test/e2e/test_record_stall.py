@@ -14,7 +14,7 @@ from weir import patience, wait_until
 
 pytestmark = pytest.mark.alone
 
-STALL_SECONDS = float(os.environ.get("WEIR_STALL_SECONDS", "4"))
+STALL_SECONDS = float(os.environ.get("WEIR_STALL_SECONDS", "3.5"))
 # 16 MiB of a recording may wait: at this rate that is 3 s.
 RATE = "45M"
 PLAYERS = 20
@@ -51,10 +51,10 @@ def test_live_players_do_not_feel_a_disk_that_stalls(new_weir, folder):
         if place is None:
             pytest.skip("a file system can only be frozen by root, with loop devices")
         server = new_weir(f"record {{ enabled on; path {place}; }}").start()
-        seconds = STALL_SECONDS + 3
+        seconds = int(STALL_SECONDS + 2)
         usual = play(server, folder, seconds)
         wait_until(lambda: len(recordings(server)) == 1, 30, "the first recording is finished")
-        stalled = subprocess.Popen(["sh", "-c", f"sleep 2; fsfreeze -f {place}; sleep {STALL_SECONDS}; fsfreeze -u {place}"])
+        stalled = subprocess.Popen(["sh", "-c", f"sleep 1; fsfreeze -f {place}; sleep {STALL_SECONDS}; fsfreeze -u {place}"])
         try:
             slow = play(server, folder, seconds)
         finally:
