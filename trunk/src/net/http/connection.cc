@@ -97,9 +97,9 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
     }
 
     Error respond_parts(int status,
-                  std::string_view content_type,
-                  std::span<const ByteSpan> body,
-                  const http::Fields& extra) override {
+                        std::string_view content_type,
+                        std::span<const ByteSpan> body,
+                        const http::Fields& extra) override {
         uint64_t length = 0;
         for (const ByteSpan part : body) {
             length += part.size();

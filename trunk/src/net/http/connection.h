@@ -91,6 +91,7 @@ class HttpConnection : private Counted<HttpConnection> {
     Error write_slices(std::span<const ByteSpan> parts);
 
     Error write_slices(ByteSpan data) { return write_slices(std::span(&data, 1)); }
+
     void linger();
 
     Shared& shared_;

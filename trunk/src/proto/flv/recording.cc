@@ -55,7 +55,8 @@ Bytes ending_block(double duration_s,
     put_numbers(out, "filepositions", positions);
     put_numbers(out, "times", times);
     ByteWriter(out).u16(0).u8(kObjectEnd);
-    // Numbers, outside of the index: ffmpeg knows no long strings, and takes no index that has more.
+    // Numbers, outside of the index: ffmpeg knows no long strings, and takes no index that has
+    // more.
     const size_t unused = (FileScan::kMaxIndexed - times.size()) * 2;
     put_name(out, "spacer");
     ByteWriter(out).u8(kStrictArray).u32(static_cast<uint32_t>(unused));
