@@ -114,7 +114,7 @@ SHORT = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", WEIR), ("silent-5000", "auto", WEIR), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
-    *SEGMENTS, *MCAST, ("sip-call-500", "0", WEIR),
+    *MCAST, ("sip-call-500", "0", WEIR),
 ]
 
 FULL = [
