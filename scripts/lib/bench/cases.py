@@ -204,6 +204,8 @@ def seconds_of(group, window):
         return 2.2 + (case.window_s or window)
     if case.kind == "sip":
         return 5 + case.players / 100 + (case.window_s or window)
+    if case.kind == "segments":
+        return 2 + case.ramp_s + case.window_s
     if case.kind == "silent":
         return 4 + 2 * (case.ramp() + window / 2 + 3.5)
     own = (9 if "hls" in case.protocol else 2.9) + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000
