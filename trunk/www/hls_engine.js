@@ -72,7 +72,8 @@ export class HlsEngine {
       this.startNative();
       return;
     }
-    const engine = this.engine = new Hls({ lowLatencyMode: true, backBufferLength: 10, enableWorker: false });
+    // Without a rate it stays as far behind as it ever fell.
+    const engine = this.engine = new Hls({ lowLatencyMode: true, maxLiveSyncPlaybackRate: 1.25, backBufferLength: 10, enableWorker: false });
     engine.on(Hls.Events.MANIFEST_PARSED, (_, data) => {
       const level = data.levels[0];
       this.codecs = [level?.videoCodec, level?.audioCodec].filter(Boolean);

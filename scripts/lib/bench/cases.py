@@ -17,7 +17,7 @@ WEIR = ("weir",)
 class Case:
     name: str
     title: str
-    kind: str = "play"  # play, silent, stream, packet, mcast, sip, sip-aac: see runs.py
+    kind: str = "play"  # play, silent, stream, packet, mcast, sip, sip-aac, segments: see runs.py
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
@@ -48,6 +48,11 @@ CASES = {case.name: case for case in (
          ramp_s=10, window_s=20, rounds=2),
     Case("hls-ll-1000", "low-latency HLS, 1 stream of 1 Mbit/s to 1,000 players", players=1000, bitrate="1M", protocol="ll-hls",
          ramp_s=5, window_s=20, rounds=2),
+    Case("record-100", "100 streams of 2 Mbit/s, recorded", kind="segments", streams=100, bitrate="2M", ramp_s=2, window_s=16, rounds=1),
+    Case("hls-segment-100", "100 streams of 2 Mbit/s, segmented without viewers", kind="segments", streams=100, bitrate="2M", ramp_s=2,
+         window_s=20, rounds=1),
+    Case("hls-first", "the first request of 60 streams of 1 Mbit/s that nobody watched, key frame every 2 s", kind="segments", streams=60,
+         bitrate="1M", ramp_s=2, window_s=12, rounds=1),
     Case("rtsp-1000", "RTSP over TCP, 1 stream of 500 kbit/s to 1,000 players", players=1000, protocol="rtsp", rounds=2),
     Case("rtsp-udp-500", "RTSP by UDP, 1 stream of 1 Mbit/s to 500 players", players=500, bitrate="1M", protocol="rtsp-udp",
          ramp_s=2),
@@ -96,6 +101,8 @@ SIP = [("sip-call-10", "0", WEIR), ("sip-call-500", "0", WEIR), ("sip-jitter-500
 MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-400", "auto", PEERS),
          ("mcast-200c", "auto", WEIR), ("mcast-2", "auto", WEIR)]
 
+SEGMENTS = [("record-100", "auto", ("weir", "weir+off")), ("hls-segment-100", "auto", ("weir", "weir+off")), ("hls-first", "auto", WEIR)]
+
 # (case, policy, servers)
 SHORT = [
     ("rtmp-1000", "0", ALL), ("rtmp-1000", "100", PEERS),
@@ -130,7 +137,7 @@ FULL = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
-    *MCAST, *SIP,
+    *SEGMENTS, *MCAST, *SIP,
 ]
 
 
@@ -197,6 +204,8 @@ def seconds_of(group, window):
         return 2.2 + (case.window_s or window)
     if case.kind == "sip":
         return 5 + case.players / 100 + (case.window_s or window)
+    if case.kind == "segments":
+        return 2 + case.ramp_s + case.window_s
     if case.kind == "silent":
         return 4 + 2 * (case.ramp() + window / 2 + 3.5)
     own = (9 if "hls" in case.protocol else 2.9) + 2.1 + case.ramp() + (case.window_s or window) + case.players / 4000

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench import machine, mcast, report, sip
+from bench import machine, mcast, report, segments, sip
 from bench.cases import CASES, FULL, SHORT, groups, seconds_of
 from bench.figures import Results
 from bench.problem import Problem
@@ -131,6 +131,8 @@ def summary(row):
         return ", ".join(f"{each['codec']} {each['mhz_each']:.1f} MHz a call" for each in row["spoken"])
     if "core_mhz" in row:
         return sip.summary(row)
+    if "segments" in row:
+        return segments.summary(row)
     if "ts_lost" in row:
         return (f"CPU {row['cpu_percent']:.1f} %, {row['private_mib']:.1f} MiB, delay {row['delay_p50_ms']:.1f} / "
                 f"{row['delay_p99_ms']:.1f} ms, lost {row['ts_lost']}, wrong {row['ts_wrong']}")

@@ -2,7 +2,7 @@
 
 import json
 
-from bench import plot, sip
+from bench import plot, segments, sip
 from bench.cases import CASES
 from bench.targets import judge
 
@@ -130,6 +130,10 @@ def mcast_rows(results):
                        number(row["client_cpu_percent"], 0)]
 
 
+def segment_rows(results):
+    return segments.rows(results, CASES, number)
+
+
 def sip_rows(results):
     return sip.rows(results, CASES, policy_text, number)
 
@@ -162,7 +166,7 @@ TARGET_COLUMNS = ["target", "limit", "measured", ""]
 
 
 def target_rows(results):
-    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results) + sip.targets(results)]
+    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results) + segments.targets(results) + sip.targets(results)]
 
 
 def plain(columns, rows):
@@ -191,6 +195,7 @@ def terminal(results, notes):
              ("WebRTC, and RTSP by UDP", PACKETS_COLUMNS, packets_rows(results)),
              ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
              ("Multicast groups by HTTP", MCAST_COLUMNS, mcast_rows(results)),
+             ("Recording and segments", segments.COLUMNS, segment_rows(results)),
              ("Telephone calls", sip.COLUMNS, sip_rows(results)),
              ("AAC of a telephone call", sip.AAC_COLUMNS, sip.aac_rows(results, number)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
@@ -302,6 +307,14 @@ ask for `/rtp/GROUP:PORT`. Every TS packet carries its number and the time of it
 `trunk/bench/floor/mcast_floor.c`: a socket and a ring for each group, drained every 5 ms, one send for each player and drain.
 
 {markdown(MCAST_COLUMNS, mcast_rows(results))}
+
+## Recording and segments
+
+Publishers of `weir-bench` and no players; `weir+off` neither records nor segments. Every frame in the recordings is looked at: its stamp \
+says which it is. *KiB/stream*: growth of the server's private memory; *window*: what the live window of HLS has in bytes. *first segment*: \
+from the connection to the last byte of playlists, header and first segment of a stream that nobody watched by HLS.
+
+{markdown(segments.COLUMNS, segment_rows(results))}
 
 ## Telephone calls
 

@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 
-from bench import client, mcast, sip
+from bench import client, mcast, segments, sip
 from bench.cases import policy_of
 from bench.problem import Problem
 from bench.processes import cpu_seconds, descriptors, private_kib, tail, wait_until
@@ -50,7 +50,12 @@ class Runs:
             if case.kind == "mcast":
                 return mcast.run(self.tools, self.processes, self.cores, self.folder, server_name, case,
                                  case.window_s or self.window_s, idle)
+            off = server_name == segments.OFF
+            server.extra = segments.config(case, self.folder, off) if case.kind == "segments" else ""
             server.start(self.processes, self.cores[0])
+            if case.kind == "segments":
+                return segments.run(self.tools, self.processes, self.cores[1], self.folder, server, case,
+                                    case.window_s or self.window_s, off, idle)
             if case.kind == "sip":
                 return sip.run(self.tools, self.processes, self.cores[1], self.folder, server, case,
                                case.window_s or self.window_s, idle)

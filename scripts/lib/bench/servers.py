@@ -32,6 +32,7 @@ class Server:
         self.rtmp_port, self.http_port, self.rtc_port, self.rtsp_port = (ports.take() for _ in range(4))
         self.log = self.folder / f"{self.name}.log"
         self.process = None
+        self.extra = ""                        # more lines of Weir's configuration
 
     def command(self):
         raise NotImplementedError
@@ -93,7 +94,7 @@ class Weir(Server):
                f"jitter_buffer {jitter}; }}\n" if self.protocol.startswith("sip") else "")
         config.write_text(
             f"listen 127.0.0.1:{self.rtmp_port};\n"
-            f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}{sip}"
+            f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}{sip}{self.extra}"
             f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{self.folder}"; }}\n'
             f"http_api {{ enabled off; }}\n"
             f"vhost __defaultVhost__ {{\n"

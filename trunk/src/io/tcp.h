@@ -100,6 +100,7 @@ class TlsChannel;  // private to io/
 class TcpStream final : private EventHandler, private Counted<TcpStream> {
   public:
     static constexpr ObjectName kObjectName{"tcp_connection", "network"};
+    static constexpr size_t kMaxWriteParts = 16;
 
     ~TcpStream();  // closes; no coroutine may wait on it
     TcpStream(const TcpStream&) = delete;
@@ -157,6 +158,10 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     // Yields. Writes all of it; what was written before an error is not told. kClosed, kTimeout,
     // kInterrupted, kSystem.
     Error write_all(ByteSpan data, Deadline deadline);
+
+    // The same of several parts, one behind the other, in as few system calls as they fit into (up
+    // to kMaxWriteParts in one). `parts` are used up.
+    Error write_all(std::span<iovec> parts, Deadline deadline);
 
     // Never yields. kWouldBlock clears the readiness; a partial write counts as kDone with fewer
     // bytes (and the stream then no longer counts as writable, since the buffer is full). An

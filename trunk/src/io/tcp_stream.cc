@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -22,6 +23,19 @@ static_assert(sizeof(TcpStream) <= 128,
 
 void set_option(int fd, int level, int name, int value) {
     setsockopt(fd, level, name, &value, sizeof value);
+}
+
+// What is left of the parts when so much of them is written. Empty ones in front go, too.
+std::span<iovec> without(std::span<iovec> parts, size_t written) {
+    while (!parts.empty() && written >= parts.front().iov_len) {
+        written -= parts.front().iov_len;
+        parts = parts.subspan(1);
+    }
+    if (!parts.empty()) {
+        parts.front().iov_base = static_cast<uint8_t*>(parts.front().iov_base) + written;
+        parts.front().iov_len -= written;
+    }
+    return parts;
 }
 
 IoResult closed_or_failed(int error_number) {
@@ -332,11 +346,16 @@ Error TcpStream::read_full(std::span<uint8_t> out, Deadline deadline) {
 }
 
 Error TcpStream::write_all(ByteSpan data, Deadline deadline) {
+    iovec part{const_cast<uint8_t*>(data.data()), data.size()};
+    return write_all(std::span(&part, 1), deadline);
+}
+
+Error TcpStream::write_all(std::span<iovec> parts, Deadline deadline) {
     CoroutineState& self = current();
     if (self.spend_io_budget()) {
         yield();
     }
-    while (!data.empty()) {
+    while (parts = without(parts, 0), !parts.empty()) {
         if (self.interrupted()) {
             return interrupted_error();
         }
@@ -344,9 +363,9 @@ Error TcpStream::write_all(ByteSpan data, Deadline deadline) {
             return closed_here();
         }
         if (writable_) {
-            IoResult result = try_write(data);
+            IoResult result = try_writev(parts.first(std::min(parts.size(), kMaxWriteParts)));
             if (result.status == IoStatus::kDone) {
-                data = data.subspan(result.bytes);
+                parts = without(parts, result.bytes);
                 continue;
             }
             if (result.status != IoStatus::kWouldBlock) {

@@ -20,7 +20,7 @@ from bench.figures import Results  # noqa: E402
 from bench.main import plan_of  # noqa: E402
 from bench.problem import Problem  # noqa: E402
 from bench.targets import judge  # noqa: E402
-from bench import report  # noqa: E402
+from bench import report, segments  # noqa: E402
 
 CLIENT = BINARY.parent / "weir-bench"
 BENCH = TOP / "scripts" / "bench"
@@ -267,5 +267,15 @@ def test_the_forms_stay_within_their_time():
     def minutes(full):
         return sum(seconds_of(group, 8) for _, group, _ in plan_of(groups(full), 3)) / 60
     assert minutes(full=False) < 25
-    assert minutes(full=True) < 62
+    assert minutes(full=True) < 64
     assert all(case in CASES for case, _, _ in SHORT + FULL)
+
+
+def test_what_segments_and_recordings_cost_is_judged_beside_the_same_publishers():
+    def row(case, server, **figures):
+        return {"case": case, "policy": "auto", "server": server, "round": 1, "segments": True, **figures}
+    results = Results([
+        row("record-100", "weir", server_cpu_percent=30.0, frames=1000, missing=1, unstamped=0, short=0), row("record-100", "weir+off", server_cpu_percent=5.0),
+        row("hls-segment-100", "weir", server_cpu_percent=9.0, kib_each=1900, window_kib=1000), row("hls-segment-100", "weir+off", server_cpu_percent=5.0, kib_each=800),
+        row("hls-first", "weir", first_p99_ms=20.0)])
+    assert [each.met for each in segments.targets(results)] == [False, True, False, True, True]

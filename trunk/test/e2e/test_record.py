@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import time
 import urllib.error
@@ -152,44 +151,6 @@ def test_names_of_peers_stay_in_the_folder(new_weir, folder, place):
     for file in files:
         assert (place / file["file"]).resolve().is_relative_to(place.resolve()) and (place / file["file"]).exists(), file
     assert not list(outside.iterdir()) and not list(folder.glob("evil*"))
-
-
-def test_kill_9_costs_a_fragment_at_most(new_weir, folder, place):
-    count = 6
-    server = new_weir(f"record {{ enabled on; path {place}; }}\n{FORMATS}").start()
-    source = short_gops(folder)
-    apps = ["live", "flv", "ts"]
-    with ExitStack() as stack:
-        for index in range(count):
-            stack.enter_context(publisher(server.rtmp(f"{apps[index % 3]}/s{index}"), folder, source, name=f"p{index}"))
-        wait_growing(place, count)
-        time.sleep(3.3)
-        received = {stream["name"]: stream["frames"]
-                    for stream in server.streams()}
-        server.process.send_signal(signal.SIGKILL)
-        server.process.wait()
-        growing = sorted(place.rglob("*.part"))
-        assert len(growing) == count
-        for path in growing:  # before the repair as well
-            copy = folder / ("crashed" + path.name.removesuffix(".part").replace(":", "-"))
-            shutil.copy(path, copy)
-            assert len(Recording(copy).frames()) >= 25, path
-    server.process = None
-    server.start()
-    files = wait_until(lambda: len(found := recordings(server)) == count and found, 20, "all are repaired")
-    assert not list(place.rglob("*.part"))
-    for file in files:
-        assert file["repaired"] and file["reason"] == "repaired", file
-        path = place / file["file"]
-        recording = Recording(path)
-        shape = check_frames(recording, source, least=25)
-        frames = sum(run[2] for run in shape)
-        # 2 s of a fragment, and what came between the count and the kill.
-        assert frames >= received[file["stream"]] - 50 - 15, (file, frames, received)
-        if file["format"] != "ts":
-            assert duration_of(path) == pytest.approx(len(recording.frames()) / 25, abs=0.4), file
-    assert "weir_record_repaired_total 6" in server.metrics()
-    assert "is repaired" in server.log()
 
 
 def test_the_api_begins_and_ends_recordings(new_weir, folder, place):

@@ -595,7 +595,7 @@ TEST(TcpStreamTest, AClosedOneIsClosedToEveryCall) {
 
 TEST(TcpStreamTest, NothingToWriteIsNoError) {
     auto [client, server] = loopback_pair();
-    EXPECT_FALSE(client->write_all({}, soon()));
+    EXPECT_FALSE(client->write_all(ByteSpan(), soon()));
     client->close();
     EXPECT_FALSE(server->read_full({}, soon())) << "nothing is wanted of a peer that has gone";
 }

@@ -115,8 +115,8 @@ bool HlsPlayClient::take_playlist() {
 }
 
 bool HlsPlayClient::end_media() {
-    if (!ts_ && !mp4_.end()) {
-        return fail(mp4_.error());
+    if (ts_ ? !ts_->end_file(check_) : !mp4_.end()) {
+        return fail(ts_ ? ts_->error() : mp4_.error());
     }
     if (want_ == Want::kSegment) {
         place_ = {place_.number + 1, 0};

@@ -47,28 +47,47 @@ ScannedMessage message_of(uint8_t type, const mpegts::Unit& unit, size_t length)
     return message;
 }
 
+uint64_t faults_of(const mpegts::Reader& reader) {
+    const mpegts::ReaderCounters counters = reader.counters();
+    return counters.continuity_errors + counters.malformed + counters.transport_errors +
+           counters.sync_losses;
+}
+
 }  // namespace
 
 bool TsScanner::feed(ByteSpan bytes, PlayerCheck& check) {
     while (!bytes.empty() && error_.empty()) {
-        bytes = bytes.subspan(reader_.feed(bytes));
-        mpegts::Unit unit;
-        size_t index = 0;
-        mpegts::Reader::Event event = mpegts::Reader::Event::kNeedMore;
-        while ((event = reader_.next(unit, index)) != mpegts::Reader::Event::kNeedMore) {
-            if (event == mpegts::Reader::Event::kError) {
-                error_ = reader_.take_error().message();
-                break;
-            }
-            if (event == mpegts::Reader::Event::kTracks) {
-                continue;
-            }
-            const mpegts::Track& track = reader_.tracks()[index];
-            if (mpegts::is_video(track.info.content)) {
-                take_video(track, unit, check);
-            } else {
-                take_audio(track, unit, check);
-            }
+        bytes = bytes.subspan(reader_->feed(bytes));
+        take_units(check);
+    }
+    return error_.empty();
+}
+
+bool TsScanner::end_file(PlayerCheck& check) {
+    reader_->finish();
+    const bool fine = take_units(check);
+    faults_ += faults_of(*reader_);
+    reader_.emplace();
+    return fine;
+}
+
+bool TsScanner::take_units(PlayerCheck& check) {
+    mpegts::Unit unit;
+    size_t index = 0;
+    mpegts::Reader::Event event = mpegts::Reader::Event::kNeedMore;
+    while ((event = reader_->next(unit, index)) != mpegts::Reader::Event::kNeedMore) {
+        if (event == mpegts::Reader::Event::kError) {
+            error_ = reader_->take_error().message();
+            break;
+        }
+        if (event == mpegts::Reader::Event::kTracks) {
+            continue;
+        }
+        const mpegts::Track& track = reader_->tracks()[index];
+        if (mpegts::is_video(track.info.content)) {
+            take_video(track, unit, check);
+        } else {
+            take_audio(track, unit, check);
         }
     }
     return error_.empty();
@@ -118,9 +137,7 @@ void TsScanner::take_audio(const mpegts::Track& track,
 }
 
 uint64_t TsScanner::faults() const {
-    const mpegts::ReaderCounters counters = reader_.counters();
-    return counters.continuity_errors + counters.malformed + counters.transport_errors +
-           counters.sync_losses;
+    return faults_ + faults_of(*reader_);
 }
 
 }  // namespace weir::load

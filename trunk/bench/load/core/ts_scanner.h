@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -18,6 +19,10 @@ class TsScanner {
     // False: this is no transport stream; `error()` says why.
     bool feed(ByteSpan bytes, PlayerCheck& check);
 
+    // A file ends here, and another one may follow: the last frame is whole, and the counters of
+    // packets begin anew, as they may in each segment of HLS. False as with feed().
+    bool end_file(PlayerCheck& check);
+
     const std::string& error() const { return error_; }
 
     // Packets that are missing or broken; a server that sends by TCP leaves none out but where it
@@ -25,10 +30,12 @@ class TsScanner {
     uint64_t faults() const;
 
   private:
+    bool take_units(PlayerCheck& check);
     void take_video(const mpegts::Track& track, const mpegts::Unit& unit, PlayerCheck& check);
     void take_audio(const mpegts::Track& track, const mpegts::Unit& unit, PlayerCheck& check);
 
-    mpegts::Reader reader_;
+    std::optional<mpegts::Reader> reader_{std::in_place};
+    uint64_t faults_ = 0;  // of files that have ended
     std::string error_;
 };
 

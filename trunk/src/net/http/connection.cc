@@ -1,8 +1,10 @@
 #include "net/http/connection.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -118,6 +120,22 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         WEIR_CHECK(data.size() <= body_left_);
         body_left_ -= data.size();
         return finished(connection_.write_slices(data));
+    }
+
+    Error respond_parts(int status,
+                        std::string_view content_type,
+                        std::span<const ByteSpan> body,
+                        const http::Fields& extra) override {
+        uint64_t length = 0;
+        for (const ByteSpan part : body) {
+            length += part.size();
+        }
+        const std::string first = head(status, content_type, length, extra);
+        std::vector<ByteSpan> parts = {as_bytes(first)};
+        if (!request_.is_head() && !has_no_body(status)) {
+            parts.insert(parts.end(), body.begin(), body.end());
+        }
+        return finished(connection_.write_slices(parts));
     }
 
     DetachedConnection detach() override {
@@ -476,13 +494,27 @@ void HttpConnection::answer_parse_error(const http::ParseError& error) {
     Error ignored = exchange.respond_error(error.status, error.reason, extra);
 }
 
-Error HttpConnection::write_slices(ByteSpan data) {
-    while (!data.empty()) {
-        ByteSpan slice = data.first(std::min(data.size(), kWriteSliceBytes));
-        WEIR_TRY(stream_->write_all(slice, io::Deadline::after(shared_.options.write_timeout)));
-        data = data.subspan(slice.size());
+Error HttpConnection::write_slices(std::span<const ByteSpan> parts) {
+    std::array<iovec, io::TcpStream::kMaxWriteParts> slice;
+    size_t used = 0;
+    size_t room = kWriteSliceBytes;
+    const auto flush = [&] {
+        const auto deadline = io::Deadline::after(shared_.options.write_timeout);
+        room = kWriteSliceBytes;
+        return stream_->write_all(std::span(slice).first(std::exchange(used, 0)), deadline);
+    };
+    for (ByteSpan part : parts) {
+        while (!part.empty()) {
+            const ByteSpan piece = part.first(std::min(part.size(), room));
+            slice[used++] = {const_cast<uint8_t*>(piece.data()), piece.size()};
+            room -= piece.size();
+            part = part.subspan(piece.size());
+            if (room == 0 || used == slice.size()) {
+                WEIR_TRY(flush());
+            }
+        }
     }
-    return {};
+    return used > 0 ? flush() : Error();
 }
 
 // A close with unread bytes in the socket resets it and takes the answer away from the peer: end

@@ -88,7 +88,10 @@ class HttpConnection : private Counted<HttpConnection> {
     bool serve(const http::Request& request);
     void answer_options(HttpExchange& exchange, const HttpRoute* route);
     void answer_parse_error(const http::ParseError& error);
-    Error write_slices(ByteSpan data);
+    Error write_slices(std::span<const ByteSpan> parts);
+
+    Error write_slices(ByteSpan data) { return write_slices(std::span(&data, 1)); }
+
     void linger();
 
     Shared& shared_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -93,6 +94,13 @@ class HttpExchange {
                           std::string_view content_type,
                           std::string_view body,
                           const http::Fields& extra = {}) = 0;
+
+    // Yields. The same with a body in parts, which stay where they are: head and parts go out
+    // together, and each 64 KiB have the server's whole write timeout.
+    virtual Error respond_parts(int status,
+                                std::string_view content_type,
+                                std::span<const ByteSpan> body,
+                                const http::Fields& extra = {}) = 0;
 
     // Yields. An error answer in the route's format (text or JSON); `reason` is a sentence for
     // people.

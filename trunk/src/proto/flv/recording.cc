@@ -18,7 +18,6 @@ constexpr uint8_t kObject = 0x03;
 constexpr uint8_t kEcmaArray = 0x08;
 constexpr uint8_t kObjectEnd = 0x09;
 constexpr uint8_t kStrictArray = 0x0A;
-constexpr uint8_t kLongString = 0x0C;
 
 constexpr size_t kNumberBytes = 9;
 constexpr size_t kTagPeek = 16;  // of a body: enough for the first fields
@@ -55,11 +54,13 @@ Bytes ending_block(double duration_s,
     ByteWriter(out).u8(kObject);
     put_numbers(out, "filepositions", positions);
     put_numbers(out, "times", times);
-    const size_t unused = (FileScan::kMaxIndexed - times.size()) * 2 * kNumberBytes;
-    put_name(out, "spacer");
-    ByteWriter(out).u8(kLongString).u32(static_cast<uint32_t>(unused));
-    out.insert(out.end(), unused, uint8_t{' '});
     ByteWriter(out).u16(0).u8(kObjectEnd);
+    // Numbers, outside of the index: ffmpeg knows no long strings, and takes no index that has
+    // more.
+    const size_t unused = (FileScan::kMaxIndexed - times.size()) * 2;
+    put_name(out, "spacer");
+    ByteWriter(out).u8(kStrictArray).u32(static_cast<uint32_t>(unused));
+    out.insert(out.end(), unused * kNumberBytes, uint8_t{0});  // each is the number 0
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "session/hls/hls_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -73,6 +73,33 @@ TEST_F(TsScannerTest, EveryFrameIsIntactHoweverItIsFed) {
     EXPECT_EQ(scanner_.faults(), 0U);
 }
 
+TEST_F(TsScannerTest, EachFileMayBeginItsCountersAnew) {
+    send(10);
+    check_.received(1, 10);
+    ASSERT_TRUE(scanner_.feed(out_, check_));
+    ASSERT_TRUE(scanner_.end_file(check_));
+    EXPECT_EQ(check_.counts().video_frames, 10U) << "the last frame is whole where its file ends";
+    out_.clear();
+    writer_ = mpegts::Writer();
+    writer_.set_streams(std::vector{video_.stream(), audio_.stream()});
+    send(10);
+    ASSERT_TRUE(scanner_.feed(out_, check_));
+    ASSERT_TRUE(scanner_.end_file(check_));
+    EXPECT_EQ(scanner_.faults(), 0U);
+    EXPECT_EQ(check_.counts().video_frames, 20U);
+    EXPECT_EQ(check_.lost(), 0U);
+}
+
+TEST_F(TsScannerTest, FaultsOfEarlierFilesAreKept) {
+    send(5);
+    const auto at = out_.begin() + 20 * mpegts::kPacketSize;
+    out_.erase(at, at + mpegts::kPacketSize);
+    check_.received(1, 10);
+    scanner_.feed(out_, check_);
+    scanner_.end_file(check_);
+    EXPECT_GT(scanner_.faults(), 0U);
+}
+
 TEST_F(TsScannerTest, AByteThatDiffersIsSeen) {
     send(5);
     out_[out_.size() / 2] ^= 0x10;

@@ -192,6 +192,36 @@ TEST_F(HttpServerLimitsTest, HeadOfALongAnswerHasItsLengthAndTheConnectionGoesOn
     EXPECT_EQ(c.ask(get_request("/")).body, "127.0.0.1");
 }
 
+TEST_F(HttpServerLimitsTest, AnAnswerInPartsIsWhole) {
+    // Fewer and more parts than one write takes, and more bytes than the socket does.
+    std::string whole;
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < 70; i++) {
+        texts.emplace_back(i % 7 == 0 ? 0 : i * 997, static_cast<char>('a' + i % 26));
+        whole += texts.back();
+    }
+    const std::vector<ByteSpan> parts = [&] {
+        std::vector<ByteSpan> views;
+        for (const std::string& text : texts) {
+            views.push_back(as_bytes(text));
+        }
+        return views;
+    }();
+    router_.add_prefix("/parts", {}, [&parts](HttpExchange& exchange) {
+        EXPECT_FALSE(exchange.respond_parts(200, "text/plain", parts));
+    });
+    router_.add_prefix("/none", {}, [](HttpExchange& exchange) {
+        EXPECT_FALSE(exchange.respond_parts(200, "text/plain", {}));
+    });
+    start();
+    TestClient c = client();
+    EXPECT_EQ(c.ask(get_request("/parts")).body, whole);
+    EXPECT_EQ(c.ask("HEAD /parts HTTP/1.1\r\nHost: h\r\n\r\n").headers.get("Content-Length"),
+              std::to_string(whole.size()));
+    EXPECT_EQ(c.ask(get_request("/none")).body, "");
+    EXPECT_EQ(c.ask(get_request("/")).body, "127.0.0.1") << "nothing stands between the answers";
+}
+
 TEST_F(HttpServerLimitsTest, FieldsOfTheHandlerStandInPlaceOfThoseOfTheRoute) {
     router_.add_prefix("/media", {.cors = true}, [](HttpExchange& exchange) {
         exchange.add_route_field("X-More", "1");

@@ -93,6 +93,7 @@ TEST(FlvRecordingTest, FillsInDurationSizeAndIndex) {
     EXPECT_EQ(number("duration"), 1.0);
     EXPECT_EQ(number("filesize"), static_cast<double>(file.bytes.size()));
     EXPECT_EQ(number("width"), 640.0);
+    EXPECT_EQ(text[text.find("spacer") + 6], 0x0A) << "ffmpeg knows arrays, but no long strings";
     ByteReader positions(body.subspan(text.find("filepositions") + 13));
     positions.skip(1);
     EXPECT_EQ(positions.u32(), 3U);
