@@ -87,7 +87,7 @@ const Directive kHlsDirectives[] = {
      .doc = "on encrypts segments (AES-128); whoever may play the stream is given the keys. There "
             "is no low latency then, and no DASH.",
      .apply = [](const Target& t, const Value& v) { t.vhost.hls.encrypt = v.number != 0; }},
-    {.name = "fragments_per_key",
+    {.name = "rotate",
      .contexts = kHlsContext,
      .type = ValueType::kCount,
      .default_text = "30",
@@ -95,10 +95,8 @@ const Directive kHlsDirectives[] = {
      .max = 100'000,
      .effect = Effect::kNewConnections,
      .doc = "With encrypt on, every so many segments have another key.",
-     .apply =
-         [](const Target& t, const Value& v) {
-             t.vhost.hls.fragments_per_key = static_cast<uint32_t>(v.number);
-         }},
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.hls.rotate = static_cast<uint32_t>(v.number); }},
     {.name = "always",
      .contexts = kHlsContext,
      .type = ValueType::kFlag,

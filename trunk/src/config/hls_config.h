@@ -20,7 +20,7 @@ struct HlsConfig {
     bool sessions = true;
     bool always = false;
     bool encrypt = false;
-    uint32_t fragments_per_key = 30;
+    uint32_t rotate = 30;
     std::string path;                   // segments are also written there; empty: they are not
     Millis dvr{0};                      // the playlist reaches so far back; 0: it does not
     std::vector<std::string> variants;  // "APP/STREAM", perhaps with [app] and [stream]

@@ -10,7 +10,7 @@ from hls import fetch, status_of
 from media import check_frames, play_ffmpeg, play_vlc, publisher
 from test_hls import short_gops
 
-CONFIG = "hls { encrypt on; fragments_per_key 1; container %s; }"
+CONFIG = "hls { encrypt on; rotate 1; container %s; }"
 
 
 def play(server, folder, player, **options):

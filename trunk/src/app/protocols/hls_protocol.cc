@@ -22,7 +22,7 @@ session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const
     options.segments = {
         .fragment_ms = hls.fragment.count(), .part_ms = hls.part.count(), .window = hls.window};
     options.sessions = hls.sessions;
-    options.segments.segments_per_key = hls.encrypt ? hls.fragments_per_key : 0;
+    options.segments.segments_per_key = hls.encrypt ? hls.rotate : 0;
     options.always = hls.always || !hls.path.empty();
     options.path = hls.path;
     options.dvr_ms = hls.path.empty() ? 0 : hls.dvr.count();
@@ -63,6 +63,7 @@ HlsProtocol::Totals HlsProtocol::totals() const {
 
 void HlsProtocol::add_features(net::Json& features) const {
     features["hls"] = true;
+    features["dash"] = true;
 }
 
 net::Json HlsProtocol::summary() const {

@@ -10,6 +10,7 @@
 
 #include "proto/dash/mpd.h"
 #include "proto/hls/playlist_text.h"
+#include "proto/http/accept_encoding.h"
 #include "proto/http/access_token.h"
 #include "proto/http/byte_range.h"
 #include "session/hls/hls_ask.h"
@@ -124,13 +125,25 @@ void HlsService::serve_text(net::HttpExchange& exchange,
                             std::string_view tag,
                             std::string_view cache) {
     http::Fields fields = {{"Cache-Control", std::string(cache)}, {"ETag", etag_of(tag)}};
+    if (ask.session == nullptr) {
+        fields.set("ETag", "W/" + etag_of(tag));  // of the same text, compressed or not
+        fields.add("Vary", "Accept-Encoding");
+    }
     const std::string_view known = exchange.request().headers.get("If-None-Match").value_or("");
     if (!known.empty() && known == fields.get("ETag").value_or("")) {
         (void)exchange.respond(304, {}, {}, fields);
         return;
     }
-    count_sent(ask, pump, text.size());
-    (void)exchange.respond(200, type, text, fields);
+    // What is the same for all is compressed once; what is each viewer's own would cost each time.
+    if (ask.session != nullptr || !http::accepts_gzip(exchange.request().headers)) {
+        count_sent(ask, pump, text.size());
+        (void)exchange.respond(200, type, text, fields);
+        return;
+    }
+    const std::string& small = pump.compressed(fields.get("ETag").value_or(""), text);
+    fields.add("Content-Encoding", "gzip");
+    count_sent(ask, pump, small.size());
+    (void)exchange.respond(200, type, std::string(small), fields);
 }
 
 // ---- media ----

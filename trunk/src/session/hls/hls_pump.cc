@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/gzip.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "session/hls/dash_description.h"
@@ -170,6 +171,18 @@ std::string HlsPump::description(std::string_view folder) const {
 
 std::string HlsPump::media_tag(bool skip) const {
     return fmt::format("{}.{}.{}", tag_, skip ? skip_version_ : text_version_, skip ? 1 : 0);
+}
+
+const std::string& HlsPump::compressed(std::string_view tag, std::string_view text) {
+    const auto known = std::ranges::find(compressed_, tag, &Compressed::tag);
+    if (known != compressed_.end()) {
+        return known->bytes;
+    }
+    compressed_.push_front({std::string(tag), gzip(text)});
+    if (compressed_.size() > kMaxCompressed) {
+        compressed_.pop_back();
+    }
+    return compressed_.front().bytes;
 }
 
 hls::Variant HlsPump::variant() const {

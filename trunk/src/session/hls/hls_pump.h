@@ -54,6 +54,7 @@ class HlsPump final : public net::StreamPump,
     static constexpr int64_t kFirstSegmentMs = 200;
     static constexpr Millis kOpenWait{500};
     static constexpr Millis kVariantWait{2'000};  // for the first segment of another quality
+    static constexpr size_t kMaxCompressed = 4;
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
 
@@ -127,6 +128,10 @@ class HlsPump final : public net::StreamPump,
     // The same for DASH. `folder`: where all files are, seen from the description. Empty: HLS
     // alone can have what there is.
     std::string description(std::string_view folder) const;
+    // `text`, which `tag` names, as gzip; of the newest ones it is made once. Good until the next
+    // call.
+    const std::string& compressed(std::string_view tag, std::string_view text);
+
     hls::Variant variant() const;
 
     // The newest segment or part that playlists name; nothing before the first.
@@ -204,8 +209,15 @@ class HlsPump final : public net::StreamPump,
     MonoTime used_at_;
     std::string text_;
     std::string skip_text_;
-    const std::string tag_;      // of this pump
-    uint64_t text_version_ = 0;  // of the store, that the texts are of
+
+    struct Compressed {
+        std::string tag;
+        std::string bytes;
+    };
+
+    std::deque<Compressed> compressed_;  // newest first
+    const std::string tag_;              // of this pump
+    uint64_t text_version_ = 0;          // of the store, that the texts are of
     uint64_t skip_version_ = 0;
 };
 

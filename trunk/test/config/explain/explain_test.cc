@@ -92,7 +92,10 @@ TEST(ExplainTest, EachLineIsTold) {
     EXPECT_THAT(text,
                 HasSubstr("their.conf:2: max_connections 500: the same: max_connections 500;"));
     EXPECT_THAT(text, HasSubstr("their.conf:4: daemon off: needs no directive here."));
-    EXPECT_THAT(text, HasSubstr("dash { }: no counterpart. Not in this version."));
+    EXPECT_THAT(
+        text,
+        HasSubstr(
+            "dash { }: no counterpart. Every stream has it at /APP/STREAM.mpd, from memory."));
     EXPECT_THAT(text, Not(HasSubstr("dash_path"))) << "the block says it";
     EXPECT_THAT(text, HasSubstr("record { path FOLDER;"));
     EXPECT_THAT(text,

@@ -1,5 +1,7 @@
 #include "net/segments/segment_cipher.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "base/gzip.h"
 #include "net/http/server.h"
 
 #include "test/net/http/test_client.h"
@@ -376,6 +377,25 @@ TEST_F(HlsServiceTest, WithoutSessionsAddressesAreTheSameForAll) {
     EXPECT_THAT(media.body, Not(HasSubstr("?")));
     EXPECT_EQ(media.headers.get("Cache-Control").value_or(""), "max-age=1");
     EXPECT_EQ(clients_.size(), 0U);
+}
+
+TEST_F(HlsServiceTest, PlaylistsThatAreTheSameForAllAreCompressed) {
+    options_.sessions = false;
+    publish();
+    pictures(60);
+    const std::string list = begin();
+    const TestAnswer plain = get(list);
+    EXPECT_EQ(plain.headers.get("Vary").value_or(""), "Accept-Encoding");
+    EXPECT_FALSE(plain.headers.has("Content-Encoding"));
+    for (int i = 0; i < 2; i++) {
+        const TestAnswer small = get(list, "Accept-Encoding: gzip, deflate\r\n");
+        EXPECT_EQ(small.headers.get("Content-Encoding").value_or(""), "gzip");
+        EXPECT_EQ(small.body, gzip(plain.body));
+    }
+    options_.sessions = true;
+    const TestAnswer own = get(begin(), "Accept-Encoding: gzip\r\n");
+    EXPECT_EQ(own.status, 200);
+    EXPECT_FALSE(own.headers.has("Content-Encoding")) << "it is one viewer's alone";
 }
 
 TEST_F(HlsServiceTest, AnEndedSessionIsAskedAgainButNotAKickedOne) {
