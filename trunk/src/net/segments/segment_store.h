@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/object_count.h"
+#include "media/captions.h"
 #include "net/segments/segment.h"
 #include "net/segments/segment_cipher.h"
 
@@ -85,6 +86,9 @@ class SegmentStore : private Counted<SegmentStore> {
     // A segment of that length is to be expected: target_ms() is at least as much.
     void expect(int64_t duration_ms);
 
+    // The video has these captions, since its newest discontinuity.
+    void note_captions(const media::CaptionChannels& found) { captions_ = found; }
+
     // How long parts will be: whole frames, about SegmentOptions::part_ms.
     void expect_part(int64_t duration_ms);
 
@@ -129,6 +133,8 @@ class SegmentStore : private Counted<SegmentStore> {
     // All listed segments begin with a key frame.
     bool independent() const;
 
+    const media::CaptionChannels& captions() const { return captions_; }
+
     uint64_t bytes() const { return bytes_; }
 
     // Made since it exists.
@@ -151,6 +157,7 @@ class SegmentStore : private Counted<SegmentStore> {
     uint64_t version_ = 1;
     int64_t longest_ms_ = 0;
     int64_t part_target_ms_ = 0;
+    media::CaptionChannels captions_;
     uint64_t bytes_ = 0;
     uint64_t segments_made_ = 0;
     uint64_t parts_made_ = 0;

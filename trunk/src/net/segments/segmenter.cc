@@ -86,6 +86,7 @@ void Segmenter::take_config(const PacketRef& packet) {
                         : PacketRef(make_ref<media::MediaPacket>(
                               packet->info(), packet->time_ms(),
                               Bytes(packet->body().begin(), packet->body().end())));
+    track->nal_length = media::nal_length_size(track->codec, packet->payload());
     if (!same) {
         wait_for_start(*track);
     }
@@ -147,6 +148,7 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
         }
         discontinuity_ = store_.segments_made() > 0;
         format_ = nullptr;
+        captions_ = {};
         for (Track& track : tracks_) {
             track.waits = false;
             track.next_ticks.reset();
@@ -216,6 +218,8 @@ void Segmenter::take_frame(const PacketRef& packet) {
 
 void Segmenter::add_video(const PacketRef& packet) {
     Track& track = tracks_[kPartVideo];
+    media::find_captions(track.codec, packet->payload(), track.nal_length, captions_);
+    store_.note_captions(captions_);
     uint64_t ticks = static_cast<uint64_t>(packet->time_ms()) * kTicksPerMs;
     if (track.next_ticks) {
         ticks = std::max(ticks, *track.next_ticks);

@@ -62,6 +62,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
         std::optional<uint8_t> id;  // of the first one of its kind
         media::Codec codec = media::Codec::kUnknown;
         media::PacketRef config;
+        size_t nal_length = 4;  // bytes of a length, of H.264 and HEVC
         bool waits = false;             // for the next start: it is not as the format says
         std::vector<PartFrame> frames;  // in no part yet
         uint64_t bytes = 0;             // of these
@@ -104,6 +105,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     int64_t last_gop_ms_ = 0;
     int64_t gop_ms_ = 0;  // 0: no two in a row were alike
     int64_t wall_offset_ms_ = 0;
+    media::CaptionChannels captions_;
     uint64_t left_out_ = 0;
 };
 

@@ -13,6 +13,7 @@ namespace weir::hls {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "init-";
+constexpr std::string_view kCaptionGroup = "cc";
 constexpr std::string_view kKeySuffix = ".key";
 constexpr size_t kMaxDigits = 18;
 
@@ -170,6 +171,18 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
 
 std::string write_multivariant(std::span<const Variant> variants) {
     std::string out = "#EXTM3U\n#EXT-X-VERSION:6\n";
+    std::vector<std::string> captions;
+    for (const Variant& variant : variants) {
+        captions.insert(captions.end(), variant.captions.begin(), variant.captions.end());
+    }
+    std::ranges::sort(captions);
+    const auto again = std::ranges::unique(captions);
+    captions.erase(again.begin(), again.end());
+    for (const std::string& name : captions) {
+        out += fmt::format("#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"{0}\",NAME=\"{1}\","
+                           "INSTREAM-ID=\"{1}\",AUTOSELECT=YES\n",
+                           kCaptionGroup, name);
+    }
     for (const Variant& variant : variants) {
         out += fmt::format("#EXT-X-STREAM-INF:BANDWIDTH={}",
                            std::max<uint64_t>(variant.bandwidth_bps, 1));
@@ -184,6 +197,9 @@ std::string write_multivariant(std::span<const Variant> variants) {
         }
         if (variant.frame_rate > 0) {
             out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
+        }
+        if (!variant.captions.empty()) {
+            out += fmt::format(",CLOSED-CAPTIONS=\"{}\"", kCaptionGroup);
         }
         out += fmt::format("\n{}{}\n", variant.uri, kQueryMark);
     }

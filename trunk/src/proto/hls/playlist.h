@@ -76,6 +76,7 @@ struct Variant {
     uint32_t width = 0;  // 0: no video
     uint32_t height = 0;
     double frame_rate = 0;  // 0: unknown
+    std::vector<std::string> captions = {};  // within the video, as INSTREAM-ID names them
 };
 
 // `variants`: at least one, in the order of preference.

@@ -27,7 +27,18 @@ struct Sums {
     }
 };
 
-void add_tracks(const net::SegmentFormat& format, const Sums& sums, dash::Period& period) {
+// Channels of CEA-608.
+std::string_view captions_of(const media::CaptionChannels& channels) {
+    return channels.first_field && channels.second_field ? "CC1;CC3"
+           : channels.first_field                        ? "CC1"
+           : channels.second_field                       ? "CC3"
+                                                         : "";
+}
+
+void add_tracks(const net::SegmentFormat& format,
+                const Sums& sums,
+                std::string_view captions,
+                dash::Period& period) {
     if (!format.video_codecs.empty()) {
         const double seconds = static_cast<double>(sums.duration_ms) / 1000;
         period.tracks.push_back(
@@ -36,7 +47,8 @@ void add_tracks(const net::SegmentFormat& format, const Sums& sums, dash::Period
              .bandwidth_bps = sums.bits_per_second(0),
              .width = format.width,
              .height = format.height,
-             .frame_rate = seconds > 0 ? static_cast<double>(sums.frames) / seconds : 0});
+             .frame_rate = seconds > 0 ? static_cast<double>(sums.frames) / seconds : 0,
+             .captions = captions});
     }
     if (!format.audio_codecs.empty()) {
         period.tracks.push_back({.name = "audio",
@@ -65,7 +77,8 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
     Sums sums;
     const auto end_period = [&] {
         if (format != nullptr) {
-            add_tracks(*format, std::exchange(sums, {}), out.periods.back());
+            add_tracks(*format, std::exchange(sums, {}), captions_of(store.captions()),
+                       out.periods.back());
         }
     };
     for (size_t i = store.first_listed(); i < all.size(); i++) {

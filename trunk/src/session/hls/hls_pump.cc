@@ -209,6 +209,7 @@ hls::Variant HlsPump::variant() const {
                         : 0;
     if (!all.empty()) {
         const net::SegmentFormat& format = *all.back().format;
+        variant.captions = store_.captions().names();
         variant.width = format.width;
         variant.height = format.height;
         variant.codecs = format.video_codecs;

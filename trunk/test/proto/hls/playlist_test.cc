@@ -174,6 +174,22 @@ TEST(HlsPlaylistTest, AHeaderIsNeverBehindAKey) {
               "#EXT-X-KEY:METHOD=AES-128,URI=\"3.key\"\n5.m4s\n");
 }
 
+TEST(HlsPlaylistTest, CaptionsAreAGroupOfTheVariantsThatHaveThem) {
+    const std::vector<Variant> variants = {
+        {.uri = "a", .bandwidth_bps = 2, .captions = {"CC1", "SERVICE1"}},
+        {.uri = "b", .bandwidth_bps = 1, .captions = {"CC1"}},
+        {.uri = "c", .bandwidth_bps = 1}};
+    EXPECT_EQ(with_query(write_multivariant(variants), ""),
+              "#EXTM3U\n#EXT-X-VERSION:6\n"
+              "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\",INSTREAM-ID=\"CC1\","
+              "AUTOSELECT=YES\n"
+              "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"SERVICE1\","
+              "INSTREAM-ID=\"SERVICE1\",AUTOSELECT=YES\n"
+              "#EXT-X-STREAM-INF:BANDWIDTH=2,CLOSED-CAPTIONS=\"cc\"\na\n"
+              "#EXT-X-STREAM-INF:BANDWIDTH=1,CLOSED-CAPTIONS=\"cc\"\nb\n"
+              "#EXT-X-STREAM-INF:BANDWIDTH=1\nc\n");
+}
+
 TEST(HlsFileNameTest, ReadsThoseOfDash) {
     EXPECT_EQ(parse_file_name("index.mpd").kind, FileKind::kDescription);
     EXPECT_EQ(parse_file_name("time").kind, FileKind::kClock);

@@ -444,6 +444,24 @@ TEST_F(HlsServiceTest, TheEndIsSaidAndANewPublisherGoesOnWithADiscontinuity) {
     EXPECT_THAT(text, Not(HasSubstr("ENDLIST")));
 }
 
+TEST_F(HlsServiceTest, CaptionsInTheVideoAreSaid) {
+    publish();
+    EXPECT_THAT(get("/app/stream.m3u8").body, Not(HasSubstr("CAPTIONS")));
+    const Bytes captions = {0,    0,    0,    18,   0x06, 0x04, 13,   0xB5, 0x00, 0x31, 'G',
+                            'A',  '9',  '4',  0x03, 0x41, 0xFF, 0xFC, 0x14, 0x2C, 0x80, 0x80};
+    for (int i = 0; i < 60; i++) {
+        Bytes body = captions;
+        ByteWriter(body).u32(2).u8(i % 25 == 0 ? 0x65 : 0x41).u8(0x88);
+        send(tag_body(Codec::kH264, i % 25 == 0 ? BodyKind::kKeyFrame : BodyKind::kFrame, body));
+        clock_ += 40;
+    }
+    const std::string list = get("/app/stream.m3u8").body;
+    EXPECT_THAT(list, HasSubstr("#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\","
+                                "INSTREAM-ID=\"CC1\",AUTOSELECT=YES\n"));
+    EXPECT_THAT(list, HasSubstr(",CLOSED-CAPTIONS=\"cc\"\n"));
+    EXPECT_THAT(get("/app/stream.mpd").body, HasSubstr("cea-608:2015\" value=\"CC1\""));
+}
+
 // ---- DASH ----
 
 TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
