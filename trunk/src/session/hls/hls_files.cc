@@ -140,7 +140,7 @@ void HlsService::serve_text(net::HttpExchange& exchange,
         (void)exchange.respond(200, type, text, fields);
         return;
     }
-    const std::string& small = pump.compressed(fields.get("ETag").value_or(""), text);
+    const std::string& small = pump.compressed(tag, text);
     fields.add("Content-Encoding", "gzip");
     count_sent(ask, pump, small.size());
     (void)exchange.respond(200, type, std::string(small), fields);

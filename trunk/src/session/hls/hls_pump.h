@@ -129,7 +129,7 @@ class HlsPump final : public net::StreamPump,
     // alone can have what there is.
     std::string description(std::string_view folder) const;
     // `text`, which `tag` names, as gzip; of the newest ones it is made once. Good until the next
-    // call.
+    // call. `tag`: no two texts have the same, whatever viewers write into their queries.
     const std::string& compressed(std::string_view tag, std::string_view text);
 
     hls::Variant variant() const;
