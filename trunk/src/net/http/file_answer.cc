@@ -72,7 +72,11 @@ bool range_applies(const http::Request& request, const std::string& tag, time_t 
 
 // Reads slices on a worker and writes them. An error ends the connection (the announced length
 // cannot be kept).
-Error send_file(HttpExchange& exchange, io::WorkerPool& workers, int fd, http::ByteRange range) {
+Error send_file(HttpExchange& exchange,
+                io::WorkerPool& workers,
+                int fd,
+                http::ByteRange range,
+                uint64_t* sent) {
     Bytes slice(std::min<uint64_t>(kFileSliceBytes, range.length));
     while (range.length > 0) {
         ssize_t got = 0;
@@ -90,6 +94,9 @@ Error send_file(HttpExchange& exchange, io::WorkerPool& workers, int fd, http::B
         WEIR_TRY(exchange.write(ByteSpan(slice).first(bytes)));
         range.offset += bytes;
         range.length -= bytes;
+        if (sent != nullptr) {
+            *sent += bytes;
+        }
     }
     return {};
 }
@@ -101,7 +108,8 @@ Error answer_file(HttpExchange& exchange,
                   int fd,
                   const struct stat& info,
                   std::string_view content_type,
-                  std::string_view cache) {
+                  std::string_view cache,
+                  uint64_t* sent) {
     const http::Request& request = exchange.request();
     auto size = static_cast<uint64_t>(info.st_size);
     time_t modified = info.st_mtim.tv_sec;
@@ -131,7 +139,7 @@ Error answer_file(HttpExchange& exchange,
         }
     }
     WEIR_TRY(exchange.begin(status, content_type, range.length, fields));
-    return request.is_head() ? Error() : send_file(exchange, workers, fd, range);
+    return request.is_head() ? Error() : send_file(exchange, workers, fd, range, sent);
 }
 
 std::string_view content_type_of(std::string_view file_name) {

@@ -37,7 +37,12 @@ void SegmentStore::open(Ref<const SegmentFormat> format,
 
 void SegmentStore::add_part(NewPart part) {
     WEIR_CHECK(has_open());
-    append(cipher_ ? cipher_->encrypt(part.bytes) : std::move(part.bytes), part);
+    Bytes bytes = std::move(part.bytes);
+    if (cipher_) {
+        bytes = cipher_->encrypt(bytes);
+        part.audio_at = 0;  // no place in the plain text is one in this
+    }
+    append(std::move(bytes), part);
     parts_made_++;
     expect_part(part.duration_ms);
     changed();

@@ -301,7 +301,7 @@ bool Segmenter::decide_format() {
     format->audio_header = writer_->track_header(kPartAudio);
     format->id = store_.next_number();
     format->start_ms = part_start_ms_;
-    format->wall_ms = wall_of(part_start_ms_);
+    format->steady_ms = wall_of(part_start_ms_) + steady_wall_time_ms() - wall_time_ms();
     format_ = format;
     return true;
 }

@@ -161,7 +161,7 @@ std::string write_mpd(const Presentation& presentation) {
         "availabilityStartTime=\"1970-01-01T00:00:00Z\" publishTime=\"{}\" "
         "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
         "suggestedPresentationDelay=\"{}\"",
-        date_time(presentation.now_ms), duration(depth_ms), duration(presentation.target_ms),
+        date_time(presentation.published_ms), duration(depth_ms), duration(presentation.target_ms),
         duration(presentation.target_ms), duration(2 * presentation.target_ms));
     if (live) {
         out += fmt::format(" minimumUpdatePeriod=\"{}\"",

@@ -49,7 +49,7 @@ struct Presentation {
     std::string_view folder;    // of all files: "stream.hls/"; may be empty
     std::string_view clock;     // the file in it that tells the time (ISO 8601)
     std::string_view location;  // where the next description is, relative to this one
-    int64_t now_ms = 0;         // since the epoch
+    int64_t published_ms = 0;   // since the epoch: what it says became so
     int64_t target_ms = 0;      // no segment is longer, when rounded to seconds
     int64_t part_ms = 0;        // the last segment grows by so much; 0: all are complete
     bool independent = false;   // every segment begins with a key frame

@@ -25,6 +25,10 @@ void History::add(const PlaylistSegment& segment, bool independent) {
     entry.begins_header = entries_.empty() || entries_.back().header != segment.header;
     write_segment(segment, mp4_, entry.begins_header, entry.text);
     entries_.push_back(std::move(entry));
+    if (entries_.size() > kMaxEntries) {
+        discontinuities_gone_ += entries_.front().discontinuity ? 1U : 0U;
+        entries_.pop_front();
+    }
     version_++;
 }
 

@@ -21,6 +21,7 @@ class History {
   public:
     static constexpr size_t kMaxListed = 20'000;  // a list is not longer, whatever is wanted
     static constexpr size_t kMinListed = 3;       // RFC 8216 §6.2.2
+    static constexpr size_t kMaxEntries = 2 * kMaxListed;  // while no turn at the disk ends
 
     enum class State : uint8_t {
         kWaiting,  // for the disk

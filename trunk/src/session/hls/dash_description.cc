@@ -90,7 +90,7 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
             end_period();
             format = segment.format.get();
             out.periods.push_back(
-                {.id = format->id, .wall_ms = format->wall_ms, .start_ms = format->start_ms});
+                {.id = format->id, .wall_ms = format->steady_ms, .start_ms = format->start_ms});
         }
         const int64_t duration_ms =
             segment.complete

@@ -115,6 +115,9 @@ std::string HlsArchive::header_file(uint64_t header) const {
 // ---- the disk ----
 
 bool HlsArchive::next_turn(Turn& turn) {
+    if (gone_whole_) {
+        return false;
+    }
     HlsWrite& write = turn.write;
     write.folder = name_;
     if (disposing_) {

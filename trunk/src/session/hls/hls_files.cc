@@ -50,6 +50,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         refuse(exchange, 503, "that variant has nothing to play yet");
         return;
     }
+    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
     const net::SegmentStore& store = pump.store();
     const bool low_latency = pump.low_latency();
     const bool blocks = low_latency && reload->number.has_value();
@@ -96,6 +97,10 @@ void HlsService::serve_description(net::HttpExchange& exchange,
         refuse(exchange, late);
         return;
     }
+    if (!pump.is_playable()) {
+        refuse(exchange, 503, "there is nothing to play yet");
+        return;
+    }
     ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
     const std::string text = pump.description(folder);
     if (text.empty()) {
@@ -112,7 +117,7 @@ void HlsService::serve_description(net::HttpExchange& exchange,
 
 // Yields. A clock that players of DASH set theirs by (ISO/IEC 23009-1 §5.8.4.11).
 void HlsService::serve_clock(net::HttpExchange& exchange) {
-    (void)exchange.respond(200, "text/plain", hls::date_time(wall_time_ms()),
+    (void)exchange.respond(200, "text/plain", hls::date_time(steady_wall_time_ms()),
                            {{"Cache-Control", "no-store"}});
 }
 
@@ -154,6 +159,10 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
     const bool mp4 = pump.options().container == net::SegmentContainer::kMp4;
     if (ask.file.kind == hls::FileKind::kKey) {
         serve_key(exchange, ask, pump);
+        return;
+    }
+    if (ask.file.track != hls::FileTrack::kAll && pump.store().cipher() != nullptr) {
+        refuse(exchange, 404, "encrypted segments are not for DASH");
         return;
     }
     if (ask.file.mp4 != mp4) {
@@ -272,10 +281,14 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
                                uint64_t number) {
     const net::SegmentStore& store = pump.store();
     if (exchange.begin_open(200, kMp4Type,
-                            {{"Cache-Control", media_cache(ask.session != nullptr)}}) ||
-        exchange.request().is_head()) {
+                            {{"Cache-Control", media_cache(ask.session != nullptr)}})) {
         return;
     }
+    if (exchange.request().is_head()) {
+        (void)exchange.finish();
+        return;
+    }
+    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
     for (size_t next = 0;;) {
         const net::Segment* segment = store.find(number);
         if (segment != nullptr && next < segment->parts.size()) {

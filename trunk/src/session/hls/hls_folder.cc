@@ -78,7 +78,7 @@ HlsArchive* HlsFolder::begin(const stream::StreamKey& key, const HlsOptions& opt
     auto files = std::make_unique<HlsArchive>(*this, key, options);
     const auto found = files_.find(files->folder_name());
     if (found != files_.end()) {
-        if (!found->second->has_left() || replaced_ != nullptr) {
+        if (!found->second->has_left()) {
             log::error("hls: stream={} is not written to disk: {}/{} is in use",
                        log::token(key.to_string()), log::token(path_),
                        log::token(files->folder_name()));
@@ -107,7 +107,14 @@ const HlsArchive* HlsFolder::find(const stream::StreamKey& key) const {
 
 void HlsFolder::tick() {
     const MonoTime now = MonoClock::now();
-    std::erase_if(files_, [](const auto& each) { return each.second->is_gone(); });
+    std::erase_if(files_, [this](const auto& each) {
+        HlsArchive* const files = each.second.get();
+        if (!files->is_gone() || at_disk_->files == files) {
+            return false;
+        }
+        std::erase(queue_, files);
+        return true;
+    });
     for (const auto& [name, files] : files_) {
         if (files->has_left() && now > files->kept_until()) {
             files->dispose();

@@ -99,8 +99,9 @@ uint64_t HlsFolders::answer(net::HttpExchange& exchange,
                    : refuse(503, "this segment cannot be read");
     }
     stats_.reads++;
-    (void)net::answer_file(exchange, *readers_, fd.get(), facts, content_type, cache);
-    return static_cast<uint64_t>(facts.st_size);
+    uint64_t sent = 0;
+    (void)net::answer_file(exchange, *readers_, fd.get(), facts, content_type, cache, &sent);
+    return sent;
 }
 
 }  // namespace weir::session

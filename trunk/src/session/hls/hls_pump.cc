@@ -72,7 +72,7 @@ Error HlsPump::wait_first(Millis absent, bool open_too) {
     const auto deadline = io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent);
     return open_too
                ? wait_until(deadline,
-                            [this] { return store_.listed_complete() > 0 || can_grow(store_); })
+                            [this] { return is_playable(); })
                : wait_variant(deadline);
 }
 
@@ -156,7 +156,11 @@ const std::string& HlsPump::media_playlist(bool skip) {
     return text;
 }
 
-std::string HlsPump::description(std::string_view folder) const {
+bool HlsPump::is_playable() const {
+    return store_.listed_complete() > 0 || (low_latency() && can_grow(store_));
+}
+
+std::string HlsPump::description(std::string_view folder) {
     if (options_.container != net::SegmentContainer::kMp4 || store_.cipher() != nullptr) {
         return {};
     }
@@ -165,7 +169,11 @@ std::string HlsPump::description(std::string_view folder) const {
     presentation.folder = folder;
     presentation.clock = hls::kClockName;
     presentation.location = location;
-    presentation.now_ms = wall_time_ms();
+    if (described_version_ != store_.version()) {
+        described_version_ = store_.version();
+        described_ms_ = steady_wall_time_ms();
+    }
+    presentation.published_ms = described_ms_;
     return dash::write_mpd(presentation);
 }
 
@@ -303,16 +311,20 @@ std::string_view HlsPump::find_looks(std::string_view looks) const {
     if (found != looks_.end()) {
         return found->second;
     }
-    const auto kicked = std::ranges::find(kicked_, looks, &Kicked::looks);
-    return kicked != kicked_.end() && !looks.empty() ? std::string_view(kicked->id)
-                                                     : std::string_view();
+    // Others may look the same: it is told for as long as a player that asks again and again takes
+    // to notice.
+    const MonoTime since = MonoClock::now() - idle_time();
+    const auto kicked = std::ranges::find_if(kicked_, [&](const Kicked& each) {
+        return each.looks == looks && each.since > since;
+    });
+    return kicked != kicked_.end() ? std::string_view(kicked->id) : std::string_view();
 }
 
 void HlsPump::set_looks(HlsSession& session, std::string_view id, std::string looks) {
     if (!session.looks.empty()) {
         looks_.erase(session.looks);
     }
-    session.looks = looks.size() <= kMaxLooks ? std::move(looks) : std::string();
+    session.looks = std::move(looks);
     if (!session.looks.empty()) {
         looks_.insert_or_assign(session.looks, std::string(id));
     }
@@ -367,7 +379,7 @@ void HlsPump::look(MonoTime now) {
     for (auto at = sessions_.begin(); at != sessions_.end();) {
         HlsSession& session = *at->second;
         if (session.kicked) {
-            kicked_.push_back({at->first, session.looks});
+            kicked_.push_back({at->first, session.looks, now});
             if (kicked_.size() > kMaxKicked) {
                 kicked_.pop_front();
             }

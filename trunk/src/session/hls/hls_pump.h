@@ -127,7 +127,10 @@ class HlsPump final : public net::StreamPump,
 
     // The same for DASH. `folder`: where all files are, seen from the description. Empty: HLS
     // alone can have what there is.
-    std::string description(std::string_view folder) const;
+    std::string description(std::string_view folder);
+
+    // There is something to describe.
+    bool is_playable() const;
     // `text`, which `tag` names, as gzip; of the newest ones it is made once. Good until the next
     // call. `tag`: no two texts have the same, whatever viewers write into their queries.
     const std::string& compressed(std::string_view tag, std::string_view text);
@@ -147,9 +150,8 @@ class HlsPump final : public net::StreamPump,
     bool was_kicked(std::string_view id) const;
     HlsSession* add_session(std::string id, std::unique_ptr<net::Client> client);
 
-    // A player that cannot be told its id is known by its looks: address, name and what it shows
-    // to be let in.
-    static constexpr size_t kMaxLooks = 512;  // bytes
+    // A player that cannot be told its id is known by its looks: a digest of its address, its name
+    // and what it shows to be let in.
     // The id of the session that looks so, which may be kicked; empty: there is none.
     std::string_view find_looks(std::string_view looks) const;
     void set_looks(HlsSession& session, std::string_view id, std::string looks);
@@ -199,6 +201,7 @@ class HlsPump final : public net::StreamPump,
     struct Kicked {
         std::string id;
         std::string looks;
+        MonoTime since;
     };
 
     std::deque<Kicked> kicked_;  // oldest first
@@ -219,6 +222,8 @@ class HlsPump final : public net::StreamPump,
     const std::string tag_;              // of this pump
     uint64_t text_version_ = 0;          // of the store, that the texts are of
     uint64_t skip_version_ = 0;
+    uint64_t described_version_ = 0;
+    int64_t described_ms_ = 0;  // when it became that version
 };
 
 }  // namespace weir::session

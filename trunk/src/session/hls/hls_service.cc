@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/hmac.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "net/http_newcomer.h"
@@ -72,9 +73,11 @@ bool is_session_id(std::string_view text) {
 // Of a player that does not go where <Location> points.
 std::string looks_of(const net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
-    return fmt::format("{}\n{}\n{}\n{}", exchange.peer().host(),
-                       request.headers.get("User-Agent").value_or(""),
-                       request.headers.get("Authorization").value_or(""), request.query_text);
+    const std::string text = fmt::format("{}\n{}\n{}\n{}", exchange.peer().host(),
+                                         request.headers.get("User-Agent").value_or(""),
+                                         request.headers.get("Authorization").value_or(""),
+                                         request.query_text);
+    return std::string(as_text(sha256(as_bytes(text))));
 }
 
 }  // namespace
@@ -161,7 +164,11 @@ void HlsService::refuse(net::HttpExchange& exchange, const Error& why) {
 }
 
 bool HlsService::has_sessions(const stream::StreamKey& key, const HlsOptions& options) const {
-    return options.sessions || services_.hooks.wants(net::HookAction::kPlay, key);
+    // Who may have a private stream is asked at admission alone.
+    const bool is_private =
+        services_.private_streams != nullptr && services_.private_streams->has(key);
+    return options.sessions || is_private ||
+           services_.hooks.wants(net::HookAction::kPlay, key);
 }
 
 HlsPump* HlsService::find_pump(const stream::StreamKey& key) const {
@@ -374,6 +381,22 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
 // ---- requests ----
 
 // False: the request has been answered.
+bool HlsService::find_options(net::HttpExchange& exchange,
+                              std::string_view app,
+                              std::string_view name,
+                              Ask& ask) {
+    ask.key =
+        services_.policy.key_of(exchange.request().query.get_or("vhost", ""), app, name);
+    ask.options = rules_.hls_options(ask.key);
+    ask.name = name;
+    if (!ask.options.enabled) {
+        refuse(exchange, 404, "HLS is off for this stream (hls { enabled on; } turns it on)");
+        return false;
+    }
+    return true;
+}
+
+// False: the request has been answered.
 bool HlsService::parse_stream(net::HttpExchange& exchange, std::string_view suffix, Ask& ask) {
     const http::Request& request = exchange.request();
     std::string_view path = request.path;
@@ -384,14 +407,7 @@ bool HlsService::parse_stream(net::HttpExchange& exchange, std::string_view suff
         refuse(exchange, 404, fmt::format("a stream's address is /app/stream{}", suffix));
         return false;
     }
-    ask.key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
-    ask.options = rules_.hls_options(ask.key);
-    ask.name = name;
-    if (!ask.options.enabled) {
-        refuse(exchange, 404, "HLS is off for this stream (hls { enabled on; } turns it on)");
-        return false;
-    }
-    return true;
+    return find_options(exchange, app, name, ask);
 }
 
 // Yields.
@@ -467,9 +483,9 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
                "there is nothing at this path; a stream's address is /app/stream.m3u8");
         return;
     }
-    ask.key = services_.policy.key_of(request.query.get_or("vhost", ""), app, name);
-    ask.options = rules_.hls_options(ask.key);
-    ask.name = name;
+    if (!find_options(exchange, app, name, ask)) {
+        return;
+    }
     ask.dash =
         ask.file.track != hls::FileTrack::kAll || ask.file.kind == hls::FileKind::kDescription;
     HlsPump* pump = nullptr;
@@ -494,7 +510,7 @@ void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home
         serve_playlist(exchange, ask, *pump);
     } else if (ask.file.kind == hls::FileKind::kDescription) {
         if (ask.session != nullptr) {
-            pump->set_looks(*ask.session, ask.session_id, {});  // it says who it is
+            home.set_looks(*ask.session, ask.session_id, {});  // it says who it is
         }
         serve_description(exchange, ask, *pump, "");
     } else {

@@ -81,6 +81,10 @@ class HlsService final : private stream::LifeObserver {
     HlsPump* own_pump(const stream::StreamKey& key, const HlsOptions& options);
     void handle_stream(net::HttpExchange& exchange);
     void handle_description(net::HttpExchange& exchange);
+    bool find_options(net::HttpExchange& exchange,
+                      std::string_view app,
+                      std::string_view name,
+                      Ask& ask);
     bool parse_stream(net::HttpExchange& exchange, std::string_view suffix, Ask& ask);
     HlsPump* admit_again(net::HttpExchange& exchange, Ask& ask, const std::string& looks);
     void handle_file(net::HttpExchange& exchange);

@@ -30,7 +30,7 @@ Presentation live() {
     return {.folder = "cam.hls/",
             .clock = "time",
             .location = "cam.hls/index.mpd",
-            .now_ms = 1'795'651'722'690,
+            .published_ms = 1'795'651'722'690,
             .target_ms = 2'000,
             .part_ms = 205,
             .independent = true,

@@ -522,10 +522,14 @@ TEST_F(HlsServiceTest, APlayerThatDoesNotFollowLocationIsOneViewer) {
         EXPECT_NE(find(get(other, "User-Agent: two\r\n").body, "(session=[a-z0-9]{20})"), session);
     }
     EXPECT_EQ(clients_.size(), 3U);
+    const std::string token = "/app/stream.mpd?key=" + std::string(1'500, 'k');
+    const std::string long_one = find(get(token, ffmpeg).body, "(session=[a-z0-9]{20})");
+    EXPECT_EQ(find(get(token, ffmpeg).body, "(session=[a-z0-9]{20})"), long_one);
+    EXPECT_EQ(clients_.size(), 4U);
     // One that says who it is: whoever looks so then is another.
     EXPECT_EQ(get("/app/stream.hls/index.mpd?" + session).status, 200);
     EXPECT_NE(find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
-    EXPECT_EQ(clients_.size(), 4U);
+    EXPECT_EQ(clients_.size(), 5U);
     clients_.for_each([](const net::Client& client) { client.kick(); });
     EXPECT_EQ(get("/app/stream.mpd", ffmpeg).status, 403);
 }
@@ -581,6 +585,15 @@ TEST_F(HlsServiceTest, KeysOfEncryptedSegmentsAreForViewers) {
     }
     EXPECT_EQ(get("/app/stream.hls/" + number + ".0.m4s" + session).status, 404);
     EXPECT_EQ(get("/app/stream.mpd").status, 404);
+    service_.for_each([&](const HlsPump& pump) {
+        for (const net::Segment& each : pump.store().all()) {
+            for (const char* track : {"video", "audio"}) {
+                const std::string file =
+                    fmt::format("{}.{}.{}.m4s", each.format->id, each.start_ms, track);
+                EXPECT_EQ(get("/app/stream.hls/" + file + session).status, 404) << file;
+            }
+        }
+    });
 }
 
 // A folder that goes with the test.
@@ -659,9 +672,15 @@ TEST_F(HlsServiceTest, TheEndOfTheServerIsTheEndOfThePlaylistOnDisk) {
 TEST_F(HlsServiceTest, OffIsOff) {
     options_.enabled = false;
     publish();
-    const TestAnswer answer = get("/app/stream.m3u8");
-    EXPECT_EQ(answer.status, 404);
-    EXPECT_THAT(answer.body, HasSubstr("enabled"));
+    const std::string session = "?session=aaaaaaaaaaaaaaaaaaaa";
+    for (const std::string& path :
+         {std::string("stream.m3u8"), std::string("stream.mpd"),
+          "stream.hls/index.m3u8" + session, "stream.hls/index.mpd" + session}) {
+        const TestAnswer answer = get("/app/" + path);
+        EXPECT_EQ(answer.status, 404) << path;
+        EXPECT_THAT(answer.body, HasSubstr("enabled"));
+    }
+    EXPECT_EQ(clients_.size(), 0U);
 }
 
 TEST_F(HlsServiceTest, TransportStreamsAreServedAsSuch) {
