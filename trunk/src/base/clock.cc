@@ -21,11 +21,6 @@ std::string wall_time_text() {
                        now.tv_nsec / 1'000'000);
 }
 
-int64_t steady_wall_time_ms() {
-    static const int64_t offset_us = wall_time_us() - MonoClock::now().time_since_epoch().count();
-    return (MonoClock::now().time_since_epoch().count() + offset_us) / 1000;
-}
-
 int64_t wall_time_ms() {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);

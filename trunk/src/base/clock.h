@@ -32,10 +32,6 @@ std::string wall_time_text();
 // Milliseconds since the epoch, for the API.
 int64_t wall_time_ms();
 
-// The same of a clock that nobody sets: it goes on from what the wall clock said when it was first
-// asked.
-int64_t steady_wall_time_ms();
-
 // The same in microseconds.
 int64_t wall_time_us();
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/steady_wall_time.h"
 #include "proto/mp4/codec_string.h"
 
 namespace weir::net {

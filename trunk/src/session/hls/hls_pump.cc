@@ -8,6 +8,7 @@
 #include "base/gzip.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/steady_wall_time.h"
 #include "session/hls/dash_description.h"
 
 namespace weir::session {
