@@ -8,9 +8,9 @@
 namespace weir::media {
 namespace {
 
-constexpr uint32_t kRegisteredUserData = 4;  // payloadType of SEI
-constexpr uint32_t kCountry = 0xB5;          // USA
-constexpr uint32_t kProvider = 0x0031;       // ATSC
+constexpr uint32_t kRegisteredUserData = 4;   // payloadType of SEI
+constexpr uint32_t kCountry = 0xB5;           // USA
+constexpr uint32_t kProvider = 0x0031;        // ATSC
 constexpr uint32_t kIdentifier = 0x47413934;  // "GA94"
 constexpr uint32_t kCaptionData = 3;          // user_data_type_code
 constexpr size_t kMinUserData = 10;           // bytes up to the first triplet

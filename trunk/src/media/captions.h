@@ -27,7 +27,8 @@ struct CaptionChannels {
     bool operator==(const CaptionChannels&) const = default;
 };
 
-// Bytes of the lengths before NAL units, by the configuration of the codec; 4 where it says nothing.
+// Bytes of the lengths before NAL units, by the configuration of the codec; 4 where it says
+// nothing.
 size_t nal_length_size(Codec codec, ByteSpan config);
 
 // Adds what the frame has to `out`. `frame`: length-prefixed NAL units, `length_size` bytes each

@@ -52,7 +52,7 @@ struct SegmentFormat : public RefCounted<SegmentFormat> {
     uint32_t height = 0;
     uint32_t sample_rate = 0;  // in Hz; 0: no audio
     uint8_t channels = 0;
-    int64_t start_ms = 0;  // of its first segment, on the stream's timeline
+    int64_t start_ms = 0;   // of its first segment, on the stream's timeline
     int64_t steady_ms = 0;  // when it came, by steady_wall_time_ms()
 };
 

@@ -62,7 +62,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
         std::optional<uint8_t> id;  // of the first one of its kind
         media::Codec codec = media::Codec::kUnknown;
         media::PacketRef config;
-        size_t nal_length = 4;  // bytes of a length, of H.264 and HEVC
+        size_t nal_length = 4;          // bytes of a length, of H.264 and HEVC
         bool waits = false;             // for the next start: it is not as the format says
         std::vector<PartFrame> frames;  // in no part yet
         uint64_t bytes = 0;             // of these

@@ -179,9 +179,10 @@ std::string write_multivariant(std::span<const Variant> variants) {
     const auto again = std::ranges::unique(captions);
     captions.erase(again.begin(), again.end());
     for (const std::string& name : captions) {
-        out += fmt::format("#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"{0}\",NAME=\"{1}\","
-                           "INSTREAM-ID=\"{1}\",AUTOSELECT=YES\n",
-                           kCaptionGroup, name);
+        out += fmt::format(
+            "#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"{0}\",NAME=\"{1}\","
+            "INSTREAM-ID=\"{1}\",AUTOSELECT=YES\n",
+            kCaptionGroup, name);
     }
     for (const Variant& variant : variants) {
         out += fmt::format("#EXT-X-STREAM-INF:BANDWIDTH={}",

@@ -75,7 +75,7 @@ struct Variant {
     uint64_t average_bps = 0;
     uint32_t width = 0;  // 0: no video
     uint32_t height = 0;
-    double frame_rate = 0;  // 0: unknown
+    double frame_rate = 0;                   // 0: unknown
     std::vector<std::string> captions = {};  // within the video, as INSTREAM-ID names them
 };
 

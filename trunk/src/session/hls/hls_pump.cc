@@ -71,10 +71,8 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
 Error HlsPump::wait_first(Millis absent, bool open_too) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
     const auto deadline = io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent);
-    return open_too
-               ? wait_until(deadline,
-                            [this] { return is_playable(); })
-               : wait_variant(deadline);
+    return open_too ? wait_until(deadline, [this] { return is_playable(); })
+                    : wait_variant(deadline);
 }
 
 Error HlsPump::wait_variant(io::Deadline deadline) {
@@ -315,9 +313,8 @@ std::string_view HlsPump::find_looks(std::string_view looks) const {
     // Others may look the same: it is told for as long as a player that asks again and again takes
     // to notice.
     const MonoTime since = MonoClock::now() - idle_time();
-    const auto kicked = std::ranges::find_if(kicked_, [&](const Kicked& each) {
-        return each.looks == looks && each.since > since;
-    });
+    const auto kicked = std::ranges::find_if(
+        kicked_, [&](const Kicked& each) { return each.looks == looks && each.since > since; });
     return kicked != kicked_.end() ? std::string_view(kicked->id) : std::string_view();
 }
 

@@ -73,10 +73,9 @@ bool is_session_id(std::string_view text) {
 // Of a player that does not go where <Location> points.
 std::string looks_of(const net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
-    const std::string text = fmt::format("{}\n{}\n{}\n{}", exchange.peer().host(),
-                                         request.headers.get("User-Agent").value_or(""),
-                                         request.headers.get("Authorization").value_or(""),
-                                         request.query_text);
+    const std::string text = fmt::format(
+        "{}\n{}\n{}\n{}", exchange.peer().host(), request.headers.get("User-Agent").value_or(""),
+        request.headers.get("Authorization").value_or(""), request.query_text);
     return std::string(as_text(sha256(as_bytes(text))));
 }
 
@@ -167,8 +166,7 @@ bool HlsService::has_sessions(const stream::StreamKey& key, const HlsOptions& op
     // Who may have a private stream is asked at admission alone.
     const bool is_private =
         services_.private_streams != nullptr && services_.private_streams->has(key);
-    return options.sessions || is_private ||
-           services_.hooks.wants(net::HookAction::kPlay, key);
+    return options.sessions || is_private || services_.hooks.wants(net::HookAction::kPlay, key);
 }
 
 HlsPump* HlsService::find_pump(const stream::StreamKey& key) const {
@@ -385,8 +383,7 @@ bool HlsService::find_options(net::HttpExchange& exchange,
                               std::string_view app,
                               std::string_view name,
                               Ask& ask) {
-    ask.key =
-        services_.policy.key_of(exchange.request().query.get_or("vhost", ""), app, name);
+    ask.key = services_.policy.key_of(exchange.request().query.get_or("vhost", ""), app, name);
     ask.options = rules_.hls_options(ask.key);
     ask.name = name;
     if (!ask.options.enabled) {
