@@ -1,5 +1,9 @@
 #include "media/captions.h"
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
