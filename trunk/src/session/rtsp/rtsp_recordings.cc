@@ -20,6 +20,12 @@ Result<bool> RtspConnection::find_recording(const rtsp::Request& request, RtspTa
     if (!path || library == nullptr || !library->serves()) {
         return true;
     }
+    // The addresses of tracks say nothing of the span of time that was described.
+    if (request.method != rtsp::Method::kDescribe && plays_recording_ &&
+        target.path == target_.path && target.query.empty()) {
+        target.query = target_.query;
+        target.vhost = target_.vhost;
+    }
     auto found = library->find(server_.services().policy, target.vhost, *path, target.query);
     if (!found.ok()) {
         if (session_.id.empty()) {

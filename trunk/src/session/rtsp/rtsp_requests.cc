@@ -267,6 +267,7 @@ Error RtspConnection::handle_describe(const rtsp::Request& request) {
     }
     described_.clear();
     key_.reset();
+    recording_open_.reset();  // of another span of time, perhaps
     if (target.srtp && plays_recording_) {
         return refuse(request, 461, "recordings are not played by SRTP: leave ?srtp out");
     }
