@@ -55,9 +55,9 @@ struct RecordVodSource::Job {
             return;
         }
         got = *read;
-        // Of a file that grows, where it is not known when it is opened which span that is.
+        // In a file that grows, spans come that the index does not have yet.
         if (got == VodFile::Got::kFragment && !fragment.samples.empty() &&
-            fragment.samples.front().time_ms >= piece.to_ms) {
+            fragment.samples.front().key && fragment.samples.front().time_ms >= piece.to_ms) {
             got = VodFile::Got::kEnd;
         }
     }
