@@ -1,10 +1,8 @@
 // Files of a stream as one playback: what is read when, where it ends, and what a seek finds.
 #include "session/record/record_vod.h"
 
-#include <array>
 #include <condition_variable>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,11 +13,10 @@
 #include <stdlib.h>
 
 #include "io/coroutine.h"
-#include "proto/mp4/fragment.h"
 #include "session/record/record_vod_source.h"
 
+#include "test/session/record/recorded_file.h"
 #include "test/session/world.h"
-#include "test/support/codec_samples.h"
 
 namespace weir::session {
 namespace {
@@ -76,26 +73,8 @@ class RecordVodTest : public testing::Test,
 
     void on_vod_ready() override { told_++; }
 
-    // Fragments of 80 ms with two frames each, the first of which is a key frame.
     void append(const std::string& file, uint32_t fragments, uint32_t first = 0) const {
-        Bytes bytes;
-        if (first == 0) {
-            const std::array tracks = {
-                *mp4::make_track(media::Codec::kH264, test::kAvcHighConfig, {})};
-            mp4::write_header(tracks, bytes, mp4::Length::kFilledIn);
-        }
-        const Bytes data = {0, 0, 0, 2, 0x65, 0x88};
-        const std::array<mp4::SampleView, 2> samples = {
-            mp4::SampleView{.data = data, .duration = 3'600},
-            mp4::SampleView{.data = data, .duration = 3'600, .key = false}};
-        for (uint32_t i = first; i < first + fragments; i++) {
-            const std::array runs = {
-                mp4::RunView{.video = true, .decode_time = 7'200u * i, .samples = samples}};
-            mp4::write_fragment(i + 1, runs, bytes);
-        }
-        std::ofstream out(place_ + "/" + file, std::ios::binary | std::ios::app);
-        out.write(reinterpret_cast<const char*>(bytes.data()),
-                  static_cast<std::streamsize>(bytes.size()));
+        test::append_fragments(place_ + "/" + file, fragments, first);
     }
 
     // Files of so many fragments, one after the other, of live/cam.
