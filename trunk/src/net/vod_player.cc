@@ -8,6 +8,8 @@ namespace weir::net {
 namespace {
 
 constexpr int kTurnsInARow = 16;  // of run() that did not have to wait
+// From where it plays: what a spoilt file says beyond that is no time to reckon with.
+constexpr int64_t kMaxAheadMs = int64_t{365} * 24 * 3'600'000;
 
 }  // namespace
 
@@ -107,8 +109,8 @@ Error VodPlayer::flush() {
         client_.sent_bytes += written.bytes;
         progress_ = MonoClock::now();
     }
+    answers_ = std::min(answers_, unsent());
     if (unsent() == 0) {
-        answers_ = 0;
         sent_ = 0;
         out_.clear();
         if (out_.capacity() > 2 * kMaxUnsent) {
@@ -123,7 +125,8 @@ Error VodPlayer::flush() {
 }
 
 MonoTime VodPlayer::due(const media::MediaPacket& packet) const {
-    return began_at_ + Millis(packet.time_ms() - began_ms_) - options_.lead;
+    const int64_t ahead_ms = std::clamp(packet.time_ms() - began_ms_, -kMaxAheadMs, kMaxAheadMs);
+    return began_at_ + Millis(ahead_ms) - options_.lead;
 }
 
 // Writes what is due, as long as the peer takes it.
@@ -159,18 +162,25 @@ void VodPlayer::flow(MonoTime now) {
     }
 }
 
+MonoTime VodPlayer::silent_at() const {
+    if (at_end_ || paused_) {
+        return heard_ + (at_end_ ? kMaxIdleEnd : kMaxPause);
+    }
+    return options_.silence > Millis(0) ? heard_ + options_.silence : MonoTime::max();
+}
+
 Error VodPlayer::check(MonoTime now) const {
     if (!paused_ && unsent() > 0 && now - progress_ >= options_.write_stall) {
         return make_error(ErrorCode::kTimeout, "write stalled: the player took nothing");
     }
-    if (paused_ && now - heard_ >= kMaxPause) {
-        return make_error(ErrorCode::kTimeout, "it has paused for {} s and said nothing",
-                          std::chrono::duration_cast<Seconds>(kMaxPause).count());
+    if (now >= silent_at()) {
+        return at_end_ ? make_error(ErrorCode::kTimeout, "the recording has been played to its end")
+                       : make_error(ErrorCode::kTimeout, "it has {} for {} s and said nothing",
+                                    paused_ ? "paused" : "played",
+                                    std::chrono::duration_cast<Seconds>(now - heard_).count());
     }
-    if (at_end_ && now - heard_ >= kMaxIdleEnd) {
-        return make_error(ErrorCode::kTimeout, "the recording has been played to its end");
-    }
-    const bool starves = !paused_ && !at_end_ && !source_->grows() && unsent() == 0;
+    const bool starves =
+        !paused_ && !at_end_ && !source_->grows() && unsent() == 0 && source_->front() == nullptr;
     if (starves && now - starved_at_ >= kMaxStarve) {
         return make_error(ErrorCode::kTimeout, "the disk gave nothing for {} s",
                           std::chrono::duration_cast<Seconds>(kMaxStarve).count());
@@ -178,21 +188,21 @@ Error VodPlayer::check(MonoTime now) const {
     return {};
 }
 
-MonoTime VodPlayer::wake_at(MonoTime now) {
+MonoTime VodPlayer::media_at(MonoTime now) {
     if (unsent() > 0 && !paused_) {
         return progress_ + options_.write_stall;
     }
     if (paused_ || at_end_) {
-        return heard_ + (paused_ ? kMaxPause : kMaxIdleEnd);
+        return MonoTime::max();
     }
     if (const media::MediaPacket* const packet = source_->front()) {
         return clocked_ ? due(*packet) : now;
     }
-    if (source_->grows()) {
+    if (now - polled_at_ >= kPoll) {
+        polled_at_ = now;
         source_->poll();
-        return now + kPoll;
     }
-    return starved_at_ + kMaxStarve;
+    return polled_at_ + kPoll;
 }
 
 // Yields.
@@ -219,7 +229,7 @@ Error VodPlayer::run() {
         }
         now = MonoClock::now();
         WEIR_TRY(check(now));
-        const MonoTime until = wake_at(now);
+        const MonoTime until = std::min(silent_at(), media_at(now));
         if (until <= now) {
             io::yield();
             continue;

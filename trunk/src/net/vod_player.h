@@ -41,6 +41,8 @@ class VodWriter {
 struct VodOptions {
     Millis lead{0};              // packets are sent so long before they are due
     Millis write_stall{20'000};  // a peer that takes nothing for so long is ended
+    // One that says nothing for so long while it plays is ended; 0: it need not say anything.
+    Millis silence{0};
 };
 
 class VodPlayer final : private io::EventHandler,
@@ -54,7 +56,7 @@ class VodPlayer final : private io::EventHandler,
     static constexpr Millis kMaxPause{2 * 3'600'000};     // of a peer that says nothing meanwhile
     static constexpr Millis kMaxIdleEnd{60'000};          // the same when all was played
     static constexpr Millis kMaxStarve{30'000};  // without a packet of a file that is whole
-    static constexpr Millis kPoll{250};          // a recording that grows is looked at
+    static constexpr Millis kPoll{250};          // a source that has nothing is asked again
     // Of a player that was late by more, time goes on from where it is.
     static constexpr Millis kMaxLate{1'000};
 
@@ -91,6 +93,9 @@ class VodPlayer final : private io::EventHandler,
 
     void set_lead(Millis lead) { options_.lead = lead; }
 
+    // The peer has said something that did not come through the connection.
+    void note_heard(MonoTime now) { heard_ = now; }
+
     const VodSource& source() const { return *source_; }
 
     bool paused() const { return paused_; }
@@ -116,8 +121,11 @@ class VodPlayer final : private io::EventHandler,
     Error flush();
     void flow(MonoTime now);
     MonoTime due(const media::MediaPacket& packet) const;
-    // When run() has to look again at the latest, and what has gone wrong by then.
-    MonoTime wake_at(MonoTime now);
+    // When a peer is ended that says nothing until then; max(): it need not.
+    MonoTime silent_at() const;
+    // When there may be something to send, or nothing was taken for too long.
+    MonoTime media_at(MonoTime now);
+    // What has gone wrong.
     Error check(MonoTime now) const;
 
     size_t unsent() const { return out_.size() - sent_; }
@@ -133,8 +141,9 @@ class VodPlayer final : private io::EventHandler,
     size_t answers_ = 0;
     MonoTime created_;
     MonoTime progress_;    // the socket took something, or there was nothing to take
-    MonoTime heard_;       // run() came back
+    MonoTime heard_;       // run() came back, or note_heard()
     MonoTime starved_at_;  // the source has had nothing since
+    MonoTime polled_at_{};
     MonoTime began_at_{};  // began_ms_ is due then, without the lead
     int64_t began_ms_ = 0;
     int64_t stop_ms_ = INT64_MAX;

@@ -66,7 +66,8 @@ class VodSource {
     // Nothing follows until the next seek().
     virtual bool ended() const = 0;
 
-    // A recording that grows is looked at again.
+    // Where none is at hand: a recording that grows is looked at again, and what the readers had
+    // no place for is asked of them again. Not more often than a few times a second.
     virtual void poll() = 0;
 };
 

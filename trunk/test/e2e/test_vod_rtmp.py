@@ -165,6 +165,22 @@ def test_seek_and_pause(new_weir, folder, place):
     assert server.api("/api/v1/summaries")["data"].get("record", {}).get("playbacks", 0) == 0
 
 
+def test_another_play_while_the_socket_is_full(new_weir, folder, place):
+    server = new_weir(config(place, rest="send_buffer 64k;")).start()
+    file, = recorded(server, folder)
+    app, name = ("vod/" + file["file"]).rsplit("/", 1)
+    with Player(server.rtmp_port, name, app=app) as player:
+        player.frame(player.VIDEO)
+        wait_until(lambda: [client for client in server.clients() if client["play"]["state"] == "blocked"], 5, "it waits for the player")
+        # In one piece: what the socket did not take of the first goes out before the second begins.
+        player.socket.sendall(command("closeStream", 0, None, stream=1) + command("play", 0, None, name, -2000, stream=1))
+        seen = player.until("Play.Stop")
+    video = [when for kind, when, _ in seen if kind == player.VIDEO]
+    begin = len(video) - 1 - video[::-1].index(0)
+    assert video[:begin] == sorted(video[:begin]) and video[begin:] == list(range(0, 40 * (len(video) - begin), 40))
+    assert len(video) - begin == round(file["duration_ms"] / 40, -1)
+
+
 def test_all_files_of_a_stream_are_one_playback(new_weir, folder, place):
     server = new_weir(config(place)).start()
     files = recorded(server, folder, times=2)

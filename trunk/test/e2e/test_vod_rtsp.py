@@ -164,6 +164,29 @@ def test_who_may_play_and_what(new_weir, folder, place):  # noqa: F811
         assert statuses.count(200) >= 1 and set(statuses) <= {200, 455} and npt(answer)[0] == pytest.approx(49 % 9, abs=0.1), statuses
 
 
+def test_a_span_is_the_one_that_was_described_last(new_weir, folder, place):  # noqa: F811
+    server = rtsp_weir(new_weir, extra=config(place))
+    file, = recorded(server, folder)
+    at = file["started_ms"] / 1000
+    lengths = []
+    with Viewer(server.rtsp_port, server.rtsp("vod/live/livestream")) as viewer:
+        for begin, end in ((0, 2), (4, 8)):
+            viewer.url = server.rtsp(f"vod/live/livestream?from={at + begin:.3f}&to={at + end:.3f}")
+            described = viewer.request("DESCRIBE")
+            lengths.append(float(re.search(r"^a=range:npt=0-([\d.]+)", described.body, re.M).group(1)))
+        assert lengths == [pytest.approx(2, abs=0.1), pytest.approx(4, abs=1.1)]
+        # The addresses of tracks have no query.
+        base = described.fields["content-base"]
+        assert "?" not in base
+        for number, transport in enumerate(TCP):
+            assert viewer.request("SETUP", f"{base}trackID={number}", Transport=transport).status == 200
+        viewer.say("PLAY", base, Range="npt=0-")
+        viewer.say("PAUSE", base)
+        assert viewer.answer().status in (200, 455) and viewer.answer().status == 200, "both are answered"
+        answer = viewer.play(base, Range="npt=0-")
+        assert answer.status == 200 and npt(answer)[1] == pytest.approx(lengths[1], abs=0.1)
+
+
 def test_gstreamer_seeks(new_weir, folder, place):  # noqa: F811
     server = rtsp_weir(new_weir, extra=config(place))
     file, = recorded(server, folder)

@@ -18,10 +18,10 @@ namespace {
 // A picture each 40 ms, key frames each 200 ms, of so many bytes.
 class FakeSource final : public VodSource {
   public:
-    explicit FakeSource(int64_t duration_ms, size_t bytes = 20)
-        : duration_ms_(duration_ms), bytes_(bytes) {}
+    explicit FakeSource(int64_t duration_ms, size_t bytes = 20, bool grows = false)
+        : duration_ms_(duration_ms), bytes_(bytes), grows_(grows) {}
 
-    void set_listener(Listener*) override {}
+    void set_listener(Listener* listener) override { listener_ = listener; }
 
     const std::vector<media::PacketRef>& configs() const override { return configs_; }
 
@@ -29,7 +29,7 @@ class FakeSource final : public VodSource {
 
     int64_t duration_ms() const override { return duration_ms_; }
 
-    bool grows() const override { return false; }
+    bool grows() const override { return grows_; }
 
     void seek(int64_t time_ms) override {
         at_ms_ = std::min(time_ms, duration_ms_ - 1) / 200 * 200;
@@ -47,13 +47,22 @@ class FakeSource final : public VodSource {
 
     Ref<media::MediaPacket> pop() override { return std::move(packet_); }
 
-    bool ended() const override { return !packet_ && at_ms_ >= duration_ms_; }
+    bool ended() const override { return !grows_ && !packet_ && at_ms_ >= duration_ms_; }
 
-    void poll() override {}
+    // Whoever waits is told, though there is nothing new.
+    void poll() override {
+        polls_++;
+        listener_->on_vod_ready();
+    }
+
+    int polls() const { return polls_; }
 
   private:
     int64_t duration_ms_;
     size_t bytes_;
+    bool grows_;
+    int polls_ = 0;
+    Listener* listener_ = nullptr;
     int64_t at_ms_ = 0;
     Ref<media::MediaPacket> packet_;
     std::vector<media::PacketRef> configs_;
@@ -61,9 +70,13 @@ class FakeSource final : public VodSource {
 
 class VodPlayerTest : public testing::Test, protected VodWriter {
   protected:
-    VodPlayer& play(int64_t duration_ms, VodOptions options = {}, size_t bytes = 20) {
-        player_ = std::make_unique<VodPlayer>(*pair_.server, client_,
-                                              std::make_unique<FakeSource>(duration_ms, bytes),
+    VodPlayer& play(int64_t duration_ms,
+                    VodOptions options = {},
+                    size_t bytes = 20,
+                    bool grows = false) {
+        auto source = std::make_unique<FakeSource>(duration_ms, bytes, grows);
+        source_ = source.get();
+        player_ = std::make_unique<VodPlayer>(*pair_.server, client_, std::move(source),
                                               static_cast<VodWriter&>(*this), options);
         return *player_;
     }
@@ -115,6 +128,7 @@ class VodPlayerTest : public testing::Test, protected VodWriter {
     std::vector<int64_t> starts_;
     std::vector<int64_t> times_;
     int ends_ = 0;
+    FakeSource* source_ = nullptr;       // of player_
     std::unique_ptr<VodPlayer> player_;  // before the connection goes
 };
 
@@ -198,6 +212,37 @@ TEST_F(VodPlayerTest, APeerThatAsksAndDoesNotReadIsTold) {
         ASSERT_LE(++said, VodPlayer::kMaxAnswerBytes / answer.size());
     }
     EXPECT_EQ(said, VodPlayer::kMaxAnswerBytes / answer.size());
+}
+
+TEST_F(VodPlayerTest, ARecordingThatGrowsIsLookedAtNowAndThen) {
+    play(40, {}, 20, true);
+    const MonoTime begun = MonoClock::now();
+    run_until([this] { return source_->polls() >= 3; });
+    EXPECT_GE(MonoClock::now() - begun, 2 * VodPlayer::kPoll);
+    EXPECT_EQ(ends_, 0);
+}
+
+TEST_F(VodPlayerTest, APeerThatHasToSaySomethingAndDoesNotIsEnded) {
+    play(100'000, {.silence = Millis(200)});
+    io::Coroutine helper = io::go([&] {
+        (void)io::sleep_for(Millis(100));
+        player_->note_heard(MonoClock::now());
+    });
+    const MonoTime begun = MonoClock::now();
+    EXPECT_EQ(run().code(), ErrorCode::kTimeout);
+    EXPECT_GE(MonoClock::now() - begun, Millis(300));
+    helper.join();
+}
+
+TEST_F(VodPlayerTest, APeerThatHasPausedNeedNotSayAnything) {
+    play(100'000, {.silence = Millis(100)});
+    player_->pause();
+    io::Coroutine helper = io::go([&] {
+        (void)io::sleep_for(Millis(250));
+        knock();
+    });
+    EXPECT_FALSE(run());
+    helper.join();
 }
 
 TEST_F(VodPlayerTest, TheEndOfTheConnectionIsSeen) {

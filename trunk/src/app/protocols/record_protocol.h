@@ -30,7 +30,10 @@ class RecordProtocol final : public Protocol, private session::RecordRules {
         use_folders();
     }
 
-    void tick() override { service_.tick(); }
+    void tick() override {
+        service_.tick();
+        playback_.tick();
+    }
 
     Error stop(io::Deadline deadline) override { return service_.stop(deadline); }
 

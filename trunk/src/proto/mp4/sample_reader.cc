@@ -25,7 +25,8 @@ constexpr uint32_t kFlags = 0x000400;
 constexpr uint32_t kCompositions = 0x000800;
 constexpr uint32_t kNotSync = 0x00010000;
 
-constexpr uint64_t kMaxTime = uint64_t{1} << 53;  // in units of a timescale
+constexpr uint64_t kMaxTime = uint64_t{1} << 53;    // in units of a timescale
+constexpr uint64_t kMaxTimeMs = uint64_t{1} << 40;  // 34 years
 
 constexpr size_t kVisualEntry = 78;  // VisualSampleEntry §12.1.3, up to its boxes
 constexpr size_t kAudioEntry = 28;   // AudioSampleEntry §12.2.3
@@ -207,6 +208,11 @@ StoredTrack read_track(ByteSpan trak) {
 
 // ---- fragments ----
 
+struct Samples {
+    std::vector<StoredSample> kept;
+    size_t all = 0;  // those that are left out, too
+};
+
 struct Run {
     size_t track = 0;
     bool known = false;
@@ -220,8 +226,9 @@ struct Run {
 
 int64_t in_ms(uint64_t ticks, uint32_t timescale) {
     const uint64_t bounded = std::min(ticks, kMaxTime);
-    return static_cast<int64_t>(bounded / timescale * 1000 +
-                                (bounded % timescale * 1000 + timescale / 2) / timescale);
+    const uint64_t time_ms =
+        bounded / timescale * 1000 + (bounded % timescale * 1000 + timescale / 2) / timescale;
+    return static_cast<int64_t>(std::min(time_ms, kMaxTimeMs));
 }
 
 int32_t composition_in_ms(int32_t ticks, uint32_t timescale) {
@@ -249,13 +256,14 @@ bool read_track_head(ByteSpan tfhd, std::span<const StoredTrack> tracks, Run& ru
     return reader.ok();
 }
 
-bool read_run(ByteSpan trun, uint64_t whole, Run& run, std::vector<StoredSample>& out) {
+bool read_run(ByteSpan trun, uint64_t whole, Run& run, Samples& out) {
     ByteReader reader(trun);
     const FullHead full = read_full(reader);
     const uint32_t count = reader.u32();
-    if (count > kMaxStoredSamples - std::min(out.size(), kMaxStoredSamples)) {
+    if (count > kMaxStoredSamples - out.all) {
         return false;
     }
+    out.all += count;
     if ((full.flags & kDataOffset) != 0) {
         run.offset = reader.u32();  // of a fragment whose base is its moof
     }
@@ -273,12 +281,12 @@ bool read_run(ByteSpan trun, uint64_t whole, Run& run, std::vector<StoredSample>
             return false;
         }
         if (run.known && size > 0) {
-            out.push_back({.track = run.track,
-                           .time_ms = in_ms(run.time, run.timescale),
-                           .composition_ms = composition_in_ms(composition, run.timescale),
-                           .key = (flags & kNotSync) == 0,
-                           .offset = static_cast<uint32_t>(run.offset),
-                           .size = size});
+            out.kept.push_back({.track = run.track,
+                                .time_ms = in_ms(run.time, run.timescale),
+                                .composition_ms = composition_in_ms(composition, run.timescale),
+                                .key = (flags & kNotSync) == 0,
+                                .offset = static_cast<uint32_t>(run.offset),
+                                .size = size});
         }
         run.offset += size;
         run.time = std::min(run.time + duration, kMaxTime);
@@ -289,7 +297,7 @@ bool read_run(ByteSpan trun, uint64_t whole, Run& run, std::vector<StoredSample>
 bool read_track_fragment(ByteSpan traf,
                          std::span<const StoredTrack> tracks,
                          uint64_t whole,
-                         std::vector<StoredSample>& out) {
+                         Samples& out) {
     Run run;
     bool good = true;
     bool named = false;
@@ -349,18 +357,19 @@ std::optional<std::vector<StoredSample>> read_samples(ByteSpan fragment,
     if (moof == 0 || moof > fragment.size() || fragment.size() > kMaxFragmentBytes) {
         return std::nullopt;
     }
-    std::vector<StoredSample> samples;
+    Samples found;
     bool good = true;
     for_each_box(fragment.first(moof), [&](std::string_view, ByteSpan content, size_t) {
         for_each_box(content, [&](std::string_view type, ByteSpan traf, size_t) {
             if (type == "traf" && good) {
-                good = read_track_fragment(traf, tracks, fragment.size(), samples);
+                good = read_track_fragment(traf, tracks, fragment.size(), found);
             }
         });
     });
     if (!good) {
         return std::nullopt;
     }
+    std::vector<StoredSample> samples = std::move(found.kept);
     std::ranges::stable_sort(samples, [&](const StoredSample& one, const StoredSample& other) {
         return one.time_ms != other.time_ms ? one.time_ms < other.time_ms
                                             : tracks[one.track].video && !tracks[other.track].video;

@@ -25,7 +25,8 @@ constexpr std::string_view kPrefix = "/vod/";
 constexpr std::string_view kListSuffix = ".m3u8";
 constexpr std::string_view kFileSuffix = ".mp4";
 constexpr std::string_view kListType = "application/vnd.apple.mpegurl";
-constexpr size_t kMaxName = 1024;  // of app and of stream, as in RTMP
+constexpr size_t kMaxName = 1024;    // of app and of stream, as in RTMP
+constexpr Millis kScanWait{10'000};  // for other requests of the same playlist
 
 // "../" for each folder between the playlist and /vod/.
 std::string way_up(std::string_view path) {
@@ -224,10 +225,24 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<VodPiec
     // Such a playlist is asked for again, until it says that it is whole.
     const bool grows =
         std::ranges::any_of(pieces, [](const VodPiece& piece) { return grows_on(piece); });
+    // Of several that grow, which are rare, the last: who waited for one with another in hand could
+    // be waited for.
+    const auto newest = std::ranges::find(pieces.rbegin(), pieces.rend(), true, &VodPiece::grows);
+    const VodPiece* const growing = newest != pieces.rend() ? &*newest : nullptr;
+    std::optional<GrowingIndexes::Lease> lease;
+    if (growing != nullptr) {
+        auto taken = growing_.take(*growing, io::Deadline::after(kScanWait));
+        if (!taken.ok()) {
+            refuse(exchange, 503, "the disk is busy, try again later");
+            return;
+        }
+        lease.emplace(std::move(*taken));
+    }
     Error busy = pool->run([&] {
         std::vector<hls::VodFile> files;
         for (const VodPiece& piece : pieces) {
-            const Result<mp4::FileIndex> index = read_vod_index(piece);
+            const Result<mp4::FileIndex> index =
+                &piece == growing ? lease->read(piece) : read_vod_index(piece);
             if (!index.ok()) {
                 skipped = fmt::format("{}: {}", piece.file.file, index.error().message());
                 continue;
@@ -249,6 +264,7 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<VodPiec
         const auto kind = grows ? hls::VodKind::kGrowing : hls::VodKind::kWhole;
         list = segments > 0 ? hls::write_vod_playlist(files, kind) : "";
     });
+    lease.reset();  // before a peer that may be slow
     if (!skipped.empty()) {
         log::warn("recording not played file={}", log::escaped(skipped));
     }

@@ -22,6 +22,7 @@
 #include "net/admission.h"
 #include "net/http/router.h"
 #include "net/services.h"
+#include "session/record/growing_indexes.h"
 #include "session/record/record_service.h"
 #include "session/record/vod_pieces.h"
 
@@ -45,6 +46,9 @@ class RecordPlayback {
           rules_(rules),
           make_workers_(std::move(make_workers)) {}
 
+    // Every few seconds.
+    void tick() { growing_.tick(service_, MonoClock::now()); }
+
     // This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
 
@@ -65,6 +69,7 @@ class RecordPlayback {
     const RecordService& service_;
     const RecordRules& rules_;
     io::MakeWorkers make_workers_;
+    GrowingIndexes growing_;
     std::unique_ptr<io::WorkerPool> readers_;  // since the first request
 };
 

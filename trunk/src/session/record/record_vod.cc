@@ -108,6 +108,9 @@ Result<std::unique_ptr<net::VodSource>> RecordVod::open(
     }
     auto& found = static_cast<Found&>(*recording);
     auto source = std::make_unique<RecordVodSource>(*this, std::move(found.pieces));
+    if (source->failed().code() == ErrorCode::kLimit) {
+        return make_error(ErrorCode::kFull, "the disk is busy: try again later");
+    }
     Opening opening;
     source->set_listener(&opening);
     const io::Deadline deadline = io::Deadline::after(kOpenWait);

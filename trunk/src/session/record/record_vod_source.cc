@@ -46,14 +46,19 @@ struct RecordVodSource::Job {
         const auto span = std::ranges::find(spans, offset, &mp4::FileSpan::offset);
         begin_ms = span != spans.end() ? span->time_ms : 0;
         const auto stop = std::ranges::lower_bound(spans, piece.to_ms, {}, &mp4::FileSpan::time_ms);
-        if (stop != spans.end() && offset >= stop->offset && stop != spans.begin()) {
+        if (stop != spans.end() && offset >= stop->offset) {
             return;  // what was asked for ends here
         }
         auto read = file->read(offset, fragment);
-        if (read.ok()) {
-            got = *read;
-        } else {
+        if (!read.ok()) {
             error = read.take_error();
+            return;
+        }
+        got = *read;
+        // In a file that grows, spans come that the index does not have yet.
+        if (got == VodFile::Got::kFragment && !fragment.samples.empty() &&
+            fragment.samples.front().key && fragment.samples.front().time_ms >= piece.to_ms) {
+            got = VodFile::Got::kEnd;
         }
     }
 };
@@ -85,12 +90,17 @@ void RecordVodSource::forget_ready() {
 
 // ---- times ----
 
+// What is played of the piece.
+int64_t RecordVodSource::length_of(size_t piece) const {
+    const VodPiece& of = pieces_[piece];
+    return std::max<int64_t>(std::min(of.file.duration_ms, of.to_ms) - of.from_ms, 0);
+}
+
 // Where the piece begins in the whole.
 int64_t RecordVodSource::base_of(size_t piece) const {
     int64_t base_ms = 0;
     for (size_t i = 0; i < piece; i++) {
-        base_ms += std::max<int64_t>(
-            std::min(pieces_[i].file.duration_ms, pieces_[i].to_ms) - pieces_[i].from_ms, 0);
+        base_ms += length_of(i);
     }
     return base_ms;
 }
@@ -112,15 +122,16 @@ bool RecordVodSource::ended() const {
 void RecordVodSource::seek(int64_t time_ms) {
     generation_++;
     forget_ready();
-    size_t piece = pieces_.size() - 1;
-    while (piece > 0 && base_of(piece) > time_ms) {
-        piece--;
+    size_t piece = 0;
+    int64_t base_ms = 0;
+    while (piece + 1 < pieces_.size() && base_ms + length_of(piece) <= time_ms) {
+        base_ms += length_of(piece++);
     }
     if (piece != piece_) {
         piece_ = piece;
         file_.reset();
     }
-    seek_ms_ = std::max<int64_t>(time_ms - base_of(piece), 0) + pieces_[piece].from_ms;
+    seek_ms_ = std::max<int64_t>(time_ms - base_ms, 0) + pieces_[piece].from_ms;
     wanted_ms_ = *seek_ms_;
     restarts_ = true;
     waits_ = false;
@@ -158,21 +169,18 @@ void RecordVodSource::go_on() {
                                                   (*self)->take_back(*job);
                                               }
                                           });
-    if (refused) {
-        job->error = std::move(refused);
+    if (refused) {  // poll() tries again: nothing is left out
+        seek_ms_ = job->seek_ms;
+        failed_ = std::move(refused);
         busy_ = false;
-        take_error(*job);
+        waits_ = true;
     }
 }
 
 void RecordVodSource::take_back(Job& job) {
     busy_ = false;
     if (job.generation != generation_) {
-        if (job.index == piece_ && job.file && !file_) {
-            file_ = std::move(job.file);
-            tracks_ = std::make_shared<const std::vector<mp4::StoredTrack>>(file_->tracks());
-        }
-        go_on();
+        go_on();  // a file that was opened for the old place is opened again
         return;
     }
     if (job.error) {
@@ -199,7 +207,8 @@ void RecordVodSource::take_back(Job& job) {
                           .restarts = std::exchange(restarts_, false),
                           .wanted_ms = wanted_ms_});
     } else if (job.got == VodFile::Got::kNotYet && job.piece.grows) {
-        waits_ = true;
+        waits_ = true;  // nothing that the listener would want to hear of
+        return;
     } else {
         next_piece();
     }

@@ -37,7 +37,7 @@ class RecordVodSource final : public net::VodSource, private Counted<RecordVodSo
     bool ended() const override;
     void poll() override;
 
-    // Why nothing could be read at all; or success.
+    // Why nothing could be read at all; or success. kLimit: the readers have too much to do.
     const Error& failed() const { return failed_; }
 
   private:
@@ -62,6 +62,7 @@ class RecordVodSource final : public net::VodSource, private Counted<RecordVodSo
     static void skip(Ready& ready);
     void make_packet(const Ready& ready, const mp4::StoredSample& sample);
     void forget_ready();
+    int64_t length_of(size_t piece) const;
     int64_t base_of(size_t piece) const;
     static bool is_wanted(const std::vector<mp4::StoredTrack>& tracks, size_t track);
 
@@ -87,7 +88,7 @@ class RecordVodSource final : public net::VodSource, private Counted<RecordVodSo
     Error failed_;
     bool busy_ = false;
     bool restarts_ = true;
-    bool waits_ = false;  // a file that grows has no more yet
+    bool waits_ = false;  // for poll(): a file that grows has no more yet, or a job was refused
     bool read_all_ = false;
 };
 

@@ -229,6 +229,9 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
         return Next::kGoOn;
     }
     stop_recording();
+    if (!unsent_.empty()) {  // it may begin within a message, and a player would know nothing of it
+        WEIR_TRY(flush());
+    }
     const std::string whole = request.name.path();
     net::VodLibrary* const recordings = server_.services().recordings();
     if (const auto path = net::vod_path(whole);

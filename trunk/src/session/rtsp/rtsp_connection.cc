@@ -267,7 +267,6 @@ Error RtspConnection::send(const rtsp::Response& answer) {
 
 void RtspConnection::close(Error why) {
     vod_.reset();
-    recording_open_.reset();
     if (ended_by_.empty()) {
         ended_why_ = net::end_class(why.code());
         ended_by_ = ended_why_ == net::EndClass::kStopping

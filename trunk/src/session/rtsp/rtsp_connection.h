@@ -140,12 +140,11 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     rtsp::ConnectionReader reader_;
     Bytes unread_;  // behind the request that is being obeyed
     RtspTarget target_;
-    bool plays_recording_ = false;                    // target_ is one
-    std::unique_ptr<net::VodRecording> recording_;    // that was found last, and is not open
-    std::unique_ptr<net::VodSource> recording_open_;  // that was described, and does not play
-    RtspLogin login_;                                 // for target_.key and
-    bool publishes_ = false;                          // that action
-    bool stale_ = false;                              // the nonce that was shown last
+    bool plays_recording_ = false;                  // target_ is one
+    std::unique_ptr<net::VodRecording> recording_;  // that was found last, and is not open
+    RtspLogin login_;                               // for target_.key and
+    bool publishes_ = false;                        // that action
+    bool stale_ = false;                            // the nonce that was shown last
     RtspSession session_;
     // Of a player; without both its media goes through the connection.
     RtspUdpTracks udp_;

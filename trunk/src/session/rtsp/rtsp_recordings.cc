@@ -20,6 +20,12 @@ Result<bool> RtspConnection::find_recording(const rtsp::Request& request, RtspTa
     if (!path || library == nullptr || !library->serves()) {
         return true;
     }
+    // The addresses of tracks say nothing of the span of time that was described.
+    if (request.method != rtsp::Method::kDescribe && plays_recording_ &&
+        target.path == target_.path && target.query.empty()) {
+        target.query = target_.query;
+        target.vhost = target_.vhost;
+    }
     auto found = library->find(server_.services().policy, target.vhost, *path, target.query);
     if (!found.ok()) {
         if (session_.id.empty()) {
@@ -35,22 +41,20 @@ Result<bool> RtspConnection::find_recording(const rtsp::Request& request, RtspTa
     return true;
 }
 
-// Yields.
+// Yields. It is open only for that: who has not been let in to play holds no place of a playback.
 Result<bool> RtspConnection::look_at_recording(const rtsp::Request& request) {
-    if (!recording_open_) {
-        auto opened = server_.services().recordings()->open(std::move(recording_));
-        if (!opened.ok()) {
-            Error why = opened.take_error();
-            if (why.code() == ErrorCode::kInterrupted) {
-                return why;
-            }
-            const int status = why.code() == ErrorCode::kFull ? 453 : 404;
-            WEIR_TRY(refuse(request, status, why.message()));
-            return false;
+    auto opened = server_.services().recordings()->open(std::move(recording_));
+    if (!opened.ok()) {
+        Error why = opened.take_error();
+        if (why.code() == ErrorCode::kInterrupted) {
+            return why;
         }
-        recording_open_ = std::move(*opened);
+        const int status = why.code() == ErrorCode::kFull ? 453 : 404;
+        WEIR_TRY(refuse(request, status, why.message()));
+        return false;
     }
-    const RtspTracks tracks(*recording_open_, target_.path);
+    const RtspTracks tracks(**opened, target_.path);
+    opened->reset();
     described_ = tracks.any() ? tracks.describe(stream_->local().host()) : std::string();
     for (uint8_t index = 0; index < has_track_.size(); index++) {
         has_track_[index] = tracks.has(index);
@@ -86,14 +90,11 @@ Error RtspConnection::begin_recording(const rtsp::Request& request) {
     if (!admitted.ok()) {
         return refuse_access(request, false, admitted.take_error());
     }
-    if (!recording_open_) {
-        auto opened = server_.services().recordings()->open(std::move(recording_));
-        if (!opened.ok()) {
-            Error why = opened.take_error();
-            admitted->ticket.end(*client_, net::EndClass::kRefused, why.message());
-            return refuse_access(request, false, std::move(why));
-        }
-        recording_open_ = std::move(*opened);
+    auto opened = server_.services().recordings()->open(std::move(recording_));
+    if (!opened.ok()) {
+        Error why = opened.take_error();
+        admitted->ticket.end(*client_, net::EndClass::kRefused, why.message());
+        return refuse_access(request, false, std::move(why));
     }
     client_->turn_ticket = std::move(admitted->ticket);
     client_->hold(std::move(admitted->place));
@@ -101,7 +102,7 @@ Error RtspConnection::begin_recording(const rtsp::Request& request) {
                     fmt::format(" recording={}", log::token(target_.path)));
     stream_->apply(admitted->rules.socket);
     vod_ = std::make_unique<RtspVod>(session_, std::move(udp_), *stream_, *client_,
-                                     std::move(recording_open_), admitted->rules.pump.write_stall);
+                                     std::move(*opened), admitted->rules.pump.write_stall);
     return {};
 }
 

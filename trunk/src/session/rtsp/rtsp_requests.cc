@@ -142,7 +142,6 @@ void RtspConnection::end_session() {
     described_.clear();
     key_.reset();
     report_keys_ = {};
-    recording_open_.reset();
     phase_since_ = MonoClock::now();
 }
 
@@ -177,7 +176,6 @@ Result<bool> RtspConnection::begin_request(const rtsp::Request& request,
         login_ = {};
         described_.clear();
         key_.reset();
-        recording_open_.reset();
     } else if (target.token.empty()) {  // the addresses of tracks have none
         target.token = target_.token;
         target.query = target.query.empty() ? target_.query : target.query;

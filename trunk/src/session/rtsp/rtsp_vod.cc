@@ -31,7 +31,13 @@ RtspVod::RtspVod(const RtspSession& session,
       udp_(std::move(udp)),
       numbers_(system_random(), MonoClock::now()),
       created_(MonoClock::now()),
-      player_(stream, client, std::move(source), *this, {.write_stall = write_stall}) {
+      // Where media goes by UDP the connection carries nothing that a client would acknowledge.
+      player_(stream,
+              client,
+              std::move(source),
+              *this,
+              {.write_stall = write_stall,
+               .silence = udp_[0] || udp_[1] ? Millis(session.timeout) : Millis(0)}) {
     for (const auto& track : udp_) {
         if (track) {
             track->set_owner(this);
@@ -86,6 +92,11 @@ bool RtspVod::play(const rtsp::Request& request, const std::optional<rtsp::Range
     return true;
 }
 
+void RtspVod::pause() {
+    refuse_play(455);
+    player_.pause();
+}
+
 void RtspVod::refuse_play(int status) {
     if (play_) {
         const std::string text = rtsp::write(answer_to(*play_, status));
@@ -131,21 +142,29 @@ void RtspVod::on_vod_start(const net::VodSource&, const media::MediaPacket& firs
 
 void RtspVod::on_vod_packet(Ref<media::MediaPacket> packet, Bytes& out) {
     out_ = &out;
-    const bool config = packet->info().config;
     const int64_t time_ms = packet->time_ms();
     packet->set_time_ms(time_ms + offset_ms_);
     newest_ms_ = std::max(newest_ms_, packet->time_ms());
     shown_ms_ = packet->time_ms() + packet->info().composition_ms;
     cut(media::PacketRef(packet), starts_ ? &player_.source().configs() : nullptr);
-    if (config && !session_.fits(rtsp_terms(*this))) {
+    if (!fits()) {
         player_.stop_at(time_ms);  // what follows is not what the client was told
     }
     out_ = nullptr;
 }
 
+// Whether the codecs in force, also those that a seek has led to, are what the client was told.
+bool RtspVod::fits() {
+    if (edition_ != RtpCutter::edition()) {
+        edition_ = RtpCutter::edition();
+        fits_ = session_.fits(rtsp_terms(*this));
+    }
+    return fits_;
+}
+
 void RtspVod::begin_frame(const stream::RtpLog::Frame& frame) {
     frame_ = frame;
-    wanted_ = frame.track < session_.has.size() && session_.has[frame.track];
+    wanted_ = frame.track < session_.has.size() && session_.has[frame.track] && fits();
     if (!wanted_) {
         return;
     }

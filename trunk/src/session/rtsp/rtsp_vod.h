@@ -40,7 +40,8 @@ class RtspVod final : private net::VodWriter,
     // False: no such time.
     bool play(const rtsp::Request& request, const std::optional<rtsp::Range>& range);
 
-    void pause() { player_.pause(); }
+    // A PLAY that is not answered yet is refused.
+    void pause();
 
     // Yields. As net::VodPlayer::run().
     Error run() { return player_.run(); }
@@ -67,10 +68,11 @@ class RtspVod final : private net::VodWriter,
     // RtspUdpOwner
     bool may_move(MonoTime now, size_t track, bool rtp, ByteSpan datagram) const override;
 
-    void on_udp_rtp(MonoTime, size_t, ByteSpan) override {}
+    void on_udp_rtp(MonoTime now, size_t, ByteSpan) override { player_.note_heard(now); }
 
-    void on_udp_rtcp(MonoTime, size_t, ByteSpan) override {}
+    void on_udp_rtcp(MonoTime now, size_t, ByteSpan) override { player_.note_heard(now); }
 
+    bool fits();
     void answer_play();
     void refuse_play(int status);
     void send(uint8_t track, RtspUdpTrack::Way way, ByteSpan packet);
@@ -91,8 +93,10 @@ class RtspVod final : private net::VodWriter,
     int64_t start_ms_ = 0;   // where playing began, of the recording
     int64_t end_ms_ = 0;     // and where it will end
     stream::RtpLog::Frame frame_;
-    bool wanted_ = false;  // the frame's track was set up
-    bool starts_ = false;  // the next packet is the first after a PLAY
+    uint32_t edition_ = 0;  // of the codecs that fits_ is about
+    bool fits_ = true;      // they are what the client was told
+    bool wanted_ = false;   // the frame's track was set up, and fits
+    bool starts_ = false;   // the next packet is the first after a PLAY
     bool begun_ = false;
     net::VodPlayer player_;  // last: it calls the others
 };

@@ -126,6 +126,34 @@ TEST(Mp4SampleReaderTest, SamplesOfTracksThatAreNotKnownAreLeftOut) {
     EXPECT_EQ(samples->size(), 3U);
 }
 
+TEST(Mp4SampleReaderTest, SamplesThatAreLeftOutCountAsWell) {
+    const Bytes data = {1};
+    const std::vector<SampleView> samples(kMaxStoredSamples / 2 + 1, SampleView{.data = data});
+    const std::vector<RunView> runs = {{.track_id = 1, .samples = samples},
+                                       {.track_id = 2, .samples = samples}};
+    Bytes one;
+    write_fragment(1, std::span(runs).first(1), one);
+    EXPECT_TRUE(read_samples(one, {}));
+    Bytes two;
+    write_fragment(1, runs, two);
+    EXPECT_FALSE(read_samples(two, {}));
+}
+
+TEST(Mp4SampleReaderTest, TimesAreBounded) {
+    const Bytes data = {1};
+    const std::array<SampleView, 1> samples = {SampleView{.data = data}};
+    const std::array<RunView, 1> runs = {
+        RunView{.track_id = 1, .decode_time = uint64_t{1} << 60, .samples = samples}};
+    Bytes bytes;
+    write_fragment(1, runs, bytes);
+    const auto read = read_samples(
+        bytes,
+        std::array{StoredTrack{.id = 1, .codec = Codec::kMp3, .timescale = 1, .config = {}}});
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->size(), 1U);
+    EXPECT_LE(read->front().time_ms, int64_t{1} << 40);
+}
+
 TEST(Mp4SampleReaderTest, AHeaderThatIsCutOffHasNoTracks) {
     const Bytes bytes = header_of(both());
     for (size_t size = 0; size < bytes.size(); size++) {
