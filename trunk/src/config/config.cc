@@ -69,7 +69,7 @@ std::string_view not_in_this_version(std::string_view name) {
 
     constexpr Feature kFeatures[] = {
         {"hls", "that setting of HLS (see the block hls)"},
-        {"dash", "DASH"},
+        {"dash", "DASH under that name (every stream has it, see the block hls)"},
         {"dvr", "recording under that name (see the block record)"},
         {"record", "that setting of recording (see the block record)"},
         {"push", "sending a stream on under that name (write forward)"},

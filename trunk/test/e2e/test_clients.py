@@ -4,8 +4,6 @@ import json
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -64,10 +62,3 @@ def test_players_wait_for_the_publisher_and_are_told(weir, folder):
     assert sorted(recordings) == sorted(waiting)
     for recording in recordings.values():
         check_both(recording)
-
-
-def test_what_is_not_in_this_version_is_said(weir):
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(weir.http("/live/x.mpd"), timeout=20)
-    text = refused.value.read().decode()
-    assert refused.value.code == 404 and "DASH is not in this version" in text and ".flv" in text, text

@@ -10,7 +10,6 @@
 
 #include "base/random.h"
 #include "proto/http/cors.h"
-#include "proto/http/not_here.h"
 
 namespace weir::net {
 
@@ -439,8 +438,7 @@ bool HttpConnection::serve(const http::Request& request) {
     } else if (request.method == http::Method::kOptions) {
         answer_options(exchange, route);
     } else if (route == nullptr) {
-        ignored = exchange.respond_error(
-            404, http::why_not_here(request.path, "there is nothing at this path"), {});
+        ignored = exchange.respond_error(404, "there is nothing at this path", {});
     } else if ((options.methods & http::method_bit(request.method)) == 0) {
         ignored = exchange.respond_error(405, "this path does not take that method",
                                          {{"Allow", http::allow_text(options.methods)}});
@@ -469,8 +467,7 @@ void HttpConnection::answer_options(HttpExchange& exchange, const HttpRoute* rou
         add_all(fields, options.options_fields);
         ignored = exchange.respond(204, {}, {}, fields);
     } else if (route == nullptr && request.path != "*") {
-        ignored = exchange.respond_error(
-            404, http::why_not_here(request.path, "there is nothing at this path"), {});
+        ignored = exchange.respond_error(404, "there is nothing at this path", {});
     } else {
         http::Fields fields{{"Allow", http::allow_text(options.methods)}};
         add_all(fields, options.options_fields);

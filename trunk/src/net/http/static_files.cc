@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "io/own_fd.h"
 #include "net/http/file_answer.h"
-#include "proto/http/not_here.h"
 #include "proto/http/target.h"
 
 namespace weir::net {
@@ -132,9 +131,7 @@ void StaticFiles::handle(HttpExchange& exchange) {
     if (opened.is_folder && !path.ends_with('/')) {
         failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
     } else if (opened.status != 200) {
-        failed = exchange.respond_error(opened.status, opened.status == 404
-                                                           ? http::why_not_here(path, opened.reason)
-                                                           : opened.reason);
+        failed = exchange.respond_error(opened.status, opened.reason);
     } else {
         failed = answer_file(exchange, workers_, opened.file.get(), opened.info,
                              content_type_of(relative));
