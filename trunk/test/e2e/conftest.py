@@ -1,5 +1,6 @@
 """Fixtures: `weir` is a running server of this test alone, `folder` where everything of this test lands."""
 
+import os
 import re
 import shutil
 
@@ -8,6 +9,15 @@ import pytest
 from weir import SANITIZED, TOP, Weir
 
 RUNS = TOP / "objs" / "test" / ("e2e-sanitizer" if SANITIZED else "e2e")
+
+
+def pytest_collection_modifyitems(config, items):
+    if "WEIR_FULL" in os.environ:
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)

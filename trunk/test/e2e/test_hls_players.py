@@ -1,7 +1,6 @@
 """More players of HLS: hls.js with other codecs and over a discontinuity, ffmpeg with every codec and over one, GStreamer's hlsdemux2.
 WEIR_FULL=1 for all of them."""
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,7 +17,6 @@ from weir import wait_until
 
 AUDIO = (["-vn", "-c:a", "aac", "-b:a", "96k"], {"audio": ["aac"]})
 KINDS = {**MORE, "audio": AUDIO}
-on_request = pytest.mark.skipif("WEIR_FULL" not in os.environ, reason="takes a minute: WEIR_FULL=1")
 
 
 def sources(folder, kinds):
@@ -54,7 +52,7 @@ def test_ffmpeg_plays_every_codec(new_weir, folder):
             assert recording.audio_seconds() > 2.5, kind
 
 
-@on_request
+@pytest.mark.full
 def test_hls_js_plays_other_codecs(new_weir, folder):
     """One behind the other in the same browser. MP3 in MP4 is not among them: Chromium takes it for no codec of Media Source Extensions."""
     server = new_weir("hls { fragment 1s; }").start()
@@ -88,7 +86,7 @@ def test_hls_js_plays_over_a_discontinuity(new_weir, folder):
             assert not after["error"] and after["time"] > before["time"] + 3, (before, after)
 
 
-@on_request
+@pytest.mark.full
 def test_ffmpeg_plays_over_a_discontinuity(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
     source = short_gops(folder)
@@ -103,7 +101,7 @@ def test_ffmpeg_plays_over_a_discontinuity(new_weir, folder):
     check_frames(recording, source, least=175, most_runs=3)
 
 
-@on_request
+@pytest.mark.full
 @pytest.mark.parametrize("container", ["fmp4", "ts"])
 def test_hlsdemux2_plays(new_weir, folder, container):
     """GStreamer's new demuxer. That of 1.22 loses its place where a playlist begins with the first request, so segments are there before."""

@@ -46,6 +46,7 @@ def play(server, folder, seconds):
                  timeout=90)
 
 
+@pytest.mark.full
 def test_live_players_do_not_feel_a_disk_that_stalls(new_weir, folder):
     with disk(folder) as place:
         if place is None:
