@@ -181,13 +181,18 @@ void SipCallRun::talk_and_measure() {
 
 void SipCallRun::end_calls() {
     begins_ = false;
+    // The agent is done with a call when its BYE has gone out. A connection that is closed before
+    // the server has read them takes them along: so their answers are waited for.
+    uint64_t answers = signals_->received();
     for (const auto& call : calls_) {
         if (call->state == State::kTalking || call->state == State::kCalling) {
             hang_up(*call);
+            answers++;
         }
     }
     const io::Deadline until = io::Deadline::after(kGoodbye);
-    while (!all_over() && !until.passed() && !io::sleep_for(kTick)) {
+    const auto over = [&] { return all_over() && signals_->received() >= answers; };
+    while (!over() && !until.passed() && !io::sleep_for(kTick)) {
     }
     for (const auto& call : calls_) {
         totals_.unended += call->state == State::kEnding ? 1U : 0U;
