@@ -16,10 +16,13 @@ struct HlsService::Ask {
     hls::FileName file;
     std::string session_id;
     HlsPump* home = nullptr;        // of `key`: it has the sessions, also those of its variants
-    HlsSession* session = nullptr;  // of `home`; after a wait it is looked up again
+    HlsSession* session = nullptr;  // of `home`; after each wait: look_again()
     size_t variant = 0;             // 0: the stream itself
     std::string name;               // of the stream, as it was asked for
     bool dash = false;
+
+    // The session may have ended, or been replaced, while the request waited.
+    void look_again() { session = session != nullptr ? home->find_session(session_id) : nullptr; }
 
     // As clients, hooks and the log have it.
     const char* transport() const { return dash ? "dash" : "hls"; }

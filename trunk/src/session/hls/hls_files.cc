@@ -51,7 +51,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         refuse(exchange, 503, "that variant has nothing to play yet");
         return;
     }
-    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    ask.look_again();
     const net::SegmentStore& store = pump.store();
     const bool low_latency = pump.low_latency();
     const bool blocks = low_latency && reload->number.has_value();
@@ -66,7 +66,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
                 refuse(exchange, 503, "that part of the playlist did not come in time");
                 return;
             }
-            ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+            ask.look_again();
         }
     }
     stats_.playlists++;
@@ -102,7 +102,7 @@ void HlsService::serve_description(net::HttpExchange& exchange,
         refuse(exchange, 503, "there is nothing to play yet");
         return;
     }
-    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    ask.look_again();
     const std::string text = pump.description(folder);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
@@ -229,7 +229,7 @@ void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& p
         one_track ? store.find_at(ask.file.number, ask.file.part) : store.find(ask.file.number);
     if (segment == nullptr && one_track) {
         segment = next_segment(ask, pump);
-        ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+        ask.look_again();
     }
     if (segment == nullptr && !one_track && pump.files() != nullptr) {
         segment = pump.files()->find_waiting(ask.file.number);
@@ -289,7 +289,7 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
         (void)exchange.finish();
         return;
     }
-    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    ask.look_again();
     for (size_t next = 0;;) {
         const net::Segment* segment = store.find(number);
         if (segment != nullptr && next < segment->parts.size()) {
@@ -298,7 +298,7 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
             if (exchange.write(piece.bytes)) {
                 return;
             }
-            ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+            ask.look_again();
             continue;
         }
         if (segment != nullptr && segment->complete) {
@@ -313,7 +313,7 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
         if (segment == nullptr || pump.wait_for(more)) {
             return;
         }
-        ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+        ask.look_again();
     }
 }
 
@@ -344,7 +344,7 @@ void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump
         refuse(exchange, 404, "no such part");
         return;
     }
-    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    ask.look_again();
     stats_.parts++;
     const Piece piece = piece_of(segment->parts[file.part], hls::FileTrack::kAll);
     serve_bytes(exchange, ask, pump, {&piece, 1});
@@ -366,7 +366,7 @@ void HlsService::serve_stored(net::HttpExchange& exchange, Ask& ask, HlsPump& pu
     const uint64_t sent =
         folders_.answer(exchange, files->root(), file, ask.file.mp4 ? kMp4Type : kTsType,
                         media_cache(ask.session != nullptr));
-    ask.session = ask.session != nullptr ? ask.home->find_session(ask.session_id) : nullptr;
+    ask.look_again();
     count_sent(ask, pump, sent);
 }
 

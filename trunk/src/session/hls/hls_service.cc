@@ -418,7 +418,7 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     const HlsPump::Stay stay(*pump);
     ask.home = pump;
     const std::vector<hls::Variant> variants = variants_of(ask);
-    ask.session = ask.session != nullptr ? pump->find_session(ask.session_id) : nullptr;
+    ask.look_again();
     stats_.playlists++;
     const std::string text = hls::with_query(
         hls::write_multivariant(variants), http::carried_query(request.query_text, ask.session_id));
