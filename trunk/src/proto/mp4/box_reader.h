@@ -1,6 +1,7 @@
 // Boxes of ISO/IEC 14496-12 §4.2 as they are read. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -60,6 +61,32 @@ struct FullHead {
 inline FullHead read_full(ByteReader& reader) {
     const uint8_t version = reader.u8();
     return {version, reader.u24()};
+}
+
+// Fills in `id`, `timescale` and `video` of `track` by its TrackBox (§8.3). visit(type, content)
+// for each other box of its MediaBox (§8.4).
+template <typename Track, typename Visit>
+void read_track_box(ByteSpan trak, Track& track, Visit&& visit) {
+    for_each_box(trak, [&](std::string_view type, ByteSpan content, size_t) {
+        if (type == "tkhd") {
+            ByteReader reader(content);
+            reader.skip(read_full(reader).version == 0 ? 8 : 16);
+            track.id = reader.u32();
+        } else if (type == "mdia") {
+            for_each_box(content, [&](std::string_view inner, ByteSpan media, size_t) {
+                ByteReader reader(media);
+                if (inner == "mdhd") {
+                    reader.skip(read_full(reader).version == 0 ? 8 : 16);
+                    track.timescale = std::max<uint32_t>(reader.u32(), 1);
+                } else if (inner == "hdlr") {
+                    reader.skip(8);
+                    track.video = as_text(reader.take(4)) == "vide";
+                } else {
+                    visit(inner, media);
+                }
+            });
+        }
+    });
 }
 
 }  // namespace weir::mp4

@@ -95,35 +95,6 @@ FileScan::Advance FileScan::advance(ByteSpan window, uint64_t left) {
     return {.bytes = taken};
 }
 
-// MediaBox (§8.4) of a track.
-void FileScan::read_media(ByteSpan mdia, Track& track) {
-    for_each_box(mdia, [&](std::string_view type, ByteSpan content, size_t) {
-        ByteReader reader(content);
-        const FullHead full = read_full(reader);
-        if (type == "mdhd") {
-            reader.skip(full.version == 0 ? 8 : 16);
-            track.timescale = std::max<uint32_t>(reader.u32(), 1);
-        } else if (type == "hdlr") {
-            reader.skip(4);
-            track.video = as_text(reader.take(4)) == "vide";
-        }
-    });
-}
-
-FileScan::Track FileScan::read_track(ByteSpan trak) {
-    Track track;
-    for_each_box(trak, [&](std::string_view type, ByteSpan content, size_t) {
-        if (type == "tkhd") {
-            ByteReader reader(content);
-            reader.skip(read_full(reader).version == 0 ? 8 : 16);
-            track.id = reader.u32();
-        } else if (type == "mdia") {
-            read_media(content, track);
-        }
-    });
-    return track;
-}
-
 bool FileScan::take_header(ByteSpan moov) {
     const uint64_t base = position_ + kBoxHead;
     std::vector<Track> tracks;
@@ -142,7 +113,7 @@ bool FileScan::take_header(ByteSpan moov) {
                 }
             });
         } else if (type == "trak" && tracks.size() < kMaxTracks) {
-            tracks.push_back(read_track(content));
+            read_track_box(content, tracks.emplace_back(), [](std::string_view, ByteSpan) {});
         }
     });
     if (tracks.empty()) {

@@ -75,8 +75,6 @@ class FileScan {
         uint64_t offset = 0;
     };
 
-    static void read_media(ByteSpan mdia, Track& track);
-    static Track read_track(ByteSpan trak);
     bool take_header(ByteSpan moov);
     bool take_fragment(ByteSpan moof);
     Track* track_of(uint32_t id);

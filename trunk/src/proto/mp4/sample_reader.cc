@@ -173,34 +173,15 @@ void read_sample_table(ByteSpan stbl, StoredTrack& track) {
     });
 }
 
-void read_media(ByteSpan mdia, StoredTrack& track) {
-    for_each_box(mdia, [&](std::string_view type, ByteSpan content, size_t) {
-        ByteReader reader(content);
-        if (type == "mdhd") {
-            reader.skip(read_full(reader).version == 0 ? 8 : 16);
-            track.timescale = std::max<uint32_t>(reader.u32(), 1);
-        } else if (type == "hdlr") {
-            reader.skip(8);
-            track.video = as_text(reader.take(4)) == "vide";
-        } else if (type == "minf") {
+StoredTrack read_track(ByteSpan trak) {
+    StoredTrack track;
+    read_track_box(trak, track, [&](std::string_view type, ByteSpan content) {
+        if (type == "minf") {
             for_each_box(content, [&](std::string_view inner, ByteSpan stbl, size_t) {
                 if (inner == "stbl") {
                     read_sample_table(stbl, track);
                 }
             });
-        }
-    });
-}
-
-StoredTrack read_track(ByteSpan trak) {
-    StoredTrack track;
-    for_each_box(trak, [&](std::string_view type, ByteSpan content, size_t) {
-        if (type == "tkhd") {
-            ByteReader reader(content);
-            reader.skip(read_full(reader).version == 0 ? 8 : 16);
-            track.id = reader.u32();
-        } else if (type == "mdia") {
-            read_media(content, track);
         }
     });
     return track;
