@@ -228,7 +228,9 @@ TEST_F(HlsFolderTest, ASlowDiskHasWhatWaitsAndLosesTheRest) {
     HlsArchive& files = *folder_->begin(key_, options_);
     add_and_wait(files);
     disk_.set(&FakeHlsDisk::held, true);
-    for (size_t i = 0; i < HlsArchive::kMaxWaiting + 10; i++) {
+    add(files);
+    wait_until([&] { return stats_.queued_bytes == 0; });
+    for (size_t i = 0; i < HlsArchive::kMaxWaiting + 9; i++) {
         add(files);
     }
     EXPECT_NE(files.find_waiting(101), nullptr) << "it is at the disk";
