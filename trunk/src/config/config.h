@@ -19,6 +19,7 @@
 #include "base/net_address.h"
 #include "config/access_config.h"
 #include "config/access_rules.h"
+#include "config/cluster_config.h"
 #include "config/hls_config.h"
 #include "config/hooks_config.h"
 #include "config/listen_address.h"
@@ -240,6 +241,7 @@ struct Config {
     RtspServerConfig rtsp_server;
     SrtServerConfig srt_server;
     SipServerConfig sip_server;
+    ClusterConfig cluster;
     bool config_watch = false;        // reload when a file changes
     std::vector<VhostConfig> vhosts;  // __defaultVhost__ is always among them
 

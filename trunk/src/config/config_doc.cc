@@ -148,6 +148,7 @@ constexpr Section kSections[] = {
     {kHooksContext, "http_hooks { }",
      "In a vhost, each directive replaces that of the top level; the others are inherited.\n"},
     {kSourceContext, "source URL { }", "See [sources.md](sources.md).\n"},
+    {kClusterContext, "cluster { }", "See [cluster.md](cluster.md).\n"},
     {kSipRegisterContext, "register sip:USER@HOST { }",
      "Within sip_server. See [protocols/sip.md](protocols/sip.md).\n"},
 };

@@ -35,5 +35,6 @@ std::span<const Directive> vhost_directives();
 std::span<const Directive> hook_directives();
 std::span<const Directive> access_directives();
 std::span<const Directive> source_directives();
+std::span<const Directive> cluster_directives();
 
 }  // namespace weir::config

@@ -16,7 +16,7 @@ std::vector<Directive> all_directives() {
          {core_directives(), life_directives(), tls_directives(), http_directives(),
           observe_directives(), rtc_directives(), rtsp_directives(), srt_directives(),
           sip_directives(), hls_directives(), record_directives(), vhost_directives(),
-          access_directives(), hook_directives(), source_directives()}) {
+          access_directives(), hook_directives(), source_directives(), cluster_directives()}) {
         all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -51,6 +51,7 @@ std::string_view to_string(Context context) {
         case kSipServerContext: return "sip_server";
         case kHlsContext: return "hls";
         case kRecordContext: return "record";
+        case kClusterContext: return "cluster";
         case kHooksContext: return "http_hooks";
         case kSourceContext: return "source";
         case kSipRegisterContext: return "register";

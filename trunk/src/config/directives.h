@@ -39,7 +39,8 @@ enum Context : Contexts {
     kSipRegisterContext = 1 << 18,
     kHlsContext = 1 << 19,
     kRecordContext = 1 << 20,
-    kLastContext = kRecordContext,  // the highest bit
+    kClusterContext = 1 << 21,
+    kLastContext = kClusterContext,  // the highest bit
 };
 
 // Of what a stream has: the top level gives the default, a vhost changes it for its streams, and an

@@ -1,0 +1,34 @@
+// Claims: which of the nodes of a cluster has the name of a stream.
+//
+// A claim is made before somebody publishes, and ends with the publisher; it has an epoch, which is
+// higher than that of any claim of the same stream before it (doc/adr/0014-cluster.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/error.h"
+#include "stream/stream.h"
+#include "stream/stream_key.h"
+
+namespace weir::net {
+
+class Claims {
+  public:
+    // Yields, for a bounded time. For somebody who will publish here. kBusy: another node's
+    // publisher has the name, and `conflict` says kRefuse; kTimeout: it cannot be known, and such
+    // publishers are refused. Asked again while the claim is held: success at once.
+    virtual Error claim(const stream::StreamKey& key, stream::PublishConflict conflict) = 0;
+
+    // Never yields. Whoever claimed does not publish after all. Nothing while the stream is
+    // published: then the claim ends with its publisher.
+    virtual void give_up(const stream::StreamKey& key) = 0;
+
+    // Never yields. The epoch under which this node has the name; none: it has not.
+    virtual std::optional<uint64_t> epoch(const stream::StreamKey& key) const = 0;
+
+  protected:
+    ~Claims() = default;
+};
+
+}  // namespace weir::net
