@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@
 
 #include "app/access/access_data.h"
 #include "app/run/config_search.h"
+#include "app/run/drain_command.h"
 #include "app/run/life.h"
 #include "app/run/load.h"
 #include "app/run/log_setup.h"
@@ -47,6 +49,10 @@ constexpr std::string_view kUsage =
     "  -t       only test the configuration, and open what a start opens but for the ports\n"
     "  -v       print the version\n"
     "  -h       this text\n"
+    "  --drain [PID] [-c FILE] [--timeout SECONDS]   asks the server of that configuration, or "
+    "process,\n"
+    "                        to end when its last client has left, and waits for it; exit code 2:\n"
+    "                        it does not run, 3: not allowed, 4: it still drains\n"
     "  --dump-config         the configuration in force, and where each value comes from\n"
     "  --explain[=srs|=nginx-rtmp] FILE   what a configuration of SRS or of nginx's RTMP module\n"
     "                        becomes here, and a configuration to begin with; exit code 2:\n"
@@ -69,7 +75,7 @@ std::string version_text() {
 }
 
 struct CommandLine {
-    std::string config_file = default_config();
+    std::string config_file;
     bool test_only = false;
     bool dump = false;
     bool explains = false;  // was wanted, perhaps with a mistake
@@ -124,11 +130,7 @@ int print_explained(const CommandLine& line) {
 
 CommandLine parse_arguments(int count, char** arguments, const config::Environment& environment) {
     CommandLine line;
-    for (const auto& [name, value] : environment) {
-        if (name == config::kConfigFileVariable && !value.empty()) {
-            line.config_file = value;
-        }
-    }
+    line.config_file = default_config(environment);
     for (int i = 1; i < count; i++) {
         const std::string_view argument = arguments[i];
         line.explains = line.explains || argument.starts_with("--explain");
@@ -278,6 +280,16 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     return 0;
 }
 
+int run_drain(std::span<char* const> words) {
+    const config::Environment environment = config::read_environment();
+    const Result<DrainRequest> request = parse_drain(words, default_config(environment));
+    if (!request.ok()) {
+        fmt::print(stderr, "weir: {}\n{}", request.error().message(), kUsage);
+        return kDrainUnclear;
+    }
+    return drain(*request, environment);
+}
+
 int run(int count, char** arguments) {
     ConfigSource source;
     source.environment = config::read_environment();
@@ -351,5 +363,9 @@ int run(int count, char** arguments) {
 }  // namespace weir::app
 
 int main(int count, char** arguments) {
+    const std::span<char* const> words(arguments, static_cast<size_t>(count));
+    if (count > 1 && std::string_view(words[1]) == "--drain") {
+        return weir::app::run_drain(words.subspan(2));
+    }
     return weir::app::run(count, arguments);
 }

@@ -43,6 +43,7 @@ def wait_end(server, seconds):
 def test_a_drain_keeps_who_is_there_and_ends_after_the_last(weir, folder):
     assert health(weir.api_port) == (200, "ok\n")
     assert health(weir.http_port) == (200, "ok\n")
+    assert health(weir.http_port, "/readyz") == health(weir.api_port, "/readyz") == (200, "ok\n")
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
         with HttpFlv(weir.http_port) as player:
@@ -51,11 +52,13 @@ def test_a_drain_keeps_who_is_there_and_ends_after_the_last(weir, folder):
             weir.process.send_signal(signal.SIGQUIT)
             wait_until(lambda: not accepts(weir.rtmp_port), 2, "RTMP takes nobody new")
             assert not accepts(weir.http_port)
-            status, body = health(weir.api_port)
-            assert (status, body) == (503, "draining\n")
+            status, body = health(weir.api_port, "/readyz")
+            assert status == 503 and body.startswith("draining "), body
+            assert health(weir.api_port) == (200, "ok\n"), "it works, so nobody may restart it"
             status, body = health(weir.api_port, "/api/v1/health")
             data = json.loads(body)["data"]
-            assert status == 503 and data["status"] == "draining" and data["players"] == 1 and data["publishers"] == 1
+            assert status == 200 and data["status"] == "draining" and not data["ready"]
+            assert data["players"] == 1 and data["publishers"] == 1
             for _ in range(2):
                 reader.tags_until(lambda tag: tag.is_key_frame())  # it still plays
             assert weir.process.poll() is None

@@ -1,38 +1,53 @@
-// GET /healthz and /api/v1/health: for load balancers and orchestrators. 200 while the server takes
-// clients, 503 while it drains.
+// GET /healthz: whether this process works, for supervisors, which restart it when it does not.
+// GET /readyz: whether new clients should come here, for load balancers. GET /api/v1/health says
+// both and why. POST /api/v1/drain begins the end.
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "app/run/drain.h"
+#include "app/run/readiness.h"
 #include "net/api/answer.h"
 #include "net/http/router.h"
 
 namespace weir::app {
 
 struct Health {
-    bool draining = false;
+    Readiness::State state = Readiness::State::kStarting;
+    double busy_ratio = 0;  // of the media thread, 0 to 1
     Remaining clients;
+    std::string registry;  // "ok", "away"; empty: none is configured
 };
 
 class HealthApi {
   public:
-    // `health` is asked at each request.
-    HealthApi(net::ServerIdentity identity, std::function<Health()> health)
-        : identity_(std::move(identity)), health_(std::move(health)) {}
+    struct Asks {
+        // At each request.
+        std::function<Health()> health;
+        // Whether somebody on this machine asks, who may know more.
+        std::function<bool(const net::HttpExchange&)> is_local;
+        // Begins a drain, soon. False: nobody is there to do it.
+        std::function<bool()> drain;
+    };
 
-    // Both addresses; this object must outlive the router's server.
+    HealthApi(net::ServerIdentity identity, Asks asks)
+        : identity_(std::move(identity)), asks_(std::move(asks)) {}
+
+    // All addresses; this object must outlive the router's server.
     void add_to(net::HttpRouter& router);
 
-    // /healthz alone, which tells no more than that.
+    // /healthz and /readyz alone.
     void add_plain_to(net::HttpRouter& router);
 
   private:
-    void plain(net::HttpExchange& exchange) const;
+    void live(net::HttpExchange& exchange) const;
+    void ready(net::HttpExchange& exchange) const;
     void full(net::HttpExchange& exchange) const;
+    void drain(net::HttpExchange& exchange) const;
 
     net::ServerIdentity identity_;
-    std::function<Health()> health_;
+    Asks asks_;
 };
 
 }  // namespace weir::app

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "config/environment.h"
+
 namespace weir::app {
 namespace {
 
@@ -38,7 +40,12 @@ std::string find_config(const std::vector<std::string>& candidates,
     return candidates.front();
 }
 
-std::string default_config() {
+std::string default_config(const config::Environment& environment) {
+    for (const auto& [name, value] : environment) {
+        if (name == config::kConfigFileVariable && !value.empty()) {
+            return value;
+        }
+    }
     return find_config(config_candidates(this_program()), &exists_here);
 }
 

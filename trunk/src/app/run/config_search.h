@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/config.h"
+
 namespace weir::app {
 
 // In order: conf/weir.conf of the working folder, then what `make install` puts beside the program
@@ -16,8 +18,8 @@ std::vector<std::string> config_candidates(std::string_view program);
 std::string find_config(const std::vector<std::string>& candidates,
                         const std::function<bool(const std::string&)>& exists);
 
-// Of this process.
-std::string default_config();
+// Of this process: what WEIR_CONFIG_FILE of its environment names, else the first that exists.
+std::string default_config(const config::Environment& environment);
 
 // The folder of the pages: `configured`, or where that does not exist the one that `make install`
 // puts beside the program (PREFIX/share/weir/www for PREFIX/bin/weir), if there is one.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -54,6 +55,8 @@ void Life::run(Server& server, const config::Config& config) {
             log::error("the service manager is told nothing: {}", teller.error().message());
         }
     }
+    // As from outside, so that there is one way. This process takes it by a descriptor.
+    server.on_drain_asked([] { ::kill(::getpid(), SIGQUIT); });
     for (;;) {
         // Without a drain ended by the operator's signal.
         Result<int> signal = signals_->wait(drain_.begun() ? io::Deadline::after(Drain::kLook)

@@ -20,6 +20,7 @@
 #include "app/run/log_setup.h"
 #include "app/run/page_security.h"
 #include "app/run/plants.h"
+#include "app/run/readiness.h"
 #include "app/run/reload.h"
 #include "app/run/stream_sources.h"
 #include "app/run/tls_service.h"
@@ -31,6 +32,7 @@
 #include "diagnosis/process_stats.h"
 #include "diagnosis/profile_api.h"
 #include "diagnosis/profilers.h"
+#include "io/runtime.h"
 #include "io/worker_pool.h"
 #include "net/http/static_files.h"
 #include "proto/http/origin.h"
@@ -62,7 +64,16 @@ struct Server::Impl {
           health(services),
           api(services, who, protocols),
           objects(who),
-          health_api(who, [this] { return Health{draining, remaining()}; }),
+          health_api(who,
+                     {.health = [this] { return current_health(); },
+                      .is_local = [this](const auto& exchange) { return is_local(exchange); },
+                      .drain =
+                          [this] {
+                              if (drain_asked) {
+                                  drain_asked();
+                              }
+                              return static_cast<bool>(drain_asked);
+                          }}),
           leaks(clients, who),
           reloader(std::move(source),
                    {&config, &listeners, nullptr,
@@ -97,7 +108,9 @@ struct Server::Impl {
     net::HttpServerOptions http_options();
     void add_hsts(net::HttpExchange& exchange);
     LiveView live_view(const net::HttpExchange& exchange);
+    bool is_local(const net::HttpExchange& exchange) const;
     Remaining remaining() const;
+    Health current_health() const;
     void warn_about_descriptors() const;
     void set_up_api();
     Result<std::unique_ptr<io::WorkerPool>> make_workers(size_t threads, size_t queue_limit);
@@ -149,7 +162,11 @@ struct Server::Impl {
     ReloadApi reload_api;
     bool reload_waits = false;  // for its turn, by a signal: one is enough
     bool draining = false;
+    Readiness readiness;
+    // Of a cluster's registry: "ok", "away"; none where none is configured. Must not yield.
+    std::function<std::string()> registry_state;
     std::function<void(const config::Config&)> told;  // of a reload
+    std::function<void()> drain_asked;                // by the API
     io::TaskGroup tasks;
 };
 
@@ -175,14 +192,24 @@ void Server::Impl::add_hsts(net::HttpExchange& exchange) {
 // Of the public server. How the server is concerns who sits at it, or who has a login of the API:
 // nobody by a name of a stranger that points here, nor through a proxy.
 LiveView Server::Impl::live_view(const net::HttpExchange& exchange) {
-    const http::Request& request = exchange.request();
     if (guard.knows(exchange)) {
         return {config::StreamList::kAll, true};
     }
-    const bool own = http::is_own_host(request.host, config.server_names);
-    const bool local = own && exchange.peer().is_loopback() && !net::names_a_proxy(request.headers);
+    const bool own = http::is_own_host(exchange.request().host, config.server_names);
     // Behind TLS a name is proven by its certificate.
-    return {config.http_server.stream_list, local, !own && !exchange.secure()};
+    return {config.http_server.stream_list, is_local(exchange), !own && !exchange.secure()};
+}
+
+// Somebody who sits at this machine, by a name of its own.
+bool Server::Impl::is_local(const net::HttpExchange& exchange) const {
+    const http::Request& request = exchange.request();
+    return http::is_own_host(request.host, config.server_names) && exchange.peer().is_loopback() &&
+           !net::names_a_proxy(request.headers);
+}
+
+Health Server::Impl::current_health() const {
+    return {readiness.state(), readiness.busy_ratio(), remaining(),
+            registry_state ? registry_state() : std::string()};
 }
 
 // Routers and servers are there whatever is enabled: a reload may want them.
@@ -265,6 +292,8 @@ void Server::Impl::set_up_api() {
     api.add_metrics([this](net::Exposition& text) {
         text.single("weir_draining", "gauge", "Whether nobody new is let in: 1 after SIGQUIT.",
                     draining ? 1 : 0);
+        text.single("weir_ready", "gauge", "Whether new clients should come here, as /readyz says.",
+                    readiness.state() == Readiness::State::kReady ? 1 : 0);
     });
     api.set_vhosts([this] {
         std::vector<VhostEntry> list;
@@ -540,6 +569,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
         failed = impl.tasks.spawn("health", io::StackSize::kNormal, [&impl] {
             for (uint64_t ticks = 1; !io::sleep_for(HealthMonitor::kTick); ticks++) {
                 impl.health.tick();
+                impl.readiness.sample(MonoClock::now(), io::turn_stats().busy_us);
                 if (ticks % kTicksPerTidy == 0) {
                     impl.heap.tidy();
                     impl.hooks.tidy(MonoClock::now());
@@ -555,6 +585,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
         server->stop();
         return failed;
     }
+    impl.readiness.start();
     return server;
 }
 
@@ -581,6 +612,10 @@ void Server::on_reconfigure(std::function<void(const config::Config&)> told) {
     impl_->told = std::move(told);
 }
 
+void Server::on_drain_asked(std::function<void()> drain) {
+    impl_->drain_asked = std::move(drain);
+}
+
 Remaining Server::remaining() const {
     return impl_->remaining();
 }
@@ -594,6 +629,7 @@ void Server::start_drain() {
         return;
     }
     impl_->draining = true;
+    impl_->readiness.drain();
     impl_->sources.start_drain();
     impl_->reloader.stop(io::Deadline::after(kStopDeadline));  // it would open listeners again
     for (const auto& protocol : impl_->protocols.all()) {

@@ -36,6 +36,9 @@ class Server {
     // Who is connected.
     Remaining remaining() const;
 
+    // `drain` is called for POST /api/v1/drain, and is to begin one soon; must not yield.
+    void on_drain_asked(std::function<void()> drain);
+
     // Yields. Closes the listeners for media and takes no new session; the API goes on, and says
     // so. Idempotent.
     void start_drain();

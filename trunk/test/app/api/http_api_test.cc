@@ -399,7 +399,8 @@ struct EveryRoute {
     diagnosis::MemoryApi memory;
     diagnosis::LeakApi leaks;
     diagnosis::ProfileApi profiles;
-    HealthApi health{who, [] { return Health{}; }};
+    HealthApi health{
+        who, {[] { return Health{}; }, [](const auto&) { return false; }, [] { return false; }}};
     Reloader reloader{{}, {}};
     ReloadApi reload{who, reloader};
     TlsService tls{nullptr};
