@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -142,4 +143,23 @@ def test_the_api_begins_a_drain_too(new_weir, folder):
         assert ask("long-secret") == 202
         wait_until(lambda: health(weir.api_port, "/readyz")[0] == 503, 1, "no balancer sends anybody")
         assert weir.process.poll() is None
+    assert wait_end(weir, 3) == 0
+
+
+def test_a_node_of_a_cluster_still_answers_other_nodes(new_weir, folder):
+    weir = new_weir("cluster { node a; secret 0123456789abcdef; }").start()
+
+    def ask(path, **fields):
+        try:
+            return urllib.request.urlopen(urllib.request.Request(weir.http(path), headers=fields), timeout=5).status
+        except urllib.error.HTTPError as error:
+            return error.code
+    with publisher(weir.rtmp(), folder):
+        weir.wait_live()
+        assert ask("/live.json") == 200
+        weir.process.send_signal(signal.SIGQUIT)
+        wait_until(lambda: health(weir.http_port, "/readyz")[0] == 503, 1, "no balancer sends anybody")
+        assert health(weir.http_port) == (200, "ok\n")
+        assert ask("/live/livestream.flv") == 503 and ask("/live.json") == 503, "clients are sent elsewhere"
+        assert ask("/live.json", **{"Weir-Relay": "1"}) == 200, "what another node asks is not refused for the drain"
     assert wait_end(weir, 3) == 0

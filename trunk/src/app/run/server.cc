@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ constexpr uint64_t kTicksPerTidy = 10;     // of the health monitor
 constexpr Millis kSecretsPeriod{2'000};    // how often their files are looked at
 constexpr Millis kStopDeadline{700};       // "in under a second", with the flush of the log
 constexpr uint64_t kOwnDescriptors = 192;  // listeners, logs, files, hook servers
+// Of requests by other nodes of the cluster, whose signature is looked at where they are served.
+constexpr std::string_view kRelayField = "Weir-Relay";
 
 }  // namespace
 
@@ -109,6 +112,7 @@ struct Server::Impl {
     void add_hsts(net::HttpExchange& exchange);
     LiveView live_view(const net::HttpExchange& exchange);
     bool is_local(const net::HttpExchange& exchange) const;
+    bool admit_while_draining(net::HttpExchange& exchange);
     Remaining remaining() const;
     Health current_health() const;
     void warn_about_descriptors() const;
@@ -234,10 +238,22 @@ Error Server::Impl::fill_public() {
     net::HttpServerOptions served = http_options();
     served.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute*) {
         add_hsts(exchange);
-        return true;
+        return !draining || admit_while_draining(exchange);
     };
     public_http = net::HttpServer::create(public_router, std::move(served));
     return {};
+}
+
+// Other nodes may still begin to pull what is published here, and whoever asks how the server is
+// gets an answer.
+bool Server::Impl::admit_while_draining(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    if (!config.cluster.enabled || request.headers.has(kRelayField) || request.path == "/healthz" ||
+        request.path == "/readyz") {
+        return true;
+    }
+    (void)exchange.respond_error(503, "this server is about to end; ask another");
+    return false;
 }
 
 Error Server::Impl::fill_api() {
@@ -635,7 +651,9 @@ void Server::start_drain() {
     for (const auto& protocol : impl_->protocols.all()) {
         protocol->start_drain();
     }
-    if (impl_->public_http) {
+    if (impl_->public_http && impl_->config.cluster.enabled) {
+        impl_->public_http->stop_keeping();
+    } else if (impl_->public_http) {
         impl_->public_http->stop_accepting();
     }
 }

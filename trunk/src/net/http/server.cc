@@ -103,8 +103,12 @@ void HttpServer::set_header_timeout(Millis timeout) {
     impl_->shared.options.header_timeout = timeout;
 }
 
-void HttpServer::stop_accepting() {
+void HttpServer::stop_keeping() {
     impl_->shared.draining = true;
+}
+
+void HttpServer::stop_accepting() {
+    stop_keeping();
     impl_->acceptors.stop();
 }
 

@@ -82,6 +82,9 @@ class HttpServer {
     // Yields. For a drain: closes the listeners; connections end with their next answer.
     void stop_accepting();
 
+    // For a drain in which the listeners stay: connections end with their next answer.
+    void stop_keeping();
+
     // Yields. Closes the listeners, interrupts every connection and waits for them; kTimeout when
     // some handler did not end.
     Error stop(io::Deadline deadline);
