@@ -3,7 +3,7 @@ SHELL := /bin/bash
 -include objs/config.mk
 VARIANT ?= release
 BUILD := objs/$(VARIANT)
-# TARGETS: what to build, everything when empty. DEMO, TEST, BENCH, MICRO: arguments of what is run.
+# TARGETS: what to build, everything when empty. DEMO (also of cluster-demo), TEST, BENCH, MICRO: arguments of what is run.
 TARGETS ?=
 DEMO ?=
 TEST ?=
@@ -20,7 +20,7 @@ WINDOW ?=
 # make leak-hunt HUNT='--tool valgrind --scenario rtmp'; everything that it does by itself when empty.
 HUNT ?=
 
-.PHONY: all help demo test test-all bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
+.PHONY: all help demo cluster-demo test test-all bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
 
 all: build
 
@@ -52,6 +52,9 @@ help: ## this list
 
 demo: ## install what is missing, build, run the server with a looping sample stream
 	@scripts/demo $(DEMO)
+
+cluster-demo: ## two nodes on this machine with Redis: a stream is published at one and played at the other
+	@scripts/cluster-demo $(DEMO)
 
 test: ## install what is missing, build, run the tests; ends with "N passed, N failed"; FAST=1: unit and component tests only
 	@scripts/test $(if $(FAST),--fast) $(if $(ALL),--all) $(TEST)
