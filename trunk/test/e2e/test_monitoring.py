@@ -95,35 +95,55 @@ def expressions(panel):
         yield from expressions(inner)
 
 
-def test_dashboard_and_alerts_name_what_there_is(new_weir):
-    weir = rtc_weir(new_weir)
-    known = sample_names(weir)
-    # Series of streams have a head only while nobody publishes.
-    dashboard = json.loads((GRAFANA / "weir.json").read_text())
-    assert dashboard["title"] and dashboard["uid"] == "weir"
+# Of cluster { } with a registry, which the server of these tests has not.
+OF_CLUSTERS = {"weir_cluster_registry_up", "weir_cluster_lease_age_seconds", "weir_relay_pulls", "weir_relay_reconnects_total",
+               "weir_claims_total", "weir_epoch_conflicts_total"}
+
+
+def asked_by(dashboard, alerts, uid):
+    """All expressions of both files, which are as they should be."""
+    dashboard = json.loads((GRAFANA / dashboard).read_text())
+    assert dashboard["title"] and dashboard["uid"] == uid
     ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(ids) == len(set(ids))
     asked = [expression for panel in dashboard["panels"] for expression in expressions(panel)]
-    rules = yaml.safe_load((GRAFANA / "alerts.yml").read_text())
-    for group in rules["groups"]:
+    for group in yaml.safe_load((GRAFANA / alerts).read_text())["groups"]:
         for rule in group["rules"]:
             assert rule["alert"] and rule["labels"]["severity"] in ("warning", "critical"), rule
             assert rule["annotations"]["summary"] and rule["annotations"]["description"], rule
             asked.append(rule["expr"])
     assert len(asked) > 20
-    alerts = " ".join(rule["expr"] for group in rules["groups"] for rule in group["rules"])
+    return asked
+
+
+def check_names(asked, known):
+    histogram_parts = {f"{name}_{part}" for name in known for part in ("bucket", "sum", "count")}
+    for expression in asked:
+        names = set(NAME.findall(expression))
+        assert names or "up{" in expression, expression
+        assert names <= known | histogram_parts, names - known
+        assert expression.count("(") == expression.count(")") and expression.count("{") == expression.count("}"), expression
+
+
+def test_dashboard_and_alerts_name_what_there_is(new_weir):
+    weir = rtc_weir(new_weir)
+    # Series of streams have a head only while nobody publishes.
+    asked = asked_by("weir.json", "alerts.yml", "weir")
+    alerts = (GRAFANA / "alerts.yml").read_text()
     for condition in ("weir_tls_certificate_not_after_seconds", "weir_player_stalled_total", "weir_log_dropped_total",
                       "weir_hooks_failed_total", "weir_draining", "up{"):
         assert condition in alerts, f"no alert looks at {condition}"
     reasons = {sample.labels["reason"] for sample in families(weir)["weir_refused"].samples}
     for listed in re.findall(r'weir_refused_total\{reason=~"([^"]+)"', alerts):
         assert set(listed.split("|")) <= reasons, reasons
-    for expression in asked:
-        names = set(NAME.findall(expression))
-        assert names or "up{" in expression, expression
-        histogram_parts = {f"{name}_{part}" for name in known for part in ("bucket", "sum", "count")}
-        assert names <= known | histogram_parts, names - known
-        assert expression.count("(") == expression.count(")") and expression.count("{") == expression.count("}"), expression
+    check_names(asked, sample_names(weir))
+
+
+def test_the_dashboard_and_the_alerts_of_a_cluster_name_what_there_is(weir):
+    asked = asked_by("cluster.json", "cluster-alerts.yml", "weir-cluster")
+    check_names(asked, sample_names(weir) | OF_CLUSTERS)
+    text = " ".join(asked)
+    assert all(name in text for name in OF_CLUSTERS), "each of them is looked at"
 
 
 def test_the_page_on_monitoring_lists_every_metric(new_weir):
