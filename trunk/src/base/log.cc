@@ -12,6 +12,7 @@ struct Facade {
     Level level = Level::kInfo;
     Sink sink = nullptr;
     IdHook id_hook = nullptr;
+    std::string process;
     bool (*flush_hook)(Millis) = nullptr;
 };
 
@@ -56,6 +57,10 @@ void set_flush_hook(bool (*hook)(Millis most)) {
     facade().flush_hook = hook;
 }
 
+void set_process(std::string text) {
+    facade().process = std::move(text);
+}
+
 void set_id_hook(IdHook hook) {
     facade().id_hook = hook;
 }
@@ -68,7 +73,9 @@ void write_as(std::string_view id, Level level, fmt::string_view format, fmt::fo
     fmt::memory_buffer line;
     auto out = fmt::appender(line);
     fmt::format_to(out, "{} {:<5} ", wall_time_text(), to_string(level));
-    if (!id.empty()) {
+    if (const std::string& process = facade().process; !process.empty()) {
+        fmt::format_to(out, "[{}{}{}] ", process, id.empty() ? "" : "/", id);
+    } else if (!id.empty()) {
         fmt::format_to(out, "[{}] ", id);
     }
     fmt::vformat_to(out, format, args);

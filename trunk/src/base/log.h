@@ -32,6 +32,9 @@ void set_sink(Sink sink);
 bool flush(Millis most);
 void set_flush_hook(bool (*hook)(Millis most));
 
+// Which of several processes that write the same log this is: stands in front of the id, "2/r1234".
+void set_process(std::string text);
+
 // Gives the current client id, empty when there is none.
 using IdHook = std::string_view (*)();
 void set_id_hook(IdHook hook);

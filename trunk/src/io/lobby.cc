@@ -35,6 +35,10 @@ void Lobby::wait(TcpStream& stream, MonoTime until, std::function<void()> body) 
     const auto who = waiting_.emplace(std::piecewise_construct, std::forward_as_tuple(until),
                                       std::forward_as_tuple(*this, stream, std::move(body)));
     who->second.self = who;
+    if (stream.replays()) {  // it has said something already
+        let_in(who);
+        return;
+    }
     if (who != waiting_.begin()) {
         return;
     }

@@ -32,6 +32,9 @@ class OwnFd {
 
     explicit operator bool() const { return fd_ >= 0; }
 
+    // For somebody else to close.
+    int release() { return std::exchange(fd_, -1); }
+
     void reset() {
         if (fd_ >= 0) {
             ::close(fd_);

@@ -17,6 +17,7 @@
 #include "base/net_address.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/own_fd.h"
 #include "io/reactor.h"
 
 namespace weir::io {
@@ -93,6 +94,13 @@ struct IoResult {
     int error_number = 0;  // kFailed; kClosed by a reset
 };
 
+// A conversation that another process had, up to here: whoever takes it over hears it again.
+struct Replay {
+    Bytes answered;  // the peer has the answers to it: what is written meanwhile is dropped
+    Bytes heard;     // it has not
+    size_t read = 0;
+};
+
 class TlsChannel;  // private to io/
 
 // One connection, plain or encrypted (io/tls.h). Owned by its session. TCP_NODELAY and keep-alive
@@ -120,6 +128,12 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     struct Pair;
     static Result<Pair> pair(const SocketAddress& peer);
 
+    // Before anything is read or written: the next reads give these bytes, then those of the peer.
+    // What is written is dropped until one of `heard`, or behind it, has been read.
+    void replay(Replay what);
+
+    bool replays() const { return replay_ != nullptr; }
+
     void apply(const StreamOptions& options);
 
     // Never yields. Nothing for a connection that is closed here.
@@ -137,6 +151,9 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     SocketAddress local() const;
 
     bool encrypted() const { return tls_ != nullptr; }
+
+    // The other end is a process of this machine, by a unix socket.
+    bool by_unix_socket() const;
 
     int fd() const { return fd_; }
 
@@ -212,6 +229,8 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     void on_ready(uint8_t ready) override;
     Error wait(const bool& ready, CoroutineState*& waiter, Deadline deadline, const char* what);
     IoResult finish_write(ssize_t written, size_t wanted);
+    IoResult read_again(std::span<uint8_t> out);
+    bool drops_answers() const;
     void wake_waiters();
 
     int fd_;
@@ -224,6 +243,7 @@ class TcpStream final : private EventHandler, private Counted<TcpStream> {
     EventHandler* handler_ = nullptr;
     Registration registration_;
     std::unique_ptr<TlsChannel> tls_;  // of an encrypted stream
+    std::unique_ptr<Replay> replay_;
     SocketAddress peer_;
 };
 
@@ -246,6 +266,9 @@ class TcpListener {
     // ("held by process 1234 (nginx)") where that can be found out.
     static Result<std::unique_ptr<TcpListener>> listen(const SocketAddress& address,
                                                        int backlog = 4096);
+
+    // Takes ownership of a listening socket.
+    static Result<std::unique_ptr<TcpListener>> adopt(OwnFd socket);
 
     SocketAddress local() const;
 

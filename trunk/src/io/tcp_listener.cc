@@ -7,9 +7,11 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/listening.h"
 #include "io/port_holder.h"
 #include "io/scheduler.h"
 #include "io/tcp.h"
+#include "io/unix_socket.h"
 
 namespace weir::io {
 namespace {
@@ -38,22 +40,41 @@ Error busy_or_system(int why, const SocketAddress& address) {
 }
 
 // The listening socket, or the errno.
-int open_listening(const SocketAddress& address, int backlog, int& why) {
-    int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+OwnFd try_open(const SocketAddress& address, PortUse use, int backlog, int& why) {
+    OwnFd own(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int fd = own.get();
     if (fd < 0) {
         why = errno;
-        return -1;
+        return own;
     }
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (use == PortUse::kShared) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    }
     if (address.family() == AF_INET6) {
         int only_v6 = address.is_any() ? 0 : 1;
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6);
     }
     if (bind(fd, address.raw(), address.raw_size()) != 0 || ::listen(fd, backlog) != 0) {
         why = errno;
-        ::close(fd);
-        return -1;
+        own.reset();
+    }
+    return own;
+}
+
+Result<OwnFd> open_with(const SocketAddress& address, PortUse use, int backlog) {
+    int why = 0;
+    OwnFd fd = try_open(address, use, backlog, why);
+    const bool no_ipv6 = why == EAFNOSUPPORT || why == EADDRNOTAVAIL;
+    if (!fd && no_ipv6 && address.family() == AF_INET6 && address.is_any()) {
+        // A kernel without IPv6: "every address" is then every IPv4 address.
+        WEIR_TRY_ASSIGN(SocketAddress v4,
+                        SocketAddress::parse(fmt::format("0.0.0.0:{}", address.port())));
+        fd = try_open(v4, use, backlog, why);
+    }
+    if (!fd) {
+        return busy_or_system(why, address);
     }
     return fd;
 }
@@ -175,21 +196,26 @@ TcpListener::~TcpListener() {
     WEIR_CHECK(impl_->acceptor == nullptr);
 }
 
+Result<OwnFd> open_listening(const SocketAddress& address, PortUse use) {
+    return open_with(address, use, kListenBacklog);
+}
+
+SocketAddress local_address(int fd) {
+    sockaddr_in6 address{};
+    socklen_t size = sizeof address;
+    auto* raw = reinterpret_cast<sockaddr*>(&address);
+    return getsockname(fd, raw, &size) == 0 ? SocketAddress::from_raw(raw, size) : SocketAddress();
+}
+
 Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& address,
                                                          int backlog) {
+    WEIR_TRY_ASSIGN(OwnFd socket, open_with(address, PortUse::kAlone, backlog));
+    return adopt(std::move(socket));
+}
+
+Result<std::unique_ptr<TcpListener>> TcpListener::adopt(OwnFd socket) {
     auto impl = std::make_unique<Impl>();
-    int why = 0;
-    impl->fd = open_listening(address, backlog, why);
-    bool no_ipv6 = why == EAFNOSUPPORT || why == EADDRNOTAVAIL;
-    if (impl->fd < 0 && no_ipv6 && address.family() == AF_INET6 && address.is_any()) {
-        // A kernel without IPv6: "every address" is then every IPv4 address.
-        WEIR_TRY_ASSIGN(SocketAddress v4,
-                        SocketAddress::parse(fmt::format("0.0.0.0:{}", address.port())));
-        impl->fd = open_listening(v4, backlog, why);
-    }
-    if (impl->fd < 0) {
-        return busy_or_system(why, address);
-    }
+    impl->fd = socket.release();
     impl->reserve_fd = open_reserve();
     WEIR_TRY_ASSIGN(impl->registration, Registration::add(impl->fd, *impl));
     return std::unique_ptr<TcpListener>(
@@ -197,13 +223,7 @@ Result<std::unique_ptr<TcpListener>> TcpListener::listen(const SocketAddress& ad
 }
 
 SocketAddress TcpListener::local() const {
-    sockaddr_in6 address{};
-    socklen_t size = sizeof address;
-    auto* raw = reinterpret_cast<sockaddr*>(&address);
-    if (getsockname(impl_->fd, raw, &size) != 0) {
-        return {};
-    }
-    return SocketAddress::from_raw(raw, size);
+    return local_address(impl_->fd);
 }
 
 Result<std::unique_ptr<TcpStream>> TcpListener::accept(Deadline deadline) {
@@ -227,8 +247,15 @@ Result<std::unique_ptr<TcpStream>> TcpListener::accept(Deadline deadline) {
         auto* raw = reinterpret_cast<sockaddr*>(&peer);
         int fd = accept4(impl_->fd, raw, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         int why = errno;
+        if (fd >= 0 && raw->sa_family == AF_UNIX && !is_of_own_user(fd)) {
+            ::close(fd);
+            continue;
+        }
         if (fd >= 0) {
-            auto stream = TcpStream::adopt(fd, SocketAddress::from_raw(raw, size));
+            auto stream =
+                TcpStream::adopt(fd, raw->sa_family == AF_UNIX
+                                         ? SocketAddress::of(NetAddress::from_v4({127, 0, 0, 1}, 0))
+                                         : SocketAddress::from_raw(raw, size));
             if (stream.ok()) {
                 return stream;
             }

@@ -179,9 +179,42 @@ SocketAddress TcpStream::local() const {
     return SocketAddress::from_raw(raw, size);
 }
 
+void TcpStream::replay(Replay what) {
+    WEIR_CHECK(!tls_);
+    if (!what.answered.empty() || !what.heard.empty()) {
+        replay_ = std::make_unique<Replay>(std::move(what));
+    }
+}
+
+bool TcpStream::drops_answers() const {
+    return replay_ && !replay_->answered.empty() && replay_->read <= replay_->answered.size();
+}
+
+// A read ends where the answers begin to count.
+IoResult TcpStream::read_again(std::span<uint8_t> out) {
+    Replay& replay = *replay_;
+    const size_t answered = replay.answered.size();
+    const ByteSpan rest = replay.read < answered
+                              ? ByteSpan(replay.answered).subspan(replay.read)
+                              : ByteSpan(replay.heard).subspan(replay.read - answered);
+    const size_t bytes = std::min(rest.size(), out.size());
+    std::copy_n(rest.begin(), bytes, out.begin());
+    replay.read += bytes;
+    if (replay.read == answered + replay.heard.size() && !replay.heard.empty()) {
+        replay_.reset();
+    }
+    return {IoStatus::kDone, bytes};
+}
+
 IoResult TcpStream::try_read(std::span<uint8_t> out) {
     if (closed_) {
         return {IoStatus::kClosed};
+    }
+    if (replay_) [[unlikely]] {
+        if (replay_->read < replay_->answered.size() + replay_->heard.size()) {
+            return read_again(out);
+        }
+        replay_.reset();  // from here on the peer itself speaks
     }
     if (tls_) [[unlikely]] {
         return tls_->read(out, readable_, hangup_);
@@ -210,6 +243,9 @@ IoResult TcpStream::try_write(ByteSpan data) {
     if (closed_) {
         return {IoStatus::kClosed};
     }
+    if (drops_answers()) [[unlikely]] {
+        return {IoStatus::kDone, data.size()};
+    }
     if (tls_) [[unlikely]] {
         const iovec part{const_cast<uint8_t*>(data.data()), data.size()};
         return tls_->write({&part, 1}, writable_);
@@ -221,7 +257,7 @@ IoResult TcpStream::try_send_file(int file, uint64_t offset, size_t size) {
     if (closed_) {
         return {IoStatus::kClosed};
     }
-    WEIR_CHECK(!tls_);
+    WEIR_CHECK(!tls_ && !drops_answers());
     auto from = static_cast<off_t>(offset);
     ssize_t sent = 0;
     do {
@@ -246,6 +282,9 @@ IoResult TcpStream::try_writev(std::span<const iovec> parts) {
     size_t wanted = 0;
     for (const iovec& part : parts) {
         wanted += part.iov_len;
+    }
+    if (drops_answers()) [[unlikely]] {
+        return {IoStatus::kDone, wanted};
     }
     return finish_write(transmit(fd_, message), wanted);
 }
@@ -439,6 +478,12 @@ SocketAddress TcpStream::connection_peer() const {
     socklen_t size = sizeof address;
     auto* raw = reinterpret_cast<sockaddr*>(&address);
     return getpeername(fd_, raw, &size) == 0 ? SocketAddress::from_raw(raw, size) : peer_;
+}
+
+bool TcpStream::by_unix_socket() const {
+    int domain = AF_UNSPEC;
+    socklen_t size = sizeof domain;
+    return getsockopt(fd_, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
 }
 
 void TcpStream::shutdown() {

@@ -1,0 +1,22 @@
+// Listening sockets outside of the reactor, for whoever hands them on.
+#pragma once
+
+#include "base/error.h"
+#include "io/own_fd.h"
+#include "io/tcp.h"
+
+namespace weir::io {
+
+// kShared: several sockets listen on one address, and the kernel spreads connections over them
+// (SO_REUSEPORT, of one user only).
+enum class PortUse : uint8_t { kAlone, kShared };
+
+inline constexpr int kListenBacklog = 4096;
+
+// A wildcard IPv6 address also takes IPv4. Errors as of TcpListener::listen().
+Result<OwnFd> open_listening(const SocketAddress& address, PortUse use);
+
+// Where a socket is bound.
+SocketAddress local_address(int fd);
+
+}  // namespace weir::io
