@@ -20,6 +20,7 @@ build|python3-venv|npm
 build|libst-dev|
 build|libssl-dev|
 build|libsrtp2-dev|
+build|libhiredis-dev|
 build|libavcodec-dev|
 build|libavutil-dev|
 build|libswresample-dev|
@@ -53,6 +54,7 @@ tests|ca-certificates|
 tests|rtmpdump|rtmpdump
 tests|curl|curl
 tests|openssl|openssl
+tests|redis-server|redis-server
 tests|vlc-bin|
 tests|vlc-plugin-base|
 tests|chromium|

@@ -61,6 +61,7 @@ bool TagReader::read_tag_header() {
     body_size_ = reader.u24();
     const uint32_t low = reader.u24();
     tag_.timestamp = static_cast<uint32_t>(reader.u8()) << 24 | low;
+    tag_.stream_id = reader.u24();
     if (body_size_ > max_body_size_) {
         return fail(make_error(ErrorCode::kLimit, "FLV tag of {} bytes is over {}", body_size_,
                                max_body_size_));

@@ -15,6 +15,7 @@ namespace weir::flv {
 struct Tag {
     uint8_t type = 0;        // kAudioTag, kVideoTag, kScriptTag or anything else
     uint32_t timestamp = 0;  // milliseconds
+    uint32_t stream_id = 0;  // 0 in FLV; whatever it is, it changes nothing
     Bytes body;
 };
 

@@ -246,12 +246,13 @@ size_t write_file_header(bool has_audio, bool has_video, uint8_t* out) {
     return kFileHeaderSize;
 }
 
-size_t write_tag_header(uint8_t type, uint32_t timestamp, uint32_t body_size, uint8_t* out) {
+size_t write_tag_header(
+    uint8_t type, uint32_t timestamp, uint32_t body_size, uint8_t* out, uint32_t stream_id) {
     out[0] = type;
     store_u24(out + 1, body_size);
     store_u24(out + 4, timestamp & 0xFFFFFF);
     out[7] = static_cast<uint8_t>(timestamp >> 24);
-    store_u24(out + 8, 0);  // stream id, always 0
+    store_u24(out + 8, stream_id);
     return kTagHeaderSize;
 }
 

@@ -35,7 +35,9 @@ std::optional<media::TrackKind> track_kind(uint8_t tag_type);
 
 // Each writes exactly the size of its name to `out` and returns it.
 size_t write_file_header(bool has_audio, bool has_video, uint8_t* out);
-size_t write_tag_header(uint8_t tag_type, uint32_t timestamp, uint32_t body_size, uint8_t* out);
+// `stream_id`: 24 bits, 0 in FLV; between nodes it says for whom the tag is.
+size_t write_tag_header(
+    uint8_t tag_type, uint32_t timestamp, uint32_t body_size, uint8_t* out, uint32_t stream_id = 0);
 size_t write_tag_trailer(uint32_t body_size, uint8_t* out);
 
 // Bytes of a whole tag with its trailer.

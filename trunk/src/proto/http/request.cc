@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
 namespace weir::http {
 
 namespace {
@@ -34,6 +36,23 @@ std::optional<Method> parse_method(std::string_view text) {
         }
     }
     return std::nullopt;
+}
+
+std::string request_text(const Request& request) {
+    std::string text = fmt::format("{} {} HTTP/1.{}\r\n", to_string(request.method), request.target,
+                                   request.version_minor);
+    for (const Field& field : request.headers) {
+        const bool of_body = equal_ignoring_case(field.name, "Content-Length") ||
+                             equal_ignoring_case(field.name, "Transfer-Encoding") ||
+                             equal_ignoring_case(field.name, "Expect");
+        if (!of_body) {
+            text += fmt::format("{}: {}\r\n", field.name, field.value);
+        }
+    }
+    if (!request.body.empty()) {
+        text += fmt::format("Content-Length: {}\r\n", request.body.size());
+    }
+    return text + "\r\n" + request.body;
 }
 
 std::optional<std::string_view> Query::get(std::string_view name) const {

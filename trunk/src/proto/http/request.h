@@ -69,4 +69,7 @@ struct Request {
     std::string host;
 };
 
+// The request as another server would read it: its fields as they came, the body in one piece.
+std::string request_text(const Request& request);
+
 }  // namespace weir::http

@@ -362,6 +362,10 @@ bool RequestParser::in_body() const {
     return impl_->sink.has_value();
 }
 
+ByteSpan RequestParser::unread() const {
+    return ByteSpan(impl_->buffer).subspan(impl_->at);
+}
+
 Bytes RequestParser::take_unread() {
     Impl& self = *impl_;
     Bytes unread(self.buffer.begin() + static_cast<std::ptrdiff_t>(self.at), self.buffer.end());

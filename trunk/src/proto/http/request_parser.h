@@ -58,7 +58,10 @@ class RequestParser {
     // After kNeedMore: the header is complete, the body is not.
     bool in_body() const;
 
-    // The bytes after the last request that was given out; the parser is empty then.
+    // The bytes after the last request that was given out. Good until the next call.
+    ByteSpan unread() const;
+
+    // The same; the parser is empty then.
     Bytes take_unread();
 
   private:

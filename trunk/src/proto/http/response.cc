@@ -98,6 +98,7 @@ std::string_view status_text(int status) {
         case 501: return "Not Implemented";
         case 503: return "Service Unavailable";
         case 504: return "Gateway Timeout";
+        case 508: return "Loop Detected";
         case 505: return "HTTP Version Not Supported";
         default: return "Unknown";
     }

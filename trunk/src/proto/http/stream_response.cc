@@ -162,6 +162,8 @@ bool StreamResponse::read_field(std::string_view line) {
         content_type_ = value;
     } else if (equals_ignore_case(name, "Location")) {
         location_ = value;
+    } else if (!kept_name_.empty() && equals_ignore_case(name, kept_name_)) {
+        kept_ = value;
     }
     return true;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -28,6 +29,9 @@ class StreamResponse {
     static constexpr size_t kMaxTrailers = 64;
     static constexpr uint64_t kMaxChunk = uint64_t{1} << 31;
 
+    // `kept`: a field of the answer whose value is wanted besides; empty: none.
+    explicit StreamResponse(std::string_view kept = {}) : kept_name_(kept) {}
+
     // Splitting the input anywhere gives the same outcome.
     Status feed(ByteSpan bytes, Bytes& body);
 
@@ -38,6 +42,8 @@ class StreamResponse {
     const std::string& content_type() const { return content_type_; }
 
     const std::string& location() const { return location_; }
+
+    const std::string& kept() const { return kept_; }
 
     // Once. kMalformed, kLimit, kUnsupported; a sentence that holds no bytes of the peer.
     Error take_error() { return std::move(error_); }
@@ -75,6 +81,8 @@ class StreamResponse {
     size_t trailers_ = 0;
     std::string content_type_;
     std::string location_;
+    std::string kept_name_;
+    std::string kept_;
 };
 
 }  // namespace weir::http

@@ -1,0 +1,65 @@
+// The field `Weir-Relay`, by which nodes of a cluster know each other when one pulls a stream from
+// another. Pure; time and randomness are parameters.
+//
+//   request   v=1;path=b,c;epoch=17;time=1764128638123;nonce=<32 hex digits>;mac=<64 hex digits>
+//   answer    v=1;path=a;epoch=17
+//
+// The mac is HMAC-SHA256 by the secret of the cluster over the method, the target as it is sent
+// (with its query, so the vhost too), and all that stands in front of it. It holds for kRelayLife.
+// Nonces are not remembered: whoever repeats a request within its life gets the very stream that it
+// has heard already, in front of or behind TLS, and nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "proto/cluster/names.h"
+
+namespace weir::cluster {
+
+inline constexpr std::string_view kRelayField = "Weir-Relay";
+inline constexpr size_t kMaxRelayPath = 9;         // nodes
+inline constexpr size_t kMaxRelayFieldSize = 900;  // bytes
+inline constexpr Millis kRelayLife{30'000};        // in both directions: clocks differ
+
+struct RelayRequest {
+    std::vector<std::string> path;  // nodes that the stream will come to, the asking one last
+    uint64_t epoch = 0;             // of the claim that is asked for; 0: of any
+    int64_t time_ms = 0;            // since 1970
+    std::array<uint8_t, 16> nonce{};
+
+    bool operator==(const RelayRequest&) const = default;
+};
+
+struct RelayAnswer {
+    std::vector<std::string> path;  // nodes that the stream came by, the answering one last
+    uint64_t epoch = 0;             // of the claim by which it is published; 0: unknown
+
+    bool operator==(const RelayAnswer&) const = default;
+};
+
+// The value of the field, with its mac. `path` has 1 to kMaxRelayPath names of nodes.
+std::string write_relay_request(const RelayRequest& request,
+                                std::string_view secret,
+                                std::string_view method,
+                                std::string_view target);
+
+// kMalformed, or kDenied: another secret, another target, changed on the way, or too old. `now_ms`:
+// since 1970.
+Result<RelayRequest> read_relay_request(std::string_view value,
+                                        std::string_view secret,
+                                        std::string_view method,
+                                        std::string_view target,
+                                        int64_t now_ms);
+
+std::string write_relay_answer(const RelayAnswer& answer);
+
+// kMalformed.
+Result<RelayAnswer> read_relay_answer(std::string_view value);
+
+}  // namespace weir::cluster
