@@ -24,6 +24,7 @@ enum class Audience : uint8_t {
     kTransportStream,  // takes no frames, but the MPEG transport stream as it came
     kMpeg,             // MPEG transport streams and HLS: no codec of telephones
     kAllButMpeg,       // who takes frames, except those
+    kRelay,            // of sinks alone: another node, which takes each audio as it came
 };
 
 // What a packet is, as read from its body's first bytes.

@@ -58,7 +58,7 @@ class PacketSink {
 
 class Muxer : public PacketSink {
   public:
-    void on_start_lost(StartLost) final { log_.forget_start(); }
+    void on_start_lost(StartLost) override { log_.forget_start(); }
 
     // Grows when what some players were told of the stream in advance may no longer hold. Stays 0
     // in formats that tell everything with each start.

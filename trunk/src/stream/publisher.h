@@ -18,7 +18,13 @@ class Publisher {
 
     virtual std::string_view client_transport() const { return {}; }
 
-    // Another publisher took the name over. The stream no longer listens to this one.
+    // From where it brings the stream, when it is published at another node ("media-2", or an
+    // address): what is done once for each stream is done there, and whoever publishes here has the
+    // name. Empty: it is published here.
+    virtual std::string_view relayed_from() const { return {}; }
+
+    // Another publisher took the name over, here or at another node. The stream no longer listens
+    // to this one.
     virtual void on_taken_over() = 0;
 
     // A player cannot go on without a key frame. Most publishers cannot be asked.

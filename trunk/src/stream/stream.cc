@@ -52,7 +52,12 @@ bool is_for(media::Audience audience, const PacketSink& sink) {
     }
 }
 
+// Another node gets what came, not what was made of it: the audio for whoever has the original, and
+// of simulcast the layer that everybody gets.
 bool is_for(const PacketInfo& info, const PacketSink& sink) {
+    if (sink.audience() == media::Audience::kRelay && info.audience == media::Audience::kWebRtc) {
+        return info.kind == TrackKind::kAudio;
+    }
     return is_for(info.audience, sink);
 }
 
@@ -92,11 +97,23 @@ std::string Stream::describe_holder(MonoTime now) const {
     return publisher_ ? fmt::format(" (by {} for {} s)", publisher_->describe(), held_s) : "";
 }
 
+bool Stream::relayed() const {
+    return publisher_ != nullptr && !publisher_->relayed_from().empty();
+}
+
+Error Stream::may_publish(PublishConflict policy) const {
+    return live() && !relayed() && policy == PublishConflict::kRefuse ? busy() : Error();
+}
+
+void Stream::want_key_frame_of(uint8_t layer) {
+    if (publisher_) {
+        publisher_->on_layer_wanted(layer);
+    }
+}
+
 Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTime now) {
     if (publisher_) {
-        if (policy == PublishConflict::kRefuse) {
-            return busy();
-        }
+        WEIR_TRY(may_publish(policy));
         Publisher* previous = publisher_;
         publisher_ = nullptr;
         previous->on_taken_over();
@@ -148,6 +165,14 @@ void Stream::end_publish(const Publisher& publisher, MonoTime now) {
     forget_gop(StartLost::kPublisherGone);
     forget_transport(StartLost::kPublisherGone);
     tell([this](LifeObserver& observer) { observer.on_unpublish(*this, PublishEnd::kLeft); });
+}
+
+void Stream::lose_publisher(MonoTime now) {
+    if (publisher_ != nullptr) {
+        Publisher& publisher = *publisher_;
+        publisher.on_taken_over();
+        end_publish(publisher, now);
+    }
 }
 
 void Stream::describe(const Publisher& publisher, media::Description description) {

@@ -30,8 +30,8 @@ namespace weir::stream {
 enum class PublishConflict : uint8_t { kRefuse, kTakeover };
 
 struct StreamOptions {
-    uint64_t gop_cap_bytes =
-        32u << 20;  // memory; past it no GOP is kept: new players wait for the next key frame
+    // Of memory; past it no GOP is kept: new players wait for the next key frame.
+    uint64_t gop_cap_bytes = 32u << 20;
 };
 
 // Per publisher; cleared when a new one starts.
@@ -88,6 +88,9 @@ class Stream : private Counted<Stream> {
     // kBusy: busy(). With kTakeover the holder is told and replaced.
     Error start_publish(Publisher& publisher, PublishConflict policy, MonoTime now);
 
+    // kBusy: busy(). With kTakeover, and from a relay, the name can be had.
+    Error may_publish(PublishConflict policy) const;
+
     // What a second publisher is told. Not who holds the name: that is for the log alone.
     Error busy() const;
 
@@ -99,16 +102,14 @@ class Stream : private Counted<Stream> {
     void publish(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
     // A packet for one audience that the session has made of what its publisher sent (AAC of Opus),
-    // frame or configuration. The time of a frame is on the stream's timeline: that of the packet
-    // it was made of; of a configuration it is set here. Not counted as received. Ignored unless
-    // `publisher` is the current one.
+    // frame or configuration. The time of a frame is on the stream's timeline, that of its origin;
+    // of a configuration it is set here. Not counted as received. From anybody else: ignored.
     void publish_derived(const Publisher& publisher, Ref<media::MediaPacket> packet, MonoTime now);
 
     // The next bytes of the transport stream that the publisher gets, whole packets (audience
     // kTransportStream), for players who take it as it is; frames are published besides, or not.
     // `info.key`: a player may begin here, and what it needs before is in front of the payload. The
-    // time is set here. Counted as received, and then frames are not. Ignored unless `publisher` is
-    // the current one.
+    // time is set here. Counted as received, and then frames are not. From anybody else: ignored.
     void publish_transport(const Publisher& publisher,
                            Ref<media::MediaPacket> packet,
                            MonoTime now);
@@ -124,10 +125,15 @@ class Stream : private Counted<Stream> {
     // What the current publisher says of its stream; ignored from anybody else.
     void describe(const Publisher& publisher, media::Description description);
 
+    // The name is another node's: the publisher is told as by a takeover, and nobody follows here.
+    void lose_publisher(MonoTime now);
+
     // Does nothing unless `publisher` is the current one.
     void end_publish(const Publisher& publisher, MonoTime now);
 
     bool live() const { return publisher_ != nullptr; }
+
+    bool relayed() const;  // it is published at another node, and brought from there
 
     const Publisher* publisher() const { return publisher_; }
 
@@ -144,8 +150,7 @@ class Stream : private Counted<Stream> {
 
     bool has_sinks() const { return !sinks_.empty(); }
 
-    // The audio frames of the first track that a player of this audience gets when it starts now,
-    // in order.
+    // The audio frames of the first track that a player of this audience who starts now gets.
     std::vector<media::PacketRef> kept_audio(media::Audience audience) const;
 
     // Somebody would get packets that are for this audience alone.
@@ -167,11 +172,7 @@ class Stream : private Counted<Stream> {
         }
     }
 
-    void want_key_frame_of(uint8_t layer) {
-        if (publisher_) {
-            publisher_->on_layer_wanted(layer);
-        }
-    }
+    void want_key_frame_of(uint8_t layer);
 
     // ---- what the API shows ----
 
@@ -190,8 +191,7 @@ class Stream : private Counted<Stream> {
     // The same of all its publishers.
     uint64_t bytes_received_ever() const { return bytes_received_before_ + bytes_received_; }
 
-    // To its players, over all formats, since the stream exists. Whoever sends counts.
-    uint64_t bytes_sent() const { return bytes_sent_; }
+    uint64_t bytes_sent() const { return bytes_sent_; }  // to its players, by all formats, ever
 
     void note_sent(uint64_t bytes) { bytes_sent_ += bytes; }
 

@@ -348,5 +348,33 @@ TEST_F(AudienceTest, SoundThatIsMadeLateHasItsPlaceForThoseWhoComeLater) {
     stream_.detach(late);
 }
 
+// Another node makes the AAC itself, for players of its own.
+TEST_F(AudienceTest, AnotherNodeGetsTheSoundAsItCameAndOneLayer) {
+    Sink node(Audience::kRelay);
+    stream_.attach(node);
+    picture(true, 0);
+    const media::PacketRef opus_frame = sound(10);
+    derived(10, test::aac_frame(1));
+    Ref<media::MediaPacket> layer = test::packet(TrackKind::kVideo, 20, test::avc_frame(true, 20));
+    media::PacketInfo info = layer->info();
+    info.audience = Audience::kWebRtc;
+    info.track_id = 1;
+    const ByteSpan body = layer->body();
+    stream_.publish_derived(
+        publisher_, make_ref<media::MediaPacket>(info, 20, Bytes(body.begin(), body.end())), kNow);
+    EXPECT_EQ(node.count(media::Codec::kOpus), 1U);
+    EXPECT_EQ(node.count(media::Codec::kAac), 0U);
+    EXPECT_EQ(node.count(media::Codec::kH264), 1U);
+    EXPECT_EQ(webrtc_.count(media::Codec::kH264), 2U);
+    stream_.detach(node);
+    stream_.detach(flv_);
+    stream_.detach(webrtc_);
+    EXPECT_FALSE(stream_.has_audience(Audience::kWebRtc));
+    stream_.attach(node);
+    EXPECT_FALSE(stream_.has_audience(Audience::kWebRtc)) << "no layers are asked for";
+    EXPECT_FALSE(stream_.has_audience(Audience::kFlv)) << "and no AAC is made";
+    stream_.detach(node);
+}
+
 }  // namespace
 }  // namespace weir::stream

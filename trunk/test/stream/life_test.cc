@@ -120,6 +120,13 @@ TEST_F(LifeTest, TellsATakeoverAsAnEndAndABeginning) {
     stream().end_publish(second, kNow);
 }
 
+TEST_F(LifeTest, TellsALossToAnotherNodeAsAnEnd) {
+    publish(publisher_);
+    seen_.take();
+    stream().lose_publisher(kNow);
+    EXPECT_THAT(seen_.take(), ElementsAre("lost publisher_gone", "unpublish left"));
+}
+
 TEST_F(LifeTest, TellsNothingOfARefusedPublisher) {
     SomePublisher second;
     publish(publisher_);

@@ -440,6 +440,18 @@ TEST_F(StreamTest, ATakeoverTellsTheHolderAndIgnoresItFromThenOn) {
     EXPECT_THAT(muxer_.take(), ElementsAre("K()"));
 }
 
+TEST_F(StreamTest, APublisherThatLostTheNameToAnotherNodeIsToldSoAndNobodyFollows) {
+    key();
+    stream_.lose_publisher(now_);
+    EXPECT_EQ(publisher_.taken_over, 1);
+    EXPECT_FALSE(stream_.live());
+    stream_.publish(publisher_, test::packet(kVideo, clock(), test::avc_frame(true, 9)), now_);
+    stream_.end_publish(publisher_, now_);
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()")) << "only what came before";
+    stream_.lose_publisher(now_);
+    EXPECT_EQ(publisher_.taken_over, 1) << "there is nobody to tell";
+}
+
 TEST_F(StreamTest, TheTimelineGoesOnWithTheNextPublisher) {
     key();
     video();
