@@ -35,6 +35,9 @@ class Acceptors {
     Error serve(std::unique_ptr<io::TcpListener> listener,
                 std::shared_ptr<const Ingress> ingress = nullptr);
 
+    // Must not yield for long. A connection that came by another way; its protocol begins at once.
+    void give(std::unique_ptr<io::TcpStream> stream) { take_(std::move(stream), nullptr); }
+
     // Yields. Ends accepting there and gives the listener back, open; who waits in its queue is for
     // the next one that serves it. nullptr: it is not served here.
     std::unique_ptr<io::TcpListener> release(const io::TcpListener* listener);

@@ -29,6 +29,9 @@ Result<AdmittedPublisher> Admission::publish(const NewcomerView& who) {
         return refuse(HookAction::kPublish, who, admitted, std::move(refused));
     }
     settle(who, admitted);
+    if (admitted.client && services_.claims != nullptr) {
+        admitted.client->hold(std::move(admitted.claim));
+    }
     return admitted;
 }
 
@@ -41,10 +44,27 @@ Error Admission::try_publish(const NewcomerView& who, AdmittedPublisher& out) {
     WEIR_TRY(check_name(who, out.rules));
     if (services_.hooks.wants(HookAction::kPublish, who.access.key)) {
         WEIR_TRY(ask(HookAction::kPublish, who, out));
-        WEIR_TRY(check_key(who));
-        WEIR_TRY_ASSIGN(out.rules, may_publish(who));
-        WEIR_TRY(check_name(who, out.rules));
+        WEIR_TRY(check_again(who, out.rules));
     }
+    return claim(who, out);
+}
+
+Error Admission::check_again(const NewcomerView& who, PublishRules& rules) const {
+    WEIR_TRY(check_key(who));
+    WEIR_TRY_ASSIGN(rules, may_publish(who));
+    return check_name(who, rules);
+}
+
+// Yields. After the hooks: whoever they refuse must not take a name over from another node. A
+// private stream is of this node alone.
+Error Admission::claim(const NewcomerView& who, AdmittedPublisher& out) const {
+    if (services_.claims == nullptr || is_private(who)) {
+        return {};
+    }
+    const stream::StreamKey& key = who.access.key;
+    WEIR_TRY(services_.claims->claim(key, out.rules.conflict));
+    out.claim = Claims::Place(*services_.claims, key);
+    WEIR_TRY(check_again(who, out.rules));
     return {};
 }
 
@@ -130,8 +150,7 @@ Error Admission::take_address(const NewcomerView& who, Admitted& out) const {
 
 Error Admission::check_name(const NewcomerView& who, const PublishRules& rules) const {
     const stream::Stream* stream = services_.registry.find(who.access.key);
-    return is_live(stream) && rules.conflict == stream::PublishConflict::kRefuse ? stream->busy()
-                                                                                 : Error();
+    return stream != nullptr ? stream->may_publish(rules.conflict) : Error();
 }
 
 // A source of this server may bring the stream: it begins now, and whoever asks waits for it.

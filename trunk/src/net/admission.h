@@ -6,8 +6,9 @@
 //   3. what else can be refused at once: `before_hook`, a name that somebody publishes
 //   4. the hook servers, where one has to be asked. Yields
 //   5. after that wait again what may have changed: policy, `check`, the name
-//   6. a player of a stream that nobody publishes, unless it may wait
-//   7. its row in the table of clients
+//   6. a publisher: the name in the cluster, where there is one. Yields; then 5 again
+//   7. a player of a stream that nobody publishes, unless it may wait
+//   8. its row in the table of clients
 //
 // Then the protocol begins, and says so with begin_turn(). A refusal is one line of the log, at
 // most one a second of each object of this class; the protocol makes its answer of the error's
@@ -22,6 +23,7 @@
 
 #include "base/log.h"
 #include "net/client_table.h"
+#include "net/cluster/claims.h"
 #include "net/hooks.h"
 #include "net/limits.h"
 #include "net/policy.h"
@@ -56,6 +58,7 @@ struct Admitted {
 
 struct AdmittedPublisher : Admitted {
     PublishRules rules;
+    Claims::Place claim;  // empty where the client holds it
 };
 
 struct AdmittedPlayer : Admitted {
@@ -82,6 +85,8 @@ class Admission {
     Result<PlayRules> may_play(const NewcomerView& who) const;
     bool is_private(const NewcomerView& who) const;
     Error check_key_of_private(const NewcomerView& who) const;
+    Error check_again(const NewcomerView& who, PublishRules& rules) const;
+    Error claim(const NewcomerView& who, AdmittedPublisher& out) const;
     Error take_address(const NewcomerView& who, Admitted& out) const;
     Error check_name(const NewcomerView& who, const PublishRules& rules) const;
     Error check_name(const NewcomerView& who, PlayRules& rules) const;

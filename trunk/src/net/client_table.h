@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/object_count.h"
 #include "base/rate_history.h"
+#include "net/cluster/claims.h"
 #include "net/end_class.h"
 #include "net/hooks.h"
 #include "net/limits.h"
@@ -111,6 +112,8 @@ class Client : private Counted<Client> {
 
     void hold(Limits::PlayerPlace place) { player_place_ = std::move(place); }
 
+    void hold(Claims::Place place) { claim_ = std::make_unique<Claims::Place>(std::move(place)); }
+
     void stop_playing() { player_place_.release(); }
 
     Client(const Client&) = delete;
@@ -131,6 +134,7 @@ class Client : private Counted<Client> {
     stream::StreamKey key;  // empty until it publishes or plays
     std::string tc_url;     // RTMP only
     std::string page_url;
+    std::string node;  // of another node of the cluster: its name
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
     bool encrypted = false;       // with this server: TLS, WebRTC
@@ -182,6 +186,7 @@ class Client : private Counted<Client> {
     ConnectionBudget* budget_ = nullptr;
     Limits::AddressPlace address_place_;
     Limits::PlayerPlace player_place_;
+    std::unique_ptr<Claims::Place> claim_;  // few have one
     const char* transport_;
     char id_[9];
     std::string ip_;

@@ -51,9 +51,19 @@ void refuse(HttpExchange& exchange, const Error& why) {
 
 }  // namespace
 
-void HttpPlay::add_to(HttpRouter& router) {
+void HttpPlay::add_to(HttpRouter& router, Before before) {
+    before_ = std::move(before);
     HttpRouteOptions options;
     options.cors = true;
+    options.process_of = [this](Placement& placement, const http::Request& request) {
+        std::string_view app;
+        std::string_view name;
+        return split_path(request.path, format_.suffix, app, name)
+                   ? placement.better_process(
+                         services_.policy.key_of(request.query.get_or("vhost", ""), app, name),
+                         PlaceBy::kLoad)
+                   : std::nullopt;
+    };
     router.add_suffix(std::string(format_.suffix), options,
                       [this](HttpExchange& exchange) { handle(exchange); });
 }
@@ -67,7 +77,9 @@ void HttpPlay::handle(HttpExchange& exchange) {
             404, fmt::format("a stream's address is /app/stream{}", format_.suffix));
         return;
     }
-    play(exchange, app, name);
+    if (!before_ || !before_(exchange, app, name)) {
+        play(exchange, app, name);
+    }
 }
 
 void HttpPlay::play(HttpExchange& exchange,
@@ -105,8 +117,10 @@ void HttpPlay::play(HttpExchange& exchange,
     answer(exchange, std::move(*admitted), std::move(upgrade.head));
 }
 
-// Yields. `ws_head`: empty where it is no WebSocket.
-void HttpPlay::answer(HttpExchange& exchange, AdmittedPlayer admitted, std::string ws_head) {
+void HttpPlay::answer(HttpExchange& exchange,
+                      AdmittedPlayer admitted,
+                      std::string ws_head,
+                      const http::Fields& more) {
     const http::Request& request = exchange.request();
     HttpPlayerAnswer answer;
     answer.route_fields = exchange.route_fields();
@@ -118,6 +132,9 @@ void HttpPlay::answer(HttpExchange& exchange, AdmittedPlayer admitted, std::stri
         fields.add("Content-Type", std::string(format_.content_type));
         fields.add("Cache-Control", "no-store");
         fields.add("Connection", "close");
+        for (const http::Field& field : more) {
+            fields.add(field.name, field.value);
+        }
         if (format_.chunked && request.version_minor > 0) {
             answer.body = HttpPlayerBody::kChunks;
             fields.add("Transfer-Encoding", "chunked");
@@ -134,7 +151,8 @@ void HttpPlay::answer(HttpExchange& exchange, AdmittedPlayer admitted, std::stri
     std::unique_ptr<Client> client = std::move(admitted.client);
     client->encrypted = detached.stream->encrypted();
     const stream::StreamKey key = client->key;
-    begin_turn(*client, ClientRole::kPlayer, key);
+    begin_turn(*client, ClientRole::kPlayer, key,
+               client->node.empty() ? "" : fmt::format(" node={}", client->node));
     auto player =
         std::make_unique<HttpPlayer>(format_, std::move(answer), std::move(detached.permit));
     player->take_unread(detached.unread);

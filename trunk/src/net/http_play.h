@@ -32,6 +32,8 @@ struct HttpFormat {
     // Appends what a player needs before the log's start, each time it is placed there; of a muxer
     // that `format` made. Null: nothing.
     void (*front)(const stream::Muxer& muxer, Bytes& out) = nullptr;
+    // Its players have one publisher, and end with it: each edition of the muxer is of another.
+    bool one_publisher = false;
 };
 
 class HttpPlay {
@@ -39,8 +41,12 @@ class HttpPlay {
     HttpPlay(const Services& services, const HttpFormat& format)
         : services_(services), format_(format) {}
 
-    // This object must outlive the router's server.
-    void add_to(HttpRouter& router);
+    // Whether somebody else has answered a request for that app and name. May yield.
+    using Before =
+        std::function<bool(HttpExchange& exchange, std::string_view app, std::string_view name)>;
+
+    // This object must outlive the router's server. `before` may take requests; null: nobody does.
+    void add_to(HttpRouter& router, Before before = nullptr);
 
     // Yields. Answers the request with the stream of that app and name. `check`: as of
     // NewcomerView.
@@ -49,13 +55,20 @@ class HttpPlay {
               std::string_view name,
               const std::function<Error(const stream::StreamKey&)>& check = nullptr);
 
+    // Yields. The same for somebody who was let in. `ws_head`: empty where it is no WebSocket;
+    // `more`: fields of the answer.
+    void answer(HttpExchange& exchange,
+                AdmittedPlayer admitted,
+                std::string ws_head = {},
+                const http::Fields& more = {});
+
   private:
     void handle(HttpExchange& exchange);
-    void answer(HttpExchange& exchange, AdmittedPlayer admitted, std::string ws_head);
 
     Services services_;
     Admission admission_{services_};
     const HttpFormat& format_;
+    Before before_;
 };
 
 }  // namespace weir::net

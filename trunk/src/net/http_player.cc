@@ -78,6 +78,7 @@ void HttpPlayer::on_start(const stream::Stream& stream,
         }
         ByteWriter(out).text(head);
         unsent_.reset();
+        edition_ = muxer.edition();
         if (format_.header != nullptr) {
             format_.header(stream, front);
         }
@@ -86,6 +87,14 @@ void HttpPlayer::on_start(const stream::Stream& stream,
         format_.front(muxer, front);
     }
     append_framed(make_framing().get(), front, out);
+}
+
+bool HttpPlayer::fits(const stream::Muxer& muxer) const {
+    return !format_.one_publisher || unsent_ || edition_ == muxer.edition();
+}
+
+EndReason HttpPlayer::misfit() const {
+    return format_.one_publisher ? EndReason::kPublisherGone : EndReason::kCodecsChanged;
 }
 
 void HttpPlayer::take_unread(ByteSpan unread) {

@@ -42,6 +42,8 @@ class HttpPlayer final : public PlayerProtocol, private Counted<HttpPlayer> {
                   const stream::Muxer& muxer,
                   bool first,
                   Bytes& out) override;
+    bool fits(const stream::Muxer& muxer) const override;
+    EndReason misfit() const override;
     PlayerVerdict on_data(ByteSpan data, Bytes& out) override;
     void on_end(EndReason reason, bool started, Bytes& out) override;
 
@@ -50,6 +52,7 @@ class HttpPlayer final : public PlayerProtocol, private Counted<HttpPlayer> {
 
     const HttpFormat& format_;
     HttpPlayerBody body_;
+    uint32_t edition_ = 0;                       // of the muxer, when playing started
     std::unique_ptr<HttpPlayerAnswer> unsent_;   // null once its head was sent
     std::unique_ptr<ws::MessageReader> reader_;  // WebSocket only
     ConnectionPermit permit_;

@@ -92,6 +92,10 @@ class PlayerProtocol {
         return true;
     }
 
+    // Why one ends that does not fit: kCodecsChanged, or kPublisherGone, which gets before what the
+    // muxer has written.
+    virtual EndReason misfit() const { return EndReason::kCodecsChanged; }
+
     // What on_start() has appended holds an answer to the peer: it goes out even where another
     // front takes the place of this one before it was sent.
     virtual bool front_answers() const { return false; }

@@ -291,9 +291,14 @@ void Pump::end_misfits() {
         Player* next = nullptr;
         for (Player* player = list->first(); player; player = next) {
             next = PlayerList::next(*player);
-            if (!player->protocol_->fits(*muxer_)) {
-                end(*player, EndReason::kCodecsChanged);
+            if (player->protocol_->fits(*muxer_)) {
+                continue;
             }
+            const EndReason why = player->protocol_->misfit();
+            if (why == EndReason::kPublisherGone) {
+                write_to(*player, MonoClock::now());
+            }
+            end(*player, why);
         }
     }
 }

@@ -106,8 +106,42 @@ class RecordingHooks final : public Hooks {
     ClientTable& clients_;
 };
 
+class RecordingClaims final : public Claims {
+  public:
+    explicit RecordingClaims(Calls& calls) : calls_(calls) {}
+
+    Error claim(const stream::StreamKey& key, stream::PublishConflict conflict) override {
+        calls_.push_back(
+            fmt::format("claim {}{}", key.name,
+                        conflict == stream::PublishConflict::kTakeover ? " takeover" : ""));
+        if (meanwhile) {
+            meanwhile();
+        }
+        if (answer != ErrorCode::kOk) {
+            return make_error(answer, "another node has it");
+        }
+        held++;
+        return {};
+    }
+
+    void give_up(const stream::StreamKey&) override { held--; }
+
+    std::optional<uint64_t> epoch(const stream::StreamKey&) const override { return std::nullopt; }
+
+    ErrorCode answer = ErrorCode::kOk;
+    std::function<void()> meanwhile;
+    int held = 0;
+
+  private:
+    Calls& calls_;
+};
+
 class SomePublisher final : public stream::Publisher {
   public:
+    bool relay = false;
+
+    std::string_view relayed_from() const override { return relay ? "media-2" : ""; }
+
     std::string describe() const override { return "somebody else"; }
 
     std::string_view client_id() const override { return "other"; }
@@ -199,6 +233,87 @@ class AdmissionTest : public testing::Test {
     SomePublisher holder_;
     bool holds_ = false;
 };
+
+// ---- a cluster ----
+
+class AdmissionInAClusterTest : public AdmissionTest {
+  protected:
+    ~AdmissionInAClusterTest() override {
+        EXPECT_EQ(claims_.held, 0) << "every claim was given up";
+    }
+
+    static Services with(Services services, Claims& claims) {
+        services.claims = &claims;
+        return services;
+    }
+
+    RecordingClaims claims_{calls_};
+    Admission in_cluster_{with(services_, claims_)};
+};
+
+TEST_F(AdmissionInAClusterTest, ANameIsClaimedBehindTheHooksAndThenThePolicyIsAskedAgain) {
+    hooks_.wanted = true;
+    Result<AdmittedPublisher> made = in_cluster_.publish(newcomer());
+    ASSERT_TRUE(made.ok());
+    EXPECT_THAT(calls_, ElementsAre("policy", "check", "before_hook places=1", "hook on_publish",
+                                    "policy", "check", "claim a", "policy", "check"));
+    EXPECT_EQ(claims_.held, 1);
+    made->client.reset();
+    EXPECT_EQ(claims_.held, 0) << "the client held it";
+}
+
+TEST_F(AdmissionInAClusterTest, WhoHasARowKeepsTheClaimForTheTurn) {
+    Client client(clients_, "toy", "203.0.113.9");
+    NewcomerView who = newcomer();
+    who.client = &client;
+    who.takes_address_place = false;
+    {
+        const Result<AdmittedPublisher> made = in_cluster_.publish(who);
+        ASSERT_TRUE(made.ok());
+        EXPECT_EQ(claims_.held, 1);
+    }
+    EXPECT_EQ(claims_.held, 0);
+}
+
+TEST_F(AdmissionInAClusterTest, WhoIsRefusedByAHookClaimsNothing) {
+    hooks_.wanted = true;
+    hooks_.answer = ErrorCode::kDenied;
+    policy_.publish.conflict = stream::PublishConflict::kTakeover;
+    EXPECT_EQ(code_of(in_cluster_.publish(newcomer())), ErrorCode::kDenied);
+    EXPECT_THAT(calls_, testing::Not(testing::Contains(HasSubstr("claim"))));
+}
+
+TEST_F(AdmissionInAClusterTest, WhoseNameAnotherNodeHasIsRefused) {
+    hooks_.wanted = true;
+    claims_.answer = ErrorCode::kBusy;
+    EXPECT_EQ(code_of(in_cluster_.publish(newcomer())), ErrorCode::kBusy);
+    EXPECT_EQ(calls_.back(), "end refused") << "the hook that had allowed is told";
+}
+
+TEST_F(AdmissionInAClusterTest, AClaimIsGivenUpWhereThePolicyHasChangedMeanwhile) {
+    claims_.meanwhile = [this] { policy_.closed = true; };
+    EXPECT_EQ(code_of(in_cluster_.publish(newcomer())), ErrorCode::kDenied);
+    EXPECT_EQ(claims_.held, 0);
+}
+
+TEST_F(AdmissionInAClusterTest, ANameThatIsBusyHereIsNotAskedFor) {
+    hold_name();
+    EXPECT_EQ(code_of(in_cluster_.publish(newcomer())), ErrorCode::kBusy);
+    EXPECT_THAT(calls_, testing::Not(testing::Contains("claim a")));
+}
+
+TEST_F(AdmissionInAClusterTest, WhatIsRelayedIsInNobodysWay) {
+    hold_name();
+    EXPECT_EQ(code_of(in_cluster_.publish(newcomer())), ErrorCode::kBusy) << "published here";
+    holder_.relay = true;
+    EXPECT_EQ(code_of(in_cluster_.publish(newcomer())), ErrorCode::kOk);
+    EXPECT_THAT(calls_, testing::Contains("claim a"));
+}
+
+TEST_F(AdmissionInAClusterTest, PlayersClaimNothing) {
+    EXPECT_EQ(code_of(in_cluster_.play(newcomer())), ErrorCode::kOk);
+    EXPECT_THAT(calls_, testing::Not(testing::Contains("claim a")));
+}
 
 // ---- the order ----
 

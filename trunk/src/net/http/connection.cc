@@ -225,7 +225,8 @@ HttpConnection::HttpConnection(Shared& shared,
       peer_(stream_->peer()),
       since_(MonoClock::now()),
       id_("h" + random_id(system_random(), kIdCharacters)),
-      permit_(std::move(permit)) {}
+      permit_(std::move(permit)),
+      moved_(stream_->replays()) {}
 
 MonoTime HttpConnection::until() const {
     return since_ + (served_ == 0 ? shared_.options.header_timeout : shared_.options.idle_timeout);
@@ -338,10 +339,11 @@ HttpConnection::End HttpConnection::serve_all() {
     }
 }
 
-// A trusted proxy speaks for many clients.
+// A trusted proxy speaks for many clients, and so does another process.
 Error HttpConnection::take_place() {
     const TrustedProxies* proxies = shared_.options.proxies;
-    if (shared_.options.places == nullptr || (proxies != nullptr && proxies->trusts(peer_))) {
+    if (shared_.options.places == nullptr || (proxies != nullptr && proxies->trusts(peer_)) ||
+        (peer_.is_loopback() && stream_->by_unix_socket())) {
         return {};
     }
     Result<Limits::AddressPlace> place = shared_.options.places->enter(peer_);
@@ -442,7 +444,7 @@ bool HttpConnection::serve(const http::Request& request) {
     } else if ((options.methods & http::method_bit(request.method)) == 0) {
         ignored = exchange.respond_error(405, "this path does not take that method",
                                          {{"Allow", http::allow_text(options.methods)}});
-    } else {
+    } else if (!move(exchange, *route)) {
         route->handler(exchange);
         if (!exchange.answered()) {
             log::throttled(shared_.unanswered_log, log::Level::kError,
@@ -456,6 +458,30 @@ bool HttpConnection::serve(const http::Request& request) {
                    log::token(request.path), exchange.status(), peer_.host());
     }
     return stream_ != nullptr && exchange.reusable();
+}
+
+// True: another process has the connection, and the request with it.
+bool HttpConnection::move(Exchange& exchange, const HttpRoute& route) {
+    Placement* const placement = shared_.options.placement;
+    if (placement == nullptr || !route.options.process_of || stream_->encrypted() ||
+        std::exchange(moved_, false)) {
+        return false;
+    }
+    const std::optional<uint32_t> process =
+        route.options.process_of(*placement, exchange.request());
+    if (!process) {
+        return false;
+    }
+    io::Replay replay;
+    const std::string request = http::request_text(exchange.request());
+    replay.heard.assign(request.begin(), request.end());
+    const ByteSpan behind = parser_->unread();
+    replay.heard.insert(replay.heard.end(), behind.begin(), behind.end());
+    if (!placement->move(*process, "http", *stream_, std::move(replay))) {
+        return false;
+    }
+    const DetachedConnection gone = exchange.detach();
+    return true;
 }
 
 void HttpConnection::answer_options(HttpExchange& exchange, const HttpRoute* route) {

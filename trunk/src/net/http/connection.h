@@ -86,6 +86,7 @@ class HttpConnection : private Counted<HttpConnection> {
     ReadOutcome read_failed(const Error& why, http::ParseError& error);
     Error take_place();
     bool serve(const http::Request& request);
+    bool move(Exchange& exchange, const HttpRoute& route);
     void answer_options(HttpExchange& exchange, const HttpRoute* route);
     void answer_parse_error(const http::ParseError& error);
     Error write_slices(std::span<const ByteSpan> parts);
@@ -102,6 +103,7 @@ class HttpConnection : private Counted<HttpConnection> {
     ConnectionPermit permit_;
     Error full_;  // of arrive()
     bool entered_ = false;
+    bool moved_;           // its next request came with it from another process
     uint64_t served_ = 0;  // requests
     // While it has a coroutine:
     std::optional<http::RequestParser> parser_;

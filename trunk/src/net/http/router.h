@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/http/exchange.h"
+#include "net/placement.h"
 #include "proto/http/fields.h"
 #include "proto/http/request.h"
 #include "proto/http/response.h"
@@ -32,6 +34,8 @@ struct HttpRouteOptions {
     http::Fields options_fields = {};  // more for answers to OPTIONS: Accept-Post, Accept-Patch
     HttpAccess access = HttpAccess::kByMethod;
     bool first = false;  // a predicate that is asked before all that were added earlier
+    // Which process should serve a request, as it has its stream; none: this one. Must not yield.
+    std::function<std::optional<uint32_t>(Placement&, const http::Request&)> process_of = {};
 };
 
 struct HttpRoute {

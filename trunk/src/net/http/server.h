@@ -45,6 +45,8 @@ struct HttpServerOptions {
     std::function<void()> release;
     // Where connections are counted by address; one too many gets 429. May be null.
     Limits* places = nullptr;
+    // Where requests that belong to a stream are served; null: here.
+    Placement* placement = nullptr;
     // Asked for each request, OPTIONS too, before its route is followed (null: there is none).
     // False: it is refused, and answered. May be empty.
     std::function<bool(HttpExchange&, const HttpRoute*)> authorize;

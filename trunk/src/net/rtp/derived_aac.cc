@@ -6,6 +6,28 @@
 #include "proto/flv/packet_maker.h"
 
 namespace weir::net {
+namespace {
+
+constexpr uint32_t kSpeechRate = 16'000;  // 8,000 is too little for some players of AAC
+constexpr int64_t kSpeechBps = 32'000;
+constexpr uint32_t kFullRate = 48'000;
+constexpr int64_t kFullBps = 64'000;
+
+}  // namespace
+
+std::optional<DerivedAacOptions> telephone_aac(media::Codec codec, uint32_t clock_hz) {
+    if (codec == media::Codec::kAac) {
+        return std::nullopt;
+    }
+    const bool full = codec == media::Codec::kOpus;
+    return DerivedAacOptions{.from = codec,
+                             .from_rate = codec == media::Codec::kSpeex ? clock_hz : 0,
+                             .rate = full ? kFullRate : kSpeechRate,
+                             .channels = 1,
+                             .bits_per_second = full ? kFullBps : kSpeechBps,
+                             .of = media::Audience::kAllButMpeg,
+                             .to = media::Audience::kMpeg};
+}
 
 DerivedAac::DerivedAac(stream::Stream& stream,
                        const stream::Publisher& publisher,

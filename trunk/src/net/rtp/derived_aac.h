@@ -26,6 +26,9 @@ struct DerivedAacOptions {
     media::Audience to = media::Audience::kFlv;     // and who gets AAC instead
 };
 
+// The AAC of a telephone's codec; nothing where the stream is AAC already.
+std::optional<DerivedAacOptions> telephone_aac(media::Codec codec, uint32_t clock_hz);
+
 class DerivedAac {
   public:
     // All must outlive this; `publisher` publishes `stream`.

@@ -16,6 +16,11 @@ SourceTiming timing_of(const SourceSpec& spec) {
     SourceTiming timing;
     timing.on_demand = spec.on_demand;
     timing.linger = spec.linger;
+    if (spec.relayed) {
+        timing.first_backoff = Millis(1'000);
+        timing.longest_backoff = Millis(2'000);
+        timing.looks_again = true;
+    }
     return timing;
 }
 
@@ -62,7 +67,8 @@ Source::Source(SourceSpec spec,
       protocol_(protocol),
       services_(services),
       machine_(timing_of(spec_), services.random, now),
-      id_("s" + random_id(services.random, 7)) {}
+      id_("s" + random_id(services.random, 7)),
+      made_at_(now) {}
 
 Source::~Source() {
     WEIR_CHECK(!has_run() && stream_ == nullptr);
@@ -94,6 +100,18 @@ void Source::end_unwanted_run() {
     }
 }
 
+void Source::begin_anew(MonoTime now) {
+    if (machine_.begin_anew(now) && run_.running() && !interrupted_) {
+        interrupted_ = true;
+        run_.interrupt();
+    }
+}
+
+void Source::note_origin(const Origin& origin) {
+    origin_ = origin;
+    relayed_from_ = origin.node.empty() ? origin.url.authority() : origin.node;
+}
+
 void Source::step(MonoTime now) {
     machine_.tick(now);
     if (ended_) {
@@ -117,7 +135,7 @@ void Source::begin_run(MonoTime now) {
     outcome_ = {};
     auto spawned = io::Coroutine::spawn("source", io::StackSize::kNormal, [this] {
         io::set_log_id(id_);
-        outcome_ = protocol_.run(*this);
+        outcome_ = run_once();
         ask_key_ = nullptr;
         end_publish(MonoClock::now());
         ended_ = true;
@@ -129,6 +147,19 @@ void Source::begin_run(MonoTime now) {
         return;
     }
     run_ = std::move(*spawned);
+}
+
+// Yields. A pull that the configuration names brings its stream at one node of a cluster only: the
+// others try again now and then.
+Error Source::run_once() {
+    Claims::Place claim;
+    if (services_.claims != nullptr && spec_.role == SourceRole::kPull && spec_.named) {
+        WEIR_TRY(services_.claims->claim(spec_.key, stream::PublishConflict::kRefuse));
+        claim = Claims::Place(*services_.claims, spec_.key);
+    }
+    Error ended = protocol_.run(*this);
+    end_publish(MonoClock::now());  // before the claim is given up
+    return ended;
 }
 
 // The body has nothing left to do but to return.
@@ -151,7 +182,7 @@ Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) 
     to.host = url.host;
     to.port = url.port;
     WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream,
-                    services_.dialer.connect(to, connect_deadline(), spec_.tls_verify));
+                    services_.dialer.connect(to, dial_deadline(), spec_.tls_verify));
     if (services_.is_own && services_.is_own(stream->local(), stream->connection_peer())) {
         if (stream_at(services_.policy, url) == spec_.key) {
             return make_error(ErrorCode::kDenied,
@@ -163,6 +194,14 @@ Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) 
     return stream;
 }
 
+// Another node that does not take the connection is as good as silent.
+io::Deadline Source::dial_deadline() const {
+    const io::Deadline all = connect_deadline();
+    return spec_.input_timeout > Millis(0)
+               ? io::Deadline::at(std::min(all.time(), MonoClock::now() + spec_.input_timeout))
+               : all;
+}
+
 io::Deadline Source::connect_deadline() const {
     return io::Deadline::at(run_since_ + kConnectTimeout);
 }
@@ -170,6 +209,9 @@ io::Deadline Source::connect_deadline() const {
 void Source::connected() {
     const MonoTime now = MonoClock::now();
     rules_ = services_.policy.rules_of_source(spec_.key);
+    if (spec_.input_timeout > Millis(0)) {
+        rules_.silent = spec_.input_timeout;
+    }
     rate_ = RateGuard(rules_.max_bits_per_second);
     carries_ = false;
     last_media_ = now;
@@ -183,11 +225,11 @@ io::Deadline Source::media_deadline() const {
 }
 
 Error Source::silence() const {
-    return seen_media_
-               ? make_error(ErrorCode::kTimeout, "the origin was silent for {} ms (normal_timeout)",
-                            rules_.silent.count())
-               : make_error(ErrorCode::kTimeout, "no media within {} ms (firstpkt_timeout)",
-                            rules_.first_packet.count());
+    return seen_media_ ? make_error(ErrorCode::kTimeout, "the origin was silent for {} ms ({})",
+                                    rules_.silent.count(),
+                                    spec_.relayed ? "relay_input_timeout" : "normal_timeout")
+                       : make_error(ErrorCode::kTimeout, "no media within {} ms (firstpkt_timeout)",
+                                    rules_.first_packet.count());
 }
 
 Error Source::begin_publish(MonoTime now) {
@@ -211,7 +253,11 @@ Result<stream::Stream*> Source::begin() {
 }
 
 void Source::end_publish(MonoTime now) {
-    taken_over_ = false;
+    if (std::exchange(taken_over_, false)) {
+        if (stream::Stream* const stream = services_.registry.find(spec_.key)) {
+            services_.registry.release(*stream);  // where nobody has followed
+        }
+    }
     if (stream_ != nullptr) {
         stream::Stream& stream = *std::exchange(stream_, nullptr);
         stream.end_publish(*this, now);
@@ -219,10 +265,16 @@ void Source::end_publish(MonoTime now) {
     }
 }
 
-Error Source::publish(media::TrackKind kind, uint32_t timestamp, Bytes body) {
-    const std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, body);
+Error Source::publish(media::TrackKind kind,
+                      uint32_t timestamp,
+                      Bytes body,
+                      media::Audience audience) {
+    std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, body);
     if (!info) {
         return {};
+    }
+    if (info->kind == media::TrackKind::kAudio) {
+        info->audience = audience;
     }
     std::optional<media::Description> description;
     if (info->metadata && info->kind == media::TrackKind::kData) {
@@ -250,6 +302,7 @@ Error Source::take_media(MonoTime now, size_t bytes, bool media) {
         last_media_ = now;
         if (!seen_media_) {
             seen_media_ = true;
+            ever_live_ = true;
             machine_.on_media(now);
             log_state(now);
         }
@@ -302,6 +355,15 @@ void Source::on_taken_over() {
 void Source::log_state(MonoTime now) {
     const SourceState state = machine_.state();
     if (state == told_) {
+        return;
+    }
+    if (spec_.relayed && !ever_live_) {
+        told_ = state;
+        if (state == SourceState::kBackingOff) {
+            log::throttled(services_.unproven, log::Level::kWarn, "relay stream={} failures={}: {}",
+                           log::token(spec_.key.to_string()), machine_.failures_in_a_row(),
+                           last_error_);
+        }
         return;
     }
     const SourceState before = std::exchange(told_, state);

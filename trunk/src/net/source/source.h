@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "net/cluster/claims.h"
 #include "net/policy.h"
 #include "net/rate_guard.h"
 #include "net/source/source_machine.h"
@@ -31,6 +32,9 @@ struct SourceServices {
     std::function<bool(const io::SocketAddress& local, const io::SocketAddress& peer)> is_own;
     RandomSource& random;
     std::function<void()> wake;  // something happened: Sources should look. Never yields.
+    Claims* claims = nullptr;    // null: this node is alone
+    // Relays that never came up say why so often, all together: anybody may ask for any name.
+    mutable log::Throttle unproven{Millis(1000)};
 };
 
 class Source final : private SourceRun, private stream::Publisher, private Counted<Source> {
@@ -57,12 +61,26 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     // Since it exists.
     uint64_t bytes() const { return bytes_; }
 
+    // Of a relay: where its run brings the stream from, or brought it last; none: it had no run.
+    const std::optional<Origin>& origin() const { return origin_; }
+
+    MonoTime made_at() const { return made_at_; }
+
+    // It has brought something since it exists.
+    bool ever_live() const { return ever_live_; }
+
     // Of one whose run has joined a group, or has had one.
     const std::optional<GroupStats>& group() const { return group_; }
 
     // ---- for Sources; none yields ----
 
     void set_demand(bool wanted, MonoTime now);
+
+    // Somebody wants it now: see SourceMachine.
+    void retry_soon(Millis spacing, MonoTime now) { machine_.retry_soon(spacing, now); }
+
+    // Its origin has lost the stream.
+    void begin_anew(MonoTime now);
 
     // Looks who has the stream's name.
     void look_at_name(MonoTime now);
@@ -89,7 +107,10 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     void note_bytes(uint64_t bytes) override { bytes_ += bytes; }
 
-    Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) override;
+    Error publish(media::TrackKind kind,
+                  uint32_t timestamp,
+                  Bytes body,
+                  media::Audience audience) override;
     Error publish(Ref<media::MediaPacket> packet) override;
     Error publish_transport(Ref<media::MediaPacket> packet) override;
     void end_transport() override;
@@ -102,6 +123,8 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     void note_group(const GroupStats& stats) override { group_ = stats; }
 
+    void note_origin(const Origin& origin) override;
+
     const stream::Publisher& publisher() const override { return *this; }
 
     void set_key_frame_request(std::function<void()> ask) override { ask_key_ = std::move(ask); }
@@ -113,10 +136,15 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     std::string_view client_id() const override { return id_; }
 
-    std::string_view client_ip() const override { return spec_.url.host; }
+    std::string_view client_ip() const override {
+        return origin_ ? origin_->url.host : spec_.url.host;
+    }
+
+    std::string_view relayed_from() const override { return relayed_from_; }
 
     std::string_view client_transport() const override {
-        return spec_.url.is_http()    ? "flv"
+        return spec_.relayed          ? "relay"
+               : spec_.url.is_http()  ? "flv"
                : spec_.url.is_rtsp()  ? "rtsp"
                : spec_.url.is_whep()  ? "webrtc"
                : spec_.url.is_srt()   ? "srt"
@@ -132,7 +160,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
         }
     }
 
+    io::Deadline dial_deadline() const;
     Error take_media(MonoTime now, size_t bytes, bool media);
+    Error run_once();
     void end_unwanted_run();
     void begin_run(MonoTime now);
     void take_end(MonoTime now);
@@ -163,6 +193,10 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     bool carries_ = false;  // a transport stream; the frames in it are not counted again
     std::function<void()> ask_key_;
     std::optional<GroupStats> group_;
+    std::optional<Origin> origin_;
+    std::string relayed_from_;  // of a relay that has an origin: its name, or its address
+    bool ever_live_ = false;
+    MonoTime made_at_;
 
     SourceState told_ = SourceState::kIdle;  // in the log
     log::Throttle failures_{kFailureLogPeriod};

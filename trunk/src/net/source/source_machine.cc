@@ -23,7 +23,10 @@ void SourceMachine::enter(SourceState state, MonoTime now) {
     }
     state_ = state;
     since_ = now;
-    attempts_ += state == SourceState::kConnecting ? 1 : 0;
+    if (state == SourceState::kConnecting) {
+        attempts_++;
+        tried_at_ = now;
+    }
 }
 
 void SourceMachine::update(MonoTime now) {
@@ -77,11 +80,33 @@ Micros SourceMachine::backoff() {
         full *= 2;
     }
     full = std::min(full, timing_.longest_backoff);
+    const Micros half = Micros(full) / 2;
+    return half + share_of(half);
+}
+
+// From nothing to all of it, at random.
+Micros SourceMachine::share_of(Micros time) {
     std::array<uint8_t, 2> bytes{};
     random_.fill(bytes);
     const int64_t share = (int64_t{bytes[0]} << 8) | bytes[1];  // of 65,536
-    const int64_t half = Micros(full).count() / 2;
-    return Micros(half + half * share / 65'536);
+    return Micros(time.count() * share / 65'536);
+}
+
+void SourceMachine::retry_soon(Millis spacing, MonoTime now) {
+    if (state_ == SourceState::kBackingOff && !held_) {
+        retry_at_ = std::min(retry_at_, std::max(now, tried_at_ + spacing));
+        update(now);
+    }
+}
+
+bool SourceMachine::begin_anew(MonoTime now) {
+    if (!runs()) {
+        return false;
+    }
+    enter(SourceState::kBackingOff, now);
+    retry_at_ = now;
+    update(now);
+    return true;
 }
 
 void SourceMachine::on_ended(MonoTime now) {
@@ -89,8 +114,12 @@ void SourceMachine::on_ended(MonoTime now) {
         return;
     }
     failures_++;
+    const bool was_live = state_ == SourceState::kLive;
     in_a_row_ = state_ == SourceState::kLive && now - since_ >= timing_.settled ? 1 : in_a_row_ + 1;
     retry_at_ = now + backoff();
+    if (timing_.looks_again && was_live) {
+        retry_at_ = std::max(tried_at_ + kLeastSpacing, now + share_of(kLookSpread));
+    }
     enter(SourceState::kBackingOff, now);
     update(now);
 }

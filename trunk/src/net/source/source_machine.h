@@ -42,12 +42,19 @@ struct SourceTiming {
     Millis first_backoff{500};       // after the first failure; doubled with each one that follows
     Millis longest_backoff{10'000};  // shorter than a player waits
     Millis settled{10'000};          // who was live for so long fails for the first time again
+    // A stream that was live and ends is looked for at once, since it may be elsewhere.
+    bool looks_again = false;
 
     bool operator==(const SourceTiming&) const = default;
 };
 
 class SourceMachine {
   public:
+    // Between two tries, where the first one is not a failure.
+    static constexpr Millis kLeastSpacing{500};
+    // So that not all who have lost one node ask at the same moment.
+    static constexpr Millis kLookSpread{50};
+
     // Idle up to the first call of what follows. `random` must outlive this.
     SourceMachine(const SourceTiming& timing, RandomSource& random, MonoTime now)
         : timing_(timing), random_(random), since_(now) {}
@@ -66,6 +73,14 @@ class SourceMachine {
 
     // It came to an end of its own. Not told of a run that was interrupted since runs() was false.
     void on_ended(MonoTime now);
+
+    // It may come up now. One that backs off tries at once, but `spacing` behind the try before at
+    // the earliest.
+    void retry_soon(Millis spacing, MonoTime now);
+
+    // What it runs for is elsewhere now: the run under way should end, and the next one begin.
+    // False: none is under way.
+    bool begin_anew(MonoTime now);
 
     // A timeout may be over.
     void tick(MonoTime now) { update(now); }
@@ -106,6 +121,7 @@ class SourceMachine {
 
     void enter(SourceState state, MonoTime now);
     void update(MonoTime now);
+    Micros share_of(Micros time);
     Micros backoff();
 
     SourceTiming timing_;
@@ -116,6 +132,7 @@ class SourceMachine {
     bool held_ = false;
     MonoTime linger_until_{};
     MonoTime retry_at_{};
+    MonoTime tried_at_{};  // when the newest run began
     uint64_t attempts_ = 0;
     uint64_t failures_ = 0;
     uint32_t in_a_row_ = 0;

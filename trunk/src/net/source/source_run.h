@@ -6,12 +6,16 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "io/coroutine.h"
 #include "media/codec.h"
 #include "media/packet.h"
+#include "net/cluster/origins.h"
 #include "net/http/client.h"
 #include "net/source/source_spec.h"
 #include "net/ts/group_stats.h"
@@ -43,6 +47,15 @@ class SourceRun {
     // The other side has agreed: media may come (or may be sent).
     virtual void connected() = 0;
 
+    // Fields of a request by HTTP besides, each with its CR LF; and what the answer says: its
+    // status, and its field Weir-Relay (empty: there is none). An error refuses it.
+    virtual std::string request_fields() const { return {}; }
+
+    virtual Error on_answer(int /*status*/, std::string_view /*relay*/) { return {}; }
+
+    // Where the stream comes from, when that was not known before the run.
+    virtual void note_origin(const Origin& /*origin*/) {}
+
     // The next media is due (firstpkt_timeout, normal_timeout); and what to say when it was not.
     virtual io::Deadline media_deadline() const = 0;
     virtual Error silence() const = 0;
@@ -51,9 +64,16 @@ class SourceRun {
     virtual void note_bytes(uint64_t bytes) = 0;
 
     // Never yields. A pull: publishes what came, an FLV tag body or AMF0 data, with the other
-    // side's time in milliseconds. What is no media is ignored. kBusy: another publisher has the
-    // name; kDenied: more than max_publish_bitrate.
-    virtual Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) = 0;
+    // side's time in milliseconds. What is no media is ignored. `audience`: of audio. kBusy:
+    // another publisher has the name; kDenied: more than max_publish_bitrate.
+    virtual Error publish(media::TrackKind kind,
+                          uint32_t timestamp,
+                          Bytes body,
+                          media::Audience audience) = 0;
+
+    Error publish(media::TrackKind kind, uint32_t timestamp, Bytes body) {
+        return publish(kind, timestamp, std::move(body), media::Audience::kEverybody);
+    }
 
     // The same of a packet that is made already.
     virtual Error publish(Ref<media::MediaPacket> packet) = 0;

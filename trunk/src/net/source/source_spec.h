@@ -46,6 +46,11 @@ struct SourceSpec {
     bool carried = false;
     std::vector<std::string> command;  // scheme "exec": a program and its arguments
     bool by_api = false;               // added by the API, not by the configuration
+    // Scheme "relay": it is published at another node; where, is asked at each run (net::Origins).
+    // Such a pull gives way to whoever publishes here, and is forgotten first where there are too
+    // many.
+    bool relayed = false;
+    Millis input_timeout{0};  // in place of normal_timeout; 0: that one
 
     bool operator==(const SourceSpec&) const = default;
 };

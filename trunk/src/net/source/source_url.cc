@@ -198,6 +198,10 @@ std::string SourceUrl::authority() const {
     return known != nullptr && known->port == port ? name : fmt::format("{}:{}", name, port);
 }
 
+std::string SourceUrl::target() const {
+    return fmt::format("/{}{}{}", path, query.empty() ? "" : "?", query);
+}
+
 std::string SourceUrl::full() const {
     if (is_group()) {
         return fmt::format("{}://{}", scheme, group.to_string());
@@ -215,7 +219,7 @@ rtsp::Url SourceUrl::rtsp() const {
     url.login = login;
     url.host = host;
     url.port = port;
-    url.target = fmt::format("/{}{}{}", path, query.empty() ? "" : "?", query);
+    url.target = target();
     return url;
 }
 
@@ -224,7 +228,7 @@ http::Url SourceUrl::endpoint() const {
     url.tls = tls();
     url.host = host;
     url.port = port;
-    url.target = fmt::format("/{}{}{}", path, query.empty() ? "" : "?", query);
+    url.target = target();
     return url;
 }
 

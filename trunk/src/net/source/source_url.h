@@ -19,7 +19,8 @@ inline constexpr size_t kMaxSourceUrlBytes = 2048;
 
 struct SourceUrl {
     // "rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "whep+http", "whep+https",
-    // "udp", "rtp", "srt"; "exec" of a program, whose path are its words
+    // "udp", "rtp", "srt"; "exec" of a program, whose path are its words; "relay" of a stream whose
+    // address is not known before each run
     std::string scheme;
     http::UserInfo login;  // of RTSP and WHEP
     std::string host;      // a name in lower case, or a numeric address without brackets
@@ -41,6 +42,12 @@ struct SourceUrl {
     bool is_http() const { return scheme == "http" || scheme == "https"; }
 
     bool is_rtsp() const { return scheme == "rtsp" || scheme == "rtsps"; }
+
+    // The address of a server alone, by HTTP or RTMP.
+    bool is_server() const {
+        return (is_http() || scheme == "rtmp" || scheme == "rtmps") && path.empty() &&
+               query.empty();
+    }
 
     // By HTTP, then WebRTC.
     bool is_whep() const { return scheme == "whep+http" || scheme == "whep+https"; }
@@ -70,6 +77,9 @@ struct SourceUrl {
 
     // "host:port": the port only where it is not that of the scheme.
     std::string authority() const;
+
+    // "/live/cam.flv?token=x", as a request by HTTP has it.
+    std::string target() const;
 
     // "rtmp://host/live/cam?token=x": all of it, secrets included.
     std::string full() const;

@@ -38,6 +38,43 @@ Source* Sources::find_pull(const stream::StreamKey& key) {
     return found == sources_.end() ? nullptr : found->second.get();
 }
 
+SourceProtocol* Sources::protocol(SourceRole role, const std::string& scheme) const {
+    const auto found = protocols_.find({role, scheme});
+    return found == protocols_.end() ? nullptr : found->second;
+}
+
+const Source* Sources::pull_of(const stream::StreamKey& key) const {
+    const auto found = sources_.find({SourceRole::kPull, key, {}});
+    return found == sources_.end() ? nullptr : found->second.get();
+}
+
+void Sources::retry_now(const stream::StreamKey& key) {
+    const MonoTime now = MonoClock::now();
+    stream::Stream* const stream = services_.registry.find(key);
+    Source* source = find_pull(key);
+    if (source == nullptr && stream != nullptr && stream->has_sinks() && !stream->live()) {
+        source = pull_for(key, now);
+        if (source != nullptr) {
+            source->set_demand(true, now);
+        }
+    }
+    if (source != nullptr) {
+        source->retry_soon(kEventSpacing, now);
+        wake();
+    }
+}
+
+void Sources::end_run(const stream::StreamKey& key, uint64_t epoch) {
+    Source* const source = find_pull(key);
+    if (source == nullptr || !source->spec().relayed) {
+        return;
+    }
+    if (epoch == 0 || !source->origin() || source->origin()->epoch < epoch) {
+        source->begin_anew(MonoClock::now());
+        wake();
+    }
+}
+
 Source* Sources::make(SourceSpec spec, MonoTime now) {
     const auto protocol = protocols_.find({spec.role, spec.url.scheme});
     if (protocol == protocols_.end()) {
@@ -83,7 +120,7 @@ Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
     if (!spec) {
         return nullptr;
     }
-    if (is_one_too_many(*spec)) {
+    if (is_one_too_many(*spec) && (spec->url.is_group() || !displace_one(now))) {
         gone_[static_cast<size_t>(SourceRole::kPull)].refused++;
         log::throttled(full_, log::Level::kWarn,
                        "no source for stream={}: there are {} already (max_sources), or {} of its "
@@ -96,6 +133,31 @@ Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
         made->look_at_name(now);
     }
     return made;
+}
+
+// The place of a relay that has never come up is for another one: first of those that nobody waits
+// for, then of the oldest. Who asks for names that nobody publishes displaces others of that kind.
+bool Sources::displace_one(MonoTime now) {
+    auto worst = sources_.end();
+    const auto rank = [this](const Map::iterator& at) {
+        const stream::Stream* const stream = services_.registry.find(at->first.stream);
+        return std::pair(stream != nullptr && stream->has_sinks(), at->second->made_at());
+    };
+    for (auto at = sources_.begin(); at != sources_.end(); ++at) {
+        const Source& source = *at->second;
+        if (!source.spec().relayed || source.ever_live() || source.machine().held()) {
+            continue;
+        }
+        if (worst == sources_.end() || rank(at) < rank(worst)) {
+            worst = at;
+        }
+    }
+    if (worst == sources_.end()) {
+        return false;
+    }
+    retire(worst, now);
+    gone_[static_cast<size_t>(SourceRole::kPull)].displaced++;
+    return true;
 }
 
 // ---- the life of streams ----
@@ -169,6 +231,9 @@ bool Sources::on_wanted(const stream::StreamKey& key) {
         return false;
     }
     const stream::Stream* const stream = services_.registry.find(key);
+    if (source->spec().relayed) {
+        source->retry_soon(SourceMachine::kLeastSpacing, now);
+    }
     source->set_demand(true, now);
     source->set_demand(stream != nullptr && stream->has_sinks(), now);
     wake();

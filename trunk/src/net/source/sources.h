@@ -34,7 +34,8 @@ struct SourceConfig {
 };
 
 struct SourceStats {
-    uint64_t refused = 0;  // over max_sources
+    uint64_t refused = 0;    // over max_sources
+    uint64_t displaced = 0;  // relays that never came up, for the place of another
     uint64_t attempts = 0;
     uint64_t failures = 0;
     uint64_t bytes = 0;  // received by sources, sent by forwards
@@ -42,6 +43,9 @@ struct SourceStats {
 
 class Sources final : private stream::LifeObserver {
   public:
+    // Between two tries of a stream, because of events of a registry.
+    static constexpr Millis kEventSpacing{100};
+
     // Of one group, with other senders, interfaces or FEC, that players ask for at the same time.
     static constexpr size_t kMaxPerGroup = 4;
 
@@ -60,6 +64,22 @@ class Sources final : private stream::LifeObserver {
     // The configuration has changed: new sources begin, those that it no longer names end, and
     // those that are otherwise than before begin anew. Never yields.
     void reconfigure();
+
+    // The protocol for that scheme; null: there is none.
+    SourceProtocol* protocol(SourceRole role, const std::string& scheme) const;
+
+    // ---- what a registry hears of streams that are published at other nodes; none yields ----
+
+    // The pull of that stream; null: there is none. Good until the next yield.
+    const Source* pull_of(const stream::StreamKey& key) const;
+
+    // The stream may be had now: a pull that backs off tries at once. Where viewers wait and none
+    // is there (any more), it begins.
+    void retry_now(const stream::StreamKey& key);
+
+    // The node that the stream is pulled from has lost it: that run ends, and the next one asks
+    // anew. A run whose claim is of `epoch` or newer goes on, unless that is 0.
+    void end_run(const stream::StreamKey& key, uint64_t epoch);
 
     // For a drain: no source begins for a stream that has none yet.
     void start_drain() { draining_ = true; }
@@ -103,6 +123,7 @@ class Sources final : private stream::LifeObserver {
     bool on_wanted(const stream::StreamKey& key) override;
 
     Source* find_pull(const stream::StreamKey& key);
+    bool displace_one(MonoTime now);
     // That, or a new one where the configuration has one for any stream; null: none.
     Source* pull_for(const stream::StreamKey& key, MonoTime now);
     Source* make(SourceSpec spec, MonoTime now);

@@ -17,12 +17,11 @@
 namespace weir::net {
 namespace {
 
-constexpr HttpRouteOptions kApi{http::method_bit(http::Method::kGet) |
-                                    http::method_bit(http::Method::kDelete) |
-                                    http::method_bit(http::Method::kPost),
-                                false, http::ErrorFormat::kJson};
-constexpr HttpRouteOptions kMedia{http::method_bit(http::Method::kGet), true,
-                                  http::ErrorFormat::kText};
+const HttpRouteOptions kApi{http::method_bit(http::Method::kGet) |
+                                http::method_bit(http::Method::kDelete) |
+                                http::method_bit(http::Method::kPost),
+                            false, http::ErrorFormat::kJson};
+const HttpRouteOptions kMedia{http::method_bit(http::Method::kGet), true, http::ErrorFormat::kText};
 
 class HttpServerTest : public testing::Test {
   protected:

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr HttpRouteOptions kStatic{http::method_bit(http::Method::kGet), true,
-                                   http::ErrorFormat::kText};
+const HttpRouteOptions kStatic{http::method_bit(http::Method::kGet), true,
+                               http::ErrorFormat::kText};
 
 class StaticFilesTest : public testing::Test {
   protected:

@@ -290,5 +290,58 @@ TEST_F(SourceMachineTest, EveryStateHasAWordOfItsOwn) {
     }
 }
 
+// ---- relays ----
+
+TEST_F(SourceMachineTest, ARetryThatIsDueSoonerDoesNotComeBeforeItsSpacing) {
+    SourceMachine machine = make(false);
+    machine.on_ended(now_);
+    pass(machine, Millis(100));
+    machine.retry_soon(Millis(200), now_);
+    EXPECT_EQ(machine.state(), SourceState::kBackingOff);
+    EXPECT_EQ(machine.next_timeout(), now_ + Millis(100));
+    pass(machine, Millis(100));
+    EXPECT_EQ(machine.state(), SourceState::kConnecting);
+}
+
+TEST_F(SourceMachineTest, ARetryIsAtOnceWhereTheLastTryIsLongAgoAndNeverLater) {
+    SourceMachine machine = make(false);
+    pass(machine, Seconds(5));
+    machine.on_ended(now_);
+    const MonoTime due = *machine.next_timeout();
+    machine.retry_soon(Seconds(60), now_);
+    EXPECT_EQ(machine.next_timeout(), due);
+    machine.retry_soon(Millis(500), now_);
+    EXPECT_TRUE(machine.runs());
+    EXPECT_EQ(machine.attempts(), 2U);
+}
+
+TEST_F(SourceMachineTest, ARunThatBeginsAnewIsNoFailure) {
+    SourceMachine machine = make(false);
+    come_up(machine);
+    EXPECT_TRUE(machine.begin_anew(now_));
+    EXPECT_EQ(machine.state(), SourceState::kConnecting);
+    EXPECT_EQ(machine.attempts(), 2U);
+    EXPECT_EQ(machine.failures(), 0U);
+    machine.on_ended(now_);
+    EXPECT_FALSE(machine.begin_anew(now_));
+}
+
+TEST_F(SourceMachineTest, AStreamThatWasLiveIsLookedForAtOnce) {
+    SourceTiming timing;
+    timing.looks_again = true;
+    SourceMachine machine(timing, random_, now_);
+    machine.tick(now_);
+    come_up(machine);
+    pass(machine, Millis(100));
+    EXPECT_EQ(backoff(machine), SourceMachine::kLeastSpacing - Millis(100));
+    pass(machine, Millis(400));
+    come_up(machine);
+    pass(machine, Seconds(2));
+    random_.byte = 255;
+    EXPECT_LE(backoff(machine), SourceMachine::kLookSpread);
+    pass(machine, SourceMachine::kLookSpread);
+    EXPECT_GE(backoff(machine), timing.first_backoff / 2);
+}
+
 }  // namespace
 }  // namespace weir::net

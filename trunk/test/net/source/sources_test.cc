@@ -133,6 +133,32 @@ class SourcesByItselfTest : public testing::Test {
         config_.max_sources = [most] { return most; };
     }
 
+    // The same of streams that other nodes have.
+    void relay_any(size_t most = 1'000, Millis linger = Millis(10'000)) {
+        bring_any(linger, most);
+        config_.for_any = [any = config_.for_any](const stream::StreamKey& wanted) {
+            std::optional<SourceSpec> made = any(wanted);
+            made->relayed = true;
+            made->input_timeout = Millis(3'000);
+            return made;
+        };
+    }
+
+    // Comes from a node of that name, by a claim of that epoch, and is live until it is
+    // interrupted.
+    static FakeProtocol::Body from(const std::string& node, uint64_t epoch) {
+        return [node, epoch](SourceRun& run) {
+            Origin origin;
+            origin.url = SourceUrl::parse("http://192.0.2.1:8080").value();
+            origin.node = node;
+            origin.epoch = epoch;
+            run.note_origin(origin);
+            run.connected();
+            EXPECT_FALSE(run.publish(TrackKind::kVideo, 0, test::avc_frame(true, 1)));
+            return FakeProtocol::stay(run);
+        };
+    }
+
     void forward_to(std::vector<std::string> urls) {
         config_.forwards = [urls = std::move(urls)](const stream::StreamKey& published) {
             std::vector<SourceSpec> all;
@@ -535,6 +561,90 @@ TEST_F(SourcesByItselfTest, ALoopByHttpIsSeenThroughTheEndingOfItsFile) {
     ASSERT_TRUE(io::eventually([&] { return codes.size() == 2; }));
     EXPECT_EQ(codes["loop"], ErrorCode::kDenied);
     EXPECT_EQ(codes["other"], ErrorCode::kOk);
+}
+
+// ---- relays ----
+
+TEST_F(SourcesByItselfTest, ARelayThatNeverCameUpGivesItsPlaceToAnother) {
+    relay_any(2);
+    protocol_.bodies["up"] = from("a", 0);
+    start();
+    Viewer viewer;
+    stream("up").attach(viewer);
+    ASSERT_TRUE(io::eventually([&] { return state("up") == SourceState::kLive; }));
+    EXPECT_TRUE(registry_.want(key("a")));
+    EXPECT_TRUE(registry_.want(key("b")));
+    EXPECT_EQ(find("a"), nullptr);
+    EXPECT_NE(find("b"), nullptr);
+    EXPECT_EQ(state("up"), SourceState::kLive);
+    EXPECT_EQ(sources_->size(), 2U);
+    EXPECT_EQ(sources_->stats(SourceRole::kPull).displaced, 1U);
+    EXPECT_EQ(sources_->stats(SourceRole::kPull).refused, 0U);
+    stream("up").detach(viewer);
+}
+
+TEST_F(SourcesByItselfTest, WhoHasAViewerIsDisplacedLast) {
+    relay_any(2);
+    start();
+    Viewer viewer;
+    stream("a").attach(viewer);
+    EXPECT_TRUE(registry_.want(key("b")));
+    EXPECT_TRUE(registry_.want(key("c")));
+    EXPECT_NE(find("a"), nullptr) << "older, but somebody waits for it";
+    EXPECT_EQ(find("b"), nullptr);
+    stream("a").detach(viewer);
+    registry_.release(stream("a"));
+}
+
+TEST_F(SourcesByItselfTest, AnEventMakesABackingOffRelayTryAtOnce) {
+    relay_any();
+    protocol_.bodies["a"] = [](SourceRun&) { return make_error(ErrorCode::kNotFound, "no"); };
+    start();
+    Viewer viewer;
+    stream("a").attach(viewer);
+    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kBackingOff; }));
+    protocol_.bodies["a"] = from("a", 7);
+    ASSERT_FALSE(io::sleep_for(Sources::kEventSpacing));
+    sources_->retry_now(key("a"));
+    EXPECT_TRUE(find("a")->machine().runs());
+    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
+    EXPECT_EQ(sources_->pull_of(key("a"))->origin()->epoch, 7U);
+    stream("a").detach(viewer);
+}
+
+TEST_F(SourcesByItselfTest, ARunWhoseOriginHasLostTheStreamBeginsAnew) {
+    relay_any();
+    protocol_.bodies["a"] = from("old", 7);
+    start();
+    Viewer viewer;
+    stream("a").attach(viewer);
+    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
+    sources_->end_run(key("a"), 7);
+    EXPECT_EQ(protocol_.begun, 1) << "its claim is the newest";
+    protocol_.bodies["a"] = from("new", 8);
+    sources_->end_run(key("a"), 8);
+    ASSERT_TRUE(io::eventually(
+        [&] { return state("a") == SourceState::kLive && find("a")->origin()->node == "new"; }));
+    EXPECT_EQ(find("a")->machine().failures(), 0U);
+    stream("a").detach(viewer);
+}
+
+TEST_F(SourcesByItselfTest, WhoeverPublishesHereTakesTheNameOfARelay) {
+    relay_any();
+    protocol_.bodies["a"] = from("other", 0);
+    start();
+    Viewer viewer;
+    stream("a").attach(viewer);
+    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
+    EXPECT_TRUE(stream("a").relayed());
+    EXPECT_EQ(stream("a").publisher()->relayed_from(), "other");
+    ClientPublisher client;
+    publish(client, "a");
+    EXPECT_FALSE(stream("a").relayed());
+    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kBackingOff; }));
+    unpublish(client, stream("a"));
+    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
+    stream("a").detach(viewer);
 }
 
 }  // namespace
