@@ -4,11 +4,13 @@
 
 #include "proto/flv/tag.h"
 #include "session/flv/flv_muxer.h"
+#include "session/flv/relay_muxer.h"
 
 namespace weir::session {
 namespace {
 
 const FlvFormat kFormat;
+const RelayFormat kRelayFormat;
 
 void append_header(const stream::Stream& stream, Bytes& out) {
     std::array<uint8_t, flv::kFileHeaderSize> header;
@@ -17,10 +19,21 @@ void append_header(const stream::Stream& stream, Bytes& out) {
 }
 
 void append_front(const stream::Muxer& muxer, Bytes& out) {
-    static_cast<const FlvMuxer&>(muxer).front(out);  // the pump's muxer is of kFormat
+    static_cast<const FlvMuxer&>(muxer).front(out);  // both formats have it
 }
 
 }  // namespace
+
+const net::HttpFormat& relay_http_format() {
+    static const net::HttpFormat format{.suffix = ".flv",
+                                        .format = kRelayFormat,
+                                        .content_type = "video/x-flv",
+                                        .transport = "relay",
+                                        .header = append_header,
+                                        .front = append_front,
+                                        .one_publisher = true};
+    return format;
+}
 
 const net::HttpFormat& flv_http_format() {
     // In no chunks: there are players that take the whole body for FLV.

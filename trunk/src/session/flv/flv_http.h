@@ -8,4 +8,8 @@ namespace weir::session {
 // Lives as long as the process.
 const net::HttpFormat& flv_http_format();
 
+// The same for other nodes: the publisher's own audio, and the end of the stream with its
+// publisher.
+const net::HttpFormat& relay_http_format();
+
 }  // namespace weir::session

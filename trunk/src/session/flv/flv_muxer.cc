@@ -30,8 +30,9 @@ void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* 
     std::array<uint8_t, flv::kTagTrailerSize> trailer;
     const auto size = static_cast<uint32_t>(body.size());
     log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
-    log().write({header.data(), flv::write_tag_header(flv::tag_type(packet->info().kind),
-                                                      tag_time(time_ms), size, header.data())});
+    log().write(
+        {header.data(), flv::write_tag_header(flv::tag_type(packet->info().kind), tag_time(time_ms),
+                                              size, header.data(), stream_id(packet->info()))});
     log().write(body);
     share_body(*packet);
     log().write({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
@@ -47,8 +48,8 @@ void FlvMuxer::front(Bytes& out) const {
         const media::PacketInfo& info = config->info();
         const bool frame = !info.config && !info.metadata;
         const uint32_t time = tag_time(frame ? config->time_ms() : start_ms_);
-        writer.bytes({header.data(),
-                      flv::write_tag_header(flv::tag_type(info.kind), time, size, header.data())});
+        writer.bytes({header.data(), flv::write_tag_header(flv::tag_type(info.kind), time, size,
+                                                           header.data(), stream_id(info))});
         writer.bytes(config->body());
         writer.bytes({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
     }

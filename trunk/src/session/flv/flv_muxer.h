@@ -7,7 +7,7 @@
 
 namespace weir::session {
 
-class FlvMuxer final : public stream::Muxer, private Counted<FlvMuxer> {
+class FlvMuxer : public stream::Muxer, private Counted<FlvMuxer> {
   public:
     static constexpr ObjectName kObjectName{"flv_muxer", "flv"};
 
@@ -15,6 +15,10 @@ class FlvMuxer final : public stream::Muxer, private Counted<FlvMuxer> {
 
     // Appends the tags of the metadata and codec configurations in force at the log's start.
     void front(Bytes& out) const;
+
+  protected:
+    // What a tag has in the place of its stream id.
+    virtual uint32_t stream_id(const media::PacketInfo&) const { return 0; }
 
   private:
     uint32_t tag_time(int64_t time_ms) const;

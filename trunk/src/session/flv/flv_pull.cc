@@ -4,6 +4,8 @@
 
 #include "base/version.h"
 #include "io/coroutine.h"
+#include "proto/cluster/relay_field.h"
+#include "proto/cluster/relay_tag.h"
 #include "proto/flv/reader.h"
 #include "proto/http/stream_response.h"
 
@@ -18,11 +20,11 @@ std::span<uint8_t> read_buffer() {
     return buffer;
 }
 
-std::string request_of(const net::SourceUrl& url) {
+std::string request_of(const net::SourceUrl& url, std::string_view fields) {
     return fmt::format(
-        "GET /{}{}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Weir/{}\r\nAccept: */*\r\n"
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Weir/{}\r\nAccept: */*\r\n{}"
         "Connection: close\r\n\r\n",
-        url.path, url.query.empty() ? "" : "?", url.query, url.authority(), kVersion);
+        url.target(), url.authority(), kVersion, fields);
 }
 
 class Pull {
@@ -31,8 +33,8 @@ class Pull {
 
     Error run() {
         WEIR_TRY_ASSIGN(stream_, run_.connect());
-        WEIR_TRY(
-            stream_->write_all(as_bytes(request_of(run_.spec().url)), run_.connect_deadline()));
+        WEIR_TRY(stream_->write_all(as_bytes(request_of(run_.spec().url, run_.request_fields())),
+                                    run_.connect_deadline()));
         for (;;) {
             Error failed = read();
             if (failed.code() == ErrorCode::kTimeout || (!failed && deadline().passed())) {
@@ -76,6 +78,7 @@ class Pull {
             return {};
         }
         if (!connected_) {
+            WEIR_TRY(run_.on_answer(response_.status(), response_.kept()));
             if (response_.status() != 200) {
                 return make_error(
                     response_.status() == 404 ? ErrorCode::kNotFound : ErrorCode::kDenied,
@@ -94,6 +97,7 @@ class Pull {
     }
 
     Error publish(ByteSpan bytes) {
+        const bool relayed = !response_.kept().empty();
         for (;;) {
             flv::Tag tag;
             const flv::TagReader::Status status = tags_.next(tag);
@@ -102,7 +106,9 @@ class Pull {
             }
             if (status == flv::TagReader::Status::kTag) {
                 if (const auto kind = flv::track_kind(tag.type)) {
-                    WEIR_TRY(run_.publish(*kind, tag.timestamp, std::move(tag.body)));
+                    WEIR_TRY(run_.publish(*kind, tag.timestamp, std::move(tag.body),
+                                          relayed ? cluster::relayed_audience(tag.stream_id)
+                                                  : media::Audience::kEverybody));
                 }
                 continue;
             }
@@ -115,7 +121,7 @@ class Pull {
 
     net::SourceRun& run_;
     std::unique_ptr<io::TcpStream> stream_;
-    http::StreamResponse response_;
+    http::StreamResponse response_{cluster::kRelayField};
     flv::TagReader tags_;
     Bytes body_;  // of one read, without its chunks
     bool connected_ = false;

@@ -100,6 +100,22 @@ HlsService::~HlsService() {
 void HlsService::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.cors = true;
+    options.process_of = [this](net::Placement& placement, const http::Request& request) {
+        std::string_view path = parse_folder_path(request.path).folder;
+        for (const std::string_view suffix : {kListSuffix, kDescriptionSuffix}) {
+            if (path.empty() && request.path.ends_with(suffix)) {
+                path = std::string_view(request.path);
+                path.remove_suffix(suffix.size());
+            }
+        }
+        std::string_view app;
+        std::string_view name;
+        return split_name(path, app, name)
+                   ? placement.better_process(
+                         services_.policy.key_of(request.query.get_or("vhost", ""), app, name),
+                         net::PlaceBy::kSession)
+                   : std::nullopt;
+    };
     router.add_predicate(
         [](const http::Request& request) {
             return !parse_folder_path(request.path).folder.empty();
@@ -275,7 +291,8 @@ void HlsService::on_publish(stream::Stream& stream) {
     const HlsOptions options = rules_.hls_options(stream.key());
     const bool is_private =
         services_.private_streams != nullptr && services_.private_streams->has(stream.key());
-    if (options.enabled && options.always && !is_private && find_pump(stream.key()) == nullptr) {
+    if (options.enabled && options.always && !is_private && !stream.relayed() &&
+        find_pump(stream.key()) == nullptr) {
         (void)own_pump(stream.key(), options);
     }
 }

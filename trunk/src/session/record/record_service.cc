@@ -86,7 +86,7 @@ Error RecordService::begin(stream::Stream& stream, const RecordOptions& options)
 }
 
 void RecordService::on_publish(stream::Stream& stream) {
-    if (stopping_ || recordings_.contains(stream.key())) {
+    if (stopping_ || recordings_.contains(stream.key()) || stream.relayed()) {
         return;
     }
     const RecordOptions options = rules_.record_options(stream.key());

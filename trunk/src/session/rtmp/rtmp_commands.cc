@@ -188,6 +188,7 @@ Result<RtmpConnection::Next> RtmpConnection::handle_publish(uint32_t stream_id,
                         "This connection plays; publish on another one.");
         return Next::kGoOn;
     }
+    told_.reset();
     const net::Services& services = server_.services();
     const stream::StreamKey key =
         services.policy.key_of(request.name.vhost, request.name.app, request.name.stream);
@@ -240,6 +241,12 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
     }
     const stream::StreamKey key =
         server_.services().policy.key_of(request.name.vhost, request.name.app, request.name.stream);
+    if (told_) {
+        WEIR_TRY(flush());  // the peer has the answers to all before
+        if (move_to_its_stream(key, unread)) {
+            return Next::kHandedOver;
+        }
+    }
     const std::string token = token_in(request.name.query);
     net::NewcomerView who = newcomer(key, token, request.name.query);
     if (line_) {  // its own row is of what it publishes
@@ -261,6 +268,29 @@ Result<RtmpConnection::Next> RtmpConnection::handle_play(uint32_t stream_id,
     net::begin_turn(*client_, net::ClientRole::kPlayer, key);
     hand_over(stream_id, request.duration_ms, admitted->rules, unread.rest());
     return Next::kHandedOver;
+}
+
+// True: another process has the connection, from its first byte on; here it is over. It has not
+// played, so nobody is told.
+bool RtmpConnection::move_to_its_stream(const stream::StreamKey& key, const Unread& unread) {
+    const std::unique_ptr<Told> told = std::exchange(told_, nullptr);
+    net::Placement& placement = *server_.services().placement;
+    const std::optional<uint32_t> process = placement.better_process(key, net::PlaceBy::kLoad);
+    if (!process || line_) {
+        return false;
+    }
+    const auto last = told->bytes.begin() + static_cast<std::ptrdiff_t>(told->last);
+    io::Replay replay;
+    replay.answered.assign(told->bytes.begin(), last);
+    replay.heard.assign(last, told->bytes.end());
+    replay.heard.insert(replay.heard.end(), unread.rest().begin(), unread.rest().end());
+    if (!placement.move(*process, "rtmp", *stream_, std::move(replay))) {
+        return false;
+    }
+    log::debug("moved stream={} process={}", log::token(key.to_string()), *process);
+    client_->tell_end(net::EndClass::kPeerClosed, "moved to another process");
+    stream_->close();
+    return true;
 }
 
 // Yields. By the rules for playing its stream, from the connection's own coroutine.

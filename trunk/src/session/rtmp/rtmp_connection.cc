@@ -116,12 +116,16 @@ void RtmpConnection::run_again(rtmp::ServerSession session, Bytes unread) {
 }
 
 Result<RtmpConnection::Next> RtmpConnection::handshake(io::Deadline deadline) {
+    if (server_.services().placement != nullptr && !stream_->encrypted() && !stream_->replays()) {
+        told_ = std::make_unique<Told>();
+    }
     rtmp::ServerHandshake handshake(system_random());
     std::array<uint8_t, 2048> buffer;
     while (!handshake.done()) {
         WEIR_TRY_ASSIGN(const size_t got, stream_->read_some(buffer, deadline));
         client_->received_bytes += got;
         WEIR_TRY_ASSIGN(const size_t used, handshake.feed({buffer.data(), got}));
+        note_told({buffer.data(), used});
         const Bytes answer = handshake.take_output();
         if (!answer.empty()) {
             WEIR_TRY(stream_->write_all(answer, deadline));
@@ -368,8 +372,23 @@ Result<bool> RtmpConnection::take_in_all(Unread& unread, rtmp::Event& command) {
         if (unread.rest().empty()) {
             return false;
         }
-        unread.skip(session_.feed(unread.rest()));
+        const size_t used = session_.feed(unread.rest());
+        note_told(unread.rest().first(used));
+        unread.skip(used);
     }
+}
+
+// Whoever says so much before it plays is served here.
+void RtmpConnection::note_told(ByteSpan bytes) {
+    if (!told_) {
+        return;
+    }
+    if (told_->bytes.size() + bytes.size() > Told::kMaxBytes) {
+        told_.reset();
+        return;
+    }
+    told_->last = told_->bytes.size();
+    told_->bytes.insert(told_->bytes.end(), bytes.begin(), bytes.end());
 }
 
 Error RtmpConnection::handle(rtmp::Event& event) {

@@ -152,6 +152,16 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
         return vod_ ? std::optional(vod_->lag_facts()) : std::nullopt;
     }
 
+    // What it was told from its first byte on, for the process that may take it over.
+    struct Told : private Counted<Told> {
+        static constexpr ObjectName kObjectName{"rtmp_told", "rtmp"};
+        static constexpr size_t kMaxBytes = 32 * 1024;
+
+        Bytes bytes;
+        size_t last = 0;  // where the newest feed of the session began
+    };
+
+    void note_told(ByteSpan bytes);
     RtmpConnectFacts& facts();
     Result<Next> handshake(io::Deadline deadline);
     Result<Next> converse();
@@ -180,6 +190,7 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
                                std::string_view token,
                                std::string_view query);
     Result<Next> refuse(net::HookAction action, uint32_t stream_id, Error why);
+    bool move_to_its_stream(const stream::StreamKey& key, const Unread& unread);
     Error flush_before_asking(net::HookAction action, const stream::StreamKey& key);
     template <typename Question>
     auto in_our_time(Question&& question);
@@ -209,6 +220,7 @@ class RtmpConnection final : private net::ClientProbe, private Counted<RtmpConne
     std::vector<std::unique_ptr<RtmpPublish>> publishes_;
     std::unique_ptr<RtmpVod> vod_;  // null: it plays no recording
     Bytes unsent_;                  // of one that it played before
+    std::unique_ptr<Told> told_;    // null: it stays in this process
     bool connected_ = false;
     MonoTime phase_since_;
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;

@@ -21,7 +21,11 @@ RtspConnection::RtspConnection(RtspServer& server,
                                std::unique_ptr<io::TcpStream> stream,
                                std::unique_ptr<net::Client> client,
                                MonoTime since)
-    : server_(server), stream_(std::move(stream)), client_(std::move(client)), phase_since_(since) {
+    : server_(server),
+      stream_(std::move(stream)),
+      client_(std::move(client)),
+      phase_since_(since),
+      placed_(stream_->replays()) {
     client_->probe = this;
     client_->kick = [this] { end_by(net::EndClass::kKicked, "kicked by the API"); };
 }

@@ -79,6 +79,7 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     // ---- requests ----
 
     Result<Next> obey(const rtsp::Request& request);
+    bool move_to_its_stream(const rtsp::Request& request);
     Error answer(const rtsp::Request& request, int status);
     Error refuse(const rtsp::Request& request, int status, std::string_view why);
     Error handle_options(const rtsp::Request& request);
@@ -158,6 +159,7 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
     std::unique_ptr<RtspPublish> publish_;
     std::unique_ptr<RtspVod> vod_;  // a recording that plays, or has paused
     MonoTime phase_since_;
+    bool placed_;  // it is in the process where it should be
     net::EndClass ended_why_ = net::EndClass::kPeerClosed;
     std::string ended_by_;  // kick, takeover: why, where the error does not say it; or empty
     uint32_t refusals_ = 0;

@@ -87,7 +87,9 @@ Result<RtspConnection::Next> RtspConnection::obey(const rtsp::Request& request) 
     }
     switch (request.method) {
         case Method::kOptions: return done(handle_options(request));
-        case Method::kDescribe: return done(handle_describe(request));
+        case Method::kDescribe:
+            return move_to_its_stream(request) ? Result<Next>(Next::kHandedOver)
+                                               : done(handle_describe(request));
         case Method::kSetup: return done(handle_setup(request));
         case Method::kPlay: return handle_play(request);
         case Method::kAnnounce: return done(handle_announce(request));
@@ -98,6 +100,28 @@ Result<RtspConnection::Next> RtspConnection::obey(const rtsp::Request& request) 
         case Method::kPause: return done(handle_pause(request));
         default: return done(refuse(request, 501, "this method is not spoken here"));
     }
+}
+
+// True: another process has the connection, with this request; here it is over. Nothing was said
+// before that it would have to know.
+bool RtspConnection::move_to_its_stream(const rtsp::Request& request) {
+    net::Placement* const placement = server_.services().placement;
+    if (placement == nullptr || stream_->encrypted() || std::exchange(placed_, true) ||
+        !session_.id.empty() || !announced_.empty() || vod_ || !unread_.empty()) {
+        return false;
+    }
+    const Result<RtspTarget> target = RtspTarget::parse(request.url, server_.services().policy);
+    const std::optional<uint32_t> process =
+        target.ok() ? placement->better_process(target->key, net::PlaceBy::kLoad) : std::nullopt;
+    const std::string text = process ? rtsp::write(request) : std::string();
+    io::Replay replay;
+    replay.heard.assign(text.begin(), text.end());
+    if (!process || !placement->move(*process, "rtsp", *stream_, std::move(replay))) {
+        return false;
+    }
+    client_->tell_end(net::EndClass::kPeerClosed, "moved to another process");
+    stream_->close();
+    return true;
 }
 
 // ---- for everybody ----

@@ -174,7 +174,8 @@ SipConference::SipConference(std::string name,
       client_(std::move(place.client)),
       rules_(std::move(place.rules)) {
     client_->kick = [this] { end_calls(net::EndClass::kKicked, "kicked by the API"); };
-    if (const auto aac = telephone_aac(kPublished, kPublishedRate); aac && workers != nullptr) {
+    if (const auto aac = net::telephone_aac(kPublished, kPublishedRate);
+        aac && workers != nullptr) {
         aac_.emplace(stream_, *this, *workers, *aac);
     }
 }

@@ -6,20 +6,13 @@
 namespace weir::session {
 namespace {
 
-using media::Codec;
-
-constexpr uint32_t kSpeechRate = 16'000;  // 8,000 is too little for some players of AAC
-constexpr int64_t kSpeechBps = 32'000;
-constexpr uint32_t kFullRate = 48'000;
-constexpr int64_t kFullBps = 64'000;
-
 std::optional<net::DerivedAacOptions> aac_of(const std::vector<net::RtpIngestTrack>& tracks,
                                              const io::WorkerPool* workers) {
     const auto audio =
         std::ranges::find(tracks, media::TrackKind::kAudio, &net::RtpIngestTrack::kind);
     return workers == nullptr || audio == tracks.end()
                ? std::nullopt
-               : telephone_aac(audio->codec, audio->clock_hz);
+               : net::telephone_aac(audio->codec, audio->clock_hz);
 }
 
 net::RtpIngestOptions ingest_options(uint32_t local_ssrc, bool with_aac) {
@@ -30,20 +23,6 @@ net::RtpIngestOptions ingest_options(uint32_t local_ssrc, bool with_aac) {
 }
 
 }  // namespace
-
-std::optional<net::DerivedAacOptions> telephone_aac(Codec codec, uint32_t clock_hz) {
-    if (codec == Codec::kAac) {
-        return std::nullopt;
-    }
-    const bool full = codec == Codec::kOpus;
-    return net::DerivedAacOptions{.from = codec,
-                                  .from_rate = codec == Codec::kSpeex ? clock_hz : 0,
-                                  .rate = full ? kFullRate : kSpeechRate,
-                                  .channels = 1,
-                                  .bits_per_second = full ? kFullBps : kSpeechBps,
-                                  .of = media::Audience::kAllButMpeg,
-                                  .to = media::Audience::kMpeg};
-}
 
 SipIngest::SipIngest(stream::Stream& stream,
                      const stream::Publisher& publisher,

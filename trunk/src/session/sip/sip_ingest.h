@@ -11,9 +11,6 @@
 
 namespace weir::session {
 
-// The AAC of a telephone's codec; nothing where the stream is AAC already.
-std::optional<net::DerivedAacOptions> telephone_aac(media::Codec codec, uint32_t clock_hz);
-
 class SipIngest final : public net::RtpIngest {
   public:
     // As RtpIngest. `workers` may be null: then such players have no audio.

@@ -178,9 +178,8 @@ Result<std::string> SipServer::place_call(SipCallOrder order, SipCallObserver* o
     }
     const stream::Stream* const stream =
         order.publish.name.empty() ? nullptr : services_.registry.find(order.publish);
-    if (stream != nullptr && stream->live() &&
-        services_.policy.rules_of_source(order.publish).conflict ==
-            stream::PublishConflict::kRefuse) {
+    if (stream != nullptr &&
+        stream->may_publish(services_.policy.rules_of_source(order.publish).conflict)) {
         return make_error(ErrorCode::kBusy, "somebody publishes {} already",
                           order.publish.to_string());
     }

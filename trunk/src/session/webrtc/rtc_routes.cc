@@ -91,12 +91,33 @@ void RtcRoutes::add_to(net::HttpRouter& router) {
     options.methods = http::method_bit(http::Method::kPost);
     options.access = net::HttpAccess::kOwnRules;
     options.options_fields = {{"Accept-Post", std::string(kSdp)}};
+    net::HttpRouteOptions of_players = options;
+    of_players.process_of = [this](net::Placement& placement, const http::Request& request) {
+        std::string_view app;
+        std::string_view name;
+        if (!split_path(request.path, kWhepEnd, app, name)) {
+            app = request.query.get_or("app", "");
+            name = request.query.get_or("stream", "");
+        }
+        return placement.better_process(
+            services_.policy.key_of(request.query.get_or("vhost", ""), app, name),
+            net::PlaceBy::kLoad);
+    };
     const auto publish = [this](net::HttpExchange& exchange) { take_offer(exchange, true); };
     const auto play = [this](net::HttpExchange& exchange) { take_offer(exchange, false); };
     router.add_prefix("/rtc/v1/whip", options, publish);
-    router.add_prefix("/rtc/v1/whep", options, play);
+    router.add_prefix("/rtc/v1/whep", of_players, play);
     add_path_form(router, kWhipEnd, options, publish);
-    add_path_form(router, kWhepEnd, options, play);
+    add_path_form(router, kWhepEnd, of_players, play);
+    options.process_of = [](net::Placement& placement,
+                            const http::Request& request) -> std::optional<uint32_t> {
+        if (!request.path.starts_with(kSessionPath)) {
+            return std::nullopt;
+        }
+        const std::string_view id = std::string_view(request.path).substr(kSessionPath.size());
+        const auto process = parse_uint(id.substr(0, id.find('-')));
+        return process ? placement.other(*process) : std::nullopt;
+    };
     options.methods =
         http::method_bit(http::Method::kPatch) | http::method_bit(http::Method::kDelete);
     options.options_fields = {{"Accept-Patch", std::string(kFragment)}};

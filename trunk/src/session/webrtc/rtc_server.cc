@@ -154,6 +154,9 @@ sdp::LocalTransport RtcServer::local_transport(const ice::Credentials& credentia
 
 RtcAnswer RtcServer::add(RtcSessionSetup setup) {
     setup.id = random_id(system_random(), kSessionIdLength);
+    if (services_.placement != nullptr) {
+        setup.id = fmt::format("{}-{}", services_.placement->own(), setup.id);
+    }
     setup.remote_fingerprint.sha256 = setup.answer.remote.fingerprint_sha256;
     setup.number = transport_.make_number();
     RtcAnswer answer;
@@ -181,10 +184,7 @@ Result<net::Limits::AddressPlace> RtcServer::enter_unproven(const io::SocketAddr
 
 Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const {
     const stream::Stream* stream = services_.registry.find(key);
-    if (stream && stream->live() && conflict == stream::PublishConflict::kRefuse) {
-        return stream->busy();
-    }
-    return {};
+    return stream != nullptr ? stream->may_publish(conflict) : Error();
 }
 
 Result<RtcAnswer> RtcServer::publish(std::string_view offer,

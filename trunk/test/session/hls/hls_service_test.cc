@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <regex>
 #include <string>
 
@@ -88,6 +89,29 @@ class OtherStream final : public stream::Publisher {
 
     stream::Registry& registry_;
     stream::Stream& stream_;
+};
+
+// A folder that goes with the test.
+class Place {
+  public:
+    Place() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "weir-hls-XXXXXX").string();
+        path_ = ::mkdtemp(pattern.data());
+    }
+
+    ~Place() { std::filesystem::remove_all(path_); }
+
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    const std::string& path() const { return path_; }
+
+    bool has(const std::string& file) const {
+        return std::filesystem::exists(std::filesystem::path(path_) / file);
+    }
+
+  private:
+    std::string path_;
 };
 
 class HlsServiceTest : public testing::Test, protected stream::Publisher, protected HlsRules {
@@ -189,6 +213,7 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
         return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
     }
 
+    std::optional<Place> place_;  // goes last: a thread may write there until the end
     HlsOptions options_;
     OpenPolicy policy_;
     stream::Registry registry_;
@@ -595,31 +620,8 @@ TEST_F(HlsServiceTest, KeysOfEncryptedSegmentsAreForViewers) {
     });
 }
 
-// A folder that goes with the test.
-class Place {
-  public:
-    Place() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "weir-hls-XXXXXX").string();
-        path_ = ::mkdtemp(pattern.data());
-    }
-
-    ~Place() { std::filesystem::remove_all(path_); }
-
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-    const std::string& path() const { return path_; }
-
-    bool has(const std::string& file) const {
-        return std::filesystem::exists(std::filesystem::path(path_) / file);
-    }
-
-  private:
-    std::string path_;
-};
-
 TEST_F(HlsServiceTest, WhatMemoryDoesNotHaveAnyMoreComesFromTheDisk) {
-    const Place place;
+    const Place& place = place_.emplace();
     options_.path = place.path();
     options_.always = true;
     options_.dvr_ms = 60'000;
@@ -657,7 +659,7 @@ TEST_F(HlsServiceTest, WhatMemoryDoesNotHaveAnyMoreComesFromTheDisk) {
 }
 
 TEST_F(HlsServiceTest, TheEndOfTheServerIsTheEndOfThePlaylistOnDisk) {
-    const Place place;
+    const Place& place = place_.emplace();
     options_.path = place.path();
     options_.always = true;
     publish();

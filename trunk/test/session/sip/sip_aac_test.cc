@@ -184,11 +184,11 @@ TEST_F(SipAacTest, AConferenceHasItToo) {
 }
 
 TEST(TelephoneAacTest, EachCodecHasItsRate) {
-    EXPECT_FALSE(telephone_aac(Codec::kAac, 16'000));
-    EXPECT_EQ(telephone_aac(Codec::kOpus, 48'000)->rate, 48'000U);
-    EXPECT_EQ(telephone_aac(Codec::kG711A, 8'000)->rate, 16'000U);
-    EXPECT_EQ(telephone_aac(Codec::kSpeex, 8'000)->from_rate, 8'000U);
-    EXPECT_EQ(telephone_aac(Codec::kSpeex, 16'000)->from_rate, 16'000U);
+    EXPECT_FALSE(net::telephone_aac(Codec::kAac, 16'000));
+    EXPECT_EQ(net::telephone_aac(Codec::kOpus, 48'000)->rate, 48'000U);
+    EXPECT_EQ(net::telephone_aac(Codec::kG711A, 8'000)->rate, 16'000U);
+    EXPECT_EQ(net::telephone_aac(Codec::kSpeex, 8'000)->from_rate, 8'000U);
+    EXPECT_EQ(net::telephone_aac(Codec::kSpeex, 16'000)->from_rate, 16'000U);
 }
 
 }  // namespace
