@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/net_address.h"
 #include "config/access_config.h"
+#include "config/access_rules.h"
 
 namespace weir::config {
 
@@ -21,6 +24,10 @@ struct ClusterConfig {
     Millis relay_input_timeout{3'000};
     uint32_t relay_hops = 2;
     bool accept_without_registry = true;  // new publishers, while Redis cannot be asked
+
+    std::vector<IpNetwork> allow_nodes;  // besides the addresses that others may have anyway
+
+    bool allows(const NetAddress& address) const;  // allow_nodes names it
 
     bool operator==(const ClusterConfig&) const = default;
 };

@@ -13,11 +13,13 @@
 #include "base/config_parser.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/cluster_check.h"
 #include "config/config_warnings.h"
 #include "config/directives.h"
 #include "config/environment.h"
 #include "config/explain/explain.h"
 #include "config/include.h"
+#include "config/process_config.h"
 #include "config/source_specs.h"
 #include "config/value.h"
 #include "config/value_types.h"
@@ -75,7 +77,6 @@ std::string_view not_in_this_version(std::string_view name) {
         {"push", "sending a stream on under that name (write forward)"},
         {"pull", "fetching a stream under that name (write source)"},
         {"ingest", "fetching a stream by a program (source fetches RTMP, HTTP-FLV and RTSP)"},
-        {"cluster", "a cluster"},
         {"stream_caster", "publishing by MPEG-TS or GB28181"},
         {"gb28181", "GB28181"},
         {"transcode", "transcoding of video"},
@@ -136,6 +137,12 @@ class Checker {
         }
         check_listeners();
         check_certificates();
+        for (const ClusterProblem& problem : check_cluster(config_.cluster)) {
+            sink_.report(cluster_places_[problem.directive], problem.message);
+        }
+        if (std::string problem = check_processes(config_); !problem.empty()) {
+            sink_.report(processes_place_, std::move(problem));
+        }
         config_.file = scope_.file;
         config_.folder = scope_.folder;
         return std::move(config_);
@@ -325,6 +332,12 @@ class Checker {
                 listeners_.push_back({listen.address, listen.origin, statement.arguments[i].at,
                                       place.context, listen.ssl});
             }
+        }
+        if (directive.name == "processes") {
+            processes_place_ = statement.name.at;
+        }
+        if (place.context == kClusterContext) {
+            cluster_places_[directive.name] = statement.name.at;
         }
         record(directive, statement, value, place);
     }
@@ -631,6 +644,8 @@ class Checker {
     std::map<std::string, Position, std::less<>> vhost_places_;
     std::vector<Override> overrides_;
     std::vector<Listener> listeners_;
+    std::map<std::string_view, Position> cluster_places_;  // of its directives
+    Position processes_place_;
 };
 
 }  // namespace

@@ -170,6 +170,7 @@ struct VhostConfig {
     RecordConfig record;
     HttpHooksConfig http_hooks;
     std::vector<SourceConfig> sources;
+    std::vector<net::SourceUrl> origins;  // servers that streams come from; tried in turn
     std::vector<net::SourceUrl> forwards;
     std::vector<std::vector<std::string>> commands;  // exec_push: programs beside each stream
     std::vector<GroupOutConfig> group_outs;
@@ -216,6 +217,8 @@ struct Config {
 
     std::vector<ListenAddress> listen;      // RTMP; at least one
     std::vector<std::string> server_names;  // of this server, for browsers
+    uint32_t processes = 1;                 // 0: one for each core
+    uint32_t process = 0;                   // of these, this one; not a directive
     uint32_t max_connections = 0;
     uint32_t max_connections_per_ip = 0;  // 0: any number
     uint32_t chunk_size = 0;              // of what is sent, bytes

@@ -81,6 +81,7 @@ enum class ValueType : uint8_t {
     kUrl,           // one or more of http://..., https://...
     kSharedSecret,  // a text that is never shown
     kSource,        // URL; or URL { ... }
+    kOrigin,        // http://HOST[:PORT], https, rtmp or rtmps: no path
     kForward,       // rtmp://..., perhaps with [app] and [stream]
     kCommand,       // PROGRAM ARGUMENT ..., perhaps with $app, $name and $vhost
     kGroupOut,      // STREAM udp://GROUP:PORT

@@ -31,7 +31,8 @@ const Directive kClusterDirectives[] = {
      .secret_from = 0,
      .example = "redis://10.0.0.5:6379",
      .doc = "Redis, where the nodes say which of them has which stream: redis://HOST[:PORT], "
-            "rediss:// with TLS. Without it a node knows only what is configured.",
+            "rediss:// with TLS, redis+sentinel://HOST,HOST/MASTER or redis+cluster://HOST,HOST. "
+            "Without it a node knows only what is configured.",
      .apply = [](const Target& t, const Value& v) { t.config.cluster.registry = v.text; }},
     {.name = "registry_password",
      .contexts = kClusterContext,
@@ -61,6 +62,15 @@ const Directive kClusterDirectives[] = {
      .doc = "What all nodes of the cluster know, 16 to 256 bytes: it signs what they ask each "
             "other. file:PATH reads it from the first line of a file.",
      .apply = [](const Target& t, const Value& v) { t.config.cluster.secret = v.secrets.front(); }},
+    {.name = "allow_nodes",
+     .contexts = kClusterContext,
+     .type = ValueType::kNetworks,
+     .reloadable = false,
+     .example = "127.0.0.0/8",
+     .doc = "Addresses that nodes may have though nobody else reaches them: loopback and "
+            "link-local ones are refused unless this names them, in `advertise` and in what the "
+            "registry says of other nodes.",
+     .apply = [](const Target& t, const Value& v) { t.config.cluster.allow_nodes = v.networks; }},
     {.name = "lease",
      .contexts = kClusterContext,
      .type = ValueType::kDuration,

@@ -39,6 +39,21 @@ const Directive kCoreDirectives[] = {
      .doc = "Writes of 16 KiB and more to players that are not encrypted are sent without a copy, "
             "where the kernel can; off copies them.",
      .apply = [](const Target& t, const Value& v) { t.config.sendfile = v.number != 0; }},
+    {.name = "processes",
+     .type = ValueType::kCount,
+     .default_text = "1",
+     .min = 1,
+     .max = 64,
+     .special = "auto",
+     .reloadable = false,
+     .doc = "Processes that serve the same ports, for more than one core; auto: as many as there "
+            "are cores. Each has its own players and streams; a stream that is in another process "
+            "comes from there by itself. With 1 there is no supervisor. See "
+            "[cluster.md](cluster.md#several-processes-on-one-machine).",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.processes = v.special ? 0 : static_cast<uint32_t>(v.number);
+         }},
     {.name = "worker_threads",
      .type = ValueType::kCount,
      .default_text = "2",

@@ -77,6 +77,24 @@ const Directive kSourceDirectives[] = {
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.sources.back().tls_verify = v.number != 0; }},
 
+    {.name = "origin",
+     .contexts = kStreamContexts,
+     .type = ValueType::kOrigin,
+     .repeatable = true,
+     .effect = Effect::kApplied,
+     .example = "http://origin.example:8080",
+     .doc = "A server where streams of this section are published: one that nobody publishes here "
+            "and that no `source` brings is pulled from there, under the same vhost, application "
+            "and name, when somebody asks for it. Of several, those that fail are passed over. "
+            "See [cluster.md](cluster.md).",
+     .apply =
+         [](const Target& t, const Value& v) {
+             if (t.first) {
+                 t.vhost.origins.clear();
+             }
+             t.vhost.origins.push_back(v.source_url);
+         }},
+
     {.name = "forward",
      .contexts = kStreamContexts,
      .type = ValueType::kForward,

@@ -193,6 +193,18 @@ std::vector<net::SourceSpec> named_sources(const Config& config) {
     return list;
 }
 
+net::SourceSpec relay_of(const Config& config, const stream::StreamKey& key) {
+    net::SourceSpec spec;
+    spec.key = key;
+    spec.url.scheme = "relay";
+    spec.shown = "relay";
+    spec.relayed = true;
+    spec.on_demand = true;
+    spec.linger = config.cluster.relay_linger;
+    spec.input_timeout = config.cluster.relay_input_timeout;
+    return spec;
+}
+
 std::optional<net::SourceSpec> source_for(const Config& config, const stream::StreamKey& key) {
     const VhostConfig* const section = config.find_settings(key.vhost, key.app);
     if (section == nullptr || section->name != key.vhost) {
@@ -215,7 +227,10 @@ std::optional<net::SourceSpec> source_for(const Config& config, const stream::St
         spec.shown = spec.url.shown();
         return spec;
     }
-    return std::nullopt;
+    if (section->origins.empty() && !(config.cluster.enabled && !config.cluster.registry.empty())) {
+        return std::nullopt;
+    }
+    return relay_of(config, key);
 }
 
 std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::StreamKey& key) {

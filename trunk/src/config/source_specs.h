@@ -23,6 +23,9 @@ std::vector<net::SourceSpec> named_sources(const Config& config);
 // Of a stream that none names; nothing: nobody brings it.
 std::optional<net::SourceSpec> source_for(const Config& config, const stream::StreamKey& key);
 
+// Of a stream that is at another node or process, wherever that is.
+net::SourceSpec relay_of(const Config& config, const stream::StreamKey& key);
+
 // Where a stream that is published here is sent.
 std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::StreamKey& key);
 

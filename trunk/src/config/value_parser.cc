@@ -380,6 +380,10 @@ bool ValueParser::parse_urls(Value& value) {
 bool ValueParser::parse_source_url(Value& value) {
     Result<net::SourceUrl> url = net::SourceUrl::parse(word().text);
     const bool forward = directive_.type == ValueType::kForward;
+    const bool origin = directive_.type == ValueType::kOrigin;
+    if (origin && (!url.ok() || !url->is_server())) {
+        return fail(word(), expectation(directive_));
+    }
     if (!url.ok() || (forward && (url->is_http() || url->is_whep() ||
                                   (url->path.empty() && !url->has_stream_id())))) {
         const bool is_group =

@@ -265,6 +265,10 @@ constexpr ValueTypeRow kRows[] = {
                 "also with rtsps, whep+http or whep+https, or udp://[SRC@]GROUP:PORT[@IF], also "
                 "with rtp",
      .shape = "URL, or URL { ... }"},
+    {.type = ValueType::kOrigin,
+     .parse = &P::parse_source_url,
+     .expects = "http://HOST[:PORT], or the same with https, rtmp or rtmps, and nothing behind it",
+     .shape = "URL"},
     {.type = ValueType::kForward,
      .parse = &P::parse_source_url,
      .expects = "rtmp://HOST[:PORT]/APP[/STREAM], also with rtmps, without user and password, or "

@@ -278,5 +278,34 @@ TEST(SourceSpecsTest, SaysWhatIsWrongWithAGroup) {
     EXPECT_THAT(error_of("forward udp://239.1.1.1:1;"), HasSubstr("rtmp://HOST"));
 }
 
+TEST(SourceSpecsTest, PullsFromAnOriginWhatNoSourceBrings) {
+    const Config config = parse(
+        "origin http://o.example:8080; origin rtmp://p.example; application live { source "
+        "rtmp://q.example/live; } application own { } cluster { relay_linger 3s; "
+        "relay_input_timeout 1s; }");
+    const auto spec = source_for(config, key("own", "cam"));
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_TRUE(spec->relayed);
+    EXPECT_TRUE(spec->on_demand);
+    EXPECT_FALSE(spec->named);
+    EXPECT_EQ(spec->url.scheme, "relay");
+    EXPECT_EQ(spec->linger, Seconds(3));
+    EXPECT_EQ(spec->input_timeout, Seconds(1));
+    EXPECT_FALSE(source_for(config, key("live", "cam"))->relayed);
+}
+
+TEST(SourceSpecsTest, ARegistryMakesEveryStreamOneOfAnotherNode) {
+    EXPECT_FALSE(source_for(parse("cluster { }"), key("live", "cam")).has_value());
+    const Config config = parse("cluster { registry redis://127.0.0.1; secret 0123456789abcdef; }");
+    EXPECT_TRUE(source_for(config, key("live", "cam"))->relayed);
+}
+
+TEST(SourceSpecsTest, AnOriginIsAServerAndNoMore) {
+    for (const char* wrong : {"origin rtsp://o.example;", "origin http://o.example/live;",
+                              "origin rtmp://o.example/?a=b;", "origin o.example;"}) {
+        EXPECT_THAT(error_of(wrong), HasSubstr("http://HOST[:PORT]")) << wrong;
+    }
+}
+
 }  // namespace
 }  // namespace weir::config
