@@ -1,9 +1,12 @@
 #include "app/cluster/node_name.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace weir::app {
 
@@ -13,10 +16,17 @@ constexpr size_t kMaxNodeName = 64;
 
 }  // namespace
 
-std::string node_name(const config::ClusterConfig& cluster) {
-    if (!cluster.node.empty()) {
-        return cluster.node;
+std::string node_name(const config::Config& config) {
+    std::string name = config.cluster.node.empty() ? machine_name() : config.cluster.node;
+    if (config.processes > 1) {
+        const std::string process = fmt::format("-p{}", config.process);
+        name.resize(std::min(name.size(), kMaxNodeName - process.size()));
+        name += process;
     }
+    return name;
+}
+
+std::string machine_name() {
     std::array<char, 256> host{};
     std::string name;
     if (gethostname(host.data(), host.size() - 1) == 0) {

@@ -1,0 +1,314 @@
+#include "app/cluster/cluster_api.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/api/listing.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kNodesPath = "/api/v1/nodes";
+constexpr std::string_view kClusterPath = "/api/v1/cluster";
+constexpr std::string_view kStreamsPath = "/api/v1/cluster/streams";
+constexpr std::string_view kScanCount = "1000";
+constexpr size_t kMaxValue = cluster::kMaxNodeRecord;
+
+double seconds_of(Micros span) {
+    return static_cast<double>(span.count()) / 1e6;
+}
+
+net::Json node_json(const std::string& name, const cluster::NodeRecord& node, bool self) {
+    return {{"node", name},
+            {"self", self},
+            {"boot", node.boot},
+            {"url", node.url},
+            {"machine", node.machine},
+            {"state", to_string(node.state)},
+            {"busy", node.busy_permille / 1000.0},
+            {"bits_per_second", node.bits_per_second},
+            {"version", node.version}};
+}
+
+// Nothing lies below the resources.
+bool is_below(net::HttpExchange& exchange, std::string_view resource) {
+    std::string_view path = exchange.request().path;
+    if (path.ends_with('/')) {
+        path.remove_suffix(1);
+    }
+    if (path == resource) {
+        return false;
+    }
+    (void)exchange.respond_error(404, "there is nothing of that name");
+    return true;
+}
+
+std::string_view word(std::string_view text) {
+    return split_once(text, ' ').before;
+}
+
+}  // namespace
+
+// Keys below a prefix in order, each with its value where that is short enough to be a record.
+struct ClusterApi::List {
+    std::vector<std::string> names;  // without the prefix
+    std::vector<std::string> values;
+    bool whole = true;  // false: there are more than kMaxKeys
+};
+
+void ClusterApi::add_to(net::HttpRouter& router) {
+    net::HttpRouteOptions options;
+    options.errors = http::ErrorFormat::kJson;
+    const auto add = [&](std::string_view path, auto handler) {
+        router.add_prefix(std::string(path), options, std::move(handler));
+    };
+    add(kNodesPath, [this](net::HttpExchange& exchange) { list_nodes(exchange); });
+    add(kClusterPath, [this](net::HttpExchange& exchange) { show_node(exchange); });
+    options.methods |= http::method_bit(http::Method::kDelete);
+    add(kStreamsPath, [this](net::HttpExchange& exchange) {
+        if (is_below(exchange, kStreamsPath)) {
+            return;
+        }
+        if (exchange.request().method == http::Method::kDelete) {
+            kick_publisher(exchange);
+        } else {
+            list_streams(exchange);
+        }
+    });
+}
+
+void ClusterApi::show_node(net::HttpExchange& exchange) {
+    if (is_below(exchange, kClusterPath)) {
+        return;
+    }
+    net::Json body = net::envelope(identity_);
+    net::Json node = {
+        {"enabled", cluster_.enabled()}, {"node", cluster_.node()}, {"boot", cluster_.boot()}};
+    if (const net::RedisRegistry* const registry = cluster_.registry()) {
+        const net::RegistryStatus status = registry->status();
+        const net::RegistryCounts counts = registry->counts();
+        net::Json age = nullptr;
+        if (status.lease_age) {
+            age = std::chrono::duration_cast<Millis>(*status.lease_age).count();
+        }
+        node["url"] = registry->options().advertise;
+        node["registry"] = {{"url", cluster_.registry()->dialer().url().shown()},
+                            {"state", status.up ? "up" : "away"},
+                            {"since_ms", status.since_ms},
+                            {"last_error", status.last_error},
+                            {"lease", status.lease},
+                            {"lease_age_ms", age},
+                            {"name_taken", status.name_taken}};
+        node["claims"] = {{"held", status.claims},
+                          {"provisional", status.provisional},
+                          {"won", counts.won},
+                          {"refused", counts.refused},
+                          {"lost", counts.lost}};
+        node["epoch_conflicts"] = counts.epoch_conflicts;
+    }
+    body["cluster"] = std::move(node);
+    net::answer(exchange, body);
+}
+
+bool ClusterApi::may_list(net::HttpExchange& exchange) {
+    if (cluster_.registry() == nullptr) {
+        (void)exchange.respond_error(404, "this node has no registry (cluster { registry; })");
+        return false;
+    }
+    if (lists_ >= kMaxLists) {
+        (void)exchange.respond_error(503, "other lists of the cluster are being read",
+                                     {{"Retry-After", "1"}});
+        return false;
+    }
+    return true;
+}
+
+// Yields.
+Error ClusterApi::read(std::string_view prefix, List& list) {
+    const io::Deadline deadline = io::Deadline::after(kListTime);
+    WEIR_TRY_ASSIGN(const std::unique_ptr<net::RedisLink> link,
+                    cluster_.registry()->dialer().dial());
+    std::string cursor = "0";
+    std::vector<std::string> keys;
+    do {
+        WEIR_TRY_ASSIGN(redis::Reply reply,
+                        link->ask({"SCAN", cursor, "MATCH", std::string(prefix) + "*", "COUNT",
+                                   std::string(kScanCount)},
+                                  deadline));
+        if (!reply.is_array(2)) {
+            return make_error(ErrorCode::kDenied, "Redis refuses SCAN: {}",
+                              log::escaped(reply.text));
+        }
+        cursor = reply.elements[0].text;
+        for (redis::Reply& key : reply.elements[1].elements) {
+            if (key.text.starts_with(prefix) && key.text.size() <= cluster::kMaxStreamText + 16) {
+                keys.push_back(std::move(key.text));
+            }
+        }
+    } while (cursor != "0" && keys.size() < kMaxKeys);
+    list.whole = cursor == "0";
+    std::ranges::sort(keys);
+    keys.erase(std::ranges::unique(keys).begin(), keys.end());  // SCAN may say one twice
+    for (size_t begin = 0; begin < keys.size(); begin += net::RedisClient::kMaxBatch) {
+        const size_t end = std::min(keys.size(), begin + net::RedisClient::kMaxBatch);
+        std::vector<redis::Command> commands;
+        for (size_t i = begin; i < end; i++) {
+            // No more than a record may have, whatever is there.
+            commands.push_back({"GETRANGE", keys[i], "0", std::to_string(kMaxValue)});
+        }
+        WEIR_TRY_ASSIGN(std::vector<redis::Reply> replies, link->exchange(commands, deadline));
+        for (size_t i = begin; i < end; i++) {
+            if (replies[i - begin].type == redis::ReplyType::kText) {
+                list.names.push_back(keys[i].substr(prefix.size()));
+                list.values.push_back(std::move(replies[i - begin].text));
+            }
+        }
+    }
+    return {};
+}
+
+void ClusterApi::list_nodes(net::HttpExchange& exchange) {
+    if (is_below(exchange, kNodesPath)) {
+        return;
+    }
+    const Result<Page> page = Page::read(exchange.request().query);
+    if (!page.ok()) {
+        (void)exchange.respond_error(400, page.error().message());
+        return;
+    }
+    if (!may_list(exchange)) {
+        return;
+    }
+    List list;
+    lists_++;
+    const Error failed = read(cluster::kNodePrefix, list);
+    lists_--;
+    if (failed) {
+        (void)exchange.respond_error(503, failed.message());
+        return;
+    }
+    ListText text;
+    uint64_t total = 0;
+    for (size_t i = 0; i < list.names.size(); i++) {
+        const std::optional<cluster::NodeRecord> node = cluster::NodeRecord::parse(list.values[i]);
+        if (node && cluster::is_node_name(list.names[i]) && page->has(total++)) {
+            text.add(node_json(list.names[i], *node, node->boot == cluster_.boot()));
+            text.pause_if_long();
+        }
+    }
+    (void)exchange.respond(200, "application/json", text.take(identity_, total, "nodes"));
+}
+
+void ClusterApi::list_streams(net::HttpExchange& exchange) {
+    const Result<Page> page = Page::read(exchange.request().query);
+    if (!page.ok()) {
+        (void)exchange.respond_error(400, page.error().message());
+        return;
+    }
+    if (!may_list(exchange)) {
+        return;
+    }
+    List nodes;
+    List streams;
+    lists_++;
+    Error failed = read(cluster::kNodePrefix, nodes);
+    if (!failed) {
+        failed = read(cluster::kStreamPrefix, streams);
+    }
+    lists_--;
+    if (failed) {
+        (void)exchange.respond_error(503, failed.message());
+        return;
+    }
+    ListText text;
+    uint64_t total = 0;
+    for (size_t i = 0; i < streams.names.size(); i++) {
+        text.pause_if_long();
+        const auto record = cluster::StreamRecord::parse(streams.values[i]);
+        const auto name = cluster::parse_stream_text(streams.names[i]);
+        if (!record || !name) {
+            continue;
+        }
+        const auto node = std::ranges::lower_bound(nodes.names, record->node);
+        const bool holds =
+            node != nodes.names.end() && *node == record->node &&
+            word(nodes.values[static_cast<size_t>(node - nodes.names.begin())]) == record->boot;
+        if (holds && page->has(total++)) {
+            text.add({{"vhost", name->vhost},
+                      {"app", name->app},
+                      {"name", name->name},
+                      {"node", record->node},
+                      {"self", record->boot == cluster_.boot()},
+                      {"epoch", record->epoch},
+                      {"since_ms", record->since_ms}});
+        }
+    }
+    (void)exchange.respond(200, "application/json", text.take(identity_, total, "streams"));
+}
+
+void ClusterApi::kick_publisher(net::HttpExchange& exchange) {
+    const http::Query& query = exchange.request().query;
+    const auto app = query.get("app");
+    const auto name = query.get("stream");
+    if (cluster_.registry() == nullptr) {
+        (void)exchange.respond_error(404, "this node has no registry (cluster { registry; })");
+        return;
+    }
+    if (!app || !name) {
+        (void)exchange.respond_error(400, "say which stream: ?app=APP&stream=STREAM, and &vhost=");
+        return;
+    }
+    const stream::StreamKey key{std::string(query.get_or("vhost", stream::kDefaultVhost)),
+                                std::string(*app), std::string(*name)};
+    if (const Error failed = cluster_.registry()->kick(key)) {
+        (void)exchange.respond_error(failed.code() == ErrorCode::kNotFound ? 404 : 503,
+                                     failed.message());
+        return;
+    }
+    log::info("api kicked the publisher of stream={} in the cluster ip={}",
+              log::token(key.to_string()), exchange.peer().host());
+    net::answer(exchange, net::envelope(identity_));
+}
+
+void ClusterApi::add_metrics(net::Exposition& text) const {
+    const net::RedisRegistry* const registry = cluster_.registry();
+    if (registry == nullptr) {
+        return;
+    }
+    const net::RegistryStatus status = registry->status();
+    const net::RegistryCounts counts = registry->counts();
+    text.single("weir_cluster_registry_up", "gauge", "Whether Redis answers this node.",
+                status.up ? 1 : 0);
+    text.single("weir_cluster_lease_age_seconds", "gauge",
+                "Since the node's lease was extended last; -1: never.",
+                status.lease_age ? seconds_of(*status.lease_age) : -1.0);
+    text.histogram("weir_cluster_commands_seconds", "Commands of Redis, by their round trip.",
+                   net::RedisClientStats::kBoundsMs, 1e-3, counts.redis.took, counts.redis.seconds);
+    constexpr std::string_view kClaims = "weir_claims_total";
+    text.head(kClaims, "counter", "Names that this node asked the registry for.");
+    const std::array<std::pair<std::string_view, uint64_t>, 5> results{
+        {{"won", counts.won},
+         {"refused", counts.refused},
+         {"lost", counts.lost},
+         {"provisional", counts.provisional},
+         {"unknown", counts.unknown}}};
+    for (const auto& [result, count] : results) {
+        text.sample(kClaims, count, fmt::format("{{result=\"{}\"}}", result));
+    }
+    text.single("weir_cluster_claims", "gauge", "Streams that this node has claimed.",
+                status.claims);
+    text.single("weir_cluster_lookups_total", "counter", "Streams that the registry was asked for.",
+                counts.lookups);
+    text.single("weir_epoch_conflicts_total", "counter",
+                "Claims that were lost, and records that were older than what was seen.",
+                counts.epoch_conflicts);
+    text.single("weir_cluster_unreadable_total", "counter",
+                "Records, leases and events of the registry that do not hold.", counts.unreadable);
+}
+
+}  // namespace weir::app
