@@ -8,12 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "app/access/access_data.h"
+#include "app/processes/supervisor.h"
 #include "app/run/config_search.h"
 #include "app/run/drain_command.h"
 #include "app/run/life.h"
@@ -81,7 +83,8 @@ struct CommandLine {
     bool explains = false;  // was wanted, perhaps with a mistake
     std::string explain_file;
     std::optional<config::ForeignServer> explain_as;
-    std::string text;  // to print, then end
+    std::optional<SeatArgument> seat;  // of a process that a supervisor has started
+    std::string text;                  // to print, then end
     std::string error;
 };
 
@@ -141,6 +144,12 @@ CommandLine parse_arguments(int count, char** arguments, const config::Environme
         } else if (argument.starts_with("--explain") && i + 1 < count &&
                    take_explain(argument, line)) {
             line.explain_file = arguments[++i];
+        } else if (argument.starts_with(kSeatOption)) {
+            line.seat = parse_seat(argument.substr(kSeatOption.size()));
+            if (!line.seat) {
+                line.error =
+                    fmt::format("{} is for processes that a supervisor starts", kSeatOption);
+            }
         } else if (argument == "--print-migration-doc") {
             line.text = config::migration_markdown();
         } else if (argument == "--dump-config") {
@@ -242,7 +251,10 @@ Error settle(const config::Config& config, const std::vector<std::string>& files
 }
 
 // Yields. Runs until a signal asks for the end.
-int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
+int serve(ConfigSource source,
+          LoadedConfig loaded,
+          LogSetup& log_setup,
+          const std::optional<SeatArgument>& seat) {
     // That of the start; not on the stack, which it would fill.
     const auto at_start = std::make_unique<const config::Config>(*loaded.outcome.config);
     const config::Config& config = *at_start;
@@ -257,8 +269,17 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     }
     diagnosis::start_whole_run_profiles();
     const std::vector<std::string> files = files_of_a_reload(config, loaded.outcome.watched);
-    Result<std::unique_ptr<Server>> server =
-        Server::start(std::move(source), std::move(loaded), [&] { return settle(config, files); });
+    std::unique_ptr<ProcessLink> link;
+    if (seat) {
+        Result<std::unique_ptr<ProcessLink>> made = ProcessLink::create(*seat);
+        if (!made.ok()) {
+            say_cannot_start(config, made.error());
+            return 1;
+        }
+        link = std::move(*made);
+    }
+    Result<std::unique_ptr<Server>> server = Server::start(
+        std::move(source), std::move(loaded), [&] { return settle(config, files); }, link.get());
     if (!server.ok()) {
         say_cannot_start(config, server.error());
         return 1;
@@ -278,6 +299,26 @@ int serve(ConfigSource source, LoadedConfig loaded, LogSetup& log_setup) {
     diagnosis::end_whole_run_profiles();
     log::info("stopped");
     return 0;
+}
+
+// The supervisor of several processes, which have the rest.
+int lead(const ConfigSource& source,
+         const config::Config& config,
+         char** arguments,
+         LogSetup& log_setup) {
+    if (!config.pid.empty()) {
+        Result<int> file = write_pid_file(config.pid);
+        if (!file.ok()) {
+            say_cannot_start(config, file.error());
+            return 1;
+        }
+        ::close(*file);
+    }
+    const int code = supervise(source, config, arguments, log_setup);
+    if (!config.pid.empty()) {
+        remove_pid_file(config.pid);
+    }
+    return code;
 }
 
 int run_drain(std::span<char* const> words) {
@@ -309,6 +350,11 @@ int run(int count, char** arguments) {
         return print_explained(line);
     }
     source.file = line.config_file;
+    if (line.seat) {
+        source.seat = line.seat->seat;
+        log::set_process(std::to_string(source.seat.index));
+        ::prctl(PR_SET_NAME, "weir");  // it was started by another name of the program
+    }
     const auto loaded = std::make_unique<LoadedConfig>(load(source));
     const config::ParseOutcome& outcome = loaded->outcome;
     for (const std::string& warning : outcome.warnings) {
@@ -352,11 +398,14 @@ int run(int count, char** arguments) {
         fmt::print(stderr, "weir: cannot start: {}\n", log_setup.error().message());
         return 1;
     }
+    if (config.processes > 1 && !line.seat) {
+        return lead(source, config, arguments, **log_setup);
+    }
     if (Error failed = io::init_runtime()) {
         say_cannot_start(config, failed);
         return 1;
     }
-    return serve(std::move(source), std::move(*loaded), **log_setup);
+    return serve(std::move(source), std::move(*loaded), **log_setup, line.seat);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kMaxSecretFile = 64 * 1024;
 constexpr size_t kMaxSecretsOfFile = 1024;
+constexpr size_t kMinClusterSecret = 16;
 
 SecretFile seen(const std::string& path) {
     SecretFile file{path};
@@ -44,6 +45,7 @@ class Loader {
             }
         }
         WEIR_TRY(load_api(config.http_api.access, data->api));
+        WEIR_TRY(load_cluster(config.cluster, data->cluster));
         for (auto& [path, file] : files_) {
             data->files.push_back(std::move(file.facts));
         }
@@ -176,6 +178,28 @@ class Loader {
         return {};
     }
 
+    // The first line of each.
+    Error load_cluster(const config::ClusterConfig& config, ClusterSecrets& out) {
+        std::vector<std::string> lines;
+        if (!config.registry_password.text.empty()) {
+            WEIR_TRY(add_all("cluster registry_password", {config.registry_password}, lines));
+            out.registry_password = std::move(lines.front());
+            lines.clear();
+        }
+        if (config.secret.text.empty()) {
+            return {};
+        }
+        WEIR_TRY(add_all("cluster secret", {config.secret}, lines));
+        if (lines.front().size() < kMinClusterSecret) {
+            return make_error(ErrorCode::kMalformed,
+                              "cluster secret: {}: its first line has {} characters, expected at "
+                              "least {}",
+                              config.secret.text, lines.front().size(), kMinClusterSecret);
+        }
+        out.secret = std::move(lines.front());
+        return {};
+    }
+
     std::map<std::string, Read> files_;
 };
 
@@ -227,6 +251,8 @@ std::vector<std::string> secret_files(const config::Config& config) {
     for (const config::ApiUserConfig& user : config.http_api.access.users) {
         add(user.login.password);
     }
+    add(config.cluster.registry_password);
+    add(config.cluster.secret);
     return {files.begin(), files.end()};
 }
 

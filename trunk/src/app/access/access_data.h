@@ -43,9 +43,15 @@ struct SecretFile {
     bool has_changed() const;
 };
 
+struct ClusterSecrets {
+    std::string registry_password;  // empty: none, or that of the URL
+    std::string secret;             // empty: none
+};
+
 struct AccessData {
     std::map<std::string, VhostSecrets, std::less<>> vhosts;  // by VhostConfig::section()
     std::vector<ApiSecrets> api;
+    ClusterSecrets cluster;
     std::vector<SecretFile> files;
 
     // `section`: VhostConfig::section().

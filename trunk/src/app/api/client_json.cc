@@ -113,6 +113,7 @@ net::Json client_json(const net::Client& client, MonoTime now) {
         {"ip", client.ip()},
         {"tcUrl", client.tc_url},
         {"pageUrl", client.page_url},
+        {"node", client.node},
         {"type", std::string(client.transport()) + action},
         {"role", net::to_string(client.role)},
         {"protocol", client.transport()},

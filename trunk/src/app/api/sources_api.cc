@@ -60,6 +60,11 @@ net::Json source_json(const net::Source& source, MonoTime now) {
                       {"failures", machine.failures()},
                       {"last_error", source.last_error()},
                       {"bytes", source.bytes()}};
+    if (const std::optional<net::Origin>& origin = source.origin()) {
+        json["url"] = origin->url.shown();
+        json["node"] = origin->node;
+        json["epoch"] = origin->epoch;
+    }
     if (const std::optional<net::GroupStats>& group = source.group()) {
         json["group"] = group_json(*group);
     }
@@ -240,6 +245,9 @@ void SourcesApi::add_metrics(net::Exposition& text) const {
             [](const net::SourceStats& stats) { return stats.bytes; });
     counter("weir_source_refused_total", "Streams that were asked for beyond max_sources.",
             [](const net::SourceStats& stats) { return stats.refused; });
+    counter("weir_source_displaced_total",
+            "Relays that never came up, and gave their place to another stream.",
+            [](const net::SourceStats& stats) { return stats.displaced; });
 }
 
 }  // namespace weir::app

@@ -63,6 +63,7 @@ net::Json publish_json(const stream::Stream& stream, MonoTime now) {
             {"cid", publisher->client_id()},
             {"ip", publisher->client_ip()},
             {"transport", publisher->client_transport()},
+            {"origin", publisher->relayed_from()},
             {"since_ms", wall_time_ms() - age_ms(stream.live_since(), now)}};
 }
 

@@ -14,7 +14,10 @@ void FlvProtocol::add_sources(net::Sources& sources) {
 }
 
 void FlvProtocol::add_routes(net::HttpRouter& open, net::HttpRouter&) {
-    play_.add_to(open);
+    play_.add_to(open,
+                 [this](net::HttpExchange& exchange, std::string_view app, std::string_view name) {
+                     return relays_.serve(exchange, app, name);
+                 });
 }
 
 void FlvProtocol::add_features(net::Json& features) const {

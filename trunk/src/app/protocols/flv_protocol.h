@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "net/cluster/relay_server.h"
 #include "session/flv/flv_http.h"
 #include "session/flv/flv_pull.h"
 
@@ -10,7 +11,8 @@ namespace weir::app {
 class FlvProtocol final : public Protocol {
   public:
     explicit FlvProtocol(const ProtocolContext& context)
-        : play_(context.services, session::flv_http_format()) {}
+        : play_(context.services, session::flv_http_format()),
+          relays_(context.services, session::relay_http_format()) {}
 
     std::string_view name() const override { return "flv"; }
 
@@ -23,6 +25,7 @@ class FlvProtocol final : public Protocol {
 
   private:
     net::HttpPlay play_;
+    net::RelayServer relays_;  // requests of other nodes
     session::FlvPull pull_;
 };
 

@@ -4,6 +4,7 @@
 #include "app/protocols/flv_protocol.h"
 #include "app/protocols/hls_protocol.h"
 #include "app/protocols/record_protocol.h"
+#include "app/protocols/relay_protocol.h"
 #include "app/protocols/rtc_protocol.h"
 #include "app/protocols/rtmp_protocol.h"
 #include "app/protocols/rtsp_protocol.h"
@@ -17,6 +18,7 @@ namespace weir::app {
 void wire_protocols(const ProtocolContext& context, ProtocolSet& protocols) {
     protocols.add(std::make_unique<RtmpProtocol>(context));
     protocols.add(std::make_unique<FlvProtocol>(context));
+    protocols.add(std::make_unique<RelayProtocol>(context));
     protocols.add(std::make_unique<HlsProtocol>(context));  // "/app/x.hls/1.ts" is its own
     protocols.add(std::make_unique<TsProtocol>(context));
     protocols.add(std::make_unique<RtcProtocol>(context));

@@ -138,7 +138,8 @@ Error ListenerSet::open(Step& step) {
     if (is_udp(step.wanted.kind)) {
         failed = open_udp(step, address);
     } else {
-        Result<std::unique_ptr<io::TcpListener>> tcp = io::TcpListener::listen(address);
+        step.tcp_address = address.to_string();
+        Result<std::unique_ptr<io::TcpListener>> tcp = open_tcp_(step.tcp_address);
         failed = tcp.ok() ? Error() : tcp.take_error();
         if (!failed) {
             step.tcp = std::move(*tcp);
@@ -163,6 +164,7 @@ void ListenerSet::reopen(Entry& entry) {
             return service_of(entry.kind).datagrams->serve(std::move(step.udp));
         }
         entry.udp = step.revived;
+        entry.tcp_address = std::move(step.tcp_address);
         return step.tcp ? serve(step.wanted, std::move(step.tcp), entry) : Error();
     };
     if (Error failed = again()) {
@@ -268,6 +270,7 @@ Error ListenerSet::take(Step& step, std::vector<std::unique_ptr<Entry>>& next) {
                            (is_udp(entry->kind) || step.from->address == entry->address);
     if (unchanged) {
         entry->tcp = step.from->tcp;
+        entry->tcp_address = step.from->tcp_address;
         entry->udp = step.from->udp;
         next.push_back(std::move(entry));
         return {};
@@ -279,8 +282,10 @@ Error ListenerSet::take(Step& step, std::vector<std::unique_ptr<Entry>>& next) {
         }
     } else {
         std::unique_ptr<io::TcpListener> tcp = std::move(step.tcp);
+        entry->tcp_address = std::move(step.tcp_address);
         if (step.from != nullptr) {
             log::info("handing over {}", text(*step.from));
+            entry->tcp_address = step.from->tcp_address;
             tcp = service_of(step.from->kind).acceptors->release(step.from->tcp);
         }
         WEIR_TRY(serve(step.wanted, std::move(tcp), *entry));
@@ -339,6 +344,16 @@ std::string ListenerSet::text(const Entry& entry) const {
                        clickable(fmt::format("{}{}", service.scheme, entry.address.ssl ? "s" : ""),
                                  local, service.path),
                        entry.address.proxy_protocol ? " behind a proxy (proxy_protocol)" : "");
+}
+
+std::vector<std::string> ListenerSet::tcp_addresses(std::string_view kind) const {
+    std::vector<std::string> all;
+    for (const auto& entry : entries_) {
+        if (entry->tcp != nullptr && (kind.empty() || entry->kind == kind)) {
+            all.push_back(entry->tcp_address);
+        }
+    }
+    return all;
 }
 
 std::vector<std::string> ListenerSet::list() const {

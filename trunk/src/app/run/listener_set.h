@@ -61,6 +61,15 @@ class ListenerSet {
     // last commit().
     void add(ListenerService service) { services_.push_back(std::move(service)); }
 
+    // Who opens TCP listeners, where that is not this process itself: by the address as text.
+    using OpenTcp = std::function<Result<std::unique_ptr<io::TcpListener>>(const std::string&)>;
+
+    void set_open_tcp(OpenTcp open) { open_tcp_ = std::move(open); }
+
+    // The addresses of the TCP listeners that are there, as OpenTcp got them. `kind` empty: of all
+    // kinds.
+    std::vector<std::string> tcp_addresses(std::string_view kind = {}) const;
+
     // All that the configuration asks for.
     std::vector<WantedListener> wanted(const config::Config& config) const;
 
@@ -83,6 +92,7 @@ class ListenerSet {
         std::string_view kind;
         config::ListenAddress address;
         const io::TcpListener* tcp = nullptr;  // of its service
+        std::string tcp_address;               // as it was opened
         const io::UdpSocket* udp = nullptr;
         bool going = false;
     };
@@ -92,6 +102,7 @@ class ListenerSet {
         WantedListener wanted;
         Entry* from = nullptr;  // of entries_: kept, or handed on
         std::unique_ptr<io::TcpListener> tcp;
+        std::string tcp_address;
         std::unique_ptr<io::UdpSocket> udp;
         const io::UdpSocket* revived = nullptr;
         bool postponed = false;  // an old listener is in its way
@@ -114,6 +125,10 @@ class ListenerSet {
     void close(const Entry& entry);
     std::string text(const Entry& entry) const;
 
+    OpenTcp open_tcp_ = [](const std::string& address) -> Result<std::unique_ptr<io::TcpListener>> {
+        WEIR_TRY_ASSIGN(const io::SocketAddress to, io::SocketAddress::parse(address));
+        return io::TcpListener::listen(to);
+    };
     std::vector<ListenerService> services_;
     std::vector<std::unique_ptr<Entry>> entries_;
     std::vector<Step> steps_;  // between prepare() and commit()

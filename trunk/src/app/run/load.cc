@@ -1,5 +1,7 @@
 #include "app/run/load.h"
 
+#include <algorithm>
+
 #include <sys/stat.h>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "app/run/run_as.h"
 #include "app/run/tls_service.h"
 #include "config/include.h"
+#include "config/process_config.h"
 
 namespace weir::app {
 namespace {
@@ -49,6 +52,11 @@ LoadedConfig load(const ConfigSource& source) {
     }
     if (!outcome.errors.empty()) {
         outcome.config.reset();
+    } else if (source.seat.is_one_of_many()) {
+        config::fit_to_process(*outcome.config, source.seat.index, source.seat.count);
+    } else if (outcome.config->processes == 0) {
+        outcome.config->processes = static_cast<uint32_t>(
+            std::clamp<size_t>(available_cores().size(), 1, config::kMostProcesses));
     }
     loaded.signature = signature_of(outcome.watched);
     return loaded;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "app/processes/process_seat.h"
 #include "config/config.h"
 
 namespace weir::app {
@@ -12,6 +13,7 @@ namespace weir::app {
 struct ConfigSource {
     std::string file;
     config::Environment environment;  // as the process was started with it
+    ProcessSeat seat;                 // of several processes of one server, which one
 };
 
 struct LoadedConfig {

@@ -122,6 +122,9 @@ ReloadReport Reloader::reload_now() {
         report.warnings.push_back(
             fmt::format("not every listener is served: {}", failed.message()));
     }
+    if (parts_.listening) {
+        parts_.listening();
+    }
     report.outcome = ReloadReport::Outcome::kDone;
     return report;
 }

@@ -48,6 +48,8 @@ class Reloader {
         std::function<std::vector<Diagnostic>(const config::Config& next)> check = {};
         // Tells the parts of the server; the Config is the new one already. Must not yield.
         std::function<void(const config::Config& before)> reconfigure = {};
+        // All listeners of the new one are in service. Must not yield.
+        std::function<void()> listening = {};
     };
 
     Reloader(ConfigSource source, Parts parts)

@@ -1,42 +1,8 @@
-#include "app/run/server.h"
-
-#include <algorithm>
 #include <cstdlib>
-#include <optional>
-#include <string_view>
 
 #include <unistd.h>
 
-#include "app/access/api_guard.h"
-#include "app/access/config_policy.h"
-#include "app/api/health_api.h"
-#include "app/api/health_monitor.h"
-#include "app/api/http_api.h"
-#include "app/api/reload_api.h"
-#include "app/hooks/hook_service.h"
-#include "app/run/config_search.h"
-#include "app/run/cpu_affinity.h"
-#include "app/run/heap_keeper.h"
-#include "app/run/listener_set.h"
-#include "app/run/log_setup.h"
-#include "app/run/page_security.h"
-#include "app/run/plants.h"
-#include "app/run/readiness.h"
-#include "app/run/reload.h"
-#include "app/run/stream_sources.h"
-#include "app/run/tls_service.h"
-#include "base/log.h"
-#include "base/random.h"
-#include "diagnosis/leak_api.h"
-#include "diagnosis/memory_api.h"
-#include "diagnosis/objects_api.h"
-#include "diagnosis/process_stats.h"
-#include "diagnosis/profile_api.h"
-#include "diagnosis/profilers.h"
-#include "io/runtime.h"
-#include "io/worker_pool.h"
-#include "net/http/static_files.h"
-#include "proto/http/origin.h"
+#include "app/run/server_impl.h"
 
 namespace weir::app {
 namespace {
@@ -46,295 +12,8 @@ constexpr uint64_t kTicksPerTidy = 10;     // of the health monitor
 constexpr Millis kSecretsPeriod{2'000};    // how often their files are looked at
 constexpr Millis kStopDeadline{700};       // "in under a second", with the flush of the log
 constexpr uint64_t kOwnDescriptors = 192;  // listeners, logs, files, hook servers
-// Of requests by other nodes of the cluster, whose signature is looked at where they are served.
-constexpr std::string_view kRelayField = "Weir-Relay";
 
 }  // namespace
-
-struct Server::Impl {
-    Impl(ConfigSource source, LoadedConfig loaded, const Wiring& wire)
-        : config(std::move(*loaded.outcome.config)),
-          access(limits),
-          policy(config, access, limits),
-          guard(config, access, limits),
-          fanout(registry),
-          connections(config.max_connections),
-          who(identity()),
-          hooks(config, who),
-          services{registry, fanout, clients, connections,      policy,
-                   limits,   hooks,  &phones, &private_streams, &vod},
-          sources(config, services, who),
-          health(services),
-          api(services, who, protocols),
-          objects(who),
-          health_api(who,
-                     {.health = [this] { return current_health(); },
-                      .is_local = [this](const auto& exchange) { return is_local(exchange); },
-                      .drain =
-                          [this] {
-                              if (drain_asked) {
-                                  drain_asked();
-                              }
-                              return static_cast<bool>(drain_asked);
-                          }}),
-          leaks(clients, who),
-          reloader(std::move(source),
-                   {&config, &listeners, nullptr,
-                    [this](const config::Config& next) { return check(next); },
-                    [this](const config::Config& before) { reconfigure(before); }}),
-          reload_api(who, reloader) {
-        fanout.file_writes().set_wanted(config.sendfile);
-        wire({config, services, who,
-              [this](size_t threads, size_t queue_limit) {
-                  return make_workers(threads, queue_limit);
-              }},
-             protocols);
-        for (const auto& protocol : protocols.all()) {
-            protocol->add_sources(sources.sources());
-        }
-        reloader.note_loaded(std::move(loaded.outcome.watched), std::move(loaded.signature));
-    }
-
-    static net::ServerIdentity identity() {
-        return {"vid-" + random_id(system_random(), 7), random_id(system_random(), 8),
-                MonoClock::now()};
-    }
-
-    Error fill_public();
-    Error fill_api();
-    Error start_tls();
-    Error start_access();
-    void add_listeners();
-    Error open_listeners(const std::function<Error()>& before_serving);
-    std::vector<Diagnostic> check(const config::Config& next);
-    void reconfigure(const config::Config& before);
-    net::HttpServerOptions http_options();
-    void add_hsts(net::HttpExchange& exchange);
-    LiveView live_view(const net::HttpExchange& exchange);
-    bool is_local(const net::HttpExchange& exchange) const;
-    bool admit_while_draining(net::HttpExchange& exchange);
-    Remaining remaining() const;
-    Health current_health() const;
-    void warn_about_descriptors() const;
-    void set_up_api();
-    Result<std::unique_ptr<io::WorkerPool>> make_workers(size_t threads, size_t queue_limit);
-    Error start_workers();
-
-    config::Config config;
-    net::Limits limits;
-    AccessControl access;
-    ConfigPolicy policy;
-    ApiGuard guard;
-    TlsService tls{[this] { return make_workers(TlsService::kWorkers, TlsService::kQueue); }};
-    stream::Registry registry;
-    net::Fanout fanout;
-    net::ClientTable clients;
-    net::ConnectionBudget connections;
-    net::ServerIdentity who;
-    HookService hooks;
-    net::PhoneLinesPlace phones;
-    net::PrivateStreams private_streams;
-    net::VodPlace vod;
-    net::Services services;
-    ProtocolSet protocols;
-    StreamSources sources;
-    HealthMonitor health;
-    HttpApi api;
-    diagnosis::ObjectsApi objects;
-    HealthApi health_api;
-    diagnosis::LeakApi leaks;
-    std::unique_ptr<io::WorkerPool> workers;
-    std::optional<TlsFiles> next_tls;  // of a reload that is under way
-    std::shared_ptr<const AccessData> next_secrets;
-    std::string next_pages;
-    std::optional<cpu_set_t> start_mask;  // of this thread, before it was bound to cores
-    std::optional<diagnosis::MemoryApi> memory;
-    std::optional<diagnosis::ProfileApi> profiles;
-    std::unique_ptr<net::StaticFiles> files;
-    std::unique_ptr<net::StaticFiles> console;
-    net::HttpRouter public_router;
-    net::HttpRouter api_router{[] {
-        net::HttpRouteOptions options;
-        options.errors = http::ErrorFormat::kJson;
-        return options;
-    }()};
-    std::unique_ptr<net::HttpServer> public_http;
-    std::unique_ptr<net::HttpServer> api_http;
-    HeapKeeper heap;
-    ListenerSet listeners;
-    Reloader reloader;
-    ReloadApi reload_api;
-    bool reload_waits = false;  // for its turn, by a signal: one is enough
-    bool draining = false;
-    Readiness readiness;
-    // Of a cluster's registry: "ok", "away"; none where none is configured. Must not yield.
-    std::function<std::string()> registry_state;
-    std::function<void(const config::Config&)> told;  // of a reload
-    std::function<void()> drain_asked;                // by the API
-    io::TaskGroup tasks;
-};
-
-net::HttpServerOptions Server::Impl::http_options() {
-    net::HttpServerOptions options;
-    options.admit = [this] { return connections.take(); };
-    options.release = [this] { connections.give_back(); };
-    options.header_timeout = config.handshake_timeout;
-    options.proxies = &tls.proxies();
-    options.places = &limits;
-    return options;
-}
-
-// A proxy that ends TLS in front of this server speaks for itself.
-void Server::Impl::add_hsts(net::HttpExchange& exchange) {
-    if (exchange.connection().encrypted()) {
-        if (std::string value = hsts_value(config, exchange.request().host); !value.empty()) {
-            exchange.add_route_field("Strict-Transport-Security", std::move(value));
-        }
-    }
-}
-
-// Of the public server. How the server is concerns who sits at it, or who has a login of the API:
-// nobody by a name of a stranger that points here, nor through a proxy.
-LiveView Server::Impl::live_view(const net::HttpExchange& exchange) {
-    if (guard.knows(exchange)) {
-        return {config::StreamList::kAll, true};
-    }
-    const bool own = http::is_own_host(exchange.request().host, config.server_names);
-    // Behind TLS a name is proven by its certificate.
-    return {config.http_server.stream_list, is_local(exchange), !own && !exchange.secure()};
-}
-
-// Somebody who sits at this machine, by a name of its own.
-bool Server::Impl::is_local(const net::HttpExchange& exchange) const {
-    const http::Request& request = exchange.request();
-    return http::is_own_host(request.host, config.server_names) && exchange.peer().is_loopback() &&
-           !net::names_a_proxy(request.headers);
-}
-
-Health Server::Impl::current_health() const {
-    return {readiness.state(), readiness.busy_ratio(), remaining(),
-            registry_state ? registry_state() : std::string()};
-}
-
-// Routers and servers are there whatever is enabled: a reload may want them.
-Error Server::Impl::fill_public() {
-    net::StaticFilesOptions options;
-    options.root = pages_folder(config.http_server.dir);
-    files = std::make_unique<net::StaticFiles>(std::move(options), *workers);
-    for (const auto& protocol : protocols.all()) {
-        protocol->add_routes(public_router, api_router);
-    }
-    api.add_live_to(public_router,
-                    [this](const net::HttpExchange& exchange) { return live_view(exchange); });
-    health_api.add_plain_to(public_router);
-    net::HttpRouteOptions open_to_all;
-    open_to_all.cors = true;
-    public_router.add_prefix("/", open_to_all, [this](net::HttpExchange& exchange) {
-        for (const http::Field& field : frame_fields(config.http_server)) {
-            exchange.add_route_field(field.name, field.value);
-        }
-        files->handle(exchange);
-    });
-    net::HttpServerOptions served = http_options();
-    served.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute*) {
-        add_hsts(exchange);
-        return !draining || admit_while_draining(exchange);
-    };
-    public_http = net::HttpServer::create(public_router, std::move(served));
-    return {};
-}
-
-// Other nodes may still begin to pull what is published here, and whoever asks how the server is
-// gets an answer.
-bool Server::Impl::admit_while_draining(net::HttpExchange& exchange) {
-    const http::Request& request = exchange.request();
-    if (!config.cluster.enabled || request.headers.has(kRelayField) || request.path == "/healthz" ||
-        request.path == "/readyz") {
-        return true;
-    }
-    (void)exchange.respond_error(503, "this server is about to end; ask another");
-    return false;
-}
-
-Error Server::Impl::fill_api() {
-    api.add_to(api_router);
-    objects.add_to(api_router);
-    reload_api.add_to(api_router);
-    sources.add_to(api_router);
-    health_api.add_to(api_router);
-    memory
-        .emplace(who, services, *workers,
-                 [this](diagnosis::MemoryReport& report) {
-                     for (const auto& protocol : protocols.all()) {
-                         protocol->add_memory(report);
-                     }
-                 })
-        .add_to(api_router);
-    WEIR_TRY(leaks.start(diagnosis::make_leak_tool(), [this] { return api_http->stats().open; }));
-    leaks.add_to(api_router);
-    profiles.emplace(who, *workers).add_to(api_router);
-    add_plants(api_router, who);
-    tls.add_to(api_router, who);
-    api.add_metrics([this](net::Exposition& text) { tls.add_metrics(text); });
-    api.add_live_to(api_router);
-    net::StaticFilesOptions pages;
-    pages.root = pages_folder(config.http_server.dir);
-    pages.prefix = "/console";
-    console = std::make_unique<net::StaticFiles>(std::move(pages), *workers);
-    net::HttpRouteOptions page;
-    page.access = net::HttpAccess::kOwnRules;  // it shows nothing before it has the token
-    api_router.add_prefix("/console", page, [this](net::HttpExchange& exchange) {
-        // Its buttons end sessions: no other site may put it under a click.
-        exchange.add_route_field("X-Frame-Options", "DENY");
-        exchange.add_route_field("Content-Security-Policy", "frame-ancestors 'none'");
-        console->handle(exchange);
-    });
-    net::HttpServerOptions guarded = http_options();
-    guarded.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute* route) {
-        add_hsts(exchange);
-        return guard.admit(exchange, route);
-    };
-    api_http = net::HttpServer::create(api_router, std::move(guarded));
-    return {};
-}
-
-void Server::Impl::set_up_api() {
-    api.use(*workers);
-    api.use(health);
-    api.add_summary("log", log_json);
-    api.add_summary("hooks", [this] { return hooks_json(hooks.stats()); });
-    api.add_metrics([this](net::Exposition& text) { hook_metrics(text, hooks.stats()); });
-    api.add_metrics([this](net::Exposition& text) { sources.add_metrics(text); });
-    api.add_metrics([this](net::Exposition& text) {
-        text.single("weir_draining", "gauge", "Whether nobody new is let in: 1 after SIGQUIT.",
-                    draining ? 1 : 0);
-        text.single("weir_ready", "gauge", "Whether new clients should come here, as /readyz says.",
-                    readiness.state() == Readiness::State::kReady ? 1 : 0);
-    });
-    api.set_vhosts([this] {
-        std::vector<VhostEntry> list;
-        for (const config::VhostConfig& vhost : config.vhosts) {
-            list.push_back({vhost.name, vhost.enabled});
-        }
-        return list;
-    });
-    api.set_http_port([this](bool encrypted) -> uint16_t {
-        if (!config.http_server.enabled) {
-            return 0;
-        }
-        // Browsers do not write the header of a proxy.
-        const auto found =
-            std::ranges::find_if(config.http_server.listen, [encrypted](const auto& each) {
-                return each.ssl == encrypted && !each.proxy_protocol;
-            });
-        if (found == config.http_server.listen.end()) {
-            return 0;
-        }
-        const auto address = io::SocketAddress::parse(found->address);
-        return address.ok() ? address->port() : 0;
-    });
-    api.set_stream_series([this] { return config.http_api.metrics_per_stream; });
-}
 
 // Before the first listener.
 Error Server::Impl::start_tls() {
@@ -355,9 +34,63 @@ Error Server::Impl::start_access() {
     });
 }
 
+// Before the first listener. What is needed for `origin` holds without a cluster, too.
+void Server::Impl::start_cluster() {
+    const std::string& secret = access.data().cluster.secret;
+    net::RedisRegistry* const others = cluster.registry();
+    relays.use(claims());
+    sources.origins().use_next(others);
+    if (process_streams) {
+        // One process more may be in between.
+        relays.set_up(node_name(config), secret.empty() ? link->token() : secret,
+                      config.cluster.relay_hops + 1);
+        start_process_streams();
+    } else {
+        relays.set_up(node_name(config), secret, config.cluster.relay_hops);
+    }
+    if (others == nullptr) {
+        return;
+    }
+    registry_state = [others] { return others->status().up ? "ok" : "away"; };
+    others->on_claimed_elsewhere = [this](const stream::StreamKey& key, uint64_t epoch) {
+        sources.sources().end_run(key, epoch);
+        sources.sources().retry_now(key);
+    };
+    others->on_origin_changed = [this](const stream::StreamKey& key) {
+        sources.sources().retry_now(key);
+    };
+    others->facts = [this] {
+        net::NodeFacts facts;
+        facts.state = draining ? cluster::NodeState::kDraining : cluster::NodeState::kServing;
+        facts.busy_permille = static_cast<uint32_t>(health.newest().busy * 1'000);
+        facts.bits_per_second = uint64_t{1'000} * health.newest().sent_kbps;
+        return facts;
+    };
+}
+
+// Streams of the other processes are pulled from there; what no process has, its home brings.
+void Server::Impl::start_process_streams() {
+    ProcessStreams& streams = *process_streams;
+    streams.use(cluster.registry(), &sources.origins());
+    relays.use(static_cast<net::Origins*>(&streams));
+    relays.set_passes_on([this](const stream::StreamKey& key) {
+        return process_streams->is_home(key) || sources.origins().has(key);
+    });
+    sources.set_elsewhere(
+        [this](const stream::StreamKey& key) { return !process_streams->is_home(key); });
+    streams.on_owner = [this](const stream::StreamKey& key, uint64_t) {
+        sources.sources().retry_now(key);
+    };
+}
+
 // Those of the protocols, then HTTP's.
 void Server::Impl::add_listeners() {
     const auto add = [this](ListenerService service) {
+        if (link != nullptr && service.acceptors != nullptr) {
+            link->exchange().add(std::string(service.kind), [to = service.acceptors](auto stream) {
+                to->give(std::move(stream));
+            });
+        }
         if (service.acceptors != nullptr && !service.serve) {
             service.serve = [this, scope = service.tls, acceptors = service.acceptors](
                                 std::unique_ptr<io::TcpListener> listener,
@@ -409,7 +142,28 @@ Error Server::Impl::open_listeners(const std::function<Error()>& before_serving)
             return failed;
         }
     }
-    return listeners.commit();
+    WEIR_TRY(listeners.commit());
+    keep_listeners();
+    if (link != nullptr) {
+        const uint32_t own = link->seat().index;
+        WEIR_TRY(serve_at(ProcessStreams::socket_of(*link, own), *public_http));
+        WEIR_TRY(serve_at(ProcessApi::socket_of(*link, own), *peer_http));
+    }
+    return {};
+}
+
+// A unix socket, for the other processes.
+Error Server::Impl::serve_at(const std::string& socket, net::HttpServer& server) {
+    WEIR_TRY_ASSIGN(io::OwnFd listening, io::open_unix_listening(socket));
+    WEIR_TRY_ASSIGN(auto listener, io::TcpListener::adopt(std::move(listening)));
+    return server.serve(std::move(listener));
+}
+
+// The supervisor has its own copies of them.
+void Server::Impl::keep_listeners() {
+    if (link != nullptr) {
+        link->keep(listeners.tcp_addresses(draining ? "api" : ""));
+    }
 }
 
 // May refuse a new configuration before anything is changed; may yield. The one list of who is
@@ -541,16 +295,22 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
                                               LoadedConfig loaded,
                                               const std::function<Error()>& before_serving,
+                                              ProcessLink* link,
                                               const Wiring& wire) {
     auto server = std::unique_ptr<Server>(
-        new Server(std::make_unique<Impl>(std::move(source), std::move(loaded), wire)));
+        new Server(std::make_unique<Impl>(std::move(source), std::move(loaded), link, wire)));
     Impl& impl = *server->impl_;
+    if (link != nullptr) {
+        impl.listeners.set_open_tcp(
+            [link](const std::string& address) { return link->listen(address); });
+    }
     impl.warn_about_descriptors();
     WEIR_TRY(impl.start_workers());
     impl.set_up_api();
     impl.reloader.use(*impl.workers);
     impl.hooks.set_workers(impl.workers.get());
     impl.sources.set_workers(impl.workers.get());
+    impl.cluster.set_workers(impl.workers.get());
     impl.hooks.set_secrets([&impl](const config::VhostConfig& vhost) {
         const VhostSecrets* secrets = impl.access.data().find(vhost.section());
         return secrets != nullptr ? secrets->hook_secret : std::string();
@@ -566,6 +326,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
         failed = impl.start_access();
     }
     if (!failed) {
+        impl.start_cluster();
         impl.add_listeners();
         failed = impl.open_listeners(before_serving);
     }
@@ -573,6 +334,9 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
         for (const auto& protocol : impl.protocols.all()) {
             protocol->begin_serving();
         }
+    }
+    if (!failed) {
+        failed = impl.cluster.start(impl.access.data().cluster);
     }
     if (!failed) {
         failed = impl.sources.start();
@@ -585,6 +349,9 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
         failed = impl.tasks.spawn("health", io::StackSize::kNormal, [&impl] {
             for (uint64_t ticks = 1; !io::sleep_for(HealthMonitor::kTick); ticks++) {
                 impl.health.tick();
+                if (impl.link != nullptr) {
+                    impl.link->beat(impl.health.newest().busy);
+                }
                 impl.readiness.sample(MonoClock::now(), io::turn_stats().busy_us);
                 if (ticks % kTicksPerTidy == 0) {
                     impl.heap.tidy();
@@ -600,6 +367,9 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
     if (failed) {
         server->stop();
         return failed;
+    }
+    if (link != nullptr) {
+        link->ready();
     }
     impl.readiness.start();
     return server;
@@ -656,6 +426,7 @@ void Server::start_drain() {
     } else if (impl_->public_http) {
         impl_->public_http->stop_accepting();
     }
+    impl_->keep_listeners();
 }
 
 void Server::stop() {
@@ -673,11 +444,15 @@ void Server::stop() {
     if (impl_->api_http) {
         report(impl_->api_http->stop(deadline));
     }
+    if (impl_->peer_http) {
+        report(impl_->peer_http->stop(deadline));
+    }
     for (const auto& protocol : impl_->protocols.all()) {
         report(protocol->stop(deadline));
     }
     impl_->leaks.stop();
     impl_->fanout.stop(deadline);
+    impl_->cluster.stop(deadline);
     impl_->hooks.stop(deadline);  // everybody has left, and has to be told of
     impl_->tasks.interrupt_all();
     report(impl_->tasks.join_all(deadline));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "app/processes/process_link.h"
 #include "app/protocols/wiring.h"
 #include "app/run/drain.h"
 #include "app/run/load.h"
@@ -17,10 +18,12 @@ class Server {
     // Yields. Opens all listeners; the error names the directive that cannot be had and what to do.
     // `loaded` must hold a configuration. `source`: from where a reload reads it. `before_serving`
     // is called when every port and file is open and nobody is served yet; an error ends the start.
-    // `wire`: which protocols there are.
+    // `link`: of one of several processes; it must outlive the server. `wire`: which protocols
+    // there are.
     static Result<std::unique_ptr<Server>> start(ConfigSource source,
                                                  LoadedConfig loaded,
                                                  const std::function<Error()>& before_serving = {},
+                                                 ProcessLink* link = nullptr,
                                                  const Wiring& wire = wire_protocols);
     ~Server();  // stop() must have been called
     Server(const Server&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "config/process_config.h"
 #include "config/source_specs.h"
 
 namespace weir::app {
@@ -19,17 +20,24 @@ StreamSources::StreamSources(const config::Config& config,
                     return is_own(local, peer);
                 },
                 system_random(),
-                {}}),
+                {},
+                services.claims}),
       api_(identity, sources_, added_, [this](auto name) { return has_vhost(name); }) {}
 
 Error StreamSources::start() {
     net::SourceConfig ask;
     WEIR_TRY(added_.load(config_.sources_file));
     ask.named = [this] { return named(); };
-    ask.for_any = [this](const stream::StreamKey& key) { return config::source_for(config_, key); };
+    ask.for_any = [this](const stream::StreamKey& key) -> std::optional<net::SourceSpec> {
+        std::optional<net::SourceSpec> spec = config::source_for(config_, key);
+        const bool is_group = spec && spec->url.is_group();  // each process joins it by itself
+        if (is_elsewhere_ && !is_group && is_elsewhere_(key)) {
+            spec = config::relay_of(config_, key);
+        }
+        return spec && spec->relayed && is_private(key) ? std::nullopt : std::move(spec);
+    };
     ask.forwards = [this](const stream::StreamKey& key) {
-        const bool is_private = private_streams_ != nullptr && private_streams_->has(key);
-        return is_private ? std::vector<net::SourceSpec>() : config::forwards_of(config_, key);
+        return is_private(key) ? std::vector<net::SourceSpec>() : config::forwards_of(config_, key);
     };
     ask.max_sources = [this] { return size_t{config_.max_sources}; };
     return sources_.start(std::move(ask));
@@ -38,12 +46,19 @@ Error StreamSources::start() {
 // The configuration's first: they have the name where both have it.
 std::vector<net::SourceSpec> StreamSources::named() const {
     std::vector<net::SourceSpec> all = config::named_sources(config_);
+    std::erase_if(all, [this](const net::SourceSpec& spec) {
+        return config::home_of(spec.key, config_.processes) != config_.process;
+    });
     for (const auto& [key, spec] : added_.all()) {
         if (has_vhost(key.vhost)) {
             all.push_back(spec);
         }
     }
     return all;
+}
+
+bool StreamSources::is_private(const stream::StreamKey& key) const {
+    return private_streams_ != nullptr && private_streams_->has(key);
 }
 
 bool StreamSources::has_vhost(std::string_view name) const {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "app/api/sources_api.h"
+#include "app/cluster/configured_origins.h"
 #include "config/config.h"
 #include "io/resolver.h"
 #include "io/worker_pool.h"
@@ -27,6 +28,11 @@ class StreamSources {
         added_.set_workers(workers);
     }
 
+    // Before start(): which streams another process of this machine brings. Must not yield.
+    void set_elsewhere(std::function<bool(const stream::StreamKey&)> is_elsewhere) {
+        is_elsewhere_ = std::move(is_elsewhere);
+    }
+
     // Blocks for the disk: reads sources_file.
     Error start();
 
@@ -44,13 +50,18 @@ class StreamSources {
 
     net::Sources& sources() { return sources_; }
 
+    ConfiguredOrigins& origins() { return origins_; }
+
   private:
     std::vector<net::SourceSpec> named() const;
+    bool is_private(const stream::StreamKey& key) const;
     bool has_vhost(std::string_view name) const;
     bool is_own(const io::SocketAddress& local, const io::SocketAddress& peer) const;
 
     const config::Config& config_;
     const net::PrivateStreams* private_streams_;  // null: there are none
+    ConfiguredOrigins origins_{config_};
+    std::function<bool(const stream::StreamKey&)> is_elsewhere_;  // empty: nowhere else
     io::Resolver resolver_;
     net::HttpClient dialer_{resolver_};
     net::Sources sources_;

@@ -19,6 +19,8 @@
 #include "app/api/openapi_document.h"
 #include "app/api/reload_api.h"
 #include "app/api/sources_api.h"
+#include "app/cluster/cluster_api.h"
+#include "app/processes/process_api.h"
 #include "app/protocols/wiring.h"
 #include "app/run/tls_service.h"
 #include "base/random.h"
@@ -32,6 +34,7 @@
 #include "test/session/world.h"
 
 namespace weir::app {
+
 namespace {
 
 using net::Json;
@@ -140,6 +143,7 @@ TEST_F(HttpApiTest, ListsStreamsWithTheirTracks) {
     EXPECT_EQ(stream["viewers"], (net::Json{{"rtmp", 1},
                                             {"flv", 0},
                                             {"ws-flv", 0},
+                                            {"relay", 0},
                                             {"hls", 0},
                                             {"dash", 0},
                                             {"ts", 0},
@@ -374,6 +378,7 @@ struct EveryRoute {
           memory(who, services, workers),
           leaks(services.clients, who),
           profiles(who, workers),
+          cluster(alone, services.registry, services.clients),
           sources({services.registry, dialer, services.policy, {}, system_random(), {}}) {
         wire_protocols({*config::parse_config("", "test").config, services, who}, protocols);
         for (const auto& protocol : protocols.all()) {
@@ -389,6 +394,8 @@ struct EveryRoute {
         health.add_to(router);
         reload.add_to(router);
         sources_api.add_to(router);
+        cluster_api.add_to(router);
+        add_processes_to(router, who, nullptr, [] { return 0.0; });
         tls.add_to(router, who);
     }
 
@@ -399,6 +406,9 @@ struct EveryRoute {
     diagnosis::MemoryApi memory;
     diagnosis::LeakApi leaks;
     diagnosis::ProfileApi profiles;
+    config::Config alone;
+    ClusterService cluster;
+    ClusterApi cluster_api{who, cluster};
     HealthApi health{
         who, {[] { return Health{}; }, [](const auto&) { return false; }, [] { return false; }}};
     Reloader reloader{{}, {}};

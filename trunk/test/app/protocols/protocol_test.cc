@@ -41,7 +41,7 @@ class ProtocolTest : public testing::Test {
                             << "; http_server { enabled off; } http_api { listen "
                             << api_.to_string() << "; }\n";
         const ConfigSource source{file, {}};
-        auto started = Server::start(source, load(source), {},
+        auto started = Server::start(source, load(source), {}, nullptr,
                                      [this](const ProtocolContext& context, ProtocolSet& all) {
                                          wire_protocols(context, all);
                                          all.add(std::make_unique<ToyProtocol>(context, toy_));
@@ -172,6 +172,7 @@ TEST_F(ProtocolTest, PlaysAndIsShownEverywhere) {
     EXPECT_EQ(stream["viewers"], net::Json({{"rtmp", 0},
                                             {"flv", 0},
                                             {"ws-flv", 0},
+                                            {"relay", 0},
                                             {"hls", 0},
                                             {"dash", 0},
                                             {"ts", 0},
@@ -218,7 +219,7 @@ TEST_F(ProtocolTest, ClientsAreFoundAndEndedByItsTransport) {
     const net::TestAnswer wrong = ask("/api/v1/clients?transport=joy");
     EXPECT_EQ(wrong.status, 400);
     EXPECT_THAT(wrong.body,
-                HasSubstr("one of rtmp, flv, ws-flv, hls, dash, ts, ws-ts, webrtc, rtsp, "
+                HasSubstr("one of rtmp, flv, ws-flv, relay, hls, dash, ts, ws-ts, webrtc, rtsp, "
                           "srt, sip, phone, vod, jpg, toy"));
     EXPECT_EQ(ask("/api/v1/clients?transport=toy", "DELETE").status, 200);
     EXPECT_TRUE(viewer->ends());

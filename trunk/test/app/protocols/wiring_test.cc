@@ -45,8 +45,8 @@ TEST_F(WiringTest, EachTransportStandsOnceAndInTheOrderOfTheLists) {
     for (const Transport& transport : protocols_.transports()) {
         names.emplace_back(transport.name);
     }
-    EXPECT_THAT(names, ElementsAre("rtmp", "flv", "ws-flv", "hls", "dash", "ts", "ws-ts", "webrtc",
-                                   "rtsp", "srt", "sip", "phone", "vod", "jpg"));
+    EXPECT_THAT(names, ElementsAre("rtmp", "flv", "ws-flv", "relay", "hls", "dash", "ts", "ws-ts",
+                                   "webrtc", "rtsp", "srt", "sip", "phone", "vod", "jpg"));
 }
 
 TEST_F(WiringTest, WantsTheListenersThatTheConfigurationEnables) {

@@ -1,0 +1,35 @@
+// What several processes answer to one request of the API, as one answer. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/api/answer.h"
+
+namespace weir::app {
+
+// One process's answer.
+struct ProcessAnswer {
+    uint32_t process = 0;
+    net::Json json;
+};
+
+// A page of a list: the objects of all of them, one process behind the other, each with its
+// "process", from `start` on, `count` at most; "total" is that of all. Every answer must be a list
+// from 0 on with at least start + count objects, where there are so many. `name`: of the member
+// with the list.
+net::Json merge_lists(const std::vector<ProcessAnswer>& answers,
+                      std::string_view name,
+                      uint64_t start,
+                      uint64_t count);
+
+// Numbers are summed up, but for those that say when or which (kOfOne); objects of lists with the
+// same id are one; of everything else it is the first one's.
+net::Json merge_sums(const std::vector<ProcessAnswer>& answers);
+
+// /metrics: each sample gets the label `process`; what is said of a metric stands once.
+std::string merge_metrics(const std::vector<std::pair<uint32_t, std::string>>& texts);
+
+}  // namespace weir::app

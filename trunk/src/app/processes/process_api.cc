@@ -1,0 +1,247 @@
+#include "app/processes/process_api.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "app/api/listing.h"
+#include "app/processes/answer_merge.h"
+#include "base/strings.h"
+#include "io/unix_socket.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kApi = "/api/v1/";
+constexpr int kMaxDepth = 32;
+constexpr size_t kReadBytes = 16 * 1024;
+
+// Collections whose objects are in one process each.
+constexpr std::array<std::string_view, 4> kLists = {"streams", "clients", "sources", "calls"};
+// What is counted in each process.
+constexpr std::array<std::string_view, 3> kSums = {"summaries", "vhosts", "objects"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+// The target without that parameter of its query.
+std::string target_without(const http::Request& request, std::string_view parameter) {
+    const Halves halves = split_once(request.target, '?');
+    std::string query;
+    for (const std::string_view each : split(halves.after, '&')) {
+        if (!each.empty() && split_once(each, '=').before != parameter) {
+            query += fmt::format("{}{}", query.empty() ? "?" : "&", each);
+        }
+    }
+    return std::string(halves.before) + query;
+}
+
+void pass_on(net::HttpExchange& exchange, const http::Response& response) {
+    (void)exchange.respond(response.status, response.headers.get("Content-Type").value_or(""),
+                           response.body);
+}
+
+}  // namespace
+
+std::string ProcessApi::socket_of(const ProcessLink& link, uint32_t process) {
+    return fmt::format("@weir-{}-{}-api", link.token(), process);
+}
+
+bool ProcessApi::serve(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    if (request.method == http::Method::kOptions) {
+        return false;
+    }
+    if (const auto process = request.query.get("process")) {
+        const auto index = parse_uint(*process, 0, link_.seat().count - 1);
+        if (!index) {
+            (void)exchange.respond_error(
+                400, fmt::format("process is a number from 0 to {}", link_.seat().count - 1));
+            return true;
+        }
+        serve_one(exchange, static_cast<uint32_t>(*index), target_without(request, "process"));
+        return true;
+    }
+    if (request.path == "/metrics") {
+        serve_metrics(exchange);
+        return true;
+    }
+    if (!request.path.starts_with(kApi)) {
+        return false;
+    }
+    const std::string_view below = std::string_view(request.path).substr(kApi.size());
+    const Halves parts = split_once(below, '/');
+    const bool whole = parts.after.empty();
+    const bool reads = request.method == http::Method::kGet || request.is_head();
+    if (is_one_of(kLists, parts.before) && !whole) {
+        serve_found(exchange);
+    } else if (is_one_of(kLists, parts.before) && reads) {
+        serve_list(exchange, parts.before);
+    } else if ((is_one_of(kSums, below) && reads) ||
+               (is_one_of(kLists, below) && request.method == http::Method::kDelete) ||
+               (below == "reload" && !reads)) {
+        serve_sums(exchange);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void ProcessApi::serve_one(net::HttpExchange& exchange,
+                           uint32_t process,
+                           const std::string& target) {
+    const Result<http::Response> response = ask(process, exchange.request(), target);
+    if (!response.ok()) {
+        (void)exchange.respond_error(503, fmt::format("process {} does not answer: {}", process,
+                                                      response.error().message()));
+        return;
+    }
+    pass_on(exchange, *response);
+}
+
+// In whichever process it is.
+void ProcessApi::serve_found(net::HttpExchange& exchange) {
+    std::optional<http::Response> missing;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        Result<http::Response> response = ask(i, exchange.request(), exchange.request().target);
+        if (response.ok() && response->status != 404) {
+            pass_on(exchange, *response);
+            return;
+        }
+        if (response.ok()) {
+            missing = std::move(*response);
+        }
+    }
+    if (missing) {
+        pass_on(exchange, *missing);
+    } else {
+        (void)exchange.respond_error(503, "no process answers");
+    }
+}
+
+void ProcessApi::serve_list(net::HttpExchange& exchange, std::string_view name) {
+    const http::Request& request = exchange.request();
+    const Result<Page> page = Page::read(request.query);
+    if (!page.ok()) {
+        (void)exchange.respond_error(400, page.error().message());
+        return;
+    }
+    // Each is asked for all that may stand on the page.
+    http::Request whole = request;
+    std::string target = target_without(request, "start");
+    const uint64_t wanted = std::min<uint64_t>(page->start + page->count, Page::kMaxCount);
+    whole.target = target;
+    target = target_without(whole, "count");
+    target += fmt::format("{}count={}", target.find('?') == std::string::npos ? "?" : "&", wanted);
+    std::vector<ProcessAnswer> answers;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        const Result<http::Response> response = ask(i, request, target);
+        if (response.ok() && response->status != 200) {
+            pass_on(exchange, *response);
+            return;
+        }
+        net::Json json = response.ok() ? net::parsed(response->body, kMaxDepth) : net::Json();
+        if (json.is_object()) {
+            answers.push_back({i, std::move(json)});
+        }
+    }
+    if (answers.empty()) {
+        (void)exchange.respond_error(503, "no process answers");
+        return;
+    }
+    net::answer(exchange, merge_lists(answers, name, page->start, page->count));
+}
+
+void ProcessApi::serve_sums(net::HttpExchange& exchange) {
+    std::vector<ProcessAnswer> answers;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        const Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target);
+        if (response.ok() && response->status != 200) {
+            pass_on(exchange, *response);  // what one cannot do is not done
+            return;
+        }
+        net::Json json = response.ok() ? net::parsed(response->body, kMaxDepth) : net::Json();
+        if (json.is_object()) {
+            answers.push_back({i, std::move(json)});
+        }
+    }
+    if (answers.empty()) {
+        (void)exchange.respond_error(503, "no process answers");
+        return;
+    }
+    net::answer(exchange, merge_sums(answers));
+}
+
+void ProcessApi::serve_metrics(net::HttpExchange& exchange) {
+    std::vector<std::pair<uint32_t, std::string>> texts;
+    std::string type = "text/plain";
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        Result<http::Response> response = ask(i, exchange.request(), exchange.request().target);
+        if (response.ok() && response->status == 200) {
+            type = response->headers.get("Content-Type").value_or(type);
+            texts.emplace_back(i, std::move(response->body));
+        }
+    }
+    (void)exchange.respond(200, type, merge_metrics(texts));
+}
+
+void add_processes_to(net::HttpRouter& router,
+                      const net::ServerIdentity& identity,
+                      const ProcessLink* link,
+                      std::function<double()> own_busy) {
+    net::HttpRouteOptions json;
+    json.errors = http::ErrorFormat::kJson;
+    const auto handle = [identity, link, own_busy](net::HttpExchange& exchange) {
+        const uint32_t count = link != nullptr ? link->seat().count : 1;
+        net::Json list = net::Json::array();
+        for (uint32_t i = 0; i < count; i++) {
+            const double busy = link != nullptr ? link->busy_of(i) : own_busy();
+            list.push_back(
+                {{"process", i}, {"running", link == nullptr || busy < 1.0}, {"busy", busy}});
+        }
+        net::Json body = net::envelope(identity);
+        body["process"] = link != nullptr ? link->seat().index : 0;
+        body["processes"] = std::move(list);
+        net::answer(exchange, body);
+    };
+    router.add_prefix("/api/v1/processes", json, handle);
+}
+
+Result<http::Response> ProcessApi::ask(uint32_t process,
+                                       const http::Request& request,
+                                       const std::string& target) const {
+    const io::Deadline deadline = io::Deadline::after(kAnswerWait);
+    WEIR_TRY_ASSIGN(const std::unique_ptr<io::TcpStream> stream,
+                    io::connect_unix(socket_of(link_, process), deadline));
+    http::Request copy;
+    copy.method = request.is_head() ? http::Method::kGet : request.method;
+    copy.target = target;
+    copy.body = request.body;
+    copy.headers.add("Host", "localhost");
+    copy.headers.add("Connection", "close");
+    if (const auto type = request.headers.get("Content-Type")) {
+        copy.headers.add("Content-Type", std::string(*type));
+    }
+    WEIR_TRY(stream->write_all(as_bytes(http::request_text(copy)), deadline));
+    http::ResponseLimits limits;
+    limits.body_bytes = kMaxAnswerBytes;
+    http::ResponseParser parser(limits);
+    const auto buffer = std::make_unique<std::array<uint8_t, kReadBytes>>();
+    using Status = http::ResponseParser::Status;
+    Status status = Status::kNeedMore;
+    while (status == Status::kNeedMore) {
+        Result<size_t> got = stream->read_some(*buffer, deadline);
+        if (!got.ok() && got.error().code() != ErrorCode::kClosed) {
+            return got.take_error();
+        }
+        status = got.ok() ? parser.feed(ByteSpan(*buffer).first(*got)) : parser.end();
+    }
+    if (status == Status::kError) {
+        return parser.take_error();
+    }
+    return parser.take_response();
+}
+
+}  // namespace weir::app

@@ -1,0 +1,207 @@
+#include "app/processes/process_link.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace weir::app {
+namespace {
+
+ErrorCode code_of(std::string_view name) {
+    for (const ErrorCode code : {ErrorCode::kMalformed, ErrorCode::kBusy, ErrorCode::kDenied,
+                                 ErrorCode::kLimit, ErrorCode::kUnsupported}) {
+        if (to_string(code) == name) {
+            return code;
+        }
+    }
+    return ErrorCode::kSystem;
+}
+
+}  // namespace
+
+ProcessLink::ProcessLink(const SeatArgument& seat, io::OwnFd control)
+    : seat_(seat.seat), socket_(std::move(control)), busy_(seat.seat.count, 1.0) {}
+
+ProcessLink::~ProcessLink() {
+    WEIR_CHECK(questions_.empty());
+    registration_.remove();
+}
+
+Result<std::unique_ptr<ProcessLink>> ProcessLink::create(const SeatArgument& seat) {
+    ::fcntl(seat.control, F_SETFD, FD_CLOEXEC);
+    std::unique_ptr<ProcessLink> link(  // NOLINT: private constructor
+        new ProcessLink(seat, io::OwnFd(seat.control)));
+    WEIR_TRY_ASSIGN(link->registration_, io::Registration::add(seat.control, *link));
+    link->read();
+    const io::Deadline deadline = io::Deadline::after(kAnswerWait);
+    while (link->token_.empty() && !link->lost_) {
+        WEIR_TRY(link->seated_.wait_until(deadline, "the supervisor"));
+    }
+    if (link->lost_) {
+        return make_error(ErrorCode::kClosed, "the supervisor has gone");
+    }
+    WEIR_TRY_ASSIGN(link->exchange_, ConnectionExchange::create(link->token_, link->seat_.index));
+    return link;
+}
+
+void ProcessLink::on_ready(uint8_t) {
+    read();
+}
+
+void ProcessLink::read() {
+    while (!lost_) {
+        Result<std::optional<MessageSocket::Received>> got = socket_.receive();
+        if (!got.ok()) {
+            log::error("the supervisor: {}: this process ends", got.error().message());
+            lose();
+            return;
+        }
+        if (!*got) {
+            return;
+        }
+        take(std::move(**got));
+    }
+}
+
+void ProcessLink::lose() {
+    lost_ = true;
+    registration_.remove();
+    socket_.close();
+    seated_.notify_all();
+    for (const auto& [id, question] : questions_) {
+        question->signal.notify_all();
+    }
+    ::kill(::getpid(), SIGTERM);
+}
+
+void ProcessLink::take(MessageSocket::Received received) {
+    const ProcessMessage& message = received.message;
+    if (message.verb == "seat" && message.words.size() == 3) {
+        token_ = message.words[2];
+        seated_.notify_all();
+    } else if (message.verb == "owner") {
+        take_owner(message);
+    } else if (message.verb == "peers") {
+        for (size_t i = 0; i < std::min(busy_.size(), message.words.size()); i++) {
+            busy_[i] = static_cast<double>(message.number(i).value_or(1'000)) / 1'000;
+        }
+    } else if (message.verb == "listening" || message.verb == "claimed") {
+        const auto asked = questions_.find(message.number(0).value_or(0));
+        if (asked != questions_.end()) {
+            asked->second->answer = std::move(received);
+            asked->second->answered = true;
+            asked->second->signal.notify_all();
+        }
+    }
+}
+
+void ProcessLink::take_owner(const ProcessMessage& message) {
+    const Result<stream::StreamKey> key = message.key(0);
+    if (!key.ok()) {
+        return;
+    }
+    const StreamOwner owner{static_cast<uint32_t>(message.number(3).value_or(0)),
+                            message.number(4).value_or(0)};
+    if (owner.epoch == 0) {
+        owners_.erase(*key);
+    } else {
+        owners_[*key] = owner;
+    }
+    if (observer_.on_owner) {
+        observer_.on_owner(*key, owner);
+    }
+}
+
+// ---- what it asks ----
+
+Result<MessageSocket::Received> ProcessLink::ask(const std::string& verb,
+                                                 std::vector<std::string> words) {
+    if (questions_.size() >= kMaxQuestions) {
+        return make_error(ErrorCode::kFull, "too many questions wait for the supervisor");
+    }
+    const uint64_t id = ++last_id_;
+    words.insert(words.begin(), std::to_string(id));
+    if (lost_) {
+        return make_error(ErrorCode::kClosed, "the supervisor has gone");
+    }
+    WEIR_TRY(socket_.send({verb, std::move(words)}));
+    Question question;
+    questions_[id] = &question;
+    const io::Deadline deadline = io::Deadline::after(kAnswerWait);
+    Error failed;
+    while (!question.answered && !lost_ && !failed) {
+        failed = question.signal.wait_until(deadline, "the supervisor");
+    }
+    questions_.erase(id);
+    if (question.answered) {
+        return std::move(question.answer);
+    }
+    if (!failed) {
+        return make_error(ErrorCode::kClosed, "the supervisor has gone");
+    }
+    return failed.code() == ErrorCode::kTimeout
+               ? make_error(ErrorCode::kTimeout, "the supervisor does not answer")
+               : std::move(failed);
+}
+
+Result<std::unique_ptr<io::TcpListener>> ProcessLink::listen(const std::string& address) {
+    WEIR_TRY_ASSIGN(MessageSocket::Received answer, ask("listen", {address}));
+    const std::vector<std::string>& words = answer.message.words;
+    if (words.size() == 3 && !words[1].empty()) {
+        return make_error(code_of(words[2]), "{}", words[1]);
+    }
+    if (!answer.attached) {
+        return make_error(ErrorCode::kSystem, "listen on {}: the supervisor gave no socket",
+                          address);
+    }
+    return io::TcpListener::adopt(std::move(answer.attached));
+}
+
+Result<uint64_t> ProcessLink::claim(const stream::StreamKey& key, bool takeover) {
+    WEIR_TRY_ASSIGN(const MessageSocket::Received answer,
+                    ask("claim", {key.vhost, key.app, key.name, takeover ? "1" : "0"}));
+    return answer.message.number(1).value_or(0);
+}
+
+// ---- what it tells ----
+
+// What does not fit is lost: the supervisor reads at once, or hangs, and then all is over.
+void ProcessLink::tell(const ProcessMessage& message) {
+    if (!lost_) {
+        if (Error failed = socket_.send(message); failed && failed.code() != ErrorCode::kClosed) {
+            log::error("the supervisor: {}: {}", message.verb, failed.message());
+        }
+    }
+}
+
+void ProcessLink::keep(std::vector<std::string> addresses) {
+    tell({"keep", std::move(addresses)});
+}
+
+void ProcessLink::ready() {
+    tell({"ready", {}});
+}
+
+void ProcessLink::beat(double busy) {
+    tell({"beat", {std::to_string(static_cast<uint64_t>(std::clamp(busy, 0.0, 1.0) * 1'000))}});
+}
+
+void ProcessLink::release(const stream::StreamKey& key, uint64_t epoch) {
+    tell({"release", {key.vhost, key.app, key.name, std::to_string(epoch)}});
+}
+
+StreamOwner ProcessLink::find(const stream::StreamKey& key) const {
+    const auto found = owners_.find(key);
+    return found == owners_.end() ? StreamOwner() : found->second;
+}
+
+double ProcessLink::busy_of(uint32_t process) const {
+    return process < busy_.size() ? busy_[process] : 1.0;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,108 @@
+// ProcessLink: a process's side of the connection to its supervisor: its listeners come from there,
+// and it hears which process has which stream.
+//
+// When the supervisor has gone, the process ends, too (SIGTERM to itself): nobody would begin it
+// anew, and a new supervisor wants its ports.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/processes/connection_exchange.h"
+#include "app/processes/message_socket.h"
+#include "app/processes/process_seat.h"
+#include "app/processes/stream_owners.h"
+#include "base/object_count.h"
+#include "io/coroutine.h"
+#include "io/reactor.h"
+#include "io/tcp.h"
+
+namespace weir::app {
+
+class ProcessLink final : private io::EventHandler, private Counted<ProcessLink> {
+  public:
+    static constexpr ObjectName kObjectName{"process_link", "processes"};
+    // For an answer of the supervisor, which has nothing to do that takes long.
+    static constexpr Millis kAnswerWait{5'000};
+    static constexpr size_t kMaxQuestions = 10'000;
+
+    struct Observer {
+        // A stream has another owner, or none any more (epoch 0). Must not yield.
+        std::function<void(const stream::StreamKey&, const StreamOwner&)> on_owner = {};
+    };
+
+    // Yields, until the supervisor has said who this is. Takes the descriptor. kTimeout, kClosed,
+    // kSystem.
+    static Result<std::unique_ptr<ProcessLink>> create(const SeatArgument& seat);
+    ~ProcessLink();  // nobody may wait for an answer
+    ProcessLink(const ProcessLink&) = delete;
+    ProcessLink& operator=(const ProcessLink&) = delete;
+
+    const ProcessSeat& seat() const { return seat_; }
+
+    // What all processes of this supervisor have, and nobody else.
+    const std::string& token() const { return token_; }
+
+    // How connections go to other processes and come from them.
+    ConnectionExchange& exchange() { return *exchange_; }
+
+    void set_observer(Observer observer) { observer_ = std::move(observer); }
+
+    // Yields. A listener for that address. Errors as of TcpListener::listen(), and kTimeout.
+    Result<std::unique_ptr<io::TcpListener>> listen(const std::string& address);
+
+    // Never yields: it listens at these addresses alone.
+    void keep(std::vector<std::string> addresses);
+
+    // Never yields. The server is there.
+    void ready();
+
+    // Never yields. Each second: the share of time that the media thread works, 0 to 1.
+    void beat(double busy);
+
+    // Yields. The epoch of the claim; 0: another process has the stream. kTimeout, kFull, kClosed.
+    Result<uint64_t> claim(const stream::StreamKey& key, bool takeover);
+
+    // Never yields.
+    void release(const stream::StreamKey& key, uint64_t epoch);
+
+    StreamOwner find(const stream::StreamKey& key) const;
+
+    // 0 to 1; of one that is not there 1.
+    double busy_of(uint32_t process) const;
+
+  private:
+    struct Question {
+        bool answered = false;
+        MessageSocket::Received answer;
+        io::Signal signal;
+    };
+
+    ProcessLink(const SeatArgument& seat, io::OwnFd control);
+
+    void on_ready(uint8_t ready) override;
+    void read();
+    void take(MessageSocket::Received received);
+    void take_owner(const ProcessMessage& message);
+    void lose();
+    Result<MessageSocket::Received> ask(const std::string& verb, std::vector<std::string> words);
+    void tell(const ProcessMessage& message);
+
+    ProcessSeat seat_;
+    MessageSocket socket_;
+    io::Registration registration_;
+    std::unique_ptr<ConnectionExchange> exchange_;
+    Observer observer_;
+    std::string token_;
+    io::Signal seated_;
+    bool lost_ = false;
+    uint64_t last_id_ = 0;
+    std::map<uint64_t, Question*> questions_;  // on the stacks of those who wait
+    std::map<stream::StreamKey, StreamOwner> owners_;
+    std::vector<double> busy_;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,47 @@
+// What a supervisor and its processes tell each other: a verb and words, one datagram each. Pure.
+//
+// Of a process:                            Of the supervisor:
+//   ready                                    seat INDEX COUNT TOKEN
+//   listen ID ADDRESS                        listening ID ERROR (with the socket when ERROR is
+//   empty) claim ID VHOST APP NAME TAKEOVER         claimed ID EPOCH (0: another process has it)
+//   release VHOST APP NAME EPOCH             owner VHOST APP NAME INDEX EPOCH (of none: EPOCH 0)
+//   beat BUSY                                peers BUSY... (of each process; 1000: it is not there)
+//   keep ADDRESS...: it listens there alone
+//
+// BUSY is the share of its time that the media thread works, in thousandths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "stream/stream_key.h"
+
+namespace weir::app {
+
+struct ProcessMessage {
+    static constexpr size_t kMaxBytes = 16 * 1024;
+    static constexpr size_t kMaxWords = 128;
+
+    std::string verb;
+    std::vector<std::string> words;
+
+    // As it is sent. Words may have any bytes.
+    std::string encode() const;
+
+    // kMalformed, kLimit.
+    static Result<ProcessMessage> decode(std::string_view bytes);
+
+    // None: there is no such word, or it is no number.
+    std::optional<uint64_t> number(size_t index) const;
+
+    // Words `index` to `index` + 2. kMalformed: there are not as many.
+    Result<stream::StreamKey> key(size_t index) const;
+
+    bool operator==(const ProcessMessage&) const = default;
+};
+
+}  // namespace weir::app

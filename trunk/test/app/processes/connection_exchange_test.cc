@@ -1,0 +1,98 @@
+#include "app/processes/connection_exchange.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+#include "test/support/io/loopback.h"
+
+namespace weir::app {
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+    return {text.begin(), text.end()};
+}
+
+std::string read(io::TcpStream& stream) {
+    std::array<uint8_t, 100> buffer{};
+    const Result<size_t> got = stream.read_some(buffer, io::soon());
+    return got.ok() ? std::string(as_text(ByteSpan(buffer).first(*got)))
+                    : std::string(to_string(got.error().code()));
+}
+
+class ConnectionExchangeTest : public testing::Test {
+  protected:
+    ConnectionExchangeTest() {
+        auto one = ConnectionExchange::create(name_, 0);
+        auto other = ConnectionExchange::create(name_, 1);
+        EXPECT_TRUE(one.ok() && other.ok());
+        one_ = std::move(*one);
+        other_ = std::move(*other);
+        other_->add("http", [this](auto stream) { moved_ = std::move(stream); });
+    }
+
+    std::string name_ = random_id(system_random(), 12);
+    std::unique_ptr<ConnectionExchange> one_;
+    std::unique_ptr<ConnectionExchange> other_;
+    io::LoopbackPair pair_ = io::loopback_pair();
+    std::unique_ptr<io::TcpStream> moved_;
+};
+
+TEST_F(ConnectionExchangeTest, AConnectionGoesOnInTheOtherProcessWithWhatWasRead) {
+    ASSERT_TRUE(one_->give(1, "http", *pair_.server, {.answered = {}, .heard = bytes_of("GET ")}));
+    pair_.server.reset();
+    ASSERT_TRUE(io::eventually([this] { return moved_ != nullptr; }));
+    EXPECT_EQ(moved_->peer().to_string(), pair_.client->local().to_string());
+    ASSERT_FALSE(pair_.client->write_all(as_bytes("/ HTTP"), io::soon()));
+    EXPECT_EQ(read(*moved_), "GET ");
+    EXPECT_EQ(read(*moved_), "/ HTTP");
+    ASSERT_FALSE(moved_->write_all(as_bytes("200"), io::soon()));
+    EXPECT_EQ(read(*pair_.client), "200");
+}
+
+TEST_F(ConnectionExchangeTest, WhatThePeerHasAnswersToIsHeardAgainWithoutAWordToIt) {
+    ASSERT_TRUE(one_->give(1, "http", *pair_.server,
+                           {.answered = bytes_of("connect"), .heard = bytes_of("play")}));
+    pair_.server.reset();
+    ASSERT_TRUE(io::eventually([this] { return moved_ != nullptr; }));
+    EXPECT_EQ(read(*moved_), "connect");
+    ASSERT_FALSE(moved_->write_all(as_bytes("accepted"), io::soon()));
+    EXPECT_EQ(read(*moved_), "play");
+    ASSERT_FALSE(moved_->write_all(as_bytes("media"), io::soon()));
+    EXPECT_EQ(read(*pair_.client), "media");
+}
+
+TEST_F(ConnectionExchangeTest, AnswersCountFromTheFirstNewByteOfThePeer) {
+    ASSERT_TRUE(one_->give(1, "http", *pair_.server, {.answered = bytes_of("a"), .heard = {}}));
+    pair_.server.reset();
+    ASSERT_TRUE(io::eventually([this] { return moved_ != nullptr; }));
+    EXPECT_EQ(read(*moved_), "a");
+    ASSERT_FALSE(moved_->write_all(as_bytes("again"), io::soon()));
+    ASSERT_FALSE(pair_.client->write_all(as_bytes("b"), io::soon()));
+    EXPECT_EQ(read(*moved_), "b");
+    ASSERT_FALSE(moved_->write_all(as_bytes("once"), io::soon()));
+    EXPECT_EQ(read(*pair_.client), "once");
+}
+
+TEST_F(ConnectionExchangeTest, WhatCannotBeTakenStaysAsItIs) {
+    EXPECT_FALSE(one_->give(7, "http", *pair_.server, {})) << "no such process";
+    EXPECT_FALSE(
+        one_->give(1, "http", *pair_.server,
+                   {.answered = {}, .heard = Bytes(ConnectionExchange::kMaxReplayBytes + 1)}));
+    auto tunnel = io::TcpStream::pair(pair_.server->peer());
+    ASSERT_TRUE(tunnel.ok());
+    EXPECT_FALSE(one_->give(1, "http", *tunnel->one, {})) << "it is no connection of a client";
+    ASSERT_FALSE(pair_.server->write_all(as_bytes("still here"), io::soon()));
+    EXPECT_EQ(read(*pair_.client), "still here");
+}
+
+TEST_F(ConnectionExchangeTest, AKindThatNobodyTakesIsClosed) {
+    ASSERT_TRUE(one_->give(1, "gopher", *pair_.server, {}));
+    pair_.server.reset();
+    EXPECT_EQ(read(*pair_.client), "closed");
+    EXPECT_EQ(moved_, nullptr);
+}
+
+}  // namespace
+}  // namespace weir::app
