@@ -17,7 +17,7 @@ WEIR = ("weir",)
 class Case:
     name: str
     title: str
-    kind: str = "play"  # play, silent, stream, packet, mcast, sip, sip-aac, segments: see runs.py
+    kind: str = "play"  # play, silent, stream, packet, mcast, sip, sip-aac, segments, relay: see runs.py
     players: int = 0
     streams: int = 1
     bitrate: str = "500k"
@@ -79,6 +79,12 @@ CASES = {case.name: case for case in (
          rounds=1, window_s=6),
     Case("mcast-2", "a multicast group of 2 Mbit/s by HTTP to a player", kind="mcast", players=1, bitrate="2M",
          rounds=1, window_s=6),
+    Case("relay-cpu", "100 streams of 2 Mbit/s from one node to another, a player each", kind="relay", players=100, streams=100, bitrate="2M",
+         protocol="flv", ramp_s=1, window_s=4, rounds=1),
+    Case("relay-delay", "1 stream of 2 Mbit/s from one node to another, 10 players", kind="relay", players=10, bitrate="2M", protocol="flv",
+         window_s=3, rounds=1),
+    Case("relay-join", "500 players that come to an edge within a second", kind="relay", players=500, protocol="flv", ramp_s=1, window_s=2,
+         rounds=1),
     Case("sip-call-10", "10 PCMU calls, each with an RTMP line that it hears and that hears it", kind="sip", players=10,
          streams=10, protocol="sip", rounds=1, window_s=5),
     Case("sip-call-500", "500 such calls", kind="sip", players=500, streams=500, protocol="sip", rounds=1, window_s=6),
@@ -102,6 +108,9 @@ MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-
          ("mcast-200c", "auto", WEIR), ("mcast-2", "auto", WEIR)]
 
 SEGMENTS = [("record-100", "auto", ("weir", "weir+off")), ("hls-segment-100", "auto", ("weir", "weir+off")), ("hls-first", "auto", WEIR)]
+
+RELAY = [(case, policy, ("weir", "weir+direct"))
+         for case, policy in (("relay-cpu", "0"), ("relay-cpu", "100"), ("relay-delay", "0"))] + [("relay-join", "0", ("weir",))]
 
 # (case, policy, servers)
 SHORT = [
@@ -137,7 +146,7 @@ FULL = [
     ("beside-idle", "100", ("weir", "weir+idle")),
     ("join", "auto", ALL), ("silent-5000", "auto", ALL), ("stream-500k", "auto", WEIR), ("stream-4m", "auto", WEIR),
     ("whep-500", "auto", WEIR), ("webrtc-packet", "auto", WEIR),
-    *SEGMENTS, *MCAST, *SIP,
+    *SEGMENTS, *MCAST, *SIP, *RELAY,
 ]
 
 

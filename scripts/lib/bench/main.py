@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench import machine, mcast, report, segments, sip
+from bench import machine, mcast, relay, report, segments, sip
 from bench.cases import CASES, FULL, SHORT, groups, seconds_of
 from bench.figures import Results
 from bench.problem import Problem
@@ -131,6 +131,8 @@ def summary(row):
         return ", ".join(f"{each['codec']} {each['mhz_each']:.1f} MHz a call" for each in row["spoken"])
     if "core_mhz" in row:
         return sip.summary(row)
+    if "relay" in row:
+        return relay.summary(row)
     if "segments" in row:
         return segments.summary(row)
     if "ts_lost" in row:

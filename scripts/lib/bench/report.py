@@ -2,7 +2,7 @@
 
 import json
 
-from bench import plot, segments, sip
+from bench import plot, relay, segments, sip
 from bench.cases import CASES
 from bench.targets import judge
 
@@ -134,6 +134,10 @@ def segment_rows(results):
     return segments.rows(results, CASES, number)
 
 
+def relay_rows(results):
+    return relay.rows(results, CASES, policy_text, number)
+
+
 def sip_rows(results):
     return sip.rows(results, CASES, policy_text, number)
 
@@ -166,7 +170,7 @@ TARGET_COLUMNS = ["target", "limit", "measured", ""]
 
 
 def target_rows(results):
-    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results) + segments.targets(results) + sip.targets(results)]
+    return [[each.what, each.limit, each.found, each.verdict] for each in judge(results) + segments.targets(results) + relay.targets(results) + sip.targets(results)]
 
 
 def plain(columns, rows):
@@ -196,6 +200,7 @@ def terminal(results, notes):
              ("A WebRTC packet, 500 players", PACKET_COLUMNS, packet_rows(results)),
              ("Multicast groups by HTTP", MCAST_COLUMNS, mcast_rows(results)),
              ("Recording and segments", segments.COLUMNS, segment_rows(results)),
+             ("From node to node", relay.COLUMNS, relay_rows(results)),
              ("Telephone calls", sip.COLUMNS, sip_rows(results)),
              ("AAC of a telephone call", sip.AAC_COLUMNS, sip.aac_rows(results, number)),
              ("mw_latency auto against players", CURVE_COLUMNS, curve_rows(results)),
@@ -315,6 +320,12 @@ says which it is. *KiB/stream*: growth of the server's private memory; *window*:
 from the connection to the last byte of playlists, header and first segment of a stream that nobody watched by HLS.
 
 {markdown(segments.COLUMNS, segment_rows(results))}
+
+## From node to node
+
+Publishers at one node, players at another (*weir*) or at the same one (*weir+direct*): the difference is the hop, with both of its ends.
+
+{markdown(relay.COLUMNS, relay_rows(results))}
 
 ## Telephone calls
 

@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 
-from bench import client, mcast, segments, sip
+from bench import client, mcast, relay, segments, sip
 from bench.cases import policy_of
 from bench.problem import Problem
 from bench.processes import cpu_seconds, descriptors, private_kib, tail, wait_until
@@ -52,7 +52,12 @@ class Runs:
                                  case.window_s or self.window_s, idle)
             off = server_name == segments.OFF
             server.extra = segments.config(case, self.folder, off) if case.kind == "segments" else ""
+            if case.kind == "relay":
+                server.extra = relay.config("origin")
             server.start(self.processes, self.cores[0])
+            if case.kind == "relay":
+                return relay.run(self.tools, self.processes, self.ports, self.cores, self.folder, server, case,
+                                 case.window_s or self.window_s, server_name == relay.DIRECT, idle)
             if case.kind == "segments":
                 return segments.run(self.tools, self.processes, self.cores[1], self.folder, server, case,
                                     case.window_s or self.window_s, off, idle)

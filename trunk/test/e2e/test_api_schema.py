@@ -103,7 +103,7 @@ def test_answers_are_what_the_document_says(new_weir, folder):
             by_name = {stream["name"]: stream for stream in streams}
             for name, transport in (("livestream", "rtmp"), ("aio", "webrtc")):
                 stream = by_name[name]
-                assert stream["viewers"] == {"rtmp": 1, "flv": 1, "ws-flv": 1, "ts": 0, "ws-ts": 0, "hls": 0, "dash": 0, "webrtc": 1, "rtsp": 0, "srt": 0, "sip": 0,
+                assert stream["viewers"] == {"rtmp": 1, "flv": 1, "ws-flv": 1, "relay": 0, "ts": 0, "ws-ts": 0, "hls": 0, "dash": 0, "webrtc": 1, "rtsp": 0, "srt": 0, "sip": 0,
                                              "phone": 0, "vod": 0, "jpg": 0}, \
                     stream["viewers"]
                 assert stream["publish"]["transport"] == transport and stream["publish"]["ip"] == "127.0.0.1"

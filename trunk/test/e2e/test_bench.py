@@ -20,7 +20,7 @@ from bench.figures import Results  # noqa: E402
 from bench.main import plan_of  # noqa: E402
 from bench.problem import Problem  # noqa: E402
 from bench.targets import judge  # noqa: E402
-from bench import report, segments  # noqa: E402
+from bench import relay, report, segments  # noqa: E402
 
 CLIENT = BINARY.parent / "weir-bench"
 BENCH = TOP / "scripts" / "bench"
@@ -269,6 +269,17 @@ def test_the_forms_stay_within_their_time():
     assert minutes(full=False) < 25
     assert minutes(full=True) < 64
     assert all(case in CASES for case, _, _ in SHORT + FULL)
+
+
+def test_what_a_hop_costs_is_judged_beside_players_at_the_origin():
+    def row(case, policy, server, **figures):
+        return {"case": case, "policy": policy, "server": server, "round": 1, "relay": True, **figures}
+    results = Results([
+        row("relay-cpu", "0", "weir", both_per_gbit=1.9), row("relay-cpu", "0", "weir+direct", both_per_gbit=0.7),
+        row("relay-cpu", "100", "weir", both_per_gbit=0.9), row("relay-cpu", "100", "weir+direct", both_per_gbit=0.7),
+        row("relay-delay", "0", "weir", p50_ms=2.5, p99_ms=30), row("relay-delay", "0", "weir+direct", p50_ms=1, p99_ms=9),
+        row("relay-join", "0", "weir", key_p99_ms=51)])
+    assert [each.met for each in relay.targets(results)] == [False, True, True, False, False]
 
 
 def test_what_segments_and_recordings_cost_is_judged_beside_the_same_publishers():

@@ -16,8 +16,9 @@ def command(folder, *words):
     return [DEMO, "--no-build", "--folder", folder / "demo", "--port", str(free_port(count=9)), *words]
 
 
-def test_a_stream_of_one_node_plays_at_the_other(folder):
-    done = subprocess.run(command(folder, "--static", "--check"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
+@pytest.mark.parametrize("how", [["--static"], []], ids=["source", "registry"])
+def test_a_stream_of_one_node_plays_at_the_other(folder, how):
+    done = subprocess.run(command(folder, *how, "--check"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
     assert done.returncode == 0, done.stdout
     assert "75 frames came from node b, as node a has them" in done.stdout
 

@@ -1,0 +1,93 @@
+"""What a hop from node to node costs: processor time at both ends, delay, and how soon players that come at once have a picture. Beside
+the same players at the node of the publisher ("weir+direct")."""
+
+import time
+
+from bench import client
+from bench.processes import cpu_seconds
+from bench.servers import Weir
+from bench.targets import Target
+
+DIRECT = "weir+direct"
+CPU_LIMIT = {"0": 1.0, "100": 0.35}  # s a Gbit, both ends, by TCP
+CPU_FLOOR = {"0": 0.69, "100": 0.19}  # a send and a receive alone, measured on another machine
+P50_LIMIT_MS, P99_LIMIT_MS = 2, 15    # beside the node of the publisher
+JOIN_LIMIT_MS = 50
+MARGIN_S = 0.5  # of the window, at both of its ends
+
+
+def config(name, origin=None):
+    """What a node has beside the usual."""
+    return f"cluster {{ node {name}; secret a-secret-of-the-benchmark; }}\n" + (f"origin http://127.0.0.1:{origin.http_port};\n" if origin else "")
+
+
+def run(tools, processes, ports, cores, folder, origin, case, window_s, direct, idle):
+    """Figures of one run as a dictionary. `origin` runs."""
+    servers = [origin]
+    if not direct:
+        edge = Weir(tools, folder / "edge", ports, origin.policy, case.protocol)
+        edge.extra = config("edge", origin)
+        servers.append(edge.start(processes, cores[0]))
+    report, log = folder / "client.json", folder / "client.log"
+    stream = "bench%d" if case.streams > 1 else "bench"
+    command = client.play_command(tools, servers[-1], case, window_s, report)
+    command[command.index("--publish-url") + 1] = origin.rtmp_url(stream)
+    began = time.monotonic()
+    load = processes.start(command, cores[1], log)
+    first = began + client.WARM_UP_S + case.ramp() + client.SETTLE_S + MARGIN_S
+    last = first + window_s - 2 * MARGIN_S
+    seen = []
+
+    def meanwhile():
+        idle()
+        if len(seen) < 2 and time.monotonic() >= (first, last)[len(seen)] and load.poll() is None:
+            seen.append((time.monotonic(), sum(cpu_seconds(each.pid) for each in servers)))
+
+    client.wait_for(load, client.limit_s(case, window_s), meanwhile, log)
+    row = client.figures(report) | {"relay": True}
+    if len(seen) == 2:
+        (start, before), (end, after) = seen
+        row["both_per_gbit"] = (after - before) / (end - start) / (row["bits_per_second"] / 1e9)
+    return row
+
+
+COLUMNS = ["case", "merge window", "server", "CPU of all servers, s/Gbit", "delay p50, ms", "p99", "first key frame p50, ms", "p99", "lost",
+           "wrong", "client CPU %"]
+
+
+def rows(results, cases, policy_text, number):
+    for (case, policy), servers in results.groups().items():
+        for server in servers if cases[case].kind == "relay" else []:
+            for row in results.of(case, policy, server):
+                yield [case, policy_text(policy), server, number(row.get("both_per_gbit"), 3), number(row["p50_ms"]), number(row["p99_ms"]),
+                       number(row["key_p50_ms"]), number(row["key_p99_ms"]), number(row["lost"], 0), number(row["wrong"], 0),
+                       number(row["client_cpu_percent"], 0)]
+
+
+def summary(row):
+    return (f"CPU {row.get('both_per_gbit', 0):.3f} s/Gbit in all, delay {row['p50_ms']:.1f} / {row['p99_ms']:.1f} ms, first key frame "
+            f"{row['key_p50_ms']:.0f} / {row['key_p99_ms']:.0f} ms, lost {row['lost']}, wrong {row['wrong']}")
+
+
+def beside_direct(results, case, policy, figure):
+    """How much more than at the node of the publisher; None: it was not measured."""
+    there, here = (results.median(case, policy, server, figure) for server in ("weir", DIRECT))
+    return None if there is None or here is None else there - here
+
+
+def targets(results):
+    found = []
+    for policy, limit in CPU_LIMIT.items():
+        more = beside_direct(results, "relay-cpu", policy, "both_per_gbit")
+        if more is not None:
+            found.append(Target(f"CPU of a hop, both ends, merge window {policy} ms (a send and a receive alone: {CPU_FLOOR[policy]})",
+                                f"<= {limit} s/Gbit", f"{more:.2f} s/Gbit", more <= limit))
+    for figure, limit, what in (("p50_ms", P50_LIMIT_MS, "p50"), ("p99_ms", P99_LIMIT_MS, "p99")):
+        more = beside_direct(results, "relay-delay", "0", figure)
+        if more is not None:
+            found.append(Target(f"Delay that a hop adds, {what}", f"<= {limit} ms", f"{more:.1f} ms", more <= limit))
+    latest = results.median("relay-join", "0", "weir", "key_p99_ms")
+    if latest is not None:
+        found.append(Target("First key frame of 500 players that come to an edge within a second, p99",
+                            f"<= {JOIN_LIMIT_MS} ms", f"{latest:.0f} ms", latest <= JOIN_LIMIT_MS))
+    return found

@@ -1,0 +1,270 @@
+"""One server of several processes: the same ports, one API, and every stream for everybody."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from flv import HttpFlv
+from media import check_both, play_ffmpeg, publisher, run
+from processes import COUNT, all_run, kill, pids, process_of, start
+from rtmp import RtmpPlayer
+from tls import blind_context, certificate
+from weir import BINARY, free_port, is_free, wait_end, wait_until
+
+
+@pytest.fixture
+def many(new_weir):
+    return start(new_weir)
+
+
+def first_picture(weir, path="/live/cam.flv"):
+    with HttpFlv(weir.http_port, path, timeout=20) as player:
+        return player.reader().tags_until(lambda tag: tag.is_key_frame(), 20)[-1]
+
+
+def test_players_of_every_protocol_find_the_stream_wherever_they_come_in(many, folder):
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        at = process_of(many, "publisher")
+        with contextlib.ExitStack() as players:
+            for _ in range(8):
+                player = players.enter_context(HttpFlv(many.http_port, "/live/cam.flv", timeout=20))
+                assert player.reader().tags_until(lambda tag: tag.is_key_frame(), 20)
+            for _ in range(8):
+                player = players.enter_context(RtmpPlayer(many.rtmp_port, stream="cam"))
+                while player.message()[0] != RtmpPlayer.VIDEO:
+                    pass
+            assert len(at) == 1 and process_of(many, "player") == at * 16, "they are where their stream is"
+        assert not many.api("/api/v1/sources")["sources"], "nothing goes from process to process"
+        check_both(play_ffmpeg(many.rtmp("live/cam"), folder, name="rtmp"))
+        for way in ("tcp", "udp"):
+            said = run(["ffmpeg", "-v", "error", "-rtsp_transport", way, "-i", f"rtsp://127.0.0.1:{many.rtsp_port}/live/cam",
+                        "-t", "1", "-map", "0:v", "-f", "framemd5", "-"], seconds=30).decode()
+            assert sum(not line.startswith("#") for line in said.splitlines()) > 20, said
+        check_both(play_ffmpeg(many.http("/live/cam.m3u8"), folder, seconds=4, name="hls"))
+
+
+def test_a_stream_goes_to_those_who_cannot_move(new_weir, folder):
+    certificate(folder)
+    port = free_port()
+    many = start(new_weir, f"ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key;", tls_port=port)
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        # An encrypted connection stays where it came in, so the stream comes there, once for each process.
+        players = []
+        try:
+            for _ in range(12):
+                raw = socket.create_connection(("127.0.0.1", port), 20)
+                stream = blind_context().wrap_socket(raw, server_hostname="localhost")
+                stream.sendall(b"GET /live/cam.flv HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                players.append(stream)
+            for stream in players:
+                seen = b""
+                while len(seen) < 20_000:
+                    more = stream.recv(65536)
+                    assert more, seen[:300]
+                    seen += more
+                assert seen.startswith(b"HTTP/1.1 200"), seen[:300]
+            sources = many.api("/api/v1/sources?count=100")["sources"]
+            assert len(set(process_of(many, "player"))) > 1, "the kernel spreads connections"
+            assert 0 < len(sources) < COUNT, sources
+        finally:
+            for stream in players:
+                stream.close()
+
+
+def test_who_waits_gets_the_stream_wherever_it_is_published(many, folder):
+    waiting = [socket.create_connection(("127.0.0.1", many.http_port), 20) for _ in range(6)]
+    for each in waiting:
+        each.sendall(b"GET /live/cam.flv HTTP/1.1\r\nHost: x\r\n\r\n")
+    wait_until(lambda: len(process_of(many, "player")) == 6, 10, "all wait")
+    assert len(set(process_of(many, "player"))) == 1, "all at the home of the stream"
+    with publisher(many.rtmp("live/cam"), folder):
+        for each in waiting:
+            seen = b""
+            while len(seen) < 20_000:
+                more = each.recv(65536)
+                assert more
+                seen += more
+            each.close()
+
+
+def publish_once(many, name="cam"):
+    """The status that a publisher gets; and its connection."""
+    client = RtmpPlayer(many.rtmp_port, play=False)
+    client.command("publish", 3, None, name, "live", stream=1)
+    while True:
+        kind, _, payload, _ = client.message()
+        if kind == RtmpPlayer.COMMAND and b"NetStream.Publish" in payload:
+            return b"NetStream.Publish.Start" in payload, client
+
+
+def test_a_name_has_one_publisher_in_all_processes(many):
+    tried = [publish_once(many) for _ in range(12)]
+    try:
+        assert [good for good, _ in tried].count(True) == 1
+        assert tried[0][0]
+        tried[0][1].socket.close()
+        wait_until(lambda: not process_of(many, "publisher"), 10, "the publisher has left")
+        wait_until(lambda: try_again(many, tried), 10, "the name is free")
+    finally:
+        for _, client in tried:
+            client.socket.close()
+
+
+def try_again(many, tried):
+    tried.append(publish_once(many))
+    return tried[-1][0]
+
+
+def test_a_takeover_ends_the_publisher_in_another_process(new_weir):
+    many = start(new_weir, "publish_conflict takeover;")
+    clients = []
+    try:
+        for _ in range(8):
+            good, client = publish_once(many)
+            assert good
+            clients.append(client)
+        wait_until(lambda: len(process_of(many, "publisher")) == 1, 10, "only the last one publishes")
+    finally:
+        for client in clients:
+            client.socket.close()
+
+
+def test_a_process_that_dies_takes_its_own_clients_only(many, folder):
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        at = process_of(many, "publisher")[0]
+        other = next(i for i in range(COUNT) if i != at)
+        with HttpFlv(many.http_port, "/live/cam.flv", timeout=20) as player:
+            reader = player.reader()
+            reader.tags_until(lambda tag: tag.is_key_frame(), 20)
+            before = pids(many)
+            kill(many, other)
+            seen = time.monotonic()
+            while time.monotonic() - seen < 1:
+                assert reader.tag() is not None
+        wait_until(lambda: all_run(many), 10, "it is there again")
+        after = pids(many)
+        assert after[other] != before[other] and after[at] == before[at]
+        assert first_picture(many)
+        # The publisher's process: it comes again, and the stream with it.
+        kill(many, at)
+    wait_until(lambda: all_run(many), 10, "it is there again")
+    with publisher(many.rtmp("live/cam"), folder, name="again"):
+        many.wait_live("cam")
+        assert first_picture(many)
+    assert many.log().count("it begins again") == 2
+
+
+def test_small_streams_cost_no_hop(many, folder):
+    with contextlib.ExitStack() as all_of_them:
+        for i in range(20):
+            all_of_them.enter_context(publisher(many.rtmp(f"live/s{i}"), folder, name=f"p{i}"))
+        wait_until(lambda: sum(bool(s["publish"]["active"]) for s in many.streams()) == 20, 20, "all are live")
+        for i in range(20):
+            player = all_of_them.enter_context(HttpFlv(many.http_port, f"/live/s{i}.flv", timeout=20))
+            assert player.reader().tags_until(lambda tag: tag.is_key_frame(), 20)
+        assert len({client["process"] for client in many.clients()}) > 1, "streams are spread"
+        assert len(many.api("/api/v1/sources?count=100")["sources"]) <= 1
+
+
+def test_whichever_process_is_asked_answers_for_all(many):
+    tried = [publish_once(many, f"s{i}") for i in range(8)]
+    try:
+        for _ in range(4):
+            streams = many.streams()
+            assert sorted(stream["name"] for stream in streams) == sorted(f"s{i}" for i in range(8))
+        assert many.api("/api/v1/streams?start=3&count=2")["total"] == 8
+        by_process = [many.api(f"/api/v1/streams?process={i}&count=100")["streams"] for i in range(COUNT)]
+        assert sum(len(each) for each in by_process) == 8
+        assert many.api("/api/v1/streams?process=3")["http_status"] == 400
+        clients = many.clients()
+        assert len(clients) == 8
+        for client in clients[:4]:
+            assert many.api(f"/api/v1/clients/{client['id']}")["client"]["id"] == client["id"]
+            assert many.api(f"/api/v1/clients/{client['id']}", "DELETE")["http_status"] == 200
+        wait_until(lambda: len(many.clients()) == 4, 10, "they are gone")
+        assert many.api("/api/v1/clients/nobody")["http_status"] == 404
+        assert many.api("/api/v1/clients?role=publisher", "DELETE")["kicked"] == 4
+        metrics = many.metrics()
+        for i in range(COUNT):
+            assert f'weir_process_moved_total{{process="{i}"}}' in metrics
+        assert metrics.count("# TYPE weir_process_moved_total") == 1
+    finally:
+        for _, client in tried:
+            client.socket.close()
+
+
+def test_a_session_of_webrtc_is_found_by_the_process_that_has_it(new_weir):
+    port = free_port(COUNT)
+    many = start(new_weir, f"rtc_server {{ enabled on; listen 127.0.0.1:{port}; candidate 127.0.0.1; }}")
+    for i in range(COUNT):
+        assert not is_free(port + i), "each process has a port of its own"
+    request = urllib.request.Request(f"http://127.0.0.1:{many.http_port}/rtc/v1/session/1-nobody", method="DELETE")
+    for _ in range(4):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=5)
+        assert refused.value.code == 404
+
+
+def test_a_reload_reaches_all_and_a_wrong_one_none(many):
+    text = many.config_path.read_text()
+    port = free_port()
+    many.config_path.write_text(text + f"listen 127.0.0.1:{port};\n")
+    many.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: not is_free(port), 10, "the new port")
+    wait_until(lambda: many.log().count("reloaded by=SIGHUP") == COUNT, 10, "all have it")
+    many.config_path.write_text(text + "nonsense on;\n")
+    many.process.send_signal(signal.SIGHUP)
+    many.wait_log("reload refused")
+    assert many.log().count("reloaded by=SIGHUP") == COUNT
+    many.config_path.write_text(text)
+    many.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: is_free(port), 10, "the port is closed in all, and by the supervisor")
+    assert many.api("/api/v1/reload", "POST")["http_status"] == 200
+
+
+def test_a_drain_ends_all_when_the_last_client_has_left(many):
+    good, client = publish_once(many)
+    assert good
+    many.process.send_signal(signal.SIGQUIT)
+    wait_until(lambda: is_free(many.rtmp_port), 10, "nobody new is let in")
+    assert many.process.poll() is None
+    client.socket.close()
+    assert wait_end(many.process, 10) == 0
+    many.process = None
+
+
+def test_without_its_supervisor_no_process_stays(many):
+    found = pids(many)
+    assert len(found) == COUNT
+    many.kill()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in found.values()), 10, "all have ended")
+    assert is_free(many.rtmp_port)
+
+
+def test_a_port_that_somebody_has_ends_the_start(new_weir):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        weir = new_weir(f"processes 2;\nlisten 127.0.0.1:{other.getsockname()[1]};")
+        weir.launch()
+        assert wait_end(weir.process, 10) == 1
+        weir.process = None
+        assert "the port is in use" in weir.log() and "cannot start" in weir.log()
+
+
+def test_recordings_need_one_process(folder):
+    path = folder / "w.conf"
+    path.write_text(f"processes 2;\nrecord {{ enabled on; path {folder}; }}\n")
+    done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1 and "processes 1" in done.stderr, done.stderr
