@@ -54,6 +54,10 @@ Result<std::unique_ptr<TcpStream>> connect_unix(const std::string& path, Deadlin
         }
         WEIR_TRY(sleep_for(kRetry));
     }
+    // Anybody may take a name that is free for a moment.
+    if (path.starts_with('@') && !is_of_own_user(fd.get())) {
+        return make_error(ErrorCode::kDenied, "connect to {}: it is another user's", path);
+    }
     return TcpStream::adopt(fd.release(),
                             SocketAddress::of(NetAddress::from_v4({127, 0, 0, 1}, 0)));
 }

@@ -30,8 +30,29 @@ Registry::Traffic Registry::traffic() const {
     return traffic;
 }
 
+void Registry::lose_publisher(Stream& stream, MonoTime now) {
+    if (stream.live()) {
+        lost_[stream.key()] = now + kLostStay;
+        stream.lose_publisher(now);
+    }
+}
+
+void Registry::release_lost(MonoTime now) {
+    for (auto at = lost_.begin(); at != lost_.end();) {
+        if (at->second > now) {
+            ++at;
+            continue;
+        }
+        Stream* const stream = find(at->first);
+        at = lost_.erase(at);
+        if (stream != nullptr) {
+            release(*stream);
+        }
+    }
+}
+
 void Registry::release(Stream& stream) {
-    if (!stream.live() && !stream.has_sinks()) {
+    if (!stream.live() && !stream.has_sinks() && !lost_.contains(stream.key())) {
         const StreamKey key = stream.key();
         gone_.received += stream.bytes_received_ever();
         gone_.sent += stream.bytes_sent();

@@ -27,6 +27,12 @@ class Registry {
     // of these.
     void release(Stream& stream);
 
+    // Another node or process has the stream's name now: its publisher is told that it was taken
+    // over, and nobody follows here. The stream stays for kLostStay, as that publisher may still
+    // look at it while it ends.
+    static constexpr Millis kLostStay{60'000};
+    void lose_publisher(Stream& stream, MonoTime now);
+
     // Who is told of the life of all streams. An observer must be removed before this goes.
     LifeObservers& observers() { return observers_; }
 
@@ -39,6 +45,7 @@ class Registry {
     // Once a second, for the rates of all streams.
     void sample(MonoTime now) {
         clock_.tick(now);
+        release_lost(now);
         for (auto& [key, stream] : streams_) {
             stream->sample(clock_);
         }
@@ -75,7 +82,10 @@ class Registry {
     }
 
   private:
-    LifeObservers observers_;  // the streams' before them: told to their ends
+    void release_lost(MonoTime now);
+
+    std::map<StreamKey, MonoTime> lost_;  // streams that stay until then
+    LifeObservers observers_;             // the streams' before them: told to their ends
     std::map<StreamKey, std::unique_ptr<Stream>> streams_;
     RateClock clock_;
     Traffic gone_;  // of streams that are no more

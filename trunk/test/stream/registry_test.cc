@@ -74,6 +74,20 @@ TEST_F(RegistryTest, KeepsAStreamWhileSomebodyPublishesOrPlaysIt) {
     EXPECT_EQ(registry_.find({"v", "live", "a"}), nullptr);
 }
 
+TEST_F(RegistryTest, AStreamThatLostItsPublisherStaysForAWhile) {
+    SomePublisher publisher;
+    Stream& stream = get("live", "a");
+    ASSERT_FALSE(stream.start_publish(publisher, PublishConflict::kRefuse, now_));
+    registry_.lose_publisher(stream, now_);
+    EXPECT_FALSE(stream.live());
+    registry_.release(stream);
+    EXPECT_EQ(registry_.find({"v", "live", "a"}), &stream) << "who published may still look at it";
+    registry_.sample(now_ + Registry::kLostStay - Millis(1));
+    EXPECT_EQ(registry_.size(), 1U);
+    registry_.sample(now_ + Registry::kLostStay);
+    EXPECT_EQ(registry_.size(), 0U);
+}
+
 TEST_F(RegistryTest, IsGoneOverWhileStreamsComeAndGo) {
     get("live", "a");
     Stream& b = get("live", "b");

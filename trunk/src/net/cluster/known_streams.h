@@ -18,7 +18,7 @@ namespace weir::net {
 class KnownStreams {
   public:
     // Of both generations. About 300 bytes for each that was found.
-    static constexpr size_t kMaxStreams = 100'000;
+    static constexpr size_t kMaxStreams = 20'000;
     // So long nobody asks again for a stream that nobody had.
     static constexpr Millis kNegative{500};
 

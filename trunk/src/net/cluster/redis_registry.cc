@@ -399,7 +399,7 @@ void RedisRegistry::lose(const std::string& name, uint64_t epoch, std::string_vi
         log::warn("cluster: node {} publishes stream={} now (epoch {}): the publisher here{} ends",
                   node, log::token(key->to_string()), epoch,
                   stream->describe_holder(MonoClock::now()));
-        stream->lose_publisher(MonoClock::now());
+        streams_.lose_publisher(*stream, MonoClock::now());
     }
     if (on_claimed_elsewhere) {
         on_claimed_elsewhere(*key, epoch);

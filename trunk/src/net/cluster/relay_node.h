@@ -74,6 +74,9 @@ class RelayNode {
     // Where streams are pulled; must outlive this. Null: nowhere.
     void use(Origins* origins) { origins_ = origins; }
 
+    // Whether nodes that the registry names may be at that address; empty: anywhere.
+    std::function<bool(const NetAddress&)> may_connect = {};
+
     // Who knows the epochs of streams that are published here. Null: they have none.
     void use(const Claims* claims) { claims_ = claims; }
 

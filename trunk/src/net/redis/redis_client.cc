@@ -106,16 +106,20 @@ void RedisClient::work() {
         Result<std::unique_ptr<RedisLink>> made = dialer_.dial();
         if (made.ok()) {
             stats_.connects++;
-            backoff = kFirstBackoff;
             link_ = std::move(*made);
             set_up(true, {});
-            use_link();
+            if (use_link()) {
+                backoff = kFirstBackoff;
+            }
             link_.reset();
         } else {
             stats_.failures++;
             set_up(false, made.error());
         }
-        if (hurry_) {
+        if (hurry_) {  // never at once: two clients would wake each other without end
+            if (io::sleep_until(io::Deadline::after(jittered(kFirstBackoff, random_)))) {
+                return;
+            }
             continue;
         }
         const Error woken = work_.wait_until(io::Deadline::after(jittered(backoff, random_)),
@@ -127,28 +131,30 @@ void RedisClient::work() {
     }
 }
 
-// Until the connection is of no more use.
-void RedisClient::use_link() {
-    const std::vector<RequestRef> nothing;
+// Until the connection is of no more use. True: it has served commands.
+bool RedisClient::use_link() {
+    bool served = false;
     while (!io::interrupted()) {
         if (queue_.empty()) {
             const Error woken = work_.wait_until(io::Deadline::after(kPing), "commands for Redis");
             if (woken.code() == ErrorCode::kInterrupted) {
-                return;
+                return served;
             }
         }
         if (link_->hangup()) {
             set_up(false, make_error(ErrorCode::kClosed, "it has closed the connection"));
-            return;
+            return served;
         }
         const std::vector<RequestRef> batch = take_batch();
         const Error failed = serve(batch);
         finish(batch, failed);
         if (failed) {
             set_up(false, failed);
-            return;
+            return served;
         }
+        served = served || !batch.empty();
     }
+    return served;
 }
 
 std::vector<RedisClient::RequestRef> RedisClient::take_batch() {

@@ -94,7 +94,7 @@ class RedisClient {
     };
 
     void work();
-    void use_link();
+    bool use_link();
     std::vector<RequestRef> take_batch();
     Error serve(const std::vector<RequestRef>& batch);
     Error send(std::vector<Item>& items);

@@ -17,6 +17,13 @@ Error no(std::string_view what, const redis::Reply& reply) {
     return make_error(ErrorCode::kDenied, "{}: {}", what, log::escaped(reply.text, kMaxShown));
 }
 
+// A server without AUTH repeats the password in its answer: only the kind of error is shown.
+Error no_login(const redis::Host& host, const redis::Reply& reply) {
+    redis::Reply kind = reply;
+    kind.text = reply.text.substr(0, reply.text.find(' '));
+    return no(fmt::format("{} refuses AUTH", host.to_string()), kind);
+}
+
 }  // namespace
 
 // ---- a link ----
@@ -108,7 +115,9 @@ Error RedisDialer::greet(RedisLink& link, const redis::Host& host, io::Deadline 
         const redis::Reply& reply = (*replies)[i];
         // A user of Redis may lack the right to ask for the role: then a write will tell.
         if (reply.is_error() && !(commands[i][0] == "ROLE" && reply.is_error("NOPERM"))) {
-            return no(fmt::format("{} refuses {}", host.to_string(), commands[i][0]), reply);
+            return commands[i][0] == "AUTH"
+                       ? no_login(host, reply)
+                       : no(fmt::format("{} refuses {}", host.to_string(), commands[i][0]), reply);
         }
     }
     const redis::Reply& role = replies->back();
@@ -136,7 +145,7 @@ Result<redis::Host> RedisDialer::ask_sentinels(io::Deadline deadline) {
     if (reply.is_error("NOAUTH") && !url_.password.empty()) {
         WEIR_TRY_ASSIGN(const redis::Reply let_in, link->ask(login(), deadline));
         if (let_in.is_error()) {
-            return no(fmt::format("sentinel {} refuses AUTH", host.to_string()), let_in);
+            return no_login(host, let_in);
         }
         WEIR_TRY_ASSIGN(reply, link->ask(question, deadline));
     }

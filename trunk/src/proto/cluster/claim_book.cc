@@ -12,7 +12,6 @@ bool ClaimBook::begin(const std::string& stream, bool takeover) {
         return true;
     }
     claim.takeover = takeover;
-    claim.lost = false;
     releases_.erase(stream);
     return false;
 }
@@ -32,6 +31,7 @@ void ClaimBook::on_claimed(const std::string& stream,
         claim.since_ms = since_ms;
     }
     claim.state = State::kHeld;
+    claim.lost = false;
     claim.renew_at = now + kRenewPeriod;
     drop_if_unneeded(at);
 }
@@ -72,7 +72,7 @@ bool ClaimBook::on_lost(const std::string& stream, uint64_t epoch) {
     const bool published = std::exchange(at->second.published, false);
     at->second.state = State::kAsking;
     at->second.epoch = 0;
-    at->second.lost = !published;
+    at->second.lost = true;
     if (at->second.places == 0) {
         claims_.erase(at);
     }

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/hmac.h"
 #include "base/strings.h"
+#include "proto/cluster/records.h"
 
 namespace weir::cluster {
 namespace {
@@ -158,7 +159,7 @@ Result<RelayAnswer> read_relay_answer(std::string_view value) {
     }
     std::optional<std::vector<std::string>> path = path_of(parts[1]);
     const std::optional<uint64_t> epoch = number_of(parts[2], "epoch");
-    if (!path || !epoch) {
+    if (!path || !epoch || *epoch > kMaxEpoch) {
         return malformed();
     }
     return RelayAnswer{std::move(*path), *epoch};

@@ -6,8 +6,8 @@
 //
 // The mac is HMAC-SHA256 by the secret of the cluster over the method, the target as it is sent
 // (with its query, so the vhost too), and all that stands in front of it. It holds for kRelayLife.
-// Nonces are not remembered: whoever repeats a request within its life gets the very stream that it
-// has heard already, in front of or behind TLS, and nothing else.
+// Nonces are not remembered, and the receiver is not signed: whoever gets or hears a request may
+// repeat it within its life, at any node, for that one stream.
 #pragma once
 
 #include <array>

@@ -77,8 +77,23 @@ io::Deadline RelayRun::connect_deadline() const {
 }
 
 Result<std::unique_ptr<io::TcpStream>> RelayRun::connect_to(const net::SourceUrl& url) {
-    return origin_.socket.empty() ? run_.connect_to(url)
-                                  : io::connect_unix(origin_.socket, connect_deadline());
+    if (!origin_.socket.empty()) {
+        return io::connect_unix(origin_.socket, connect_deadline());
+    }
+    const stream::StreamKey& key = spec_.key;
+    const bool asks =
+        key.app.find('?') != std::string::npos || key.name.find('?') != std::string::npos;
+    if (!origin_.url.is_http() && asks) {  // by RTMP it would be a query, of the viewer's choice
+        return make_error(ErrorCode::kNotFound, "no such name at an RTMP server");
+    }
+    WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream, run_.connect_to(url));
+    // The name of a node may lead anywhere, whatever it is that the registry has.
+    if (!origin_.node.empty() && node_.may_connect &&
+        !node_.may_connect(stream->connection_peer().net_address())) {
+        return make_error(ErrorCode::kDenied, "{} is at an address where no node may be",
+                          url.authority());
+    }
+    return stream;
 }
 
 void RelayRun::connected() {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/cluster/records.h"
+
 namespace weir::cluster {
 namespace {
 
@@ -48,11 +50,13 @@ TEST(RelayFieldTest, TheBytesOfARequestStayAsTheyAre) {
 }
 
 TEST(RelayFieldTest, AnAnswerIsReadAsItWasWritten) {
-    const RelayAnswer answer{{"a", "b"}, 18'446'744'073'709'551'615U};
-    EXPECT_EQ(write_relay_answer(answer), "v=1;path=a,b;epoch=18446744073709551615");
+    const RelayAnswer answer{{"a", "b"}, kMaxEpoch};
+    EXPECT_EQ(write_relay_answer(answer), "v=1;path=a,b;epoch=999999999999999");
     const Result<RelayAnswer> read = read_relay_answer(write_relay_answer(answer));
     ASSERT_TRUE(read.ok());
     EXPECT_EQ(*read, answer);
+    EXPECT_FALSE(read_relay_answer("v=1;path=a;epoch=1000000000000000").ok())
+        << "no later claim could win";
 }
 
 TEST(RelayFieldTest, NothingOfItCanBeChanged) {
