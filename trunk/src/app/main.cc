@@ -401,6 +401,7 @@ int run(int count, char** arguments) {
     if (config.processes > 1 && !line.seat) {
         return lead(source, config, arguments, **log_setup);
     }
+    source.alone = !line.seat;
     if (Error failed = io::init_runtime()) {
         say_cannot_start(config, failed);
         return 1;

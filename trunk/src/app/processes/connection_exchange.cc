@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "app/processes/attached.h"
 #include "app/processes/process_message.h"
 
 namespace weir::app {
@@ -32,32 +33,6 @@ Address address_of(const std::string& name, uint32_t process) {
     std::memcpy(address.raw.sun_path + 1, text.data(), used);  // of the abstract namespace
     address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + used);
     return address;
-}
-
-// The kernel says who sent it.
-struct Attached {
-    io::OwnFd connection;
-    bool trusted = false;
-};
-
-Attached attached_to(msghdr& header) {
-    Attached attached;
-    for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr;
-         each = CMSG_NXTHDR(&header, each)) {
-        if (each->cmsg_level != SOL_SOCKET) {
-            continue;
-        }
-        if (each->cmsg_type == SCM_RIGHTS && each->cmsg_len == CMSG_LEN(sizeof(int))) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(each), sizeof fd);
-            attached.connection = io::OwnFd(fd);
-        } else if (each->cmsg_type == SCM_CREDENTIALS) {
-            ucred sender{};
-            std::memcpy(&sender, CMSG_DATA(each), sizeof sender);
-            attached.trusted = sender.uid == geteuid() || sender.uid == 0;
-        }
-    }
-    return attached;
 }
 
 }  // namespace
@@ -142,20 +117,21 @@ bool ConnectionExchange::take_one() {
     if (got < 0) {
         return errno == EINTR;
     }
-    Attached attached = attached_to(message);
+    Attached attached = take_attached(message);
+    const bool trusted = attached.user && (*attached.user == ::geteuid() || *attached.user == 0);
     uint32_t header = 0;
     const auto size = static_cast<size_t>(got);
-    if (!attached.trusted || !attached.connection || size < sizeof header ||
+    if (!trusted || !attached.descriptor || size < sizeof header ||
         (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         log::throttled(strangers_, log::Level::kWarn,
                        "a connection from another process is refused: {}",
-                       attached.trusted ? "its datagram is broken" : "it is another user's");
+                       trusted ? "its datagram is broken" : "it is another user's");
         return true;
     }
     std::memcpy(&header, bytes.data(), sizeof header);
     if (header <= size - sizeof header) {
         const ByteSpan all(bytes.data() + sizeof header, size - sizeof header);
-        take(as_text(all.first(header)), all.subspan(header), std::move(attached.connection));
+        take(as_text(all.first(header)), all.subspan(header), std::move(attached.descriptor));
     }
     return true;
 }

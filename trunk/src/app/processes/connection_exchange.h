@@ -37,6 +37,9 @@ class ConnectionExchange final : private io::EventHandler {
     // Who takes connections of that kind. `take` must be good as long as this.
     void add(std::string kind, Take take) { takers_[std::move(kind)] = std::move(take); }
 
+    // Nobody takes any: those that come are closed.
+    void clear() { takers_.clear(); }
+
     // Never yields. False: that process does not take it now, and the connection is as it was.
     bool give(uint32_t process,
               std::string_view kind,

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include "app/processes/attached.h"
+
 namespace weir::app {
 
 Result<std::array<io::OwnFd, 2>> MessageSocket::pair() {
@@ -76,15 +78,7 @@ Result<std::optional<MessageSocket::Received>> MessageSocket::receive() {
         return Error::from_errno(errno, "recvmsg");
     }
     Received received;
-    for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr;
-         each = CMSG_NXTHDR(&header, each)) {
-        if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SCM_RIGHTS &&
-            each->cmsg_len == CMSG_LEN(sizeof(int))) {
-            int attached = -1;
-            std::memcpy(&attached, CMSG_DATA(each), sizeof attached);
-            received.attached = io::OwnFd(attached);
-        }
-    }
+    received.attached = std::move(take_attached(header).descriptor);
     if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         return make_error(ErrorCode::kLimit, "a message of more than {} bytes",
                           ProcessMessage::kMaxBytes);

@@ -50,7 +50,9 @@ std::string ProcessApi::socket_of(const ProcessLink& link, uint32_t process) {
 
 bool ProcessApi::serve(net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
-    if (request.method == http::Method::kOptions) {
+    // Media and pages have rules of their own, which ask who the client is.
+    if (request.method == http::Method::kOptions ||
+        (request.path != "/metrics" && !request.path.starts_with(kApi))) {
         return false;
     }
     if (const auto process = request.query.get("process")) {
@@ -66,9 +68,6 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     if (request.path == "/metrics") {
         serve_metrics(exchange);
         return true;
-    }
-    if (!request.path.starts_with(kApi)) {
-        return false;
     }
     const std::string_view below = std::string_view(request.path).substr(kApi.size());
     const Halves parts = split_once(below, '/');
@@ -91,7 +90,8 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
 void ProcessApi::serve_one(net::HttpExchange& exchange,
                            uint32_t process,
                            const std::string& target) {
-    const Result<http::Response> response = ask(process, exchange.request(), target);
+    const Result<http::Response> response =
+        ask(process, exchange.request(), target, io::Deadline::after(kLongWait));
     if (!response.ok()) {
         (void)exchange.respond_error(503, fmt::format("process {} does not answer: {}", process,
                                                       response.error().message()));
@@ -104,7 +104,8 @@ void ProcessApi::serve_one(net::HttpExchange& exchange,
 void ProcessApi::serve_found(net::HttpExchange& exchange) {
     std::optional<http::Response> missing;
     for (uint32_t i = 0; i < link_.seat().count; i++) {
-        Result<http::Response> response = ask(i, exchange.request(), exchange.request().target);
+        Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
         if (response.ok() && response->status != 404) {
             pass_on(exchange, *response);
             return;
@@ -136,7 +137,8 @@ void ProcessApi::serve_list(net::HttpExchange& exchange, std::string_view name) 
     target += fmt::format("{}count={}", target.find('?') == std::string::npos ? "?" : "&", wanted);
     std::vector<ProcessAnswer> answers;
     for (uint32_t i = 0; i < link_.seat().count; i++) {
-        const Result<http::Response> response = ask(i, request, target);
+        const Result<http::Response> response =
+            ask(i, request, target, io::Deadline::after(kAnswerWait));
         if (response.ok() && response->status != 200) {
             pass_on(exchange, *response);
             return;
@@ -154,10 +156,12 @@ void ProcessApi::serve_list(net::HttpExchange& exchange, std::string_view name) 
 }
 
 void ProcessApi::serve_sums(net::HttpExchange& exchange) {
+    const bool reads = exchange.request().method == http::Method::kGet;
+    const Millis wait = reads ? kAnswerWait : kLongWait;
     std::vector<ProcessAnswer> answers;
     for (uint32_t i = 0; i < link_.seat().count; i++) {
         const Result<http::Response> response =
-            ask(i, exchange.request(), exchange.request().target);
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(wait));
         if (response.ok() && response->status != 200) {
             pass_on(exchange, *response);  // what one cannot do is not done
             return;
@@ -178,7 +182,8 @@ void ProcessApi::serve_metrics(net::HttpExchange& exchange) {
     std::vector<std::pair<uint32_t, std::string>> texts;
     std::string type = "text/plain";
     for (uint32_t i = 0; i < link_.seat().count; i++) {
-        Result<http::Response> response = ask(i, exchange.request(), exchange.request().target);
+        Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
         if (response.ok() && response->status == 200) {
             type = response->headers.get("Content-Type").value_or(type);
             texts.emplace_back(i, std::move(response->body));
@@ -211,8 +216,8 @@ void add_processes_to(net::HttpRouter& router,
 
 Result<http::Response> ProcessApi::ask(uint32_t process,
                                        const http::Request& request,
-                                       const std::string& target) const {
-    const io::Deadline deadline = io::Deadline::after(kAnswerWait);
+                                       const std::string& target,
+                                       io::Deadline deadline) const {
     WEIR_TRY_ASSIGN(const std::unique_ptr<io::TcpStream> stream,
                     io::connect_unix(socket_of(link_, process), deadline));
     http::Request copy;

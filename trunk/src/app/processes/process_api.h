@@ -26,6 +26,8 @@ class ProcessApi {
   public:
     // For the answer of one process; one that does not answer by then is left out.
     static constexpr Millis kAnswerWait{2'000};
+    // The same of what may take long: a profile, a reload.
+    static constexpr Millis kLongWait{120'000};
     static constexpr size_t kMaxAnswerBytes = size_t{32} << 20;
 
     // `link` must outlive this.
@@ -47,7 +49,8 @@ class ProcessApi {
     void serve_metrics(net::HttpExchange& exchange);
     Result<http::Response> ask(uint32_t process,
                                const http::Request& request,
-                               const std::string& target) const;
+                               const std::string& target,
+                               io::Deadline deadline) const;
 
     ProcessLink& link_;
 };

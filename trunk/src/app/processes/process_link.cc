@@ -50,6 +50,7 @@ Result<std::unique_ptr<ProcessLink>> ProcessLink::create(const SeatArgument& sea
 }
 
 void ProcessLink::on_ready(uint8_t) {
+    say_more();
     read();
 }
 
@@ -91,7 +92,12 @@ void ProcessLink::take(MessageSocket::Received received) {
             busy_[i] = static_cast<double>(message.number(i).value_or(1'000)) / 1'000;
         }
     } else if (message.verb == "listening" || message.verb == "claimed") {
-        const auto asked = questions_.find(message.number(0).value_or(0));
+        const uint64_t id = message.number(0).value_or(0);
+        if (const auto late = late_claims_.extract(id);
+            late && message.number(1).value_or(0) != 0 && observer_.on_late_claim) {
+            observer_.on_late_claim(late.mapped(), *message.number(1));
+        }
+        const auto asked = questions_.find(id);
         if (asked != questions_.end()) {
             asked->second->answer = std::move(received);
             asked->second->answered = true;
@@ -129,7 +135,7 @@ Result<MessageSocket::Received> ProcessLink::ask(const std::string& verb,
     if (lost_) {
         return make_error(ErrorCode::kClosed, "the supervisor has gone");
     }
-    WEIR_TRY(socket_.send({verb, std::move(words)}));
+    tell({verb, words});
     Question question;
     questions_[id] = &question;
     const io::Deadline deadline = io::Deadline::after(kAnswerWait);
@@ -143,6 +149,9 @@ Result<MessageSocket::Received> ProcessLink::ask(const std::string& verb,
     }
     if (!failed) {
         return make_error(ErrorCode::kClosed, "the supervisor has gone");
+    }
+    if (verb == "claim" && late_claims_.size() < kMaxQuestions) {
+        late_claims_[id] = {words[1], words[2], words[3]};
     }
     return failed.code() == ErrorCode::kTimeout
                ? make_error(ErrorCode::kTimeout, "the supervisor does not answer")
@@ -170,12 +179,30 @@ Result<uint64_t> ProcessLink::claim(const stream::StreamKey& key, bool takeover)
 
 // ---- what it tells ----
 
-// What does not fit is lost: the supervisor reads at once, or hangs, and then all is over.
-void ProcessLink::tell(const ProcessMessage& message) {
-    if (!lost_) {
-        if (Error failed = socket_.send(message); failed && failed.code() != ErrorCode::kClosed) {
-            log::error("the supervisor: {}: {}", message.verb, failed.message());
+// In order, and nothing is lost: a word that did not come would keep a name for ever.
+void ProcessLink::tell(ProcessMessage message) {
+    if (lost_) {
+        return;
+    }
+    if (unsaid_.size() >= kMaxUnsaid) {
+        log::error("the supervisor does not read: this process ends");
+        lose();
+        return;
+    }
+    unsaid_.push_back(std::move(message));
+    say_more();
+}
+
+void ProcessLink::say_more() {
+    while (!lost_ && !unsaid_.empty()) {
+        const Error failed = socket_.send(unsaid_.front());
+        if (failed.code() == ErrorCode::kFull) {
+            return;  // the next edge goes on
         }
+        if (failed && failed.code() != ErrorCode::kClosed) {
+            log::error("the supervisor: {}: {}", unsaid_.front().verb, failed.message());
+        }
+        unsaid_.pop_front();
     }
 }
 
@@ -185,6 +212,10 @@ void ProcessLink::keep(std::vector<std::string> addresses) {
 
 void ProcessLink::ready() {
     tell({"ready", {}});
+}
+
+void ProcessLink::drain() {
+    tell({"drain", {}});
 }
 
 void ProcessLink::beat(double busy) {

@@ -5,6 +5,7 @@
 // anew, and a new supervisor wants its ports.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,10 +29,14 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     // For an answer of the supervisor, which has nothing to do that takes long.
     static constexpr Millis kAnswerWait{5'000};
     static constexpr size_t kMaxQuestions = 10'000;
+    // Words to the supervisor that wait; more, and it must be dead.
+    static constexpr size_t kMaxUnsaid = 100'000;
 
     struct Observer {
         // A stream has another owner, or none any more (epoch 0). Must not yield.
         std::function<void(const stream::StreamKey&, const StreamOwner&)> on_owner = {};
+        // A claim was granted after whoever asked had given up waiting. Must not yield.
+        std::function<void(const stream::StreamKey&, uint64_t epoch)> on_late_claim = {};
     };
 
     // Yields, until the supervisor has said who this is. Takes the descriptor. kTimeout, kClosed,
@@ -59,6 +64,9 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
 
     // Never yields. The server is there.
     void ready();
+
+    // Never yields. All processes are to drain.
+    void drain();
 
     // Never yields. Each second: the share of time that the media thread works, 0 to 1.
     void beat(double busy);
@@ -89,7 +97,8 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     void take_owner(const ProcessMessage& message);
     void lose();
     Result<MessageSocket::Received> ask(const std::string& verb, std::vector<std::string> words);
-    void tell(const ProcessMessage& message);
+    void tell(ProcessMessage message);
+    void say_more();
 
     ProcessSeat seat_;
     MessageSocket socket_;
@@ -100,7 +109,9 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     io::Signal seated_;
     bool lost_ = false;
     uint64_t last_id_ = 0;
-    std::map<uint64_t, Question*> questions_;  // on the stacks of those who wait
+    std::map<uint64_t, Question*> questions_;            // on the stacks of those who wait
+    std::map<uint64_t, stream::StreamKey> late_claims_;  // asked, and nobody waits any more
+    std::deque<ProcessMessage> unsaid_;
     std::map<stream::StreamKey, StreamOwner> owners_;
     std::vector<double> busy_;
 };

@@ -7,6 +7,7 @@
 //   release VHOST APP NAME EPOCH             owner VHOST APP NAME INDEX EPOCH (of none: EPOCH 0)
 //   beat BUSY                                peers BUSY... (of each process; 1000: it is not there)
 //   keep ADDRESS...: it listens there alone
+//   drain: somebody asked for it, all are to
 //
 // BUSY is the share of its time that the media thread works, in thousandths.
 #pragma once
@@ -24,7 +25,7 @@ namespace weir::app {
 
 struct ProcessMessage {
     static constexpr size_t kMaxBytes = 16 * 1024;
-    static constexpr size_t kMaxWords = 128;
+    static constexpr size_t kMaxWords = 512;
 
     std::string verb;
     std::vector<std::string> words;

@@ -9,9 +9,14 @@ ProcessStreams::ProcessStreams(ProcessLink& link,
                                stream::Registry& registry)
     : link_(link), placement_(placement), registry_(registry) {
     registry_.observers().add(*this);
-    link_.set_observer({[this](const stream::StreamKey& key, const StreamOwner& owner) {
-        take_owner(key, owner);
-    }});
+    link_.set_observer({.on_owner = [this](const stream::StreamKey& key,
+                                           const StreamOwner& owner) { take_owner(key, owner); },
+                        .on_late_claim =
+                            [this](const stream::StreamKey& key, uint64_t epoch) {
+                                if (!held_.contains(key)) {
+                                    link_.release(key, epoch);
+                                }
+                            }});
 }
 
 ProcessStreams::~ProcessStreams() {
@@ -28,7 +33,8 @@ std::string ProcessStreams::socket_of(const ProcessLink& link, uint32_t process)
 Error ProcessStreams::claim(const stream::StreamKey& key, stream::PublishConflict conflict) {
     WEIR_TRY_ASSIGN(const uint64_t epoch,
                     link_.claim(key, conflict == stream::PublishConflict::kTakeover));
-    if (epoch == 0) {
+    const StreamOwner now = link_.find(key);  // it may have been taken over already
+    if (epoch == 0 || (now.epoch > epoch && now.process != link_.seat().index)) {
         return make_error(ErrorCode::kBusy, "another publisher has this stream");
     }
     Held& held = held_[key];
@@ -38,6 +44,11 @@ Error ProcessStreams::claim(const stream::StreamKey& key, stream::PublishConflic
         if (Error refused = cluster_claims_->claim(key, conflict)) {
             give_up_here(key);
             return refused;
+        }
+        const auto found = held_.find(key);
+        if (found == held_.end() || found->second.epoch != epoch) {
+            cluster_claims_->give_up(key);
+            return make_error(ErrorCode::kBusy, "another publisher has taken this stream");
         }
     }
     return {};
@@ -94,7 +105,7 @@ void ProcessStreams::take_owner(const stream::StreamKey& key, const StreamOwner&
         if (stream != nullptr && stream->live() && !stream->relayed()) {
             log::info("replaced stream={} process={}: another publisher has the name",
                       log::token(key.to_string()), owner.process);
-            stream->lose_publisher(MonoClock::now());
+            registry_.lose_publisher(*stream, MonoClock::now());
         }
     }
     if (on_owner) {

@@ -33,6 +33,8 @@ class SharedListeners {
     void clear() { sockets_.clear(); }
 
   private:
+    bool has_port(uint16_t port) const;
+
     std::map<std::pair<std::string, uint32_t>, io::OwnFd> sockets_;
 };
 

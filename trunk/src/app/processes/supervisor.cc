@@ -8,8 +8,10 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -28,20 +30,34 @@ namespace {
 
 constexpr Millis kTick{250};
 constexpr Millis kPeersPeriod{1'000};
-constexpr Millis kStopWait{3'000};    // from SIGTERM to SIGKILL
-constexpr Millis kSilence{30'000};    // of a process that runs: it is aborted
-constexpr Millis kAbortWait{5'000};   // and then killed
+constexpr Millis kStopWait{3'000};   // from SIGTERM to SIGKILL
+constexpr Millis kSilence{30'000};   // of a process that runs: it is aborted
+constexpr Millis kAbortWait{5'000};  // and then killed
+// One that says nothing for so long gets no players of others.
+constexpr Millis kSpeaks{3'000};
+constexpr Millis kStartWait{60'000};  // for a process to come up
+// The processes, of another user perhaps, make a new log file first.
+constexpr Millis kReopenWait{1'000};
+// In a row: then the listeners of the process are closed until it comes up.
+constexpr uint32_t kMaxFailedStarts = 5;
 constexpr Millis kFirstRestart{100};  // doubled with each end that follows soon
 constexpr Millis kLongestRestart{5'000};
 constexpr Millis kSettled{10'000};      // a process that ran for so long failed for the first time
 constexpr size_t kMaxUnsent = 200'000;  // messages that wait for a process
 constexpr uint64_t kNotThere = 1'000;   // as the share of time that it is busy
 
+// That waits until a process reads.
+struct Unsent {
+    ProcessMessage message;
+    io::OwnFd attached;
+};
+
 struct Member {
     uint32_t index = 0;
     pid_t pid = -1;  // -1: it does not run
     MessageSocket socket;
-    std::deque<std::string> unsent;
+    std::deque<Unsent> unsent;
+    uint32_t failed_starts = 0;  // in a row
     bool ready = false;
     uint64_t busy = kNotThere;
     MonoTime since{};  // it was started
@@ -94,6 +110,9 @@ class Supervisor {
             if (stopping_ && now >= kill_at_) {
                 signal_all(SIGKILL);
             }
+            if (reopen_at_ != MonoTime{} && now >= reopen_at_) {
+                reopen_log();
+            }
             tell_peers(now);
             service_.watchdog();
         }
@@ -135,19 +154,21 @@ class Supervisor {
             case SIGCHLD: reap(); break;
             case SIGHUP: reload(); break;
             case SIGUSR1:
-                log_.reopen();
-                signal_all(SIGUSR1);
+                signal_ready(SIGUSR1);
+                reopen_at_ = MonoClock::now() + kReopenWait;
                 break;
-            case SIGQUIT:
-                log::info("draining processes={}", members_.size());
-                draining_ = true;
-                service_.status("draining");
-                signal_all(SIGQUIT);
-                break;
+            case SIGQUIT: drain(); break;
             case SIGTERM:
             case SIGINT: stop(number); break;
             default: break;
         }
+    }
+
+    void drain() {
+        log::info("draining processes={}", members_.size());
+        draining_ = true;
+        service_.status("draining");
+        signal_all(SIGQUIT);
     }
 
     // A second signal ends all at once, as in a server without a supervisor.
@@ -165,6 +186,15 @@ class Supervisor {
         kill_at_ = MonoClock::now() + kStopWait;
         service_.stopping("stopping");
         signal_all(SIGTERM);
+    }
+
+    // One that starts reads everything anew, and would be ended by a signal.
+    void signal_ready(int number) {
+        for (const Member& member : members_) {
+            if (member.pid > 0 && member.ready) {
+                ::kill(member.pid, number);
+            }
+        }
     }
 
     void signal_all(int number) {
@@ -186,10 +216,20 @@ class Supervisor {
                 log::warn("reload: processes {} takes a restart; there are {}",
                           loaded.outcome.config->processes, members_.size());
             }
-            log_.reconfigure(*loaded.outcome.config);
-            signal_all(SIGHUP);
+            signal_ready(SIGHUP);
+            next_log_ = std::make_unique<config::Config>(std::move(*loaded.outcome.config));
+            reopen_at_ = MonoClock::now() + kReopenWait;
         }
         service_.ready(summary());
+    }
+
+    void reopen_log() {
+        reopen_at_ = {};
+        if (const auto next = std::exchange(next_log_, nullptr)) {
+            log_.reconfigure(*next);
+        } else {
+            log_.reopen();
+        }
     }
 
     // ---- processes ----
@@ -266,10 +306,10 @@ class Supervisor {
     }
 
     void take_end(Member& member, int status) {
+        member.pid = -1;
         read(member);  // what it had said before
         const MonoTime now = MonoClock::now();
         const bool was_ready = member.ready;
-        member.pid = -1;
         member.socket.close();
         member.unsent.clear();
         member.ready = false;
@@ -277,6 +317,7 @@ class Supervisor {
         for (const stream::StreamKey& key : owners_.drop(member.index)) {
             tell_all_owner(key, {});
         }
+        peers_told_ = {};  // nobody is to give it connections
         if (stopping_ || draining_) {
             log::info("process {} {}", member.index, end_of(status));
             return;
@@ -288,6 +329,10 @@ class Supervisor {
             return;
         }
         restarts_++;
+        member.failed_starts = was_ready ? 0 : member.failed_starts + 1;
+        if (member.failed_starts == kMaxFailedStarts) {
+            listeners_.keep(member.index, {});  // whoever waits there would wait for ever
+        }
         if (now - member.since > kSettled) {
             member.backoff = Millis(0);
         }
@@ -303,6 +348,10 @@ class Supervisor {
                 start(member);
             }
             return;
+        }
+        if (!member.ready && now - member.since > kStartWait) {
+            log::error("process {} does not come up: it is ended", member.index);
+            end(member);
         }
         if (member.ready && now - member.heard > kSilence) {
             if (member.aborted == MonoTime{}) {
@@ -346,31 +395,35 @@ class Supervisor {
         if (!member.socket.open()) {
             return;
         }
-        if (member.unsent.empty() || attached >= 0) {
-            Error failed = member.socket.send(message, attached);
-            if (!failed || failed.code() != ErrorCode::kFull || attached >= 0) {
+        if (member.unsent.empty()) {
+            const Error failed = member.socket.send(message, attached);
+            if (failed.code() != ErrorCode::kFull) {
                 return;  // of one that has gone its end is told by another way
             }
         }
         if (member.unsent.size() >= kMaxUnsent) {
             log::error("process {} does not read: it is ended", member.index);
-            ::kill(member.pid, SIGKILL);
+            end(member);
             member.unsent.clear();
             return;
         }
-        member.unsent.push_back(message.encode());
+        member.unsent.push_back(
+            {message, io::OwnFd(attached < 0 ? -1 : ::fcntl(attached, F_DUPFD_CLOEXEC, 0))});
     }
 
-    void send_waiting(Member& member) {
+    static void send_waiting(Member& member) {
         while (!member.unsent.empty()) {
-            const Result<ProcessMessage> message = ProcessMessage::decode(member.unsent.front());
-            if (message.ok()) {
-                if (Error failed = member.socket.send(*message);
-                    failed.code() == ErrorCode::kFull) {
-                    return;
-                }
+            const Unsent& next = member.unsent.front();
+            if (member.socket.send(next.message, next.attached.get()).code() == ErrorCode::kFull) {
+                return;
             }
             member.unsent.pop_front();
+        }
+    }
+
+    static void end(const Member& member) {
+        if (member.pid > 0) {
+            ::kill(member.pid, SIGKILL);
         }
     }
 
@@ -380,7 +433,7 @@ class Supervisor {
             if (!got.ok()) {
                 if (got.error().code() != ErrorCode::kClosed) {
                     log::error("process {}: {}: it is ended", member.index, got.error().message());
-                    ::kill(member.pid, SIGKILL);
+                    end(member);
                 }
                 member.socket.close();
                 return;
@@ -404,6 +457,8 @@ class Supervisor {
             take_release(member, message);
         } else if (message.verb == "beat") {
             member.busy = std::min(message.number(0).value_or(0), kNotThere - 1);
+        } else if (message.verb == "drain") {
+            drain();
         } else if (message.verb == "ready") {
             take_ready(member);
         }
@@ -411,6 +466,7 @@ class Supervisor {
 
     void take_ready(Member& member) {
         member.ready = true;
+        member.failed_starts = 0;
         log::info("process {} is ready pid={}", member.index, member.pid);
         if (!all_ready_ && std::ranges::all_of(members_, &Member::ready)) {
             all_ready_ = true;
@@ -435,7 +491,7 @@ class Supervisor {
 
     void take_claim(Member& member, const ProcessMessage& message) {
         const Result<stream::StreamKey> key = message.key(1);
-        if (!key.ok()) {
+        if (!key.ok() || member.pid < 0) {
             return;
         }
         const StreamOwner before = owners_.find(*key);
@@ -473,7 +529,8 @@ class Supervisor {
         peers_told_ = now;
         ProcessMessage message{"peers", {}};
         for (const Member& member : members_) {
-            message.words.push_back(std::to_string(member.busy));
+            const bool speaks = now - member.heard < kSpeaks;
+            message.words.push_back(std::to_string(speaks ? member.busy : kNotThere));
         }
         for (Member& member : members_) {
             if (member.unsent.empty()) {
@@ -499,6 +556,8 @@ class Supervisor {
     io::ServiceNotifier service_{io::ServiceNotifier::environment()};
     MonoTime peers_told_{};
     MonoTime kill_at_{};
+    MonoTime reopen_at_{};
+    std::unique_ptr<config::Config> next_log_;  // of a reload: what it says of the log
     uint64_t restarts_ = 0;
     bool all_ready_ = false;
     bool stopping_ = false;

@@ -56,9 +56,7 @@ void Life::run(Server& server, const config::Config& config) {
         }
     }
     // As from outside, so that there is one way. This process takes it by a descriptor.
-    // Of one of several processes the supervisor drains all.
-    const pid_t who = config.processes > 1 ? ::getppid() : ::getpid();
-    server.on_drain_asked([who] { ::kill(who, SIGQUIT); });
+    server.on_drain_asked([] { ::kill(::getpid(), SIGQUIT); });
     for (;;) {
         // Without a drain ended by the operator's signal.
         Result<int> signal = signals_->wait(drain_.begun() ? io::Deadline::after(Drain::kLook)

@@ -28,6 +28,18 @@ void append_file(std::string& signature, const std::string& path) {
                              facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
 }
 
+// How many processes there are is settled at the start.
+void fit(config::Config& config, const ConfigSource& source) {
+    if (source.seat.is_one_of_many()) {
+        config::fit_to_process(config, source.seat.index, source.seat.count);
+    } else if (source.alone) {
+        config.processes = 1;
+    } else if (config.processes == 0) {
+        config.processes = static_cast<uint32_t>(
+            std::clamp<size_t>(available_cores().size(), 1, config::kMostProcesses));
+    }
+}
+
 }  // namespace
 
 LoadedConfig load(const ConfigSource& source) {
@@ -50,13 +62,14 @@ LoadedConfig load(const ConfigSource& source) {
             outcome.errors.push_back({"", 0, 0, std::string(bad.message())});
         }
     }
+    if (outcome.errors.empty() && outcome.config) {
+        fit(*outcome.config, source);
+        if (std::string problem = config::check_processes(*outcome.config); !problem.empty()) {
+            outcome.errors.push_back({source.file, 0, 0, std::move(problem)});
+        }
+    }
     if (!outcome.errors.empty()) {
         outcome.config.reset();
-    } else if (source.seat.is_one_of_many()) {
-        config::fit_to_process(*outcome.config, source.seat.index, source.seat.count);
-    } else if (outcome.config->processes == 0) {
-        outcome.config->processes = static_cast<uint32_t>(
-            std::clamp<size_t>(available_cores().size(), 1, config::kMostProcesses));
     }
     loaded.signature = signature_of(outcome.watched);
     return loaded;

@@ -14,6 +14,7 @@ struct ConfigSource {
     std::string file;
     config::Environment environment;  // as the process was started with it
     ProcessSeat seat;                 // of several processes of one server, which one
+    bool alone = false;               // a server that runs as one process stays that
 };
 
 struct LoadedConfig {

@@ -110,6 +110,9 @@ ReloadReport Reloader::reload_now() {
     }
     if (!report.errors.empty()) {
         report.outcome = ReloadReport::Outcome::kConflict;
+        if (parts_.listening) {
+            parts_.listening();
+        }
         return report;
     }
     report.changes = config::changes_between(parts_.config->settings, next.settings);

@@ -48,7 +48,8 @@ class Reloader {
         std::function<std::vector<Diagnostic>(const config::Config& next)> check = {};
         // Tells the parts of the server; the Config is the new one already. Must not yield.
         std::function<void(const config::Config& before)> reconfigure = {};
-        // All listeners of the new one are in service. Must not yield.
+        // The listeners are as they will stay: those of the new one, or of the old one when the new
+        // one could not have its own. Must not yield.
         std::function<void()> listening = {};
     };
 

@@ -51,6 +51,7 @@ void Server::Impl::start_cluster() {
     if (others == nullptr) {
         return;
     }
+    relays.may_connect = [others](const NetAddress& at) { return others->may_connect(at); };
     registry_state = [others] { return others->status().up ? "ok" : "away"; };
     others->on_claimed_elsewhere = [this](const stream::StreamKey& key, uint64_t epoch) {
         sources.sources().end_run(key, epoch);
@@ -436,6 +437,9 @@ void Server::stop() {
             log::error("stopping: {}", late.message());
         }
     };
+    if (impl_->link != nullptr) {
+        impl_->link->exchange().clear();
+    }
     impl_->reloader.stop(deadline);
     impl_->sources.stop(deadline);
     if (impl_->public_http) {

@@ -78,7 +78,9 @@ Error Server::Impl::fill_public() {
 // gets an answer.
 bool Server::Impl::admit_while_draining(net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
-    if (!config.cluster.enabled || request.headers.has(cluster::kRelayField) ||
+    if (!config.cluster.enabled ||
+        (request.headers.has(cluster::kRelayField) && request.path.ends_with(".flv") &&
+         !relays.secret().empty()) ||
         request.path == "/healthz" || request.path == "/readyz") {
         return true;
     }

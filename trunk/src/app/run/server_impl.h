@@ -88,6 +88,10 @@ struct Server::Impl {
                       .is_local = [this](const auto& exchange) { return is_local(exchange); },
                       .drain =
                           [this] {
+                              if (link != nullptr) {
+                                  link->drain();
+                                  return true;
+                              }
                               if (drain_asked) {
                                   drain_asked();
                               }

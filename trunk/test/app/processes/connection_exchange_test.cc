@@ -1,8 +1,15 @@
 #include "app/processes/connection_exchange.h"
 
+#include <array>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/processes/attached.h"
 #include "base/random.h"
 
 #include "test/support/io/loopback.h"
@@ -85,6 +92,51 @@ TEST_F(ConnectionExchangeTest, WhatCannotBeTakenStaysAsItIs) {
     EXPECT_FALSE(one_->give(1, "http", *tunnel->one, {})) << "it is no connection of a client";
     ASSERT_FALSE(pair_.server->write_all(as_bytes("still here"), io::soon()));
     EXPECT_EQ(read(*pair_.client), "still here");
+}
+
+TEST(Attached, MoreThanOneDescriptorIsNone) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM, 0, ends.data()), 0);
+    const io::OwnFd one(ends[0]);
+    const io::OwnFd other(ends[1]);
+    const auto send = [&](size_t count) {
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+        char byte = 'x';
+        iovec part{&byte, 1};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        cmsghdr* const first = CMSG_FIRSTHDR(&message);
+        first->cmsg_level = SOL_SOCKET;
+        first->cmsg_type = SCM_RIGHTS;
+        first->cmsg_len = CMSG_LEN(count * sizeof(int));
+        const std::array<int, 2> fds{0, 1};
+        std::memcpy(CMSG_DATA(first), fds.data(), count * sizeof(int));
+        ASSERT_EQ(::sendmsg(one.get(), &message, 0), 1);
+    };
+    const auto receive = [&] {
+        alignas(cmsghdr) std::array<char, 256> control{};
+        char byte = 0;
+        iovec part{&byte, 1};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        EXPECT_EQ(::recvmsg(other.get(), &message, MSG_CMSG_CLOEXEC), 1);
+        return take_attached(message);
+    };
+    const int free_before = ::dup(0);
+    ::close(free_before);
+    send(1);
+    EXPECT_TRUE(receive().descriptor);
+    send(2);
+    EXPECT_FALSE(receive().descriptor);
+    const int free_after = ::dup(0);
+    ::close(free_after);
+    EXPECT_EQ(free_after, free_before) << "none stays open";
 }
 
 TEST_F(ConnectionExchangeTest, AKindThatNobodyTakesIsClosed) {
