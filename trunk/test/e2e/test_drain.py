@@ -161,5 +161,6 @@ def test_a_node_of_a_cluster_still_answers_other_nodes(new_weir, folder):
         wait_until(lambda: health(weir.http_port, "/readyz")[0] == 503, 1, "no balancer sends anybody")
         assert health(weir.http_port) == (200, "ok\n")
         assert ask("/live/livestream.flv") == 503 and ask("/live.json") == 503, "clients are sent elsewhere"
-        assert ask("/live.json", **{"Weir-Relay": "1"}) == 200, "what another node asks is not refused for the drain"
+        assert ask("/live.json", **{"Weir-Relay": "1"}) == 503
+        assert ask("/live/livestream.flv?relay=1", **{"Weir-Relay": "1"}) == 403, "another node's request is judged as ever"
     assert wait_end(weir, 3) == 0
