@@ -8,19 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "proto/cluster/names.h"
+
 namespace weir::app {
-
-namespace {
-
-constexpr size_t kMaxNodeName = 64;
-
-}  // namespace
 
 std::string node_name(const config::Config& config) {
     std::string name = config.cluster.node.empty() ? machine_name() : config.cluster.node;
     if (config.processes > 1) {
         const std::string process = fmt::format("-p{}", config.process);
-        name.resize(std::min(name.size(), kMaxNodeName - process.size()));
+        name.resize(std::min(name.size(), cluster::kMaxNodeName - process.size()));
         name += process;
     }
     return name;
@@ -32,7 +28,7 @@ std::string machine_name() {
     if (gethostname(host.data(), host.size() - 1) == 0) {
         name = host.data();
     }
-    name.resize(std::min(name.size(), kMaxNodeName));
+    name.resize(std::min(name.size(), cluster::kMaxNodeName));
     for (char& c : name) {
         if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') {
             c = '-';

@@ -1,16 +1,14 @@
 #include "app/processes/connection_exchange.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "app/processes/attached.h"
 #include "app/processes/process_message.h"
+#include "io/unix_socket.h"
 
 namespace weir::app {
 namespace {
@@ -20,19 +18,8 @@ namespace {
 constexpr size_t kMaxHeader = 1024;
 constexpr size_t kMaxDatagram = sizeof(uint32_t) + kMaxHeader + ConnectionExchange::kMaxReplayBytes;
 
-struct Address {
-    sockaddr_un raw{};
-    socklen_t size = 0;
-};
-
-Address address_of(const std::string& name, uint32_t process) {
-    Address address;
-    address.raw.sun_family = AF_UNIX;
-    const std::string text = fmt::format("weir-{}-{}", name, process);
-    const size_t used = std::min(text.size(), sizeof address.raw.sun_path - 1);
-    std::memcpy(address.raw.sun_path + 1, text.data(), used);  // of the abstract namespace
-    address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + used);
-    return address;
+Result<io::UnixAddress> address_of(const std::string& name, uint32_t process) {
+    return io::UnixAddress::of(fmt::format("@weir-{}-{}", name, process));
 }
 
 }  // namespace
@@ -45,7 +32,7 @@ Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(std::stri
     }
     const int on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    const Address address = address_of(name, own);
+    WEIR_TRY_ASSIGN(const io::UnixAddress address, address_of(name, own));
     if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.raw), address.size) != 0) {
         return Error::from_errno(errno, "bind the socket for connections of other processes");
     }
@@ -73,11 +60,14 @@ bool ConnectionExchange::give(uint32_t process,
         iovec{&size, sizeof size}, iovec{header.data(), header.size()},
         iovec{const_cast<uint8_t*>(replay.answered.data()), replay.answered.size()},
         iovec{const_cast<uint8_t*>(replay.heard.data()), replay.heard.size()}};
-    Address to = address_of(name_, process);
+    Result<io::UnixAddress> to = address_of(name_, process);
+    if (!to.ok()) {
+        return false;
+    }
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     msghdr message{};
-    message.msg_name = &to.raw;
-    message.msg_namelen = to.size;
+    message.msg_name = &to->raw;
+    message.msg_namelen = to->size;
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
     message.msg_control = control.data();

@@ -26,8 +26,8 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
 }
 
 // The target without that parameter of its query.
-std::string target_without(const http::Request& request, std::string_view parameter) {
-    const Halves halves = split_once(request.target, '?');
+std::string target_without(std::string_view target, std::string_view parameter) {
+    const Halves halves = split_once(target, '?');
     std::string query;
     for (const std::string_view each : split(halves.after, '&')) {
         if (!each.empty() && split_once(each, '=').before != parameter) {
@@ -62,7 +62,8 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
                 400, fmt::format("process is a number from 0 to {}", link_.seat().count - 1));
             return true;
         }
-        serve_one(exchange, static_cast<uint32_t>(*index), target_without(request, "process"));
+        serve_one(exchange, static_cast<uint32_t>(*index),
+                  target_without(request.target, "process"));
         return true;
     }
     if (request.path == "/metrics") {
@@ -129,42 +130,36 @@ void ProcessApi::serve_list(net::HttpExchange& exchange, std::string_view name) 
         return;
     }
     // Each is asked for all that may stand on the page.
-    http::Request whole = request;
-    std::string target = target_without(request, "start");
     const uint64_t wanted = std::min<uint64_t>(page->start + page->count, Page::kMaxCount);
-    whole.target = target;
-    target = target_without(whole, "count");
+    std::string target = target_without(target_without(request.target, "start"), "count");
     target += fmt::format("{}count={}", target.find('?') == std::string::npos ? "?" : "&", wanted);
-    std::vector<ProcessAnswer> answers;
-    for (uint32_t i = 0; i < link_.seat().count; i++) {
-        const Result<http::Response> response =
-            ask(i, request, target, io::Deadline::after(kAnswerWait));
-        if (response.ok() && response->status != 200) {
-            pass_on(exchange, *response);
-            return;
-        }
-        net::Json json = response.ok() ? net::parsed(response->body, kMaxDepth) : net::Json();
-        if (json.is_object()) {
-            answers.push_back({i, std::move(json)});
-        }
+    const std::vector<ProcessAnswer> answers = ask_all(exchange, target, kAnswerWait);
+    if (!answers.empty()) {
+        net::answer(exchange, merge_lists(answers, name, page->start, page->count));
     }
-    if (answers.empty()) {
-        (void)exchange.respond_error(503, "no process answers");
-        return;
-    }
-    net::answer(exchange, merge_lists(answers, name, page->start, page->count));
 }
 
 void ProcessApi::serve_sums(net::HttpExchange& exchange) {
-    const bool reads = exchange.request().method == http::Method::kGet;
-    const Millis wait = reads ? kAnswerWait : kLongWait;
+    const http::Request& request = exchange.request();
+    const bool reads = request.method == http::Method::kGet;
+    const std::vector<ProcessAnswer> answers =
+        ask_all(exchange, request.target, reads ? kAnswerWait : kLongWait);
+    if (!answers.empty()) {
+        net::answer(exchange, merge_sums(answers));
+    }
+}
+
+// What one cannot do is not done: its refusal is the answer.
+std::vector<ProcessAnswer> ProcessApi::ask_all(net::HttpExchange& exchange,
+                                               const std::string& target,
+                                               Millis wait) const {
     std::vector<ProcessAnswer> answers;
     for (uint32_t i = 0; i < link_.seat().count; i++) {
         const Result<http::Response> response =
-            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(wait));
+            ask(i, exchange.request(), target, io::Deadline::after(wait));
         if (response.ok() && response->status != 200) {
-            pass_on(exchange, *response);  // what one cannot do is not done
-            return;
+            pass_on(exchange, *response);
+            return {};
         }
         net::Json json = response.ok() ? net::parsed(response->body, kMaxDepth) : net::Json();
         if (json.is_object()) {
@@ -173,9 +168,8 @@ void ProcessApi::serve_sums(net::HttpExchange& exchange) {
     }
     if (answers.empty()) {
         (void)exchange.respond_error(503, "no process answers");
-        return;
     }
-    net::answer(exchange, merge_sums(answers));
+    return answers;
 }
 
 void ProcessApi::serve_metrics(net::HttpExchange& exchange) {

@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "app/processes/answer_merge.h"
 #include "app/processes/process_link.h"
 #include "net/api/answer.h"
 #include "net/http/exchange.h"
@@ -47,6 +49,10 @@ class ProcessApi {
     void serve_list(net::HttpExchange& exchange, std::string_view name);
     void serve_sums(net::HttpExchange& exchange);
     void serve_metrics(net::HttpExchange& exchange);
+    // Of all that answer. Empty: the exchange has been answered.
+    std::vector<ProcessAnswer> ask_all(net::HttpExchange& exchange,
+                                       const std::string& target,
+                                       Millis wait) const;
     Result<http::Response> ask(uint32_t process,
                                const http::Request& request,
                                const std::string& target,
