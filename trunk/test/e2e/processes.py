@@ -12,8 +12,10 @@ COUNT = 3
 def start(new_weir, more="", count=COUNT, tls_port=None):
     """A running server of so many processes. `tls_port`: also https there."""
     rtsp = free_port()
+    rtp = free_port(2 * count + 1)
+    rtp += rtp % 2  # a pair for each process
     weir = new_weir(f"processes {count}; play {{ mw_latency 0; }}\n"
-                    f"rtsp_server {{ listen 127.0.0.1:{rtsp}; enabled on; }}\n{more}")
+                    f"rtsp_server {{ listen 127.0.0.1:{rtsp}; rtp_listen 127.0.0.1:{rtp}; enabled on; }}\n{more}")
     weir.rtsp_port = rtsp
     if tls_port:
         text = weir.config_path.read_text()
