@@ -4,14 +4,15 @@ find_package(GTest REQUIRED)
 set_source_files_properties(test/support/source_file.cc PROPERTIES COMPILE_DEFINITIONS
   "WEIR_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\"")
 
-# Under the sanitizers, and where the variable WEIR_BATCHES is set (.ci/run), tests are compiled several files at a time: most of the time goes into headers (measured: 8 files of
-# session/rtsp 33.4 s of processor time one by one, 12.4 s together). Elsewhere a changed file is compiled alone, which is quicker.
+# Under the sanitizers, and where the variable TEST_BATCHES is set (.ci/run), tests are compiled several files at a time: most of
+# the time goes into headers (measured: 8 files of session/rtsp 33.4 s of processor time one by one, 12.4 s together). Elsewhere a
+# changed file is compiled alone, which is quicker.
 # Which files go together: batches.py.
 set(WEIR_BATCH_FILES 8)
 set(WEIR_BATCH_LINES 3000)
 find_package(Python3 QUIET COMPONENTS Interpreter)
 function(weir_batches target sources)
-  if(NOT Python3_FOUND OR NOT (WEIR_SANITIZER OR DEFINED ENV{WEIR_BATCHES}))
+  if(NOT Python3_FOUND OR NOT (WEIR_SANITIZER OR DEFINED ENV{TEST_BATCHES}))
     return()
   endif()
   list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")

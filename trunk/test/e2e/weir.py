@@ -20,8 +20,11 @@ LANES = 4  # that pytest-xdist may run at a time, each with ports of its own
 
 
 def ports_of_lane():
-    """Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range."""
-    first, last = (int(end) for end in os.environ.get("WEIR_PORTS", "23100-23900").split("-"))
+    """Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range.
+
+    Nothing else of the tests takes any of these: a server's calls by SIP have 20000 to 29999, telephones 30000 and more.
+    """
+    first, last = (int(end) for end in os.environ.get("WEIR_PORTS", "14000-15999").split("-"))
     lane = os.environ.get("PYTEST_XDIST_WORKER")
     if lane is None:
         return range(first, last)
@@ -62,7 +65,9 @@ def free_port(count=1):
             _next_port += count
             return wanted[0]
         _next_port += 1
-    raise RuntimeError("no free port")
+    taken = sum(not is_free(port) for port in PORTS)
+    raise RuntimeError(f"no {count} free ports beside each other in {PORTS[0]} to {PORTS[-1]}, {taken} of them are taken: "
+                       "WEIR_PORTS=FIRST-LAST names others")
 
 
 def patience():
