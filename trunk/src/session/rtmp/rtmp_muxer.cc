@@ -93,8 +93,12 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
     const int64_t time_ms = packet->time_ms();
     if (!begun_) {
         begun_ = true;
-        clocks_.fill(time_ms - kHeadroomMs);
+        origin_ms_ = time_ms - kHeadroomMs;
+        clocks_.fill(origin_ms_);
         clocks_[track] = time_ms;
+    }
+    if (time_ms < origin_ms_ && !start && is_frame(*packet)) {
+        return;  // audio that came far behind its picture: the log has no times for it
     }
     track_begun_[track] = track_begun_[track] || !data;
     if (start) {

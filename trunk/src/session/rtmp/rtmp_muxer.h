@@ -39,7 +39,8 @@ class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
 
     uint32_t chunk_size_;
     bool begun_ = false;
-    Clocks clocks_{};  // log time of the last message of each chunk stream
+    int64_t origin_ms_ = 0;  // the earliest time that the log can have
+    Clocks clocks_{};        // log time of the last message of each chunk stream
     std::array<bool, kTracks> track_begun_{};
     Clocks start_clocks_{};  // the same just before the start entry
     std::array<bool, kTracks> start_begun_{};

@@ -1,5 +1,7 @@
 #include "session/rtmp/rtmp_muxer.h"
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -286,6 +288,28 @@ TEST_F(RtmpMuxerTest, AudioThatComesLateAfterItsPictureKeepsItsTimes) {
     join();
     gop(25, true);
     expect_all_viewers_have_all();
+}
+
+// As AAC that is made of a browser's audio does on a machine that is late: times below those of the
+// log would all be the same.
+TEST_F(RtmpMuxerTest, AudioOfLongBeforeTheFirstPictureIsLeftOut) {
+    send(TrackKind::kVideo, 0, test::avc_header());
+    send(TrackKind::kAudio, 0, test::aac_header());
+    pass(400);
+    gop(1, false);
+    const Viewer& viewer = join();
+    for (int64_t time = 20; time < 500; time += 20) {
+        send(TrackKind::kAudio, time, test::aac_frame(++marker_));
+    }
+    viewers_.back()->read();
+    std::vector<uint32_t> times;
+    for (const rtmp::Message& message : viewer.messages()) {
+        if (message.type == rtmp::kAudio) {
+            times.push_back(message.timestamp);
+        }
+    }
+    ASSERT_GT(times.size(), 10U);
+    EXPECT_EQ(std::ranges::adjacent_find(times, std::greater_equal()), times.end());
 }
 
 TEST_F(RtmpMuxerTest, VideoThatStartsLate) {
