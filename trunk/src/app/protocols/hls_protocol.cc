@@ -3,6 +3,12 @@
 #include "config/named_stream.h"
 
 namespace weir::app {
+namespace {
+
+// SRT and RTSP bring the first sound half a second behind the first picture.
+constexpr int64_t kSettleMs = 1'000;
+
+}  // namespace
 
 std::span<const Transport> HlsProtocol::transports() const {
     static constexpr Transport kAll[] = {{"hls"}, {"dash"}};
@@ -19,8 +25,10 @@ session::HlsOptions HlsProtocol::hls_options(const stream::StreamKey& key) const
     options.enabled = hls.enabled;
     options.container = hls.container == config::HlsContainer::kTs ? net::SegmentContainer::kTs
                                                                    : net::SegmentContainer::kMp4;
-    options.segments = {
-        .fragment_ms = hls.fragment.count(), .part_ms = hls.part.count(), .window = hls.window};
+    options.segments = {.fragment_ms = hls.fragment.count(),
+                        .part_ms = hls.part.count(),
+                        .window = hls.window,
+                        .settle_ms = kSettleMs};
     options.sessions = hls.sessions;
     options.segments.segments_per_key = hls.encrypt ? hls.rotate : 0;
     options.always = hls.always || !hls.path.empty();

@@ -25,6 +25,9 @@ struct SegmentOptions {
     uint32_t window = 3;  // target durations that a playlist lists at least
     // Segments are encrypted; every so many have another key. 0: they are not.
     uint32_t segments_per_key = 0;
+    // The first frames of a publisher wait so long at most for its other track, by which the format
+    // would change again.
+    int64_t settle_ms = 0;
 
     bool operator==(const SegmentOptions&) const = default;
 };

@@ -42,6 +42,8 @@ Segmenter::Segmenter(stream::Stream& stream,
     wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
     gop_ms_ = last_gop_ms_ = stream.gop().last_ms;
     store_.expect(last_gop_ms_);
+    settling_ = store.options().settle_ms > 0 &&
+                MonoClock::now() - stream.live_since() < Millis(store.options().settle_ms);
     stream_.attach(*this);
     filling_ = false;
 }
@@ -102,6 +104,59 @@ void Segmenter::wait_for_start(Track& track) {
 }
 
 void Segmenter::on_packet(const PacketRef& packet, const stream::Configs* start) {
+    if (!settling_ || !holds_early(packet, start)) {
+        take(packet, start);
+    }
+}
+
+bool Segmenter::both_are_known() const {
+    const Track& audio = tracks_[kPartAudio];
+    const bool has_audio =
+        audio.id && (audio.config || !mp4::needs_config(audio.codec)) && stream_.has_audio();
+    return tracks_[kPartVideo].id && has_audio;
+}
+
+// False: it waited for nothing, and what was held has been taken.
+bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* start) {
+    const PacketInfo& info = packet->info();
+    if (info.config) {
+        return false;  // of a track: it is taken, and what waits is decided with the next frame
+    }
+    if (start != nullptr) {
+        for (const PacketRef& each : *start) {
+            if (each->info().config) {
+                take_config(each);
+            }
+        }
+    }
+    if (is_frame(info)) {
+        track_of(info);
+    }
+    const int64_t settle_ms = store_.options().settle_ms;
+    const bool late =
+        MonoClock::now() - stream_.live_since() >= Millis(settle_ms) ||
+        (!early_.empty() && packet->time_ms() - early_.front().packet->time_ms() >= settle_ms) ||
+        early_.size() >= kMaxPartFrames || early_bytes_ >= kMaxPartBytes;
+    if (!late && !both_are_known()) {
+        early_.push_back({packet, start != nullptr ? std::optional(*start) : std::nullopt});
+        early_bytes_ += packet->body().size();
+        return true;
+    }
+    settling_ = false;
+    if (early_.empty()) {
+        return false;
+    }
+    wall_offset_ms_ = wall_time_ms() - stream_.timeline().latest();
+    const bool filled = std::exchange(filling_, true);
+    for (const Early& each : std::exchange(early_, {})) {
+        take(each.packet, each.start ? &*each.start : nullptr);
+    }
+    filling_ = filled;
+    early_bytes_ = 0;
+    return false;
+}
+
+void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
     const PacketInfo& info = packet->info();
     if (start != nullptr) {
         for (const PacketRef& each : *start) {
@@ -413,6 +468,9 @@ void Segmenter::on_start_lost(stream::StartLost why) {
         running_ = false;
     }
     drop_frames();
+    early_.clear();
+    early_bytes_ = 0;
+    settling_ = settling_ || (why == StartLost::kPublisherCame && store_.options().settle_ms > 0);
     if (why != StartLost::kVideoAppeared) {
         for (Track& track : tracks_) {
             track.id.reset();

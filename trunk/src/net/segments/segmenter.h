@@ -3,7 +3,8 @@
 // A part ends when the frame arrives that would make it longer than about `part`, so the length of
 // each of its frames is known; a segment ends at the key frame nearest to `fragment`. Other codecs,
 // and another publisher, begin with a discontinuity. Of a stream that has video, audio alone never
-// cuts a segment. The first video and the first audio track are taken. Never yields.
+// cuts a segment. The first video and the first audio track are taken. What a publisher sends at
+// first waits until both are there, for SegmentOptions::settle_ms at most. Never yields.
 #pragma once
 
 #include <array>
@@ -71,6 +72,14 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
         uint32_t last_duration = 0;
     };
 
+    struct Early {
+        media::PacketRef packet;
+        std::optional<stream::Configs> start;
+    };
+
+    bool holds_early(const media::PacketRef& packet, const stream::Configs* start);
+    bool both_are_known() const;
+    void take(const media::PacketRef& packet, const stream::Configs* start);
     Track* track_of(const media::PacketInfo& info);
     void take_config(const media::PacketRef& packet);
     void wait_for_start(Track& track);
@@ -95,10 +104,13 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     std::array<Track, 2> tracks_;
     PartTracks format_tracks_;
     Ref<const SegmentFormat> format_;  // null: it is decided with the next part
-    bool running_ = false;             // a start has come, and was not lost since
-    bool discontinuity_ = false;       // before the next segment
-    bool renew_ = false;               // the format changes with the next start
-    bool filling_ = true;              // from what was kept: arrival times say nothing
+    std::vector<Early> early_;         // what waits for the other track
+    size_t early_bytes_ = 0;
+    bool settling_ = false;
+    bool running_ = false;        // a start has come, and was not lost since
+    bool discontinuity_ = false;  // before the next segment
+    bool renew_ = false;          // the format changes with the next start
+    bool filling_ = true;         // from what was kept: arrival times say nothing
     int64_t part_start_ms_ = 0;
     int64_t segment_start_ms_ = 0;
     int64_t last_key_ms_ = 0;

@@ -355,5 +355,82 @@ TEST(SegmentStoreTest, BytesOfAllAreCapped) {
     EXPECT_GE(store.all().size(), 3U);
 }
 
+// ---- a publisher whose tracks come one after the other ----
+
+class SettlingSegmenterTest : public SegmenterTest {
+  protected:
+    void watch() {
+        now_ = MonoClock::now();  // as the segmenter's
+        publish_again();
+        settled_ = std::make_unique<SegmentStore>(settling_, 100);
+        segmenter_ = std::make_unique<Segmenter>(stream_, SegmentContainer::kMp4, *settled_);
+    }
+
+    void avc() {
+        send(TrackKind::kVideo, clock_,
+             tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    }
+
+    void aac() {
+        send(TrackKind::kAudio, clock_,
+             tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1190")));
+    }
+
+    void silent_pictures(int count) {
+        for (int i = 0; i < count; i++, clock_ += 40) {
+            picture(number_++ % 50 == 0);
+        }
+        sound_ms_ = clock_;
+        sound_samples_ = uint64_t{clock_} * 48;
+    }
+
+    SegmentOptions settling_{.fragment_ms = 2'000, .part_ms = 200, .settle_ms = 1'000};
+    std::unique_ptr<SegmentStore> settled_;
+};
+
+TEST_F(SettlingSegmenterTest, AudioThatComesBehindThePictureIsInTheFirstSegment) {
+    watch();
+    avc();
+    silent_pictures(15);
+    EXPECT_FALSE(settled_->has_open());
+    aac();
+    pictures(36);
+    const Segment& first = settled_->all().front();
+    EXPECT_EQ(first.format->audio_codecs, "mp4a.40.2");
+    EXPECT_TRUE(first.complete);
+    EXPECT_EQ(first.video_frames, 50U);
+    EXPECT_EQ(first.parts.size(), 10U);
+    EXPECT_EQ(first.parts.front().duration_ms, 200);
+    EXPECT_FALSE(settled_->all().back().discontinuity);
+}
+
+TEST_F(SettlingSegmenterTest, VideoAloneWaitsForASecond) {
+    watch();
+    avc();
+    silent_pictures(25);
+    EXPECT_FALSE(settled_->has_open());
+    silent_pictures(1);
+    ASSERT_TRUE(settled_->has_open());
+    EXPECT_EQ(settled_->all().front().parts.size(), 5U);
+    EXPECT_EQ(settled_->all().front().format->audio_codecs, "");
+}
+
+TEST_F(SettlingSegmenterTest, TheNextPublisherIsWaitedForAgain) {
+    watch();
+    avc();
+    aac();
+    pictures(10);
+    publish_again(clock_);
+    number_ = 0;
+    avc();
+    silent_pictures(15);
+    aac();
+    pictures(45);
+    ASSERT_EQ(settled_->all().size(), 3U);
+    EXPECT_TRUE(settled_->all()[1].discontinuity);
+    EXPECT_FALSE(settled_->all()[2].discontinuity) << "one for the publisher, none for its audio";
+    EXPECT_EQ(settled_->all()[1].format->audio_codecs, "mp4a.40.2");
+}
+
 }  // namespace
 }  // namespace weir::net
