@@ -221,9 +221,14 @@ def test_a_source_that_several_nodes_have_runs_at_one(node, redis, new_weir, fol
         wait_until(lambda: of(b)["state"] == "backing_off", 5, "b leaves it to a")
         assert "another node of the cluster" in of(b)["last_error"]
         assert of(a)["state"] == "live" and redis.records()["live/cam"][0] == "a"
-        a.stop()
-        b.wait_live("cam", 15)
-        assert redis.records()["live/cam"][0] == "b"
+        with Viewer(b.http("/live/cam.flv")) as viewer:  # b's viewers have it all the same
+            stand_in = next(each for each in b.api("/api/v1/sources")["sources"] if each.get("node"))
+            assert (stand_in["node"], stand_in["state"]) == ("a", "live")
+            before = viewer.bytes
+            a.stop()
+            wait_until(lambda: redis.records().get("live/cam", ("",))[0] == "b", 15, "b runs it")
+            wait_until(lambda: viewer.bytes > before + 20_000, 5, "the viewer goes on")
+            assert not viewer.ended
 
 
 def test_two_nodes_of_one_name_are_told_apart(node, redis):

@@ -13,6 +13,7 @@ StreamSources::StreamSources(const config::Config& config,
                              const net::ServerIdentity& identity)
     : config_(config),
       private_streams_(services.private_streams),
+      has_others_(services.claims != nullptr),
       sources_({services.registry,
                 dialer_,
                 services.policy,
@@ -35,6 +36,14 @@ Error StreamSources::start() {
             spec = config::relay_of(config_, key);
         }
         return spec && spec->relayed && is_private(key) ? std::nullopt : std::move(spec);
+    };
+    ask.stand_in = [this](const stream::StreamKey& key) -> std::optional<net::SourceSpec> {
+        if (!has_others_ || is_private(key)) {
+            return std::nullopt;
+        }
+        net::SourceSpec spec = config::relay_of(config_, key);
+        spec.stands_in = true;
+        return spec;
     };
     ask.forwards = [this](const stream::StreamKey& key) {
         return is_private(key) ? std::vector<net::SourceSpec>() : config::forwards_of(config_, key);

@@ -60,6 +60,7 @@ class StreamSources {
 
     const config::Config& config_;
     const net::PrivateStreams* private_streams_;  // null: there are none
+    const bool has_others_;                       // nodes or processes
     ConfiguredOrigins origins_{config_};
     std::function<bool(const stream::StreamKey&)> is_elsewhere_;  // empty: nowhere else
     io::Resolver resolver_;

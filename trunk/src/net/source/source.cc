@@ -150,11 +150,15 @@ void Source::begin_run(MonoTime now) {
 }
 
 // Yields. A pull that the configuration names brings its stream at one node of a cluster only: the
-// others try again now and then.
+// others try again now and then, and meanwhile a relay stands in.
 Error Source::run_once() {
     Claims::Place claim;
     if (services_.claims != nullptr && spec_.role == SourceRole::kPull && spec_.named) {
-        WEIR_TRY(services_.claims->claim(spec_.key, stream::PublishConflict::kRefuse));
+        Error refused = services_.claims->claim(spec_.key, stream::PublishConflict::kRefuse);
+        if (!refused || refused.code() == ErrorCode::kBusy) {
+            elsewhere_ = static_cast<bool>(refused);
+        }
+        WEIR_TRY(std::move(refused));
         claim = Claims::Place(*services_.claims, spec_.key);
     }
     Error ended = protocol_.run(*this);

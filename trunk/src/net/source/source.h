@@ -79,6 +79,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     // Somebody wants it now: see SourceMachine.
     void retry_soon(Millis spacing, MonoTime now) { machine_.retry_soon(spacing, now); }
 
+    // Another node or process has the name of its stream, as the last try said.
+    bool is_elsewhere() const { return elsewhere_; }
+
     // Its origin has lost the stream.
     void begin_anew(MonoTime now);
 
@@ -184,6 +187,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     Error outcome_;
     bool ended_ = false;        // its body is done, and its end was not taken yet
     bool interrupted_ = false;  // by us: its end is no failure
+    bool elsewhere_ = false;
     PublishRules rules_;
     RateGuard rate_;
     stream::Stream* stream_ = nullptr;  // that it publishes

@@ -50,6 +50,8 @@ struct SourceSpec {
     // Such a pull gives way to whoever publishes here, and is forgotten first where there are too
     // many.
     bool relayed = false;
+    // A relay beside the stream's own source, which another node runs.
+    bool stands_in = false;
     Millis input_timeout{0};  // in place of normal_timeout; 0: that one
 
     bool operator==(const SourceSpec&) const = default;

@@ -5,6 +5,11 @@
 #include "base/check.h"
 
 namespace weir::net {
+namespace {
+
+constexpr const char* kStandIn = "relay";
+
+}  // namespace
 
 Sources::Sources(SourceServices services) : services_(std::move(services)) {
     services_.wake = [this] { wake(); };
@@ -30,12 +35,40 @@ Error Sources::start(SourceConfig config) {
 
 Sources::Key Sources::key_of(const SourceSpec& spec) {
     const bool forward = spec.role == SourceRole::kForward;
-    return {spec.role, spec.key, forward ? spec.url.full() : std::string()};
+    return {spec.role, spec.key,
+            forward          ? spec.url.full()
+            : spec.stands_in ? std::string(kStandIn)
+                             : std::string()};
 }
 
-Source* Sources::find_pull(const stream::StreamKey& key) {
+Source* Sources::find_pull(const stream::StreamKey& key) const {
     const auto found = sources_.find({SourceRole::kPull, key, {}});
     return found == sources_.end() ? nullptr : found->second.get();
+}
+
+Source* Sources::find_stand_in(const stream::StreamKey& key) const {
+    const auto found = sources_.find({SourceRole::kPull, key, kStandIn});
+    return found == sources_.end() ? nullptr : found->second.get();
+}
+
+Source* Sources::find_relay(const stream::StreamKey& key) const {
+    Source* const stand_in = find_stand_in(key);
+    return stand_in != nullptr ? stand_in : find_pull(key);
+}
+
+Source* Sources::ask_stand_in(const stream::StreamKey& key, bool wanted, MonoTime now) {
+    Source* stand_in = find_stand_in(key);
+    if (stand_in == nullptr && wanted && config_.stand_in) {
+        const Source* const own = find_pull(key);
+        if (own != nullptr && own->is_elsewhere()) {
+            std::optional<SourceSpec> spec = config_.stand_in(key);
+            stand_in = spec ? make_unnamed(std::move(*spec), now) : nullptr;
+        }
+    }
+    if (stand_in != nullptr) {
+        stand_in->set_demand(wanted, now);
+    }
+    return stand_in;
 }
 
 SourceProtocol* Sources::protocol(SourceRole role, const std::string& scheme) const {
@@ -44,8 +77,7 @@ SourceProtocol* Sources::protocol(SourceRole role, const std::string& scheme) co
 }
 
 const Source* Sources::pull_of(const stream::StreamKey& key) const {
-    const auto found = sources_.find({SourceRole::kPull, key, {}});
-    return found == sources_.end() ? nullptr : found->second.get();
+    return find_relay(key);
 }
 
 void Sources::retry_now(const stream::StreamKey& key) {
@@ -58,14 +90,16 @@ void Sources::retry_now(const stream::StreamKey& key) {
             source->set_demand(true, now);
         }
     }
-    if (source != nullptr) {
-        source->retry_soon(kEventSpacing, now);
-        wake();
+    for (Source* const each : {source, find_stand_in(key)}) {
+        if (each != nullptr) {
+            each->retry_soon(kEventSpacing, now);
+            wake();
+        }
     }
 }
 
 void Sources::end_run(const stream::StreamKey& key, uint64_t epoch) {
-    Source* const source = find_pull(key);
+    Source* const source = find_relay(key);
     if (source == nullptr || !source->spec().relayed) {
         return;
     }
@@ -113,22 +147,26 @@ Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
     if (Source* const found = find_pull(key)) {
         return found;
     }
-    if (stopping_ || draining_ || !config_.for_any) {
+    if (!config_.for_any) {
         return nullptr;
     }
     std::optional<SourceSpec> spec = config_.for_any(key);
-    if (!spec) {
+    return spec ? make_unnamed(std::move(*spec), now) : nullptr;
+}
+
+Source* Sources::make_unnamed(SourceSpec spec, MonoTime now) {
+    if (stopping_ || draining_) {
         return nullptr;
     }
-    if (is_one_too_many(*spec) && (spec->url.is_group() || !displace_one(now))) {
+    if (is_one_too_many(spec) && (spec.url.is_group() || !displace_one(now))) {
         gone_[static_cast<size_t>(SourceRole::kPull)].refused++;
         log::throttled(full_, log::Level::kWarn,
                        "no source for stream={}: there are {} already (max_sources), or {} of its "
                        "group",
-                       log::token(key.to_string()), unnamed_, kMaxPerGroup);
+                       log::token(spec.key.to_string()), unnamed_, kMaxPerGroup);
         return nullptr;
     }
-    Source* const made = make(std::move(*spec), now);
+    Source* const made = make(std::move(spec), now);
     if (made != nullptr) {
         made->look_at_name(now);
     }
@@ -183,8 +221,10 @@ void Sources::begin_forwards(stream::Stream& stream, MonoTime now) {
 
 void Sources::on_publish(stream::Stream& stream) {
     const MonoTime now = MonoClock::now();
-    if (Source* const pull = find_pull(stream.key())) {
-        pull->look_at_name(now);
+    for (Source* const pull : {find_pull(stream.key()), find_stand_in(stream.key())}) {
+        if (pull != nullptr) {
+            pull->look_at_name(now);
+        }
     }
     begin_forwards(stream, now);
     wake();
@@ -196,6 +236,9 @@ void Sources::on_unpublish(stream::Stream& stream, stream::PublishEnd why) {
             stream.has_sinks() ? pull_for(stream.key(), now) : find_pull(stream.key())) {
         pull->look_at_name(now);
         pull->set_demand(stream.has_sinks(), now);
+    }
+    if (Source* const stand_in = ask_stand_in(stream.key(), stream.has_sinks(), now)) {
+        stand_in->look_at_name(now);
     }
     if (why != stream::PublishEnd::kTakenOver) {
         const Key first{SourceRole::kForward, stream.key(), {}};
@@ -212,13 +255,16 @@ void Sources::on_demand(stream::Stream& stream) {
     Source* const source = stream.live() ? find_pull(stream.key()) : pull_for(stream.key(), now);
     if (source != nullptr) {
         source->set_demand(true, now);
+        ask_stand_in(stream.key(), true, now);
         wake();
     }
 }
 
 void Sources::on_demand_gone(stream::Stream& stream) {
+    const MonoTime now = MonoClock::now();
     if (Source* const source = find_pull(stream.key())) {
-        source->set_demand(false, MonoClock::now());
+        source->set_demand(false, now);
+        ask_stand_in(stream.key(), false, now);
         wake();
     }
 }
@@ -231,13 +277,21 @@ bool Sources::on_wanted(const stream::StreamKey& key) {
         return false;
     }
     const stream::Stream* const stream = services_.registry.find(key);
-    if (source->spec().relayed) {
-        source->retry_soon(SourceMachine::kLeastSpacing, now);
+    const bool has_sinks = stream != nullptr && stream->has_sinks();
+    bool runs = false;
+    for (Source* const each : {source, ask_stand_in(key, true, now)}) {
+        if (each == nullptr) {
+            continue;
+        }
+        if (each->spec().relayed) {
+            each->retry_soon(SourceMachine::kLeastSpacing, now);
+        }
+        each->set_demand(true, now);
+        each->set_demand(has_sinks, now);
+        runs = runs || each->machine().runs();
     }
-    source->set_demand(true, now);
-    source->set_demand(stream != nullptr && stream->has_sinks(), now);
     wake();
-    return source->machine().runs();
+    return runs;
 }
 
 // ---- the keeper ----
@@ -266,10 +320,14 @@ void Sources::run() {
 // Gives when the next timeout is due.
 std::optional<MonoTime> Sources::look_after_all(MonoTime now) {
     std::optional<MonoTime> next;
+    std::vector<stream::StreamKey> missed;  // of sources that other nodes run
     for (auto at = sources_.begin(); at != sources_.end();) {
         const auto here = at++;
         Source& source = *here->second;
         source.step(now);
+        if (source.is_elsewhere() && is_missed(source.spec().key)) {
+            missed.push_back(source.spec().key);
+        }
         if (!source.spec().named && source.machine().state() == SourceState::kIdle &&
             !source.has_run()) {
             retire(here, now);
@@ -279,11 +337,22 @@ std::optional<MonoTime> Sources::look_after_all(MonoTime now) {
             next = next ? std::min(*next, *due) : *due;
         }
     }
+    for (const stream::StreamKey& key : missed) {
+        if (find_stand_in(key) == nullptr && ask_stand_in(key, true, now) != nullptr) {
+            woken_ = true;
+        }
+    }
     for (const auto& source : retired_) {
         source->step(now);
     }
     std::erase_if(retired_, [](const auto& source) { return !source->has_run(); });
     return next;
+}
+
+// Somebody waits for it here.
+bool Sources::is_missed(const stream::StreamKey& key) const {
+    const stream::Stream* const stream = services_.registry.find(key);
+    return stream != nullptr && stream->has_sinks() && !stream->live();
 }
 
 // It counts no more; its object stays until its run has ended.
@@ -318,7 +387,8 @@ void Sources::reconfigure() {
             continue;
         }
         if (key.role == SourceRole::kPull) {
-            if (std::optional<SourceSpec> spec = config_.for_any(key.stream)) {
+            const auto& ask = key.url == kStandIn ? config_.stand_in : config_.for_any;
+            if (std::optional<SourceSpec> spec = ask ? ask(key.stream) : std::nullopt) {
                 wanted.emplace(key, std::move(*spec));
             }
             continue;

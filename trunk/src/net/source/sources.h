@@ -27,6 +27,8 @@ struct SourceConfig {
     std::function<std::vector<SourceSpec>()> named = {};
     // Of a stream that somebody asks for and that is not named; none: nobody brings it.
     std::function<std::optional<SourceSpec>(const stream::StreamKey&)> for_any = {};
+    // The relay of a stream whose named source another node runs; none: there are no other nodes.
+    std::function<std::optional<SourceSpec>(const stream::StreamKey&)> stand_in = {};
     // Where a stream that is published here goes.
     std::function<std::vector<SourceSpec>(const stream::StreamKey&)> forwards = {};
     // Sources of streams that are not named, at most.
@@ -101,11 +103,11 @@ class Sources final : private stream::LifeObserver {
     SourceStats stats(SourceRole role) const;
 
   private:
-    // A stream has one pull, and any number of forwards.
+    // A stream has one pull, perhaps a relay that stands in for it, and any number of forwards.
     struct Key {
         SourceRole role;
         stream::StreamKey stream;
-        std::string url;  // of forwards
+        std::string url;  // of forwards; of a relay that stands in "relay"
 
         auto operator<=>(const Key&) const = default;
     };
@@ -122,11 +124,18 @@ class Sources final : private stream::LifeObserver {
     void on_demand_gone(stream::Stream& stream) override;
     bool on_wanted(const stream::StreamKey& key) override;
 
-    Source* find_pull(const stream::StreamKey& key);
+    Source* find_pull(const stream::StreamKey& key) const;
+    Source* find_stand_in(const stream::StreamKey& key) const;
+    // What another node's stream would come by; null: there is none.
+    Source* find_relay(const stream::StreamKey& key) const;
+    // Of viewers here, for the stand-in of a source that another node runs. Null: it has none.
+    Source* ask_stand_in(const stream::StreamKey& key, bool wanted, MonoTime now);
+    Source* make_unnamed(SourceSpec spec, MonoTime now);
     bool displace_one(MonoTime now);
     // That, or a new one where the configuration has one for any stream; null: none.
     Source* pull_for(const stream::StreamKey& key, MonoTime now);
     Source* make(SourceSpec spec, MonoTime now);
+    bool is_missed(const stream::StreamKey& key) const;
     void begin_forwards(stream::Stream& stream, MonoTime now);
     void adopt_stream(Source& source, MonoTime now);
     void retire(Map::iterator at, MonoTime now);

@@ -69,6 +69,22 @@ class FakeProtocol final : public SourceProtocol {
     int ended = 0;
 };
 
+// Another node has all names, or none.
+class FakeClaims final : public Claims {
+  public:
+    Error claim(const stream::StreamKey&, stream::PublishConflict) override {
+        asked++;
+        return elsewhere ? make_error(ErrorCode::kBusy, "node media-2 has the name") : Error();
+    }
+
+    void give_up(const stream::StreamKey&) override {}
+
+    std::optional<uint64_t> epoch(const stream::StreamKey&) const override { return std::nullopt; }
+
+    bool elsewhere = false;
+    int asked = 0;
+};
+
 struct Viewer final : stream::Muxer {
     void on_packet(const media::PacketRef& packet, const stream::Configs*) override {
         packets += packet->info().config ? 0 : 1;
@@ -159,6 +175,18 @@ class SourcesByItselfTest : public testing::Test {
         };
     }
 
+    // Relays of sources that other nodes run, by "rtsp" to tell them apart.
+    void stand_in_for_named(Millis linger = Millis(10'000)) {
+        sources_->add(SourceRole::kPull, "rtsp", relays_);
+        config_.stand_in = [linger](const stream::StreamKey& wanted) {
+            SourceSpec made = spec_of(wanted.name, "rtsp://192.0.2.2/relay");
+            made.named = false;
+            made.on_demand = made.relayed = made.stands_in = true;
+            made.linger = linger;
+            return std::optional(made);
+        };
+    }
+
     void forward_to(std::vector<std::string> urls) {
         config_.forwards = [urls = std::move(urls)](const stream::StreamKey& published) {
             std::vector<SourceSpec> all;
@@ -177,7 +205,9 @@ class SourcesByItselfTest : public testing::Test {
     const Source* find(std::string_view name, SourceRole role = SourceRole::kPull) const {
         const Source* found = nullptr;
         sources_->for_each([&](const Source& source) {
-            found = source.spec().key.name == name && source.spec().role == role ? &source : found;
+            const SourceSpec& spec = source.spec();
+            const bool is_it = spec.key.name == name && spec.role == role && !spec.stands_in;
+            found = is_it ? &source : found;
         });
         return found;
     }
@@ -215,6 +245,8 @@ class SourcesByItselfTest : public testing::Test {
     FakePolicy policy_;
     stream::Registry registry_;
     FakeProtocol protocol_;
+    FakeProtocol relays_;
+    FakeClaims claims_;
     SourceConfig config_;
     std::vector<SourceSpec> named_;
     bool is_own_ = false;
@@ -225,7 +257,8 @@ class SourcesByItselfTest : public testing::Test {
             policy_,
             [this](const io::SocketAddress&, const io::SocketAddress&) { return is_own_; },
             system_random(),
-            {}});
+            {},
+            &claims_});
         made->add(SourceRole::kPull, "rtmp", protocol_);
         made->add(SourceRole::kForward, "rtmp", protocol_);
         return made;
@@ -645,6 +678,64 @@ TEST_F(SourcesByItselfTest, WhoeverPublishesHereTakesTheNameOfARelay) {
     unpublish(client, stream("a"));
     ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
     stream("a").detach(viewer);
+}
+
+// ---- sources that another node runs ----
+
+TEST_F(SourcesByItselfTest, ViewersOfASourceThatAnotherNodeRunsGetItByARelay) {
+    named_ = {spec("cam")};
+    claims_.elsewhere = true;
+    stand_in_for_named(Millis(20));
+    relays_.bodies["cam"] = from("media-2", 7);
+    start();
+    ASSERT_TRUE(io::eventually([&] { return claims_.asked > 0; }));
+    EXPECT_EQ(relays_.begun, 0) << "nobody watches";
+
+    Viewer viewer;
+    stream("cam").attach(viewer);
+    ASSERT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
+    EXPECT_EQ(relays_.running(), 1);
+    EXPECT_EQ(protocol_.begun, 0) << "its own source has no claim";
+    EXPECT_EQ(sources_->pull_of(key("cam"))->origin()->node, "media-2");
+
+    stream("cam").detach(viewer);
+    ASSERT_TRUE(io::eventually([&] { return sources_->size() == 1; })) << "only its own stays";
+    EXPECT_EQ(relays_.running(), 0);
+    registry_.release(stream("cam"));
+}
+
+TEST_F(SourcesByItselfTest, WhoWaitedForASourceThatIsRefusedGetsItByARelay) {
+    named_ = {spec("cam")};
+    claims_.elsewhere = true;
+    stand_in_for_named();
+    relays_.bodies["cam"] = from("media-2", 7);
+    Viewer viewer;
+    stream("cam").attach(viewer);
+    start();
+    EXPECT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
+    stream("cam").detach(viewer);
+}
+
+TEST_F(SourcesByItselfTest, ASourceWhoseNodeHasLostItIsRunHere) {
+    named_ = {spec("cam")};
+    claims_.elsewhere = true;
+    stand_in_for_named();
+    relays_.bodies["cam"] = from("media-2", 7);
+    protocol_.bodies["cam"] = from("", 0);
+    Viewer viewer;
+    stream("cam").attach(viewer);
+    start();
+    ASSERT_TRUE(io::eventually([&] { return relays_.running() == 1 && live("cam"); }));
+
+    claims_.elsewhere = false;
+    relays_.bodies["cam"] = [](SourceRun&) {
+        return make_error(ErrorCode::kNotFound, "nobody publishes it");
+    };
+    sources_->end_run(key("cam"), 8);
+    ASSERT_TRUE(io::eventually([&] { return protocol_.running() == 1 && live("cam"); }));
+    EXPECT_EQ(relays_.running(), 0);
+    EXPECT_EQ(state("cam"), SourceState::kLive);
+    stream("cam").detach(viewer);
 }
 
 }  // namespace
