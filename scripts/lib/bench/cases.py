@@ -109,8 +109,8 @@ MCAST = [("mcast-8x40", "auto", PEERS), ("mcast-40x8c", "auto", PEERS), ("mcast-
 
 SEGMENTS = [("record-100", "auto", ("weir", "weir+off")), ("hls-segment-100", "auto", ("weir", "weir+off")), ("hls-first", "auto", WEIR)]
 
-RELAY = [(case, policy, ("weir", "weir+direct"))
-         for case, policy in (("relay-cpu", "0"), ("relay-cpu", "100"), ("relay-delay", "0"))] + [("relay-join", "0", ("weir",))]
+RELAY = [*(("relay-cpu", policy, ("weir", "weir+direct", "weir+unix", "weir+processes")) for policy in ("0", "100")),
+         ("relay-delay", "0", ("weir", "weir+direct")), ("relay-join", "0", ("weir",))]
 
 # (case, policy, servers)
 SHORT = [

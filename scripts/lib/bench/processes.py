@@ -76,6 +76,11 @@ def cpu_seconds(pid):
     return total_ns / 1e9
 
 
+def children(pid):
+    """The processes that it started, and that run."""
+    return [int(word) for task in Path(f"/proc/{pid}/task").iterdir() for word in (task / "children").read_text().split()]
+
+
 def private_kib(pid):
     """Memory that it wrote to and shares with nobody."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():

@@ -1,14 +1,21 @@
 """What a hop from node to node costs: processor time at both ends, delay, and how soon players that come at once have a picture. Beside
-the same players at the node of the publisher ("weir+direct")."""
+the same players at the node of the publisher ("weir+direct"), and at a server of several processes: "weir+processes", where players go
+to their stream, and "weir+unix", where they stay, so that a stream comes to them by a unix socket unless it is there by chance."""
 
+import json
 import time
+import urllib.request
 
 from bench import client
-from bench.processes import cpu_seconds
-from bench.servers import Weir
+from bench.processes import children, cpu_seconds, wait_until
+from bench.servers import START_SECONDS, Weir
 from bench.targets import Target
 
-DIRECT = "weir+direct"
+DIRECT, PROCESSES, UNIX = "weir+direct", "weir+processes", "weir+unix"
+OF_PROCESSES = {PROCESSES: (4, 60), UNIX: (2, 0)}  # how many, process_max_busy
+UNIX_CPU_LIMIT, UNIX_CPU_FLOOR = 0.6, 0.37
+PROCESSES_LIMIT = 1.1  # x one process with the same load
+RELAYS_LIMIT = 0.05    # of the streams, where players go to them
 CPU_LIMIT = {"0": 1.0, "100": 0.35}  # s a Gbit, both ends, by TCP
 CPU_FLOOR = {"0": 0.69, "100": 0.19}  # a send and a receive alone, measured on another machine
 P50_LIMIT_MS, P99_LIMIT_MS = 2, 15    # beside the node of the publisher
@@ -21,10 +28,34 @@ def config(name, origin=None):
     return f"cluster {{ node {name}; secret a-secret-of-the-benchmark; }}\n" + (f"origin http://127.0.0.1:{origin.http_port};\n" if origin else "")
 
 
-def run(tools, processes, ports, cores, folder, origin, case, window_s, direct, idle):
+def processes_config(server, name):
+    """Of a server of several processes, with an API."""
+    count, busy = OF_PROCESSES[name]
+    server.api_port = server.rtsp_port
+    return f"processes {count};\nprocess_max_busy {busy};\nhttp_api {{ listen 127.0.0.1:{server.api_port}; }}\n"
+
+
+def ask(server, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.api_port}/api/v1/{path}", timeout=5) as answer:
+        return json.load(answer)
+
+
+def wait_processes(server, count):
+    def run():
+        try:
+            found = ask(server, "processes")["processes"]
+        except OSError:
+            return False
+        return len(found) == count and all(each["running"] for each in found)
+    wait_until(run, START_SECONDS, "all processes run", server.process, server.log)
+
+
+def run(tools, processes, ports, cores, folder, origin, case, window_s, name, idle):
     """Figures of one run as a dictionary. `origin` runs."""
     servers = [origin]
-    if not direct:
+    if name in OF_PROCESSES:
+        wait_processes(origin, OF_PROCESSES[name][0])
+    elif name != DIRECT:
         edge = Weir(tools, folder / "edge", ports, origin.policy, case.protocol)
         edge.extra = config("edge", origin)
         servers.append(edge.start(processes, cores[0]))
@@ -36,22 +67,27 @@ def run(tools, processes, ports, cores, folder, origin, case, window_s, direct, 
     load = processes.start(command, cores[1], log)
     first = began + client.WARM_UP_S + case.ramp() + client.SETTLE_S + MARGIN_S
     last = first + window_s - 2 * MARGIN_S
-    seen = []
+    pids = [pid for each in servers for pid in (each.pid, *children(each.pid))]
+    seen, pulls = [], []
 
     def meanwhile():
         idle()
         if len(seen) < 2 and time.monotonic() >= (first, last)[len(seen)] and load.poll() is None:
-            seen.append((time.monotonic(), sum(cpu_seconds(each.pid) for each in servers)))
+            seen.append((time.monotonic(), sum(map(cpu_seconds, pids))))
+            if name in OF_PROCESSES:
+                pulls.append(sum(each["state"] == "live" for each in ask(origin, "sources?count=1000")["sources"]))
 
     client.wait_for(load, client.limit_s(case, window_s), meanwhile, log)
     row = client.figures(report) | {"relay": True}
     if len(seen) == 2:
         (start, before), (end, after) = seen
         row["both_per_gbit"] = (after - before) / (end - start) / (row["bits_per_second"] / 1e9)
+    if pulls:
+        row["relayed"] = pulls[-1] / case.streams
     return row
 
 
-COLUMNS = ["case", "merge window", "server", "CPU of all servers, s/Gbit", "delay p50, ms", "p99", "first key frame p50, ms", "p99", "lost",
+COLUMNS = ["case", "merge window", "server", "CPU of all servers, s/Gbit", "relayed", "delay p50, ms", "p99", "first key frame p50, ms", "p99", "lost",
            "wrong", "client CPU %"]
 
 
@@ -59,7 +95,8 @@ def rows(results, cases, policy_text, number):
     for (case, policy), servers in results.groups().items():
         for server in servers if cases[case].kind == "relay" else []:
             for row in results.of(case, policy, server):
-                yield [case, policy_text(policy), server, number(row.get("both_per_gbit"), 3), number(row["p50_ms"]), number(row["p99_ms"]),
+                yield [case, policy_text(policy), server, number(row.get("both_per_gbit"), 3),
+                       f"{row['relayed']:.0%}" if "relayed" in row else "", number(row["p50_ms"]), number(row["p99_ms"]),
                        number(row["key_p50_ms"]), number(row["key_p99_ms"]), number(row["lost"], 0), number(row["wrong"], 0),
                        number(row["client_cpu_percent"], 0)]
 
@@ -75,6 +112,24 @@ def beside_direct(results, case, policy, figure):
     return None if there is None or here is None else there - here
 
 
+def processes_targets(results):
+    found = []
+    for policy in CPU_LIMIT:
+        direct, unix, several = (results.median("relay-cpu", policy, server, "both_per_gbit") for server in (DIRECT, UNIX, PROCESSES))
+        share = results.median("relay-cpu", policy, UNIX, "relayed")
+        if None not in (direct, unix, share) and share > 0:
+            hop = (unix - direct) / share
+            found.append(Target(f"CPU of a hop by unix socket, both ends, merge window {policy} ms (a send and a receive alone: "
+                                f"{UNIX_CPU_FLOOR})", f"<= {UNIX_CPU_LIMIT} s/Gbit", f"{hop:.2f} s/Gbit", hop <= UNIX_CPU_LIMIT))
+        if None not in (direct, several):
+            ratio, relayed = several / direct, results.median("relay-cpu", policy, PROCESSES, "relayed")
+            found.append(Target(f"CPU of four processes in all, merge window {policy} ms", f"<= {PROCESSES_LIMIT} x one",
+                                f"{ratio:.2f} x", ratio <= PROCESSES_LIMIT))
+            found.append(Target(f"Streams of one player that are relayed between four processes, merge window {policy} ms",
+                                f"<= {RELAYS_LIMIT:.0%}", f"{relayed:.0%}", relayed <= RELAYS_LIMIT))
+    return found
+
+
 def targets(results):
     found = []
     for policy, limit in CPU_LIMIT.items():
@@ -82,6 +137,7 @@ def targets(results):
         if more is not None:
             found.append(Target(f"CPU of a hop, both ends, merge window {policy} ms (a send and a receive alone: {CPU_FLOOR[policy]})",
                                 f"<= {limit} s/Gbit", f"{more:.2f} s/Gbit", more <= limit))
+    found += processes_targets(results)
     for figure, limit, what in (("p50_ms", P50_LIMIT_MS, "p50"), ("p99_ms", P99_LIMIT_MS, "p99")):
         more = beside_direct(results, "relay-delay", "0", figure)
         if more is not None:

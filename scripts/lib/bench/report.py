@@ -323,7 +323,9 @@ from the connection to the last byte of playlists, header and first segment of a
 
 ## From node to node
 
-Publishers at one node, players at another (*weir*) or at the same one (*weir+direct*): the difference is the hop, with both of its ends.
+Publishers at one node, players at another (*weir*) or at the same one (*weir+direct*): the difference is the hop, with both of its ends. \
+*weir+processes*: one server of four processes, players go to their stream. *weir+unix*: one of two processes, players stay where they \
+came in, so some streams come by a unix socket (*relayed*).
 
 {markdown(relay.COLUMNS, relay_rows(results))}
 

@@ -53,11 +53,11 @@ class Runs:
             off = server_name == segments.OFF
             server.extra = segments.config(case, self.folder, off) if case.kind == "segments" else ""
             if case.kind == "relay":
-                server.extra = relay.config("origin")
+                server.extra = relay.config("origin") if server_name not in relay.OF_PROCESSES else relay.processes_config(server, server_name)
             server.start(self.processes, self.cores[0])
             if case.kind == "relay":
                 return relay.run(self.tools, self.processes, self.ports, self.cores, self.folder, server, case,
-                                 case.window_s or self.window_s, server_name == relay.DIRECT, idle)
+                                 case.window_s or self.window_s, server_name, idle)
             if case.kind == "segments":
                 return segments.run(self.tools, self.processes, self.cores[1], self.folder, server, case,
                                     case.window_s or self.window_s, off, idle)

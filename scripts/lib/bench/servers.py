@@ -96,7 +96,7 @@ class Weir(Server):
             f"listen 127.0.0.1:{self.rtmp_port};\n"
             f"max_connections {MAX_PLAYERS};\n{rtc}{rtsp}{sip}{self.extra}"
             f'http_server {{ listen 127.0.0.1:{self.http_port}; dir "{self.folder}"; }}\n'
-            f"http_api {{ enabled off; }}\n"
+            + ("" if "http_api" in self.extra else "http_api { enabled off; }\n") +
             f"vhost __defaultVhost__ {{\n"
             f"    play {{ mw_latency {window}; }}\n"
             f"    publish {{ normal_timeout 10m; }}\n"  # for the cases with a silent publisher

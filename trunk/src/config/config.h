@@ -218,6 +218,7 @@ struct Config {
     std::vector<ListenAddress> listen;      // RTMP; at least one
     std::vector<std::string> server_names;  // of this server, for browsers
     uint32_t processes = 1;                 // 0: one for each core
+    uint32_t process_max_busy = 60;         // %: above, players of its streams stay elsewhere
     uint32_t process = 0;                   // of these, this one; not a directive
     uint32_t max_connections = 0;
     uint32_t max_connections_per_ip = 0;  // 0: any number

@@ -54,6 +54,16 @@ const Directive kCoreDirectives[] = {
          [](const Target& t, const Value& v) {
              t.config.processes = v.special ? 0 : static_cast<uint32_t>(v.number);
          }},
+    {.name = "process_max_busy",
+     .type = ValueType::kCount,
+     .default_text = "60",
+     .max = 100,
+     .effect = Effect::kNewConnections,
+     .doc = "Percent. A process that works more of its time than this gets no players of the "
+            "others: they stay where they came in, and the stream comes to them. With 0 all do, "
+            "which spreads the work of every stream.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.process_max_busy = static_cast<uint32_t>(v.number); }},
     {.name = "worker_threads",
      .type = ValueType::kCount,
      .default_text = "2",

@@ -17,7 +17,8 @@ std::optional<uint32_t> ProcessPlacement::better_process(const stream::StreamKey
     }
     const stream::Stream* const here = registry_.find(key);
     const bool is_here = here != nullptr && here->live();
-    return is_here || link_.busy_of(*home) > kTooBusy ? std::nullopt : home;
+    const bool is_busy = max_percent_ == 0 || link_.busy_of(*home) * 100 > max_percent_;
+    return is_here || is_busy ? std::nullopt : home;
 }
 
 std::optional<uint32_t> ProcessPlacement::other(uint64_t process) const {

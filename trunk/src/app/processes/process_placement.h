@@ -11,12 +11,13 @@ namespace weir::app {
 
 class ProcessPlacement final : public net::Placement {
   public:
-    // A process that works more of its time than this gets no players of others.
-    static constexpr double kTooBusy = 0.6;
-
-    // All must outlive this.
-    ProcessPlacement(ProcessLink& link, ConnectionExchange& exchange, stream::Registry& registry)
-        : link_(link), exchange_(exchange), registry_(registry) {}
+    // All must outlive this. `max_percent`: a process that works more of its time gets no players
+    // of others.
+    ProcessPlacement(ProcessLink& link,
+                     ConnectionExchange& exchange,
+                     stream::Registry& registry,
+                     const uint32_t& max_percent)
+        : link_(link), exchange_(exchange), registry_(registry), max_percent_(max_percent) {}
 
     // Where a stream is, or is to be brought to when nobody publishes it: the same answer in all
     // processes.
@@ -39,6 +40,7 @@ class ProcessPlacement final : public net::Placement {
     ProcessLink& link_;
     ConnectionExchange& exchange_;
     stream::Registry& registry_;
+    const uint32_t& max_percent_;  // of the configuration, which may be loaded again
 };
 
 }  // namespace weir::app

@@ -62,7 +62,7 @@ struct Server::Impl {
           connections(config.max_connections),
           who(identity()),
           hooks(config, who),
-          placement(make_placement(link, registry)),
+          placement(make_placement(link, registry, config)),
           process_streams(make_process_streams(link, placement, registry)),
           cluster(config, registry, clients),
           services{registry,
@@ -120,10 +120,12 @@ struct Server::Impl {
     }
 
     static std::optional<ProcessPlacement> make_placement(ProcessLink* link,
-                                                          stream::Registry& streams) {
-        return link != nullptr ? std::optional<ProcessPlacement>(std::in_place, *link,
-                                                                 link->exchange(), streams)
-                               : std::nullopt;
+                                                          stream::Registry& streams,
+                                                          const config::Config& config) {
+        return link != nullptr
+                   ? std::optional<ProcessPlacement>(std::in_place, *link, link->exchange(),
+                                                     streams, config.process_max_busy)
+                   : std::nullopt;
     }
 
     static std::optional<ProcessStreams> make_process_streams(
