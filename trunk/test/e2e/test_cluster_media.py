@@ -1,0 +1,86 @@
+"""Published at one node of a cluster by any protocol, played at another by any."""
+
+import concurrent.futures
+
+import pytest
+
+from media import check_frames, check_rising, play_ffmpeg, publisher, run
+from redis_server import Redis
+from rtc import whep_path, whip_path
+from rtsp import play_rtsp, publish_rtsp
+from srt import play_srt, publish_srt, srt_url
+from test_webrtc_pion import decode, finish, pion
+from weir import free_port, wait_until
+
+SECRET = "0123456789abcdef-of-all-nodes"
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    """(H.264 without B-frames, Opus in Ogg) of 40 s, a key frame each second."""
+    place = tmp_path_factory.mktemp("clip")
+    video, audio = place / "clip.h264", place / "clip.ogg"
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-t", 40, "-c:v", "libx264",
+         "-preset", "veryfast", "-profile:v", "baseline", "-b:v", "300k", "-g", 25, "-pix_fmt", "yuv420p", video])
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", 40, "-ac", 2, "-c:a",
+         "libopus", "-page_duration", 20000, audio])
+    return video, audio
+
+
+@pytest.fixture
+def nodes(new_weir, folder):
+    """Two that know each other by Redis alone, with all protocols."""
+
+    def make(name, registry):
+        rtsp, rtp, srt, rtc = free_port(), free_port(3), free_port(), free_port()
+        server = new_weir("", name)
+        text = (f"cluster {{ node {name}; registry {registry}; advertise http://127.0.0.1:{server.http_port}; secret {SECRET};\n"
+                f"allow_nodes 127.0.0.0/8; relay_linger 1s; }}\nplay {{ mw_latency 0; }}\n"
+                f"rtsp_server {{ listen 127.0.0.1:{rtsp}; rtp_listen 127.0.0.1:{rtp + rtp % 2}; enabled on; }}\n"
+                f"srt_server {{ listen 127.0.0.1:{srt}; }}\n"
+                f"rtc_server {{ enabled on; listen 127.0.0.1:{rtc}; candidate 127.0.0.1; }}\n")
+        server.config_path.write_text(server.config_path.read_text() + text)
+        server.rtsp_port, server.srt_port = rtsp, srt
+        return server.start()
+
+    with Redis(folder) as redis:
+        both = [make(name, redis.url) for name in ("a", "b")]
+        for each in both:
+            wait_until(lambda each=each: each.api("/api/v1/cluster")["cluster"]["registry"]["lease"], 5, "the node has its lease")
+        yield both
+
+
+def publish(way, node, folder, clip):
+    """A program that does, under the name cam."""
+    if way == "rtmp":
+        return publisher(node.rtmp("live/cam"), folder)
+    if way == "rtsp":
+        return publish_rtsp(f"rtsp://127.0.0.1:{node.rtsp_port}/live/cam", folder)
+    if way == "srt":
+        return publish_srt(srt_url(node.srt_port, "publish:live/cam"), folder)
+    return pion("publish", node, whip_path("cam"), folder, *clip, 60, name="publisher")
+
+
+@pytest.mark.parametrize("way", ["rtmp", "rtsp", "srt", "whip"])
+def test_a_stream_of_another_node_is_played_by_every_protocol(nodes, folder, clip, way):
+    a, b = nodes
+    with publish(way, a, folder, clip):
+        a.wait_live("cam", 15)
+        ways = [(play_ffmpeg, b.http("/live/cam.flv"), folder, 3, "flv"),
+                (play_ffmpeg, b.rtmp("live/cam"), folder, 3, "rtmp"),
+                (play_ffmpeg, b.http("/live/cam.ts"), folder, 3, "ts"),
+                (play_ffmpeg, b.http("/live/cam.m3u8"), folder, 5, "hls"),
+                (play_rtsp, f"rtsp://127.0.0.1:{b.rtsp_port}/live/cam", folder, "tcp", 3, "rtsp"),
+                (play_srt, srt_url(b.srt_port, "request:live/cam"), folder, 3, "srt")]
+        with concurrent.futures.ThreadPoolExecutor(len(ways)) as pool, \
+                pion("play", b, whep_path("cam"), folder, folder / "whep.h264", folder / "whep.ogg", 5, name="whep") as player:
+            recordings = [each.result() for each in [pool.submit(*way) for way in ways]]
+            report = finish(player)
+        for each in recordings:
+            assert set(each.streams()) == {"video", "audio"} and each.streams()["video"] == ["h264"], each.streams()
+            check_rising(each)
+            if way != "whip":
+                check_frames(each)
+        assert report["frames"] > 25 and len(decode(folder / "whep.h264")) > 25, report
+        assert len([each for each in b.api("/api/v1/sources")["sources"] if each["role"] == "pull"]) == 1
+        assert sum(each["role"] == "player" for each in a.clients()) == 1, "one pull for all of them"
