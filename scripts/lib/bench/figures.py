@@ -56,5 +56,5 @@ class Results:
             servers = found.setdefault((row["case"], row["policy"]), [])
             if row["server"] not in servers:
                 servers.append(row["server"])
-        order = ["weir", "weir+idle", "weir+off", "weir+direct", "before", "floor", "nginx"]
+        order = ["weir", "weir+idle", "weir+off", "weir+direct", "weir+processes", "weir+unix", "before", "floor", "nginx"]
         return {key: sorted(servers, key=order.index) for key, servers in found.items()}
