@@ -243,3 +243,22 @@ def test_a_name_whose_newer_publisher_has_left_again_is_found(cluster):
     network.heal()
     wait_until(lambda: viewer.shows() and cluster.sessions.all[viewer.shows()].node == "a", 10, "c shows what a has")
     cluster.check()
+
+
+def test_what_was_lost_on_the_way_to_redis_does_not_come_later(cluster):
+    """A claim was lost on its way, and its publisher has left. The kernel may not send it again when the way is free."""
+    a, b, _ = cluster.start()
+    earlier = cluster.publisher(a, "earlier")  # Redis knows the scripts from now on
+    cluster.wait_live(earlier)
+    earlier.end()
+    wait_until(lambda: not cluster.redis.records(), 5, "the name is free")
+    cluster.network.cut(cluster.network.a, cluster.network.r)
+    one = cluster.publisher(a)
+    cluster.wait_live(one)
+    one.end()
+    time.sleep(1.6)  # sent again after 0.2, 0.4, 0.8 s, and 1.6 s later
+    cluster.network.heal()
+    wait_until(lambda: not a.is_away() and a.claims()["held"] == 0, 5, "a has given back what it had")
+    time.sleep(3)
+    assert cluster.redis.records() == {}
+    cluster.wait_live(cluster.publisher(b), 1)
