@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import time
@@ -9,6 +10,7 @@ import urllib.request
 
 from marked_media import MarkedPublisher, Sessions, Viewer
 from network import Network
+from processes import pids
 from redis_server import Redis
 from relays import metric
 from weir import BINARY, Weir, wait_end, wait_until
@@ -23,7 +25,7 @@ BENCH = BINARY.parent / "weir-bench"
 class Node(Weir):
     """Its API is asked from inside, so that no cut of the network is in the way."""
 
-    def __init__(self, folder, place, registry, cluster="", play="wait_publisher 20s;", more=""):
+    def __init__(self, folder, place, registry, cluster="", play="wait_publisher 20s;", more="", processes=1):
         self.folder, self.place, self.name = folder / place.name, place, place.name
         self.folder.mkdir(exist_ok=True)
         self.rtmp_port, self.http_port, self.api_port = RTMP, HTTP, API
@@ -33,8 +35,10 @@ class Node(Weir):
             f"cluster {{ node {self.name}; registry redis://{registry}:{REDIS}; advertise http://{place.address}:{HTTP}; "
             f"secret {SECRET}; lease {LEASE_S:.0f}s; relay_linger {LINGER_S:.0f}s; {cluster} }}\n"
             f"security {{ allow publish 10.77.0.0/16; }}\nplay {{ mw_latency 0; {play} }}\n{more}\n")
-        self.process, self.wrapper = None, []
-        self.starts = 0
+        if processes > 1:
+            self.config_path.write_text(self.config_path.read_text() + f"processes {processes};\n")
+        self.process, self.wrapper, self.processes = None, [], processes
+        self.starts = 0  # of the node, or of one of its processes
 
     def start(self, wait=True):
         self.starts += 1
@@ -45,10 +49,16 @@ class Node(Weir):
         return self
 
     def wait_registered(self, seconds=5):
-        def there():
-            registry = self.registry()
-            return registry["state"] == "up" and registry["lease"]
-        wait_until(there, seconds, f"{self.name} has its lease")
+        wait_until(self.is_registered, seconds, f"{self.name} has its lease")
+
+    def is_registered(self):
+        """Each of its processes, where there are several, which are nodes then."""
+        if self.processes == 1:
+            all_ = [self.api("/api/v1/cluster")]
+        else:
+            all_ = [self.api(f"/api/v1/cluster?process={process}") for process in range(self.processes)]
+        return all("cluster" in each and each["cluster"]["registry"]["state"] == "up" and each["cluster"]["registry"]["lease"]
+                   for each in all_)
 
     def api(self, path, method="GET"):
         with self.place.inside():
@@ -84,11 +94,20 @@ class Node(Weir):
         """Names of the streams whose publisher is here."""
         return {stream["name"] for stream in self.streams() if stream["publish"]["active"] and not stream["publish"]["origin"]}
 
+    def pids(self):
+        """With several processes, its own is that of the supervisor."""
+        return [self.process.pid, *(pids(self).values() if self.processes > 1 else ())]
+
     def freeze(self):
-        self.process.send_signal(signal.SIGSTOP)
+        self.signal_all(signal.SIGSTOP)
 
     def thaw(self):
-        self.process.send_signal(signal.SIGCONT)
+        self.signal_all(signal.SIGCONT)
+
+    def signal_all(self, number):
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def rtmp(self, path="live/cam"):
         return f"rtmp://{self.place.address}:{RTMP}/{path}"

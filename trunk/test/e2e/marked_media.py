@@ -220,7 +220,7 @@ class Viewer(threading.Thread):
         self.watch = None
         self.connections = self.frames = 0
         self.seen = {}  # session -> when its first frame came
-        self.newest = 0.0  # when the last frame came
+        self.newest = self.delay = 0.0  # when the last frame came, and how old it was then, seconds
 
     def run(self):
         while not self.ended.is_set():
@@ -260,7 +260,7 @@ class Viewer(threading.Thread):
         frame = read_frame(tag.data) if tag.type == VIDEO and not tag.is_avc_config() else None
         if frame is None:
             return
-        session, number, _ = frame
+        session, number, made = frame
         if tag.time_ms < watch.last_time_ms:
             self.sessions.fault(f"{self.name_} at {watch.at}: the time goes back from {watch.last_time_ms} to {tag.time_ms} ms")
         block = watch.blocks[-1] if watch.blocks else None
@@ -279,7 +279,7 @@ class Viewer(threading.Thread):
         block.last = number
         watch.longest = max(watch.longest, tag.arrived - watch.last_arrival if watch.last_arrival else 0)
         watch.last_time_ms, watch.last_arrival = tag.time_ms, tag.arrived
-        self.newest = tag.arrived
+        self.newest, self.delay = tag.arrived, tag.arrived - made
         self.frames += 1
 
     def shows(self):

@@ -130,15 +130,16 @@ class Network:
     # ---- cuts ----
 
     def cut(self, one, other, how="drop"):
-        """drop: packets between the two vanish. reject: they are refused, and what is connected is reset."""
+        """drop: packets between the two vanish. one-way: only those from the one to the other. reject: they are refused, and
+        what is connected is reset."""
         with self.lock:
             pair = min(one.number, other.number), max(one.number, other.number)
             if pair in self.cuts:
                 return
             self.cuts[pair] = (one, other)
-            for number, (source, target) in enumerate(((one, other), (other, one))):
-                self.router.run("ip", "rule", "add", "pref", self.rule_of(pair) + number, "from", source.address,
-                                "to", target.address, {"drop": "blackhole", "reject": "prohibit"}[how])
+            for source, target in ((one, other),) if how == "one-way" else ((one, other), (other, one)):
+                self.router.run("ip", "rule", "add", "pref", self.rule_of(pair), "from", source.address,
+                                "to", target.address, "prohibit" if how == "reject" else "blackhole")
         if how == "reject":
             one.run("ss", "--kill", "--tcp", "dst", other.address)
             other.run("ss", "--kill", "--tcp", "dst", one.address)
@@ -148,10 +149,10 @@ class Network:
         with self.lock:
             for pair, places in list(self.cuts.items()):
                 if one is None or {one, other} == set(places):
-                    for number in range(2):
-                        self.router.run("ip", "rule", "del", "pref", self.rule_of(pair) + number)
+                    while self.router.run("ip", "rule", "del", "pref", self.rule_of(pair), fails=True):
+                        pass
                     del self.cuts[pair]
 
     @staticmethod
     def rule_of(pair):
-        return 1000 + 2 * (pair[0] * 64 + pair[1])
+        return 1000 + pair[0] * 64 + pair[1]

@@ -1,4 +1,5 @@
-"""A cluster in random trouble. WEIR_CHAOS_SECONDS=3600 goes on for an hour, WEIR_CHAOS_SEED=N repeats the troubles of a run."""
+"""A cluster in random trouble. WEIR_CHAOS_SECONDS=3600 goes on for an hour, WEIR_CHAOS_SEED=N repeats the troubles of a run,
+WEIR_CHAOS_PROCESSES=2 has nodes of several processes."""
 
 import os
 import random
@@ -12,6 +13,7 @@ from conftest import RUNS
 from flv import VIDEO, Tag
 from marked_media import Sessions, Viewer, Watch, read_frame, write_frame
 
+PROCESSES = int(os.environ.get("WEIR_CHAOS_PROCESSES", "1"))
 SECONDS = int(os.environ.get("WEIR_CHAOS_SECONDS", "45"))
 SEED = int(os.environ.get("WEIR_CHAOS_SEED", random.SystemRandom().randrange(1_000_000)))
 
@@ -61,7 +63,7 @@ def test_a_session_that_was_followed_is_not_shown_to_who_comes_later():
 def test_a_cluster_comes_through_random_trouble(folder):
     log = folder / "chaos.log"
     try:
-        chaos.run(folder, SEED, SECONDS, log)
+        chaos.run(folder, SEED, SECONDS, log, PROCESSES)
     except AssertionError as error:
         raise AssertionError(f"WEIR_CHAOS_SEED={SEED} WEIR_CHAOS_SECONDS={SECONDS}: {error}") from None
     finally:
