@@ -20,6 +20,7 @@ from weir import BAD_LOG, patience, wait_end, wait_until
 STREAMS = 4
 ROUND_S = 45.0  # of trouble
 WHOLE_S = 15.0  # until all is as it should be, once it is healed: a publisher that vanished counts as there for normal_timeout
+RECORD_LIFE_S = 60.0
 MOST_PATIENCE = 3.0  # then it is still shorter than the life of a record that nobody renews
 BEHIND_S = 1.0
 DRAIN_S = 3.0
@@ -73,6 +74,7 @@ class Chaos:
         self.count = 0
         self.began = time.monotonic()
         self.publishers, self.viewers, self.guests = {}, [], []
+        self.dead = {}  # records of nodes that are not there -> since when
         self.counts = {}
         self.say(f"seed {seed}")
 
@@ -189,15 +191,10 @@ class Chaos:
             return None
         self.hindered.add("redis")
         redis = self.cluster.redis
-        copy = [(key, redis.command("GET", key), redis.command("PTTL", key)) for key in redis.command("KEYS", "*")]
+        copy = redis.copy()
 
         def fail_over():
-            redis.command("CLIENT", "KILL", "TYPE", "normal")
-            redis.command("CLIENT", "KILL", "TYPE", "pubsub")
-            redis.command("FLUSHALL")
-            for key, value, life in copy:
-                if value is not None and life > 0:
-                    redis.command("SET", key, value, "PX", life)
+            redis.fail_over_to(copy)
             self.hindered.discard("redis")
 
         self.later(self.random.uniform(1, 6), "Redis has what it had then", fail_over)
@@ -295,7 +292,7 @@ class Chaos:
             if session is None:
                 return f"{name} has no publisher, wanted at {publisher.node.name}"
             published[name] = session
-        records = {name.removeprefix("live/"): record for name, record in self.cluster.redis.records().items()}
+        records = self.records()
         if {name: record[0].split("-p")[0] for name, record in records.items()} != {name: session.node for name, session in published.items()}:
             return f"the registry has {records}, published are {published}"
         for node in self.nodes:
@@ -311,6 +308,23 @@ class Chaos:
                         f"{time.monotonic() - viewer.newest:.1f} s ago, and should see {wanted} of {published[viewer.name_].node}; "
                         f"{self.pulls_of(viewer)}")
         return ""
+
+    def records(self):
+        """Those that count. The others are of nodes that were killed: they count for nothing, and are gone after their life."""
+        boots = {}
+        for key in self.cluster.redis.command("KEYS", "{weir}:n:*"):
+            lease = self.cluster.redis.command("GET", key)
+            boots[key.decode().rpartition(":")[2]] = lease.decode().split()[0] if lease else ""
+        found, now = {}, time.monotonic()
+        dead = {}
+        for name, record in self.cluster.redis.records().items():
+            if boots.get(record[0]) == record[1]:
+                found[name.removeprefix("live/")] = record
+            else:
+                dead[name, record] = self.dead.get((name, record), now)
+        self.dead = dead
+        assert all(now - since < RECORD_LIFE_S + 2 for since in dead.values()), f"records of nobody: {dead}"
+        return found
 
     @staticmethod
     def pulls_of(viewer):
