@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.alone  # they measure time
 
 FULL = "WEIR_FULL" in os.environ
 OUTAGE_MS = 5.0  # more delay than before, at the 99th percentile
-LONGEST_TURN_S = 0.02  # of the media thread
+LONG_TURN_MS = 20  # of the media thread
 
 
 @pytest.fixture
@@ -124,14 +125,14 @@ def test_nobody_notices_that_redis_is_away(cluster, outage, seconds):
                 for node in (a, b)]
 
     quiet = [bench.report(before + settle + 30) for bench in measure("before", before)]
-    records, turns = cluster.redis.records(), [node.metric("weir_media_thread_turn_seconds_count") for node in (a, b)]
+    records = cluster.redis.records()
     running = measure("during", window)
     time.sleep(1 + settle)
+    turns = [slow_turns(node) for node in (a, b)]
     with Beside((a, b)) as beside:
         outage(cluster.redis, seconds)
-        back = time.monotonic()
         wait_until(lambda: same_or_newer(records, cluster.redis.records()), 2, "all records are back, with no lower epoch")
-        back = time.monotonic() - back
+        slow = [slow_turns(node) - before for node, before in zip((a, b), turns)]
         loud = [bench.report(window + 30) for bench in running]
     assert beside.asked > 4 * seconds / (3 * patience()) and not beside.bad, (beside.asked, beside.bad)
     for node in (a, b):
@@ -143,10 +144,15 @@ def test_nobody_notices_that_redis_is_away(cluster, outage, seconds):
         assert media["lost"] == media["corrupted"] == media["reordered"] == media["duplicated"] == 0, media
         delays = [report["latency"]["all_ms"]["p99"] for report in (was, now)]
         # A frame is handled by three programs one after the other, each of which this machine may wake late.
-        assert delays[1] <= delays[0] + OUTAGE_MS + 3 * beside.late_ms(0.99), (delays, beside.late_ms(0.99))
-    assert all(node.metric("weir_media_thread_turn_seconds_count") > count for node, count in zip((a, b), turns))
-    longest = [node.metric("weir_media_thread_longest_turn_seconds") for node in (a, b)]
-    assert max(longest) <= LONGEST_TURN_S + beside.late_ms(1) / 1000, (longest, beside.late_ms(1))
+        assert delays[1] <= delays[0] + OUTAGE_MS + 3 * beside.late_ms(0.999), (delays, beside.late_ms(0.999))
+    # Where the machine itself keeps programs waiting for so long, it proves nothing.
+    assert max(slow) == 0 or beside.late_ms(1) > LONG_TURN_MS, (slow, beside.late_ms(1))
+
+
+def slow_turns(node):
+    """How often the media thread took longer than LONG_TURN_MS."""
+    counts = {le: float(count) for le, count in re.findall(r'weir_media_thread_turn_seconds_bucket\{le="([^"]+)"\} (\S+)', node.metrics())}
+    return counts["+Inf"] - max(count for le, count in counts.items() if le != "+Inf" and float(le) <= LONG_TURN_MS / 1000)
 
 
 def same_or_newer(before, after):
