@@ -95,6 +95,19 @@ class Redis:
             return stream.read(int(rest) + 2)[:-2]
         return [cls.reply(stream) for _ in range(int(rest))]
 
+    def copy(self):
+        """What it has, for fail_over_to()."""
+        return [(key, self.command("GET", key), self.command("PTTL", key)) for key in self.command("KEYS", "*")]
+
+    def fail_over_to(self, copy):
+        """As after a failover to a replica that was behind: it has what it had then, and all connections are new."""
+        for kind in ("normal", "pubsub"):
+            self.command("CLIENT", "KILL", "TYPE", kind)
+        self.command("FLUSHALL")
+        for key, value, life in copy:
+            if value is not None and life > 0:
+                self.command("SET", key, value, "PX", life)
+
     def records(self):
         """The streams: {name: (node, boot, epoch)}. What is no record is left out."""
         found = {}

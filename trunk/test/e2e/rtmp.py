@@ -25,15 +25,15 @@ class RtmpPlayer:
 
     AUDIO, VIDEO, COMMAND = 8, 9, 20
 
-    def __init__(self, port, app="live", stream="livestream", timeout=10, play=True):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+    def __init__(self, port, app="live", stream="livestream", timeout=10, play=True, host="127.0.0.1"):
+        self.socket = socket.create_connection((host, port), timeout)
         self.buffer = b""
         self.chunk_size = 128
         self.streams = {}  # chunk stream id -> [time, length, type, message stream, partial payload]
         self.socket.sendall(b"\x03" + bytes(8) + os.urandom(1528))
         answer = self._take(1 + 1536 + 1536)
         self.socket.sendall(answer[1:1537])
-        self.command("connect", 1, {"app": app, "tcUrl": f"rtmp://127.0.0.1:{port}/{app}"}, stream=0)
+        self.command("connect", 1, {"app": app, "tcUrl": f"rtmp://{host}:{port}/{app}"}, stream=0)
         self.command("createStream", 2, None, stream=0)
         self.wait_command(b"_result", 2)
         if play:

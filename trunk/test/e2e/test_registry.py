@@ -274,6 +274,21 @@ def test_media_does_not_notice_what_becomes_of_redis(node, redis, folder):
     assert status(a)["claims"]["lost"] == 0
 
 
+def test_a_failover_to_a_copy_of_earlier_blocks_no_name(node, redis):
+    """Redis has the record of a publisher again that has left, and no longer that of one who came since."""
+    a, b = node("a", redis.url), node("b", redis.url)
+    with publishing(a, "left") as (_, let_in):
+        assert let_in
+        copy = redis.copy()
+    wait_until(lambda: not redis.records(), 2, "the name is free")
+    with publishing(a, "came") as (_, let_in):
+        assert let_in
+        redis.fail_over_to(copy)
+        wait_until(lambda: set(redis.records()) == {"live/came"}, 3, "Redis has what is published, and no more")
+        with publishing(b, "left") as (_, let_in):
+            assert let_in
+
+
 def test_publishers_who_come_while_redis_is_away_are_claimed_later(node, redis):
     a, b = node("a", redis.url), node("b", redis.url)
     redis.end()

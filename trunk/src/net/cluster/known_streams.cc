@@ -46,6 +46,7 @@ void KnownStreams::found(const std::string& stream, Origin origin) {
     Entry& entry = get(stream);
     entry.origin = std::move(origin);
     entry.nobody_until = {};
+    entry.older_since.reset();
 }
 
 std::optional<Origin> KnownStreams::last(const std::string& stream) {
@@ -64,6 +65,16 @@ void KnownStreams::found_nobody(const std::string& stream, MonoTime now) {
     Entry& entry = get(stream);
     entry.origin.reset();
     entry.nobody_until = now + kNegative;
+    entry.older_since.reset();
+}
+
+Micros KnownStreams::note_older(const std::string& stream, MonoTime now) {
+    Entry& entry = get(stream);
+    if (!entry.older_since || now - entry.older_at > kLookGap) {
+        entry.older_since = now;
+    }
+    entry.older_at = now;
+    return now - *entry.older_since;
 }
 
 bool KnownStreams::had_nobody(const std::string& stream, MonoTime now) {

@@ -21,6 +21,7 @@ class KnownStreams {
     static constexpr size_t kMaxStreams = 20'000;
     // So long nobody asks again for a stream that nobody had.
     static constexpr Millis kNegative{500};
+    static constexpr Millis kLookGap{5'000};
 
     // Raises the highest epoch; false: it is lower than what was seen before.
     bool note_epoch(const std::string& stream, uint64_t epoch);
@@ -38,6 +39,9 @@ class KnownStreams {
 
     void found_nobody(const std::string& stream, MonoTime now);
     bool had_nobody(const std::string& stream, MonoTime now);
+    // The registry has an older claim than the newest that was seen. How long each look has found
+    // that, where no two of them were further apart than kLookGap.
+    Micros note_older(const std::string& stream, MonoTime now);
     // Something has changed: it is asked for anew.
     void drop_negative(const std::string& stream);
 
@@ -47,6 +51,8 @@ class KnownStreams {
     struct Entry {
         uint64_t epoch = 0;
         MonoTime nobody_until{};
+        std::optional<MonoTime> older_since;
+        MonoTime older_at{};  // the last look that found so
         std::optional<Origin> origin;
     };
 

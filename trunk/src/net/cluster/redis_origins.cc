@@ -100,7 +100,7 @@ Result<Origin> RedisRegistry::look_up(const std::string& name, io::Deadline dead
         note_unreadable("the answer to a lookup: " + said);
         return last_known(name, make_error(ErrorCode::kTimeout, "{}", said));
     }
-    return take_lookup(name, std::move(*answer));
+    return take_lookup(name, std::move(*answer), deadline);
 }
 
 Result<Origin> RedisRegistry::last_known(const std::string& name, const Error& why) {
@@ -110,7 +110,31 @@ Result<Origin> RedisRegistry::last_known(const std::string& name, const Error& w
     return make_error(ErrorCode::kTimeout, "the registry does not answer: {}", why.message());
 }
 
-Result<Origin> RedisRegistry::take_lookup(const std::string& name, cluster::LookupAnswer answer) {
+// Yields. The claim of somebody else was newer, and is gone: its publisher has left while this
+// record's node was cut off, and that node goes on under its old epoch. Nobody who has seen the
+// newer one would ever come to it, so it is lifted above.
+Error RedisRegistry::take_older(const std::string& name,
+                                const cluster::StreamRecord& record,
+                                io::Deadline deadline) {
+    counts_.epoch_conflicts++;
+    const uint64_t newest = known_.epoch(name);
+    if (known_.note_older(name, MonoClock::now()) >= kOlderWait) {
+        Result<std::vector<redis::Reply>> replies = client_.run(
+            {{cluster::raise(name, record, newest + 1), &cluster::raise_script()}}, deadline);
+        const auto answer = replies.ok() ? cluster::parse_claim(replies->front()) : std::nullopt;
+        if (answer && answer->won) {
+            log::info("cluster: node {} alone publishes stream={}: its epoch {} becomes {}",
+                      record.node, log::token(name, kMaxShown), record.epoch, answer->epoch);
+        }
+    }
+    return make_error(ErrorCode::kNotFound,
+                      "node {} has an older claim (epoch {}) than the newest that was seen",
+                      record.node, record.epoch);
+}
+
+Result<Origin> RedisRegistry::take_lookup(const std::string& name,
+                                          cluster::LookupAnswer answer,
+                                          io::Deadline deadline) {
     if (answer.found == cluster::Found::kUnreadable) {
         note_unreadable(
             fmt::format("the record of {}, or of its node", log::token(name, kMaxShown)));
@@ -122,10 +146,7 @@ Result<Origin> RedisRegistry::take_lookup(const std::string& name, cluster::Look
     }
     const uint64_t epoch = answer.stream.epoch;
     if (epoch < known_.epoch(name)) {
-        counts_.epoch_conflicts++;
-        return make_error(ErrorCode::kNotFound,
-                          "node {} has an older claim (epoch {}) than the newest that was seen",
-                          answer.stream.node, epoch);
+        return take_older(name, answer.stream, deadline);
     }
     note_epoch(name, epoch);
     const std::optional<http::Url> url = cluster::parse_node_url(answer.node.url);
@@ -226,6 +247,11 @@ void RedisRegistry::take_event(const redis::Reply& push) {
         return;
     }
     if (event->node == options_.self.node) {
+        // Another node has raised it: our own renewal finds that.
+        if (const std::optional<uint64_t> own = book_.epoch(name); own && *own < event->epoch) {
+            book_.renew_now(name);
+            claims_due_.notify_all();
+        }
         return;
     }
     known_.drop_negative(name);

@@ -55,7 +55,7 @@ RedisRegistry::RedisRegistry(RedisDialer& dialer,
         tried_ = true;
         first_.notify_all();
         if (up) {
-            book_.renew_all();
+            book_.renew_all(MonoClock::now());
             claims_due_.notify_all();
             beats_.retry_now();
         }
@@ -200,7 +200,7 @@ void RedisRegistry::take_beat(cluster::Beat beat) {
     if (beat == cluster::Beat::kNew) {
         log::info("cluster node={} boot={} has {}", options_.self.node, options_.self.boot,
                   held_ ? "its lease again" : "its lease");
-        book_.renew_all();
+        book_.renew_all(now);
         claims_due_.notify_all();
     }
     held_ = true;
@@ -337,7 +337,9 @@ bool RedisRegistry::release_some() {
             {cluster::release(options_.self, each.stream, each.epoch), &cluster::release_script()});
     }
     const auto replies = client_.run(std::move(calls), io::Deadline::after(kClaimWait));
-    if (!replies.ok()) {
+    if (replies.ok()) {
+        book_.on_released(std::move(releases), MonoClock::now());
+    } else {
         book_.put_back(std::move(releases));
     }
     return replies.ok();

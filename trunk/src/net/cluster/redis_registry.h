@@ -75,6 +75,9 @@ class RedisRegistry final : public Claims, public Origins, private stream::LifeO
     // At the start, claims wait so long for the first connection, before they count Redis as away.
     static constexpr Millis kFirstWait{600};
     static constexpr Millis kBeatJitter{100};
+    // An older claim than the newest that was seen is raised when it has stood for so long: by then
+    // every node that reaches Redis has renewed what it has.
+    static constexpr Millis kOlderWait{3'000};
 
     // All must outlive this.
     RedisRegistry(RedisDialer& dialer,
@@ -156,7 +159,12 @@ class RedisRegistry final : public Claims, public Origins, private stream::LifeO
 
     // Streams of other nodes.
     Result<Origin> look_up(const std::string& name, io::Deadline deadline);
-    Result<Origin> take_lookup(const std::string& name, cluster::LookupAnswer answer);
+    Result<Origin> take_lookup(const std::string& name,
+                               cluster::LookupAnswer answer,
+                               io::Deadline deadline);
+    Error take_older(const std::string& name,
+                     const cluster::StreamRecord& record,
+                     io::Deadline deadline);
     Result<Origin> last_known(const std::string& name, const Error& why);
     void note_epoch(const std::string& name, uint64_t epoch);
     bool may_pull_from(const http::Url& url) const;

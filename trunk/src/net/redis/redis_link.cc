@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/discard_unsent.h"
 
 namespace weir::net {
 namespace {
@@ -27,6 +28,10 @@ Error no_login(const redis::Host& host, const redis::Reply& reply) {
 }  // namespace
 
 // ---- a link ----
+
+RedisLink::~RedisLink() {
+    io::discard_unsent(*stream_);
+}
 
 Error RedisLink::write(std::span<const redis::Command> commands, io::Deadline deadline) {
     std::string text;

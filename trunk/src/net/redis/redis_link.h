@@ -28,6 +28,9 @@ class RedisLink {
   public:
     explicit RedisLink(std::unique_ptr<io::TcpStream> stream) : stream_(std::move(stream)) {}
 
+    // What Redis did not get is dropped: a claim may not come when its publisher has left.
+    ~RedisLink();
+
     RedisLink(const RedisLink&) = delete;
     RedisLink& operator=(const RedisLink&) = delete;
 

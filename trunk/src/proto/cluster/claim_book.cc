@@ -13,6 +13,7 @@ bool ClaimBook::begin(const std::string& stream, bool takeover) {
     }
     claim.takeover = takeover;
     releases_.erase(stream);
+    released_.erase(stream);
     return false;
 }
 
@@ -118,9 +119,14 @@ void ClaimBook::drop_if_unneeded(Map::iterator at) {
     claims_.erase(at);
 }
 
-void ClaimBook::renew_all() {
+void ClaimBook::renew_all(MonoTime now) {
     for (auto& [stream, claim] : claims_) {
         claim.renew_at = MonoTime{};
+    }
+    for (const auto& [stream, released] : released_) {
+        if (now - released.at < kReleaseMemory && releases_.size() < kMaxReleases) {
+            releases_.try_emplace(stream, released.epoch);
+        }
     }
 }
 
@@ -164,6 +170,25 @@ std::vector<ClaimBook::Release> ClaimBook::take_releases(size_t most) {
         releases_.erase(first);
     }
     return list;
+}
+
+void ClaimBook::on_released(std::vector<Release> releases, MonoTime now) {
+    forget_released(now);
+    for (Release& each : releases) {
+        // Said again, it is not remembered for longer: it was given back when it was said first.
+        if (!claims_.contains(each.stream) && released_.size() < kMaxReleases) {
+            released_.try_emplace(std::move(each.stream), Released{each.epoch, now});
+        }
+    }
+}
+
+void ClaimBook::forget_released(MonoTime now) {
+    if (now - forgotten_at_ < kReleaseMemory / 4) {
+        return;
+    }
+    forgotten_at_ = now;
+    std::erase_if(released_,
+                  [&](const auto& each) { return now - each.second.at >= kReleaseMemory; });
 }
 
 void ClaimBook::put_back(std::vector<Release> releases) {

@@ -28,6 +28,8 @@ namespace weir::cluster {
 // Names that are to be released while the registry is away. Those beyond run out by themselves.
 inline constexpr size_t kMaxReleases = 10'000;
 inline constexpr Millis kRenewPeriod{20'000};
+// So long a record could still be there, in a registry that is behind. As many are remembered.
+inline constexpr Millis kReleaseMemory{60'000};
 
 class ClaimBook {
   public:
@@ -64,8 +66,9 @@ class ClaimBook {
     void on_publish(const std::string& stream);
     void on_unpublish(const std::string& stream);
 
-    // The registry is back, or may have forgotten: all is due.
-    void renew_all();
+    // The registry is back, or may have forgotten: all is due. So is what was released in the last
+    // kReleaseMemory: the registry may be a copy of earlier, which has it again.
+    void renew_all(MonoTime now);
     void renew_now(const std::string& stream);
 
     // Claims whose time has come, at most so many; they are not due again before kRenewPeriod, or
@@ -74,6 +77,8 @@ class ClaimBook {
     std::optional<MonoTime> next_due() const;
 
     std::vector<Release> take_releases(size_t most);
+    // These were said.
+    void on_released(std::vector<Release> releases, MonoTime now);
     // What could not be said comes again, unless the name was claimed since.
     void put_back(std::vector<Release> releases);
 
@@ -103,10 +108,18 @@ class ClaimBook {
 
     using Map = std::map<std::string, Claim>;
 
+    struct Released {
+        uint64_t epoch = 0;
+        MonoTime at{};
+    };
+
     void drop_if_unneeded(Map::iterator at);
+    void forget_released(MonoTime now);
 
     Map claims_;
     std::map<std::string, uint64_t> releases_;
+    std::map<std::string, Released> released_;
+    MonoTime forgotten_at_{};  // released_ was looked through
 };
 
 }  // namespace weir::cluster

@@ -101,6 +101,17 @@ if string.sub(v, 1, #b + 1) ~= b .. ' ' then return {0} end
 return {1, n .. ' ' .. b .. ' ' .. e .. ' ' .. s, v}
 )";
 
+// ARGV: node, boot and epoch of the record; least epoch, life in ms
+constexpr std::string_view kRaise = R"(
+local n, b, e, s = record()
+if n ~= ARGV[1] or b ~= ARGV[2] or e ~= ARGV[3] then return {0, n or ARGV[1], e or ARGV[3]} end
+local t = redis.call('TIME')
+local shown = string.format('%.0f', math.max(t[1] * 1000 + math.floor(t[2] / 1000), tonumber(ARGV[4])))
+redis.call('SET', KEYS[1], n .. ' ' .. b .. ' ' .. shown .. ' ' .. s, 'PX', ARGV[5])
+tell('claim', shown, n)
+return {1, n, shown}
+)";
+
 Script make(std::string_view body) {
     Script script;
     script.text = std::string(kRead) + std::string(body);
@@ -151,6 +162,11 @@ const Script& release_script() {
 
 const Script& lookup_script() {
     static const Script script = make(kLookup);
+    return script;
+}
+
+const Script& raise_script() {
+    static const Script script = make(kRaise);
     return script;
 }
 
@@ -230,6 +246,16 @@ redis::Command release(const NodeIdentity& self, std::string_view stream, uint64
 
 redis::Command lookup(std::string_view stream) {
     return run_by_digest(lookup_script(), on(stream_key(stream)));
+}
+
+redis::Command raise(std::string_view stream, const StreamRecord& record, uint64_t least_epoch) {
+    redis::Command words = on(stream_key(stream));
+    words.push_back(record.node);
+    words.push_back(record.boot);
+    words.push_back(std::to_string(record.epoch));
+    words.push_back(std::to_string(least_epoch));
+    words.push_back(std::to_string(kStreamLifeMs));
+    return run_by_digest(raise_script(), std::move(words));
 }
 
 std::optional<ClaimAnswer> parse_claim(const redis::Reply& reply) {

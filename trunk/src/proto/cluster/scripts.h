@@ -3,8 +3,8 @@
 //
 // The rules of a claim (doc/adr/0014-cluster.md): an epoch is higher than any before it of the same
 // stream, also after the registry was emptied, since it is at least the registry's clock in
-// milliseconds; renewing and releasing are compared with the epoch; a record holds while the lease
-// of its node has the record's boot id.
+// milliseconds; renewing, releasing and raising are compared with the epoch; a record holds while
+// the lease of its node has the record's boot id.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ const Script& claim_script();
 const Script& renew_script();
 const Script& release_script();
 const Script& lookup_script();
+const Script& raise_script();
 
 // The command that runs one by its digest, or with its text.
 redis::Command run_by_digest(const Script& script, redis::Command keys_and_arguments);
@@ -77,6 +78,8 @@ redis::Command renew(const NodeIdentity& self,
 // `epoch` 0: any of this node.
 redis::Command release(const NodeIdentity& self, std::string_view stream, uint64_t epoch);
 redis::Command lookup(std::string_view stream);
+// Raises the epoch of `record`, another node's, to at least that, where the record still stands.
+redis::Command raise(std::string_view stream, const StreamRecord& record, uint64_t least_epoch);
 
 struct ClaimAnswer {
     bool won = false;
@@ -84,7 +87,7 @@ struct ClaimAnswer {
     uint64_t epoch = 0;  // under which
 };
 
-// Of claim() and renew(). None: that is no answer of the script.
+// Of claim(), renew() and raise(). None: that is no answer of the script.
 std::optional<ClaimAnswer> parse_claim(const redis::Reply& reply);
 
 enum class Found : uint8_t {

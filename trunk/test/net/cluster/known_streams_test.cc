@@ -47,6 +47,19 @@ TEST(KnownStreamsTest, NobodyIsRememberedForAMoment) {
     EXPECT_FALSE(known.had_nobody("a", kNow));
 }
 
+TEST(KnownStreamsTest, KnowsForHowLongTheRegistryHasAnOlderClaim) {
+    KnownStreams known;
+    EXPECT_EQ(known.note_older("a", kNow), Micros(0));
+    EXPECT_EQ(known.note_older("a", kNow + Millis(2'000)), Millis(2'000));
+    EXPECT_EQ(known.note_older("b", kNow + Millis(2'000)), Micros(0));
+    const MonoTime later = kNow + Millis(2'001) + KnownStreams::kLookGap;
+    EXPECT_EQ(known.note_older("a", later), Micros(0)) << "nobody has looked for a while";
+    known.found("a", origin("n", 6));
+    EXPECT_EQ(known.note_older("a", later + Millis(100)), Micros(0)) << "it was newer meanwhile";
+    known.found_nobody("a", later + Millis(200));
+    EXPECT_EQ(known.note_older("a", later + Millis(300)), Micros(0));
+}
+
 TEST(KnownStreamsTest, IsBoundedAndKeepsWhatIsUsed) {
     KnownStreams known;
     EXPECT_TRUE(known.note_epoch("used", 7));

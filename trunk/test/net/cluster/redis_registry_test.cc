@@ -72,6 +72,7 @@ class RedisRegistryTest : public testing::Test {
             {cluster::claim_script().digest, "claim"},
             {cluster::renew_script().digest, "renew"},
             {cluster::lookup_script().digest, "lookup"},
+            {cluster::raise_script().digest, "raise"},
             {cluster::release_script().digest, "release"}};
         const auto name = command.size() > 1 ? names.find(command[1]) : names.end();
         if (name == names.end()) {
@@ -273,6 +274,37 @@ TEST_F(RedisRegistryTest, AnOlderClaimThanTheNewestThatWasSeenIsNobodys) {
     EXPECT_EQ(registry_->counts().epoch_conflicts, 1U);
     answers_["lookup"] = found("c", 10, "http://10.0.0.3:8080");
     EXPECT_EQ(code_of_find(), ErrorCode::kOk);
+}
+
+TEST_F(RedisRegistryTest, AnOlderClaimThatStaysTheOnlyOneIsRaised) {
+    answers_["lookup"] = found("b", 9, "http://10.0.0.2:8080");
+    answers_["raise"] = claimed(true, "c", 10);
+    start();
+    EXPECT_EQ(code_of_find(), ErrorCode::kOk);
+    answers_["lookup"] = found("c", 8, "http://10.0.0.3:8080");
+    const MonoTime began = MonoClock::now();
+    while (asked_["raise"] == 0 && MonoClock::now() - began < 3 * RedisRegistry::kOlderWait) {
+        EXPECT_EQ(code_of_find(), ErrorCode::kNotFound);
+        ASSERT_FALSE(io::sleep_for(Millis(100)));
+    }
+    ASSERT_EQ(asked_["raise"], 1);
+    EXPECT_GE(MonoClock::now() - began, RedisRegistry::kOlderWait)
+        << "whoever has the newer one has time to renew it";
+    const redis::Command& said = last_["raise"];
+    EXPECT_EQ(std::vector<std::string>(said.begin() + 4, said.begin() + 8),
+              (std::vector<std::string>{"c", std::string(kOther), "8", "10"}));
+}
+
+TEST_F(RedisRegistryTest, AClaimThatAnotherNodeHasRaisedIsRenewed) {
+    answers_["claim"] = claimed(true, "a", 7);
+    answers_["renew"] = claimed(true, "a", 9);
+    start();
+    ASSERT_FALSE(registry_->claim(key_, stream::PublishConflict::kRefuse));
+    server_.publish(
+        cluster::kEventChannel,
+        cluster::Event{cluster::EventKind::kClaim, registry_text(key_), 9, "a"}.write());
+    ASSERT_TRUE(io::eventually([this] { return registry_->epoch(key_) == 9; }));
+    registry_->give_up(key_);
 }
 
 TEST_F(RedisRegistryTest, AnEpochFarInTheFutureShutsNobodyOut) {

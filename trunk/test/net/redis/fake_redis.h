@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,23 @@ class FakeRedis {
     // First words of all commands but PING and ROLE.
     const std::vector<std::string>& said() const { return said_; }
 
+    // A message on the channel that these connections have subscribed to.
+    void publish(std::string_view channel, std::string_view text) {
+        for (const auto& [number, stream] : subscribers_) {
+            say(*stream, "*3\r\n" + bulk("message") + bulk(channel) + bulk(text));
+        }
+    }
+
     // Says nothing any more, and hears nothing, until it is woken.
     bool asleep = false;
 
   private:
     void serve(io::TcpStream& stream, int number) {
+        converse(stream, number);
+        subscribers_.erase(number);
+    }
+
+    void converse(io::TcpStream& stream, int number) {
         redis::ReplyReader reader;  // a command has the form of a reply
         Bytes buffer(16 * 1024);
         for (;;) {
@@ -63,6 +76,9 @@ class FakeRedis {
                 redis::Command command;
                 for (redis::Reply& word : reader.take().elements) {
                     command.push_back(std::move(word.text));
+                }
+                if (command[0] == "SUBSCRIBE") {
+                    subscribers_[number] = &stream;
                 }
                 out += answer(command, number);
             }
@@ -100,6 +116,7 @@ class FakeRedis {
 
     Answer answer_;
     std::vector<std::string> said_;
+    std::map<int, io::TcpStream*> subscribers_;
     RawServer server_;
 };
 

@@ -108,11 +108,11 @@ TEST_F(ClaimBookTest, AllAreDueWhenTheRegistryIsBackWithTheirOldEpochs) {
     publish(7);
     EXPECT_FALSE(book_.begin("v/live/b", false));
     book_.on_claimed("v/live/b", 8, 1, kStart);
-    book_.renew_all();
+    book_.renew_all(kStart);
     const auto due = book_.due(kStart, 10);
     ASSERT_EQ(due.size(), 2U);
     EXPECT_EQ(due[0].epoch + due[1].epoch, 15U);
-    book_.renew_all();
+    book_.renew_all(kStart);
     EXPECT_EQ(book_.due(kStart, 1).size(), 1U) << "at most so many";
     EXPECT_EQ(book_.due(kStart, 10).size(), 1U);
 }
@@ -180,6 +180,48 @@ TEST_F(ClaimBookTest, ReleasesThatCouldNotBeSaidComeAgainUnlessClaimedSince) {
     EXPECT_FALSE(book_.begin(kCam, false));
     book_.put_back(std::move(releases));
     EXPECT_FALSE(book_.has_releases());
+}
+
+TEST_F(ClaimBookTest, WhatWasReleasedLatelyIsReleasedAgainWhereTheRegistryMayBeBehind) {
+    publish(7);
+    book_.on_unpublish(kCam);
+    book_.on_released(book_.take_releases(10), kStart);
+    EXPECT_FALSE(book_.has_releases());
+    const MonoTime end = kStart + kReleaseMemory;
+    book_.renew_all(end - Millis(1));
+    auto releases = book_.take_releases(10);
+    ASSERT_EQ(releases.size(), 1U);
+    EXPECT_EQ(releases[0].epoch, 7U);
+    book_.on_released(std::move(releases), end - Millis(1));
+    book_.renew_all(end);
+    EXPECT_FALSE(book_.has_releases()) << "no record lasts for longer";
+}
+
+TEST_F(ClaimBookTest, WhatWasClaimedAgainIsNotReleasedAgain) {
+    publish(7);
+    book_.on_unpublish(kCam);
+    book_.on_released(book_.take_releases(10), kStart);
+    publish(9);
+    book_.renew_all(kStart + Millis(1));
+    EXPECT_FALSE(book_.has_releases());
+    book_.on_unpublish(kCam);
+    EXPECT_EQ(book_.take_releases(10).at(0).epoch, 9U);
+}
+
+TEST_F(ClaimBookTest, ReleasesThatAreRememberedAreBoundedAndForgotten) {
+    const auto end_some = [this](size_t first, size_t count, MonoTime now) {
+        std::vector<ClaimBook::Release> some;
+        for (size_t i = first; i < first + count; i++) {
+            some.push_back({std::to_string(i), i + 1});
+        }
+        book_.on_released(std::move(some), now);
+    };
+    end_some(0, kMaxReleases + 10, kStart);
+    book_.renew_all(kStart);
+    EXPECT_EQ(book_.take_releases(2 * kMaxReleases).size(), kMaxReleases);
+    end_some(kMaxReleases, 5, kStart + kReleaseMemory);
+    book_.renew_all(kStart + kReleaseMemory);
+    EXPECT_EQ(book_.take_releases(2 * kMaxReleases).size(), 5U) << "there is room again";
 }
 
 TEST_F(ClaimBookTest, ReleasesThatWaitAreBounded) {
