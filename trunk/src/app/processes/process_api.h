@@ -17,12 +17,12 @@
 
 namespace weir::app {
 
-// GET /api/v1/processes. `link` null: this process is the only one. `own_busy`: the share of its
-// time that it works, 0 to 1. All must outlive the router's server.
+// GET /api/v1/processes. `link` null: this process is the only one, and `own` says how it is. All
+// must outlive the router's server.
 void add_processes_to(net::HttpRouter& router,
                       const net::ServerIdentity& identity,
                       const ProcessLink* link,
-                      std::function<double()> own_busy);
+                      std::function<ProcessFigures()> own);
 
 class ProcessApi {
   public:
@@ -30,6 +30,8 @@ class ProcessApi {
     static constexpr Millis kAnswerWait{2'000};
     // The same of what may take long: a profile, a reload.
     static constexpr Millis kLongWait{120'000};
+    // For what pages ask again and again, of all together.
+    static constexpr Millis kPageWait{1'000};
     static constexpr size_t kMaxAnswerBytes = size_t{32} << 20;
 
     // `link` must outlive this.
@@ -38,6 +40,11 @@ class ProcessApi {
     // Where a process answers others, without asking who they are: a name of the abstract
     // namespace, where only processes of the same user are let in.
     static std::string socket_of(const ProcessLink& link, uint32_t process);
+
+    // Yields. What the other processes answer to GET `target`, which has no query or some of it,
+    // for themselves: with their number as `process`. Those that do not answer in time are left
+    // out.
+    std::vector<std::string> ask_others(const std::string& target) const;
 
     // Yields. True: it was answered. False: this process answers for itself. The client has been
     // let in already.
