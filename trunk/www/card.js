@@ -51,7 +51,7 @@ export class StreamCard {
     }
     if (IS_CONSOLE) {
       // Media is on the public port.
-      this.publisher = new PublisherLine(this.find('.publisher'));
+      this.publisher = new PublisherLine(this.find('.publisher'), this.stream.title);
       this.button.addEventListener('click', () => window.open(this.watchUrl, '_blank', 'noopener'));
       return;
     }
