@@ -77,7 +77,9 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     const Halves parts = split_once(below, '/');
     const bool whole = parts.after.empty();
     const bool reads = request.method == http::Method::kGet || request.is_head();
-    if (is_one_of(kLists, parts.before) && !whole) {
+    if (parts.before == "streams" && !whole && request.method == http::Method::kDelete) {
+        serve_sums_found(exchange);
+    } else if (is_one_of(kLists, parts.before) && !whole) {
         serve_found(exchange);
     } else if (is_one_of(kLists, parts.before) && reads) {
         serve_list(exchange, parts.before);
@@ -120,6 +122,32 @@ void ProcessApi::serve_found(net::HttpExchange& exchange) {
     }
     if (missing) {
         pass_on(exchange, *missing);
+    } else {
+        (void)exchange.respond_error(503, "no process answers");
+    }
+}
+
+// In all that have it: a stream is in several, with players in each, when it is relayed.
+void ProcessApi::serve_sums_found(net::HttpExchange& exchange) {
+    std::vector<ProcessAnswer> answers;
+    std::optional<http::Response> refused;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
+        if (!response.ok()) {
+            continue;
+        }
+        net::Json json = net::parsed(response->body, kMaxDepth);
+        if (response->status == 200 && json.is_object()) {
+            answers.push_back({i, std::move(json)});
+        } else if (!refused || refused->status == 404) {
+            refused = std::move(*response);
+        }
+    }
+    if (!answers.empty()) {
+        net::answer(exchange, merge_sums(answers));
+    } else if (refused) {
+        pass_on(exchange, *refused);
     } else {
         (void)exchange.respond_error(503, "no process answers");
     }
