@@ -13,6 +13,13 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
     if (newest_ && (is_made_ || MonoClock::now() - newest_->at < fresh)) {
         return newest_;
     }
+    // The first one is waited for by all who want it: each would ask the other processes.
+    if (is_made_ && !newest_) {
+        (void)made_.wait_until(io::Deadline::after(kFirstWait), "the list of streams");
+        if (newest_) {
+            return newest_;
+        }
+    }
     is_made_ = true;
     auto made = std::make_shared<Snapshot>();
     if (others_) {
@@ -25,6 +32,7 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
     made->at = MonoClock::now();
     newest_ = made;
     is_made_ = false;
+    made_.notify_all();
     return made;
 }
 

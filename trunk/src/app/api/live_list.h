@@ -15,6 +15,7 @@
 
 #include "app/protocols/protocol.h"
 #include "base/clock.h"
+#include "io/coroutine.h"
 #include "net/api/answer.h"
 #include "net/services.h"
 
@@ -22,8 +23,9 @@ namespace weir::app {
 
 class LiveList {
   public:
-    static constexpr Millis kFresh{500};       // every page asks, again and again
-    static constexpr Millis kFreshAll{1'000};  // the list of all processes
+    static constexpr Millis kFresh{500};        // every page asks, again and again
+    static constexpr Millis kFreshAll{1'000};   // the list of all processes
+    static constexpr Millis kFirstWait{2'000};  // for the first list, while somebody makes it
     static constexpr size_t kMaxTexts = 32;  // that are kept; who sees something else gets his own
 
     // Both must outlive this.
@@ -74,6 +76,7 @@ class LiveList {
     AskOthers others_;
     std::shared_ptr<Snapshot> newest_;  // null: none yet
     bool is_made_ = false;              // anew, by somebody: others get the old one
+    io::Signal made_;
 };
 
 }  // namespace weir::app
