@@ -77,7 +77,8 @@ const STREAM_COLUMNS = [
   ['epoch', (stream) => String(stream.epoch)],
 ];
 
-function kickPublisher({ vhost, app, name }) {
+// Wherever it is.
+export function kickPublisher({ vhost, app, name }) {
   return ask(`/api/v1/cluster/streams?${new URLSearchParams({ vhost, app, stream: name })}`, 'DELETE');
 }
 
@@ -114,7 +115,7 @@ function registryText({ node, registry }) {
   }
   if (registry.state === 'away') {
     const why = registry.last_error ? ` ${asSentence(registry.last_error)}` : '';
-    return `The registry of the cluster (${registry.url}) does not answer, for ${duration(Date.now() - registry.since_ms)}.${why} `
+    return `The registry of the cluster (${registry.url}) does not answer since ${new Date(registry.since_ms).toLocaleTimeString()}.${why} `
       + 'Streams that are published and played go on; what is listed of the cluster is as it was before.';
   }
   return registry.lease ? '' : 'This node has no lease at the registry: others do not find its streams.';
@@ -128,8 +129,12 @@ function drainText({ status, publishers, players }) {
 // ---- all of it
 
 let tables = null;
+let registered = false;
 let clusterDue = 0;
 let listsDue = 0;
+
+// This node finds streams of others by a registry.
+export const hasRegistry = () => registered;
 
 function refreshSoon() {
   listsDue = 0;
@@ -178,8 +183,9 @@ export async function refreshCluster() {
   const { cluster } = await ask(pathOfOne('/api/v1/cluster'));
   clusterDue = cluster.registry ? 0 : performance.now() + ALONE_PERIOD_MS;
   own = cluster.node;
+  registered = Boolean(cluster.registry);
   showText(byId('registry-notice'), registryText(cluster));
-  byId('cluster-part').hidden = !cluster.registry;
+  byId('cluster-part').hidden = !registered;
   if (cluster.registry?.state === 'up') {
     await refreshLists();
   }

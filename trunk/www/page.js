@@ -8,11 +8,12 @@
 import { asSentence, byId, DEFAULT_RTMP_PORT, makeStream, setText, showError, showText, signallingUrl, streamFromText } from './common.js';
 import { StreamCard } from './card.js';
 import { forgetCluster, refreshCluster } from './cluster.js';
-import { ask, IS_CONSOLE, LoginNeeded, publishers, startConsole } from './console.js';
+import { ask, IS_CONSOLE, LoginNeeded, startConsole } from './console.js';
 import { mediaUrl } from './flv_engine.js';
 import { TRANSPORTS } from './player.js';
 import { Health } from './plot.js';
 import { forgetProcesses, refreshProcesses } from './processes.js';
+import { publishers } from './publisher_line.js';
 import { refreshRecordings } from './recordings.js';
 
 const LIST_PERIOD_MS = 2000;
