@@ -28,5 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)weir::cluster::parse_node_url(text);
     (void)weir::cluster::NodeRecord::parse(text);
     (void)weir::cluster::StreamRecord::parse(text);
+    (void)weir::cluster::RelaysRecordView::parse(text);
     return 0;
 }

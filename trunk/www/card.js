@@ -1,8 +1,9 @@
 // One stream on the page: what is known of it, and its player when it is open.
 
 import { asSentence, bitRate, duration, frameSize, milliseconds, percent, setText, showError, showText } from './common.js';
-import { IS_CONSOLE, PublisherLine } from './console.js';
+import { IS_CONSOLE } from './console.js';
 import { Player, TRANSPORTS } from './player.js';
+import { PublisherLine } from './publisher_line.js';
 
 const SECRET_OF = 'weir-key ';
 
@@ -51,7 +52,7 @@ export class StreamCard {
     }
     if (IS_CONSOLE) {
       // Media is on the public port.
-      this.publisher = new PublisherLine(this.find('.publisher'));
+      this.publisher = new PublisherLine(this.find('.publisher'), this.stream.title);
       this.button.addEventListener('click', () => window.open(this.watchUrl, '_blank', 'noopener'));
       return;
     }

@@ -2,6 +2,7 @@
 // public port has none of this.
 
 import { asSentence, bitRate, byId, duration, milliseconds, reasonOf, setText, showError, showText } from './common.js';
+import { cell, headOf, KeptTable } from './table.js';
 
 const PAGE = 50;
 const SURE_MS = 4000;
@@ -70,6 +71,9 @@ function logIn(user, secret) {
 
 // ---- the table of clients
 
+// Shown where there are several.
+const PROCESS_COLUMN = ['process', ({ process }) => String(process ?? '-')];
+
 const COLUMNS = [
   ['who', (client) => client.id],
   ['stream', (client) => (client.name ? `${client.app}/${client.name}` : '-')],
@@ -81,6 +85,7 @@ const COLUMNS = [
   ['round trip', (client) => roundTrip(client)],
   ['resent', (client) => String(client.tcp?.retransmits ?? client.link?.retransmitted ?? '-')],
   ['missed', (client) => (client.play ? `${client.play.dropped_frames} frames` : '-')],
+  PROCESS_COLUMN,
 ];
 
 function roundTrip(client) {
@@ -88,23 +93,24 @@ function roundTrip(client) {
   return rtt === undefined || rtt === null ? '-' : rtt < 0.1 ? '< 0.1 ms' : rtt < 10 ? `${rtt.toFixed(1)} ms` : milliseconds(rtt);
 }
 
-export function cell(kind, text) {
-  const element = document.createElement(kind);
-  element.textContent = text;
-  return element;
-}
-
-// The first click asks, the second within a few seconds does it.
-export function kickButton(text, kick) {
-  const button = cell('button', text);
+// The first click asks, the second within a few seconds does it. `of()`: what it ends, for those who hear the page.
+export function kickButton(text, kick, of) {
+  const button = cell('button', '');
   button.type = 'button';
   button.className = 'kick';
+  const say = (word) => {
+    button.textContent = word;
+    button.setAttribute('aria-label', `${word} ${of()}`);
+  };
+  say(text);
+  // A row's item may have changed since.
+  button.addEventListener('focus', () => say(button.textContent));
   let sure = null;
   button.addEventListener('click', async () => {
     if (!sure) {
-      button.textContent = 'Sure?';
+      say('Sure?');
       button.dataset.sure = '';
-      sure = setTimeout(() => { sure = null; delete button.dataset.sure; button.textContent = text; }, SURE_MS);
+      sure = setTimeout(() => { sure = null; delete button.dataset.sure; say(text); }, SURE_MS);
       return;
     }
     clearTimeout(sure);
@@ -146,6 +152,7 @@ const SOURCE_COLUMNS = [
   ['reordered', (source) => ofGroup(source, (group) => `${group.reordered}`)],
   ['errors', (source) => ofGroup(source, (group) => `${group.continuity_errors}`)],
   ['trouble', (source) => source.last_error || '-'],
+  PROCESS_COLUMN,
 ];
 
 function sourceRow(source) {
@@ -168,26 +175,7 @@ async function refreshSources() {
 
 // ---- the rows of clients
 
-const rows = new Map();  // by the client's id: a button that was clicked once must stay
-
-function rowOf(client) {
-  let row = rows.get(client.id);
-  if (!row) {
-    row = document.createElement('tr');
-    row.append(...COLUMNS.map(([name]) => {
-      const one = cell('td', '');
-      one.dataset.name = name;  // shown where the table is too wide for the window
-      return one;
-    }));
-    const last = cell('td', '');
-    last.append(kickButton('Kick', () => ask(`/api/v1/clients/${encodeURIComponent(client.id)}`, 'DELETE')));
-    row.append(last);
-    rows.set(client.id, row);
-  }
-  COLUMNS.forEach(([, text], index) => setText(row.children[index], text(client)));
-  return row;
-}
-
+let table = null;
 let first = 0;
 
 async function refreshClients() {
@@ -203,19 +191,7 @@ async function refreshClients() {
     if (first > 0 && first >= total) {
       first = 0;
     }
-    const shown = clients.map(rowOf);
-    for (const [id, row] of rows) {
-      if (!shown.includes(row)) {
-        rows.delete(id);
-        row.remove();
-      }
-    }
-    const body = byId('clients').tBodies[0];
-    shown.forEach((row, index) => {
-      if (body.children[index] !== row) {
-        body.insertBefore(row, body.children[index] ?? null);
-      }
-    });
+    table.show(clients);
     setText(byId('client-count'), total === 0 ? 'nobody' : `${first + 1} to ${first + clients.length} of ${total}`);
     byId('client-back').disabled = first === 0;
     byId('client-on').disabled = first + PAGE >= total;
@@ -228,43 +204,13 @@ async function refreshClients() {
   }
 }
 
-// ---- who publishes
-
-// By "vhost/app/name".
-export async function publishers() {
-  const { streams } = await ask('/api/v1/streams?live=1&count=200');
-  return new Map(streams.map((stream) => [`${stream.vhost}/${stream.app}/${stream.name}`, stream]));
-}
-
-// The line of a card: who publishes, what, and a button that ends it.
-export class PublisherLine {
-  constructor(element) {
-    this.element = element;
-    this.text = cell('span', '');
-    this.id = '';
-    element.append(this.text, kickButton('End', () => ask(`/api/v1/streams/${encodeURIComponent(this.id)}`, 'DELETE')));
-  }
-
-  show(stream) {
-    this.element.hidden = !stream;
-    if (!stream) {
-      return;
-    }
-    this.id = stream.id;
-    const { publish, video, gop, viewers } = stream;
-    const picture = video ? `${video.codec} ${video.profile} ${video.level} ${video.width} × ${video.height}, ${Math.round(video.fps)} frames/s, `
-      + `key frame every ${(gop.ms / 1000).toFixed(1)} s` : 'no picture';
-    const over = Object.entries(viewers).filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name}`).join(', ');
-    setText(this.text, `${publish.ip} by ${publish.transport} (${publish.cid}) · ${picture}${over ? ` · viewers: ${over}` : ''}`);
-  }
-}
-
 // ---- start
 
 // `refresh`: reads what else the page shows anew, after a login.
 export function startConsole(periodMs, refresh) {
-  byId('clients').tHead.rows[0].append(...COLUMNS.map(([name]) => cell('th', name)), cell('th', ''));
-  byId('sources').tHead.rows[0].append(...SOURCE_COLUMNS.map(([name]) => cell('th', name)));
+  table = new KeptTable(byId('clients'), COLUMNS, (client) => client.id, (newest) => kickButton('Kick',
+    () => ask(`/api/v1/clients/${encodeURIComponent(newest().id)}`, 'DELETE'), () => `${newest().type} ${newest().id}`));
+  byId('sources').tHead.rows[0].append(...headOf(SOURCE_COLUMNS));
   const anew = () => { first = 0; refreshClients(); };
   for (const name of ['role', 'transport', 'stream']) {
     byId(`client-${name}`).addEventListener('input', anew);
@@ -282,8 +228,7 @@ export function startConsole(periodMs, refresh) {
     byId('login-secret').value = '';
   });
   byId('logout').addEventListener('click', () => {
-    rows.forEach((row) => row.remove());
-    rows.clear();
+    table.clear();
     byId('sources').tBodies[0].replaceChildren();
     showLogin('');
     refresh();

@@ -7,10 +7,13 @@
 
 import { asSentence, byId, DEFAULT_RTMP_PORT, makeStream, setText, showError, showText, signallingUrl, streamFromText } from './common.js';
 import { StreamCard } from './card.js';
-import { ask, IS_CONSOLE, LoginNeeded, publishers, startConsole } from './console.js';
+import { forgetCluster, refreshCluster } from './cluster.js';
+import { ask, IS_CONSOLE, LoginNeeded, startConsole } from './console.js';
 import { mediaUrl } from './flv_engine.js';
 import { TRANSPORTS } from './player.js';
 import { Health } from './plot.js';
+import { forgetProcesses, refreshProcesses } from './processes.js';
+import { publishers } from './publisher_line.js';
 import { refreshRecordings } from './recordings.js';
 
 const LIST_PERIOD_MS = 2000;
@@ -121,6 +124,8 @@ async function refreshDetails(live) {
   if (origin) {
     publish.href = `${origin}/publish.html`;
   }
+  await refreshProcesses();
+  await refreshCluster();
   const known = await publishers();
   for (const each of streams) {
     cards.get(streamOf(each).key)?.showDetails(known.get(`${each.vhost}/${each.app}/${each.name}`), origin);
@@ -177,6 +182,8 @@ function showLoginNeeded() {
   cards.clear();
   byId('live').hidden = true;
   health.update(null);
+  forgetCluster();
+  forgetProcesses();
 }
 
 async function refreshFigures() {

@@ -1,7 +1,8 @@
 // The console's table of recordings: what grows, then the newest files, with links that play them.
 
 import { byId, duration, setText } from './common.js';
-import { ask, cell, kickButton } from './console.js';
+import { ask, kickButton } from './console.js';
+import { cell } from './table.js';
 
 const SHOWN = 30;
 const PERIOD_MS = 10_000;  // the list may be long
@@ -60,7 +61,7 @@ function rowOf(recording, origin) {
   last.append(kickButton(running ? 'End' : 'Remove', async () => {
     await ask(`/api/v1/recordings/${encodeURIComponent(recording.id)}`, 'DELETE');
     due = 0;
-  }));
+  }, () => `the recording of ${recording.app}/${recording.stream}`));
   row.append(last);
   return row;
 }

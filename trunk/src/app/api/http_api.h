@@ -38,6 +38,8 @@ struct LiveView {
     // Asked by a name that is not the server's own: a page of a stranger may read the answer (DNS
     // rebinding), so the address that asks counts for nothing.
     bool stranger = false;
+    // Of a server of several processes: what this one has.
+    bool alone = false;
 };
 
 class HttpApi {
@@ -65,6 +67,10 @@ class HttpApi {
     // Port of the public server with or without TLS, for links of the console; 0: none.
     void set_http_port(std::function<uint16_t(bool tls)> port) { http_port_ = std::move(port); }
 
+    // Of a server of several processes: what the others answer to /live.json of their API, each for
+    // itself. May yield; bounded in time.
+    void set_live_elsewhere(std::function<std::vector<std::string>(bool history)> ask);
+
     // One more part of the summaries, under that name.
     void add_summary(std::string name, std::function<net::Json()> part) {
         summaries_parts_.emplace_back(std::move(name), std::move(part));
@@ -77,7 +83,8 @@ class HttpApi {
     // others when somebody wants the list. This object must outlive the router's server.
     void add_to(net::HttpRouter& router);
 
-    // GET /live.json: all that is live, for the console.
+    // GET /live.json: all that is live, for the console; with `process` in the query, in this
+    // process.
     void add_live_to(net::HttpRouter& router);
 
     // The same as far as `view` says at each request, for pages of the public server.
@@ -123,6 +130,7 @@ class HttpApi {
                       const LiveView& view,
                       const stream::StreamKey& key) const;
     net::Json health_json(bool history) const;
+    net::Json health_of_all(bool history, const std::vector<net::Json>& elsewhere) const;
 
     net::Services services_;
     net::ServerIdentity identity_;
@@ -137,6 +145,8 @@ class HttpApi {
     const net::HttpRouter* router_ = nullptr;
     SystemProbe probe_;
     LiveList live_;
+    LiveList live_of_all_;  // processes
+    std::function<std::vector<std::string>(bool history)> live_elsewhere_;
 };
 
 }  // namespace weir::app

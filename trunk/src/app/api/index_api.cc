@@ -54,7 +54,8 @@ HttpApi::HttpApi(const net::Services& services,
     : services_(services),
       identity_(std::move(identity)),
       protocols_(protocols),
-      live_(services, protocols) {}
+      live_(services, protocols),
+      live_of_all_(services, protocols) {}
 
 void HttpApi::add_exact(net::HttpRouter& router, const char* path, Handler handler) {
     router.add_prefix(path, json_options(), [this, path, handler](net::HttpExchange& exchange) {

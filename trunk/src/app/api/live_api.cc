@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/api/http_api.h"
+#include "app/api/live_merge.h"
 #include "net/trusted_proxies.h"
 
 namespace weir::app {
@@ -60,8 +61,28 @@ net::Json HttpApi::health_json(bool history) const {
     return json;
 }
 
+void HttpApi::set_live_elsewhere(std::function<std::vector<std::string>(bool history)> ask) {
+    live_elsewhere_ = std::move(ask);
+    live_of_all_.set_others([this] { return live_elsewhere_(false); });
+}
+
+// Yields, when the history of the others has to be asked for.
+net::Json HttpApi::health_of_all(bool history, const std::vector<net::Json>& elsewhere) const {
+    std::vector<net::Json> all{health_json(history)};
+    if (!history) {
+        all.insert(all.end(), elsewhere.begin(), elsewhere.end());
+    } else {
+        for (const std::string& text : live_elsewhere_(true)) {
+            all.push_back(LiveLinesView::health_in(text));
+        }
+    }
+    return merge_health(all);
+}
+
 void HttpApi::add_live_to(net::HttpRouter& router) {
-    add_live_to(router, [](const net::HttpExchange&) { return LiveView{}; });
+    add_live_to(router, [](const net::HttpExchange& exchange) {
+        return LiveView{.alone = exchange.request().query.get("process").has_value()};
+    });
 }
 
 void HttpApi::add_live_to(net::HttpRouter& router,
@@ -100,13 +121,16 @@ void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
         return view.list == config::StreamList::kAll ||
                (view.list == config::StreamList::kOpen && plays_openly(exchange, view, key));
     };
-    const auto head = [&] {
+    const bool of_all = live_elsewhere_ && !view.alone;
+    const auto head = [&](const std::vector<net::Json>& elsewhere) {
         net::Json json = net::Json::object();
         for (const auto& protocol : protocols_.all()) {
             protocol->add_page_facts(json);
         }
         json["list"] = to_string(view.list);
-        json["health"] = view.health ? health_json(history) : net::Json(nullptr);
+        json["health"] = !view.health ? net::Json(nullptr)
+                         : of_all     ? health_of_all(history, elsewhere)
+                                      : health_json(history);
         if (http_port_) {
             json["http_port"] = http_port_(false);
             json["https_port"] = http_port_(true);
@@ -115,7 +139,8 @@ void HttpApi::live(net::HttpExchange& exchange, const LiveView& view) {
     };
     const std::string kind = fmt::format("{}{}{}", to_string(view.list), view.health, history);
     // One for all who see the same: a thousand that read slowly must not have a thousand copies.
-    const std::shared_ptr<const std::string> text = live_.text(shows, kind, head);
+    LiveList& list = of_all ? live_of_all_ : live_;
+    const std::shared_ptr<const std::string> text = list.text(shows, kind, head);
     if (!exchange.begin(200, "application/json", text->size(), {{"Cache-Control", "no-store"}})) {
         (void)exchange.write(as_bytes(*text));
     }

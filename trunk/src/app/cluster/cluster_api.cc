@@ -32,7 +32,8 @@ net::Json node_json(const std::string& name, const cluster::NodeRecord& node, bo
             {"state", to_string(node.state)},
             {"busy", node.busy_permille / 1000.0},
             {"bits_per_second", node.bits_per_second},
-            {"version", node.version}};
+            {"version", node.version},
+            {"since_ms", node.since_ms}};
 }
 
 // Nothing lies below the resources.
@@ -48,8 +49,29 @@ bool is_below(net::HttpExchange& exchange, std::string_view resource) {
     return true;
 }
 
+// What is not given fits everything. Views of the query.
+struct StreamFilterView {
+    std::optional<std::string_view> vhost;
+    std::optional<std::string_view> app;
+    std::optional<std::string_view> name;
+    std::optional<std::string_view> node;
+
+    bool fits(const cluster::StreamName& stream, std::string_view by) const {
+        return (!vhost || *vhost == stream.vhost) && (!app || *app == stream.app) &&
+               (!name || *name == stream.name) && (!node || *node == by);
+    }
+};
+
 std::string_view word(std::string_view text) {
     return split_once(text, ' ').before;
+}
+
+// Where `name` stands in that order; none: nowhere.
+std::optional<size_t> find_in(const std::vector<std::string>& sorted, std::string_view name) {
+    const auto found = std::ranges::lower_bound(sorted, name);
+    return found != sorted.end() && *found == name
+               ? std::optional(static_cast<size_t>(found - sorted.begin()))
+               : std::nullopt;
 }
 
 }  // namespace
@@ -59,6 +81,12 @@ struct ClusterApi::List {
     std::vector<std::string> names;  // without the prefix
     std::vector<std::string> values;
     bool whole = true;  // false: there are more than kMaxKeys
+
+    // Whether that boot of the node lives.
+    bool lives(std::string_view node, std::string_view boot) const {
+        const std::optional<size_t> at = find_in(names, node);
+        return at && word(values[*at]) == boot;
+    }
 };
 
 void ClusterApi::add_to(net::HttpRouter& router) {
@@ -172,6 +200,39 @@ Error ClusterApi::read(std::string_view prefix, List& list) {
     return {};
 }
 
+// Yields. Which nodes pull a stream, by its place in `streams`.
+Error ClusterApi::read_edges(const List& nodes, const List& streams, Edges& edges) {
+    const io::Deadline deadline = io::Deadline::after(kListTime);
+    WEIR_TRY_ASSIGN(const std::unique_ptr<net::RedisLink> link,
+                    cluster_.registry()->dialer().dial());
+    const size_t count = std::min(nodes.names.size(), kMaxEdgeNodes);
+    ListText pace;
+    for (size_t begin = 0; begin < count; begin += kEdgeBatch) {
+        const size_t end = std::min(count, begin + kEdgeBatch);
+        std::vector<redis::Command> commands;
+        for (size_t i = begin; i < end; i++) {
+            commands.push_back({"GETRANGE", cluster::relays_key(nodes.names[i]), "0",
+                                std::to_string(cluster::kMaxRelaysRecord)});
+        }
+        WEIR_TRY_ASSIGN(const std::vector<redis::Reply> replies,
+                        link->exchange(commands, deadline));
+        for (size_t i = begin; i < end; i++) {
+            const auto record = cluster::RelaysRecordView::parse(replies[i - begin].text);
+            if (!record || !nodes.lives(nodes.names[i], record->boot)) {
+                continue;
+            }
+            for (const std::string_view name : record->streams) {
+                const std::optional<size_t> at = find_in(streams.names, name);
+                if (at && (edges[*at].empty() || edges[*at].back() != i)) {
+                    edges[*at].push_back(i);
+                }
+            }
+            pace.pause_if_long();
+        }
+    }
+    return {};
+}
+
 void ClusterApi::list_nodes(net::HttpExchange& exchange) {
     if (is_below(exchange, kNodesPath)) {
         return;
@@ -205,7 +266,8 @@ void ClusterApi::list_nodes(net::HttpExchange& exchange) {
 }
 
 void ClusterApi::list_streams(net::HttpExchange& exchange) {
-    const Result<Page> page = Page::read(exchange.request().query);
+    const http::Query& query = exchange.request().query;
+    const Result<Page> page = Page::read(query);
     if (!page.ok()) {
         (void)exchange.respond_error(400, page.error().message());
         return;
@@ -213,12 +275,19 @@ void ClusterApi::list_streams(net::HttpExchange& exchange) {
     if (!may_list(exchange)) {
         return;
     }
+    const StreamFilterView filter{query.get("vhost"), query.get("app"), query.get("stream"),
+                                  query.get("node")};
     List nodes;
     List streams;
+    Edges edges;
     lists_++;
     Error failed = read(cluster::kNodePrefix, nodes);
     if (!failed) {
         failed = read(cluster::kStreamPrefix, streams);
+    }
+    if (!failed) {
+        edges.resize(streams.names.size());
+        failed = read_edges(nodes, streams, edges);
     }
     lists_--;
     if (failed) {
@@ -234,18 +303,21 @@ void ClusterApi::list_streams(net::HttpExchange& exchange) {
         if (!record || !name) {
             continue;
         }
-        const auto node = std::ranges::lower_bound(nodes.names, record->node);
-        const bool holds =
-            node != nodes.names.end() && *node == record->node &&
-            word(nodes.values[static_cast<size_t>(node - nodes.names.begin())]) == record->boot;
-        if (holds && page->has(total++)) {
+        if (nodes.lives(record->node, record->boot) && filter.fits(*name, record->node) &&
+            page->has(total++)) {
+            net::Json pulled_by = net::Json::array();
+            for (size_t k = 0; k < std::min(edges[i].size(), kMaxEdges); k++) {
+                pulled_by.push_back(nodes.names[edges[i][k]]);
+            }
             text.add({{"vhost", name->vhost},
                       {"app", name->app},
                       {"name", name->name},
                       {"node", record->node},
                       {"self", record->boot == cluster_.boot()},
                       {"epoch", record->epoch},
-                      {"since_ms", record->since_ms}});
+                      {"since_ms", record->since_ms},
+                      {"edges", std::move(pulled_by)},
+                      {"edge_count", edges[i].size()}});
         }
     }
     (void)exchange.respond(200, "application/json", text.take(identity_, total, "streams"));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "app/cluster/cluster_service.h"
 #include "net/api/answer.h"
@@ -20,6 +21,11 @@ class ClusterApi {
     static constexpr size_t kMaxKeys = 100'000;
     static constexpr Millis kListTime{2'000};
     static constexpr size_t kMaxLists = 2;  // at a time
+    // Of a stream, that are named; all are counted.
+    static constexpr size_t kMaxEdges = 100;
+    // Nodes that are asked what they pull, so many at a time (kMaxRelaysRecord bytes each).
+    static constexpr size_t kMaxEdgeNodes = 2'000;
+    static constexpr size_t kEdgeBatch = 64;
 
     // Must outlive this.
     ClusterApi(const net::ServerIdentity& identity, ClusterService& cluster)
@@ -32,6 +38,8 @@ class ClusterApi {
 
   private:
     struct List;
+    using Edges =
+        std::vector<std::vector<size_t>>;  // of each stream, places of nodes in their list
 
     void show_node(net::HttpExchange& exchange);
     void list_nodes(net::HttpExchange& exchange);
@@ -40,6 +48,7 @@ class ClusterApi {
     // Answers with an error where there is no registry, or too many lists are read.
     bool may_list(net::HttpExchange& exchange);
     Error read(std::string_view prefix, List& list);
+    Error read_edges(const List& nodes, const List& streams, Edges& edges);
 
     net::ServerIdentity identity_;
     ClusterService& cluster_;

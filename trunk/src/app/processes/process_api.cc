@@ -13,6 +13,7 @@ namespace weir::app {
 namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
+constexpr std::string_view kLive = "/live.json";
 constexpr int kMaxDepth = 32;
 constexpr size_t kReadBytes = 16 * 1024;
 
@@ -52,7 +53,7 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
     // Media and pages have rules of their own, which ask who the client is.
     if (request.method == http::Method::kOptions ||
-        (request.path != "/metrics" && !request.path.starts_with(kApi))) {
+        (request.path != "/metrics" && request.path != kLive && !request.path.starts_with(kApi))) {
         return false;
     }
     if (const auto process = request.query.get("process")) {
@@ -62,8 +63,10 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
                 400, fmt::format("process is a number from 0 to {}", link_.seat().count - 1));
             return true;
         }
-        serve_one(exchange, static_cast<uint32_t>(*index),
-                  target_without(request.target, "process"));
+        // The list of what is live is that of one process by this parameter.
+        serve_one(
+            exchange, static_cast<uint32_t>(*index),
+            request.path == kLive ? request.target : target_without(request.target, "process"));
         return true;
     }
     if (request.path == "/metrics") {
@@ -74,7 +77,9 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     const Halves parts = split_once(below, '/');
     const bool whole = parts.after.empty();
     const bool reads = request.method == http::Method::kGet || request.is_head();
-    if (is_one_of(kLists, parts.before) && !whole) {
+    if (parts.before == "streams" && !whole && request.method == http::Method::kDelete) {
+        serve_sums_found(exchange);
+    } else if (is_one_of(kLists, parts.before) && !whole) {
         serve_found(exchange);
     } else if (is_one_of(kLists, parts.before) && reads) {
         serve_list(exchange, parts.before);
@@ -117,6 +122,32 @@ void ProcessApi::serve_found(net::HttpExchange& exchange) {
     }
     if (missing) {
         pass_on(exchange, *missing);
+    } else {
+        (void)exchange.respond_error(503, "no process answers");
+    }
+}
+
+// In all that have it: a stream is in several, with players in each, when it is relayed.
+void ProcessApi::serve_sums_found(net::HttpExchange& exchange) {
+    std::vector<ProcessAnswer> answers;
+    std::optional<http::Response> refused;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
+        if (!response.ok()) {
+            continue;
+        }
+        net::Json json = net::parsed(response->body, kMaxDepth);
+        if (response->status == 200 && json.is_object()) {
+            answers.push_back({i, std::move(json)});
+        } else if (!refused || refused->status == 404) {
+            refused = std::move(*response);
+        }
+    }
+    if (!answers.empty()) {
+        net::answer(exchange, merge_sums(answers));
+    } else if (refused) {
+        pass_on(exchange, *refused);
     } else {
         (void)exchange.respond_error(503, "no process answers");
     }
@@ -189,16 +220,22 @@ void ProcessApi::serve_metrics(net::HttpExchange& exchange) {
 void add_processes_to(net::HttpRouter& router,
                       const net::ServerIdentity& identity,
                       const ProcessLink* link,
-                      std::function<double()> own_busy) {
+                      std::function<ProcessFigures()> own) {
     net::HttpRouteOptions json;
     json.errors = http::ErrorFormat::kJson;
-    const auto handle = [identity, link, own_busy](net::HttpExchange& exchange) {
+    const auto handle = [identity, link, own](net::HttpExchange& exchange) {
         const uint32_t count = link != nullptr ? link->seat().count : 1;
         net::Json list = net::Json::array();
         for (uint32_t i = 0; i < count; i++) {
-            const double busy = link != nullptr ? link->busy_of(i) : own_busy();
+            const ProcessFigures figures = link != nullptr ? link->figures_of(i) : own();
             list.push_back(
-                {{"process", i}, {"running", link == nullptr || busy < 1.0}, {"busy", busy}});
+                {{"process", i},
+                 {"running", link == nullptr || figures.busy < ProcessFigures::kNotThere},
+                 {"busy", static_cast<double>(figures.busy) / ProcessFigures::kNotThere},
+                 {"clients", figures.clients},
+                 {"streams", figures.streams},
+                 {"pid", std::to_string(figures.pid)},
+                 {"restarts", figures.restarts}});
         }
         net::Json body = net::envelope(identity);
         body["process"] = link != nullptr ? link->seat().index : 0;
@@ -206,6 +243,25 @@ void add_processes_to(net::HttpRouter& router,
         net::answer(exchange, body);
     };
     router.add_prefix("/api/v1/processes", json, handle);
+}
+
+std::vector<std::string> ProcessApi::ask_others(const std::string& target) const {
+    const io::Deadline deadline = io::Deadline::after(kPageWait);
+    const std::string begin =
+        fmt::format("{}{}process=", target, target.find('?') == std::string::npos ? "?" : "&");
+    std::vector<std::string> answers;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        if (i == link_.seat().index || link_.busy_of(i) >= 1.0) {
+            continue;
+        }
+        http::Request request;
+        request.method = http::Method::kGet;
+        Result<http::Response> response = ask(i, request, begin + std::to_string(i), deadline);
+        if (response.ok() && response->status == 200) {
+            answers.push_back(std::move(response->body));
+        }
+    }
+    return answers;
 }
 
 Result<http::Response> ProcessApi::ask(uint32_t process,

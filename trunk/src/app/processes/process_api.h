@@ -17,12 +17,12 @@
 
 namespace weir::app {
 
-// GET /api/v1/processes. `link` null: this process is the only one. `own_busy`: the share of its
-// time that it works, 0 to 1. All must outlive the router's server.
+// GET /api/v1/processes. `link` null: this process is the only one, and `own` says how it is. All
+// must outlive the router's server.
 void add_processes_to(net::HttpRouter& router,
                       const net::ServerIdentity& identity,
                       const ProcessLink* link,
-                      std::function<double()> own_busy);
+                      std::function<ProcessFigures()> own);
 
 class ProcessApi {
   public:
@@ -30,6 +30,8 @@ class ProcessApi {
     static constexpr Millis kAnswerWait{2'000};
     // The same of what may take long: a profile, a reload.
     static constexpr Millis kLongWait{120'000};
+    // For what pages ask again and again, of all together.
+    static constexpr Millis kPageWait{1'000};
     static constexpr size_t kMaxAnswerBytes = size_t{32} << 20;
 
     // `link` must outlive this.
@@ -39,6 +41,11 @@ class ProcessApi {
     // namespace, where only processes of the same user are let in.
     static std::string socket_of(const ProcessLink& link, uint32_t process);
 
+    // Yields. What the other processes answer to GET `target`, which has no query or some of it,
+    // for themselves: with their number as `process`. Those that do not answer in time are left
+    // out.
+    std::vector<std::string> ask_others(const std::string& target) const;
+
     // Yields. True: it was answered. False: this process answers for itself. The client has been
     // let in already.
     bool serve(net::HttpExchange& exchange);
@@ -46,6 +53,7 @@ class ProcessApi {
   private:
     void serve_one(net::HttpExchange& exchange, uint32_t process, const std::string& target);
     void serve_found(net::HttpExchange& exchange);
+    void serve_sums_found(net::HttpExchange& exchange);
     void serve_list(net::HttpExchange& exchange, std::string_view name);
     void serve_sums(net::HttpExchange& exchange);
     void serve_metrics(net::HttpExchange& exchange);

@@ -25,7 +25,7 @@ ErrorCode code_of(std::string_view name) {
 }  // namespace
 
 ProcessLink::ProcessLink(const SeatArgument& seat, io::OwnFd control)
-    : seat_(seat.seat), socket_(std::move(control)), busy_(seat.seat.count, 1.0) {}
+    : seat_(seat.seat), socket_(std::move(control)), peers_(seat.seat.count) {}
 
 ProcessLink::~ProcessLink() {
     WEIR_CHECK(questions_.empty());
@@ -88,9 +88,7 @@ void ProcessLink::take(MessageSocket::Received received) {
     } else if (message.verb == "owner") {
         take_owner(message);
     } else if (message.verb == "peers") {
-        for (size_t i = 0; i < std::min(busy_.size(), message.words.size()); i++) {
-            busy_[i] = static_cast<double>(message.number(i).value_or(1'000)) / 1'000;
-        }
+        peers_ = peers_of(message);
     } else if (message.verb == "listening" || message.verb == "claimed") {
         const uint64_t id = message.number(0).value_or(0);
         if (const auto late = late_claims_.extract(id);
@@ -218,8 +216,10 @@ void ProcessLink::drain() {
     tell({"drain", {}});
 }
 
-void ProcessLink::beat(double busy) {
-    tell({"beat", {std::to_string(static_cast<uint64_t>(std::clamp(busy, 0.0, 1.0) * 1'000))}});
+void ProcessLink::beat(double busy, size_t clients, size_t streams) {
+    tell({"beat",
+          {std::to_string(static_cast<uint64_t>(std::clamp(busy, 0.0, 1.0) * 1'000)),
+           std::to_string(clients), std::to_string(streams)}});
 }
 
 void ProcessLink::release(const stream::StreamKey& key, uint64_t epoch) {
@@ -232,7 +232,11 @@ StreamOwner ProcessLink::find(const stream::StreamKey& key) const {
 }
 
 double ProcessLink::busy_of(uint32_t process) const {
-    return process < busy_.size() ? busy_[process] : 1.0;
+    return static_cast<double>(figures_of(process).busy) / ProcessFigures::kNotThere;
+}
+
+ProcessFigures ProcessLink::figures_of(uint32_t process) const {
+    return process < peers_.size() ? peers_[process] : ProcessFigures();
 }
 
 }  // namespace weir::app

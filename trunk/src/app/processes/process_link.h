@@ -68,8 +68,9 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     // Never yields. All processes are to drain.
     void drain();
 
-    // Never yields. Each second: the share of time that the media thread works, 0 to 1.
-    void beat(double busy);
+    // Never yields. Each second: the share of time that the media thread works, 0 to 1, and how
+    // many clients and live streams there are.
+    void beat(double busy, size_t clients, size_t streams);
 
     // Yields. The epoch of the claim; 0: another process has the stream. kTimeout, kFull, kClosed.
     Result<uint64_t> claim(const stream::StreamKey& key, bool takeover);
@@ -81,6 +82,9 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
 
     // 0 to 1; of one that is not there 1.
     double busy_of(uint32_t process) const;
+
+    // As the supervisor said last; of one that is not there the default.
+    ProcessFigures figures_of(uint32_t process) const;
 
   private:
     struct Question {
@@ -113,7 +117,7 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     std::map<uint64_t, stream::StreamKey> late_claims_;  // asked, and nobody waits any more
     std::deque<ProcessMessage> unsaid_;
     std::map<stream::StreamKey, StreamOwner> owners_;
-    std::vector<double> busy_;
+    std::vector<ProcessFigures> peers_;
 };
 
 }  // namespace weir::app

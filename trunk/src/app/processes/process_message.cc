@@ -80,4 +80,28 @@ Result<stream::StreamKey> ProcessMessage::key(size_t index) const {
     return stream::StreamKey{words[index], words[index + 1], words[index + 2]};
 }
 
+std::vector<std::string> peers_words(const std::vector<ProcessFigures>& peers) {
+    std::vector<std::string> words;
+    for (const ProcessFigures& each : peers) {
+        for (const uint64_t value :
+             {each.busy, each.clients, each.streams, each.pid, each.restarts}) {
+            words.push_back(std::to_string(value));
+        }
+    }
+    return words;
+}
+
+std::vector<ProcessFigures> peers_of(const ProcessMessage& message) {
+    constexpr size_t kWords = 5;
+    std::vector<ProcessFigures> peers;
+    for (size_t at = 0; at + kWords <= message.words.size(); at += kWords) {
+        peers.push_back({.busy = message.number(at).value_or(ProcessFigures::kNotThere),
+                         .clients = message.number(at + 1).value_or(0),
+                         .streams = message.number(at + 2).value_or(0),
+                         .pid = message.number(at + 3).value_or(0),
+                         .restarts = message.number(at + 4).value_or(0)});
+    }
+    return peers;
+}
+
 }  // namespace weir::app

@@ -5,11 +5,10 @@
 //   listen ID ADDRESS                        listening ID ERROR (with the socket when ERROR is
 //   empty) claim ID VHOST APP NAME TAKEOVER         claimed ID EPOCH (0: another process has it)
 //   release VHOST APP NAME EPOCH             owner VHOST APP NAME INDEX EPOCH (of none: EPOCH 0)
-//   beat BUSY                                peers BUSY... (of each process; 1000: it is not there)
-//   keep ADDRESS...: it listens there alone
-//   drain: somebody asked for it, all are to
+//   beat BUSY CLIENTS STREAMS                peers and of each process BUSY CLIENTS STREAMS PID
+//   RESTARTS keep ADDRESS...: it listens there alone drain: somebody asked for it, all are to
 //
-// BUSY is the share of its time that the media thread works, in thousandths.
+// BUSY is the share of its time that the media thread works, in thousandths; 1000: it is not there.
 #pragma once
 
 #include <cstdint>
@@ -44,5 +43,23 @@ struct ProcessMessage {
 
     bool operator==(const ProcessMessage&) const = default;
 };
+
+// A process as the others know it, a second or two ago.
+struct ProcessFigures {
+    static constexpr uint64_t kNotThere = 1'000;  // as `busy`
+
+    uint64_t busy = kNotThere;
+    uint64_t clients = 0;
+    uint64_t streams = 0;   // live there, also those that come from elsewhere
+    uint64_t pid = 0;       // 0: it does not run
+    uint64_t restarts = 0;  // since the supervisor was started
+
+    bool operator==(const ProcessFigures&) const = default;
+};
+
+// The words of "peers", and what they say. Of what is missing or no number: as of one that is not
+// there.
+std::vector<std::string> peers_words(const std::vector<ProcessFigures>& peers);
+std::vector<ProcessFigures> peers_of(const ProcessMessage& message);
 
 }  // namespace weir::app

@@ -44,7 +44,6 @@ constexpr Millis kFirstRestart{100};  // doubled with each end that follows soon
 constexpr Millis kLongestRestart{5'000};
 constexpr Millis kSettled{10'000};      // a process that ran for so long failed for the first time
 constexpr size_t kMaxUnsent = 200'000;  // messages that wait for a process
-constexpr uint64_t kNotThere = 1'000;   // as the share of time that it is busy
 
 // That waits until a process reads.
 struct Unsent {
@@ -59,7 +58,8 @@ struct Member {
     std::deque<Unsent> unsent;
     uint32_t failed_starts = 0;  // in a row
     bool ready = false;
-    uint64_t busy = kNotThere;
+    ProcessFigures figures;  // as it said itself
+    uint64_t restarts = 0;
     MonoTime since{};  // it was started
     MonoTime heard{};
     MonoTime aborted{};
@@ -257,7 +257,7 @@ class Supervisor {
         member.socket = MessageSocket(std::move((*ends)[0]));
         member.unsent.clear();
         member.ready = false;
-        member.busy = kNotThere;
+        member.figures = {};
         member.since = member.heard = MonoClock::now();
         member.aborted = {};
         tell(member,
@@ -313,7 +313,7 @@ class Supervisor {
         member.socket.close();
         member.unsent.clear();
         member.ready = false;
-        member.busy = kNotThere;
+        member.figures = {};
         for (const stream::StreamKey& key : owners_.drop(member.index)) {
             tell_all_owner(key, {});
         }
@@ -329,6 +329,7 @@ class Supervisor {
             return;
         }
         restarts_++;
+        member.restarts++;
         member.failed_starts = was_ready ? 0 : member.failed_starts + 1;
         if (member.failed_starts == kMaxFailedStarts) {
             listeners_.keep(member.index, {});  // whoever waits there would wait for ever
@@ -456,7 +457,10 @@ class Supervisor {
         } else if (message.verb == "release") {
             take_release(member, message);
         } else if (message.verb == "beat") {
-            member.busy = std::min(message.number(0).value_or(0), kNotThere - 1);
+            member.figures = {
+                .busy = std::min(message.number(0).value_or(0), ProcessFigures::kNotThere - 1),
+                .clients = message.number(1).value_or(0),
+                .streams = message.number(2).value_or(0)};
         } else if (message.verb == "drain") {
             drain();
         } else if (message.verb == "ready") {
@@ -527,11 +531,15 @@ class Supervisor {
             return;
         }
         peers_told_ = now;
-        ProcessMessage message{"peers", {}};
+        std::vector<ProcessFigures> peers;
         for (const Member& member : members_) {
             const bool speaks = now - member.heard < kSpeaks;
-            message.words.push_back(std::to_string(speaks ? member.busy : kNotThere));
+            ProcessFigures figures = speaks ? member.figures : ProcessFigures();
+            figures.pid = member.pid > 0 ? static_cast<uint64_t>(member.pid) : 0;
+            figures.restarts = member.restarts;
+            peers.push_back(figures);
         }
+        const ProcessMessage message{"peers", peers_words(peers)};
         for (Member& member : members_) {
             if (member.unsent.empty()) {
                 tell(member, message);

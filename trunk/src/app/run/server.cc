@@ -351,7 +351,8 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
             for (uint64_t ticks = 1; !io::sleep_for(HealthMonitor::kTick); ticks++) {
                 impl.health.tick();
                 if (impl.link != nullptr) {
-                    impl.link->beat(impl.health.newest().busy);
+                    impl.link->beat(impl.health.newest().busy, impl.clients.size(),
+                                    impl.health.newest().live);
                 }
                 impl.readiness.sample(MonoClock::now(), io::turn_stats().busy_us);
                 if (ticks % kTicksPerTidy == 0) {

@@ -128,9 +128,17 @@ Error Server::Impl::fill_api() {
         return guard.admit(exchange, route) && !(process_api && process_api->serve(exchange));
     };
     api_http = net::HttpServer::create(api_router, std::move(guarded));
-    add_processes_to(api_router, who, link, [this] { return double{health.newest().busy}; });
+    add_processes_to(api_router, who, link, [this] {
+        return ProcessFigures{.busy = static_cast<uint64_t>(health.newest().busy * 1'000),
+                              .clients = clients.size(),
+                              .streams = health.newest().live,
+                              .pid = static_cast<uint64_t>(::getpid())};
+    });
     if (link != nullptr) {
         process_api.emplace(*link);
+        api.set_live_elsewhere([this](bool history) {
+            return process_api->ask_others(history ? "/live.json?history=1" : "/live.json");
+        });
         net::HttpServerOptions of_processes;
         of_processes.header_timeout = config.handshake_timeout;
         peer_http = net::HttpServer::create(api_router, std::move(of_processes));

@@ -49,13 +49,15 @@ RedisRegistry::RedisRegistry(RedisDialer& dialer,
       options_(std::move(options)),
       client_(dialer, random),
       beats_(dialer, random),
-      since_ms_(wall_time_ms()) {
+      started_ms_(wall_time_ms()),
+      since_ms_(started_ms_) {
     client_.on_state([this](bool up, const Error& why) {
         on_state(up, why);
         tried_ = true;
         first_.notify_all();
         if (up) {
             book_.renew_all(MonoClock::now());
+            relays_.say_again();
             claims_due_.notify_all();
             beats_.retry_now();
         }
@@ -101,7 +103,11 @@ void RedisRegistry::stop(io::Deadline deadline) {
     while (client_.up() && book_.has_releases() && release_some() && !goodbye.passed()) {
     }
     if (client_.up()) {
-        (void)client_.run({{cluster::leave(options_.self), &cluster::leave_script()}}, goodbye);
+        std::vector<RedisCall> calls{{cluster::leave(options_.self), &cluster::leave_script()}};
+        if (held_ && !name_taken_) {
+            calls.push_back({cluster::say_relays(options_.self, "", 0), nullptr});
+        }
+        (void)client_.run(std::move(calls), goodbye);
     }
     client_.stop();
     beats_.stop();
@@ -144,6 +150,7 @@ cluster::NodeRecord RedisRegistry::node_record() const {
     record.busy_permille = std::min<uint32_t>(now.busy_permille, 1000);
     record.bits_per_second = now.bits_per_second;
     record.version = options_.version;
+    record.since_ms = static_cast<uint64_t>(std::max<int64_t>(started_ms_, 0));
     return record;
 }
 
@@ -201,6 +208,7 @@ void RedisRegistry::take_beat(cluster::Beat beat) {
         log::info("cluster node={} boot={} has {}", options_.self.node, options_.self.boot,
                   held_ ? "its lease again" : "its lease");
         book_.renew_all(now);
+        relays_.say_again();
         claims_due_.notify_all();
     }
     held_ = true;
@@ -294,13 +302,16 @@ std::optional<uint64_t> RedisRegistry::epoch(const stream::StreamKey& key) const
 }
 
 void RedisRegistry::on_publish(stream::Stream& stream) {
-    if (!stream.relayed()) {
+    if (stream.relayed()) {
+        relays_.add(registry_text(stream.key()));
+    } else {
         book_.on_publish(registry_text(stream.key()));
-        claims_due_.notify_all();
     }
+    claims_due_.notify_all();
 }
 
 void RedisRegistry::on_unpublish(stream::Stream& stream, stream::PublishEnd why) {
+    relays_.remove(registry_text(stream.key()));
     if (why == stream::PublishEnd::kLeft) {
         book_.on_unpublish(registry_text(stream.key()));
         if (book_.has_releases()) {
@@ -311,10 +322,11 @@ void RedisRegistry::on_unpublish(stream::Stream& stream, stream::PublishEnd why)
 
 void RedisRegistry::keep_claims() {
     while (!io::interrupted()) {
-        while (client_.up() && (release_some() || renew_some())) {
+        while (client_.up() && (release_some() || renew_some() || say_relays())) {
         }
         const MonoTime now = MonoClock::now();
-        MonoTime next = book_.next_due().value_or(now + cluster::kRenewPeriod);
+        MonoTime next = std::min(book_.next_due().value_or(now + cluster::kRenewPeriod),
+                                 relays_.next_due().value_or(now + cluster::kRenewPeriod));
         if (!client_.up() || next <= now || book_.has_releases()) {
             next = now + kRetry;  // or when Redis is back, which wakes us
         }
@@ -368,6 +380,24 @@ bool RedisRegistry::renew_some() {
         } else {
             book_.renew_now(due[i].stream);
         }
+    }
+    return replies.ok();
+}
+
+bool RedisRegistry::say_relays() {
+    const MonoTime now = MonoClock::now();
+    const std::optional<MonoTime> due = relays_.next_due();
+    // Of two nodes with one name, the one that has the lease says it.
+    if (!due || *due > now || name_taken_) {
+        return false;
+    }
+    const auto replies =
+        client_.run({{cluster::say_relays(options_.self, relays_.take(options_.self.boot, now),
+                                          cluster::RelayList::kLife.count()),
+                      nullptr}},
+                    io::Deadline::after(kClaimWait));
+    if (!replies.ok()) {
+        relays_.put_back();
     }
     return replies.ok();
 }

@@ -22,6 +22,7 @@
 #include "net/cluster/origins.h"
 #include "net/redis/redis_client.h"
 #include "proto/cluster/claim_book.h"
+#include "proto/cluster/relay_list.h"
 #include "proto/cluster/scripts.h"
 #include "stream/registry.h"
 
@@ -150,6 +151,7 @@ class RedisRegistry final : public Claims, public Origins, private stream::LifeO
     void keep_claims();
     bool renew_some();
     bool release_some();
+    bool say_relays();
     void wait_for_first();
     void take_renewal(const cluster::ClaimBook::Due& due, const redis::Reply& reply);
     Error claim_unknown(const stream::StreamKey& key, const std::string& name, const Error& why);
@@ -182,12 +184,14 @@ class RedisRegistry final : public Claims, public Origins, private stream::LifeO
     RedisClient client_;
     RedisClient beats_;
     cluster::ClaimBook book_;
+    cluster::RelayList relays_;
     KnownStreams known_;
     std::map<std::string, std::shared_ptr<Lookup>> lookups_;  // under way: the waiting share them
     RegistryCounts counts_;
 
     bool available_ = false;
     bool told_away_ = false;
+    int64_t started_ms_ = 0;  // wall clock
     int64_t since_ms_ = 0;
     std::string last_error_;
     bool held_ = false;  // the lease, at some time

@@ -74,4 +74,8 @@ std::string stream_key(std::string_view stream_text) {
     return std::string(kStreamPrefix) + std::string(stream_text);
 }
 
+std::string relays_key(std::string_view node) {
+    return std::string(kRelaysPrefix) + std::string(node);
+}
+
 }  // namespace weir::cluster

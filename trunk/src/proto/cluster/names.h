@@ -17,6 +17,7 @@ inline constexpr size_t kMaxStreamText = 2048;
 // All keys are in one slot of Redis Cluster by the tag.
 inline constexpr std::string_view kNodePrefix = "{weir}:n:";
 inline constexpr std::string_view kStreamPrefix = "{weir}:s:";
+inline constexpr std::string_view kRelaysPrefix = "{weir}:r:";
 inline constexpr std::string_view kEventChannel = "{weir}:ev";
 
 // Letters, digits, dots, dashes and underscores, at most kMaxNodeName.
@@ -42,5 +43,6 @@ std::optional<StreamName> parse_stream_text(std::string_view text);
 
 std::string node_key(std::string_view node);
 std::string stream_key(std::string_view stream_text);
+std::string relays_key(std::string_view node);
 
 }  // namespace weir::cluster

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxVersion = 64;
 constexpr size_t kMaxUrl = 512;
-constexpr size_t kNodeWords = 7;
+constexpr size_t kNodeWords = 7;  // that each version writes
 constexpr std::string_view kNone = "-";
 constexpr uint32_t kWholePermille = 1000;
 
@@ -34,15 +34,16 @@ std::string_view to_string(NodeState state) {
 }
 
 std::string NodeRecord::write() const {
-    return fmt::format("{} {} {} {} {} {} {}", boot, or_none(url), or_none(machine),
-                       to_string(state), busy_permille, bits_per_second, or_none(version));
+    return fmt::format("{} {} {} {} {} {} {} {}", boot, or_none(url), or_none(machine),
+                       to_string(state), busy_permille, bits_per_second, or_none(version),
+                       since_ms);
 }
 
 std::optional<NodeRecord> NodeRecord::parse(std::string_view text) {
     if (text.size() > kMaxNodeRecord) {
         return std::nullopt;
     }
-    const std::vector<std::string_view> words = split(text, ' ', kNodeWords + 1);
+    const std::vector<std::string_view> words = split(text, ' ', kNodeWords + 2);
     if (words.size() < kNodeWords || !is_boot_id(words[0])) {
         return std::nullopt;
     }
@@ -75,6 +76,9 @@ std::optional<NodeRecord> NodeRecord::parse(std::string_view text) {
     node.state = draining ? NodeState::kDraining : NodeState::kServing;
     node.busy_permille = static_cast<uint32_t>(*busy);
     node.bits_per_second = *rate;
+    if (words.size() > kNodeWords) {
+        node.since_ms = parse_uint(words[kNodeWords], 0, kMaxEpoch).value_or(0);
+    }
     return node;
 }
 
@@ -92,6 +96,20 @@ std::optional<StreamRecord> StreamRecord::parse(std::string_view text) {
         return std::nullopt;
     }
     return StreamRecord{std::string(words[0]), std::string(words[1]), *epoch, *since};
+}
+
+std::optional<RelaysRecordView> RelaysRecordView::parse(std::string_view text) {
+    if (text.size() > kMaxRelaysRecord) {
+        return std::nullopt;
+    }
+    RelaysRecordView record;
+    record.streams = split(text, ' ');
+    if (record.streams.empty() || !is_boot_id(record.streams.front())) {
+        return std::nullopt;
+    }
+    record.boot = record.streams.front();
+    record.streams.erase(record.streams.begin());
+    return record;
 }
 
 std::string Event::write() const {

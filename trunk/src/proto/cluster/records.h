@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/net_address.h"
 #include "proto/cluster/names.h"
@@ -17,6 +18,7 @@ namespace weir::cluster {
 
 inline constexpr size_t kMaxNodeRecord = 1024;  // bytes
 inline constexpr size_t kMaxStreamRecord = 256;
+inline constexpr size_t kMaxRelaysRecord = 32 * 1024;
 inline constexpr size_t kMaxEvent = 4096;
 // Milliseconds since 1970 with 15 digits: Lua's numbers hold them exactly.
 inline constexpr uint64_t kMaxEpoch = 999'999'999'999'999;
@@ -26,8 +28,8 @@ enum class NodeState : uint8_t { kServing, kDraining };
 // "serving", "draining".
 std::string_view to_string(NodeState state);
 
-// A node as it says itself, once a second: "BOOT URL MACHINE STATE BUSY RATE VERSION". What a later
-// version puts behind that is not looked at.
+// A node as it says itself, once a second: "BOOT URL MACHINE STATE BUSY RATE VERSION SINCE". An
+// earlier version has no SINCE; what a later one puts behind it is not looked at.
 struct NodeRecord {
     std::string boot;
     std::string url;      // where others pull: "http://10.0.0.7:8080"; empty: nowhere
@@ -36,6 +38,7 @@ struct NodeRecord {
     uint32_t busy_permille = 0;    // of the media thread, 0 to 1000
     uint64_t bits_per_second = 0;  // sent
     std::string version;           // letters, digits, "-._+"
+    uint64_t since_ms = 0;         // it was started, since 1970; 0: it does not say
 
     std::string write() const;
     static std::optional<NodeRecord> parse(std::string_view text);
@@ -56,6 +59,15 @@ struct StreamRecord {
 };
 
 enum class EventKind : uint8_t { kClaim, kRelease, kKick };
+
+// The streams that a node pulls from others: "BOOT STREAM STREAM...", which counts while the node's
+// lease has that boot. Views of the text; the names are not checked.
+struct RelaysRecordView {
+    std::string_view boot;
+    std::vector<std::string_view> streams;  // stream_text(), as far as the node keeps to it
+
+    static std::optional<RelaysRecordView> parse(std::string_view text);
+};
 
 // A hint on the channel: "claim|release|kick STREAM EPOCH NODE".
 struct Event {

@@ -210,6 +210,13 @@ redis::Command leave(const NodeIdentity& self) {
     return run_by_digest(leave_script(), std::move(words));
 }
 
+redis::Command say_relays(const NodeIdentity& self, std::string record, int64_t life_ms) {
+    if (record.empty()) {
+        return {"DEL", relays_key(self.node)};
+    }
+    return {"SET", relays_key(self.node), std::move(record), "PX", std::to_string(life_ms)};
+}
+
 redis::Command claim(const NodeIdentity& self,
                      std::string_view stream,
                      bool takeover,

@@ -64,6 +64,9 @@ std::optional<Beat> parse_beat(const redis::Reply& reply);
 
 redis::Command leave(const NodeIdentity& self);
 
+// No script. `record`: of RelayList; empty: there is to be none.
+redis::Command say_relays(const NodeIdentity& self, std::string record, int64_t life_ms);
+
 // ---- the record of a stream ----
 
 // `least_epoch`: the epoch is not lower.

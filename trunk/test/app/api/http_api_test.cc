@@ -395,7 +395,7 @@ struct EveryRoute {
         reload.add_to(router);
         sources_api.add_to(router);
         cluster_api.add_to(router);
-        add_processes_to(router, who, nullptr, [] { return 0.0; });
+        add_processes_to(router, who, nullptr, [] { return ProcessFigures(); });
         tls.add_to(router, who);
     }
 
@@ -500,6 +500,34 @@ TEST_F(HttpApiTest, TellsWhereThePublicServerIs) {
     const net::Json data = get("/api/v1/summaries")["data"];
     EXPECT_EQ(data["http_port"], 80);
     EXPECT_EQ(data["https_port"], 443);
+}
+
+TEST_F(HttpApiTest, TheLiveListIsThatOfAllProcesses) {
+    bool with_history = false;
+    api_.set_live_elsewhere([&](bool history) {
+        with_history = history;
+        return std::vector<std::string>{
+            "{\"list\":\"all\",\"health\":{\"players\":5,\"busy\":0.5},\"streams\":[\n"
+            "{\"app\":\"live\",\"name\":\"b\",\"vhost\":\"__defaultVhost__\",\"players\":4},\n"
+            "{\"app\":\"live\",\"name\":\"a\",\"vhost\":\"__defaultVhost__\",\"players\":2,\"live_"
+            "ms\":0}\n"
+            "]}\n",
+            "no answer"};
+    });
+    auto source = publisher();
+    auto viewer = player();
+    const net::Json all = net::Json::parse(ask("/live.json").body);
+    ASSERT_EQ(all["streams"].size(), 2U);
+    EXPECT_EQ(all["streams"][0]["name"], "a");
+    EXPECT_EQ(all["streams"][0]["players"], 2) << "1, and 2 there, where one of these is the relay";
+    EXPECT_EQ(all["streams"][1]["name"], "b");
+    EXPECT_EQ(all["health"]["busy"], 0.5);
+    const net::Json own = net::Json::parse(ask("/live.json?process=0").body);
+    ASSERT_EQ(own["streams"].size(), 1U);
+    EXPECT_EQ(own["streams"][0]["players"], 1);
+    EXPECT_FALSE(with_history);
+    EXPECT_TRUE(net::Json::parse(ask("/live.json?history=1").body)["health"].contains("history"));
+    EXPECT_TRUE(with_history);
 }
 
 TEST_F(HttpApiTest, TheLiveListTellsNothingAboutPeople) {

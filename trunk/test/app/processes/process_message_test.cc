@@ -36,6 +36,20 @@ TEST(ProcessMessage, WhatIsNoMessageIsRefused) {
         ErrorCode::kLimit);
 }
 
+TEST(ProcessFigures, AreReadAsTheyAreWritten) {
+    const std::vector<ProcessFigures> peers = {
+        {.busy = 12, .clients = 3, .streams = 2, .pid = 4711, .restarts = 1}, {}};
+    EXPECT_EQ(peers_of({"peers", peers_words(peers)}), peers);
+    EXPECT_EQ(peers_of({"peers", {"x", "1", "2", "3", "4", "5"}}),
+              (std::vector<ProcessFigures>{{.busy = ProcessFigures::kNotThere,
+                                            .clients = 1,
+                                            .streams = 2,
+                                            .pid = 3,
+                                            .restarts = 4}}));
+    EXPECT_LT(peers_words(std::vector<ProcessFigures>(kMaxProcesses)).size(),
+              ProcessMessage::kMaxWords);
+}
+
 TEST(ProcessSeat, IsReadAsItIsWritten) {
     const std::string text = seat_argument({.index = 2, .count = 4}, 9);
     EXPECT_EQ(text, "--seat=2/4,9");

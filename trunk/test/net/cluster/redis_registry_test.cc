@@ -67,6 +67,10 @@ class RedisRegistryTest : public testing::Test {
             subscribed_ = true;
             return {};
         }
+        if (command[0] == "SET" || command[0] == "DEL") {
+            last_[command[0]] = command;
+            return "+OK\r\n";
+        }
         const std::map<std::string, std::string> names{
             {cluster::beat_script().digest, "beat"},
             {cluster::claim_script().digest, "claim"},
@@ -125,6 +129,37 @@ class RedisRegistryTest : public testing::Test {
     SomePublisher publisher_;
     stream::StreamKey key_{"v", "live", "cam"};
 };
+
+// ---- what it pulls ----
+
+class SomeRelay final : public stream::Publisher {
+  public:
+    std::string describe() const override { return "a relay"; }
+
+    std::string_view client_id() const override { return "r1"; }
+
+    std::string_view relayed_from() const override { return "b"; }
+
+    void on_taken_over() override {}
+};
+
+TEST_F(RedisRegistryTest, SaysWhatItPullsAndNothingOfWhatIsPublishedHere) {
+    start();
+    stream::Stream& own = publish();
+    SomeRelay relay;
+    stream::Stream& pulled = streams_.get_or_create({"v", "live", "far"}, {}, MonoClock::now());
+    ASSERT_FALSE(pulled.start_publish(relay, {}, MonoClock::now()));
+    ASSERT_TRUE(io::eventually([this] { return last_.contains("SET"); }));
+    EXPECT_THAT(last_["SET"],
+                testing::ElementsAre("SET", "{weir}:r:a", std::string(kBoot) + " v/live/far", "PX",
+                                     std::to_string(60'000)));
+    pulled.end_publish(relay, MonoClock::now());
+    streams_.release(pulled);
+    EXPECT_FALSE(last_.contains("DEL")) << "not at once";
+    ASSERT_TRUE(io::eventually([this] { return last_.contains("DEL"); }));
+    EXPECT_THAT(last_["DEL"], testing::ElementsAre("DEL", "{weir}:r:a"));
+    end(own);
+}
 
 // ---- claims ----
 

@@ -16,13 +16,15 @@ NodeRecord example() {
     node.busy_permille = 420;
     node.bits_per_second = 1'000'000'000;
     node.version = "0.1.0";
+    node.since_ms = 1732600000000;
     return node;
 }
 
 TEST(NodeRecordTest, IsWrittenAndRead) {
     const NodeRecord node = example();
     EXPECT_EQ(node.write(),
-              "0123456789abcdef http://10.0.0.7:8080 rack-1 draining 420 1000000000 0.1.0");
+              "0123456789abcdef http://10.0.0.7:8080 rack-1 draining 420 1000000000 0.1.0 "
+              "1732600000000");
     EXPECT_EQ(NodeRecord::parse(node.write()), node);
     NodeRecord bare;
     bare.boot = kBoot;
@@ -31,6 +33,16 @@ TEST(NodeRecordTest, IsWrittenAndRead) {
 
 TEST(NodeRecordTest, WhatALaterVersionAddsIsNotLookedAt) {
     EXPECT_EQ(NodeRecord::parse(example().write() + " more of it"), example());
+}
+
+TEST(NodeRecordTest, AnEarlierVersionDoesNotSaySinceWhen) {
+    NodeRecord node = example();
+    node.since_ms = 0;
+    const std::string head =
+        "0123456789abcdef http://10.0.0.7:8080 rack-1 draining 420 1000000000 0.1.0";
+    EXPECT_EQ(NodeRecord::parse(head), node);
+    EXPECT_EQ(NodeRecord::parse(head + " soon"), node);
+    EXPECT_EQ(NodeRecord::parse(head + " 1000000000000000"), node) << "not before the year 33658";
 }
 
 TEST(NodeRecordTest, WhatDoesNotHoldIsNone) {
@@ -47,7 +59,7 @@ TEST(NodeRecordTest, WhatDoesNotHoldIsNone) {
         EXPECT_FALSE(NodeRecord::parse(text)) << text.substr(0, 100);
     }
     const std::string whole = example().write();
-    for (size_t size = 0; size + 6 < whole.size(); size++) {
+    for (size_t size = 0; size + 20 < whole.size(); size++) {
         EXPECT_FALSE(NodeRecord::parse(whole.substr(0, size))) << size;
     }
 }
@@ -67,6 +79,16 @@ TEST(StreamRecordTest, WhatDoesNotHoldIsNone) {
           std::string("n n 0123456789abcdef 1 1"), std::string("n\n 0123456789abcdef 1 1"),
           "n 0123456789abcdef 1 1" + std::string(kMaxStreamRecord, ' ')}) {
         EXPECT_FALSE(StreamRecord::parse(text)) << text.substr(0, 100);
+    }
+}
+
+TEST(RelaysRecordTest, WhatDoesNotHoldIsNone) {
+    const std::string boot(kBoot);
+    EXPECT_TRUE(RelaysRecordView::parse(boot)->streams.empty());
+    EXPECT_EQ(RelaysRecordView::parse(boot + " v/live/a")->streams.size(), 1U);
+    for (const std::string& text : {std::string(), std::string("v/live/a"), boot + "x v/live/a",
+                                    " " + boot, boot + " " + std::string(kMaxRelaysRecord, 'x')}) {
+        EXPECT_FALSE(RelaysRecordView::parse(text)) << text.substr(0, 100);
     }
 }
 
