@@ -1,5 +1,6 @@
 """A server of several processes records: one folder, one list, and every file for everybody."""
 
+import os
 import signal
 import time
 from contextlib import ExitStack
@@ -8,13 +9,15 @@ import pytest
 
 from hls import fetch
 from media import Program, Recording, check_frames, publisher, run
-from processes import COUNT, all_run, kill, process_of, start
+from processes import COUNT, all_run, kill, pids, process_of, start
 from test_load_client import BENCH
 from test_record import FORMATS, post, recorded, recordings, short_gops, wait_growing
 from test_record_kill import FPS, FRAGMENT_S, SLACK_S, check_playable
 from weir import wait_end, wait_until
 
-STREAMS = 6
+STREAMS = 8
+KEPT = 6
+KEEP = 2 << 20  # bytes
 ASKS = 8  # requests, which come to processes as the kernel likes
 
 
@@ -23,6 +26,11 @@ def place(folder):
     path = folder / "recordings"
     path.mkdir()
     return path
+
+
+def get(url):
+    with fetch(url) as answer:
+        return answer.read()
 
 
 def config(place, more="", rest=""):
@@ -64,8 +72,8 @@ def test_all_processes_record_into_one_folder_and_all_play_it(new_weir, folder, 
         for each in listed:
             name = each["file"].removesuffix(".part")
             for _ in range(ASKS):
-                assert len(fetch(many.http(f"/vod/{name}"))) > 150_000
-            assert b"EXT-X-PLAYLIST-TYPE:EVENT" in fetch(many.http(f"/vod/{name.removesuffix('.mp4')}.m3u8"))
+                assert len(get(many.http(f"/vod/{name}"))) > 150_000
+            assert b"EXT-X-PLAYLIST-TYPE:EVENT" in get(many.http(f"/vod/{name.removesuffix('.mp4')}.m3u8"))
         said = run(["ffmpeg", "-v", "error", "-i", many.rtmp(f"vod/{name}"), "-t", "2", "-map", "0:v", "-f", "framemd5", "-"], seconds=30).decode()
         assert sum(not line.startswith("#") for line in said.splitlines()) >= FPS, said
     files = wait_until(lambda: len(found := recordings(many)) == STREAMS and found, 20, "all are finished")
@@ -75,7 +83,7 @@ def test_all_processes_record_into_one_folder_and_all_play_it(new_weir, folder, 
     check_playable(recorded(place))
     for file in files:
         for _ in range(ASKS):
-            assert len(fetch(many.http(file["play"]))) == file["bytes"]
+            assert len(get(many.http(file["play"]))) == file["bytes"]
     first, *others = files
     assert many.api(f"/api/v1/recordings/{first['id']}")["recording"]["file"] == first["file"]
     assert many.api(f"/api/v1/recordings/{first['id']}", "DELETE")["http_status"] == 200
@@ -105,7 +113,7 @@ def test_a_process_that_dies_repairs_its_own_files_and_no_others(new_weir, folde
         wait_until(lambda: all(path.stat().st_size > sizes[name] + 50_000 for name, path in alive.items()), 20, "the others go on")
         assert {name: path.stat().st_ino for name, path in alive.items()} == nodes
         for name, path in alive.items():
-            assert len(fetch(many.http(f"/vod/{path.relative_to(place)}".removesuffix(".part")))) > sizes[name], "by whichever process"
+            assert len(get(many.http(f"/vod/{path.relative_to(place)}".removesuffix(".part")))) > sizes[name], "by whichever process"
     wait_until(lambda: not list(place.rglob("*.part")), 20, "all are finished")
     pictures = check_playable([place / file["file"] for file in recordings(many)])
     for file in recordings(many):
@@ -120,13 +128,13 @@ def test_a_process_that_dies_repairs_its_own_files_and_no_others(new_weir, folde
 
 def test_files_of_a_stream_that_moves_are_one_presentation(new_weir, folder, place):
     source = short_gops(folder)
-    many = start(new_weir, config(place, 'name "{app}/{stream}";'))
+    many = start(new_weir, config(place, 'name "of-{app}/{stream}";'))
     count = republish_elsewhere(many, folder, source, 3)
     files = recordings(many)
-    names = ["live/cam.mp4", *(f"live/cam-{i}.mp4" for i in range(2, count + 1))]
+    names = ["of-live/cam.mp4", *(f"of-live/cam-{i}.mp4" for i in range(2, count + 1))]
     assert sorted(file["file"] for file in files) == sorted(names), "numbered over all processes"
     for _ in range(ASKS):
-        text = fetch(many.http("/vod/live/cam.m3u8")).decode()
+        text = get(many.http("/vod/live/cam.m3u8")).decode()
         assert text.count("#EXT-X-DISCONTINUITY\n") == count - 1 and "#EXT-X-ENDLIST" in text, text
     out = folder / "all.mkv"
     run(["ffmpeg", "-v", "error", "-i", many.rtmp("vod/live/cam"), "-c", "copy", "-y", out], seconds=60)
@@ -135,17 +143,17 @@ def test_files_of_a_stream_that_moves_are_one_presentation(new_weir, folder, pla
 
 def test_keep_removes_the_oldest_of_all_processes(new_weir, folder, place):
     many = start(new_weir, config(place))
-    for i in range(STREAMS):
-        with publisher(many.rtmp(f"live/s{i}"), folder, name=f"s{i}"):
-            many.wait_live(f"s{i}")
-            wait_growing(place, size=50_000)
+    for i in range(KEPT):
+        with Program(f"s{i}", [BENCH, "rtmp-publish", "--url", many.rtmp(f"live/s{i}"), "--bitrate", "2m", "--gop", FPS, "--duration", "60s", "--quiet"], folder):
+            wait_growing(place, size=400_000)
         wait_until(lambda: len(recordings(many)) == i + 1, 10, "its file is finished")
     files = recordings(many)
-    assert [file["stream"] for file in files] == [f"s{i}" for i in reversed(range(STREAMS))]
+    assert [file["stream"] for file in files] == [f"s{i}" for i in reversed(range(KEPT))]
     assert len({file["process"] for file in files}) > 1
-    kept = files[:3]
+    kept = [file for i, file in enumerate(files) if sum(each["bytes"] for each in files[:i + 1]) <= KEEP]
+    assert 1 <= len(kept) < KEPT - 1
     text = many.config_path.read_text()
-    many.config_path.write_text(text.replace("playback on;", f"playback on; keep {sum(file['bytes'] for file in kept) // 1000 + 1}k;"))
+    many.config_path.write_text(text.replace("playback on;", "playback on; keep 2m;"))
     many.process.send_signal(signal.SIGHUP)
     wait_until(lambda: len(recordings(many)) <= len(kept), 30, "what is too much goes")
     time.sleep(11)  # each process has looked once more
@@ -200,7 +208,10 @@ def test_other_numbers_of_processes_find_all_files(new_weir, folder, place):
     with ExitStack() as stack:
         publishers(many, stack, folder)
         wait_growing(place, STREAMS)
-        many.kill()  # the supervisor: all end
+        many.process.send_signal(signal.SIGSTOP)  # it begins none anew
+        for pid in pids(many).values():
+            os.kill(pid, signal.SIGKILL)
+        many.kill()
     text = many.config_path.read_text()
     for count in (1, 2, COUNT):
         many.config_path.write_text(text.replace(f"processes {COUNT};", f"processes {count};"))
@@ -209,7 +220,7 @@ def test_other_numbers_of_processes_find_all_files(new_weir, folder, place):
         files = wait_until(lambda: len(found := recordings(many)) == STREAMS and found, 20, "all files are there")
         assert all(file["repaired"] for file in files)
         for file in files:
-            assert len(fetch(many.http(file["play"]))) == file["bytes"]
+            assert len(get(many.http(file["play"]))) == file["bytes"]
         many.process.send_signal(signal.SIGTERM)
         assert wait_end(many.process, 10) == 0
         many.process = None

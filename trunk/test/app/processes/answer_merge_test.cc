@@ -57,7 +57,8 @@ TEST(AnswerMerge, RecordingsThatRunComeFirstThenTheNewestOfAll) {
         {2, {{"total", 3}, {"recordings", {runs("r2"), file("f4", 4), file("f1", 1)}}}}};
     const auto ids = [&](uint64_t start, uint64_t count) {
         std::vector<std::string> out;
-        for (const net::Json& each : merge_recordings(answers, start, count)["recordings"]) {
+        const net::Json page = merge_recordings(answers, start, count);
+        for (const net::Json& each : page["recordings"]) {
             out.push_back(each["id"]);
         }
         return out;
