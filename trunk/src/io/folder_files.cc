@@ -71,7 +71,7 @@ Result<OwnFd> lock_folder(const std::string& path,
                 errno, fmt::format("{}: locking {}, where the file system must have flock(2)", what,
                                    name));
         }
-        std::this_thread::sleep_for(kLockPause);
+        std::this_thread::sleep_for(kLockPause);  // lint: allow-block - a thread for disks
     }
     return busy(path);
 }

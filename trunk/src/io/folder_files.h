@@ -1,6 +1,6 @@
 // Files below a folder that the operator has named, while their own names come from peers and
 // others may have rights there: below the folder no link is followed, and nothing leads out of it.
-// One server uses such a folder at a time. All of it blocks, on any thread.
+// One server uses such a folder at a time. All of it blocks: for threads that may.
 #pragma once
 
 #include <cstdint>

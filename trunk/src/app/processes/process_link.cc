@@ -51,8 +51,7 @@ Result<std::unique_ptr<ProcessLink>> ProcessLink::create(const SeatArgument& sea
 }
 
 std::string ProcessLink::mark() const {
-    return fmt::format("{:02x}",
-                       fmt::join(hmac_sha256(as_bytes(token_), as_bytes("folders")), ""));
+    return fmt::format("{:02x}", fmt::join(hmac_sha256(as_bytes(token_), as_bytes("folders")), ""));
 }
 
 void ProcessLink::on_ready(uint8_t) {

@@ -52,8 +52,8 @@ std::string read_text(int fd) {
     text.resize(std::min<uint64_t>(size_of(fd), kMaxJournalBytes));
     size_t filled = 0;
     while (filled < text.size()) {
-        const ssize_t got = ::pread(fd, text.data() + filled, text.size() - filled,
-                                    static_cast<off_t>(filled));
+        const ssize_t got =
+            ::pread(fd, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -228,9 +228,8 @@ Error RecordFolder::claim() {
     lock_.reset();
     WEIR_TRY_ASSIGN(lock_, io::lock_folder(path_, std::string(kFolderLockName), kFileMode, "record",
                                            seat_.server));
-    WEIR_TRY_ASSIGN(
-        io::ClaimedFolder folder,
-        io::claim_folder(path_, journal_name(seat_.index), kFileMode, "record"));
+    WEIR_TRY_ASSIGN(io::ClaimedFolder folder,
+                    io::claim_folder(path_, journal_name(seat_.index), kFileMode, "record"));
     root_ = std::move(folder.root);
     journal_ = std::move(folder.lock);
     return {};
@@ -242,8 +241,8 @@ std::vector<std::string> RecordFolder::adopt(std::map<std::string, JournalEntry>
     std::vector<std::string> adopted;
     for (uint32_t i = seat_.count; seat_.index == 0 && i < RecordSeat::kMaxSeats; i++) {
         const std::string name = journal_name(i);
-        const io::OwnFd journal(::openat(root_.get(), name.c_str(),
-                                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        const io::OwnFd journal(
+            ::openat(root_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
         if (!journal) {
             continue;
         }

@@ -1,5 +1,7 @@
 #include "session/record/record_journal.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/strings.h"

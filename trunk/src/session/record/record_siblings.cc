@@ -54,8 +54,8 @@ bool RecordSiblings::open_anew(const io::OwnFd& root, Journal& journal, Read& ou
     const bool had = static_cast<bool>(journal.file);
     journal.file.reset();
     if (there) {
-        journal.file = io::OwnFd(::openat(root.get(), name.c_str(),
-                                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        journal.file = io::OwnFd(
+            ::openat(root.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     }
     journal.offset = 0;
     journal.growing.clear();
@@ -113,8 +113,7 @@ void RecordSiblings::take_line(Journal& journal, std::string_view text, Read& ou
         out.news.push_back({RecordNews::Kind::kBegun, journal.process, std::move(file)});
     } else if (known != journal.growing.end()) {
         take_end(file, known->second);
-        out.news.push_back(
-            {RecordNews::Kind::kEnded, journal.process, std::move(known->second)});
+        out.news.push_back({RecordNews::Kind::kEnded, journal.process, std::move(known->second)});
         journal.growing.erase(known);
     }
 }

@@ -348,45 +348,31 @@ void RecordStore::tidy() {
     looking_ = looking_ && !refused;
 }
 
-// What has to go. All processes come to the same files, and each removes its own: those of the
-// others count as gone, as they soon will be.
-class RecordStore::Leaving {
-  public:
-    Leaving(RecordStore& store, uint64_t free_bytes) : store_(store), free_bytes_(free_bytes) {}
-
-    bool full() const { return gone_ >= kMaxGone || elsewhere_.size() >= kMaxGone; }
-
-    uint64_t free_bytes() const { return free_bytes_; }
-
-    void add(const Place& place, std::string_view why) {
-        const auto at = store_.files_.find(place);
-        if (at->second.elsewhere) {
-            free_bytes_ += elsewhere_.insert(place).second ? at->second.bytes : 0;
-            return;
-        }
-        log::info("record: {} goes: {}", log::token(at->second.file), why);
-        free_bytes_ += at->second.bytes;
-        gone_++;
-        store_.unlink(at, true);
-    }
-
-  private:
-    RecordStore& store_;
-    uint64_t free_bytes_;
-    size_t gone_ = 0;
-    std::set<Place> elsewhere_;
-};
-
-// The oldest go first. What grows is not in the list.
+// The oldest go first. What grows is not in the list. All processes come to the same files, and
+// each removes its own: those of the others count as gone, as they soon will be.
 void RecordStore::make_room() {
     if (siblings_ && !all_known_) {
         return;  // there may be older ones
     }
     const int64_t now_ms = wall_time_ms();
-    Leaving leaving(*this, free_bytes_);
+    uint64_t free_bytes = free_bytes_;
+    size_t gone = 0;
+    size_t passed = 0;
+    const auto may_go_on = [&] { return gone < kMaxGone && passed < kMaxPassed; };
+    const auto remove = [&](const Place& place, std::string_view why) {
+        const auto at = files_.find(place);
+        if (at->second.elsewhere) {
+            passed++;
+            return;
+        }
+        log::info("record: {} goes: {}", log::token(at->second.file), why);
+        free_bytes += at->second.bytes;
+        gone++;
+        unlink(at, true);
+    };
     for (auto& [name, section] : sections_) {
         uint64_t bytes = section.bytes;
-        for (auto at = section.files.begin(); at != section.files.end() && !leaving.full();) {
+        for (auto at = section.files.begin(); at != section.files.end() && may_go_on();) {
             const Place oldest = *at++;
             const RecordedFile& file = files_.at(oldest);
             const RecordOptions keep = rules_.record_options(file.key);
@@ -396,18 +382,18 @@ void RecordStore::make_room() {
                 break;
             }
             bytes -= std::min(bytes, file.bytes);
-            leaving.add(oldest, old ? "it is older than keep"
-                                    : "its vhost or application has more than keep");
+            remove(oldest,
+                   old ? "it is older than keep" : "its vhost or application has more than keep");
         }
     }
     const uint64_t min_free = rules_.min_free_of(path_);
-    for (auto at = files_.begin();
-         leaving.free_bytes() < min_free && at != files_.end() && !leaving.full();) {
+    for (auto at = files_.begin(); free_bytes < min_free && at != files_.end() && may_go_on();) {
         const Place oldest = at->first;
+        free_bytes += at->second.elsewhere ? at->second.bytes : 0;
         ++at;
-        leaving.add(oldest, "the disk has less room than min_free");
+        remove(oldest, "the disk has less room than min_free");
     }
-    const bool was_short = std::exchange(short_of_space_, leaving.free_bytes() < min_free);
+    const bool was_short = std::exchange(short_of_space_, free_bytes < min_free);
     if (short_of_space_ && !was_short) {
         log::error(
             "record: {} has {} bytes free, less than min_free ({}), and there is nothing that "

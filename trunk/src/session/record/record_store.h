@@ -43,8 +43,10 @@ class RecordStore {
     static constexpr size_t kMaxJobs = 65'536;
     // A folder that could not be opened is tried again so often.
     static constexpr Millis kRetry{2'000};
-    // Files that go in one turn, or that others are to remove and have not yet.
+    // Files that go in one turn.
     static constexpr size_t kMaxGone = 10'000;
+    // Files that others are to remove and have not yet, which are passed over in one turn.
+    static constexpr size_t kMaxPassed = 100'000;
     // look_soon() looks that often.
     static constexpr Millis kLookPeriod{1'000};
 
@@ -166,8 +168,6 @@ class RecordStore {
         uint64_t bytes = 0;
     };
 
-    class Leaving;
-
     void open();
     void take_files(std::vector<RecordedFile> files);
     void tidy();
@@ -201,8 +201,8 @@ class RecordStore {
     // Null: there is one process. Of the thread of news_pool_.
     std::unique_ptr<RecordSiblings> siblings_;
     std::function<void()> on_looked_;
-    uint64_t looks_ = 0;     // that have ended
-    uint64_t look_ = 0;      // the newest that has begun
+    uint64_t looks_ = 0;       // that have ended
+    uint64_t look_ = 0;        // the newest that has begun
     bool look_again_ = false;  // one was asked for while that ran
     bool all_known_ = false;   // of what other processes have
     MonoTime look_soon_at_{};

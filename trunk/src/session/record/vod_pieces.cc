@@ -75,9 +75,9 @@ bool is_news_due(const std::optional<VodPiece>& found) {
 bool vod_file_grows(const RecordService& service, const RecordedFile& file) {
     bool grows = false;
     service.for_each_store([&](const RecordStore& store) {
-        grows = grows || (store.path() == file.folder &&
-                          (store.growing_named(file.file) != nullptr ||
-                           store.growing_elsewhere().contains(file.file)));
+        grows = grows ||
+                (store.path() == file.folder && (store.growing_named(file.file) != nullptr ||
+                                                 store.growing_elsewhere().contains(file.file)));
     });
     return grows;
 }

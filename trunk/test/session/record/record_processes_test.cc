@@ -103,10 +103,9 @@ class RecordProcessesTest : public testing::Test, protected RecordRules {
     // Of that process, as a server has it.
     RecordService& serve(const RecordSeat& seat) {
         RecordRules& rules = *this;
-        service_ =
-            std::make_unique<RecordService>(registry_, rules, [seat](const std::string& path) {
-                return std::make_unique<RecordFolder>(path, seat);
-            });
+        service_ = std::make_unique<RecordService>(
+            registry_, rules,
+            [seat](const std::string& path) { return std::make_unique<RecordFolder>(path, seat); });
         service_->use_folder(place_);
         service_->look_around();
         return *service_;
@@ -334,7 +333,8 @@ TEST_F(RecordProcessesTest, AJournalIsReadInPieces) {
 
 TEST_F(RecordProcessesTest, AJournalOfGarbageHarmsNothing) {
     std::ofstream(fs::path(place_) / journal_name(1))
-        << std::string(RecordSiblings::kBytesAtOnce + 10, 'x') << "\nend\tnone\t1\t2\t3\t4\t0\twhy\n"
+        << std::string(RecordSiblings::kBytesAtOnce + 10, 'x')
+        << "\nend\tnone\t1\t2\t3\t4\t0\twhy\n"
         << "gone\tnone\n\n\t\nbegin\tlive/a.mp4\tv\tlive\tcam\tmp4\tv\t1\n";
     serve(seat(0));
     EXPECT_TRUE(store().files().empty());
