@@ -30,16 +30,13 @@ std::string check_processes(const Config& config) {
     if (config.processes == 1) {
         return {};
     }
-    const auto uses_disk = [](const VhostConfig& section) {
-        return section.enabled && (section.record.enabled || !section.hls.path.empty());
+    const auto writes_files = [](const VhostConfig& section) {
+        return section.enabled && !section.hls.path.empty();
     };
     for (const VhostConfig& vhost : config.vhosts) {
-        if (uses_disk(vhost) || std::ranges::any_of(vhost.applications, uses_disk)) {
-            return "record { enabled on; } and hls { path; } need \"processes 1;\": several "
-                   "processes "
-                   "would write into one folder. A second server can record what it pulls from "
-                   "this "
-                   "one";
+        if (writes_files(vhost) || std::ranges::any_of(vhost.applications, writes_files)) {
+            return "hls { path; } needs \"processes 1;\": several processes would write into one "
+                   "folder. A second server can write what it pulls from this one";
         }
     }
     return {};

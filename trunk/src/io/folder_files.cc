@@ -1,6 +1,8 @@
 #include "io/folder_files.h"
 
+#include <array>
 #include <cerrno>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,66 @@
 #include "base/strings.h"
 
 namespace weir::io {
+namespace {
+
+constexpr Millis kLockPause{10};  // between tries
+
+Error busy(const std::string& path) {
+    return make_error(ErrorCode::kBusy,
+                      "another server writes into {}, or this one by another spelling of its "
+                      "name: each needs a folder of its own",
+                      path);
+}
+
+bool says(int fd, std::string_view server) {
+    std::array<char, 256> text{};
+    const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
+    return got >= 0 && std::string_view(text.data(), static_cast<size_t>(got)) == server;
+}
+
+}  // namespace
+
+Result<OwnFd> lock_folder(const std::string& path,
+                          const std::string& lock_name,
+                          mode_t mode,
+                          std::string_view what,
+                          const std::string& server) {
+    const std::string name = fmt::format("{}/{}", path, lock_name);
+    OwnFd lock(::open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!lock) {
+        return Error::from_errno(errno, is_missing(errno) ? fmt::format("{}: path {}", what, path)
+                                                          : fmt::format("{}: {}", what, name));
+    }
+    const MonoTime until = MonoClock::now() + kLockWait;
+    while (MonoClock::now() < until) {
+        if (server.empty()) {
+            if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+                return lock;
+            }
+        } else if (::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) {
+            // As long as somebody has it so, nobody can write another name.
+            if (says(lock.get(), server)) {
+                return lock;
+            }
+            // Its name is that of an earlier server, unless somebody else has it as well. A lock
+            // that changes its kind may be lost in between: so it is looked at once more.
+            if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+                if (::ftruncate(lock.get(), 0) != 0) {
+                    return Error::from_errno(errno, fmt::format("{}: writing {}", what, name));
+                }
+                WEIR_TRY(write_all(lock.get(), as_bytes(server), 0));
+                continue;
+            }
+        }
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            return Error::from_errno(
+                errno, fmt::format("{}: locking {}, where the file system must have flock(2)", what,
+                                   name));
+        }
+        std::this_thread::sleep_for(kLockPause);  // lint: allow-block - a thread for disks
+    }
+    return busy(path);
+}
 
 Result<ClaimedFolder> claim_folder(const std::string& path,
                                    const std::string& lock_name,
@@ -42,10 +104,7 @@ Result<ClaimedFolder> claim_folder(const std::string& path,
         ::fstat(folder.lock.get(), &mine) != 0 ||
         ::fstatat(folder.root.get(), lock_name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
         mine.st_ino != named.st_ino) {
-        return make_error(ErrorCode::kBusy,
-                          "another server writes into {}, or this one by another spelling of its "
-                          "name: each needs a folder of its own",
-                          path);
+        return busy(path);
     }
     return folder;
 }

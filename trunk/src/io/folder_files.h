@@ -1,6 +1,6 @@
 // Files below a folder that the operator has named, while their own names come from peers and
 // others may have rights there: below the folder no link is followed, and nothing leads out of it.
-// One process uses such a folder at a time. All of it blocks, on any thread.
+// One server uses such a folder at a time. All of it blocks: for threads that may.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "io/own_fd.h"
 
@@ -32,6 +33,17 @@ Result<ClaimedFolder> claim_folder(const std::string& path,
                                    const std::string& lock_name,
                                    mode_t mode,
                                    std::string_view what);
+
+// The lock of a server on a folder, which must exist: as long as the descriptor is open no other
+// server gets it. flock(2) on the file `lock_name` in it, which is made with `mode`. `server`: the
+// processes of one server say the same, and have the lock together; it stands in the file. Empty:
+// the only process. Waits up to kLockWait for who tries at the same time. kBusy, kSystem.
+inline constexpr Millis kLockWait{500};
+Result<OwnFd> lock_folder(const std::string& path,
+                          const std::string& lock_name,
+                          mode_t mode,
+                          std::string_view what,
+                          const std::string& server);
 
 // kNotFound: the folder that was opened as `root` is gone, or another one stands in its place.
 Error check_folder(const std::string& path, const OwnFd& root);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "base/strings.h"
 
@@ -96,6 +97,47 @@ net::Json merge_lists(const std::vector<ProcessAnswer>& answers,
     if (merged.contains("total")) {
         merged["total"] = total;
     }
+    return merged;
+}
+
+net::Json merge_recordings(const std::vector<ProcessAnswer>& answers,
+                           uint64_t start,
+                           uint64_t count) {
+    struct Row {
+        std::string folder;  // empty: it runs
+        int64_t ended_ms = 0;
+        net::Json json;
+    };
+
+    const std::string key = "recordings";
+    std::vector<Row> rows;
+    uint64_t total = 0;
+    for (const ProcessAnswer& answer : answers) {
+        const net::Json list = answer.json.value(key, net::Json::array());
+        for (const net::Json& each : list) {
+            if (!each.is_object()) {
+                continue;
+            }
+            Row row;
+            row.json = each;
+            row.json["process"] = answer.process;
+            if (each.value("state", "") == "finished") {
+                row.folder = each.value("folder", "");
+                row.ended_ms = each.value("ended_ms", int64_t{0});
+            }
+            rows.push_back(std::move(row));
+        }
+        total += answer.json.value("total", uint64_t{0});
+    }
+    std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+        return std::tie(a.folder, b.ended_ms) < std::tie(b.folder, a.ended_ms);
+    });
+    net::Json merged = answers.front().json;
+    merged[key] = net::Json::array();
+    for (uint64_t i = start; i < rows.size() && i - start < count; i++) {
+        merged[key].push_back(std::move(rows[i].json));
+    }
+    merged["total"] = total;
     return merged;
 }
 

@@ -25,6 +25,12 @@ net::Json merge_lists(const std::vector<ProcessAnswer>& answers,
                       uint64_t start,
                       uint64_t count);
 
+// The same of recordings, in the order of one process: those that run, then the finished ones of
+// each folder, the newest first.
+net::Json merge_recordings(const std::vector<ProcessAnswer>& answers,
+                           uint64_t start,
+                           uint64_t count);
+
 // Numbers are summed up, but for those that say when or which (kOfOne); objects of lists with the
 // same id are one; of everything else it is the first one's.
 net::Json merge_sums(const std::vector<ProcessAnswer>& answers);

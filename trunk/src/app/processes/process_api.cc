@@ -18,7 +18,9 @@ constexpr int kMaxDepth = 32;
 constexpr size_t kReadBytes = 16 * 1024;
 
 // Collections whose objects are in one process each.
-constexpr std::array<std::string_view, 4> kLists = {"streams", "clients", "sources", "calls"};
+constexpr std::array<std::string_view, 5> kLists = {"streams", "clients", "sources", "calls",
+                                                    "recordings"};
+constexpr std::string_view kRecordings = "recordings";
 // What is counted in each process.
 constexpr std::array<std::string_view, 3> kSums = {"summaries", "vhosts", "objects"};
 
@@ -36,6 +38,16 @@ std::string target_without(std::string_view target, std::string_view parameter) 
         }
     }
     return std::string(halves.before) + query;
+}
+
+// Which of the answers to an order to record tells most: that of the process that records; that it
+// cannot be done; that it is noted; that there is nothing to end.
+int weight_of(const http::Response& response) {
+    if (response.status >= 400) {
+        return response.status == 404 ? 0 : 2;
+    }
+    const net::Json json = net::parsed(response.body, kMaxDepth);
+    return json.is_object() && json.value("recording", net::Json()).is_object() ? 3 : 1;
 }
 
 void pass_on(net::HttpExchange& exchange, const http::Response& response) {
@@ -79,6 +91,8 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     const bool reads = request.method == http::Method::kGet || request.is_head();
     if (parts.before == "streams" && !whole && request.method == http::Method::kDelete) {
         serve_sums_found(exchange);
+    } else if (below == kRecordings && request.method == http::Method::kPost) {
+        serve_told(exchange);
     } else if (is_one_of(kLists, parts.before) && !whole) {
         serve_found(exchange);
     } else if (is_one_of(kLists, parts.before) && reads) {
@@ -160,13 +174,39 @@ void ProcessApi::serve_list(net::HttpExchange& exchange, std::string_view name) 
         (void)exchange.respond_error(400, page.error().message());
         return;
     }
+    if (name == kRecordings && page->start >= Page::kMaxCount) {
+        (void)exchange.respond_error(
+            400, fmt::format("of several processes the first {} are listed together: ask for fewer "
+                             "with vhost, app, stream and state, or for ?process=N",
+                             Page::kMaxCount));
+        return;
+    }
     // Each is asked for all that may stand on the page.
     const uint64_t wanted = std::min<uint64_t>(page->start + page->count, Page::kMaxCount);
     std::string target = target_without(target_without(request.target, "start"), "count");
     target += fmt::format("{}count={}", target.find('?') == std::string::npos ? "?" : "&", wanted);
     const std::vector<ProcessAnswer> answers = ask_all(exchange, target, kAnswerWait);
     if (!answers.empty()) {
-        net::answer(exchange, merge_lists(answers, name, page->start, page->count));
+        net::answer(exchange, name == kRecordings
+                                  ? merge_recordings(answers, page->start, wanted - page->start)
+                                  : merge_lists(answers, name, page->start, page->count));
+    }
+}
+
+// All are told: the stream may be published at any of them next.
+void ProcessApi::serve_told(net::HttpExchange& exchange) {
+    std::optional<http::Response> best;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
+        if (response.ok() && (!best || weight_of(*response) > weight_of(*best))) {
+            best = std::move(*response);
+        }
+    }
+    if (best) {
+        pass_on(exchange, *best);
+    } else {
+        (void)exchange.respond_error(503, "no process answers");
     }
 }
 

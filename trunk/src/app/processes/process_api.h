@@ -55,6 +55,7 @@ class ProcessApi {
     void serve_found(net::HttpExchange& exchange);
     void serve_sums_found(net::HttpExchange& exchange);
     void serve_list(net::HttpExchange& exchange, std::string_view name);
+    void serve_told(net::HttpExchange& exchange);
     void serve_sums(net::HttpExchange& exchange);
     void serve_metrics(net::HttpExchange& exchange);
     // Of all that answer. Empty: the exchange has been answered.

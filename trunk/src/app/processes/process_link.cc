@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/hmac.h"
 #include "base/log.h"
 
 namespace weir::app {
@@ -47,6 +48,10 @@ Result<std::unique_ptr<ProcessLink>> ProcessLink::create(const SeatArgument& sea
     }
     WEIR_TRY_ASSIGN(link->exchange_, ConnectionExchange::create(link->token_, link->seat_.index));
     return link;
+}
+
+std::string ProcessLink::mark() const {
+    return fmt::format("{:02x}", fmt::join(hmac_sha256(as_bytes(token_), as_bytes("folders")), ""));
 }
 
 void ProcessLink::on_ready(uint8_t) {

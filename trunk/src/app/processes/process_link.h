@@ -51,6 +51,9 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     // What all processes of this supervisor have, and nobody else.
     const std::string& token() const { return token_; }
 
+    // The same, for files that others may read: the token does not follow from it.
+    std::string mark() const;
+
     // How connections go to other processes and come from them.
     ConnectionExchange& exchange() { return *exchange_; }
 

@@ -2,12 +2,28 @@
 
 #include <algorithm>
 
+#include "app/processes/process_link.h"
+#include "session/record/record_folder.h"
+
 namespace weir::app {
+namespace {
+
+session::RecordService::MakeDisk make_disk(const ProcessLink* link) {
+    session::RecordSeat seat;
+    if (link != nullptr) {
+        seat = {link->seat().index, link->seat().count, link->mark()};
+    }
+    return [seat](const std::string& path) {
+        return std::make_unique<session::RecordFolder>(path, seat);
+    };
+}
+
+}  // namespace
 
 RecordProtocol::RecordProtocol(const ProtocolContext& context)
     : config_(context.config),
       services_(context.services),
-      service_(context.services.registry, *this, {}, context.make_workers),
+      service_(context.services.registry, *this, make_disk(context.link), context.make_workers),
       playback_(context.services, service_, *this, context.make_workers),
       vod_(service_, *this, context.make_workers),
       api_(context.who, context.services, service_, playback_) {
@@ -85,6 +101,12 @@ session::RecordOptions RecordProtocol::record_options(const stream::StreamKey& k
     return options;
 }
 
+// Other processes may have the stream as well, for players of theirs.
+bool RecordProtocol::records_here(const stream::StreamKey& key) const {
+    return services_.placement == nullptr ||
+           !services_.placement->better_process(key, net::PlaceBy::kSession);
+}
+
 void RecordProtocol::on_recorded(const session::RecordedFile& file) {
     services_.hooks.tell_record({.vhost = file.key.vhost,
                                  .app = file.key.app,
@@ -105,7 +127,7 @@ net::Json RecordProtocol::summary() const {
     net::Json folders = net::Json::array();
     service_.for_each_store([&](const session::RecordStore& store) {
         folders.push_back({{"path", store.path()},
-                           {"files", store.files().size()},
+                           {"files", store.own_files()},
                            {"free_bytes", store.free_bytes()},
                            {"trouble", store.trouble()}});
     });

@@ -49,6 +49,8 @@ class RecordProtocol final : public Protocol, private session::RecordRules {
 
     bool plays_recordings() const override { return plays_; }
 
+    bool records_here(const stream::StreamKey& key) const override;
+
     void on_recorded(const session::RecordedFile& file) override;
     void use_folders();
 

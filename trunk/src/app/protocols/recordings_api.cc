@@ -135,16 +135,18 @@ void RecordingsApi::list(net::HttpExchange& exchange) {
     }
     if (state != "recording") {
         service_.for_each_store([&](const session::RecordStore& store) {
-            // By number: files come and go while this yields. Stores stay.
+            // By place: files come and go while this yields. Stores stay. Other processes list
+            // their own.
             const auto& files = store.files();
             for (auto at = files.end(); at != files.begin();) {
                 --at;
-                const uint64_t number = at->first;
-                if (filter->fits(at->second.key) && page->has(total++)) {
+                const session::RecordStore::Place place = at->first;
+                const bool fits = !at->second.elsewhere && filter->fits(at->second.key);
+                if (fits && page->has(total++)) {
                     text.add(finished_json(at->second, playback_));
                 }
                 text.pause_if_long();
-                at = files.lower_bound(number);
+                at = files.lower_bound(place);
             }
         });
     }

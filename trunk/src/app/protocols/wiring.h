@@ -11,6 +11,8 @@
 
 namespace weir::app {
 
+class ProcessLink;
+
 // What protocols are made of.
 struct ProtocolContext {
     const config::Config& config;  // in force; good until the protocol's constructor returns
@@ -20,6 +22,8 @@ struct ProtocolContext {
     // server.
     std::function<Result<std::unique_ptr<io::WorkerPool>>(size_t threads, size_t queue_limit)>
         make_workers = io::WorkerPool::create;
+    // To the other processes of the server; null: there are none. Good as long as the server.
+    const ProcessLink* link = nullptr;
 };
 
 using Wiring = std::function<void(const ProtocolContext& context, ProtocolSet& protocols)>;

@@ -111,7 +111,8 @@ struct Server::Impl {
         wire({config, services, who,
               [this](size_t threads, size_t queue_limit) {
                   return make_workers(threads, queue_limit);
-              }},
+              },
+              link},
              protocols);
         for (const auto& protocol : protocols.all()) {
             protocol->add_sources(sources.sources());

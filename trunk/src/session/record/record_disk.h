@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "session/record/record_options.h"
+#include "session/record/record_siblings.h"
 
 namespace weir::session {
 
@@ -49,8 +50,8 @@ class RecordDisk {
     virtual ~RecordDisk() = default;
 
     // Called once, before anything else, and again after an error: claims the folder, repairs what
-    // a crash has left, and tells which files there are, the oldest first. kBusy: another server
-    // records into it.
+    // a crash of this process has left, and tells which files this process has recorded, the oldest
+    // first. kBusy: another server records into it.
     virtual Result<std::vector<RecordedFile>> open() = 0;
 
     virtual Result<std::unique_ptr<GrowingFile>> create(const FileOrder& order) = 0;
@@ -58,8 +59,11 @@ class RecordDisk {
     // Of the file system, for who is no superuser.
     virtual Result<uint64_t> free_bytes() = 0;
 
-    // A finished file; kNotFound is no failure of the disk.
+    // A finished file of this process; kNotFound is no failure of the disk.
     virtual Error remove(const std::string& file) = 0;
+
+    // Called once, on the media thread. Null: no other process records into this folder.
+    virtual std::unique_ptr<RecordSiblings> siblings() const { return nullptr; }
 };
 
 }  // namespace weir::session

@@ -47,6 +47,25 @@ std::optional<RecordFormat> format_of(std::string_view name) {
     return std::nullopt;
 }
 
+std::string read_text(int fd) {
+    std::string text;
+    text.resize(std::min<uint64_t>(size_of(fd), kMaxJournalBytes));
+    size_t filled = 0;
+    while (filled < text.size()) {
+        const ssize_t got =
+            ::pread(fd, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        filled += static_cast<size_t>(got);
+    }
+    text.resize(filled);
+    return text;
+}
+
 // Goes through a file as far as it is whole.
 void scan_file(int fd, RecordScan& scan) {
     const uint64_t size = size_of(fd);
@@ -203,34 +222,45 @@ Error RecordFolder::check_place() const {
     return io::check_folder(path_, root_);
 }
 
-// Opens the folder and its journal, and takes the lock.
+// Opens the folder and its journal, and takes the locks.
 Error RecordFolder::claim() {
     journal_.reset();
+    lock_.reset();
+    WEIR_TRY_ASSIGN(lock_, io::lock_folder(path_, std::string(kFolderLockName), kFileMode, "record",
+                                           seat_.server));
     WEIR_TRY_ASSIGN(io::ClaimedFolder folder,
-                    io::claim_folder(path_, std::string(kJournalName), kFileMode, "record"));
+                    io::claim_folder(path_, journal_name(seat_.index), kFileMode, "record"));
     root_ = std::move(folder.root);
     journal_ = std::move(folder.lock);
     return {};
 }
 
-Result<std::vector<RecordedFile>> RecordFolder::open() {
-    WEIR_TRY(claim());
-    std::string text;
-    text.resize(std::min<uint64_t>(size_of(journal_.get()), kMaxJournalBytes));
-    size_t filled = 0;
-    while (filled < text.size()) {
-        const ssize_t got = ::pread(journal_.get(), text.data() + filled, text.size() - filled,
-                                    static_cast<off_t>(filled));
-        if (got < 0 && errno == EINTR) {
+// The first process also has what processes have left that this server does not have any more: it
+// was started with fewer. Their journals, which are to go.
+std::vector<std::string> RecordFolder::adopt(std::map<std::string, JournalEntry>& entries) const {
+    std::vector<std::string> adopted;
+    for (uint32_t i = seat_.count; seat_.index == 0 && i < RecordSeat::kMaxSeats; i++) {
+        const std::string name = journal_name(i);
+        const io::OwnFd journal(
+            ::openat(root_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!journal) {
             continue;
         }
-        if (got <= 0) {
-            break;
+        for (auto& [file, entry] : read_journal(read_text(journal.get()))) {
+            JournalEntry& ours = entries[file];
+            if (!ours.ended) {
+                ours = std::move(entry);
+            }
         }
-        filled += static_cast<size_t>(got);
+        adopted.push_back(name);
     }
-    text.resize(filled);
-    std::map<std::string, JournalEntry> entries = read_journal(text);
+    return adopted;
+}
+
+Result<std::vector<RecordedFile>> RecordFolder::open() {
+    WEIR_TRY(claim());
+    std::map<std::string, JournalEntry> entries = read_journal(read_text(journal_.get()));
+    const std::vector<std::string> adopted = adopt(entries);
     std::vector<RecordedFile> files;
     for (auto entry = entries.begin(); entry != entries.end();) {
         if (!settle(entry->second)) {
@@ -243,21 +273,23 @@ Result<std::vector<RecordedFile>> RecordFolder::open() {
         }
         ++entry;
     }
-    if (Error error = write_journal(entries)) {
-        return error;
+    if (write_journal(entries)) {
+        for (const std::string& name : adopted) {
+            (void)::unlinkat(root_.get(), name.c_str(), 0);
+        }
     }
     std::ranges::sort(files, {}, &RecordedFile::ended_ms);
     return files;
 }
 
-// A journal with what there is only; the old one stays where that cannot be written.
-Error RecordFolder::write_journal(const std::map<std::string, JournalEntry>& entries) {
+// A journal with what there is only; the old one stays where that cannot be written: false.
+bool RecordFolder::write_journal(const std::map<std::string, JournalEntry>& entries) {
     std::string text;
     for (const auto& [name, entry] : entries) {
         text += journal_begin(entry.file);
         text += entry.ended ? journal_end(entry.file) : "";
     }
-    const std::string name(kJournalName);
+    const std::string name = journal_name(seat_.index);
     const std::string next = name + ".new";
     (void)::unlinkat(root_.get(), next.c_str(), 0);
     io::OwnFd fresh(::openat(root_.get(), next.c_str(),
@@ -267,10 +299,10 @@ Error RecordFolder::write_journal(const std::map<std::string, JournalEntry>& ent
         write_all(fresh.get(), as_bytes(text), 0) || ::fdatasync(fresh.get()) != 0 ||
         ::renameat(root_.get(), next.c_str(), root_.get(), name.c_str()) != 0) {
         (void)::unlinkat(root_.get(), next.c_str(), 0);
-        return {};
+        return false;
     }
     journal_ = std::move(fresh);
-    return {};
+    return true;
 }
 
 Error RecordFolder::note(const std::string& line) {
@@ -355,7 +387,22 @@ Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order
     if (!journal_) {
         return make_error(ErrorCode::kBusy, "the folder {} is not open", path_);
     }
-    WEIR_TRY_ASSIGN(const io::OwnFd parent, open_parent(order.name, true));
+    for (int tries = 1;; tries++) {
+        auto parent = open_parent(order.name, true);
+        const bool missing = !parent.ok() && errno == ENOENT;
+        Result<std::unique_ptr<GrowingFile>> made =
+            parent.ok() ? create_in(*parent, order) : parent.take_error();
+        const bool vanished =
+            missing || (!made.ok() && made.error().code() == ErrorCode::kNotFound);
+        if (!vanished || tries == kMaxFolderTries) {
+            return made;
+        }
+    }
+}
+
+// kNotFound: the folder has gone meanwhile.
+Result<std::unique_ptr<GrowingFile>> RecordFolder::create_in(const io::OwnFd& parent,
+                                                             const FileOrder& order) {
     for (int number = 1; number <= kMaxSameName; number++) {
         RecordedFile facts;
         facts.key = order.key;
@@ -373,6 +420,10 @@ Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order
                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
         if (!fd && errno == EEXIST) {
             continue;
+        }
+        if (!fd && errno == ENOENT) {
+            return make_error(ErrorCode::kNotFound, "the folder of {}/{} is not there any more",
+                              path_, facts.file);
         }
         if (!fd) {
             return Error::from_errno(errno, fmt::format("making {}/{}", path_, facts.file));

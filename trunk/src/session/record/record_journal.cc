@@ -1,5 +1,7 @@
 #include "session/record/record_journal.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/strings.h"
@@ -43,44 +45,78 @@ std::string journal_gone(std::string_view file) {
     return fmt::format("gone\t{}\n", field(file));
 }
 
-std::map<std::string, JournalEntry> read_journal(std::string_view text) {
+std::string journal_name(uint32_t process) {
+    return process == 0 ? std::string(kJournalName) : fmt::format("{}-{}", kJournalName, process);
+}
+
+std::optional<JournalLine> parse_journal_line(std::string_view text) {
     constexpr size_t kFields = 8;
+    const auto words = split(text, '\t');
+    if (words.size() < 2) {
+        return std::nullopt;
+    }
+    JournalLine line;
+    RecordedFile& file = line.file;
+    file.file = url_decode(words[1]);
+    if (words[0] == "gone") {
+        return line;
+    }
+    if (words.size() != kFields) {
+        return std::nullopt;
+    }
+    if (words[0] == "begin") {
+        line.kind = JournalLine::Kind::kBegin;
+        file.key = {url_decode(words[2]), url_decode(words[3]), url_decode(words[4])};
+        file.format = url_decode(words[5]);
+        file.section = url_decode(words[6]);
+        file.started_ms = number(words[7]);
+        return line;
+    }
+    if (words[0] != "end") {
+        return std::nullopt;
+    }
+    line.kind = JournalLine::Kind::kEnd;
+    file.ended_ms = number(words[2]);
+    file.duration_ms = number(words[3]);
+    file.bytes = static_cast<uint64_t>(number(words[4]));
+    file.frames = static_cast<uint64_t>(number(words[5]));
+    file.repaired = words[6] == "1";
+    file.why = url_decode(words[7]);
+    return line;
+}
+
+void take_end(const RecordedFile& line, RecordedFile& file) {
+    file.ended_ms = line.ended_ms;
+    file.duration_ms = line.duration_ms;
+    file.bytes = line.bytes;
+    file.frames = line.frames;
+    file.repaired = line.repaired;
+    file.why = line.why;
+}
+
+std::map<std::string, JournalEntry> read_journal(std::string_view text) {
     std::map<std::string, JournalEntry> entries;
     while (!text.empty()) {
-        const Halves line = split_once(text, '\n');
-        text = line.after;
-        if (!line.found) {
+        const Halves halves = split_once(text, '\n');
+        text = halves.after;
+        if (!halves.found) {
             break;  // the server ended while it was written
         }
-        const auto words = split(line.before, '\t');
-        if (words.size() < 2) {
+        std::optional<JournalLine> line = parse_journal_line(halves.before);
+        if (!line) {
             continue;
         }
-        const std::string file = url_decode(words[1]);
-        if (words[0] == "gone") {
-            entries.erase(file);
-            continue;
-        }
-        if (words.size() != kFields ||
-            (entries.size() >= kMaxJournalFiles && !entries.contains(file))) {
-            continue;
-        }
-        if (words[0] == "begin") {
-            RecordedFile& facts = entries[file].file;
-            facts.file = file;
-            facts.key = {url_decode(words[2]), url_decode(words[3]), url_decode(words[4])};
-            facts.format = url_decode(words[5]);
-            facts.section = url_decode(words[6]);
-            facts.started_ms = number(words[7]);
-        } else if (words[0] == "end" && entries.contains(file)) {
-            JournalEntry& entry = entries[file];
-            entry.ended = true;
-            entry.file.ended_ms = number(words[2]);
-            entry.file.duration_ms = number(words[3]);
-            entry.file.bytes = static_cast<uint64_t>(number(words[4]));
-            entry.file.frames = static_cast<uint64_t>(number(words[5]));
-            entry.file.repaired = words[6] == "1";
-            entry.file.why = url_decode(words[7]);
+        const std::string name = line->file.file;
+        const auto known = entries.find(name);
+        if (line->kind == JournalLine::Kind::kGone) {
+            entries.erase(name);
+        } else if (line->kind == JournalLine::Kind::kBegin) {
+            if (known != entries.end() || entries.size() < kMaxJournalFiles) {
+                entries[name] = {std::move(line->file), false};
+            }
+        } else if (known != entries.end()) {
+            known->second.ended = true;
+            take_end(line->file, known->second.file);
         }
     }
     return entries;

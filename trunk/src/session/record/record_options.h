@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,8 @@ struct RecordedFile {
     std::string why;        // "unpublish", "split", "gap", "stop", "repaired" ...
     bool repaired = false;  // after a crash
     bool fresh = false;     // repaired just now
+    // Another process of this server that has recorded it, and alone removes it; none: this one.
+    std::optional<uint32_t> elsewhere = {};
 };
 
 // Implemented by app/. Never yields.
@@ -57,6 +60,10 @@ class RecordRules {
 
     // Some stream has `playback`.
     virtual bool plays_recordings() const { return false; }
+
+    // This process is the one that records that stream, when the API asks for it; else another one
+    // of the server does.
+    virtual bool records_here(const stream::StreamKey& /*key*/) const { return true; }
 
     // A file is finished: hooks are told.
     virtual void on_recorded(const RecordedFile& file) = 0;

@@ -123,11 +123,21 @@ io::WorkerPool* RecordPlayback::readers(net::HttpExchange& exchange) {
 // ---- requests ----
 
 // Yields.
+std::optional<VodPiece> RecordPlayback::find(std::string_view file) {
+    std::optional<VodPiece> piece = find_vod_file(service_, file);
+    if (is_news_due(piece)) {
+        service_.look_around();
+        piece = find_vod_file(service_, file);
+    }
+    return piece;
+}
+
+// Yields.
 void RecordPlayback::handle(net::HttpExchange& exchange) {
     std::string_view path = exchange.request().path;
     path.remove_prefix(kPrefix.size());
     if (!path.ends_with(kListSuffix)) {
-        const std::optional<VodPiece> piece = find_vod_file(service_, path);
+        const std::optional<VodPiece> piece = find(path);
         if (!piece) {
             refuse(exchange, 404, "no recording has that name; GET /api/v1/recordings lists them");
             return;
@@ -136,7 +146,7 @@ void RecordPlayback::handle(net::HttpExchange& exchange) {
         return;
     }
     path.remove_suffix(kListSuffix.size());
-    std::optional<VodPiece> piece = find_vod_file(service_, fmt::format("{}{}", path, kFileSuffix));
+    std::optional<VodPiece> piece = find(fmt::format("{}{}", path, kFileSuffix));
     if (!piece) {
         serve_stream(exchange, path);
         return;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,7 @@ class RecordPlayback {
 
     // What `services` names, and the others, must outlive this.
     RecordPlayback(const net::Services& services,
-                   const RecordService& service,
+                   RecordService& service,
                    const RecordRules& rules,
                    io::MakeWorkers make_workers = io::WorkerPool::create)
         : services_(services),
@@ -57,6 +58,7 @@ class RecordPlayback {
 
   private:
     void handle(net::HttpExchange& exchange);
+    std::optional<VodPiece> find(std::string_view file);
     void serve_file(net::HttpExchange& exchange, const VodPiece& piece);
     void serve_list(net::HttpExchange& exchange, std::vector<VodPiece> pieces);
     void serve_stream(net::HttpExchange& exchange, std::string_view path);
@@ -66,7 +68,7 @@ class RecordPlayback {
 
     net::Services services_;
     net::Admission admission_{services_};
-    const RecordService& service_;
+    RecordService& service_;
     const RecordRules& rules_;
     io::MakeWorkers make_workers_;
     GrowingIndexes growing_;

@@ -65,6 +65,7 @@ RecordStore* RecordService::store_of(const std::string& path) {
     }
     RecordStore& store = *(stores_[path] = std::move(*made));
     store.set_on_idle([this] { idle_.notify_all(); });
+    store.set_on_looked([this] { looked_.notify_all(); });
     return &store;
 }
 
@@ -123,7 +124,7 @@ Error RecordService::start(const stream::StreamKey& key) {
                           kMaxWishes);
     }
     stream::Stream* const stream = registry_.find(key);
-    if (stream != nullptr && stream->live()) {
+    if (stream != nullptr && stream->live() && rules_.records_here(key)) {
         if (Error error = begin(*stream, options)) {
             return error;
         }
@@ -176,7 +177,7 @@ const RecordedFile* RecordService::find_file(std::string_view id) const {
     const std::optional<uint64_t> value = parse_id(id);
     for (const auto& [path, store] : stores_) {
         const RecordedFile* const found = value ? store->find(*value) : nullptr;
-        if (found != nullptr) {
+        if (found != nullptr && !found->elsewhere) {
             return found;
         }
     }
@@ -208,6 +209,24 @@ Error RecordService::remove(std::string_view id) {
 void RecordService::tick() {
     for (const auto& [path, store] : stores_) {
         store->tick();
+    }
+}
+
+void RecordService::look_around() {
+    const io::Deadline deadline = io::Deadline::after(kLookWait);
+    for (const auto& [path, store] : stores_) {  // a store stays
+        const uint64_t look = store->look_around();
+        while (store->looks() < look) {
+            if (looked_.wait_until(deadline)) {
+                return;
+            }
+        }
+    }
+}
+
+void RecordService::look_soon() {
+    for (const auto& [path, store] : stores_) {
+        store->look_soon();
     }
 }
 

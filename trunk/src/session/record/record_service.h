@@ -1,6 +1,6 @@
 // RecordService: which streams are recorded. It hears of publishers, and begins and ends recordings
 // as the configuration says, or the API. doc/recording.md, doc/adr/0012-recording.md. All but
-// stop() never yield.
+// look_around() and stop() never yield.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ class RecordService final : private stream::LifeObserver {
     // Streams that the API wants to be recorded or not, besides what is configured.
     static constexpr size_t kMaxWishes = 10'000;
     static constexpr size_t kMaxStores = 64;
+    // For what other processes have recorded; who waited that long takes what is known.
+    static constexpr Millis kLookWait{2'000};
 
     // What opens a folder; tests give their own.
     using MakeDisk = std::function<std::unique_ptr<RecordDisk>(const std::string& path)>;
@@ -41,7 +43,8 @@ class RecordService final : private stream::LifeObserver {
     void use_folder(const std::string& path);
 
     // By the API, until the stream is told otherwise: it is recorded now, and each time that it is
-    // published. kBusy: it is recorded already. kUnsupported: no folder is configured for it.
+    // published. Of several processes all are told; RecordRules::records_here() says which of them
+    // begins now. kBusy: it is recorded already. kUnsupported: no folder is configured for it.
     Error start(const stream::StreamKey& key);
 
     // The recording ends; the next publisher of the stream is treated as configured. kNotFound:
@@ -49,11 +52,18 @@ class RecordService final : private stream::LifeObserver {
     Error stop_recording(std::string_view id);
     Error stop_recording(const stream::StreamKey& key);
 
-    // A finished file, by file_id(). kNotFound.
+    // A finished file of this process, by file_id(). kNotFound.
     Error remove(std::string_view id);
 
     // Every 10 s.
     void tick();
+
+    // Yields, kLookWait at most. Files that other processes of this server have begun or finished
+    // are found then. Where there are none, it returns at once.
+    void look_around();
+
+    // Never yields. The same soon, and once a second at most.
+    void look_soon();
 
     // Yields. Finishes all files. kTimeout: some could not be finished; the next start repairs
     // them.
@@ -68,7 +78,8 @@ class RecordService final : private stream::LifeObserver {
     // Of a finished file; the same after a restart.
     static std::string file_id(const RecordedFile& file);
 
-    // A finished file, by its id, or by its name within a folder. Null: there is none.
+    // A finished file of this process, by its id; of any process, by its name within a folder.
+    // Null: there is none.
     const RecordedFile* find_file(std::string_view id) const;
     const RecordedFile* find_file_named(std::string_view file) const;
 
@@ -106,6 +117,7 @@ class RecordService final : private stream::LifeObserver {
     RecordStats stats_;
     RecordBudget budget_;
     io::Signal idle_;
+    io::Signal looked_;
     bool stopping_ = false;
     std::map<stream::StreamKey, bool> wishes_;  // of the API: recorded
     std::map<std::string, std::unique_ptr<RecordStore>> stores_;

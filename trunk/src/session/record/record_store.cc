@@ -21,6 +21,7 @@ RecordStore::RecordStore(std::string path,
 
 RecordStore::~RecordStore() {
     pool_.reset();
+    news_pool_.reset();
 }
 
 Result<std::unique_ptr<RecordStore>> RecordStore::create(std::string path,
@@ -31,6 +32,11 @@ Result<std::unique_ptr<RecordStore>> RecordStore::create(std::string path,
     std::unique_ptr<RecordStore> store(  // NOLINT: private constructor
         new RecordStore(std::move(path), std::move(disk), rules, stats));
     WEIR_TRY_ASSIGN(store->pool_, make_workers(1, kMaxJobs));
+    store->siblings_ = store->disk_->siblings();
+    if (store->siblings_) {
+        WEIR_TRY_ASSIGN(store->news_pool_, make_workers(1, 1));
+        (void)store->look_around();
+    }
     store->open();
     return store;
 }
@@ -91,15 +97,13 @@ void RecordStore::take_files(std::vector<RecordedFile> files) {
         }
     }
     stats_.repaired += repaired;
-    files_.clear();
-    numbers_.clear();
-    sections_.clear();
+    forget([](const RecordedFile& file) { return !file.elsewhere; });
     for (RecordedFile& file : files) {
         add(std::move(file));
     }
-    log::info("record: {} has {} files, {} of them repaired now", log::token(path_), files_.size(),
+    log::info("record: {} has {} files, {} of them repaired now", log::token(path_), own_files(),
               repaired);
-    for (auto& [number, file] : files_) {
+    for (auto& [place, file] : files_) {
         if (std::exchange(file.fresh, false)) {
             rules_.on_recorded(file);
         }
@@ -154,51 +158,147 @@ void RecordStore::add_finished(RecordedFile file) {
 
 // ---- the list ----
 
+// A name that comes again is that of a new file.
 void RecordStore::add(RecordedFile file) {
-    add(next_number_++, std::move(file));
+    const Place place{file.ended_ms, file_id(file.folder, file.file)};
+    if (const auto known = ended_.find(place.id); known != ended_.end()) {
+        (void)take_out(files_.find({known->second, place.id}));
+    }
+    Section& section = sections_[file.section];
+    section.files.insert(place);
+    section.bytes += file.bytes;
+    ended_[place.id] = place.ended_ms;
+    files_elsewhere_ += file.elsewhere ? 1U : 0U;
+    files_.emplace(place, std::move(file));
 }
 
-void RecordStore::add(uint64_t number, RecordedFile file) {
+RecordedFile RecordStore::take_out(Files::iterator at) {
+    RecordedFile file = std::move(at->second);
     Section& section = sections_[file.section];
-    section.files.insert(number);
-    section.bytes += file.bytes;
-    numbers_[file_id(file.folder, file.file)] = number;
-    files_.emplace(number, std::move(file));
+    section.files.erase(at->first);
+    section.bytes -= std::min(section.bytes, file.bytes);
+    ended_.erase(at->first.id);
+    files_elsewhere_ -= file.elsewhere ? 1U : 0U;
+    files_.erase(at);
+    return file;
+}
+
+void RecordStore::forget(const std::function<bool(const RecordedFile&)>& which) {
+    for (auto at = files_.begin(); at != files_.end();) {
+        const auto file = at++;
+        if (which(file->second)) {
+            (void)take_out(file);
+        }
+    }
 }
 
 const RecordedFile* RecordStore::find(uint64_t id) const {
-    const auto number = numbers_.find(id);
-    return number == numbers_.end() ? nullptr : &files_.at(number->second);
+    const auto ended = ended_.find(id);
+    return ended == ended_.end() ? nullptr : &files_.at({ended->second, id});
+}
+
+// ---- what other processes have done ----
+
+uint64_t RecordStore::look_around() {
+    if (!siblings_) {
+        return looks_;
+    }
+    if (look_ > looks_) {  // what runs may have looked already
+        look_again_ = true;
+        return look_ + 1;
+    }
+    look_++;
+    read_news();
+    return look_;
+}
+
+void RecordStore::look_soon() {
+    if (MonoClock::now() >= look_soon_at_) {
+        look_soon_at_ = MonoClock::now() + kLookPeriod;
+        (void)look_around();
+    }
+}
+
+void RecordStore::read_news() {
+    const auto read = std::make_shared<RecordSiblings::Read>();
+    const auto end = [this] {
+        looks_ = look_;
+        if (on_looked_) {
+            on_looked_();
+        }
+        if (std::exchange(look_again_, false)) {
+            (void)look_around();
+        }
+    };
+    Error refused = news_pool_->submit([read, &siblings = *siblings_] { *read = siblings.read(); },
+                                       [this, read, end] {
+                                           for (RecordNews& news : read->news) {
+                                               take_news(news);
+                                           }
+                                           if (read->more) {
+                                               read_news();
+                                               return;
+                                           }
+                                           all_known_ = true;
+                                           end();
+                                       });
+    if (refused) {
+        end();
+    }
+}
+
+void RecordStore::take_news(RecordNews& news) {
+    RecordedFile& file = news.file;
+    const auto is_theirs = [&news](const RecordedFile& other) {
+        return other.elsewhere == news.process;
+    };
+    const auto growing = growing_elsewhere_.find(file.file);
+    if (news.kind == RecordNews::Kind::kAnew) {
+        all_known_ = false;
+        forget(is_theirs);
+        std::erase_if(growing_elsewhere_, [&](const auto& each) { return is_theirs(each.second); });
+        return;
+    }
+    if (news.kind == RecordNews::Kind::kBegun) {
+        growing_elsewhere_[file.file] = std::move(file);
+        return;
+    }
+    if (growing != growing_elsewhere_.end() && is_theirs(growing->second)) {
+        growing_elsewhere_.erase(growing);
+    }
+    if (news.kind == RecordNews::Kind::kEnded) {
+        add(std::move(file));
+        return;
+    }
+    // It may have had a name that is another process's file's now.
+    const uint64_t id = file_id(path_, file.file);
+    const RecordedFile* const known = find(id);
+    if (known != nullptr && is_theirs(*known)) {
+        (void)take_out(files_.find({known->ended_ms, id}));
+    }
 }
 
 // ---- what has to go ----
 
 bool RecordStore::remove(uint64_t id) {
-    const auto number = numbers_.find(id);
-    if (number == numbers_.end()) {
+    const RecordedFile* const file = find(id);
+    if (file == nullptr || file->elsewhere) {
         return false;
     }
-    unlink(files_.find(number->second), false);
+    unlink(files_.find({file->ended_ms, id}), false);
     return true;
 }
 
 // From the list at once; what cannot be removed from the disk comes back.
 void RecordStore::unlink(Files::iterator at, bool makes_room) {
     struct Job {
-        uint64_t number = 0;
         RecordedFile file;
         Error error;
     };
 
     const auto job = std::make_shared<Job>();
-    job->number = at->first;
-    job->file = std::move(at->second);
-    files_.erase(at);
-    numbers_.erase(file_id(job->file.folder, job->file.file));
-    Section& section = sections_[job->file.section];
-    section.files.erase(job->number);
-    section.bytes -= std::min(section.bytes, job->file.bytes);
-    const auto put_back = [this, job] { add(job->number, std::move(job->file)); };
+    job->file = take_out(at);
+    const auto put_back = [this, job] { add(std::move(job->file)); };
     const Error refused =
         submit([job, &disk = *disk_] { job->error = disk.remove(job->file.file); },
                [this, job, put_back, makes_room] {
@@ -218,6 +318,7 @@ void RecordStore::unlink(Files::iterator at, bool makes_room) {
 
 void RecordStore::tick() {
     std::erase_if(queues_, [](const auto& each) { return each->is_dead(); });
+    (void)look_around();
     tidy();
 }
 
@@ -247,35 +348,50 @@ void RecordStore::tidy() {
     looking_ = looking_ && !refused;
 }
 
-// The oldest go first. What grows is not in the list.
+// The oldest go first. What grows is not in the list. All processes come to the same files, and
+// each removes its own: those of the others count as gone, as they soon will be.
 void RecordStore::make_room() {
+    if (siblings_ && !all_known_) {
+        return;  // there may be older ones
+    }
     const int64_t now_ms = wall_time_ms();
     uint64_t free_bytes = free_bytes_;
     size_t gone = 0;
-    const auto remove = [&](uint64_t number, std::string_view why) {
-        const auto at = files_.find(number);
+    size_t passed = 0;
+    const auto may_go_on = [&] { return gone < kMaxGone && passed < kMaxPassed; };
+    const auto remove = [&](const Place& place, std::string_view why) {
+        const auto at = files_.find(place);
+        if (at->second.elsewhere) {
+            passed++;
+            return;
+        }
         log::info("record: {} goes: {}", log::token(at->second.file), why);
         free_bytes += at->second.bytes;
         gone++;
         unlink(at, true);
     };
     for (auto& [name, section] : sections_) {
-        while (!section.files.empty() && gone < kMaxGone) {
-            const uint64_t oldest = *section.files.begin();
+        uint64_t bytes = section.bytes;
+        for (auto at = section.files.begin(); at != section.files.end() && may_go_on();) {
+            const Place oldest = *at++;
             const RecordedFile& file = files_.at(oldest);
             const RecordOptions keep = rules_.record_options(file.key);
             const bool old = keep.keep_ms > 0 && file.ended_ms + keep.keep_ms < now_ms;
-            const bool much = keep.keep_bytes > 0 && section.bytes > keep.keep_bytes;
+            const bool much = keep.keep_bytes > 0 && bytes > keep.keep_bytes;
             if (!old && !much) {
                 break;
             }
+            bytes -= std::min(bytes, file.bytes);
             remove(oldest,
                    old ? "it is older than keep" : "its vhost or application has more than keep");
         }
     }
     const uint64_t min_free = rules_.min_free_of(path_);
-    while (free_bytes < min_free && !files_.empty() && gone < kMaxGone) {
-        remove(files_.begin()->first, "the disk has less room than min_free");
+    for (auto at = files_.begin(); free_bytes < min_free && at != files_.end() && may_go_on();) {
+        const Place oldest = at->first;
+        free_bytes += at->second.elsewhere ? at->second.bytes : 0;
+        ++at;
+        remove(oldest, "the disk has less room than min_free");
     }
     const bool was_short = std::exchange(short_of_space_, free_bytes < min_free);
     if (short_of_space_ && !was_short) {

@@ -1,5 +1,7 @@
 // RecordStore: a folder of recordings as the media thread sees it: its writer's thread, its growing
-// files, the list of those that are finished, and what of them has to go. Never yields.
+// files, the list of those that are finished, and what of them has to go. Of a server of several
+// processes also the files of the others, which a second thread reads of: they are found and played
+// here, and removed by the process that has recorded them. Never yields.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +45,10 @@ class RecordStore {
     static constexpr Millis kRetry{2'000};
     // Files that go in one turn.
     static constexpr size_t kMaxGone = 10'000;
+    // Files that others are to remove and have not yet, which are passed over in one turn.
+    static constexpr size_t kMaxPassed = 100'000;
+    // look_soon() looks that often.
+    static constexpr Millis kLookPeriod{1'000};
 
     // Both must outlive this.
     static Result<std::unique_ptr<RecordStore>> create(std::string path,
@@ -83,13 +89,29 @@ class RecordStore {
 
     // ---- for its list ----
 
-    // The oldest first, by numbers that grow: who yields goes on behind the number that he had.
-    using Files = std::map<uint64_t, RecordedFile>;
+    // Of a file, in the order of files(): the same in all processes. Who yields goes on behind it.
+    struct Place {
+        int64_t ended_ms = 0;
+        uint64_t id = 0;  // file_id()
+
+        auto operator<=>(const Place&) const = default;
+    };
+
+    // The oldest first; those of other processes are among them.
+    using Files = std::map<Place, RecordedFile>;
 
     const Files& files() const { return files_; }
 
+    // Files that this process has recorded.
+    size_t own_files() const { return files_.size() - files_elsewhere_; }
+
     // By what file_id() says of it. Null: there is none.
     const RecordedFile* find(uint64_t id) const;
+
+    // Files that grow in other processes, by the names that they will have.
+    using GrowingElsewhere = std::map<std::string, RecordedFile, std::less<>>;
+
+    const GrowingElsewhere& growing_elsewhere() const { return growing_elsewhere_; }
 
     // Why nothing can be recorded here; empty: it can.
     const std::string& trouble() const { return trouble_; }
@@ -97,11 +119,24 @@ class RecordStore {
     uint64_t free_bytes() const { return free_bytes_; }
 
     // A finished file goes, from the list at once and soon from the disk. False: there is no such
-    // file.
+    // file of this process.
     bool remove(uint64_t id);
 
     // Every 10 s: free space, and what is too old or too much.
     void tick();
+
+    // ---- what other processes have done ----
+
+    // What was done until now is in files() and growing_elsewhere() when looks() has the number
+    // that this returns; a callback says so.
+    uint64_t look_around();
+
+    // The same for who can wait, at most every kLookPeriod.
+    void look_soon();
+
+    uint64_t looks() const { return looks_; }
+
+    void set_on_looked(std::function<void()> on_looked) { on_looked_ = std::move(on_looked); }
 
     // ---- for FileQueue ----
 
@@ -129,7 +164,7 @@ class RecordStore {
                 RecordStats& stats);
 
     struct Section {
-        std::set<uint64_t> files;  // by number
+        std::set<Place> files;
         uint64_t bytes = 0;
     };
 
@@ -138,17 +173,21 @@ class RecordStore {
     void tidy();
     void make_room();
     void add(RecordedFile file);
-    void add(uint64_t number, RecordedFile file);
+    RecordedFile take_out(Files::iterator at);
     void unlink(Files::iterator at, bool makes_room);
+    void read_news();
+    void take_news(RecordNews& news);
+    void forget(const std::function<bool(const RecordedFile&)>& which);
 
     std::string path_;
     std::unique_ptr<RecordDisk> disk_;
     RecordRules& rules_;
     RecordStats& stats_;
     Files files_;
-    std::unordered_map<uint64_t, uint64_t> numbers_;  // of files_, by id
-    std::map<std::string, Section> sections_;         // of the configuration, whose files these are
-    uint64_t next_number_ = 0;
+    std::unordered_map<uint64_t, int64_t> ended_;  // of files_, by id
+    std::map<std::string, Section> sections_;      // of the configuration, whose files these are
+    size_t files_elsewhere_ = 0;                   // of files_
+    GrowingElsewhere growing_elsewhere_;
     std::vector<std::unique_ptr<FileQueue>> queues_;
     std::function<void()> on_idle_;
     std::string trouble_;
@@ -159,8 +198,17 @@ class RecordStore {
     bool short_of_space_ = false;
     bool looking_ = false;
     log::Throttle throttle_{Millis(1000)};
-    // Last: its thread ends before what its jobs refer to.
+    // Null: there is one process. Of the thread of news_pool_.
+    std::unique_ptr<RecordSiblings> siblings_;
+    std::function<void()> on_looked_;
+    uint64_t looks_ = 0;       // that have ended
+    uint64_t look_ = 0;        // the newest that has begun
+    bool look_again_ = false;  // one was asked for while that ran
+    bool all_known_ = false;   // of what other processes have
+    MonoTime look_soon_at_{};
+    // Last: their threads end before what their jobs refer to.
     std::unique_ptr<io::WorkerPool> pool_;
+    std::unique_ptr<io::WorkerPool> news_pool_;  // null: there is one process
 };
 
 }  // namespace weir::session

@@ -72,13 +72,21 @@ Result<std::unique_ptr<net::VodRecording>> RecordVod::find(const net::Policy& po
     // Names begin with the vhost where nothing else is configured; who asks need not say it. (VLC
     // cannot: it writes addresses of RTSP in small letters.)
     const std::string full = fmt::format("{}/{}", policy.key_of(vhost, "", "").vhost, plain);
-    for (const std::string& name :
-         {plain, plain + std::string(kEnd), full, full + std::string(kEnd)}) {
-        auto file = name.ends_with(kEnd) ? find_vod_file(service_, name) : std::nullopt;
-        if (file) {
-            pieces.push_back(std::move(*file));
-            break;
+    const auto find_file = [&] {
+        std::optional<VodPiece> file;
+        for (const std::string& name :
+             {plain, plain + std::string(kEnd), full, full + std::string(kEnd)}) {
+            file = !file && name.ends_with(kEnd) ? find_vod_file(service_, name) : std::move(file);
         }
+        return file;
+    };
+    std::optional<VodPiece> file = find_file();
+    if (is_news_due(file)) {
+        service_.look_around();
+        file = find_file();
+    }
+    if (file) {
+        pieces.push_back(std::move(*file));
     }
     if (const size_t slash = plain.rfind('/'); pieces.empty() && slash != std::string::npos) {
         const std::vector<QueryItem> items = parse_query(query);

@@ -29,7 +29,7 @@ class RecordVod final : public net::VodLibrary {
     static constexpr size_t kReaders = 2;  // threads
 
     // Both must outlive this.
-    RecordVod(const RecordService& service,
+    RecordVod(RecordService& service,
               const RecordRules& rules,
               io::MakeWorkers make_workers = io::WorkerPool::create)
         : service_(service), rules_(rules), make_workers_(std::move(make_workers)) {}
@@ -53,7 +53,7 @@ class RecordVod final : public net::VodLibrary {
   private:
     friend class RecordVodSource;
 
-    const RecordService& service_;
+    RecordService& service_;
     const RecordRules& rules_;
     io::MakeWorkers make_workers_;
     std::unique_ptr<io::WorkerPool> readers_;  // since the first playback

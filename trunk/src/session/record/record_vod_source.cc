@@ -155,6 +155,9 @@ void RecordVodSource::go_on() {
     }
     const auto job = std::make_shared<Job>();
     VodPiece& piece = pieces_[piece_];
+    if (piece.grows && piece.file.elsewhere) {
+        vod_.service_.look_soon();
+    }
     piece.grows = piece.grows && vod_file_grows(vod_.service_, piece.file);
     job->piece = piece;
     job->file = file_;

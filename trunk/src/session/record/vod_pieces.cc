@@ -28,6 +28,13 @@ RecordedFile facts_of(const RecordStore& store, const FileQueue& queue) {
     return file;
 }
 
+// The same of one that grows in another process: what was written is not known, only the time.
+RecordedFile facts_of(const RecordedFile& growing) {
+    RecordedFile file = growing;
+    file.duration_ms = std::max<int64_t>(wall_time_ms() - file.started_ms, 0);
+    return file;
+}
+
 void add_piece(RecordedFile file, bool grows, const VodSpan& span, std::vector<VodPiece>& out) {
     const bool within =
         file.started_ms < span.to_ms && file.started_ms + file.duration_ms > span.from_ms;
@@ -53,14 +60,24 @@ std::optional<VodPiece> find_vod_file(const RecordService& service, std::string_
         if (queue != nullptr) {
             out = VodPiece{.file = facts_of(store, *queue), .grows = true};
         }
+        const auto elsewhere = store.growing_elsewhere().find(file);
+        if (!out && elsewhere != store.growing_elsewhere().end()) {
+            out = VodPiece{.file = facts_of(elsewhere->second), .grows = true};
+        }
     });
     return out;
+}
+
+bool is_news_due(const std::optional<VodPiece>& found) {
+    return !found || (found->grows && found->file.elsewhere);
 }
 
 bool vod_file_grows(const RecordService& service, const RecordedFile& file) {
     bool grows = false;
     service.for_each_store([&](const RecordStore& store) {
-        grows = grows || (store.path() == file.folder && store.growing_named(file.file) != nullptr);
+        grows = grows ||
+                (store.path() == file.folder && (store.growing_named(file.file) != nullptr ||
+                                                 store.growing_elsewhere().contains(file.file)));
     });
     return grows;
 }
@@ -90,20 +107,25 @@ Result<std::vector<VodPiece>> find_vod_span(const RecordService& service,
         size_t looked = 0;
         const RecordStore::Files& files = store.files();
         for (auto at = files.begin(); at != files.end() && out.size() <= kMaxVodFiles;) {
-            const uint64_t number = at->first;
+            const RecordStore::Place place = at->first;
             if (at->second.key == key) {
                 add_piece(at->second, false, span, out);
             }
             if (++looked % kFilesAtOnce == 0) {
                 io::yield();  // files may go meanwhile
             }
-            at = files.upper_bound(number);
+            at = files.upper_bound(place);
         }
         store.for_each_growing([&](const FileQueue& queue) {
             if (queue.order().key == key && queue.name().ends_with(kGrowingEnd)) {
                 add_piece(facts_of(store, queue), true, span, out);
             }
         });
+        for (const auto& [name, growing] : store.growing_elsewhere()) {
+            if (growing.key == key) {
+                add_piece(facts_of(growing), true, span, out);
+            }
+        }
     });
     if (out.size() > kMaxVodFiles) {
         return make_error(ErrorCode::kMalformed,

@@ -21,6 +21,9 @@ inline constexpr size_t kMaxVodFiles = 1'000;
 // `file`: as the list of recordings has it. Nothing: none has that name.
 std::optional<VodPiece> find_vod_file(const RecordService& service, std::string_view file);
 
+// Another process may have begun or finished it meanwhile: RecordService::look_around() says.
+bool is_news_due(const std::optional<VodPiece>& found);
+
 // Whether it is being written still.
 bool vod_file_grows(const RecordService& service, const RecordedFile& file);
 

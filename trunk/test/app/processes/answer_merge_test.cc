@@ -41,6 +41,36 @@ TEST(AnswerMerge, APageIsCutOverAllOfThem) {
     EXPECT_EQ(merge_lists(answers, "clients", 0, 1)["total"], 8);
 }
 
+TEST(AnswerMerge, RecordingsThatRunComeFirstThenTheNewestOfAll) {
+    const auto file = [](const char* id, int64_t ended_ms, const char* folder = "/a") {
+        return net::Json(
+            {{"id", id}, {"state", "finished"}, {"folder", folder}, {"ended_ms", ended_ms}});
+    };
+    const auto runs = [](const char* id) {
+        return net::Json({{"id", id}, {"state", "recording"}, {"folder", "/b"}});
+    };
+    const std::vector<ProcessAnswer> answers = {
+        {0,
+         {{"total", 4},
+          {"recordings", {runs("r0"), file("f5", 5), file("f2", 2), file("g9", 9, "/b")}}}},
+        {1, {{"total", 0}, {"recordings", net::Json::array()}}},
+        {2, {{"total", 3}, {"recordings", {runs("r2"), file("f4", 4), file("f1", 1)}}}}};
+    const auto ids = [&](uint64_t start, uint64_t count) {
+        std::vector<std::string> out;
+        const net::Json page = merge_recordings(answers, start, count);
+        for (const net::Json& each : page["recordings"]) {
+            out.push_back(each["id"]);
+        }
+        return out;
+    };
+    EXPECT_THAT(ids(0, 10), testing::ElementsAre("r0", "r2", "f5", "f4", "f2", "f1", "g9"));
+    EXPECT_THAT(ids(2, 2), testing::ElementsAre("f5", "f4"));
+    EXPECT_TRUE(ids(7, 2).empty());
+    const net::Json merged = merge_recordings(answers, 3, 1);
+    EXPECT_EQ(merged["total"], 7);
+    EXPECT_EQ(merged["recordings"][0]["process"], 2);
+}
+
 TEST(AnswerMerge, CountsAreSummedUpAndWhatIsOfOneIsNot) {
     const net::Json first = {
         {"code", 0}, {"pid", 10}, {"data", {{"self", {{"mem", 1.5}, {"conn", 3}}}, {"name", "x"}}}};

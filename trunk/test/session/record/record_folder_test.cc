@@ -62,11 +62,12 @@ class RecordFolderTest : public testing::Test {
         return std::move(*made);
     }
 
-    // "live/cam.mp4", of all regular files but the journal.
+    // "live/cam.mp4", of all regular files but the journal and the lock.
     std::vector<std::string> files() const {
         std::vector<std::string> found;
         for (const auto& entry : fs::recursive_directory_iterator(place_)) {
-            if (entry.is_regular_file() && entry.path().filename() != kJournalName) {
+            const std::string name = entry.path().filename().string();
+            if (entry.is_regular_file() && !name.starts_with(kJournalName)) {
                 found.push_back(fs::relative(entry.path(), place_).string());
             }
         }
