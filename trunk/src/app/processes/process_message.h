@@ -7,6 +7,7 @@
 //   release VHOST APP NAME EPOCH             owner VHOST APP NAME INDEX EPOCH (of none: EPOCH 0)
 //   beat BUSY                                peers BUSY... (of each process; 1000: it is not there)
 //   keep ADDRESS...: it listens there alone
+//   (ADDRESS "udp/...": a UDP port that all processes have)
 //   drain: somebody asked for it, all are to
 //
 // BUSY is the share of its time that the media thread works, in thousandths.

@@ -92,6 +92,9 @@ void Server::Impl::add_listeners() {
                 to->give(std::move(stream));
             });
         }
+        if (link != nullptr && service.one_port) {
+            service.datagrams->share(link->datagrams());
+        }
         if (service.acceptors != nullptr && !service.serve) {
             service.serve = [this, scope = service.tls, acceptors = service.acceptors](
                                 std::unique_ptr<io::TcpListener> listener,
@@ -163,7 +166,7 @@ Error Server::Impl::serve_at(const std::string& socket, net::HttpServer& server)
 // The supervisor has its own copies of them.
 void Server::Impl::keep_listeners() {
     if (link != nullptr) {
-        link->keep(listeners.tcp_addresses(draining ? "api" : ""));
+        link->keep(listeners.opened_addresses(draining ? "api" : ""));
     }
 }
 
@@ -248,7 +251,9 @@ Remaining Server::Impl::remaining() const {
 }
 
 void Server::Impl::warn_about_descriptors() const {
-    const uint64_t wanted = config.max_connections + kOwnDescriptors;
+    const bool one_port = link != nullptr && config.rtc_server.single_port;
+    const uint64_t peers = one_port ? config.rtc_server.max_sessions : 0;
+    const uint64_t wanted = config.max_connections + peers + kOwnDescriptors;
     const uint64_t limit = diagnosis::process_stats().max_descriptors;
     if (limit < wanted) {
         log::warn(
@@ -304,6 +309,10 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
     if (link != nullptr) {
         impl.listeners.set_open_tcp(
             [link](const std::string& address) { return link->listen(address); });
+        impl.listeners.set_open_udp(
+            [link](const std::string& address, const io::UdpOptions& options) {
+                return link->open_udp(address, options);
+            });
     }
     impl.warn_about_descriptors();
     WEIR_TRY(impl.start_workers());
