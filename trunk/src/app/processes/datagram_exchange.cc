@@ -139,9 +139,11 @@ void DatagramExchange::send(uint32_t process) {
 // ---- receiving ----
 
 void DatagramExchange::on_ready(uint8_t) {
+    bool any = false;
     while (take_one()) {  // an edge comes for what is new only; the queue is short
+        any = true;
     }
-    if (taker_ != nullptr) {
+    if (any && taker_ != nullptr) {
         taker_->on_passed_end();
     }
 }

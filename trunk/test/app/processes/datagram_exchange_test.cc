@@ -114,7 +114,7 @@ TEST_F(DatagramExchangeTest, WhatAnotherProcessDoesNotTakeIsLostAndCounted) {
     EXPECT_GT(lost, 0U);
     ASSERT_TRUE(io::eventually([&] {
         return testing::Matches(
-            testing::Contains(testing::EndsWith("busy")).Times(static_cast<int>(1'000 - lost)))(
+            testing::Contains(testing::EndsWith("busy")).Times(1'000 - lost))(
             takers_[1].told);
     }));
 }

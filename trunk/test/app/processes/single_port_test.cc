@@ -118,10 +118,11 @@ TEST_F(SinglePortTest, APeerThatMovesHasASocketForItsNewAddress) {
             peer->poll();
             return peer->stun_checks > checks;
         })) << "the new address is proven first";
-        EXPECT_TRUE(io::eventually([&] { return sockets_of(*rtc_) == 1; }));
-        const uint64_t passed = other_->stats().passed_on;
-        EXPECT_TRUE(is_heard(*peer));
-        EXPECT_EQ(other_->stats().passed_on, passed) << "it has a socket of its own again";
+        EXPECT_TRUE(io::eventually([&] {
+            const uint64_t passed = other_->stats().passed_on;
+            return is_heard(*peer) && other_->stats().passed_on == passed;
+        })) << "it has a socket of its own again";
+        EXPECT_EQ(sockets_of(*rtc_), 1U);
     }
     EXPECT_GT(other_->stats().passed_on, 0U);
 }
@@ -160,7 +161,7 @@ TEST_F(SinglePortTest, WhoeverHasNotTheKeysGetsNoSocket) {
 TEST_F(SinglePortTest, AFloodOfChecksForTheOtherProcessIsCutAndCounted) {
     RtcPeer peer(rtc_address_);
     const uint32_t count = session::RtcPassing::kChecksPerAddress + 500;
-    for (const uint8_t mark : {0, 1}) {  // one of them is not of the process that gets it
+    for (const uint8_t mark : {uint8_t{0}, uint8_t{1}}) {  // one of them is not of the process that gets it
         peer.ufrag = std::string(ice::Credentials::make(system_random(), mark).ufrag_text());
         for (uint32_t i = 0; i < count; i++) {
             peer.send_check();

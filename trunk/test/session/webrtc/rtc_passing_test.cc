@@ -79,7 +79,7 @@ TEST_F(RtcPassingTest, OneAddressCannotTakeTheChecksOfAll) {
 TEST_F(RtcPassingTest, ChecksAndPeersAreBounded) {
     uint32_t passed = 0;
     for (uint32_t i = 0; i < 2 * RtcPassing::kChecksPerSecond; i++) {
-        passed += check(peer(i)) == Verdict::kPass ? 1 : 0;
+        passed += check(peer(i)) == Verdict::kPass ? 1U : 0U;
     }
     EXPECT_EQ(passed, RtcPassing::kChecksPerSecond);
     EXPECT_EQ(passing_.peers(), RtcPassing::kMaxPeers);
@@ -94,7 +94,7 @@ TEST_F(RtcPassingTest, WhatFollowsIsBoundedForEachPeerAndForAll) {
         check(peer(i));
         uint32_t of_peer = 0;
         for (uint32_t j = 0; j < RtcPassing::kDatagramsPerPeer + 10; j++) {
-            of_peer += other(peer(i)) == Verdict::kPass ? 1 : 0;
+            of_peer += other(peer(i)) == Verdict::kPass ? 1U : 0U;
         }
         EXPECT_LE(of_peer, RtcPassing::kDatagramsPerPeer);
         passed += of_peer;
