@@ -1,5 +1,6 @@
 #include "app/processes/datagram_exchange.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 

@@ -86,6 +86,12 @@ void Server::Impl::start_process_streams() {
 
 // Those of the protocols, then HTTP's.
 void Server::Impl::add_listeners() {
+    if (link != nullptr) {
+        listeners.set_open_tcp([this](const std::string& address) { return link->listen(address); });
+        listeners.set_open_udp([this](const std::string& address, const io::UdpOptions& options) {
+            return link->open_udp(address, options);
+        });
+    }
     const auto add = [this](ListenerService service) {
         if (link != nullptr && service.acceptors != nullptr) {
             link->exchange().add(std::string(service.kind), [to = service.acceptors](auto stream) {
@@ -306,14 +312,6 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
     auto server = std::unique_ptr<Server>(
         new Server(std::make_unique<Impl>(std::move(source), std::move(loaded), link, wire)));
     Impl& impl = *server->impl_;
-    if (link != nullptr) {
-        impl.listeners.set_open_tcp(
-            [link](const std::string& address) { return link->listen(address); });
-        impl.listeners.set_open_udp(
-            [link](const std::string& address, const io::UdpOptions& options) {
-                return link->open_udp(address, options);
-            });
-    }
     impl.warn_about_descriptors();
     WEIR_TRY(impl.start_workers());
     impl.set_up_api();

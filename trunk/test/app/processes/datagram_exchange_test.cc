@@ -113,8 +113,7 @@ TEST_F(DatagramExchangeTest, WhatAnotherProcessDoesNotTakeIsLostAndCounted) {
     const uint64_t lost = all_[0]->lost() - 1;
     EXPECT_GT(lost, 0U);
     ASSERT_TRUE(io::eventually([&] {
-        return testing::Matches(
-            testing::Contains(testing::EndsWith("busy")).Times(1'000 - lost))(
+        return testing::Matches(testing::Contains(testing::EndsWith("busy")).Times(1'000 - lost))(
             takers_[1].told);
     }));
 }

@@ -161,7 +161,8 @@ TEST_F(SinglePortTest, WhoeverHasNotTheKeysGetsNoSocket) {
 TEST_F(SinglePortTest, AFloodOfChecksForTheOtherProcessIsCutAndCounted) {
     RtcPeer peer(rtc_address_);
     const uint32_t count = session::RtcPassing::kChecksPerAddress + 500;
-    for (const uint8_t mark : {uint8_t{0}, uint8_t{1}}) {  // one of them is not of the process that gets it
+    for (const uint8_t mark :
+         {uint8_t{0}, uint8_t{1}}) {  // one of them is not of the process that gets it
         peer.ufrag = std::string(ice::Credentials::make(system_random(), mark).ufrag_text());
         for (uint32_t i = 0; i < count; i++) {
             peer.send_check();

@@ -34,7 +34,7 @@ TEST(IceCredentialsTest, AreValidInASessionDescription) {
 }
 
 TEST(IceCredentialsTest, AMarkIsFoundInTheFragmentAgain) {
-    SeededRandom random;
+    test::SeededRandom random(1);
     for (uint8_t mark = 0; mark <= kMaxMark; mark++) {
         const Credentials credentials = Credentials::make(random, mark);
         EXPECT_EQ(ufrag_mark(credentials.ufrag_text()), mark);
