@@ -402,6 +402,7 @@ int run(int count, char** arguments) {
         return lead(source, config, arguments, **log_setup);
     }
     source.alone = !line.seat;
+    source.single_port = config.rtc_server.single_port;
     if (Error failed = io::init_runtime()) {
         say_cannot_start(config, failed);
         return 1;

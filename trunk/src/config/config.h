@@ -105,6 +105,7 @@ struct RtcServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;  // UDP, and TCP where `tcp`
     bool tcp = true;
+    bool single_port = false;            // of all processes, where there are several
     std::string_view candidates_from;    // a literal, for the log: who said so
     std::vector<NetAddress> candidates;  // at which peers reach it; empty: the interfaces'
     std::vector<IceServerConfig> ice_servers;

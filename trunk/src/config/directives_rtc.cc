@@ -28,6 +28,16 @@ const Directive kRtcDirectives[] = {
      .default_text = "on",
      .doc = "Media over TCP, too, for clients whose network blocks UDP; they try UDP first.",
      .apply = [](const Target& t, const Value& v) { t.config.rtc_server.tcp = v.number != 0; }},
+    {.name = "single_port",
+     .contexts = kRtcServerContext,
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .reloadable = false,
+     .doc = "With several `processes`: all have the same port, instead of 8000, 8001, ... Each "
+            "session then has a socket, so a process needs `max_sessions` file descriptors more. "
+            "With one process it changes nothing.",
+     .apply = [](const Target& t,
+                 const Value& v) { t.config.rtc_server.single_port = v.number != 0; }},
     {.name = "candidate",
      .contexts = kRtcServerContext,
      .type = ValueType::kAddress,

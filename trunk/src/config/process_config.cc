@@ -46,8 +46,10 @@ void fit_to_process(Config& config, uint32_t index, uint32_t count) {
     config.processes = count;
     config.process = index;
     config.pid.clear();
-    for (ListenAddress& listen : config.rtc_server.listen) {
-        shift_port(listen, index);
+    if (!config.rtc_server.single_port) {
+        for (ListenAddress& listen : config.rtc_server.listen) {
+            shift_port(listen, index);
+        }
     }
     for (auto* const list : {&config.rtsp_server.rtp_listen, &config.rtsp_server.rtcp_listen}) {
         for (ListenAddress& listen : *list) {

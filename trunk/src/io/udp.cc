@@ -17,6 +17,7 @@
 #include <ifaddrs.h>
 
 #include "base/check.h"
+#include "io/listening.h"
 #include "io/port_holder.h"
 #include "io/scheduler.h"
 
@@ -90,6 +91,40 @@ uint32_t interface_of(const NetAddress& local) {
     }
     freeifaddrs(all);
     return index;
+}
+
+// Says of each datagram where it came to, where that is not known beforehand, and what was lost.
+Result<OwnFd> make_socket(const SocketAddress& address) {
+    OwnFd own(::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!own) {
+        return Error::from_errno(errno, "socket");
+    }
+    if (address.family() == AF_INET6) {
+        set_option(own.get(), IPPROTO_IPV6, IPV6_V6ONLY, address.is_any() ? 0 : 1);
+    }
+    if (address.is_any()) {
+        // On a dual-stack socket, too: IPv4 datagrams then come with a mapped local address.
+        set_option(own.get(), IPPROTO_IP, IP_PKTINFO, address.family() == AF_INET ? 1 : 0);
+        if (address.family() == AF_INET6) {
+            set_option(own.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+        }
+    }
+    set_option(own.get(), SOL_SOCKET, SO_RXQ_OVFL, 1);
+    return own;
+}
+
+Error bind_socket(int fd, const SocketAddress& address, bool names_holder) {
+    if (::bind(fd, address.raw(), address.raw_size()) == 0) {
+        return {};
+    }
+    const int why = errno;
+    if (why != EADDRINUSE) {
+        return Error::from_errno(why, fmt::format("bind udp {}", address.to_string()));
+    }
+    const std::string holder =
+        names_holder ? describe_port_holder(PortKind::kUdp, address.port()) : std::string();
+    return make_error(ErrorCode::kBusy, "bind udp {}: the port is in use{}{}", address.to_string(),
+                      holder.empty() ? "" : ", ", holder);
 }
 
 // A message to one peer, with its control messages in place.
@@ -243,22 +278,8 @@ UdpSocket::~UdpSocket() {
 
 Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
                                                    const UdpOptions& options) {
-    const int fd = socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return Error::from_errno(errno, "socket");
-    }
-    std::unique_ptr<UdpSocket> udp(new UdpSocket(fd, address.family(), options));
-    if (address.family() == AF_INET6) {
-        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, address.is_any() ? 0 : 1);
-    }
-    if (address.is_any()) {
-        // On a dual-stack socket, too: IPv4 datagrams then come with a mapped local address.
-        set_option(fd, IPPROTO_IP, IP_PKTINFO, address.family() == AF_INET ? 1 : 0);
-        if (address.family() == AF_INET6) {
-            set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-        }
-    }
-    set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+    WEIR_TRY_ASSIGN(OwnFd own, make_socket(address));
+    const int fd = own.get();
     if (options.shared_port) {
         set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
         // Only what its own groups get, not those of other sockets of this machine.
@@ -267,21 +288,69 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const SocketAddress& address,
     if (options.receive_bursts) {
         set_option(fd, SOL_UDP, UDP_GRO, 1);
     }
-    if (::bind(fd, address.raw(), address.raw_size()) != 0) {
-        const int why = errno;
-        if (why == EADDRINUSE) {
-            const std::string holder = options.names_holder
-                                           ? describe_port_holder(PortKind::kUdp, address.port())
-                                           : std::string();
-            return make_error(ErrorCode::kBusy, "bind udp {}: the port is in use{}{}",
-                              address.to_string(), holder.empty() ? "" : ", ", holder);
-        }
-        return Error::from_errno(why, fmt::format("bind udp {}", address.to_string()));
-    }
+    WEIR_TRY(bind_socket(fd, address, options.names_holder));
+    return adopt(std::move(own), options);
+}
+
+Result<std::unique_ptr<UdpSocket>> UdpSocket::adopt(OwnFd socket, const UdpOptions& options) {
+    const int family = local_address(socket.get()).family();
+    std::unique_ptr<UdpSocket> udp(new UdpSocket(socket.release(), family, options));
     if (!options.polled) {
-        WEIR_TRY_ASSIGN(udp->registration_, Registration::add(fd, *udp));
+        WEIR_TRY_ASSIGN(udp->registration_, Registration::add(udp->fd_, *udp));
     }
     return udp;
+}
+
+Result<OwnFd> open_datagrams(const SocketAddress& address,
+                             PortUse use,
+                             std::optional<uid_t> owner) {
+    WEIR_TRY_ASSIGN(OwnFd own, make_socket(address));
+    if (owner && ::fchown(own.get(), *owner, static_cast<gid_t>(-1)) != 0) {
+        return Error::from_errno(errno, "the socket cannot be given to the user");
+    }
+    if (use == PortUse::kShared) {
+        set_option(own.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    }
+    WEIR_TRY(bind_socket(own.get(), address, true));
+    return own;
+}
+
+// Members of the group that the shared sockets are must not change in number, as that is what the
+// kernel spreads new peers by. So a socket beside a wildcard is bound to the address that the peer
+// reached, and a socket beside that address to the wildcard, until connect() gives it one.
+Result<std::unique_ptr<UdpSocket>> UdpSocket::connect_beside(const UdpPath& path,
+                                                             const UdpOptions& options) const {
+    const NetAddress own = local().net_address();
+    const bool is_v4 = path.peer.is_v4();
+    const NetAddress any =
+        is_v4 ? NetAddress::from_v4({}, own.port()) : NetAddress::from_v6({}, own.port());
+    const SocketAddress from =
+        SocketAddress::of(path.local.empty() ? any : path.local.with_port(own.port()));
+    const SocketAddress to = SocketAddress::of(path.peer);
+    if (from.family() != to.family()) {
+        return make_error(ErrorCode::kUnsupported, "{} is no address to reach {} from", from.host(),
+                          to.host());
+    }
+    OwnFd socket(::socket(from.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket) {
+        return Error::from_errno(errno, "socket");
+    }
+    if (!is_v4) {
+        set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    }
+    set_option(socket.get(), SOL_SOCKET, SO_RXQ_OVFL, 1);
+    set_option(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (::bind(socket.get(), from.raw(), from.raw_size()) != 0 ||
+        ::connect(socket.get(), to.raw(), to.raw_size()) != 0) {
+        return Error::from_errno(
+            errno, fmt::format("connect udp {} to {}", from.to_string(), to.to_string()));
+    }
+    const NetAddress reached = path.local.empty() ? own : path.local;
+    if (!local_address(socket.get()).net_address().same_ip(reached)) {
+        return make_error(ErrorCode::kUnsupported, "the system would send to {} from {}", to.host(),
+                          local_address(socket.get()).host());
+    }
+    return adopt(std::move(socket), options);
 }
 
 Result<NetAddress> address_towards(const NetAddress& to) {

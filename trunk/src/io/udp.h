@@ -14,6 +14,7 @@
 #include "base/net_address.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/own_fd.h"
 #include "io/reactor.h"
 #include "io/tcp.h"
 
@@ -80,6 +81,17 @@ class UdpSocket final : private EventHandler, private Counted<UdpSocket> {
     // A wildcard IPv6 address also takes IPv4. kBusy: the port is in use. kSystem.
     static Result<std::unique_ptr<UdpSocket>> bind(const SocketAddress& address,
                                                    const UdpOptions& options);
+
+    // Of a socket that is bound (open_datagrams()). kSystem.
+    static Result<std::unique_ptr<UdpSocket>> adopt(OwnFd socket, const UdpOptions& options);
+
+    // Never yields. A socket of the same port that gets what comes from `path.peer` to `path.local`
+    // from now on, in place of this one, which has to be of a shared port (open_datagrams()).
+    // `path`: as receive() gives it. Until it is connected, the kernel may give it datagrams of
+    // others, so look who sent what it has. kUnsupported: the system would send to that peer from
+    // another address; kSystem.
+    Result<std::unique_ptr<UdpSocket>> connect_beside(const UdpPath& path,
+                                                      const UdpOptions& options) const;
 
     SocketAddress local() const;
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "io/udp.h"
+#include "net/process_datagrams.h"
 
 namespace weir::net {
 
@@ -32,6 +33,9 @@ class DatagramPorts {
 
     // All that there are, on whatever socket.
     virtual size_t sessions() const = 0;
+
+    // Before the first port. All processes have the same ports; `others` must outlive this.
+    virtual void share(ProcessDatagrams& others) { (void)others; }
 
   protected:
     ~DatagramPorts() = default;

@@ -47,6 +47,8 @@ Result<std::unique_ptr<ProcessLink>> ProcessLink::create(const SeatArgument& sea
         return make_error(ErrorCode::kClosed, "the supervisor has gone");
     }
     WEIR_TRY_ASSIGN(link->exchange_, ConnectionExchange::create(link->token_, link->seat_.index));
+    WEIR_TRY_ASSIGN(link->datagrams_,
+                    DatagramExchange::create(link->token_, link->seat_.index, link->seat_.count));
     return link;
 }
 
@@ -162,6 +164,17 @@ Result<MessageSocket::Received> ProcessLink::ask(const std::string& verb,
 }
 
 Result<std::unique_ptr<io::TcpListener>> ProcessLink::listen(const std::string& address) {
+    WEIR_TRY_ASSIGN(io::OwnFd socket, ask_for_socket(address));
+    return io::TcpListener::adopt(std::move(socket));
+}
+
+Result<std::unique_ptr<io::UdpSocket>> ProcessLink::open_udp(const std::string& address,
+                                                             const io::UdpOptions& options) {
+    WEIR_TRY_ASSIGN(io::OwnFd socket, ask_for_socket(address));
+    return io::UdpSocket::adopt(std::move(socket), options);
+}
+
+Result<io::OwnFd> ProcessLink::ask_for_socket(const std::string& address) {
     WEIR_TRY_ASSIGN(MessageSocket::Received answer, ask("listen", {address}));
     const std::vector<std::string>& words = answer.message.words;
     if (words.size() == 3 && !words[1].empty()) {
@@ -171,7 +184,7 @@ Result<std::unique_ptr<io::TcpListener>> ProcessLink::listen(const std::string& 
         return make_error(ErrorCode::kSystem, "listen on {}: the supervisor gave no socket",
                           address);
     }
-    return io::TcpListener::adopt(std::move(answer.attached));
+    return std::move(answer.attached);
 }
 
 Result<uint64_t> ProcessLink::claim(const stream::StreamKey& key, bool takeover) {

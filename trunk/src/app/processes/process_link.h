@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/processes/connection_exchange.h"
+#include "app/processes/datagram_exchange.h"
 #include "app/processes/message_socket.h"
 #include "app/processes/process_seat.h"
 #include "app/processes/stream_owners.h"
@@ -57,10 +58,18 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     // How connections go to other processes and come from them.
     ConnectionExchange& exchange() { return *exchange_; }
 
+    // The same of datagrams.
+    DatagramExchange& datagrams() { return *datagrams_; }
+
     void set_observer(Observer observer) { observer_ = std::move(observer); }
 
     // Yields. A listener for that address. Errors as of TcpListener::listen(), and kTimeout.
     Result<std::unique_ptr<io::TcpListener>> listen(const std::string& address);
+
+    // Yields. A UDP socket of a port that all processes have. Errors as of UdpSocket::bind(), and
+    // kTimeout.
+    Result<std::unique_ptr<io::UdpSocket>> open_udp(const std::string& address,
+                                                    const io::UdpOptions& options);
 
     // Never yields: it listens at these addresses alone.
     void keep(std::vector<std::string> addresses);
@@ -104,6 +113,7 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     void take_owner(const ProcessMessage& message);
     void lose();
     Result<MessageSocket::Received> ask(const std::string& verb, std::vector<std::string> words);
+    Result<io::OwnFd> ask_for_socket(const std::string& address);
     void tell(ProcessMessage message);
     void say_more();
 
@@ -111,6 +121,7 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     MessageSocket socket_;
     io::Registration registration_;
     std::unique_ptr<ConnectionExchange> exchange_;
+    std::unique_ptr<DatagramExchange> datagrams_;
     Observer observer_;
     std::string token_;
     io::Signal seated_;

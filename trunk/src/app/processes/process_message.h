@@ -6,7 +6,9 @@
 //   empty) claim ID VHOST APP NAME TAKEOVER         claimed ID EPOCH (0: another process has it)
 //   release VHOST APP NAME EPOCH             owner VHOST APP NAME INDEX EPOCH (of none: EPOCH 0)
 //   beat BUSY CLIENTS STREAMS                peers and of each process BUSY CLIENTS STREAMS PID
-//   RESTARTS keep ADDRESS...: it listens there alone drain: somebody asked for it, all are to
+//   RESTARTS
+//   keep ADDRESS...: it listens there alone (ADDRESS "udp/...": a UDP port that all processes have)
+//   drain: somebody asked for it, all are to
 //
 // BUSY is the share of its time that the media thread works, in thousandths; 1000: it is not there.
 #pragma once

@@ -21,6 +21,7 @@
 #include "app/processes/process_seat.h"
 #include "app/processes/shared_listeners.h"
 #include "app/processes/stream_owners.h"
+#include "app/run/run_as.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "io/service_notifier.h"
@@ -85,7 +86,8 @@ class Supervisor {
           config_(config),
           arguments_(arguments),
           log_(log),
-          token_(random_id(system_random(), 16)) {
+          token_(random_id(system_random(), 16)),
+          listeners_(user_to_become(config.user)) {
         members_.resize(config.processes);
         for (uint32_t i = 0; i < members_.size(); i++) {
             members_[i].index = i;
@@ -317,6 +319,7 @@ class Supervisor {
         for (const stream::StreamKey& key : owners_.drop(member.index)) {
             tell_all_owner(key, {});
         }
+        listeners_.close_udp(member.index);
         peers_told_ = {};  // nobody is to give it connections
         if (stopping_ || draining_) {
             log::info("process {} {}", member.index, end_of(status));

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "session/webrtc/rtc_candidates.h"
 #include "session/webrtc/rtc_playable.h"
+#include "session/webrtc/rtc_tcp.h"
 
 namespace weir::app {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using session::RtcServer;
 
 constexpr std::string_view kUdp = "webrtc-udp";
-constexpr std::string_view kTcp = "webrtc-tcp";
+constexpr std::string_view kTcp = session::RtcTcpConnection::kKind;
 
 session::RtcServerOptions options_of(const config::Config& config) {
     const config::RtcServerConfig& from = config.rtc_server;
@@ -108,10 +109,30 @@ constexpr Drop kDrops[] = {
     {"oversized", [](const RtcServer&, const io::UdpStats& udp) { return udp.oversized; }},
 };
 
+// Of `single_port`.
+void add_shared_metrics(net::Exposition& text,
+                        const session::RtcServerStats& stats,
+                        const session::RtcSharedPort& shared) {
+    text.single("weir_rtc_peer_sockets", "gauge", "Sockets that get what one peer sends.",
+                shared.peer_sockets());
+    text.single("weir_rtc_peer_sockets_failed_total", "counter",
+                "Sockets for a peer that could not be had; its datagrams are passed on.",
+                stats.peer_sockets_failed);
+    text.single("weir_rtc_passed_total", "counter",
+                "Datagrams passed to the process whose session they are for.", stats.passed_on);
+    text.single("weir_rtc_taken_total", "counter", "Datagrams that other processes passed here.",
+                stats.taken_over);
+    constexpr std::string_view kNotPassed = "weir_rtc_pass_drops_total";
+    text.head(kNotPassed, "counter", "Datagrams for other processes that were dropped, by reason.");
+    text.sample(kNotPassed, stats.pass_limited, "{reason=\"limit\"}");
+    text.sample(kNotPassed, shared.lost(), "{reason=\"not_taken\"}");
+}
+
 }  // namespace
 
 RtcProtocol::RtcProtocol(const ProtocolContext& context)
-    : server_(context.services, options_of(context.config)),
+    : one_port_(context.config.processes > 1 && context.config.rtc_server.single_port),
+      server_(context.services, options_of(context.config)),
       pull_(pull_options(context.config, nullptr)),
       routes_(context.services, server_, ice_servers_of(context.config)),
       json_(context.who, routes_) {}
@@ -157,6 +178,7 @@ std::vector<ListenerService> RtcProtocol::listeners() {
                  return config.rtc_server.enabled ? &config.rtc_server.listen : nullptr;
              },
          .datagrams = &server_.transport(),
+         .one_port = one_port_,
          .changed =
              [this] { log::info("webrtc candidates {}", server_.transport().candidate_text()); }});
     all.push_back({.kind = kTcp,
@@ -275,6 +297,9 @@ void RtcProtocol::add_metrics(net::Exposition& text) const {
     const io::UdpStats udp = server_.transport().udp_stats();
     for (const Series& series : kSeries) {
         text.single(series.name, series.type, series.help, series.value(server_, udp));
+    }
+    if (const session::RtcSharedPort* const shared = server_.transport().shared_port()) {
+        add_shared_metrics(text, server_.stats(), *shared);
     }
     constexpr std::string_view kDropped = "weir_rtc_udp_app_drops_total";
     text.head(kDropped, "counter", "Datagrams that came and were for nothing, by reason.");

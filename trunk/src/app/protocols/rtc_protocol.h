@@ -43,6 +43,7 @@ class RtcProtocol final : public Protocol {
     void add_memory(diagnosis::MemoryReport& report) const override;
 
   private:
+    bool one_port_;  // of all processes
     session::RtcServer server_;
     session::WhepPull pull_;  // whether the server is on or not
     io::WorkerPool* workers_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "app/processes/shared_listeners.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "config/value.h"
@@ -109,6 +110,8 @@ Result<io::SocketAddress> ListenerSet::address_of(const WantedListener& wanted) 
 Error ListenerSet::open_udp(Step& step, const io::SocketAddress& address) {
     const ListenerService& service = service_of(step.wanted.kind);
     net::DatagramPorts& ports = *service.datagrams;
+    step.opened_as =
+        service.one_port ? std::string(SharedListeners::kUdp) + address.to_string() : "";
     step.revived = ports.revive(address);
     if (step.revived != nullptr) {
         return {};
@@ -116,10 +119,14 @@ Error ListenerSet::open_udp(Step& step, const io::SocketAddress& address) {
     io::UdpOptions options;
     options.receive_buffer_bytes = kUdpBuffer;
     options.send_buffer_bytes = kUdpBuffer;
-    Result<std::unique_ptr<io::UdpSocket>> socket = io::UdpSocket::bind(address, options);
+    const auto bind = [&] {
+        return service.one_port ? open_udp_(step.opened_as, options)
+                                : io::UdpSocket::bind(address, options);
+    };
+    Result<std::unique_ptr<io::UdpSocket>> socket = bind();
     if (!socket.ok() && socket.error().code() == ErrorCode::kBusy && ports.retired() > 0) {
         ports.close_unused();
-        socket = io::UdpSocket::bind(address, options);
+        socket = bind();
     }
     if (!socket.ok() && socket.error().code() == ErrorCode::kBusy && ports.retired() > 0) {
         return std::move(socket).take_error().with_context(fmt::format(
@@ -138,8 +145,8 @@ Error ListenerSet::open(Step& step) {
     if (is_udp(step.wanted.kind)) {
         failed = open_udp(step, address);
     } else {
-        step.tcp_address = address.to_string();
-        Result<std::unique_ptr<io::TcpListener>> tcp = open_tcp_(step.tcp_address);
+        step.opened_as = address.to_string();
+        Result<std::unique_ptr<io::TcpListener>> tcp = open_tcp_(step.opened_as);
         failed = tcp.ok() ? Error() : tcp.take_error();
         if (!failed) {
             step.tcp = std::move(*tcp);
@@ -159,12 +166,12 @@ void ListenerSet::reopen(Entry& entry) {
         Step step;
         step.wanted = {entry.kind, entry.address};
         WEIR_TRY(open(step));
+        entry.opened_as = step.opened_as;
         if (step.udp) {
             entry.udp = step.udp.get();
             return service_of(entry.kind).datagrams->serve(std::move(step.udp));
         }
         entry.udp = step.revived;
-        entry.tcp_address = std::move(step.tcp_address);
         return step.tcp ? serve(step.wanted, std::move(step.tcp), entry) : Error();
     };
     if (Error failed = again()) {
@@ -270,22 +277,23 @@ Error ListenerSet::take(Step& step, std::vector<std::unique_ptr<Entry>>& next) {
                            (is_udp(entry->kind) || step.from->address == entry->address);
     if (unchanged) {
         entry->tcp = step.from->tcp;
-        entry->tcp_address = step.from->tcp_address;
+        entry->opened_as = step.from->opened_as;
         entry->udp = step.from->udp;
         next.push_back(std::move(entry));
         return {};
     }
     if (is_udp(entry->kind)) {
+        entry->opened_as = std::move(step.opened_as);
         entry->udp = step.udp ? step.udp.get() : step.revived;
         if (step.udp) {
             WEIR_TRY(service_of(entry->kind).datagrams->serve(std::move(step.udp)));
         }
     } else {
         std::unique_ptr<io::TcpListener> tcp = std::move(step.tcp);
-        entry->tcp_address = std::move(step.tcp_address);
+        entry->opened_as = std::move(step.opened_as);
         if (step.from != nullptr) {
             log::info("handing over {}", text(*step.from));
-            entry->tcp_address = step.from->tcp_address;
+            entry->opened_as = step.from->opened_as;
             tcp = service_of(step.from->kind).acceptors->release(step.from->tcp);
         }
         WEIR_TRY(serve(step.wanted, std::move(tcp), *entry));
@@ -346,11 +354,12 @@ std::string ListenerSet::text(const Entry& entry) const {
                        entry.address.proxy_protocol ? " behind a proxy (proxy_protocol)" : "");
 }
 
-std::vector<std::string> ListenerSet::tcp_addresses(std::string_view kind) const {
+std::vector<std::string> ListenerSet::opened_addresses(std::string_view kind) const {
     std::vector<std::string> all;
     for (const auto& entry : entries_) {
-        if (entry->tcp != nullptr && (kind.empty() || entry->kind == kind)) {
-            all.push_back(entry->tcp_address);
+        const bool open = entry->tcp != nullptr || entry->udp != nullptr;
+        if (open && !entry->opened_as.empty() && (kind.empty() || entry->kind == kind)) {
+            all.push_back(entry->opened_as);
         }
     }
     return all;

@@ -39,6 +39,8 @@ struct ListenerService {
     net::DatagramPorts* datagrams = nullptr;
     // The UDP kind whose port it has where the system chooses that.
     std::string_view beside = {};
+    // UDP: all processes have the same port, which OpenUdp opens.
+    bool one_port = false;
     // Takes a TCP listener into service; empty: acceptors->serve(). For options of the address.
     std::function<Error(std::unique_ptr<io::TcpListener>, const config::ListenAddress&)> serve = {};
     // A change has opened UDP ports of it, or taken them back into service.
@@ -66,9 +68,15 @@ class ListenerSet {
 
     void set_open_tcp(OpenTcp open) { open_tcp_ = std::move(open); }
 
-    // The addresses of the TCP listeners that are there, as OpenTcp got them. `kind` empty: of all
-    // kinds.
-    std::vector<std::string> tcp_addresses(std::string_view kind = {}) const;
+    // The same of the UDP ports that all processes have: by the address of a SharedListeners.
+    using OpenUdp = std::function<Result<std::unique_ptr<io::UdpSocket>>(const std::string&,
+                                                                         const io::UdpOptions&)>;
+
+    void set_open_udp(OpenUdp open) { open_udp_ = std::move(open); }
+
+    // The addresses of the listeners that are there, as OpenTcp and OpenUdp got them. `kind` empty:
+    // of all kinds.
+    std::vector<std::string> opened_addresses(std::string_view kind = {}) const;
 
     // All that the configuration asks for.
     std::vector<WantedListener> wanted(const config::Config& config) const;
@@ -92,7 +100,7 @@ class ListenerSet {
         std::string_view kind;
         config::ListenAddress address;
         const io::TcpListener* tcp = nullptr;  // of its service
-        std::string tcp_address;               // as it was opened
+        std::string opened_as;                 // empty: of a UDP port of this process alone
         const io::UdpSocket* udp = nullptr;
         bool going = false;
     };
@@ -102,7 +110,7 @@ class ListenerSet {
         WantedListener wanted;
         Entry* from = nullptr;  // of entries_: kept, or handed on
         std::unique_ptr<io::TcpListener> tcp;
-        std::string tcp_address;
+        std::string opened_as;
         std::unique_ptr<io::UdpSocket> udp;
         const io::UdpSocket* revived = nullptr;
         bool postponed = false;  // an old listener is in its way
@@ -129,6 +137,7 @@ class ListenerSet {
         WEIR_TRY_ASSIGN(const io::SocketAddress to, io::SocketAddress::parse(address));
         return io::TcpListener::listen(to);
     };
+    OpenUdp open_udp_;  // set where a service has `one_port`
     std::vector<ListenerService> services_;
     std::vector<std::unique_ptr<Entry>> entries_;
     std::vector<Step> steps_;  // between prepare() and commit()

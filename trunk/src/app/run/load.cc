@@ -28,8 +28,9 @@ void append_file(std::string& signature, const std::string& path) {
                              facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
 }
 
-// How many processes there are is settled at the start.
+// How many processes there are is settled at the start, and so is what they share.
 void fit(config::Config& config, const ConfigSource& source) {
+    config.rtc_server.single_port = source.single_port.value_or(config.rtc_server.single_port);
     if (source.seat.is_one_of_many()) {
         config::fit_to_process(config, source.seat.index, source.seat.count);
     } else if (source.alone) {

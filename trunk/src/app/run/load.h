@@ -2,6 +2,7 @@
 // and `weir -t` share.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "app/processes/process_seat.h"
@@ -13,8 +14,10 @@ namespace weir::app {
 struct ConfigSource {
     std::string file;
     config::Environment environment;  // as the process was started with it
-    ProcessSeat seat;                 // of several processes of one server, which one
-    bool alone = false;               // a server that runs as one process stays that
+    // Of the start: whether all processes have one port for WebRTC, whatever a reload says.
+    std::optional<bool> single_port;
+    ProcessSeat seat;    // of several processes of one server, which one
+    bool alone = false;  // a server that runs as one process stays that
 };
 
 struct LoadedConfig {

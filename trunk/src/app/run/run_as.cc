@@ -68,6 +68,14 @@ Error check_user(const config::UserConfig& user) {
     return find_account(user).take_error();
 }
 
+std::optional<uid_t> user_to_become(const config::UserConfig& user) {
+    if (user.name.empty() || !is_root()) {
+        return std::nullopt;
+    }
+    const Result<Account> account = find_account(user);
+    return account.ok() && account->uid != 0 ? std::optional(account->uid) : std::nullopt;
+}
+
 std::string user_warning(const config::UserConfig& user) {
     if (user.name.empty()) {
         return is_root() ? "runs as root, and whoever finds a hole in it is root too: add \"user "

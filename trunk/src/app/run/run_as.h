@@ -3,8 +3,11 @@
 // Blocks: the databases of users and groups are files, or a directory service.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "config/config.h"
@@ -17,6 +20,9 @@ Error check_user(const config::UserConfig& user);
 // What an operator should know before the start: it stays root, or the directive has no effect;
 // empty: nothing.
 std::string user_warning(const config::UserConfig& user);
+
+// Whom become() will make of this process; none: it stays who it is.
+std::optional<uid_t> user_to_become(const config::UserConfig& user);
 
 // Before the first thread is made, as threads take it over: no program that is started can become
 // root again. Nothing where become() will do nothing.

@@ -86,11 +86,20 @@ void Server::Impl::start_process_streams() {
 
 // Those of the protocols, then HTTP's.
 void Server::Impl::add_listeners() {
+    if (link != nullptr) {
+        listeners.set_open_tcp([this](const std::string& address) { return link->listen(address); });
+        listeners.set_open_udp([this](const std::string& address, const io::UdpOptions& options) {
+            return link->open_udp(address, options);
+        });
+    }
     const auto add = [this](ListenerService service) {
         if (link != nullptr && service.acceptors != nullptr) {
             link->exchange().add(std::string(service.kind), [to = service.acceptors](auto stream) {
                 to->give(std::move(stream));
             });
+        }
+        if (link != nullptr && service.one_port) {
+            service.datagrams->share(link->datagrams());
         }
         if (service.acceptors != nullptr && !service.serve) {
             service.serve = [this, scope = service.tls, acceptors = service.acceptors](
@@ -163,7 +172,7 @@ Error Server::Impl::serve_at(const std::string& socket, net::HttpServer& server)
 // The supervisor has its own copies of them.
 void Server::Impl::keep_listeners() {
     if (link != nullptr) {
-        link->keep(listeners.tcp_addresses(draining ? "api" : ""));
+        link->keep(listeners.opened_addresses(draining ? "api" : ""));
     }
 }
 
@@ -248,7 +257,9 @@ Remaining Server::Impl::remaining() const {
 }
 
 void Server::Impl::warn_about_descriptors() const {
-    const uint64_t wanted = config.max_connections + kOwnDescriptors;
+    const bool one_port = link != nullptr && config.rtc_server.single_port;
+    const uint64_t peers = one_port ? config.rtc_server.max_sessions : 0;
+    const uint64_t wanted = config.max_connections + peers + kOwnDescriptors;
     const uint64_t limit = diagnosis::process_stats().max_descriptors;
     if (limit < wanted) {
         log::warn(
@@ -301,10 +312,6 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
     auto server = std::unique_ptr<Server>(
         new Server(std::make_unique<Impl>(std::move(source), std::move(loaded), link, wire)));
     Impl& impl = *server->impl_;
-    if (link != nullptr) {
-        impl.listeners.set_open_tcp(
-            [link](const std::string& address) { return link->listen(address); });
-    }
     impl.warn_about_descriptors();
     WEIR_TRY(impl.start_workers());
     impl.set_up_api();

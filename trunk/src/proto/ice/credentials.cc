@@ -31,11 +31,20 @@ bool are_ice_characters(std::string_view text, size_t min) {
 
 }  // namespace
 
-Credentials Credentials::make(RandomSource& random) {
+Credentials Credentials::make(RandomSource& random, std::optional<uint8_t> mark) {
     Credentials credentials;
     fill(credentials.ufrag, random);
+    if (mark) {
+        credentials.ufrag[0] = kIceCharacters[*mark & kMaxMark];
+    }
     fill(credentials.password, random);
     return credentials;
+}
+
+std::optional<uint8_t> ufrag_mark(std::string_view ufrag) {
+    const size_t at =
+        ufrag.size() == kUfragCharacters ? kIceCharacters.find(ufrag[0]) : std::string_view::npos;
+    return at == std::string_view::npos ? std::nullopt : std::optional(static_cast<uint8_t>(at));
 }
 
 UsernameView split_username(std::string_view username) {

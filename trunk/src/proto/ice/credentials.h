@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,13 +19,16 @@ namespace weir::ice {
 
 inline constexpr size_t kUfragCharacters = 8;
 inline constexpr size_t kPasswordCharacters = 24;
+inline constexpr uint8_t kMaxMark = 63;
 
 struct Credentials {
     std::array<char, kUfragCharacters> ufrag{};
     std::array<char, kPasswordCharacters> password{};
 
     // New ones; the caller sees to it that the fragment is not in use (and makes others if it is).
-    static Credentials make(RandomSource& random);
+    // `mark`, at most kMaxMark: takes the place of the first character, for ufrag_mark() to find;
+    // 42 bits remain.
+    static Credentials make(RandomSource& random, std::optional<uint8_t> mark = std::nullopt);
 
     std::string_view ufrag_text() const { return {ufrag.data(), ufrag.size()}; }
 
@@ -33,6 +38,9 @@ struct Credentials {
 
     bool operator==(const Credentials&) const = default;
 };
+
+// The mark of a fragment that was made with one; none: it cannot have been.
+std::optional<uint8_t> ufrag_mark(std::string_view ufrag);
 
 // Those of the peer, from its offer or its ICE restart.
 struct RemoteCredentials {

@@ -44,6 +44,16 @@ class RtcUdpLink final : public RtcLink {
 
     bool uses(const io::UdpSocket& socket) const { return &socket_ == &socket; }
 
+    const io::UdpSocket& socket() const { return socket_; }
+
+    // As of io::UdpPath.
+    const NetAddress& local_ip() const { return local_; }
+
+    NetAddress bound() const {
+        const io::SocketAddress address = socket_.local();
+        return address.net_address();
+    }
+
     bool send(const NetAddress& remote, ByteSpan data, size_t segment_bytes) override {
         return socket_.send({remote, local_}, data, segment_bytes).status !=
                io::IoStatus::kWouldBlock;

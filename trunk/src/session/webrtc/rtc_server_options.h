@@ -35,6 +35,10 @@ struct RtcServerStats {
     uint64_t malformed = 0;          // neither STUN, DTLS, RTP nor RTCP
     uint64_t unauthentic = 0;        // SRTP that did not open: forged, or of another session
     uint64_t replayed = 0;
+    uint64_t passed_on = 0;     // to the process whose session they are for (single_port)
+    uint64_t pass_limited = 0;  // not passed on: over a limit
+    uint64_t taken_over = 0;    // passed on by other processes
+    uint64_t peer_sockets_failed = 0;
     uint64_t tcp_accepted = 0;
     uint64_t tcp_refused = 0;    // over a limit
     uint64_t tcp_unproven = 0;   // closed: no valid check came, or not any more

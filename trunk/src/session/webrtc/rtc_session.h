@@ -92,6 +92,11 @@ class RtcSession final : private net::ClientProbe, private Counted<RtcSession> {
 
     bool is_connected() const { return media_begun_; }
 
+    // The path that its peer has nominated, once it is proven. nullptr: there is none.
+    const ice::Path* proven_path() const {
+        return agent().state() == ice::State::kConnected ? agent().media_path() : nullptr;
+    }
+
     // Whether its peer was ever shown to be where it says.
     bool was_proven() const { return agent().was_proven(); }
 

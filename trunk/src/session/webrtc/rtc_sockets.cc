@@ -79,14 +79,47 @@ void RtcTransport::remove_link(const ice::Path& path) {
     if (RtcSession* const session = paths_.owner(path)) {
         session->forget_link(path.link);
         touch(*session);
-        settle_touched(MonoClock::now());
-        bury();
+        settle(MonoClock::now());
     }
     free_links_.push_back(path.link);
 }
 
 RtcLink* RtcTransport::link_of(const ice::Path& path) const {
     return path.link < links_.size() ? links_[path.link] : nullptr;
+}
+
+// ---- one port of all processes ----
+
+void RtcTransport::share(net::ProcessDatagrams& others) {
+    shared_ = std::make_unique<RtcSharedPort>(*this, others);
+}
+
+std::optional<uint32_t> RtcTransport::elsewhere(ByteSpan datagram) const {
+    stun::MessageView message;
+    const bool is_check =
+        shared_ && stun::MessageView::parse(datagram, message) == stun::ParseStatus::kDone;
+    return is_check ? shared_->elsewhere(message) : std::nullopt;
+}
+
+std::optional<uint32_t> RtcTransport::link_at(const NetAddress& bound, const NetAddress& local) {
+    for (const auto& port : sockets_) {
+        if (const io::SocketAddress address = port->socket->local();
+            address.net_address() == bound) {
+            return link_for(*port->socket, local);
+        }
+    }
+    return std::nullopt;
+}
+
+void RtcTransport::lose_path(MonoTime now, const ice::Path& path) {
+    if (RtcSession* const owner = paths_.owner(path)) {
+        paths_.remove(path, *owner);
+        owner->on_path_lost(now, path);
+    }
+}
+
+void RtcTransport::add_closed(const io::UdpStats& stats) {
+    add_stats(closed_udp_, stats);
 }
 
 // ---- sockets that go ----
@@ -195,8 +228,7 @@ void RtcTransport::receive(io::UdpSocket& socket) {
         socket.receive([&](std::span<uint8_t> datagram, const io::UdpPath& path) {
             on_datagram(now, datagram, {path.peer, link_for(socket, path.local)});
         });
-        settle_touched(now);
-        bury();
+        settle(now);
         if (++batches % kBatchesPerSlice == 0) {
             io::yield();
         }
@@ -207,6 +239,9 @@ io::UdpStats RtcTransport::udp_stats() const {
     io::UdpStats sum = closed_udp_;
     for (const auto& port : sockets_) {
         add_stats(sum, port->socket->stats());
+    }
+    if (shared_) {
+        shared_->visit_stats([&sum](const io::UdpStats& stats) { add_stats(sum, stats); });
     }
     return sum;
 }

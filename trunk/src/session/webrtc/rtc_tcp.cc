@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "session/webrtc/rtc_transport.h"
@@ -30,7 +32,10 @@ std::span<uint8_t> datagram_buffer() {
 }  // namespace
 
 RtcTcpConnection::RtcTcpConnection(RtcTransport& transport, std::unique_ptr<io::TcpStream> stream)
-    : transport_(transport), stream_(std::move(stream)), reader_(kFrameLimit) {
+    : transport_(transport),
+      stream_(std::move(stream)),
+      reader_(kFrameLimit),
+      may_move_(transport.shared_port() != nullptr && !stream_->replays()) {
     path_.remote = stream_->peer().net_address();
     io::StreamOptions options;
     options.notsent_lowat_bytes = kUnsentBytes;
@@ -119,25 +124,48 @@ bool RtcTcpConnection::read() {
             return false;
         }
         if (!take_frames(ByteSpan(read_buffer()).first(result.bytes))) {
-            transport_.note_malformed_tcp();
+            if (!moved_) {
+                transport_.note_malformed_tcp();
+            }
             return false;
         }
     }
     return true;
 }
 
+// Where all processes have one port: true when the first check names another one, which has the
+// connection now.
+bool RtcTcpConnection::move(ByteSpan check) {
+    const Bytes heard = std::exchange(heard_, {});
+    net::Placement* const placement = transport_.services().placement;
+    const std::optional<uint32_t> named = transport_.elsewhere(check);
+    if (!named || placement == nullptr || stream_->encrypted()) {
+        return false;
+    }
+    const std::optional<uint32_t> process = placement->other(*named);
+    moved_ =
+        process && placement->move(*process, kKind, *stream_, {.answered = {}, .heard = heard});
+    return moved_;
+}
+
 bool RtcTcpConnection::take_frames(ByteSpan bytes) {
     const MonoTime now = MonoClock::now();
+    if (may_move_) {
+        heard_.insert(heard_.end(), bytes.begin(), bytes.end());
+    }
     auto status = ice::FrameReader::Status::kNeedMore;
     while (!bytes.empty() && status != ice::FrameReader::Status::kError) {
         bytes = bytes.subspan(reader_.feed(bytes));
         ByteSpan frame;
         while ((status = reader_.next(frame)) == ice::FrameReader::Status::kDatagram) {
+            if (std::exchange(may_move_, false) && move(frame)) {
+                return false;
+            }
             std::memcpy(datagram_buffer().data(), frame.data(), frame.size());
-            transport_.on_tcp_frame(now, datagram_buffer().first(frame.size()), path_);
+            transport_.on_datagram(now, datagram_buffer().first(frame.size()), path_);
         }
     }
-    transport_.settle_tcp(now);
+    transport_.settle(now);
     return status != ice::FrameReader::Status::kError;
 }
 

@@ -36,6 +36,8 @@ class RtcTcpConnection final : public RtcLink,
     // Small datagrams (checks' answers, RTCP, resent packets) beyond it are dropped. A burst comes
     // only when there are none.
     static constexpr size_t kMaxQueueBytes = 128 * 1024;
+    // Its listeners, to other processes.
+    static constexpr std::string_view kKind = "webrtc-tcp";
     // What may wait in the kernel: a player's lag is decided here, not there.
     static constexpr int kUnsentBytes = 64 * 1024;
 
@@ -68,6 +70,7 @@ class RtcTcpConnection final : public RtcLink,
     bool take_place();
     bool read();
     bool take_frames(ByteSpan bytes);
+    bool move(ByteSpan check);
     void flush(MonoTime now);
     size_t write_frames(ByteSpan data, size_t segment_bytes);
     void enqueue_frames(ByteSpan data, size_t segment_bytes, size_t written);
@@ -80,6 +83,9 @@ class RtcTcpConnection final : public RtcLink,
     Bytes queue_;             // with frame headers
     size_t queue_taken_ = 0;  // of its bytes
     MonoTime queue_moved_{};  // when the peer last took some, while there are any
+    Bytes heard_;             // all that came, until the first datagram is whole
+    bool may_move_;           // to another process: that datagram has not come yet
+    bool moved_ = false;
     bool broken_ = false;
     bool refused_ = false;  // a burst, since it was writable
     io::Signal signal_;

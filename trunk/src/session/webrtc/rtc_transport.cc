@@ -81,18 +81,24 @@ Error RtcTransport::stop(io::Deadline deadline) {
 
 // ---- datagrams ----
 
-void RtcTransport::on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
+// `may_pass`: to another process, whose it may be.
+void RtcTransport::take(MonoTime now,
+                        std::span<uint8_t> datagram,
+                        const ice::Path& from,
+                        bool may_pass) {
     if (datagram.empty()) {
         return;
     }
     const uint8_t first = datagram[0];
     if (first <= 3) {
-        on_stun(now, datagram, from);
+        take_stun(now, datagram, from, may_pass);
         return;
     }
     RtcSession* const owner = paths_.owner(from);
     if (owner == nullptr) {
-        stats_.unknown_datagrams++;
+        if (!may_pass || !shared_->pass(now, datagram, from)) {
+            stats_.unknown_datagrams++;
+        }
         return;
     }
     RtcSession& session = *owner;
@@ -107,7 +113,10 @@ void RtcTransport::on_datagram(MonoTime now, std::span<uint8_t> datagram, const 
     touch(session);
 }
 
-void RtcTransport::on_stun(MonoTime now, ByteSpan datagram, const ice::Path& from) {
+void RtcTransport::take_stun(MonoTime now,
+                             ByteSpan datagram,
+                             const ice::Path& from,
+                             bool may_pass) {
     stun::MessageView message;
     if (stun::MessageView::parse(datagram, message) != stun::ParseStatus::kDone) {
         stats_.malformed++;
@@ -115,7 +124,9 @@ void RtcTransport::on_stun(MonoTime now, ByteSpan datagram, const ice::Path& fro
     }
     RtcSession* const session = session_of(message);
     if (session == nullptr) {
-        stats_.unknown_stun++;
+        if (!may_pass || !shared_->pass_stun(now, message, datagram, from)) {
+            stats_.unknown_stun++;
+        }
         return;
     }
     session->on_stun(now, message, from);
@@ -176,6 +187,9 @@ void RtcTransport::settle_touched(MonoTime now) {
         RtcSession& session = *touched_[i];
         session.settle(now);
         schedule(session);
+        if (shared_) {
+            shared_->follow(session);
+        }
     }
     touched_.clear();
 }
@@ -218,8 +232,11 @@ void RtcTransport::run_timers() {
         if (retired() > 0) {
             close_retired(now);
         }
+        if (shared_) {
+            shared_->read_more();
+        }
         const MonoTime next = timers_.empty() ? now + Seconds(1) : timers_.begin()->first;
-        if (next <= now) {
+        if (next <= now || (shared_ && shared_->has_more())) {
             io::yield();
         } else if (timer_signal_.wait_until(io::Deadline::at(next)).code() ==
                    ErrorCode::kInterrupted) {
@@ -237,6 +254,9 @@ void RtcTransport::forget(RtcSession& session) {
     by_number_.erase(session.number());
     unbind_ufrag(session.agent().credentials().ufrag_text(), session);
     unbind_ufrag(session.agent().previous_ufrag(), session);
+    if (shared_) {
+        shared_->forget(session);
+    }
     if (!session.is_connected()) {
         stats_.never_connected++;
     }
@@ -250,6 +270,12 @@ void RtcTransport::bury() {
     if (touched_.empty()) {
         ended_.clear();
     }
+    if (shared_) {
+        shared_->flush();
+        if (touched_.empty()) {
+            shared_->bury();
+        }
+    }
 }
 
 // ---- sessions ----
@@ -257,7 +283,8 @@ void RtcTransport::bury() {
 ice::Credentials RtcTransport::make_credentials() const {
     ice::Credentials made;
     do {
-        made = ice::Credentials::make(system_random());
+        made = ice::Credentials::make(system_random(),
+                                      shared_ ? std::optional(shared_->mark()) : std::nullopt);
     } while (by_ufrag_.contains(std::string(made.ufrag_text())));
     return made;
 }

@@ -31,6 +31,7 @@
 #include "session/webrtc/rtc_path_table.h"
 #include "session/webrtc/rtc_server_options.h"
 #include "session/webrtc/rtc_session.h"
+#include "session/webrtc/rtc_shared_port.h"
 
 namespace weir::session {
 
@@ -67,6 +68,8 @@ class RtcTransport final : public net::DatagramPorts {
 
     void close_unused() override { close_retired(MonoClock::now()); }
 
+    void share(net::ProcessDatagrams& others) override;
+
     // Whether peers can reach it.
     bool serving() const { return sockets_.size() > retired(); }
 
@@ -79,6 +82,9 @@ class RtcTransport final : public net::DatagramPorts {
     io::UdpStats udp_stats() const;
 
     size_t tcp_connections() const { return tcp_connections_; }
+
+    // Where all processes have one port; nullptr: each has its own.
+    const RtcSharedPort* shared_port() const { return shared_.get(); }
 
     // ---- sessions ----
 
@@ -135,15 +141,41 @@ class RtcTransport final : public net::DatagramPorts {
 
     bool has_session(const ice::Path& path) const { return paths_.owner(path) != nullptr; }
 
-    // settle_tcp() after the last of those that came at once.
-    void on_tcp_frame(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
-        on_datagram(now, datagram, from);
+    // The process that the user name of this check names, where it is another one.
+    std::optional<uint32_t> elsewhere(ByteSpan datagram) const;
+
+    // ---- for whoever brings datagrams ----
+
+    // settle() after the last of those that came at once.
+    void on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
+        take(now, datagram, from, shared_ != nullptr && !is_connection(from));
     }
 
-    void settle_tcp(MonoTime now) {
+    // Another process has passed it on.
+    void on_passed_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from) {
+        take(now, datagram, from, false);
+    }
+
+    void settle(MonoTime now) {
         settle_touched(now);
         bury();
     }
+
+    // ---- for RtcSharedPort ----
+
+    RtcServerStats& stats() { return stats_; }
+
+    const RtcUdpLink* udp_link(const ice::Path& path) const { return udp_links_[path.link].get(); }
+
+    // None: there is no such socket.
+    std::optional<uint32_t> link_at(const NetAddress& bound, const NetAddress& local);
+
+    // Its peer has proven to be one of a session in another process.
+    void lose_path(MonoTime now, const ice::Path& path);
+
+    void wake_timers() { timer_signal_.notify_one(); }
+
+    void add_closed(const io::UdpStats& stats);
 
     // After it refused a burst.
     void on_tcp_writable(const ice::Path& path);
@@ -172,8 +204,8 @@ class RtcTransport final : public net::DatagramPorts {
     void serve_tcp(std::unique_ptr<io::TcpStream> stream,
                    const std::shared_ptr<const net::Ingress>& ingress);
     void receive(io::UdpSocket& socket);
-    void on_datagram(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from);
-    void on_stun(MonoTime now, ByteSpan datagram, const ice::Path& from);
+    void take(MonoTime now, std::span<uint8_t> datagram, const ice::Path& from, bool may_pass);
+    void take_stun(MonoTime now, ByteSpan datagram, const ice::Path& from, bool may_pass);
     RtcSession* session_of(const stun::MessageView& message) const;
     void settle_touched(MonoTime now);
     void schedule(RtcSession& session);
@@ -204,6 +236,7 @@ class RtcTransport final : public net::DatagramPorts {
     std::unordered_map<uint32_t, RtcSession*> by_number_;  // what marks its ICE checks
     uint32_t last_number_;  // begins anywhere: peers need not know how many there were
     RtcPathTable<RtcSession> paths_;
+    std::unique_ptr<RtcSharedPort> shared_;
     std::vector<RtcSession*> touched_;
     std::vector<std::unique_ptr<RtcSession>> ended_;
     std::set<std::pair<MonoTime, RtcSession*>> timers_;  // one a session at most

@@ -78,5 +78,13 @@ TEST(ProcessConfig, EachProcessHasItsOwnPortsAndOnlyOneWhatThereIsOnce) {
     EXPECT_EQ(third.process, 2U);
 }
 
+TEST(ProcessConfig, WithASinglePortAllProcessesHaveTheSame) {
+    config::Config config;
+    config.rtc_server.listen = {{.address = "[::]:8000"}};
+    config.rtc_server.single_port = true;
+    config::fit_to_process(config, 2, 4);
+    EXPECT_EQ(config.rtc_server.listen[0].address, "[::]:8000");
+}
+
 }  // namespace
 }  // namespace weir::app

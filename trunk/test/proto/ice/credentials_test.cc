@@ -33,6 +33,19 @@ TEST(IceCredentialsTest, AreValidInASessionDescription) {
     EXPECT_EQ(characters.size(), 64U);
 }
 
+TEST(IceCredentialsTest, AMarkIsFoundInTheFragmentAgain) {
+    test::SeededRandom random(1);
+    for (uint8_t mark = 0; mark <= kMaxMark; mark++) {
+        const Credentials credentials = Credentials::make(random, mark);
+        EXPECT_EQ(ufrag_mark(credentials.ufrag_text()), mark);
+        EXPECT_TRUE(is_valid_ufrag(credentials.ufrag_text()));
+    }
+    EXPECT_EQ(ufrag_mark("AAAA"), std::nullopt) << "none of ours";
+    EXPECT_EQ(ufrag_mark("AAAAAAAAA"), std::nullopt);
+    EXPECT_EQ(ufrag_mark("-AAAAAAA"), std::nullopt);
+    EXPECT_EQ(ufrag_mark(""), std::nullopt);
+}
+
 TEST(IceCredentialsTest, SplitsTheUserNameOfACheck) {
     EXPECT_EQ(split_username("ours:theirs").local, "ours");
     EXPECT_EQ(split_username("ours:theirs").remote, "theirs");

@@ -1,0 +1,193 @@
+"""WebRTC of several processes by one UDP and TCP port (`single_port`)."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import struct
+import time
+import zlib
+
+import pytest
+
+from aio_peers import AioPeer
+from media import publisher, run
+from processes import COUNT, all_run, kill, pids, process_of, start
+from rtc import http, whep_path, whip_path
+from test_webrtc_pion import clip, decode, finish, pion  # noqa: F401  (a fixture)
+from test_webrtc_tcp import PLAY, browser, figures, open_page  # noqa: F401  (a fixture)
+from weir import free_port, is_free, wait_until
+
+MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def start_single(new_weir):
+    port = free_port(COUNT)
+    many = start(new_weir, f"rtc_server {{ enabled on; listen 127.0.0.1:{port}; candidate 127.0.0.1; single_port on; }}")
+    many.rtc_port = port
+    return many
+
+
+def metric(many, name):
+    """Its values by process."""
+    return {int(line.split('process="')[1].split('"')[0]): float(line.rsplit(" ", 1)[1])
+            for line in many.metrics().splitlines() if line.startswith(name + "{")}
+
+
+def total(many, name):
+    return sum(float(line.rsplit(" ", 1)[1]) for line in many.metrics().splitlines() if line.startswith(name + "{"))
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    """10 s without B-frames, which WebRTC cannot show, and a key frame each second."""
+    path = tmp_path_factory.mktemp("film") / "film.flv"
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
+         "sine=frequency=440:sample_rate=48000", "-t", 10, "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline",
+         "-b:v", "300k", "-g", 25, "-keyint_min", 25, "-sc_threshold", 0, "-pix_fmt", "yuv420p", "-c:a", "aac", path])
+    return path
+
+
+def publish_in_each(many, folder, stack, film):
+    """A stream in each process, by its number."""
+    found = {}
+    for i in range(40):
+        name = f"s{i}"
+        program = stack.enter_context(publisher(many.rtmp(f"live/{name}"), folder, film, name))
+        many.wait_live(name)
+        at = process_of(many, "publisher", name)[0]
+        if at in found:
+            program.kill()
+        else:
+            found[at] = name
+        if len(found) == COUNT:
+            return found
+    raise AssertionError(found)
+
+
+def check(ufrag, number=1):
+    """A STUN binding request of somebody without the password."""
+    username = f"{ufrag}:peer".encode()
+    attributes = struct.pack(">HH", 6, len(username)) + username + b"\0" * (-len(username) % 4)
+    attributes += struct.pack(">HH", 8, 20) + os.urandom(20)
+    head = struct.pack(">HHI", 1, len(attributes) + 8, 0x2112A442) + struct.pack(">Q", number) + b"test"
+    fingerprint = (zlib.crc32(head + attributes) ^ 0x5354554E) & 0xFFFFFFFF
+    return head + attributes + struct.pack(">HHI", 0x8028, 4, fingerprint)
+
+
+def test_publishers_and_players_of_all_processes_by_one_port(new_weir, folder, film, clip):  # noqa: F811
+    many = start_single(new_weir)
+    video, audio, sent = clip
+    for i in range(1, COUNT):
+        assert is_free(many.rtc_port + i), "there is no other port"
+    with contextlib.ExitStack() as stack:
+        streams = list(publish_in_each(many, folder, stack, film).values())
+        for name in ("w0", "w1"):
+            stack.enter_context(pion("publish", many, whip_path(name), folder, video, audio, 30, name=f"pub-{name}"))
+            many.wait_live(name, 15)
+            streams.append(name)
+        players = {f"p{i}": (streams[i % len(streams)]) for i in range(12)}
+        running = {name: stack.enter_context(pion("play", many, whep_path(stream), folder, folder / f"{name}.h264",
+                                                  folder / f"{name}.ogg", 6, name=name))
+                   for name, stream in players.items()}
+        wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 14, 15, "each has its socket")
+        at = metric(many, "weir_rtc_sessions")
+        assert sum(at.values()) == 14 and all(at[i] > 0 for i in range(COUNT)), at
+        assert metric(many, "weir_rtc_peer_sockets") == at
+        reports = {name: finish(program, 40) for name, program in running.items()}
+        assert total(many, "weir_rtc_passed_total") > 0, "some came to another process first"
+        assert total(many, "weir_rtc_pass_drops_total") == 0
+    for name, stream in players.items():
+        frames = decode(folder / f"{name}.h264")
+        assert len(frames) >= 100 and reports[name]["missing"] == 0, (name, stream, len(frames), reports[name])
+        if stream.startswith("w"):
+            assert set(frames) <= set(sent), "the publisher's own pictures"
+    wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 0, 10, "their sockets are closed")
+
+
+def test_a_process_that_dies_takes_its_own_sessions_only(new_weir, folder, film):
+    many = start_single(new_weir)
+    with contextlib.ExitStack() as stack:
+        streams = publish_in_each(many, folder, stack, film)
+        players = {}
+        for process, stream in streams.items():
+            for i in range(2):
+                name = f"p{process}-{i}"
+                players[name] = (process, stack.enter_context(pion(
+                    "play", many, whep_path(stream), folder, folder / f"{name}.h264", folder / f"{name}.ogg", 10, name=name)))
+        wait_until(lambda: metric(many, "weir_rtc_peer_sockets") == dict.fromkeys(range(COUNT), 2.0), 15, "all play")
+        before = pids(many)
+        kill(many, 1)
+        wait_until(lambda: all_run(many), 10, "it is there again")
+        assert pids(many)[0] == before[0] and pids(many)[2] == before[2]
+        # Somebody new, while the old ones play on: also in the process that has begun again.
+        name = "again"
+        stack.enter_context(publisher(many.rtmp("live/again"), folder, film, "again-pub"))
+        many.wait_live("again")
+        late = stack.enter_context(pion("play", many, whep_path("again"), folder, folder / f"{name}.h264",
+                                        folder / f"{name}.ogg", 3, name=name))
+        for name, (process, program) in players.items():
+            if process != 1:
+                report = finish(program, 40)
+                assert report["frames"] >= 200 and report["missing"] == 0, (name, report)
+        assert finish(late, 40)["frames"] > 50
+
+
+def test_garbage_and_checks_of_nobody_do_nothing_but_count(new_weir, folder, film):
+    many = start_single(new_weir)
+    with contextlib.ExitStack() as stack:
+        streams = publish_in_each(many, folder, stack, film)
+        player = stack.enter_context(pion("play", many, whep_path(streams[0]), folder, folder / "p.h264", folder / "p.ogg", 8,
+                                          name="p"))
+        wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 1, 15, "it plays")
+        before = {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in pids(many).values()}
+        with contextlib.ExitStack() as sockets:
+            strangers = [sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(20)]
+            for number in range(6000):
+                stranger = strangers[number % len(strangers)]
+                mark = MARKS[number % (COUNT + 2)]  # two processes that there are not
+                stranger.sendto(check(mark + "1234567", number), ("127.0.0.1", many.rtc_port))
+                stranger.sendto(os.urandom(60), ("127.0.0.1", many.rtc_port))
+                if number % 50 == 0:
+                    time.sleep(0.01)
+        wait_until(lambda: total(many, "weir_rtc_pass_drops_total") > 0, 10, "one address has a limit")
+        assert total(many, "weir_rtc_passed_total") > 500
+        assert total(many, "weir_rtc_udp_app_drops_total") > 3000
+        assert sum(metric(many, "weir_rtc_peer_sockets").values()) == 1
+        time.sleep(0.5)
+        late = stack.enter_context(pion("play", many, whep_path(streams[1]), folder, folder / "q.h264", folder / "q.ogg", 2,
+                                        name="q"))
+        assert finish(late, 40)["frames"] > 25
+        report = finish(player, 40)
+        assert report["frames"] > 150 and report["missing"] == 0, report
+        after = {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in pids(many).values()}
+        assert all(after[pid] <= before[pid] + 3 for pid in before), (before, after)
+
+
+def test_a_session_is_ended_by_its_url_wherever_that_is_asked(new_weir, folder, film):
+    many = start_single(new_weir)
+    with publisher(many.rtmp("live/cam"), folder, film):
+        many.wait_live("cam")
+        for _ in range(4):
+            asyncio.run(play_and_delete(many))
+            assert sum(metric(many, "weir_rtc_sessions").values()) == 0
+
+
+async def play_and_delete(many):
+    async with AioPeer() as peer:
+        await peer.play(many, "cam")
+        while len(peer.video) < 10:
+            await asyncio.sleep(0.05)
+        assert (await asyncio.to_thread(http, many, peer.location, "DELETE"))[0] == 200
+        await asyncio.to_thread(wait_until, lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 0, 5, "it has ended")
+
+
+def test_a_browser_by_tcp_comes_to_the_process_of_its_session(new_weir, folder, film, browser):  # noqa: F811
+    many = start_single(new_weir)
+    with publisher(many.rtmp("live/cam"), folder, film):
+        many.wait_live("cam")
+        for _ in range(4):  # the kernel puts a connection into any process
+            open_page(browser, many)
+            browser.evaluate(PLAY % "cam")
+            wait_until(lambda: figures(browser).get("in_video", {}).get("frames", 0) > 25, 15, "pictures come over TCP")
+            assert figures(browser)["pair"]["remote"] == "tcp", figures(browser)
