@@ -1,14 +1,20 @@
 // What a supervisor and its processes tell each other: a verb and words, one datagram each. Pure.
 //
-// Of a process:                            Of the supervisor:
-//   ready                                    seat INDEX COUNT TOKEN
-//   listen ID ADDRESS                        listening ID ERROR (with the socket when ERROR is
-//   empty) claim ID VHOST APP NAME TAKEOVER         claimed ID EPOCH (0: another process has it)
-//   release VHOST APP NAME EPOCH             owner VHOST APP NAME INDEX EPOCH (of none: EPOCH 0)
-//   beat BUSY CLIENTS STREAMS                peers and of each process BUSY CLIENTS STREAMS PID
-//   RESTARTS
-//   keep ADDRESS...: it listens there alone (ADDRESS "udp/...": a UDP port that all processes have)
-//   drain: somebody asked for it, all are to
+// Of a process:
+//   ready
+//   listen ID ADDRESS
+//   keep ADDRESS...                 it listens there alone; "udp/...": a port that all have
+//   claim ID VHOST APP NAME TAKEOVER
+//   release VHOST APP NAME EPOCH
+//   beat BUSY CLIENTS STREAMS
+//   drain                           somebody asked for it, all are to
+//
+// Of the supervisor:
+//   seat INDEX COUNT TOKEN
+//   listening ID ERROR              with the socket, when ERROR is empty
+//   claimed ID EPOCH                0: another process has it
+//   owner VHOST APP NAME INDEX EPOCH    of none: EPOCH 0
+//   peers (BUSY CLIENTS STREAMS PID RESTARTS)...    of each process
 //
 // BUSY is the share of its time that the media thread works, in thousandths; 1000: it is not there.
 #pragma once
