@@ -87,7 +87,8 @@ void Server::Impl::start_process_streams() {
 // Those of the protocols, then HTTP's.
 void Server::Impl::add_listeners() {
     if (link != nullptr) {
-        listeners.set_open_tcp([this](const std::string& address) { return link->listen(address); });
+        listeners.set_open_tcp(
+            [this](const std::string& address) { return link->listen(address); });
         listeners.set_open_udp([this](const std::string& address, const io::UdpOptions& options) {
             return link->open_udp(address, options);
         });
