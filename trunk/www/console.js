@@ -121,6 +121,10 @@ export function kickButton(text, kick, of) {
       showText(byId('console-error'), '');
     } catch (error) {
       showError(byId('console-error'), `That did not work: ${asSentence(error.message)}`);
+    } finally {  // a row may stay: its publisher comes back
+      sure = null;
+      button.disabled = false;
+      say(text);
     }
     refreshClients();
   });

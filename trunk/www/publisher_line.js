@@ -22,10 +22,13 @@ export class PublisherLine {
   }
 
   // Where it is published: a relay that is ended comes back. Of several processes other ones may relay it.
-  end() {
-    const { id, process, publish } = this.stream;
+  async end() {
+    const { id, process, publish, vhost, app, name } = this.stream;
     if (publish.origin && hasRegistry()) {
-      return kickPublisher(this.stream);
+      const { total } = await ask(`/api/v1/cluster/streams?${new URLSearchParams({ vhost, app, stream: name })}`);
+      if (total > 0) {  // else it comes from a server that is no node
+        return kickPublisher(this.stream);
+      }
     }
     return ask(`/api/v1/streams/${encodeURIComponent(id)}${process === undefined ? '' : `?process=${process}`}`, 'DELETE');
   }

@@ -134,8 +134,11 @@ class Chaos:
         node = self.free_node()
         if node is None or node.processes == 1:
             return None
+        there = sorted(pids(node).items())
+        if not there:
+            return None
         node.starts += 1
-        number, pid = self.random.choice(sorted(pids(node).items()))
+        number, pid = self.random.choice(there)
         os.kill(pid, 9)
         return f"kill -9 process {number} of {node.name}"
 
@@ -380,7 +383,7 @@ class Chaos:
         self.epochs.join()
         for client in (*self.publishers.values(), *self.viewers):
             client.end()
-        wait_until(lambda: not self.cluster.redis.records(), 5, "all names are free")
+        wait_until(lambda: not self.records(), 5, "all names are free")
         for node in self.nodes:
             wait_until(lambda: not node.pulls(), LINGER_S + 5, f"{node.name} pulls nothing that nobody watches")
             wait_until(lambda: not node.clients() and not node.streams(), 12, f"{node.name} has no client and no stream")

@@ -165,7 +165,12 @@ class Cluster:
         self.clients = []
 
     def __enter__(self):
-        self.redis.start()
+        try:
+            self.redis.start()
+        except BaseException:
+            self.redis.end()
+            self.network.__exit__()
+            raise
         return self
 
     def start(self):
@@ -212,7 +217,7 @@ class Cluster:
                 if node.process is not None and node.process.poll() is None:
                     node.thaw()
                 node.stop()
-            except AssertionError as error:
+            except Exception as error:
                 errors.append(f"{node.name}: {error}")
             finally:
                 node.kill()

@@ -64,8 +64,8 @@ def test_a_cluster_comes_through_random_trouble(folder):
     log = folder / "chaos.log"
     try:
         chaos.run(folder, SEED, SECONDS, log, PROCESSES)
-    except AssertionError as error:
-        raise AssertionError(f"WEIR_CHAOS_SEED={SEED} WEIR_CHAOS_SECONDS={SECONDS}: {error}") from None
+    except Exception as error:
+        raise AssertionError(f"WEIR_CHAOS_SEED={SEED} WEIR_CHAOS_SECONDS={SECONDS}: {type(error).__name__} {error}") from error
     finally:
         if "WEIR_CHAOS_SECONDS" in os.environ:
             shutil.copy(log, RUNS / f"chaos-{SEED}.log")

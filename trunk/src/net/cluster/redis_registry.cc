@@ -314,10 +314,8 @@ void RedisRegistry::on_unpublish(stream::Stream& stream, stream::PublishEnd why)
     relays_.remove(registry_text(stream.key()));
     if (why == stream::PublishEnd::kLeft) {
         book_.on_unpublish(registry_text(stream.key()));
-        if (book_.has_releases()) {
-            claims_due_.notify_all();
-        }
     }
+    claims_due_.notify_all();
 }
 
 void RedisRegistry::keep_claims() {

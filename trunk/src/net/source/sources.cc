@@ -183,7 +183,9 @@ bool Sources::displace_one(MonoTime now) {
     };
     for (auto at = sources_.begin(); at != sources_.end(); ++at) {
         const Source& source = *at->second;
-        if (!source.spec().relayed || source.ever_live() || source.machine().held()) {
+        // A stand-in that somebody waits for would be made again at once, and displace another.
+        const bool comes_back = source.spec().stands_in && is_missed(at->first.stream);
+        if (!source.spec().relayed || source.ever_live() || source.machine().held() || comes_back) {
             continue;
         }
         if (worst == sources_.end() || rank(at) < rank(worst)) {
@@ -202,7 +204,7 @@ bool Sources::displace_one(MonoTime now) {
 
 // Not what comes from a source on demand: a forward of it would be a viewer that never leaves.
 void Sources::begin_forwards(stream::Stream& stream, MonoTime now) {
-    if (!config_.forwards || stopping_) {
+    if (!config_.forwards || stopping_ || stream.relayed()) {  // nor what a stand-in brings
         return;
     }
     if (const Source* const pull = find_pull(stream.key());
@@ -255,16 +257,19 @@ void Sources::on_demand(stream::Stream& stream) {
     Source* const source = stream.live() ? find_pull(stream.key()) : pull_for(stream.key(), now);
     if (source != nullptr) {
         source->set_demand(true, now);
-        ask_stand_in(stream.key(), true, now);
+    }
+    if (ask_stand_in(stream.key(), true, now) != nullptr || source != nullptr) {
         wake();
     }
 }
 
 void Sources::on_demand_gone(stream::Stream& stream) {
     const MonoTime now = MonoClock::now();
-    if (Source* const source = find_pull(stream.key())) {
+    Source* const source = find_pull(stream.key());
+    if (source != nullptr) {
         source->set_demand(false, now);
-        ask_stand_in(stream.key(), false, now);
+    }
+    if (ask_stand_in(stream.key(), false, now) != nullptr || source != nullptr) {
         wake();
     }
 }

@@ -738,5 +738,56 @@ TEST_F(SourcesByItselfTest, ASourceWhoseNodeHasLostItIsRunHere) {
     stream("cam").detach(viewer);
 }
 
+TEST_F(SourcesByItselfTest, WhatAStandInBringsIsNotForwarded) {
+    named_ = {spec("cam")};
+    claims_.elsewhere = true;
+    stand_in_for_named(Millis(20));
+    relays_.bodies["cam"] = from("media-2", 7);
+    forward_to({"rtmp://192.0.2.9/live/cam"});
+    Viewer viewer;
+    stream("cam").attach(viewer);
+    start();
+    ASSERT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
+    EXPECT_EQ(find("cam", SourceRole::kForward), nullptr);
+    stream("cam").detach(viewer);
+    EXPECT_TRUE(io::eventually([&] { return sources_->size() == 1; })) << "only its own stays";
+    registry_.release(stream("cam"));
+}
+
+TEST_F(SourcesByItselfTest, AStandInEndsWithItsViewersAlsoWhenItsSourceIsNoMore) {
+    named_ = {spec("cam")};
+    claims_.elsewhere = true;
+    stand_in_for_named(Millis(20));
+    relays_.bodies["cam"] = from("media-2", 7);
+    Viewer viewer;
+    stream("cam").attach(viewer);
+    start();
+    ASSERT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
+    named_.clear();
+    sources_->reconfigure();
+    stream("cam").detach(viewer);
+    EXPECT_TRUE(io::eventually([&] { return sources_->size() == 0; }));
+    registry_.release(stream("cam"));
+}
+
+TEST_F(SourcesByItselfTest, StandInsDoNotDisplaceEachOther) {
+    named_ = {spec("a"), spec("b")};
+    claims_.elsewhere = true;
+    stand_in_for_named();
+    config_.max_sources = [] { return size_t{1}; };
+    Viewer first;
+    Viewer second;
+    stream("a").attach(first);
+    stream("b").attach(second);
+    start();
+    ASSERT_TRUE(io::eventually([&] { return relays_.begun == 1; }));
+    for (int i = 0; i < 20; i++) {
+        io::yield();
+    }
+    EXPECT_EQ(relays_.begun, 1);
+    stream("a").detach(first);
+    stream("b").detach(second);
+}
+
 }  // namespace
 }  // namespace weir::net
