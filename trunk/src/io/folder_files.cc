@@ -59,10 +59,11 @@ Result<OwnFd> lock_folder(const std::string& path,
             // Its name is that of an earlier server, unless somebody else has it as well. A lock
             // that changes its kind may be lost in between: so it is looked at once more.
             if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
-                if (::ftruncate(lock.get(), 0) != 0) {
+                // In place: a full disk may have no block for another one.
+                WEIR_TRY(write_all(lock.get(), as_bytes(server), 0));
+                if (::ftruncate(lock.get(), static_cast<off_t>(server.size())) != 0) {
                     return Error::from_errno(errno, fmt::format("{}: writing {}", what, name));
                 }
-                WEIR_TRY(write_all(lock.get(), as_bytes(server), 0));
                 continue;
             }
         }

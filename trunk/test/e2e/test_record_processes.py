@@ -16,7 +16,7 @@ from test_record_kill import FPS, FRAGMENT_S, SLACK_S, check_playable
 from weir import wait_end, wait_until
 
 STREAMS = 8
-KEPT = 6
+KEPT = 10
 KEEP = 2 << 20  # bytes
 ASKS = 8  # requests, which come to processes as the kernel likes
 
@@ -209,6 +209,12 @@ def test_the_api_begins_and_ends_recordings_wherever_the_stream_is(new_weir, fol
         if len(at) > 1:
             break
     assert len(at) > 1
+    # The end of one that runs ends the order.
+    with publisher(many.rtmp("live/next"), folder, name="last"):
+        (running,) = wait_until(lambda: recordings(many, "recording"), 10, "it is recorded once more")
+        wait_growing(place, size=50_000)
+        assert many.api(f"/api/v1/recordings/{running['id']}", "DELETE")["http_status"] == 200
+        assert post(many, {"stream": "live/next", "action": "stop"})["http_status"] == 404
     assert post(many, {"stream": "live/x", "action": "nonsense"})["http_status"] == 400
     assert post(many, {"stream": "live/x", "action": "stop"})["http_status"] == 404
 

@@ -93,6 +93,8 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
         serve_sums_found(exchange);
     } else if (below == kRecordings && request.method == http::Method::kPost) {
         serve_told(exchange);
+    } else if (parts.before == kRecordings && !whole && request.method == http::Method::kDelete) {
+        end_recording(exchange);
     } else if (is_one_of(kLists, parts.before) && !whole) {
         serve_found(exchange);
     } else if (is_one_of(kLists, parts.before) && reads) {
@@ -139,6 +141,40 @@ void ProcessApi::serve_found(net::HttpExchange& exchange) {
     } else {
         (void)exchange.respond_error(503, "no process answers");
     }
+}
+
+// Where one runs, the other processes forget that it was ordered: one of them may have the stream
+// next.
+void ProcessApi::end_recording(net::HttpExchange& exchange) {
+    http::Request look;
+    look.method = http::Method::kGet;
+    net::Json recording;
+    uint32_t owner = 0;
+    for (uint32_t i = 0; i < link_.seat().count && !recording.is_object(); i++) {
+        const Result<http::Response> response =
+            ask(i, look, exchange.request().target, io::Deadline::after(kAnswerWait));
+        if (response.ok() && response->status == 200) {
+            const net::Json body = net::parsed(response->body, kMaxDepth);
+            recording = body.is_object() ? body.value("recording", net::Json()) : net::Json();
+            owner = i;
+        }
+    }
+    if (recording.is_object() && recording.value("state", "") == "recording") {
+        http::Request stop;
+        stop.method = http::Method::kPost;
+        stop.headers.add("Content-Type", "application/json");
+        stop.body = net::dumped(
+            {{"vhost", recording.value("vhost", "")},
+             {"stream", recording.value("app", "") + "/" + recording.value("stream", "")},
+             {"action", "stop"}});
+        for (uint32_t i = 0; i < link_.seat().count; i++) {
+            if (i != owner) {
+                (void)ask(i, stop, fmt::format("{}{}", kApi, kRecordings),
+                          io::Deadline::after(kAnswerWait));
+            }
+        }
+    }
+    serve_found(exchange);
 }
 
 // In all that have it: a stream is in several, with players in each, when it is relayed.
@@ -296,7 +332,8 @@ std::vector<std::string> ProcessApi::ask_others(const std::string& target) const
         }
         http::Request request;
         request.method = http::Method::kGet;
-        // Each of the rest has its share of the time that is left: one that hangs has not all of it.
+        // Each of the rest has its share of the time that is left: one that hangs has not all of
+        // it.
         const MonoTime now = MonoClock::now();
         const Micros left = std::max(Micros(end - now), Micros(0));
         const io::Deadline deadline = io::Deadline::at(now + left / (link_.seat().count - i));

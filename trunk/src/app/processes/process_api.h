@@ -53,6 +53,7 @@ class ProcessApi {
   private:
     void serve_one(net::HttpExchange& exchange, uint32_t process, const std::string& target);
     void serve_found(net::HttpExchange& exchange);
+    void end_recording(net::HttpExchange& exchange);
     void serve_sums_found(net::HttpExchange& exchange);
     void serve_list(net::HttpExchange& exchange, std::string_view name);
     void serve_told(net::HttpExchange& exchange);

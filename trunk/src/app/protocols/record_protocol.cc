@@ -103,6 +103,11 @@ session::RecordOptions RecordProtocol::record_options(const stream::StreamKey& k
 
 // Other processes may have the stream as well, for players of theirs.
 bool RecordProtocol::records_here(const stream::StreamKey& key) const {
+    // Of private streams nobody knows but the process that has them.
+    const stream::Stream* const stream = services_.registry.find(key);
+    if (stream != nullptr && stream->live() && !stream->relayed()) {
+        return true;
+    }
     return services_.placement == nullptr ||
            !services_.placement->better_process(key, net::PlaceBy::kSession);
 }

@@ -25,6 +25,7 @@ RecordSiblings::RecordSiblings(std::string path, const RecordSeat& seat) : path_
 RecordSiblings::Read RecordSiblings::read() {
     Read out;
     const io::OwnFd root(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    out.whole = static_cast<bool>(root);
     for (Journal& journal : journals_) {
         if (root && open_anew(root, journal, out)) {
             read_on(journal, out);
@@ -43,20 +44,26 @@ bool RecordSiblings::open_anew(const io::OwnFd& root, Journal& journal, Read& ou
     const std::string name = journal_name(journal.process);
     const bool there = ::fstatat(root.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there && !io::is_missing(errno)) {
+        out.whole = false;
         return false;
     }
     const bool same = there && journal.file && ::fstat(journal.file.get(), &mine) == 0 &&
                       mine.st_ino == named.st_ino && mine.st_dev == named.st_dev &&
                       static_cast<uint64_t>(named.st_size) >= journal.offset;
     if (same) {
-        return true;
+        return static_cast<uint64_t>(named.st_size) > journal.offset;
+    }
+    io::OwnFd anew;
+    if (there) {
+        anew = io::OwnFd(
+            ::openat(root.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!anew && !io::is_missing(errno)) {
+            out.whole = false;
+            return false;
+        }
     }
     const bool had = static_cast<bool>(journal.file);
-    journal.file.reset();
-    if (there) {
-        journal.file = io::OwnFd(
-            ::openat(root.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    }
+    journal.file = std::move(anew);
     journal.offset = 0;
     journal.growing.clear();
     if (had || journal.file) {

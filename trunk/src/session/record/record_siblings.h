@@ -41,6 +41,7 @@ class RecordSiblings {
     struct Read {
         std::vector<RecordNews> news;
         bool more = false;
+        bool whole = true;  // every journal that is there could be read
     };
 
     Read read();

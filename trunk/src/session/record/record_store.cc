@@ -223,6 +223,10 @@ void RecordStore::read_news() {
     const auto read = std::make_shared<RecordSiblings::Read>();
     const auto end = [this] {
         looks_ = look_;
+        if (tidy_after_ != 0 && looks_ >= tidy_after_) {
+            tidy_after_ = 0;
+            tidy();
+        }
         if (on_looked_) {
             on_looked_();
         }
@@ -239,7 +243,7 @@ void RecordStore::read_news() {
                                                read_news();
                                                return;
                                            }
-                                           all_known_ = true;
+                                           all_known_ = all_known_ || read->whole;
                                            end();
                                        });
     if (refused) {
@@ -318,8 +322,12 @@ void RecordStore::unlink(Files::iterator at, bool makes_room) {
 
 void RecordStore::tick() {
     std::erase_if(queues_, [](const auto& each) { return each->is_dead(); });
-    (void)look_around();
-    tidy();
+    const uint64_t look = look_around();
+    if (looks_ >= look) {
+        tidy();
+    } else {
+        tidy_after_ = look;  // what others have removed is to be known before what is free
+    }
 }
 
 void RecordStore::tidy() {
@@ -387,12 +395,20 @@ void RecordStore::make_room() {
         }
     }
     const uint64_t min_free = rules_.min_free_of(path_);
+    const MonoTime now = MonoClock::now();
+    std::optional<Place> awaited;
     for (auto at = files_.begin(); free_bytes < min_free && at != files_.end() && may_go_on();) {
         const Place oldest = at->first;
-        free_bytes += at->second.elsewhere ? at->second.bytes : 0;
+        if (at->second.elsewhere && !awaited) {
+            awaited = oldest;
+            awaited_since_ = awaited_ == awaited ? awaited_since_ : now;
+        }
+        const bool is_removed = at->second.elsewhere && now - awaited_since_ < kTrust;
+        free_bytes += is_removed ? at->second.bytes : 0;
         ++at;
         remove(oldest, "the disk has less room than min_free");
     }
+    awaited_ = awaited;
     const bool was_short = std::exchange(short_of_space_, free_bytes < min_free);
     if (short_of_space_ && !was_short) {
         log::error(

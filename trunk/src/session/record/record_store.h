@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -122,6 +123,9 @@ class RecordStore {
     // file of this process.
     bool remove(uint64_t id);
 
+    // Another process that has not removed its oldest file for so long may not be there.
+    static constexpr Millis kTrust{60'000};
+
     // Every 10 s: free space, and what is too old or too much.
     void tick();
 
@@ -206,6 +210,9 @@ class RecordStore {
     bool look_again_ = false;  // one was asked for while that ran
     bool all_known_ = false;   // of what other processes have
     MonoTime look_soon_at_{};
+    uint64_t tidy_after_ = 0;       // that look; 0: none
+    std::optional<Place> awaited_;  // the oldest file, which another process is to remove
+    MonoTime awaited_since_{};
     // Last: their threads end before what their jobs refer to.
     std::unique_ptr<io::WorkerPool> pool_;
     std::unique_ptr<io::WorkerPool> news_pool_;  // null: there is one process
