@@ -352,6 +352,7 @@ int run(int count, char** arguments) {
     source.file = line.config_file;
     if (line.seat) {
         source.seat = line.seat->seat;
+        source.single_port = line.seat->single_port;
         log::set_process(std::to_string(source.seat.index));
         ::prctl(PR_SET_NAME, "weir");  // it was started by another name of the program
     }

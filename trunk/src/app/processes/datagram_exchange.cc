@@ -65,13 +65,19 @@ Result<std::unique_ptr<DatagramExchange>> DatagramExchange::create(std::string n
     }
     const int on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
     WEIR_TRY_ASSIGN(const io::UnixAddress address, address_of(name, own));
     if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.raw), address.size) != 0) {
         return Error::from_errno(errno, "bind the socket for datagrams of other processes");
     }
     std::unique_ptr<DatagramExchange> made(  // NOLINT: private constructor
         new DatagramExchange(std::move(name), own, count, std::move(socket)));
+    for (Waiting& waiting : made->waiting_) {
+        waiting.socket = io::OwnFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        if (!waiting.socket) {
+            return Error::from_errno(errno, "socket");
+        }
+        ::setsockopt(waiting.socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+    }
     WEIR_TRY_ASSIGN(made->registration_, io::Registration::add(made->socket_.get(), *made));
     return made;
 }
@@ -129,7 +135,7 @@ void DatagramExchange::send(uint32_t process) {
     Waiting& waiting = waiting_[process];
     Result<io::UnixAddress> to = address_of(name_, process);
     const bool sent =
-        to.ok() && ::sendto(socket_.get(), waiting.message.data(), waiting.message.size(),
+        to.ok() && ::sendto(waiting.socket.get(), waiting.message.data(), waiting.message.size(),
                             MSG_NOSIGNAL | MSG_DONTWAIT,
                             reinterpret_cast<const sockaddr*>(&to->raw), to->size) >= 0;
     lost_ += sent ? 0 : waiting.datagrams;

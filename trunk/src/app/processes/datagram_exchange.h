@@ -54,6 +54,7 @@ class DatagramExchange final : public net::ProcessDatagrams, private io::EventHa
     struct Waiting {
         Bytes message;
         size_t datagrams = 0;
+        io::OwnFd socket;  // to send by: what one process does not read takes no room of the others
     };
 
     DatagramExchange(std::string name, uint32_t own, uint32_t count, io::OwnFd socket)

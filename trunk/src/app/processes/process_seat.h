@@ -21,11 +21,13 @@ inline constexpr uint32_t kMaxProcesses = 64;
 inline constexpr std::string_view kSeatOption = "--seat=";
 
 // "--seat=2/4,5": how a supervisor starts a process. `control`: the descriptor by which they speak.
-std::string seat_argument(const ProcessSeat& seat, int control);
+// With ",1" behind it all have one port for WebRTC, whatever the configuration says by now.
+std::string seat_argument(const ProcessSeat& seat, int control, bool single_port = false);
 
 struct SeatArgument {
     ProcessSeat seat;
     int control = -1;
+    bool single_port = false;
 };
 
 // Without kSeatOption in front. None: it is no such argument.

@@ -245,7 +245,7 @@ class Supervisor {
         }
         const std::string seat =
             seat_argument({.index = member.index, .count = static_cast<uint32_t>(members_.size())},
-                          (*ends)[1].get());
+                          (*ends)[1].get(), config_.rtc_server.single_port);
         const pid_t pid = ::fork();
         if (pid == 0) {
             run_process(seat);

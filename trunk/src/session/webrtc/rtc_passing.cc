@@ -1,5 +1,6 @@
 #include "session/webrtc/rtc_passing.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace weir::session {
@@ -12,14 +13,22 @@ void RtcPassing::begin_second(MonoTime now) {
         checks_ = 0;
         datagrams_ = 0;
         by_address_.fill(0);
+        others_by_address_.fill(0);
     }
 }
 
-// Addresses that share a place share its limit; which ones, nobody can know.
-uint16_t& RtcPassing::bucket_of(const NetAddress& peer) {
-    uint64_t mixed = (peer.with_port(0).hash() ^ seed_) * 0x9E3779B97F4A7C15U;
+// Addresses that share a place share its limit; which ones, nobody can know. A host may have all of
+// an IPv6 network.
+size_t RtcPassing::bucket_of(const NetAddress& peer) const {
+    NetAddress from = peer.with_port(0);
+    if (!peer.is_v4()) {
+        NetAddress::V6 network = peer.v6();
+        std::fill(network.begin() + 8, network.end(), uint8_t{0});
+        from = NetAddress::from_v6(network, 0);
+    }
+    uint64_t mixed = (from.hash() ^ seed_) * 0x9E3779B97F4A7C15U;
     mixed ^= mixed >> 32U;
-    return by_address_[mixed % kBuckets];
+    return mixed % kBuckets;
 }
 
 void RtcPassing::forget_old(MonoTime now) {
@@ -32,7 +41,7 @@ void RtcPassing::forget_old(MonoTime now) {
 
 RtcPassing::Verdict RtcPassing::take_check(MonoTime now, const NetAddress& peer, uint32_t process) {
     begin_second(now);
-    uint16_t& of_address = bucket_of(peer);
+    uint16_t& of_address = by_address_[bucket_of(peer)];
     if (checks_ >= kChecksPerSecond || of_address >= kChecksPerAddress) {
         return Verdict::kLimited;
     }
@@ -65,10 +74,13 @@ RtcPassing::Verdict RtcPassing::take_other(MonoTime now,
         known.second = second_;
         known.datagrams = 0;
     }
-    if (datagrams_ >= kDatagramsPerSecond || known.datagrams >= kDatagramsPerPeer) {
+    uint16_t& of_address = others_by_address_[bucket_of(peer)];
+    if (datagrams_ >= kDatagramsPerSecond || known.datagrams >= kDatagramsPerPeer ||
+        of_address >= kDatagramsPerAddress) {
         return Verdict::kLimited;
     }
     datagrams_++;
+    of_address++;
     known.datagrams++;
     process = known.process;
     return Verdict::kPass;

@@ -26,6 +26,7 @@ class RtcPassing {
         1'000;  // a second; whoever is behind a NAT shares it
     static constexpr uint32_t kDatagramsPerSecond = 50'000;
     static constexpr uint32_t kDatagramsPerPeer = 5'000;  // a second: a publisher's
+    static constexpr uint32_t kDatagramsPerAddress = 10'000;
 
     enum class Verdict : uint8_t { kPass, kUnknown, kLimited };
 
@@ -55,7 +56,7 @@ class RtcPassing {
     };
 
     void begin_second(MonoTime now);
-    uint16_t& bucket_of(const NetAddress& peer);
+    size_t bucket_of(const NetAddress& peer) const;
     void forget_old(MonoTime now);
 
     uint64_t seed_;
@@ -63,7 +64,8 @@ class RtcPassing {
     uint32_t checks_ = 0;  // of this second
     uint32_t datagrams_ = 0;
     std::array<uint16_t, kBuckets> by_address_{};  // checks of this second
-    std::list<Peer> peers_;                        // the newest check last
+    std::array<uint16_t, kBuckets> others_by_address_{};
+    std::list<Peer> peers_;  // the newest check last
     std::unordered_map<NetAddress, std::list<Peer>::iterator> index_;
 };
 

@@ -16,6 +16,8 @@ constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kReadsPerTurn = 4;                         // then others have their turn
 constexpr size_t kMaxFrames = io::UdpSocket::kMaxSegments;  // of one burst
 constexpr size_t kHeader = ice::kFrameHeaderBytes;
+// The first datagram, and what one read brings behind it.
+constexpr size_t kMaxHeard = kReadBytes + 2 * RtcTcpConnection::kFrameLimit;
 
 // What is read, and the datagram that is being looked at: by nobody else meanwhile, since nothing
 // yields. Aligned as SRTP wants it.
@@ -151,7 +153,12 @@ bool RtcTcpConnection::move(ByteSpan check) {
 bool RtcTcpConnection::take_frames(ByteSpan bytes) {
     const MonoTime now = MonoClock::now();
     if (may_move_) {
-        heard_.insert(heard_.end(), bytes.begin(), bytes.end());
+        if (heard_.size() + bytes.size() > kMaxHeard) {  // empty frames could go on for ever
+            may_move_ = false;
+            heard_ = {};
+        } else {
+            heard_.insert(heard_.end(), bytes.begin(), bytes.end());
+        }
     }
     auto status = ice::FrameReader::Status::kNeedMore;
     while (!bytes.empty() && status != ice::FrameReader::Status::kError) {

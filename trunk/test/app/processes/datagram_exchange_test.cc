@@ -1,12 +1,18 @@
 #include "app/processes/datagram_exchange.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
+
+#include <sys/socket.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "base/random.h"
+#include "io/own_fd.h"
+#include "io/unix_socket.h"
 
 #include "test/support/io/loopback.h"
 
@@ -118,18 +124,42 @@ TEST_F(DatagramExchangeTest, WhatAnotherProcessDoesNotTakeIsLostAndCounted) {
     }));
 }
 
-TEST_F(DatagramExchangeTest, NobodyTakesWhatIsBroken) {
+TEST_F(DatagramExchangeTest, WithoutATakerItIsReadAllTheSame) {
     all_[1]->set_taker(nullptr);
     all_[0]->pass(1, path(7), as_bytes("one"));
     all_[0]->flush();
+    EXPECT_FALSE(io::sleep_for(Millis(20)));  // it is read
     all_[1]->set_taker(&takers_[1]);
-    auto stranger = DatagramExchange::create(name_ + "x", 0, 2);
-    ASSERT_TRUE(stranger.ok());
     all_[0]->pass(1, path(7), as_bytes("two"));
     all_[0]->flush();
     ASSERT_TRUE(io::eventually([&] {
         return testing::Matches(testing::Contains(testing::EndsWith("two")))(takers_[1].told);
     }));
+    EXPECT_THAT(takers_[1].told, testing::Not(testing::Contains(testing::EndsWith("one"))));
+}
+
+TEST_F(DatagramExchangeTest, NobodyTakesWhatIsBroken) {
+    const io::OwnFd raw(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Result<io::UnixAddress> to = io::UnixAddress::of("@weir-" + name_ + "-1-udp");
+    ASSERT_TRUE(to.ok());
+    const auto send = [&](uint32_t process, size_t zeros, uint16_t size, size_t more) {
+        Bytes bytes;
+        ByteWriter(bytes).u32(process).bytes(Bytes(zeros)).u16(size).bytes(Bytes(more));
+        EXPECT_GT(::sendto(raw.get(), bytes.data(), bytes.size(), 0,
+                           reinterpret_cast<const sockaddr*>(&to->raw), to->size),
+                  0);
+    };
+    send(0, 60, 100, 5);      // cut
+    send(0, 20, 0xffff, 0);   // cut within the addresses
+    send(9, 60, 1, 1);        // of a process that there is not
+    send(0, 60, 4000, 4000);  // larger than a datagram
+    all_[0]->pass(1, path(7), as_bytes("two"));
+    all_[0]->flush();
+    ASSERT_TRUE(io::eventually([&] {
+        return testing::Matches(testing::Contains(testing::EndsWith("two")))(takers_[1].told);
+    }));
+    EXPECT_EQ(
+        std::ranges::count_if(takers_[1].told, [](const auto& each) { return each != "end"; }), 1);
 }
 
 }  // namespace

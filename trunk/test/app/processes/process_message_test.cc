@@ -57,11 +57,15 @@ TEST(ProcessSeat, IsReadAsItIsWritten) {
     ASSERT_TRUE(read);
     EXPECT_EQ(read->seat, (ProcessSeat{2, 4}));
     EXPECT_EQ(read->control, 9);
+    EXPECT_FALSE(read->single_port);
+    const auto shared = parse_seat("2/4,9,1");
+    ASSERT_TRUE(shared);
+    EXPECT_TRUE(shared->single_port);
 }
 
 TEST(ProcessSeat, WhatIsNoneIsRefused) {
-    for (const char* text :
-         {"", "4/4,5", "0/1,5", "0/65,5", "0/4", "0/4,", "0/4,2", "-1/4,5", "a"}) {
+    for (const char* text : {"", "4/4,5", "0/1,5", "0/65,5", "0/4", "0/4,", "0/4,2", "-1/4,5",
+                             "0/4,9,", "0/4,9,2", "a"}) {
         EXPECT_FALSE(parse_seat(text)) << text;
     }
 }
