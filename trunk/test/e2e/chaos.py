@@ -391,7 +391,7 @@ class Chaos:
 
             def has_let_go():
                 now = usage(node)
-                return now[1] <= fds + 3 and now[2] <= coroutines + 2
+                return now[1] <= fds + 3 * node.processes and now[2] <= coroutines + 2 * node.processes
 
             wait_until(has_let_go, 10, f"{node.name} has let go of everything: {usage(node)}, before {self.idle[node.name]}")
             assert usage(node)[0] < mib + MORE_MIB, f"{node.name} has grown: {usage(node)}, before {self.idle[node.name]}"
