@@ -787,6 +787,8 @@ TEST_F(SourcesByItselfTest, StandInsDoNotDisplaceEachOther) {
     EXPECT_EQ(relays_.begun, 1);
     stream("a").detach(first);
     stream("b").detach(second);
+    registry_.release(stream("a"));
+    registry_.release(stream("b"));
 }
 
 }  // namespace
