@@ -104,9 +104,15 @@ void Segmenter::wait_for_start(Track& track) {
 }
 
 void Segmenter::on_packet(const PacketRef& packet, const stream::Configs* start) {
-    if (!settling_ || !holds_early(packet, start)) {
-        take(packet, start);
+    if (settling_) {
+        if (holds_early(packet, start)) {
+            return;
+        }
+        if (!settling_) {
+            release_early();
+        }
     }
+    take(packet, start);
 }
 
 bool Segmenter::both_are_known() const {
@@ -116,7 +122,7 @@ bool Segmenter::both_are_known() const {
     return tracks_[kPartVideo].id && has_audio;
 }
 
-// False: it waited for nothing, and what was held has been taken.
+// False: it is to be taken; and what was held before it, where nothing is settling any more.
 bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* start) {
     const PacketInfo& info = packet->info();
     if (info.config) {
@@ -143,8 +149,12 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
         return true;
     }
     settling_ = false;
+    return false;
+}
+
+void Segmenter::release_early() {
     if (early_.empty()) {
-        return false;
+        return;
     }
     wall_offset_ms_ = wall_time_ms() - stream_.timeline().latest();
     const bool filled = std::exchange(filling_, true);
@@ -153,7 +163,6 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
     }
     filling_ = filled;
     early_bytes_ = 0;
-    return false;
 }
 
 void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {

@@ -77,7 +77,10 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
         std::optional<stream::Configs> start;
     };
 
-    bool holds_early(const media::PacketRef& packet, const stream::Configs* start);
+    // Not within on_packet(): coroutine stacks are small, and what follows it is deep.
+    [[gnu::noinline]] bool holds_early(const media::PacketRef& packet,
+                                       const stream::Configs* start);
+    [[gnu::noinline]] void release_early();
     bool both_are_known() const;
     void take(const media::PacketRef& packet, const stream::Configs* start);
     Track* track_of(const media::PacketInfo& info);

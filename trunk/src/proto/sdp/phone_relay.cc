@@ -24,13 +24,11 @@ constexpr std::array<std::string_view, 9> kDropped{
     "a=alt:",
 };
 
+// Some readers take either of CR and LF for the end of a line.
 std::string_view next_line(std::string_view& text) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
+    const size_t end = text.find_first_of("\r\n");
+    const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) {
-        line.remove_suffix(1);
-    }
     return line;
 }
 

@@ -86,6 +86,12 @@ TEST(PhoneRelayTest, LinesMayEndInLineFeedsOnly) {
     EXPECT_EQ(relayed(text), relayed(with(kAudio)));
 }
 
+TEST(PhoneRelayTest, NoAddressHidesBehindACarriageReturn) {
+    const std::string text = relayed(with(std::string(kAudio) + "s=-\r\rc=IN IP4 10.0.0.9\r\n"));
+    EXPECT_THAT(text, Not(HasSubstr("10.0.0.9")));
+    EXPECT_THAT(text, HasSubstr("s=-\r\n"));
+}
+
 TEST(PhoneRelayTest, EveryTruncationIsReadOrRefused) {
     const std::string whole = with(std::string(kAudio) + std::string(kVideo));
     for (size_t size = 0; size < whole.size(); size++) {
