@@ -97,8 +97,14 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
         clocks_.fill(origin_ms_);
         clocks_[track] = time_ms;
     }
-    if (time_ms < origin_ms_ && !start && is_frame(*packet)) {
-        return;  // audio that came far behind its picture: the log has no times for it
+    // Audio that came far behind its picture: the log has no times for it (any more).
+    if (is_frame(*packet)) {
+        const bool is_past =
+            time_ms < origin_ms_ || (!has_frames_[track] && time_ms < clocks_[track]);
+        if (is_past && !start) {
+            return;
+        }
+        has_frames_[track] = true;
     }
     track_begun_[track] = track_begun_[track] || !data;
     if (start) {

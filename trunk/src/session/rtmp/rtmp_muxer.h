@@ -42,6 +42,7 @@ class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
     int64_t origin_ms_ = 0;  // the earliest time that the log can have
     Clocks clocks_{};        // log time of the last message of each chunk stream
     std::array<bool, kTracks> track_begun_{};
+    std::array<bool, kTracks> has_frames_{};
     Clocks start_clocks_{};  // the same just before the start entry
     std::array<bool, kTracks> start_begun_{};
     stream::Configs start_configs_;

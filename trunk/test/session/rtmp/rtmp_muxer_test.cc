@@ -155,6 +155,18 @@ class RtmpMuxerTest : public MuxerFixture {
         }
     }
 
+    void expect_audio_times_rise(const Viewer& viewer) {
+        viewers_.back()->read();
+        std::vector<uint32_t> times;
+        for (const rtmp::Message& message : viewer.messages()) {
+            if (message.type == rtmp::kAudio && !message.body.empty() && message.body[1] == 1) {
+                times.push_back(message.timestamp);
+            }
+        }
+        ASSERT_GT(times.size(), 10U);
+        EXPECT_EQ(std::ranges::adjacent_find(times, std::greater_equal()), times.end());
+    }
+
     uint32_t chunk_size_ = 0;
     std::unique_ptr<RtmpMuxer> muxer_;
     std::vector<std::unique_ptr<Viewer>> viewers_;
@@ -301,15 +313,19 @@ TEST_F(RtmpMuxerTest, AudioOfLongBeforeTheFirstPictureIsLeftOut) {
     for (int64_t time = 20; time < 500; time += 20) {
         send(TrackKind::kAudio, time, test::aac_frame(++marker_));
     }
-    viewers_.back()->read();
-    std::vector<uint32_t> times;
-    for (const rtmp::Message& message : viewer.messages()) {
-        if (message.type == rtmp::kAudio) {
-            times.push_back(message.timestamp);
-        }
+    expect_audio_times_rise(viewer);
+}
+
+TEST_F(RtmpMuxerTest, AudioOfBeforeTheNewestKeyFrameIsLeftOutWhereThereWasNone) {
+    send(TrackKind::kVideo, 0, test::avc_header());
+    gop(25, false);
+    const Viewer& viewer = join();
+    gop(25, false);
+    send(TrackKind::kAudio, 0, test::aac_header());
+    for (int64_t time = 20; time < clock_; time += 20) {
+        send(TrackKind::kAudio, time, test::aac_frame(++marker_));
     }
-    ASSERT_GT(times.size(), 10U);
-    EXPECT_EQ(std::ranges::adjacent_find(times, std::greater_equal()), times.end());
+    expect_audio_times_rise(viewer);
 }
 
 TEST_F(RtmpMuxerTest, VideoThatStartsLate) {
