@@ -386,7 +386,8 @@ class Chaos:
         wait_until(lambda: not self.records(), 5, "all names are free")
         for node in self.nodes:
             wait_until(lambda: not node.pulls(), LINGER_S + 5, f"{node.name} pulls nothing that nobody watches")
-            wait_until(lambda: not node.clients() and not node.streams(), 12, f"{node.name} has no client and no stream")
+            # A stream whose publisher was lost to another node stays for a minute (Registry::kLostStay).
+            wait_until(lambda: not node.clients() and not node.streams(), 75, f"{node.name} has no client and no stream")
             mib, fds, coroutines = self.idle[node.name]
 
             def has_let_go():
