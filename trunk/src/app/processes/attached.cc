@@ -1,8 +1,27 @@
 #include "app/processes/attached.h"
 
+#include <cerrno>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "io/unix_socket.h"
+
 namespace weir::app {
+
+Result<io::OwnFd> open_for_messages(const std::string& address, std::string_view purpose) {
+    io::OwnFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket) {
+        return Error::from_errno(errno, "socket");
+    }
+    const int on = 1;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    WEIR_TRY_ASSIGN(const io::UnixAddress to, io::UnixAddress::of(address));
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&to.raw), to.size) != 0) {
+        return Error::from_errno(errno, fmt::format("bind the socket for {}", purpose));
+    }
+    return socket;
+}
 
 Attached take_attached(msghdr& message) {
     Attached attached;

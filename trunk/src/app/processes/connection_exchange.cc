@@ -18,24 +18,16 @@ namespace {
 constexpr size_t kMaxHeader = 1024;
 constexpr size_t kMaxDatagram = sizeof(uint32_t) + kMaxHeader + ConnectionExchange::kMaxReplayBytes;
 
-Result<io::UnixAddress> address_of(const std::string& name, uint32_t process) {
-    return io::UnixAddress::of(fmt::format("@weir-{}-{}", name, process));
+std::string address_of(const std::string& name, uint32_t process) {
+    return fmt::format("@weir-{}-{}", name, process);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(std::string name,
                                                                        uint32_t own) {
-    io::OwnFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket) {
-        return Error::from_errno(errno, "socket");
-    }
-    const int on = 1;
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    WEIR_TRY_ASSIGN(const io::UnixAddress address, address_of(name, own));
-    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.raw), address.size) != 0) {
-        return Error::from_errno(errno, "bind the socket for connections of other processes");
-    }
+    WEIR_TRY_ASSIGN(io::OwnFd socket,
+                    open_for_messages(address_of(name, own), "connections of other processes"));
     std::unique_ptr<ConnectionExchange> made(  // NOLINT: private constructor
         new ConnectionExchange(std::move(name), std::move(socket)));
     WEIR_TRY_ASSIGN(made->registration_, io::Registration::add(made->socket_.get(), *made));
@@ -60,7 +52,7 @@ bool ConnectionExchange::give(uint32_t process,
         iovec{&size, sizeof size}, iovec{header.data(), header.size()},
         iovec{const_cast<uint8_t*>(replay.answered.data()), replay.answered.size()},
         iovec{const_cast<uint8_t*>(replay.heard.data()), replay.heard.size()}};
-    Result<io::UnixAddress> to = address_of(name_, process);
+    Result<io::UnixAddress> to = io::UnixAddress::of(address_of(name_, process));
     if (!to.ok()) {
         return false;
     }

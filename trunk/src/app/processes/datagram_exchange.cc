@@ -38,8 +38,8 @@ NetAddress read_address(ByteReader& in) {
     return NetAddress::from_v6(ip, port, in.u16());
 }
 
-Result<io::UnixAddress> address_of(const std::string& name, uint32_t process) {
-    return io::UnixAddress::of(fmt::format("@weir-{}-{}-udp", name, process));
+std::string address_of(const std::string& name, uint32_t process) {
+    return fmt::format("@weir-{}-{}-udp", name, process);
 }
 
 // Of all calls: nothing yields between a read and its use.
@@ -59,16 +59,8 @@ std::span<uint8_t> datagram_buffer() {
 Result<std::unique_ptr<DatagramExchange>> DatagramExchange::create(std::string name,
                                                                    uint32_t own,
                                                                    uint32_t count) {
-    io::OwnFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket) {
-        return Error::from_errno(errno, "socket");
-    }
-    const int on = 1;
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    WEIR_TRY_ASSIGN(const io::UnixAddress address, address_of(name, own));
-    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.raw), address.size) != 0) {
-        return Error::from_errno(errno, "bind the socket for datagrams of other processes");
-    }
+    WEIR_TRY_ASSIGN(io::OwnFd socket,
+                    open_for_messages(address_of(name, own), "datagrams of other processes"));
     std::unique_ptr<DatagramExchange> made(  // NOLINT: private constructor
         new DatagramExchange(std::move(name), own, count, std::move(socket)));
     for (Waiting& waiting : made->waiting_) {
@@ -133,7 +125,7 @@ void DatagramExchange::flush() {
 
 void DatagramExchange::send(uint32_t process) {
     Waiting& waiting = waiting_[process];
-    Result<io::UnixAddress> to = address_of(name_, process);
+    Result<io::UnixAddress> to = io::UnixAddress::of(address_of(name_, process));
     const bool sent =
         to.ok() && ::sendto(waiting.socket.get(), waiting.message.data(), waiting.message.size(),
                             MSG_NOSIGNAL | MSG_DONTWAIT,

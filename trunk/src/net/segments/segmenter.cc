@@ -95,6 +95,18 @@ void Segmenter::take_config(const PacketRef& packet) {
     }
 }
 
+// Null: there are none.
+void Segmenter::take_configs(const stream::Configs* start) {
+    if (start == nullptr) {
+        return;
+    }
+    for (const PacketRef& each : *start) {
+        if (each->info().config) {
+            take_config(each);
+        }
+    }
+}
+
 // The track is not any more what the format says of it, or its frames are that are gathered.
 void Segmenter::wait_for_start(Track& track) {
     if (running_ && (format_ || !track.frames.empty())) {
@@ -128,13 +140,7 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
     if (info.config) {
         return false;  // of a track: it is taken, and what waits is decided with the next frame
     }
-    if (start != nullptr) {
-        for (const PacketRef& each : *start) {
-            if (each->info().config) {
-                take_config(each);
-            }
-        }
-    }
+    take_configs(start);
     if (is_frame(info)) {
         track_of(info);
     }
@@ -167,13 +173,7 @@ void Segmenter::release_early() {
 
 void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
     const PacketInfo& info = packet->info();
-    if (start != nullptr) {
-        for (const PacketRef& each : *start) {
-            if (each->info().config) {
-                take_config(each);
-            }
-        }
-    }
+    take_configs(start);
     if (info.config) {
         take_config(packet);
         return;

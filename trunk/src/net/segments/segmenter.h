@@ -85,6 +85,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     void take(const media::PacketRef& packet, const stream::Configs* start);
     Track* track_of(const media::PacketInfo& info);
     void take_config(const media::PacketRef& packet);
+    void take_configs(const stream::Configs* start);
     void wait_for_start(Track& track);
     void take_frame(const media::PacketRef& packet);
     void begin_at(const media::MediaPacket& packet);

@@ -41,14 +41,17 @@ Sources::Key Sources::key_of(const SourceSpec& spec) {
                              : std::string()};
 }
 
-Source* Sources::find_pull(const stream::StreamKey& key) const {
-    const auto found = sources_.find({SourceRole::kPull, key, {}});
+Source* Sources::find(const Key& key) const {
+    const auto found = sources_.find(key);
     return found == sources_.end() ? nullptr : found->second.get();
 }
 
+Source* Sources::find_pull(const stream::StreamKey& key) const {
+    return find({SourceRole::kPull, key, {}});
+}
+
 Source* Sources::find_stand_in(const stream::StreamKey& key) const {
-    const auto found = sources_.find({SourceRole::kPull, key, kStandIn});
-    return found == sources_.end() ? nullptr : found->second.get();
+    return find({SourceRole::kPull, key, kStandIn});
 }
 
 Source* Sources::find_relay(const stream::StreamKey& key) const {

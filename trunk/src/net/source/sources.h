@@ -124,6 +124,8 @@ class Sources final : private stream::LifeObserver {
     void on_demand_gone(stream::Stream& stream) override;
     bool on_wanted(const stream::StreamKey& key) override;
 
+    // Null: there is none.
+    Source* find(const Key& key) const;
     Source* find_pull(const stream::StreamKey& key) const;
     Source* find_stand_in(const stream::StreamKey& key) const;
     // What another node's stream would come by; null: there is none.
