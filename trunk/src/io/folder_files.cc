@@ -129,10 +129,11 @@ Result<OwnFd> open_parent(OwnFd at, const std::string& file, std::optional<mode_
         if (name.empty() || name == "." || name == "..") {
             return make_error(ErrorCode::kDenied, "{} leads out of the folder", file);
         }
-        if (make && ::mkdirat(at.get(), name.c_str(), *make) != 0 && errno != EEXIST) {
-            return Error::from_errno(errno, fmt::format("making the folder {}", name));
-        }
-        at = OwnFd(::openat(at.get(), name.c_str(), kFolderFlags));
+        const bool made = !make || ::mkdirat(at.get(), name.c_str(), *make) == 0 || errno == EEXIST;
+        at = made ? OwnFd(::openat(at.get(), name.c_str(), kFolderFlags)) : OwnFd();
+    }
+    if (!at && errno == ENOENT) {
+        return make_error(ErrorCode::kNotFound, "the folder of {} is not there", file);
     }
     if (!at) {
         return Error::from_errno(errno, fmt::format("the folder of {}", file));

@@ -49,7 +49,8 @@ Result<OwnFd> lock_folder(const std::string& path,
 Error check_folder(const std::string& path, const OwnFd& root);
 
 // The folder of `file`, a path below the folder `at`. `make`: with this mode, where it is not
-// there. kDenied: it leads out of the folder; else an error of the system, with errno.
+// there. kDenied: it leads out of the folder. kNotFound: it is not there, or was removed meanwhile.
+// kSystem.
 Result<OwnFd> open_parent(OwnFd at, const std::string& file, std::optional<mode_t> make);
 
 // A file below the folder, open for reading. kNotFound, kSystem.

@@ -49,11 +49,12 @@ def test_many_players_have_one_pull(new_weir, folder, signed):
     else:
         a = new_weir("play { mw_latency 0; }").start()
         b = new_weir(f"origin http://127.0.0.1:{a.http_port};\nplay {{ mw_latency 0; }}", "b").start()
-    run([TOP / "objs/weir-bench", "flv-play", "--url", b.http("/live/cam.flv"), "--publish", "1M",
-                  "--publish-url", a.rtmp("live/cam"), "--clients", "50", "--duration", "3", "--gop", "25", "--fps", "25",
-                  "--json", folder / "report.json", "--quiet"], seconds=60)
+    with publisher(a.rtmp("live/cam"), folder):
+        a.wait_live("cam")
+        run([TOP / "objs/weir-bench", "flv-play", "--url", b.http("/live/cam.flv"), "--clients", "50", "--duration", "3",
+             "--quiet"], seconds=60)
     assert metric(b, 'weir_source_attempts_total{role="pull"}') == 1
-    assert metric(b, "weir_relay_bytes_total") > 200_000
+    assert metric(b, "weir_relay_bytes_total") > 50_000
 
 
 def test_what_is_said_of_a_relay(new_weir, folder):

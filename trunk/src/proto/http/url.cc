@@ -13,9 +13,12 @@ constexpr uint16_t kHttpPort = 80;
 constexpr uint16_t kHttpsPort = 443;
 
 bool is_host_name(std::string_view host) {
-    return !host.empty() && host.size() <= kMaxHostBytes && std::ranges::all_of(host, [](char c) {
+    const bool plain = std::ranges::all_of(host, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
     });
+    // No label is empty (RFC 1035 §2.3.1).
+    return plain && !host.empty() && host.size() <= kMaxHostBytes && !host.starts_with('.') &&
+           !host.ends_with('.') && host.find("..") == std::string_view::npos;
 }
 
 Error malformed(std::string_view why) {

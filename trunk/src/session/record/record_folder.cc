@@ -145,7 +145,11 @@ class FolderFile final : public GrowingFile {
 
   private:
     Result<RecordedFile> end(std::string_view why, int64_t fallback_ms, int64_t ended_ms) {
-        WEIR_TRY_ASSIGN(const io::OwnFd parent, folder_.open_parent(facts_.file, false));
+        auto opened = folder_.open_parent(facts_.file, false);
+        if (!opened.ok()) {
+            return make_error(ErrorCode::kSystem, "{}", opened.error().message());
+        }
+        const io::OwnFd parent = std::move(*opened);
         const std::string growing = leaf_of(growing_);
         if (!scan_->playable()) {
             facts_.frames = 0;
@@ -389,11 +393,9 @@ Result<std::unique_ptr<GrowingFile>> RecordFolder::create(const FileOrder& order
     }
     for (int tries = 1;; tries++) {
         auto parent = open_parent(order.name, true);
-        const bool missing = !parent.ok() && errno == ENOENT;
         Result<std::unique_ptr<GrowingFile>> made =
             parent.ok() ? create_in(*parent, order) : parent.take_error();
-        const bool vanished =
-            missing || (!made.ok() && made.error().code() == ErrorCode::kNotFound);
+        const bool vanished = !made.ok() && made.error().code() == ErrorCode::kNotFound;
         if (!vanished || tries == kMaxFolderTries) {
             return made;
         }
@@ -455,7 +457,7 @@ Error RecordFolder::remove(const std::string& file) {
     WEIR_TRY(check_place());
     auto parent = open_parent(file, false);
     const bool removed = parent.ok() && ::unlinkat(parent->get(), leaf_of(file).c_str(), 0) == 0;
-    if (!removed && (parent.ok() ? errno : ENOENT) != ENOENT) {
+    if (!removed && parent.ok() && errno != ENOENT) {
         return Error::from_errno(errno, fmt::format("removing {}/{}", path_, file));
     }
     (void)note(journal_gone(file));

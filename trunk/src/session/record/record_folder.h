@@ -27,8 +27,9 @@ class RecordFolder final : public RecordDisk {
     static constexpr int kMaxSameName = 1'000;
     static constexpr size_t kWindow = 64 * 1024;  // that is read at once of a file to be repaired
 
-    // For so many times a folder that another process removes, as it is empty, is made again.
-    static constexpr int kMaxFolderTries = 10;
+    // For so many times a folder that another process removes, as it is empty, is made again. Of
+    // two processes in step with each other one may lose several times in a row.
+    static constexpr int kMaxFolderTries = 100;
 
     explicit RecordFolder(std::string path, RecordSeat seat = {})
         : path_(std::move(path)), seat_(std::move(seat)) {}

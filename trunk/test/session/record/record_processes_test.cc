@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "io/folder_files.h"
 #include "proto/mp4/fragment.h"
@@ -76,6 +77,7 @@ class RecordProcessesTest : public testing::Test, protected RecordRules {
         order.started_ms = wall_time_ms();
         auto made = folder.create(order);
         EXPECT_TRUE(made.ok()) << made.error().message();
+        WEIR_CHECK(made.ok());  // nothing goes on without it
         EXPECT_FALSE((*made)->append(header_));
         for (uint32_t i = 0; i < 2; i++) {
             const Bytes data = {0, 0, 0, 2, 0x65, 0x88};
