@@ -115,7 +115,7 @@ deb: ## objs/deb/weir_VERSION_ARCH.deb from the release build
 
 check: lint ## lint, formatting, and a build with warnings as errors
 	@scripts/format --check
-	@./configure --werror=on --pch=off --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
+	@./configure --werror=on --pch=off --batches=off --variant=werror >/dev/null && $(MAKE) --no-print-directory build; r=$$?; ./configure >/dev/null; exit $$r
 
 lint: ## layers, headers, sizes, naming: the rules of doc/CONTRIBUTING.md that a script can check
 	@scripts/lint

@@ -20,9 +20,9 @@ DEFINES = [
     re.compile(r"^using (\w+) ="),
     re.compile(r"^using (?!testing\b|std\b|namespace\b)(?:\w+::)+(\w+);"),
     re.compile(r"^namespace (\w+) ="),
-    re.compile(r"^(?:inline |static |thread_local )*(?:constexpr|const|constinit) [^=({;]*?(\w+)(?:\[\w*\])*(?:\{| = |;|\()"),
+    re.compile(r"^(?:inline |static |thread_local )*(?:constexpr|const|constinit) [^=({;]*?(\w+)(?:\[\w*\])*(?:\{| =|;|\()"),
     re.compile(r"^(?!using|namespace|TEST|INSTANTIATE|return|template|extern|#|//)[\w:<>,&*\[\]() ]*?[ *&](\w+)\("),
-    re.compile(r"^(?!using|namespace|TEST|INSTANTIATE|return|template|extern|#|//|class|struct|enum)[\w:<>,&* ]+[ *&](\w+)(?:\[\w*\])*(?: = |;|\{)"),
+    re.compile(r"^(?!using|namespace|TEST|INSTANTIATE|return|template|extern|#|//|class|struct|enum)[\w:<>,&* ]+[ *&](\w+)(?:\[\w*\])*(?: =|;|\{)"),
     re.compile(r"^(?:MATCHER|MATCHER_P\d?)\((\w+)"),
 ]
 
@@ -38,15 +38,20 @@ def names_of_headers(text, known):
             known[name] = set()  # two may include each other
             path = Path(__file__).resolve().parent.parent / name
             header = path.read_text() if path.is_file() else ""
-            known[name] = own_names(header) | names_of_headers(header, known)
+            known[name] = own_names(header, unnamed=False) | names_of_headers(header, known)
         found |= known[name]
     return found
 
 
-def own_names(text):
-    found = set()
+def own_names(text, unnamed=True):
+    """Names at the beginning of a line; `unnamed`: only those that nobody else sees, of unnamed namespaces."""
+    found, inside = set(), not unnamed
     for line in text.splitlines():
-        if not line or not (line[0].isalpha() or line[0] in "_#"):
+        if not line or not (line[0].isalpha() or line[0] in "_#}"):
+            continue
+        if unnamed and line in ("namespace {", "}  // namespace"):
+            inside = line == "namespace {"
+        if not inside and not line.startswith(("#define", "using", "static", "namespace")):
             continue
         for pattern in DEFINES:
             match = pattern.match(line)

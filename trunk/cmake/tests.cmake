@@ -4,30 +4,6 @@ find_package(GTest REQUIRED)
 set_source_files_properties(test/support/source_file.cc PROPERTIES COMPILE_DEFINITIONS
   "WEIR_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\"")
 
-# Under the sanitizers, and where the variable TEST_BATCHES is set (.ci/run), tests are compiled several files at a time: most of
-# the time goes into headers (measured: 8 files of session/rtsp 33.4 s of processor time one by one, 12.4 s together). Elsewhere a
-# changed file is compiled alone, which is quicker.
-# Which files go together: batches.py.
-set(WEIR_BATCH_FILES 8)
-set(WEIR_BATCH_LINES 3000)
-find_package(Python3 QUIET COMPONENTS Interpreter)
-function(weir_batches target sources)
-  if(NOT Python3_FOUND OR NOT (WEIR_SANITIZER OR DEFINED ENV{TEST_BATCHES}))
-    return()
-  endif()
-  list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")
-  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/batches.py ${WEIR_BATCH_FILES} ${WEIR_BATCH_LINES} ${sources}
-    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE ";" "=" lines "${lines}")
-  string(REPLACE "\n" ";" lines "${lines}")
-  foreach(line IN LISTS lines)
-    string(REGEX MATCH "^([0-9]+)=(.*)$" matched "${line}")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${target}-${CMAKE_MATCH_1})
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/batches.py)
-endfunction()
-
 # CHECKED NO: the code of the tests themselves is not looked through for undefined behaviour, what they test is. A third of
 # the time that they take to compile under the sanitizers.
 function(weir_test_binary name)

@@ -60,7 +60,7 @@ def test_each_tool_has_a_folder_of_its_own(configure):
 def test_release_is_configured_without_any_tool(configure):
     _, _, written = configure()
     settings = dict(re.findall(r"-DWEIR_(\w+)=(\w+)", written))
-    assert {name for name, value in settings.items() if value == "on"} == {"FRAME_POINTER", "PCH", "SRT", "TESTS", "TRANSCODE"}
+    assert {name for name, value in settings.items() if value == "on"} == {"BATCHES", "FRAME_POINTER", "PCH", "SRT", "TESTS", "TRANSCODE"}
 
 
 def test_a_build_without_transcoding_is_one_of_its_own(configure):

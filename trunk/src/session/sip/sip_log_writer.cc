@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "session/sip/voice_line.h"
+
 namespace weir::session {
 namespace {
 
@@ -24,10 +26,6 @@ constexpr std::array<sdp::PhoneCodec, 6> kCodecs{{
     {Codec::kSpeex, 16'000, 97},
     {Codec::kSpeex, 8'000, 98},
 }};
-
-bool is_g711(Codec codec) {
-    return codec == Codec::kG711A || codec == Codec::kG711U;
-}
 
 bool is_phone_audio(Codec codec) {
     return std::ranges::any_of(kCodecs, [codec](const auto& each) { return each.codec == codec; });
