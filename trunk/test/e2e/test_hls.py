@@ -1,5 +1,7 @@
 """HLS and low-latency HLS: real players get every frame as it was sent, playlists keep the rules, viewers are counted once."""
 
+import http.client
+import re
 import time
 
 import pytest
@@ -51,6 +53,29 @@ def test_the_playlist_keeps_the_rules(new_weir, folder):
         assert len(playlist.segments) >= 3 and playlist.segments[-1].duration == pytest.approx(2, abs=0.05), playlist.text
         assert abs(time.time() - (playlist.open.date or playlist.segments[-1].date)) < 5
         assert "INDEPENDENT-SEGMENTS" in playlist.tags, "the first segment has gone by now"
+
+
+def test_a_session_of_a_stranger_s_link_is_for_who_began_it(new_weir, folder):
+    server = new_weir("security { allow play 127.0.0.2; deny play all; }").start()
+
+    def status(source, path):
+        connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=10, source_address=(source, 0))
+        connection.request("GET", path)
+        try:
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    with publisher(server.rtmp(), folder, short_gops(folder)):
+        server.wait_live()
+        told = "/live/livestream.hls/index.m3u8?session=aaaaaaaaaaaaaaaaaaaa"
+        assert status("127.0.0.3", told)[0] == 403
+        begun, playlist = status("127.0.0.2", told)
+        assert begun == 200 and status("127.0.0.2", told)[0] == 200
+        header = re.search(r'EXT-X-MAP:URI="([^"]+)"', playlist)[1]
+        assert status("127.0.0.3", told)[0] == 403
+        assert status("127.0.0.3", f"/live/livestream.hls/{header}")[0] == 403
 
 
 def test_low_latency_players_get_every_part_as_it_is_made(new_weir, folder):

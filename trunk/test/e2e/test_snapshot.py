@@ -11,6 +11,7 @@ from hls import fetch, status_of
 from media import modern_ffmpeg, publisher, run
 from test_record import short_gops
 from test_ts import KINDS, encoded
+from weir import wait_until
 
 
 def pixels(data, size=(32, 18)):
@@ -61,6 +62,22 @@ def test_who_asks_at_once_gets_the_same_picture(new_weir, folder):
         assert 1 <= made <= 4 and "\nweir_still_answered_total 200" in metrics
         assert len(set(answers)) <= made
     assert status_of(f"{url}?key=s3cret") == 404
+
+
+def test_another_publisher_has_another_picture(new_weir, folder):
+    """Their first key frames have the same time on the stream's timeline."""
+    server = new_weir().start()
+    url = server.http("/live/livestream.jpg")
+    shown = []
+    for name, look in (("one", "null"), ("other", "negate")):
+        (folder / name).mkdir()
+        source = encoded(folder / name, "-vf", look, "-c:v", "libx264", "-g", "1000", "-an")
+        with publisher(server.rtmp(), folder, source, name=name):
+            server.wait_live()
+            with fetch(url) as answer:
+                shown.append(pixels(answer.read()))
+        wait_until(lambda: not server.streams() or not server.streams()[0]["publish"]["active"], 10, "the publisher has gone")
+    assert difference(*shown) > 50, "the second one is the negative of the first"
 
 
 def test_streams_without_picture_and_without_snapshots(new_weir, folder):

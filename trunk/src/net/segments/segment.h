@@ -52,8 +52,16 @@ struct SegmentFormat : public RefCounted<SegmentFormat> {
     uint32_t height = 0;
     uint32_t sample_rate = 0;  // in Hz; 0: no audio
     uint8_t channels = 0;
-    int64_t start_ms = 0;   // of its first segment, on the stream's timeline
+};
+
+// When things of the stream's timeline came: of all segments until the publisher's clock has gone
+// too far away from ours, or another format begins.
+struct SegmentClock {
+    uint64_t id = 0;        // the number of its first segment
+    int64_t start_ms = 0;   // of that, on the stream's timeline
     int64_t steady_ms = 0;  // when it came, by steady_wall_time_ms()
+
+    int64_t steady_of(int64_t time_ms) const { return steady_ms + time_ms - start_ms; }
 };
 
 struct SegmentPart {
@@ -66,6 +74,7 @@ struct SegmentPart {
 struct Segment {
     uint64_t number = 0;  // media sequence number
     Ref<const SegmentFormat> format;
+    SegmentClock clock;
     std::vector<SegmentPart> parts;
     int64_t start_ms = 0;     // on the stream's timeline
     int64_t wall_ms = 0;      // when its first frame came, since the epoch

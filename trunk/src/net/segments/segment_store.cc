@@ -18,12 +18,14 @@ void SegmentStore::open(Ref<const SegmentFormat> format,
                         int64_t start_ms,
                         int64_t wall_ms,
                         bool discontinuity,
-                        int64_t expected_ms) {
+                        int64_t expected_ms,
+                        const SegmentClock& clock) {
     WEIR_CHECK(!has_open());
     ended_ = false;
     Segment segment;
     segment.number = next_number_++;
     segment.format = std::move(format);
+    segment.clock = clock;
     segment.start_ms = start_ms;
     segment.wall_ms = wall_ms;
     segment.discontinuity = discontinuity;

@@ -67,7 +67,8 @@ class SegmentStore : private Counted<SegmentStore> {
               int64_t start_ms,
               int64_t wall_ms,
               bool discontinuity,
-              int64_t expected_ms = 0);
+              int64_t expected_ms = 0,
+              const SegmentClock& clock = {});
 
     // Of the open segment.
     struct NewPart {

@@ -365,8 +365,9 @@ bool Segmenter::decide_format() {
     format->video_header = writer_->track_header(kPartVideo);
     format->audio_header = writer_->track_header(kPartAudio);
     format->id = store_.next_number();
-    format->start_ms = part_start_ms_;
-    format->steady_ms = wall_of(part_start_ms_) + steady_wall_time_ms() - wall_time_ms();
+    clock_ = {format->id, part_start_ms_,
+              wall_of(part_start_ms_) + steady_wall_time_ms() - wall_time_ms()};
+    far_off_ = 0;
     format_ = format;
     return true;
 }
@@ -384,14 +385,25 @@ int64_t Segmenter::expected_ms(int64_t start_ms) const {
     return cut_ms - start_ms;
 }
 
+// Not at once: a publisher that was held up may send what it has kept.
+void Segmenter::follow_clock(int64_t start_ms) {
+    const int64_t off_ms = steady_wall_time_ms() - clock_.steady_of(stream_.timeline().latest());
+    far_off_ = std::abs(off_ms) > kMaxClockOffMs ? far_off_ + 1 : 0;
+    if (far_off_ == kFarOffSegments) {
+        clock_ = {store_.next_number(), start_ms, clock_.steady_of(start_ms) + off_ms};
+        far_off_ = 0;
+    }
+}
+
 void Segmenter::open_segment(int64_t start_ms) {
     if (!filling_) {
         // The publisher's clock is not quite ours: followed slowly, so that no date goes back.
         const int64_t off = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
         wall_offset_ms_ += std::clamp(off, -kMaxClockStepMs, kMaxClockStepMs);
+        follow_clock(start_ms);
     }
     store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false),
-                expected_ms(start_ms));
+                expected_ms(start_ms), clock_);
     segment_start_ms_ = start_ms;
 }
 

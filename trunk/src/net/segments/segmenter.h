@@ -37,6 +37,10 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     static constexpr int64_t kGopJitterMs = 50;
     // By so much the dates of segments are corrected, with each of them.
     static constexpr int64_t kMaxClockStepMs = 10;
+    // Of segments that come so far from the time that their SegmentClock says, so many in a row
+    // begin another one.
+    static constexpr int64_t kMaxClockOffMs = 1'000;
+    static constexpr uint32_t kFarOffSegments = 2;
 
     // Both must outlive this. Takes what is kept of the stream at once.
     Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store);
@@ -94,6 +98,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     void add_audio(const media::PacketRef& packet);
     bool decide_format();
     void open_segment(int64_t start_ms);
+    void follow_clock(int64_t start_ms);
     int64_t expected_ms(int64_t start_ms) const;
     void end_part(int64_t end_ms, bool all);
     void end_segment(int64_t end_ms, bool all);
@@ -121,6 +126,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     int64_t last_gop_ms_ = 0;
     int64_t gop_ms_ = 0;  // 0: no two in a row were alike
     int64_t wall_offset_ms_ = 0;
+    SegmentClock clock_;
+    uint32_t far_off_ = 0;  // segments in a row that came at another time than it says
     media::CaptionChannels captions_;
     uint64_t left_out_ = 0;
 };

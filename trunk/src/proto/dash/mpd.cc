@@ -72,9 +72,9 @@ void put_template(const Presentation& presentation,
     }
     out += " initialization=\"";
     put_escaped(presentation.folder, out);
-    out += fmt::format("init-{}.{}.mp4{}\" media=\"", period.id, track, kQueryMark);
+    out += fmt::format("init-{}.{}.mp4{}\" media=\"", period.files, track, kQueryMark);
     put_escaped(presentation.folder, out);
-    out += fmt::format("{}.$Time$.{}.m4s{}\">\n", period.id, track, kQueryMark);
+    out += fmt::format("{}.$Time$.{}.m4s{}\">\n", period.files, track, kQueryMark);
     put_timeline(period, out);
     out += "    </SegmentTemplate>\n";
 }

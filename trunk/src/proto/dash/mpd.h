@@ -35,16 +35,18 @@ struct Track {
     std::string_view captions = {};  // of video: "CC1", "CC1;CC3"; empty: none
 };
 
-// From a discontinuity to the next; all of its tracks have the same segments.
+// From a discontinuity to the next, or to where the publisher's clock is followed; all of its
+// tracks have the same segments.
 struct Period {
-    uint64_t id = 0;                     // of its headers
+    uint64_t id = 0;
+    uint64_t files = 0;                  // in the names of its headers and segments
     int64_t wall_ms = 0;                 // when its time began, since the epoch
     int64_t start_ms = 0;                // the same in the stream's own time
     std::vector<Segment> segments = {};  // at least one, one after the other
     std::vector<Track> tracks = {};      // at least one
 };
 
-// Files are "init-7.video.mp4" and "7.16000.video.m4s": period, time, track.
+// Files are "init-7.video.mp4" and "7.16000.video.m4s": Period::files, time, track.
 struct Presentation {
     std::string_view folder;    // of all files: "stream.hls/"; may be empty
     std::string_view clock;     // the file in it that tells the time (ISO 8601)

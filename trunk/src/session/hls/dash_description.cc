@@ -74,6 +74,7 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
     out.ended = store.ended();
     const auto& all = store.all();
     const net::SegmentFormat* format = nullptr;
+    uint64_t clock = 0;
     Sums sums;
     const auto end_period = [&] {
         if (format != nullptr) {
@@ -86,11 +87,14 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
         if (!segment.complete && !grows) {
             break;
         }
-        if (segment.format.get() != format) {
+        if (segment.format.get() != format || segment.clock.id != clock) {
             end_period();
             format = segment.format.get();
-            out.periods.push_back(
-                {.id = format->id, .wall_ms = format->steady_ms, .start_ms = format->start_ms});
+            clock = segment.clock.id;
+            out.periods.push_back({.id = clock,
+                                   .files = format->id,
+                                   .wall_ms = segment.clock.steady_ms,
+                                   .start_ms = segment.clock.start_ms});
         }
         const int64_t duration_ms =
             segment.complete

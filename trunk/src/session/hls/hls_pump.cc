@@ -25,6 +25,10 @@ uint64_t bits_per_second(uint64_t bytes, int64_t duration_ms) {
 // Parts of segments that end so far from the present are listed no more (§4.4.4.9 of the draft).
 constexpr int64_t kPartTargets = 3;
 
+uint64_t now_s() {
+    return static_cast<uint64_t>(wall_time_ms() / 1000);
+}
+
 }  // namespace
 
 const net::PumpKind HlsPump::kKind{&g_kind, "hls", "hls pump"};
@@ -32,11 +36,13 @@ const net::PumpKind HlsPump::kKind{&g_kind, "hls", "hls pump"};
 HlsPump::HlsPump(stream::Stream& stream,
                  const HlsOptions& options,
                  const net::PumpOptions& pump,
+                 HlsNumbers& numbers,
                  HlsFolder* folder)
     : stream_(stream),
       options_(options),
       pump_(pump),
-      store_(options.segments, static_cast<uint64_t>(wall_time_ms() / 1000)),
+      numbers_(numbers),
+      store_(options.segments, numbers.first(stream.key(), now_s())),
       folder_(folder),
       segmenter_(stream, options.container, store_),
       used_at_(MonoClock::now()),
@@ -48,6 +54,7 @@ HlsPump::HlsPump(stream::Stream& stream,
 HlsPump::~HlsPump() {
     end_all(net::EndClass::kStopping, "server stops");
     end_files();
+    numbers_.note(stream_.key(), store_.next_number(), now_s());
 }
 
 // ---- waiting ----
@@ -334,9 +341,11 @@ size_t& HlsPump::count_of(const HlsSession& session) {
 }
 
 HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> client) {
-    if (sessions_.size() >= kMaxSessions) {
+    const auto begun = begun_.find(client->ip());
+    if (sessions_.size() >= kMaxSessions || (begun != begun_.end() && begun->second >= kMaxBegun)) {
         return nullptr;
     }
+    begun_[client->ip()]++;
     auto session = std::make_unique<HlsSession>(std::move(client));
     session->asked_at = used_at_ = MonoClock::now();
     session->client->kick = [at = session.get()] { at->kicked = true; };
@@ -351,7 +360,18 @@ HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> cl
     return added;
 }
 
+void HlsPump::note_return(HlsSession& session) {
+    if (std::exchange(session.returned, true)) {
+        return;
+    }
+    const auto begun = begun_.find(session.client->ip());
+    if (begun != begun_.end() && --begun->second == 0) {
+        begun_.erase(begun);
+    }
+}
+
 void HlsPump::end_session(HlsSession& session, net::EndClass why, std::string_view detail) {
+    note_return(session);
     count_of(session)--;
     session.client->kick = nullptr;
     session.client->log_summary(why, detail);

@@ -22,6 +22,7 @@
 #include "proto/hls/playlist.h"
 #include "proto/hls/reload.h"
 #include "session/hls/hls_folder.h"
+#include "session/hls/hls_numbers.h"
 #include "session/hls/hls_options.h"
 #include "stream/stream.h"
 
@@ -35,6 +36,10 @@ struct HlsSession : private Counted<HlsSession> {
     std::unique_ptr<net::Client> client;
     MonoTime asked_at{};
     std::string looks;  // of a player that cannot be told its id (HlsPump::find_looks)
+    // Its id came with the request that began it, perhaps from a link of somebody else's: it is
+    // for this address alone. Empty: the id is one of ours.
+    std::string only_from;
+    bool returned = false;  // it has asked for more than what it began with
     bool kicked = false;
 };
 
@@ -57,11 +62,16 @@ class HlsPump final : public net::StreamPump,
     static constexpr size_t kMaxCompressed = 4;
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
+    // Those of one address that have asked once only: whoever asks for the first playlist again and
+    // again does not take all places.
+    static constexpr size_t kMaxBegun = 10'000;
 
-    // `folder`: its segments are written there as well; null: they are not.
+    // `numbers` must outlive it. `folder`: its segments are written there as well; null: they are
+    // not.
     HlsPump(stream::Stream& stream,
             const HlsOptions& options,
             const net::PumpOptions& pump,
+            HlsNumbers& numbers,
             HlsFolder* folder = nullptr);
     ~HlsPump() override;
 
@@ -148,7 +158,11 @@ class HlsPump final : public net::StreamPump,
     // Null: there is none of that id, or it was ended.
     HlsSession* find_session(std::string_view id);
     bool was_kicked(std::string_view id) const;
+    // Null: there are too many, of all or of that address.
     HlsSession* add_session(std::string id, std::unique_ptr<net::Client> client);
+
+    // It has asked again.
+    void note_return(HlsSession& session);
 
     // A player that cannot be told its id is known by its looks: a digest of its address, its name
     // and what it shows to be let in.
@@ -190,6 +204,7 @@ class HlsPump final : public net::StreamPump,
     stream::Stream& stream_;
     HlsOptions options_;
     net::PumpOptions pump_;
+    HlsNumbers& numbers_;
     net::SegmentStore store_;
     HlsFolder* folder_;
     HlsArchive* files_ = nullptr;  // of the folder, from the first segment on
@@ -197,6 +212,7 @@ class HlsPump final : public net::StreamPump,
     net::Segmenter segmenter_;
     std::map<std::string, std::unique_ptr<HlsSession>, std::less<>> sessions_;
     std::map<std::string, std::string, std::less<>> looks_;  // to the ids of their sessions
+    std::map<std::string, size_t, std::less<>> begun_;       // sessions that asked once, by address
 
     struct Kicked {
         std::string id;

@@ -144,7 +144,7 @@ std::unique_ptr<HlsPump> HlsService::make_pump(stream::Stream& stream,
         services_.private_streams != nullptr && services_.private_streams->has(stream.key());
     HlsFolder* const folder =
         options.path.empty() || is_private ? nullptr : folders_.use(options.path);
-    return std::make_unique<HlsPump>(stream, options, pump, folder);
+    return std::make_unique<HlsPump>(stream, options, pump, numbers_, folder);
 }
 
 void HlsService::on_stored(const HlsStoredView& stored) {
@@ -159,10 +159,11 @@ void HlsService::on_stored(const HlsStoredView& stored) {
                                   .number = stored.number});
 }
 
-// Yields.
+// Yields. What is the same for all may be kept for a moment: of many viewers behind a cache only
+// one asks in vain.
 void HlsService::refuse(net::HttpExchange& exchange, int status, std::string_view reason) {
     stats_.refused++;
-    http::Fields fields = {{"Cache-Control", "no-store"}};
+    http::Fields fields = {{"Cache-Control", status == 403 ? "no-store" : "max-age=1"}};
     if (status == 503) {
         fields.add("Retry-After", "5");
     }
@@ -224,13 +225,16 @@ HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
     if (client) {
         client->encrypted = exchange.secure();
         net::begin_turn(*client, net::ClientRole::kPlayer, ask.key);
-        ask.session_id =
-            ask.session_id.empty() ? random_id(system_random(), kSessionIdSize) : ask.session_id;
+        const std::string told_by = ask.session_id.empty() ? "" : client->ip();
+        if (ask.session_id.empty()) {
+            ask.session_id = random_id(system_random(), kSessionIdSize);
+        }
         ask.session = pump->add_session(ask.session_id, std::move(client));
         if (ask.session == nullptr) {
             refuse(exchange, 503, "this stream has too many viewers");
             return nullptr;
         }
+        ask.session->only_from = told_by;
     }
     return pump;
 }
@@ -381,10 +385,13 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
     }
     ask.session_id = id;
     ask.session = pump != nullptr ? pump->find_session(id) : nullptr;
-    if (ask.session != nullptr) {
+    const bool other = ask.session != nullptr && !ask.session->only_from.empty() &&
+                       ask.session->only_from != exchange.peer().host();
+    if (ask.session != nullptr && !other) {
+        pump->note_return(*ask.session);
         return true;
     }
-    if (!list || (pump != nullptr && pump->was_kicked(id))) {
+    if (other || !list || (pump != nullptr && pump->was_kicked(id))) {
         refuse(exchange, 403, "this session is over: load the playlist again");
         return false;
     }
@@ -474,6 +481,7 @@ HlsPump* HlsService::admit_again(net::HttpExchange& exchange, Ask& ask, const st
     ask.session = id.empty() ? nullptr : pump->find_session(id);
     if (ask.session != nullptr) {
         ask.session_id = id;
+        pump->note_return(*ask.session);
         return pump;
     }
     pump = admit(exchange, ask);

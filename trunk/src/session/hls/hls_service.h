@@ -137,6 +137,7 @@ class HlsService final : private stream::LifeObserver {
 
     net::Services services_;
     const HlsRules& rules_;
+    HlsNumbers numbers_;
     HlsFolders folders_;
     net::Admission admission_{services_};
     HlsStats stats_;

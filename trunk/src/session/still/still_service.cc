@@ -171,7 +171,8 @@ Error StillService::make(const stream::StreamKey& key, Picture& picture) {
             return make_error(ErrorCode::kNotFound, "no such stream: nobody publishes it");
         }
         if (const media::MediaPacket* const frame = stream->key_frame()) {
-            if (picture.jpeg && picture.time_ms == frame->time_ms()) {
+            if (picture.jpeg && picture.time_ms == frame->time_ms() &&
+                picture.live_since == stream->live_since()) {
                 picture.made = MonoClock::now();
                 return {};
             }
@@ -180,6 +181,7 @@ Error StillService::make(const stream::StreamKey& key, Picture& picture) {
             payload = copy_of(frame->payload());
             codec = frame->info().codec;
             picture.time_ms = frame->time_ms();
+            picture.live_since = stream->live_since();
             break;
         }
         if (!std::exchange(asked, true)) {

@@ -102,6 +102,22 @@ TEST_F(SegmenterTest, CutsAtKeyFramesAndPartsAtFrames) {
     EXPECT_FALSE(format.header.empty());
 }
 
+// What comes sooner or later than the publisher's clock says, for good, is placed by our own.
+TEST_F(SegmenterTest, AClockThatGoesAwayFromOursIsFollowed) {
+    watch();
+    configs();
+    pictures(50 * 8 + 1);
+    ASSERT_EQ(durations().size(), 8U);
+    const int64_t now_ms = steady_wall_time_ms();
+    for (const Segment& segment : store_.all()) {
+        const int64_t off_ms = segment.clock.steady_of(segment.start_ms) - now_ms;
+        EXPECT_LE(std::abs(off_ms), 2 * 2'000 + 500) << segment.number;
+        EXPECT_LE(segment.clock.id, segment.number);
+        EXPECT_GE(segment.clock.id + 2, segment.number) << "each second one begins anew";
+    }
+    EXPECT_EQ(store_.all().front().format.get(), store_.all().back().format.get());
+}
+
 // Players of DASH get one track: the bytes before audio_at, or those behind.
 TEST_F(SegmenterTest, TracksStandApartInAPart) {
     watch();

@@ -35,6 +35,7 @@ Presentation live() {
             .part_ms = 205,
             .independent = true,
             .periods = {{.id = 7,
+                         .files = 7,
                          .wall_ms = 1'795'651'700'123,
                          .start_ms = 10'000,
                          .segments = {{20'000, 2'000}, {22'000, 2'000}, {24'000, 1'960}},
@@ -95,6 +96,7 @@ TEST(MpdTest, TheSegmentThatGrowsIsThereEarly) {
 TEST(MpdTest, APeriodEndsWhereItsMediaEnd) {
     Presentation two = live();
     two.periods.push_back({.id = 10,
+                           .files = 7,
                            .wall_ms = 1'795'651'730'000,
                            .start_ms = 25'960,
                            .segments = {{25'960, 2'000}},

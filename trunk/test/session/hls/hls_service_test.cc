@@ -438,6 +438,30 @@ TEST_F(HlsServiceTest, AnEndedSessionIsAskedAgainButNotAKickedOne) {
     EXPECT_EQ(get("/app/stream.hls/index.m3u8?session=aaaaaaaaaaaaaaaaaaaa").status, 403);
 }
 
+TEST_F(HlsServiceTest, OneAddressCannotTakeAllPlacesByBeginningAgainAndAgain) {
+    publish();
+    pictures(20);
+    TestClient client(address_);
+    const std::string first = begin();
+    for (size_t i = 1; i < HlsPump::kMaxBegun; i++) {
+        client.send(net::get_request("/app/stream.m3u8"));
+        ASSERT_EQ(client.read_answer().status, 200) << i;
+    }
+    EXPECT_EQ(get("/app/stream.m3u8").status, 503);
+    EXPECT_EQ(get(first).status, 200) << "who plays is no newcomer";
+    EXPECT_EQ(get("/app/stream.m3u8").status, 200) << "and has made room";
+}
+
+TEST_F(HlsServiceTest, WhatIsRefusedToAllMayBeKeptForAMoment) {
+    publish();
+    pictures(20);
+    const std::string list = begin();
+    EXPECT_EQ(get("/app/nobody.m3u8").headers.get("Cache-Control").value_or(""), "max-age=1");
+    const TestAnswer denied = get("/app/stream.hls/index.m3u8");
+    EXPECT_EQ(denied.status, 403);
+    EXPECT_EQ(denied.headers.get("Cache-Control").value_or(""), "no-store");
+}
+
 TEST_F(HlsServiceTest, AViewerOfNothingWaitsForThePublisher) {
     policy_.play.pump.wait_publisher = Millis(5'000);
     TestClient client(address_);
