@@ -5,20 +5,29 @@
 set(WEIR_BATCH_FILES 8)
 set(WEIR_BATCH_LINES 3000)
 find_package(Python3 QUIET COMPONENTS Interpreter)
-function(weir_batches target sources)
+
+# weir_batches(TARGET LIST): the sources in the variable LIST become what is to be compiled instead of these. Files that have flags of their own stay
+# alone. The written files name others from here, so that they are the same in every folder, for ccache.
+function(weir_batches target list_name)
   if(NOT WEIR_BATCHES OR NOT Python3_FOUND)
     return()
   endif()
-  list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")
-  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/batches.py ${WEIR_BATCH_FILES} ${WEIR_BATCH_LINES} ${sources}
-    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE ";" "=" lines "${lines}")
-  string(REPLACE "\n" ";" lines "${lines}")
-  foreach(line IN LISTS lines)
-    string(REGEX MATCH "^([0-9]+)=(.*)$" matched "${line}")
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${target}-${CMAKE_MATCH_1})
+  set(alone)
+  set(together)
+  foreach(source IN LISTS ${list_name})
+    get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(source MATCHES "[.]cc$" AND NOT definitions AND NOT options)
+      file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${source})
+      list(APPEND together ${name})
+    else()
+      list(APPEND alone ${source})
+    endif()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/batches.py ${CMAKE_BINARY_DIR}/batches/${target}
+      ${WEIR_BATCH_FILES} ${WEIR_BATCH_LINES} ${together}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE written OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" written "${written}")
+  set(${list_name} ${alone} ${written} PARENT_SCOPE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/batches.py)
 endfunction()
-

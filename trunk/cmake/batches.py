@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts sources into groups that can be compiled as one file each: no two of a group give the same name to something of their own.
 
-  batches.py GROUP-SIZE LINES FILE...      prints "NUMBER;FILE" for each file, on one line each
+  batches.py FOLDER GROUP-SIZE LINES FILE...      writes FOLDER/NUMBER.cc for each group, and prints their names
 
 Names are those at the beginning of a line, where the formatted sources have all that stands in a namespace. Overloads count as the
 same name: they would compile, but perhaps another one would be called. Files of one folder stay together: they share headers.
@@ -82,11 +82,23 @@ def batches(files, most_files, most_lines):
     return made
 
 
+def write(path, text):
+    """Not where it is there: what is newer is compiled again."""
+    if not path.is_file() or path.read_text() != text:
+        path.write_text(text)
+
+
 def main():
-    most_files, most_lines, *files = sys.argv[1:]
+    folder, most_files, most_lines, *files = sys.argv[1:]
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
     for number, batch in enumerate(batches(files, int(most_files), int(most_lines))):
-        for name in batch:
-            print(f"{number};{name}")
+        written.append(folder / f"{number}.cc")
+        write(written[-1], "".join(f'#include "{name}"\n' for name in batch))
+    for old in set(folder.glob("*.cc")) - set(written):
+        old.unlink()
+    print("\n".join(map(str, written)))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ find_package(GTest REQUIRED)
 set_source_files_properties(test/support/source_file.cc PROPERTIES COMPILE_DEFINITIONS
   "WEIR_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\"")
 
+# A table of cases on the stack; no coroutine runs it.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/test/proto/flv/tag_test.cc PROPERTIES COMPILE_OPTIONS -Wframe-larger-than=65536)
+
 # CHECKED NO: the code of the tests themselves is not looked through for undefined behaviour, what they test is. A third of
 # the time that they take to compile under the sanitizers.
 function(weir_test_binary name)
@@ -14,10 +17,10 @@ function(weir_test_binary name)
     list(APPEND sources ${found})
   endforeach()
   if(sources)
+    weir_batches(${name} sources)
     add_executable(${name} ${sources} test/support/source_file.cc)
     target_link_libraries(${name} PRIVATE ${ARG_DEPS})
     set_target_properties(${name} PROPERTIES WEIR_TEST_CODE ON)
-    weir_batches(${name} "${sources}")
     set(pch_owner weir-unit-tests)
     if(ARG_CHECKED STREQUAL "NO" AND WEIR_SANITIZER)
       target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
@@ -29,8 +32,6 @@ endfunction()
 
 weir_test_binary(weir-unit-tests FOLDERS base media proto stream bench/core
   DEPS weir_load_core weir_proto weir_stream GTest::gtest_main GTest::gmock)
-# A table of cases on the stack; no coroutine runs it.
-set_source_files_properties(test/proto/flv/tag_test.cc PROPERTIES COMPILE_OPTIONS -Wframe-larger-than=65536)
 # Coroutine tests bring their own main (test/support/io_main.cc): the scheduler must be up before the first test.
 weir_test_binary(weir-component-tests FOLDERS io net transcode session config diagnosis app bench/run support/io
   DEPS weir_app weir_load GTest::gtest GTest::gmock CHECKED NO)

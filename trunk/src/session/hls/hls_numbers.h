@@ -1,5 +1,5 @@
-// Which numbers segments of a stream had: a cache may keep what had them for an hour. They begin with
-// the second of the wall clock, and only where segments came faster than one a second is there
+// Which numbers segments of a stream had: a cache may keep what had them for an hour. They begin
+// with the second of the wall clock, and only where segments came faster than one a second is there
 // something to remember. Pure; not over restarts of the server.
 #pragma once
 

@@ -70,7 +70,7 @@ class StillService {
     struct Picture {
         std::shared_ptr<const Bytes> jpeg;  // null: none could be made
         std::string why;
-        int64_t time_ms = -1;  // of its frame, on the stream's timeline
+        int64_t time_ms = -1;   // of its frame, on the stream's timeline
         MonoTime live_since{};  // of its publisher: another one's times may be the same
         MonoTime made{};
         MonoTime asked{};
