@@ -16,6 +16,7 @@ SINGLE = ("test/proto/rtp", "test/proto/sdp")
 
 DEFINES = [
     re.compile(r"^#define (\w+)"),
+    re.compile(r"^#include <(?:linux|netinet)/(tcp\.h)>"),  # one excludes the other
     re.compile(r"^(?:class|struct|union|enum class|enum) (?:\[\[\w+\]\] )?(\w+)\b(?!.*;$)"),
     re.compile(r"^using (\w+) ="),
     re.compile(r"^using (?!testing\b|std\b|namespace\b)(?:\w+::)+(\w+);"),
@@ -51,7 +52,7 @@ def own_names(text, unnamed=True):
             continue
         if unnamed and line in ("namespace {", "}  // namespace"):
             inside = line == "namespace {"
-        if not inside and not line.startswith(("#define", "using", "static", "namespace")):
+        if not inside and not line.startswith(("#", "using", "static", "namespace")):
             continue
         for pattern in DEFINES:
             match = pattern.match(line)
