@@ -61,7 +61,7 @@ def test_what_is_not_in_this_version_is_said(folder):
                     "gb28181 { }\nhls_path /x;\n")
     code, said = check(path)
     assert code == 1
-    for words in ("2:2: found 'dash': DASH under that name (every stream has it, see the block hls) is not in this version", "3:2: found 'dvr': recording under that name (see the block record) is not",
-                  "5:1: found 'gb28181': GB28181 is not", "6:1: found 'hls_path': that setting of HLS (see the block hls) is not"):
+    for words in ("2:2: found 'dash': here one writes hls { }: every stream has DASH", "3:2: found 'dvr': here one writes record { enabled on;",
+                  "5:1: found 'gb28181': GB28181 is not in this version", "6:1: found 'hls_path': here one writes hls { path FOLDER; }"):
         assert words in said, f"{words}\n{said}"
     assert "looks like" not in said, "one of ours, with wishes"
