@@ -59,6 +59,66 @@ function endOf(mpegts, type, detail, info, transport) {
   return { kind: 'lost', message: `Playing failed: ${info?.msg ?? detail ?? type}.` };
 }
 
+// A loader by fetch() that hangs up at once. In Chrome, the library's own one waits for the next bytes, which a page that was left
+// does not get: the server would have a player until the browser forgets the page.
+function promptLoader({ BaseLoader, LoaderErrors, LoaderStatus }) {
+  return class extends BaseLoader {
+    constructor() {
+      super('prompt-loader');
+      this.controller = new AbortController();
+    }
+
+    open(source) {
+      this._status = LoaderStatus.kConnecting;
+      this.load(source.url, this.controller.signal);
+    }
+
+    async load(url, signal) {
+      let received = 0;
+      try {
+        const answer = await fetch(url, { signal, cache: 'no-store', referrerPolicy: 'no-referrer-when-downgrade' });
+        if (!answer.ok) {
+          this.fail(LoaderErrors.HTTP_STATUS_CODE_INVALID, answer.status, answer.statusText);
+          return;
+        }
+        const reader = answer.body.getReader();
+        for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+          if (signal.aborted) {
+            return;
+          }
+          this._status = LoaderStatus.kBuffering;
+          const at = received;
+          received += piece.value.byteLength;
+          this.onDataArrival(piece.value.slice().buffer, at, received);
+        }
+        if (!signal.aborted) {
+          this._status = LoaderStatus.kComplete;
+          this.onComplete(0, received - 1);
+        }
+      } catch (error) {
+        if (!signal.aborted) {
+          this.fail(received > 0 ? LoaderErrors.EARLY_EOF : LoaderErrors.EXCEPTION, error.code ?? -1, error.message);
+        }
+      }
+    }
+
+    fail(error, code, msg) {
+      this._status = LoaderStatus.kError;
+      this.onError(error, { code, msg });
+    }
+
+    abort() {
+      this.controller.abort();
+      this._status = LoaderStatus.kComplete;
+    }
+
+    destroy() {
+      this.controller.abort();
+      super.destroy();
+    }
+  };
+}
+
 export class FlvEngine {
   // `transport`: 'http' or 'ws'. `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried.
   constructor(video, stream, transport, events) {
@@ -96,6 +156,7 @@ export class FlvEngine {
       enableStashBuffer: false,
       liveBufferLatencyChasing: true,
       autoCleanupSourceBuffer: true,
+      customLoader: this.transport === 'ws' ? undefined : promptLoader(mpegts),
     });
     engine.on(mpegts.Events.MEDIA_INFO, (info) => {
       this.codecs = [info.hasVideo && info.videoCodec, info.hasAudio && info.audioCodec].filter(Boolean);

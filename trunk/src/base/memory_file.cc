@@ -1,9 +1,14 @@
 #include "base/memory_file.h"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
 
 namespace weir {
 
@@ -12,7 +17,16 @@ MemoryFile& MemoryFile::instance() {
     return *memory;
 }
 
-MemoryFile::MemoryFile() : file_(memfd_create("weir-log", MFD_CLOEXEC)) {}
+MemoryFile::MemoryFile() : file_(memfd_create("weir-log", MFD_CLOEXEC)) {
+    if (file_ < 0) {
+        log::warn(
+            "memfd_create is not allowed here ({}), so sendfile cannot be used: large writes to "
+            "players are copied instead; a sandbox that forbids the call costs some processor "
+            "time, "
+            "and no more",
+            Error::from_errno(errno, "memfd_create").message());
+    }
+}
 
 bool MemoryFile::grow() {
     constexpr size_t kBytes = kChunkSlots * kSlotBytes;

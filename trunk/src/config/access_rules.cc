@@ -119,6 +119,11 @@ std::string IpNetwork::to_string() const {
     return fmt::format("{}/{}", address.to_string(), dotted ? bits - kMappedBits : bits);
 }
 
+std::string AccessRule::to_string() const {
+    return fmt::format("{} {} {};", allow ? "allow" : "deny", config::to_string(action),
+                       network ? network->to_string() : "all");
+}
+
 bool AccessRules::default_allows(Action action, const IpAddress& peer) {
     return action == Action::kPlay || peer.is_loopback();
 }
@@ -127,7 +132,7 @@ AccessRules::Verdict AccessRules::verdict(Action action, const IpAddress& peer) 
     for (const AccessRule& rule : rules_) {
         if (rule.action == action && (!rule.network || rule.network->contains(peer))) {
             return {rule.allow ? Verdict::Kind::kAllow : Verdict::Kind::kDeny,
-                    !rule.network.has_value()};
+                    !rule.network.has_value(), &rule};
         }
     }
     return {};
@@ -149,9 +154,18 @@ bool AccessRules::allows(Action action, std::string_view peer) const {
     return address && allows(action, *address);
 }
 
-std::string refusal_text(Action action, std::string_view peer, std::string_view section) {
+std::string refusal_text(Action action,
+                         std::string_view peer,
+                         std::string_view section,
+                         const AccessRule* denied_by) {
     std::optional<IpAddress> address = IpAddress::parse(peer);
     std::string shown = address ? address->to_string() : std::string(peer);
+    if (denied_by != nullptr) {
+        return fmt::format(
+            "{}ing from {} is not allowed: of the rules of {}, \"{}\" is the first one that fits; "
+            "put \"allow {} {};\" before it",
+            to_string(action), shown, section, denied_by->to_string(), to_string(action), shown);
+    }
     return fmt::format("{}ing from {} is not allowed; add \"security {{ allow {} {}; }}\" to {}",
                        to_string(action), shown, to_string(action), shown, section);
 }

@@ -57,6 +57,9 @@ struct AccessRule {
     Action action = Action::kPublish;
     std::optional<IpNetwork> network;  // none: all
 
+    // As it stands in a file: "deny publish 10.0.0.0/8;".
+    std::string to_string() const;
+
     bool operator==(const AccessRule&) const = default;
 };
 
@@ -67,7 +70,8 @@ class AccessRules {
     // What the rules say of a peer, without what is unwritten behind them.
     struct Verdict {
         enum class Kind : uint8_t { kNone, kAllow, kDeny } kind = Kind::kNone;
-        bool all = false;  // by a rule for all addresses
+        bool all = false;                  // by a rule for all addresses
+        const AccessRule* rule = nullptr;  // that decided; lives as long as the rules
     };
 
     Verdict verdict(Action action, const IpAddress& peer) const;
@@ -93,9 +97,13 @@ class AccessRules {
     std::vector<AccessRule> rules_;
 };
 
-// `section`: "vhost NAME". One sentence for the log and the status to the peer, which names the
-// line that would let it in: publishing from 203.0.113.9 is not allowed; add "security { allow
-// publish 203.0.113.9; }" to vhost __defaultVhost__
-std::string refusal_text(Action action, std::string_view peer, std::string_view section);
+// `section`: "vhost NAME". `denied_by`: the rule that decided; null: none did. One sentence for the
+// log and the status to the peer, which names the line that would let it in: publishing from
+// 203.0.113.9 is not allowed; add "security { allow publish 203.0.113.9; }" to vhost
+// __defaultVhost__. Where a rule decided, it names the rule: that line must stand before it.
+std::string refusal_text(Action action,
+                         std::string_view peer,
+                         std::string_view section,
+                         const AccessRule* denied_by);
 
 }  // namespace weir::config

@@ -62,30 +62,58 @@ std::string homes_of(std::string_view name) {
     return homes;
 }
 
-// What other servers have under that name and this one not yet; empty: nothing of the kind.
-std::string_view not_in_this_version(std::string_view name) {
-    struct Feature {
-        std::string_view begin;  // of the directive's name
-        std::string_view what;
-    };
+// Names that other servers have and this one does not.
+struct ForeignName {
+    std::string_view name;
+    std::string_view written;  // what says it here; empty: nothing does
+    std::string_view what;     // then: what is not in this version
+    bool or_longer = false;    // also for all names that begin with this one and "_"
+};
 
-    constexpr Feature kFeatures[] = {
-        {"hls", "that setting of HLS (see the block hls)"},
-        {"dash", "DASH under that name (every stream has it, see the block hls)"},
-        {"dvr", "recording under that name (see the block record)"},
-        {"record", "that setting of recording (see the block record)"},
-        {"push", "sending a stream on under that name (write forward)"},
-        {"pull", "fetching a stream under that name (write source)"},
-        {"ingest", "fetching a stream by a program (source fetches RTMP, HTTP-FLV and RTSP)"},
-        {"stream_caster", "publishing by MPEG-TS or GB28181"},
-        {"gb28181", "GB28181"},
-        {"transcode", "transcoding of video"},
-        {"exec", "starting programs (a hook can)"},
-    };
-    for (const Feature& feature : kFeatures) {
-        const bool whole = name == feature.begin;
-        if (whole || (name.starts_with(feature.begin) && name[feature.begin.size()] == '_')) {
-            return feature.what;
+constexpr std::string_view kRunsProgram =
+    "exec_push PROGRAM ...; (a program beside each stream, as long as somebody publishes it)";
+
+// The first one that fits.
+constexpr ForeignName kForeignNames[] = {
+    {"hls_path", "hls { path FOLDER; }", ""},
+    {"hls_fragment", "hls { fragment 2s; }", ""},
+    {"hls_window", "hls { window 3; } (in target durations)", ""},
+    {"hls_playlist_length", "hls { window 3; } (in target durations)", ""},
+    {"hls_variant", "hls { variants APP/STREAM ...; }", ""},
+    {"hls_keys", "hls { encrypt on; }", ""},
+    {"hls_fragments_per_key", "hls { rotate 10; }", ""},
+    {"hls", "", "that setting of HLS (see the block hls)", true},
+    {"dash", "hls { }: every stream has DASH, too, at /APP/STREAM.mpd", "", true},
+    {"dvr", "record { enabled on; path FOLDER; }", "", true},
+    {"record_path", "record { path FOLDER; }", ""},
+    {"record_suffix", "record { name NAME; }", ""},
+    {"record_max_size", "record { split_size 1g; }", ""},
+    {"record_interval", "record { split 1h; }", ""},
+    {"record", "", "that setting of recording (see the block record)", true},
+    {"push", "forward URL;", "", true},
+    {"pull", "source URL;", "", true},
+    {"ingest",
+     "source URL; (RTMP, HTTP-FLV, RTSP, WebRTC, groups by udp and rtp); of anything else, a "
+     "program can publish here",
+     "", true},
+    {"stream_caster", "",
+     "what stream_caster has besides MPEG-TS over UDP (here source udp://ADDRESS:PORT;)", true},
+    {"gb28181", "", "GB28181", true},
+    {"transcode", "exec_push PROGRAM ...; (ffmpeg, for instance, beside each stream)", "", true},
+    {"exec", kRunsProgram, ""},
+    {"exec_publish", kRunsProgram, ""},
+    {"exec", "",
+     "starting programs for that event (a hook can; exec_push runs one beside each stream)", true},
+};
+
+// Empty: nothing of the kind.
+std::string where_others_have(std::string_view name) {
+    for (const ForeignName& each : kForeignNames) {
+        const bool longer = each.or_longer && name.starts_with(each.name) &&
+                            name.substr(each.name.size()).starts_with('_');
+        if (name == each.name || longer) {
+            return each.written.empty() ? fmt::format("{} is not in this version", each.what)
+                                        : fmt::format("here one writes {}", each.written);
         }
     }
     return {};
@@ -478,9 +506,9 @@ class Checker {
         if (directive != nullptr) {
             return directive;
         }
-        if (const std::string_view what = not_in_this_version(name); !what.empty()) {
-            sink_.report(statement.name.at, fmt::format("found {}: {} is not in this version",
-                                                        statement.name.shown(), what));
+        if (const std::string what = where_others_have(name); !what.empty()) {
+            sink_.report(statement.name.at,
+                         fmt::format("found {}: {}", statement.name.shown(), what));
             return nullptr;
         }
         std::vector<std::string_view> names = names_in(context);

@@ -1,4 +1,8 @@
 // weir.conf(5) from the table of directives.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "config/config_doc.h"
@@ -42,6 +46,28 @@ constexpr std::string_view kTail = R"(.SH SEE ALSO
 has every directive with its default.
 )";
 
+// "[sources.md](sources.md#programs)" as "sources.md": what is in brackets, where an address
+// follows.
+std::string without_links(std::string_view text) {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const size_t open = std::min(text.find('[', at), text.size());
+        const size_t middle = text.find("](", open);
+        const size_t end = text.find(')', middle);
+        out += text.substr(at, open - at);
+        // "[app] and [more](x)": the brackets that are next to the address.
+        const bool is_link = end != std::string_view::npos && text.find('[', open + 1) > middle;
+        if (is_link) {
+            out += text.substr(open + 1, middle - open - 1);
+            at = end + 1;
+        } else {
+            out += text.substr(open, 1);
+            at = open + 1;
+        }
+    }
+    return out;
+}
+
 // Text of a man page: a backslash, a hyphen that somebody may copy, and a leading dot or quote have
 // meanings of their own.
 std::string escaped(std::string_view text) {
@@ -67,7 +93,8 @@ std::string quoted(std::string_view text) {
 }
 
 void append_directive(std::string& out, const Directive& directive) {
-    out += fmt::format(".TP\n.B {}\n{}\n", quoted(directive.name), escaped(directive.doc));
+    out += fmt::format(".TP\n.B {}\n{}\n", quoted(directive.name),
+                       escaped(without_links(directive.doc)));
     if (is_block(directive)) {
         return;
     }

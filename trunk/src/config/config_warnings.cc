@@ -87,6 +87,23 @@ void warn_of_hls(const VhostConfig& section,
     }
 }
 
+void warn_of_record(const VhostConfig& section,
+                    const VhostConfig* outer,
+                    std::vector<std::string>& out) {
+    const auto useless = [](const VhostConfig& of) {
+        return of.record.enabled && of.record.path.empty();
+    };
+    if (useless(section) && (outer == nullptr || !useless(*outer))) {
+        out.push_back(
+            fmt::format("{}: record {{ enabled on; }} does nothing without a folder: add \"record "
+                        "{{ path DIR; }}\"",
+                        section.title()));
+    }
+    for (const VhostConfig& application : section.applications) {
+        warn_of_record(application, &section, out);
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> config_warnings(const Config& config) {
@@ -116,6 +133,7 @@ std::vector<std::string> config_warnings(const Config& config) {
     for (const VhostConfig& vhost : config.vhosts) {
         warn_of_vhost(vhost, out);
         warn_of_hls(vhost, nullptr, out);
+        warn_of_record(vhost, nullptr, out);
     }
     for (const SipOutsideConfig& each : config.sip_server.outside) {
         const bool known = std::ranges::any_of(

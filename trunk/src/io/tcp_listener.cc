@@ -31,6 +31,13 @@ Error busy_or_system(int why, const SocketAddress& address) {
                           "setcap cap_net_bind_service=+ep on the program)",
                           address.to_string());
     }
+    if (why == EADDRNOTAVAIL) {
+        return make_error(
+            ErrorCode::kSystem,
+            "listen on {}: this machine has no such address (\"ip address\" lists those it "
+            "has)",
+            address.to_string());
+    }
     if (why != EADDRINUSE) {
         return Error::from_errno(why, fmt::format("listen on {}", address.to_string()));
     }

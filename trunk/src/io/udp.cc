@@ -118,6 +118,13 @@ Error bind_socket(int fd, const SocketAddress& address, bool names_holder) {
         return {};
     }
     const int why = errno;
+    if (why == EADDRNOTAVAIL) {
+        return make_error(
+            ErrorCode::kSystem,
+            "bind udp {}: this machine has no such address (\"ip address\" lists those it "
+            "has)",
+            address.to_string());
+    }
     if (why != EADDRINUSE) {
         return Error::from_errno(why, fmt::format("bind udp {}", address.to_string()));
     }

@@ -144,13 +144,32 @@ TEST(AccessRulesTest, RefusesAPeerWhoseAddressIsNoAddress) {
 }
 
 TEST(RefusalTextTest, NamesTheLineToAdd) {
-    EXPECT_EQ(refusal_text(Action::kPublish, "::ffff:203.0.113.9", "vhost __defaultVhost__"),
-              "publishing from 203.0.113.9 is not allowed; add \"security { allow publish "
-              "203.0.113.9; }\" to vhost "
-              "__defaultVhost__");
-    EXPECT_EQ(refusal_text(Action::kPlay, "2001:db8::1", "vhost a.b"),
+    EXPECT_EQ(
+        refusal_text(Action::kPublish, "::ffff:203.0.113.9", "vhost __defaultVhost__", nullptr),
+        "publishing from 203.0.113.9 is not allowed; add \"security { allow publish "
+        "203.0.113.9; }\" to vhost "
+        "__defaultVhost__");
+    EXPECT_EQ(refusal_text(Action::kPlay, "2001:db8::1", "vhost a.b", nullptr),
               "playing from 2001:db8::1 is not allowed; add \"security { allow play 2001:db8::1; "
               "}\" to vhost a.b");
+}
+
+TEST(RefusalTextTest, NamesTheRuleThatDecided) {
+    AccessRules rules;
+    rules.add(rule(false, Action::kPublish, "10.0.0.0/8"));
+    rules.add(rule(false, Action::kPublish, "all"));
+    rules.add(rule(true, Action::kPublish, "127.0.0.1"));
+    const auto text = [&rules](std::string_view peer) {
+        return refusal_text(Action::kPublish, peer, "vhost a.b",
+                            rules.verdict(Action::kPublish, *IpAddress::parse(peer)).rule);
+    };
+    EXPECT_EQ(text("127.0.0.1"),
+              "publishing from 127.0.0.1 is not allowed: of the rules of vhost a.b, \"deny publish "
+              "all;\" is the first one that fits; put \"allow publish 127.0.0.1;\" before it")
+        << "not the line that is there already";
+    EXPECT_NE(text("10.1.2.3").find("\"deny publish 10.0.0.0/8;\" is the first"),
+              std::string::npos);
+    EXPECT_EQ(rules.verdict(Action::kPlay, *IpAddress::parse("10.1.2.3")).rule, nullptr);
 }
 
 }  // namespace

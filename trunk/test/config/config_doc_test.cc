@@ -28,6 +28,8 @@ TEST(ConfigDocTest, TheFilesOfTheRepositoryAreThoseThatTheTableGives) {
         << "run scripts/gen-config-docs";
     EXPECT_EQ(read_file("conf/full.conf"), annotated_config()) << "run scripts/gen-config-docs";
     EXPECT_EQ(read_file("doc/man/weir.conf.5"), config_man_page()) << "run scripts/gen-config-docs";
+    EXPECT_FALSE(holds(config_man_page(), "](")) << "links are Markdown's";
+    EXPECT_TRUE(holds(config_man_page(), "See sources.md."));
 }
 
 TEST(ConfigDocTest, EveryDirectiveStandsInBothWithItsDefault) {

@@ -389,16 +389,24 @@ TEST(ConfigTest, FilesOfOtherServersGetAHint) {
     EXPECT_EQ(hint("listen 1935;"), "");
 }
 
-TEST(ConfigTest, WhatOtherServersHaveIsNotInThisVersion) {
-    for (const auto& [text, what] : {std::pair("vhost a { dash { } }", "DASH"),
-                                     {"dvr { }", "recording"},
-                                     {"record_path /x;", "recording"},
-                                     {"application a { push rtmp://h/x; }", "sending a stream"},
-                                     {"stream_caster { }", "publishing by MPEG-TS"},
-                                     {"hls_fragment 3s;", "HLS"}}) {
-        EXPECT_THAT(to_string(parse_config(text, "t.conf").errors),
-                    testing::AllOf(HasSubstr(what), HasSubstr("is not in this version")))
-            << text;
+TEST(ConfigTest, WhatOtherServersHaveIsSaidInTheWordsOfThisOne) {
+    for (const auto& [text, what] :
+         {std::pair("vhost a { dash { } }", "'dash': here one writes hls { }: every stream has"),
+          {"dvr { }", "here one writes record { enabled on; path FOLDER; }"},
+          {"record_path /x;", "here one writes record { path FOLDER; }"},
+          {"record_notify on;", "that setting of recording (see the block record) is not in"},
+          {"application a { push rtmp://h/x; }", "here one writes forward URL;"},
+          {"ingest { }", "here one writes source URL; (RTMP, HTTP-FLV, RTSP, WebRTC,"},
+          {"stream_caster { }", "is not in this version"},
+          {"hls_path /x;", "here one writes hls { path FOLDER; }"},
+          {"vhost a { hls { hls_window 60; } }", "here one writes hls { window 3; }"},
+          {"hls_fragment 3s;", "here one writes hls { fragment 2s; }"},
+          {"hls_nested on;", "that setting of HLS (see the block hls) is not in this version"},
+          {"transcode_x;", "here one writes exec_push PROGRAM ...;"},
+          {"exec ffmpeg;", "here one writes exec_push PROGRAM ...;"},
+          {"exec_publish ffmpeg;", "here one writes exec_push PROGRAM ...;"},
+          {"exec_record_done x;", "starting programs for that event"}}) {
+        EXPECT_THAT(to_string(parse_config(text, "t.conf").errors), HasSubstr(what)) << text;
     }
     EXPECT_THAT(to_string(parse_config("recorded on;", "t.conf").errors),
                 HasSubstr("unknown directive"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "config/config_warnings.h"
 #include "config/value_words.h"
 
 namespace weir::config {
@@ -30,6 +31,21 @@ TEST(RecordConfigTest, NothingIsRecordedByDefault) {
     EXPECT_EQ(record.fragment, Seconds(2));
     EXPECT_EQ(record.split, Millis(0));
     EXPECT_EQ(record.keep, Millis(0));
+}
+
+TEST(RecordConfigTest, WhatDoesNothingWithoutAFolderIsSaidOnce) {
+    const auto warnings = [](std::string_view text) {
+        ParseOutcome outcome = parse_config(text, "t.conf");
+        EXPECT_TRUE(outcome.ok()) << text << to_string(outcome.errors);
+        return config_warnings(*outcome.config);
+    };
+    EXPECT_THAT(warnings("record { enabled on; } vhost __defaultVhost__ { application a { } }"),
+                testing::ElementsAre(HasSubstr("record { enabled on; } does nothing without")));
+    EXPECT_THAT(warnings("vhost __defaultVhost__ { application a { record { enabled on; } } "
+                         "application b { record { enabled on; path /dir; } } }"),
+                testing::ElementsAre(HasSubstr("application a of vhost __defaultVhost__: record")));
+    EXPECT_THAT(warnings("record { enabled on; path /dir; }"), testing::IsEmpty());
+    EXPECT_THAT(warnings("record { name x; }"), testing::IsEmpty());
 }
 
 TEST(RecordConfigTest, TakesAllThatItHas) {

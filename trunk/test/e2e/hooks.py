@@ -15,7 +15,7 @@ CLOSING = {"on_connect": "on_close", "on_publish": "on_unpublish", "on_play": "o
 
 
 class HookServer:
-    """`mode`: "allow", "refuse", "hang", "garbage", "error"; may be changed at any time."""
+    """`mode`: "allow", "refuse", "hang", "garbage", "error", "missing" (the page is not there); may be changed at any time."""
 
     def __init__(self, mode="allow", certificate=None):
         self.certificate = certificate  # (file, file of its key): https
@@ -48,8 +48,8 @@ class HookServer:
                     self.wfile.write(b"\x16\x03\x01 what?\r\n" * 100)
                     self.close_connection = True
                     return
-                answer = {"refuse": b'{"code":1,"msg":"not on the list"}'}.get(mode, b"0")
-                self.send_response(500 if mode == "error" else 200)
+                answer = {"refuse": b'{"code":1,"msg":"not on the list"}', "missing": b"<html>"}.get(mode, b"0")
+                self.send_response({"error": 500, "missing": 404}.get(mode, 200))
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)

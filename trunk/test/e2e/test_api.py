@@ -52,6 +52,15 @@ def test_streams_and_clients_show_what_runs(weir, folder):
     wait_until(lambda: weir.clients() == [], 5, "everybody is gone")
 
 
+def test_the_console_can_choose_each_transport(weir):
+    refused = weir.api("/api/v1/clients?transport=nothing")
+    assert refused["http_status"] == 400
+    names = set(refused["error"].split("one of ")[1].replace(" or ", ", ").split(", "))
+    page = get(f"http://127.0.0.1:{weir.api_port}/console/")[2].decode()
+    options = re.search(r'<select id="client-transport">(.*?)</select>', page, re.DOTALL).group(1)
+    assert set(re.findall(r"<option>([a-z-]+)</option>", options)) == names
+
+
 def test_unknown_ids_and_paths_are_404(weir):
     assert weir.api("/api/v1/streams/nothing")["http_status"] == 404
     assert weir.api("/api/v1/clients/nothing")["http_status"] == 404

@@ -6,6 +6,7 @@ import pytest
 
 from browser import Browser, nearest, sample_pictures, watch
 from media import SAMPLE, publisher
+from weir import wait_until
 
 # Mean difference of a colour value (0 to 255) between what the browser draws and ffmpeg decodes. Their colour maths
 # differ by 12; a black or grey picture is off by more than 80.
@@ -57,3 +58,22 @@ def test_page_plays_on_through_a_republish(weir, folder):
                 time.sleep(4)
                 after = browser.video()
                 assert not after["error"] and after["time"] > before["time"] + 1.5, (before, after)
+
+
+@pytest.mark.parametrize("transport", ["http", "ws"])
+def test_a_page_that_is_left_is_no_player_any_more(weir, folder, transport):
+    def players():
+        return [client for client in weir.clients() if not client["publish"]]
+
+    with publisher(weir.rtmp(), folder), Browser(folder) as browser:
+        weir.wait_live()
+        browser.open(weir.http(f"/?play=live/livestream&transport={transport}&autoplay=1"))
+        watch(browser, 1)
+        assert len(players()) == 1
+        browser.open("about:blank")
+        wait_until(lambda: not players(), 3, "the player is gone")
+        browser.evaluate("history.back()")
+        watch(browser, 1)
+        assert len(players()) == 1
+        browser.evaluate("[...document.querySelectorAll('button')].find((each) => each.innerText.trim() === 'Stop').click()")
+        wait_until(lambda: not players(), 3, "the player is stopped")

@@ -43,6 +43,17 @@ def test_a_folder_of_pages_that_is_not_there_is_a_warning(folder):
     assert code == 0 and "no-pages: there is no such folder" in said, said
 
 
+def test_folders_that_are_not_there_are_warnings(folder):
+    path = folder / "a.conf"
+    path.write_text("record { enabled on; path no-tape; }\n"
+                    "vhost __defaultVhost__ { application a { hls { path no-disk; } } application b { hls { path .; } } }\n")
+    code, said = check(path)
+    assert code == 0
+    for words in ("no-tape: there is no such folder, so nothing is recorded", "no-disk: there is no such folder, so no segments"):
+        assert said.count(words) == 1, said
+    assert said.count("warning: record path ") + said.count("warning: hls path ") == 2, said
+
+
 @pytest.mark.parametrize("text, words", [
     ("rtmp { server { listen 1935; application live { live on; } } }\n", "nginx with its RTMP module"),
     ("listen 1935;\ndaemon off;\nvhost __defaultVhost__ { hls { enabled on; } }\n", "SRS"),
@@ -61,7 +72,7 @@ def test_what_is_not_in_this_version_is_said(folder):
                     "gb28181 { }\nhls_path /x;\n")
     code, said = check(path)
     assert code == 1
-    for words in ("2:2: found 'dash': DASH under that name (every stream has it, see the block hls) is not in this version", "3:2: found 'dvr': recording under that name (see the block record) is not",
-                  "5:1: found 'gb28181': GB28181 is not", "6:1: found 'hls_path': that setting of HLS (see the block hls) is not"):
+    for words in ("2:2: found 'dash': here one writes hls { }: every stream has DASH", "3:2: found 'dvr': here one writes record { enabled on;",
+                  "5:1: found 'gb28181': GB28181 is not in this version", "6:1: found 'hls_path': here one writes hls { path FOLDER; }"):
         assert words in said, f"{words}\n{said}"
     assert "looks like" not in said, "one of ours, with wishes"

@@ -1,12 +1,15 @@
 """The lint's checks of the pages: what they must find in a small tree, and that they are silent about this one."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
+
+from hostile import BENCH
 
 TOP = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "scripts" / "lib"))
@@ -116,3 +119,13 @@ def test_the_pages_of_this_tree_are_right():
     assert found.all == []
     done = subprocess.run([TOP / "scripts" / "gen-limits", "--check"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_subcommand_of_the_load_client_is_on_its_pages():
+    said = subprocess.run([BENCH, "--help"], capture_output=True, text=True, timeout=20, check=True).stdout
+    names = re.findall(r"^  ([a-z-]+) +\S", said, re.MULTILINE)
+    assert len(names) > 10, said
+    manual = (TOP / "doc/man/weir-bench.1").read_text().split(".SH COMMANDS")[1].split(".PP")[0].replace("\\-", "-")
+    assert re.findall(r"^\.B (.*)$", manual, re.MULTILINE) == names
+    table = (TOP / "doc/load-client.md").read_text()
+    assert not [name for name in names if f"\n| `{name}` | " not in table]

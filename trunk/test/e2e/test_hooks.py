@@ -149,6 +149,18 @@ def test_a_refusal_reaches_the_client(new_weir, folder, hooks):
     assert hooks.count("on_stop") == 0
 
 
+def test_a_wrong_address_of_a_hook_is_in_the_log(new_weir, hooks):
+    weir = new_weir(hooks.config(actions=("on_play",))).start()
+    hooks.mode = "refuse"
+    with HttpFlv(weir.http_port) as player:
+        assert player.status == 403
+    assert "refuses by status" not in weir.log(), "it has said why"
+    hooks.mode = "missing"
+    with HttpFlv(weir.http_port) as player:
+        assert player.status == 403
+    weir.wait_log("hook on_play refuses by status 404 alone, without a code: is the address right? url=http://127.0.0.1:" + str(hooks.port))
+
+
 def test_kick_takeover_and_the_end_of_the_server(new_weir, folder, hooks):
     weir = new_weir("publish_conflict takeover; " + hooks.config()).start()
     first = Peer(weir.rtmp_port).publish("one")

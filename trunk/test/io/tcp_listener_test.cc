@@ -141,7 +141,9 @@ TEST(TcpListenerTest, AddressOfAnotherMachineIsASystemError) {
     auto listener = TcpListener::listen(SocketAddress::parse("192.0.2.1:21000").value());
     ASSERT_FALSE(listener.ok());
     EXPECT_EQ(listener.error().code(), ErrorCode::kSystem);
-    EXPECT_NE(listener.error().message().find("listen on 192.0.2.1:21000"), std::string::npos);
+    EXPECT_EQ(listener.error().message(),
+              "listen on 192.0.2.1:21000: this machine has no such address (\"ip address\" lists "
+              "those it has)");
 }
 
 int& warnings() {

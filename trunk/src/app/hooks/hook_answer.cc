@@ -57,7 +57,9 @@ HookAnswer read_hook_answer(const http::Response& response) {
     }
     answer.again = response.status >= 500 || response.status == 408 || response.status == 429;
     if (response.status >= 400 && !answer.again) {
-        return refusal(body);
+        answer = refusal(body);
+        answer.bare_status = has_code ? 0 : response.status;
+        return answer;
     }
     answer.text = fmt::format("it answers with status {}", response.status);
     return answer;

@@ -20,6 +20,10 @@ struct HookAnswer {
     Verdict verdict = Verdict::kError;
     std::string text;    // refused: for the client, may be empty; error: for the log
     bool again = false;  // error: another attempt may help (5xx, 408, 429)
+
+    // Refused by this status alone: no hook server may have written the answer, but a web server
+    // that does not know the address. Else 0.
+    int bare_status = 0;
 };
 
 HookAnswer read_hook_answer(const http::Response& response);

@@ -238,6 +238,12 @@ HookAnswer HookService::ask_server(Task& task, const http::Url& url, const std::
     if (verdict.verdict == Verdict::kError) {
         stats_.of(task.action).failed++;
         log_failure(task.action, url, verdict.text);
+    } else if (verdict.bare_status != 0 && bare_refusals_.allow(MonoClock::now())) {
+        log::warn(
+            "hook {} refuses by status {} alone, without a code: is the address right? url={} ({} "
+            "more in the last second)",
+            net::to_string(task.action), verdict.bare_status, url.shown(),
+            bare_refusals_.suppressed());
     }
     return verdict;
 }

@@ -114,6 +114,7 @@ class HookService final : public net::Hooks {
     io::Signal finished_;
     io::TaskGroup tasks_;
     log::Throttle failures_{Millis(1000)};
+    log::Throttle bare_refusals_{Millis(1000)};
     log::Throttle drops_{Millis(1000)};
 };
 

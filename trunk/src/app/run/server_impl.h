@@ -105,6 +105,7 @@ struct Server::Impl {
                     [this] { keep_listeners(); }}),
           reload_api(who, reloader) {
         fanout.file_writes().set_wanted(config.sendfile);
+        (void)fanout.file_writes().on();  // what the system forbids is in the log from the start
         relays.use(&sources.origins());
         relays.set_passes_on(
             [this](const stream::StreamKey& key) { return sources.origins().has(key); });

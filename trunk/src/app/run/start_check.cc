@@ -1,8 +1,12 @@
 #include "app/run/start_check.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -33,6 +37,28 @@ Result<int> open_pid_file(const std::string& path) {
 bool exists(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
+}
+
+// One for each folder of recordings or segments that is not there.
+std::set<std::string> missing_folders(const config::Config& config) {
+    std::set<std::string> warnings;
+    const auto look = [&warnings](std::string_view what, const std::string& path,
+                                  std::string_view effect) {
+        std::error_code ignored;
+        if (!path.empty() && !std::filesystem::is_directory(path, ignored)) {
+            warnings.insert(fmt::format("{} path {}: there is no such folder, so {}", what,
+                                        log::escaped(path), effect));
+        }
+    };
+    const auto look_at = [&look](const config::VhostConfig& section) {
+        look("record", section.record.path, "nothing is recorded");
+        look("hls", section.hls.path, "no segments are written");
+    };
+    for (const config::VhostConfig& vhost : config.vhosts) {
+        look_at(vhost);
+        std::ranges::for_each(vhost.applications, look_at);
+    }
+    return warnings;
 }
 
 }  // namespace
@@ -88,6 +114,9 @@ StartCheck check_start(const config::Config& config) {
         found.warnings.push_back(
             fmt::format("http_server dir {}: there is no such folder, so there are no pages",
                         log::escaped(pages)));
+    }
+    for (const std::string& warning : missing_folders(config)) {
+        found.warnings.push_back(warning);
     }
     return found;
 }

@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::string_view kLater = "Not in this version.";
 constexpr std::string_view kPrograms = "A hook can start programs; nothing is started from here.";
+constexpr std::string_view kExecPush =
+    "Write exec_push in the application: the same words; $app and $name are known, and braces of "
+    "${name} need quotes. What the program publishes goes into another application.";
 constexpr std::string_view kProgramsDecide =
     "A hook can start programs; nothing is started from here. If it decided who may come, a hook "
     "has to.";
@@ -72,10 +75,8 @@ const ForeignDirective kNginxDirectives[] = {
     {"pull_reconnect", Fate::kBuiltIn, "", "After 0.5 s, then longer each time up to 10 s."},
     {"session_relay", Fate::kBuiltIn, "", ""},
     {"relay_buffer", Fate::kBuiltIn, "", ""},
-    {"exec", Fate::kNone, "", kPrograms},
-    {"exec_push", Fate::kDiffers, "",
-     "Write exec_push in the application: the same words; $app and $name are known, and braces of "
-     "${name} need quotes. What the program publishes goes into another application."},
+    {"exec", Fate::kDiffers, "", kExecPush},
+    {"exec_push", Fate::kDiffers, "", kExecPush},
     {"exec_pull", Fate::kNone, "", kPrograms},
     {"exec_play", Fate::kNone, "", kProgramsDecide, nullptr, true},
     {"exec_play_done", Fate::kNone, "", kPrograms},

@@ -15,7 +15,9 @@ constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kMaxShown = 120;  // of an error of Redis
 
 Error no(std::string_view what, const redis::Reply& reply) {
-    return make_error(ErrorCode::kDenied, "{}: {}", what, log::escaped(reply.text, kMaxShown));
+    return make_error(
+        ErrorCode::kDenied, "{}: {}{}", what, log::escaped(reply.text, kMaxShown),
+        reply.is_error("NOAUTH") ? " (its password is registry_password of cluster)" : "");
 }
 
 // A server without AUTH repeats the password in its answer: only the kind of error is shown.
@@ -91,7 +93,10 @@ Result<std::unique_ptr<RedisLink>> RedisDialer::connect(const redis::Host& host,
     to.port = host.port;
     Result<std::unique_ptr<io::TcpStream>> stream = http_.connect(to, deadline);
     if (!stream.ok()) {
-        return stream.take_error().with_context(host.to_string());
+        // One without TLS does not say so: it waits for more, or hangs up.
+        return stream.take_error().with_context(
+            url_.tls ? fmt::format("{} by TLS, as rediss:// says", host.to_string())
+                     : host.to_string());
     }
     return std::make_unique<RedisLink>(std::move(*stream));
 }

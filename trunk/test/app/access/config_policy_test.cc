@@ -119,6 +119,23 @@ TEST(ConfigPolicyTest, WithoutAnythingPublishesFromLoopbackAndPlaysFromEverywher
     EXPECT_EQ(rules.refused(Refusal::kAddress), 1U);
 }
 
+TEST(ConfigPolicyTest, ARefusalNamesTheRuleAndTheApplicationThatWasMeant) {
+    Rules rules(
+        "security { deny publish all; allow publish 127.0.0.1; } "
+        "application live { security { allow publish all; } } application cameras { }");
+    EXPECT_EQ(rules.publish(kRemote), "");
+    rules.app = "lvie";
+    EXPECT_THAT(rules.publish(kLocal),
+                testing::AllOf(HasSubstr("\"deny publish all;\" is the first one that fits"),
+                               HasSubstr("; there is no application lvie, did you mean live?")));
+    rules.app = "other";
+    EXPECT_THAT(rules.publish(kLocal), Not(HasSubstr("application")));
+    rules.app = "cameras";
+    EXPECT_THAT(rules.publish(kLocal),
+                testing::AllOf(HasSubstr("of the rules of application cameras of vhost"),
+                               Not(HasSubstr("there is no application"))));
+}
+
 TEST(ConfigPolicyTest, AKeyAloneOpensPublishingToEveryAddress) {
     Rules rules("security { publish_key s3cret; publish_key next; }");
     EXPECT_EQ(rules.publish(kRemote, "s3cret"), "");

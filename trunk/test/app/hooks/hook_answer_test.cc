@@ -60,6 +60,16 @@ TEST(HookAnswerTest, KnowsWhatIsAllowedRefusedAndNeither) {
     }
 }
 
+TEST(HookAnswerTest, ARefusalByStatusAloneMayBeAWrongAddress) {
+    EXPECT_EQ(read(404, "<html>").bare_status, 404);
+    EXPECT_EQ(read(403, "").bare_status, 403);
+    EXPECT_EQ(read(405, "{\"detail\":\"Method Not Allowed\"}").bare_status, 405);
+    EXPECT_EQ(read(403, "{\"code\":403}").bare_status, 0);
+    EXPECT_EQ(read(403, "1").bare_status, 0);
+    EXPECT_EQ(read(200, "1").bare_status, 0);
+    EXPECT_EQ(read(500, "").bare_status, 0) << "no refusal";
+}
+
 TEST(HookAnswerTest, TheTextForTheClientIsShortAndPlain) {
     const HookAnswer answer =
         read(200, "{\"code\":1,\"msg\":\"a\\r\\nb\\u0000\xc3\xa4" + std::string(1000, 'x') + "\"}");

@@ -47,6 +47,28 @@ TEST_F(RedisDialerTest, AWrongPasswordIsAnErrorThatDoesNotShowIt) {
     EXPECT_THAT(error, Not(HasSubstr("s3cret")));
 }
 
+TEST_F(RedisDialerTest, APasswordThatIsMissingIsNamedByItsDirective) {
+    const FakeRedis::Answer asks = [](const redis::Command&, int) {
+        return std::string("-NOAUTH Authentication required.\r\n");
+    };
+    FakeRedis server(asks);
+    EXPECT_THAT(error_of(server.url()),
+                HasSubstr("refuses PING: NOAUTH Authentication required. (its password is "
+                          "registry_password of cluster)"));
+    FakeRedis sentinel(asks);
+    redis::Url url = sentinel.url(redis::Kind::kSentinel);
+    url.master = "m";
+    EXPECT_THAT(error_of(url), HasSubstr("registry_password"));
+}
+
+TEST_F(RedisDialerTest, OneThatDoesNotAnswerByTlsMayHaveNone) {
+    FakeRedis server;
+    redis::Url url = server.url();
+    EXPECT_TRUE(RedisDialer(http_, url).dial().ok());
+    url.tls = true;
+    EXPECT_THAT(error_of(url), HasSubstr(" by TLS, as rediss:// says: "));
+}
+
 TEST_F(RedisDialerTest, AReplicaTakesNoWrites) {
     FakeRedis server([](const redis::Command& command, int) {
         return std::string(command[0] == "ROLE" ? "*2\r\n$5\r\nslave\r\n:1\r\n" : "");
