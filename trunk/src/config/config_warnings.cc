@@ -130,6 +130,14 @@ std::vector<std::string> config_warnings(const Config& config) {
             "http_api: a token or password has fewer than {} characters and can be guessed",
             kShortSecret));
     }
+    const ClusterConfig& cluster = config.cluster;
+    if (cluster.enabled && !cluster.registry.empty() && cluster.advertise.empty()) {
+        out.emplace_back(
+            "cluster: registry without advertise: the other nodes cannot play what is published "
+            "here; add \"cluster { advertise http://HOST:PORT; }\", where they reach http_server "
+            "of "
+            "this one");
+    }
     for (const VhostConfig& vhost : config.vhosts) {
         warn_of_vhost(vhost, out);
         warn_of_hls(vhost, nullptr, out);

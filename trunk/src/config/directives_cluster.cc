@@ -49,7 +49,7 @@ const Directive kClusterDirectives[] = {
      .reloadable = false,
      .example = "http://10.0.0.7:8080",
      .doc = "Where the other nodes reach http_server of this one: http://HOST[:PORT] or https://. "
-            "They pull its streams there.",
+            "They pull its streams there; without it, nobody plays them at other nodes.",
      .apply = [](const Target& t, const Value& v) { t.config.cluster.advertise = v.text; }},
     {.name = "secret",
      .contexts = kClusterContext,

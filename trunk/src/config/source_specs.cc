@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "base/stream_path.h"
 #include "config/asked_sources.h"
 #include "config/command_words.h"
 #include "config/named_stream.h"
@@ -42,20 +43,35 @@ std::string below(const VhostConfig& section, const stream::StreamKey& key) {
     return app.empty() ? key.name : fmt::format("{}/{}", app, key.name);
 }
 
+// Such a URL goes into a request: what is put there has to be encoded.
+bool is_encoded(const net::SourceUrl& url) {
+    return url.is_http() || url.is_rtsp() || url.is_whep();
+}
+
+// A name as a part of the path or query of that URL.
+std::string part_of(const net::SourceUrl& url, std::string_view name) {
+    return is_encoded(url) ? http::percent_encoded(name) : std::string(name);
+}
+
 // With the variables of the URL of a WHEP source, as parts of an address.
 std::string with_names(std::string text, const stream::StreamKey& key) {
     return replaced(replaced(std::move(text), kAppVariable, http::percent_encoded(key.app)),
                     kStreamVariable, http::percent_encoded(key.name));
 }
 
-// False: a name that goes into the stream id of an SRT URL could be read as more than a name there.
-bool fits_stream_id(const net::SourceUrl& url, const stream::StreamKey& key) {
-    constexpr std::string_view kSpecial = ",{}?&=:";
+// False: a name could be read as more than a name in that query, where nothing encodes it.
+bool fits_query(const net::SourceUrl& url, const stream::StreamKey& key) {
+    const std::string_view special = url.has_stream_id() ? ",{}?&=:" : url.is_srt() ? "" : "?&";
     const auto bad = [&](std::string_view variable, std::string_view name) {
         return url.query.find(variable) != std::string::npos &&
-               name.find_first_of(kSpecial) != std::string_view::npos;
+               name.find_first_of(special) != std::string_view::npos;
     };
-    return !url.has_stream_id() || (!bad(kAppVariable, key.app) && !bad(kStreamVariable, key.name));
+    return is_encoded(url) || (!bad(kAppVariable, key.app) && !bad(kStreamVariable, key.name));
+}
+
+// False: names in the path would be a query, of a peer's choice.
+bool is_path(const net::SourceUrl& url) {
+    return is_encoded(url) || url.path.find('?') == std::string::npos;
 }
 
 // `exec_push` of a stream.
@@ -84,9 +100,9 @@ void add_commands(const VhostConfig& section,
     }
 }
 
-// The query of a forward, which is decoded again only where it is that of SRT.
+// The query of a forward, which nobody decodes again where it is that of RTMP.
 std::string query_with_names(const net::SourceUrl& url, const stream::StreamKey& key) {
-    return url.is_srt()
+    return url.is_srt() || is_encoded(url)
                ? with_names(url.query, key)
                : replaced(replaced(url.query, kAppVariable, key.app), kStreamVariable, key.name);
 }
@@ -207,7 +223,8 @@ net::SourceSpec relay_of(const Config& config, const stream::StreamKey& key) {
 
 std::optional<net::SourceSpec> source_for(const Config& config, const stream::StreamKey& key) {
     const VhostConfig* const section = config.find_settings(key.vhost, key.app);
-    if (section == nullptr || section->name != key.vhost) {
+    if (section == nullptr || section->name != key.vhost ||
+        check_stream_path(fmt::format("{}/{}", key.app, key.name))) {
         return std::nullopt;
     }
     if (Result<net::SourceSpec> asked = asked_source(*section, key); asked.ok()) {
@@ -219,7 +236,10 @@ std::optional<net::SourceSpec> source_for(const Config& config, const stream::St
         }
         net::SourceSpec spec = pull_of(source, key);
         if (!spec.url.is_whep()) {
-            spec.url.append(below(*section, key));
+            spec.url.append(part_of(spec.url, below(*section, key)));
+        }
+        if (!is_path(spec.url)) {
+            return std::nullopt;
         }
         if (spec.url.is_http()) {
             spec.url.path += ".flv";
@@ -240,13 +260,6 @@ std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::Str
         return list;
     }
     for (const net::SourceUrl& url : section->forwards) {
-        if (!fits_stream_id(url, key)) {
-            log::warn(
-                "stream={} is not forwarded to {}: its name has characters that cannot be a part "
-                "of a streamid (, {{ }} ? & = :)",
-                log::token(key.to_string()), url.shown());
-            continue;
-        }
         net::SourceSpec spec;
         spec.role = net::SourceRole::kForward;
         spec.key = key;
@@ -254,11 +267,18 @@ std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::Str
         spec.on_demand = true;  // while somebody publishes
         spec.linger = Millis(0);
         const bool names_stream = parts_of(url.path) > 1 || url.has_stream_id();
-        spec.url.path =
-            replaced(replaced(url.path, kAppVariable, key.app), kStreamVariable, key.name);
+        spec.url.path = replaced(replaced(url.path, kAppVariable, part_of(url, key.app)),
+                                 kStreamVariable, part_of(url, key.name));
         spec.url.query = query_with_names(url, key);
         if (!names_stream) {
-            spec.url.append(key.name);
+            spec.url.append(part_of(url, key.name));
+        }
+        if (!fits_query(url, key) || !is_path(spec.url)) {
+            log::warn(
+                "stream={} is not forwarded to {}: its name has characters that would be more than "
+                "a name there (of , {{ }} ? & = :)",
+                log::token(key.to_string()), url.shown());
+            continue;
         }
         const bool secret =
             names_stream && !url.has_stream_id() && url.path.find('[') == std::string::npos;

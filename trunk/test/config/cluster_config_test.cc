@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "config/config_warnings.h"
 #include "config/settings.h"
 
 #include "test/config/test_config.h"
@@ -32,6 +33,18 @@ TEST(ClusterConfigTest, IsOffWithoutItsBlock) {
 TEST(ClusterConfigTest, ARegistryNeedsWhatTheNodesKnowTogether) {
     EXPECT_THAT(errors_of("registry redis://h;"), HasSubstr("expected secret"));
     EXPECT_EQ(errors_of(fmt::format("registry redis://h; {}", kSecret)), "");
+}
+
+TEST(ClusterConfigTest, WarnsOfANodeWhoseStreamsNobodyCanPlay) {
+    const std::string registry = fmt::format("registry redis://h; {}", kSecret);
+    EXPECT_THAT(config_warnings(config_of(fmt::format("cluster {{ {} }}", registry))),
+                testing::ElementsAre(HasSubstr("registry without advertise")));
+    for (const std::string& inside :
+         {registry + "advertise http://10.0.0.7:8080;", registry + "enabled off;", std::string()}) {
+        EXPECT_THAT(config_warnings(config_of(fmt::format("cluster {{ {} }}", inside))),
+                    testing::IsEmpty())
+            << inside;
+    }
 }
 
 TEST(ClusterConfigTest, SaysWhatIsWrongWithARegistryAndNeverItsPassword) {

@@ -83,6 +83,39 @@ TEST(SourceSpecsTest, BringsAnyStreamOfAVhostUnderItsWholeAddress) {
     EXPECT_TRUE(spec->on_demand);
 }
 
+TEST(SourceSpecsTest, ANameIsNothingButANameInTheRequestOfASource) {
+    const auto path_of = [](std::string_view source, std::string_view app, std::string_view name) {
+        const auto spec =
+            source_for(parse(source), {"__defaultVhost__", std::string(app), std::string(name)});
+        return spec ? spec->url.target() : "none";
+    };
+    EXPECT_EQ(path_of("source http://o;", "live/room 1", "a?token=x y"),
+              "/live/room%201/a%3Ftoken%3Dx%20y.flv");
+    EXPECT_EQ(path_of("source http://o;", "live", "%2e%2e"), "/live/%252e%252e.flv");
+    EXPECT_EQ(path_of("source rtsp://o/x/;", "live", "a b?c"), "/x/live/a%20b%3Fc");
+    EXPECT_EQ(path_of("source rtmp://o;", "live", "a b"), "/live/a b");
+    EXPECT_EQ(path_of("source rtmp://o;", "live", "a?token=x"), "none");
+    EXPECT_EQ(path_of("source srt://o;", "live", "a?key=x"), "none");
+    for (const char* source : {"source http://o;", "source rtsp://o/;", "source rtmp://o;",
+                               "origin http://o;", "source whep+http://o/[app]/[stream]/whep;"}) {
+        EXPECT_EQ(path_of(source, "live/../secret", "cam"), "none") << source;
+        EXPECT_EQ(path_of(source, "live", ".."), "none") << source;
+        EXPECT_EQ(path_of(source, "live", "a HTTP/1.1\r\nHost: evil"), "none") << source;
+    }
+}
+
+TEST(SourceSpecsTest, ANameIsNothingButANameInTheAddressOfAForward) {
+    const Config config = parse(
+        "application live { forward rtmp://a/other; forward rtmp://a/x/y?n=[stream]; forward "
+        "rtmp://b/live2/stream-key; forward rtsp://c/[app]/[stream]_x?n=[stream]; }");
+    std::vector<std::string> urls;
+    for (const net::SourceSpec& spec : forwards_of(config, key("live", "a?b=1&c"))) {
+        urls.push_back(spec.url.full());
+    }
+    EXPECT_THAT(urls, testing::ElementsAre("rtmp://b/live2/stream-key",
+                                           "rtsp://c/live/a%3Fb%3D1%26c_x?n=a%3Fb%3D1%26c"));
+}
+
 TEST(SourceSpecsTest, AnApplicationsOwnSourcesReplaceThoseOfItsVhost) {
     const Config config =
         parse("source rtmp://o; application vip { source rtmp://p/x/y { stream cam; } }");

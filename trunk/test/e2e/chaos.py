@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from cluster_nodes import LINGER_S, Cluster
+from cluster_nodes import Cluster
 from processes import pids
 from redis_server import RedisError
 from weir import BAD_LOG, patience, wait_end, wait_until
@@ -385,7 +385,8 @@ class Chaos:
             client.end()
         wait_until(lambda: not self.records(), 5, "all names are free")
         for node in self.nodes:
-            wait_until(lambda: not node.pulls(), LINGER_S + 5, f"{node.name} pulls nothing that nobody watches")
+            # One that was begun for a player who never came stays for as long as it could have waited (kSourceWait).
+            wait_until(lambda: not node.pulls(), 10 + 5, f"{node.name} pulls nothing that nobody watches")
             # A stream whose publisher was lost to another node stays for a minute (Registry::kLostStay).
             wait_until(lambda: not node.clients() and not node.streams(), 75, f"{node.name} has no client and no stream")
             mib, fds, coroutines = self.idle[node.name]

@@ -111,6 +111,18 @@ def test_the_button_of_a_stream_from_elsewhere_ends_its_publisher_there(redis, n
         wait_until(lambda: not [one for one in first.streams() if one["publish"]["active"]], 10, "nobody publishes it")
 
 
+def test_a_source_that_is_kicked_backs_off(redis, node, new_weir, folder):  # noqa: F811
+    origin = new_weir("", "origin").start()
+    with publisher(origin.rtmp("live/cam"), folder):
+        first = node("media-a", redis.url, top=f"source {origin.rtmp('live/cam')} {{ stream live/cam; }}")
+        second = node("media-b", redis.url)
+        wait_until(lambda: second.api("/api/v1/cluster/streams")["streams"], 10, "the source publishes at media-a")
+        assert second.api("/api/v1/cluster/streams?app=live&stream=cam", method="DELETE")["http_status"] == 200
+        wait_until(lambda: first.api("/api/v1/sources")["sources"][0]["failures"] == 1, 5, "its run has ended")
+        first.wait_live("cam")
+        assert "ended by the API" in first.log()
+
+
 def test_names_of_strangers_and_of_redis_are_text(redis, node, folder):  # noqa: F811
     server = node("media-a", redis.url)
     boot = status(server)["boot"]
@@ -121,7 +133,9 @@ def test_names_of_strangers_and_of_redis_are_text(redis, node, folder):  # noqa:
     redis.command("SET", "{weir}:n:liar", f"0123456789abcdef http://10.0.0.1 m serving 0 0 {BAD_NAME}")
     redis.command("SET", "{weir}:n:honest", "0123456789abcdef http://10.0.0.1 rack serving 500 2000000 1.0 1")
     redis.command("SET", "{weir}:r:honest", f"0123456789abcdef {name} {name}/live/{name} {name}/live/{name} {BAD_NAME}")
+    redis.command("SET", f"{{weir}}:r:{BAD_NAME}", f"0123456789abcdef {name}/live/{name}")
     redis.command("SET", "{weir}:r:media-a", "x" * 100_000)
+    assert [one["edges"] for one in server.api("/api/v1/cluster/streams")["streams"]] == [["honest"]]
     with publishing(server, BAD_NAME), page(folder, api + "console/", api) as browser:
         assert "50 %" in row(browser, "nodes", "honest", "rack", "2.0 Mbit/s")
         wait_until(lambda: len(rows(browser, "cluster-streams")) == 2, 15, "both streams are listed")

@@ -282,6 +282,8 @@ def test_only_nodes_are_answered(new_weir, folder):
         for target in ("/live/nobody.flv?relay=1", "/live/cam.flv?vhost=other.example&relay=1",
                        "/live/cam.flv?vhost=unknown.example&relay=1"):
             assert ask(a, target, field(target))[0] == 404, target
+        for target in ("/x/../live/cam.flv?relay=1", "/x/%2e%2e/live/cam.flv?relay=1", "//live/cam.flv?relay=1"):
+            assert ask(a, target, field(target))[0] == 400, "no other name of it"
         assert metric(a, 'weir_relay_refused_total{reason="unsigned"}') >= 5
         assert metric(a, 'weir_relay_refused_total{reason="loop"}') == 2
         assert metric(a, 'weir_relay_refused_total{reason="not_here"}') == 3

@@ -93,3 +93,13 @@ def test_streams_without_picture_and_without_snapshots(new_weir, folder):
         assert refused.value.code == 404 and "no picture" in refused.value.read().decode()
         assert status_of(server.http("/hidden/cam.jpg")) == 404
         assert status_of(server.http("/x.jpg")) == 404
+
+
+def test_a_stream_that_a_source_brings_for_it(new_weir, folder):
+    origin = new_weir("", "origin").start()
+    edge = new_weir(f"application live {{ source {origin.rtmp('live')} {{ linger 0; }} }}", "edge").start()
+    with publisher(origin.rtmp("live/cam"), folder, short_gops(folder)):
+        origin.wait_live("cam")
+        with fetch(edge.http("/live/cam.jpg")) as answer:
+            assert answer.headers["Content-Type"] == "image/jpeg"
+        assert status_of(edge.http("/live/nobody.jpg")) == 404

@@ -327,6 +327,7 @@ TEST_F(SourcesTest, MakesASourceForAnyStreamThatIsWantedAndForgetsIt) {
         return wanted.name == "no" ? std::nullopt : std::optional(made);
     };
     config.max_sources = [] { return size_t{1}; };
+    config.asker_waits = Millis(50);
     start(std::move(config));
     EXPECT_FALSE(own_.want(key("no")));
     EXPECT_TRUE(own_.want(key("a")));

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/stream_path.h"
 #include "base/strings.h"
 #include "config/asked_sources.h"
 #include "net/trusted_proxies.h"
@@ -111,6 +112,10 @@ Result<const config::VhostConfig*> ConfigPolicy::admit(config::Action action,
     using Kind = config::AccessRules::Verdict::Kind;
     if (request.key.app.empty() || request.key.name.empty()) {
         return make_error(ErrorCode::kDenied, "which stream? Its address is /APP/STREAM");
+    }
+    if (const Error wrong =
+            check_stream_path(fmt::format("{}/{}", request.key.app, request.key.name))) {
+        return make_error(ErrorCode::kDenied, "{}", wrong.message());
     }
     WEIR_TRY_ASSIGN(const config::VhostConfig* const vhost, section_of(request.key));
     const bool publishes = action == config::Action::kPublish;

@@ -218,7 +218,8 @@ Error ClusterApi::read_edges(const List& nodes, const List& streams, Edges& edge
                         link->exchange(commands, deadline));
         for (size_t i = begin; i < end; i++) {
             const auto record = cluster::RelaysRecordView::parse(replies[i - begin].text);
-            if (!record || !nodes.lives(nodes.names[i], record->boot)) {
+            if (!record || !cluster::is_node_name(nodes.names[i]) ||
+                !nodes.lives(nodes.names[i], record->boot)) {
                 continue;
             }
             for (const std::string_view name : record->streams) {

@@ -69,13 +69,14 @@ void ClusterService::stop(io::Deadline deadline) {
 
 void ClusterService::kick(const stream::StreamKey& key, const std::string& node) {
     const stream::Stream* const stream = streams_.find(key);
-    if (stream == nullptr || !stream->live()) {
-        return;
-    }
-    net::Client* const client = clients_.find(stream->publisher()->client_id());
+    net::Client* const client = stream != nullptr && stream->live()
+                                    ? clients_.find(stream->publisher()->client_id())
+                                    : nullptr;
     log::info("cluster: node {} wants the publisher of stream={} to be ended", node,
               log::token(key.to_string()));
-    if (client != nullptr && client->kick) {
+    if (client == nullptr && kick_source) {
+        kick_source(key);
+    } else if (client != nullptr && client->kick) {
         client->kick();
     }
 }

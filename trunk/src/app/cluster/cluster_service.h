@@ -2,6 +2,7 @@
 // connections. The API is in cluster_api.h.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -31,6 +32,9 @@ class ClusterService {
     const std::string& node() const { return self_.node; }
 
     const std::string& boot() const { return self_.boot; }
+
+    // Ends the run of the source that publishes that stream here, if one does.
+    std::function<void(const stream::StreamKey&)> kick_source = {};
 
     bool enabled() const { return config_.cluster.enabled; }
 

@@ -57,6 +57,9 @@ void Server::Impl::start_cluster() {
         sources.sources().end_run(key, epoch);
         sources.sources().retry_now(key);
     };
+    cluster.kick_source = [this](const stream::StreamKey& key) {
+        (void)sources.sources().kick(key);
+    };
     others->on_origin_changed = [this](const stream::StreamKey& key) {
         sources.sources().retry_now(key);
     };

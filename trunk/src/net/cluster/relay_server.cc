@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
 #include "io/coroutine.h"
+#include "proto/http/target.h"
 #include "stream/life.h"
 
 namespace weir::net {
@@ -82,6 +84,11 @@ std::optional<RelayServer::Asked> RelayServer::read(HttpExchange& exchange,
         const bool malformed = read.error().code() == ErrorCode::kMalformed;
         refuse(exchange, asked.key, malformed ? RelayRefusal::kMalformed : RelayRefusal::kUnsigned,
                403, read.error().message());
+        return std::nullopt;
+    }
+    // Nodes ask for names as they are. What another name was made of has not been asked by rules.
+    if (http::percent_decoded(split_once(request.target, '?').before) != request.path) {
+        refuse(exchange, asked.key, RelayRefusal::kMalformed, 400, "that is no name of a stream");
         return std::nullopt;
     }
     asked.request = std::move(*read);

@@ -62,6 +62,7 @@ Result<redis::Reply> RedisLink::read(io::Deadline deadline) {
 
 Result<std::vector<redis::Reply>> RedisLink::exchange(std::span<const redis::Command> commands,
                                                       io::Deadline deadline) {
+    const Millis given = std::chrono::round<Millis>(deadline.time() - MonoClock::now());
     WEIR_TRY(write(commands, deadline));
     std::vector<redis::Reply> replies;
     replies.reserve(commands.size());
@@ -69,8 +70,7 @@ Result<std::vector<redis::Reply>> RedisLink::exchange(std::span<const redis::Com
         Result<redis::Reply> reply = read(deadline);
         if (!reply.ok()) {
             return reply.error().code() == ErrorCode::kTimeout
-                       ? make_error(ErrorCode::kTimeout, "no answer within {} ms",
-                                    kRedisCommand.count())
+                       ? make_error(ErrorCode::kTimeout, "no answer within {} ms", given.count())
                        : reply.take_error();
         }
         replies.push_back(std::move(*reply));

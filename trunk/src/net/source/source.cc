@@ -27,8 +27,10 @@ SourceTiming timing_of(const SourceSpec& spec) {
 // The stream that an address of this server names.
 stream::StreamKey stream_at(const Policy& policy, const SourceUrl& url) {
     SourceUrl plain = url;
-    if (url.is_rtsp()) {  // as it was written until now
+    if (url.is_http() || url.is_rtsp() || url.is_whep()) {  // as it was written until now
         plain.path = url_decode(url.path);
+    }
+    if (url.is_rtsp()) {
         while (plain.path.ends_with('/')) {
             plain.path.pop_back();
         }
@@ -36,7 +38,6 @@ stream::StreamKey stream_at(const Policy& policy, const SourceUrl& url) {
     const std::vector<QueryItem> query = parse_query(url.query);
     const std::string_view vhost = query_value(query, "vhost").value_or(url.host);
     if (url.is_whep()) {  // "/app/stream/whep", or "/rtc/v1/whep/?app=app&stream=stream"
-        plain.path = url_decode(url.path);
         const bool by_path = plain.last() == "whep" && !plain.path.starts_with("rtc/");
         plain.path = by_path ? std::string(plain.before_last())
                              : fmt::format("{}/{}", query_value(query, "app").value_or(""),
@@ -105,6 +106,15 @@ void Source::begin_anew(MonoTime now) {
         interrupted_ = true;
         run_.interrupt();
     }
+}
+
+void Source::fail(std::string_view why, MonoTime now) {
+    if (!machine_.runs()) {
+        return;
+    }
+    last_error_ = why;
+    machine_.on_ended(now);
+    end_unwanted_run();
 }
 
 void Source::note_origin(const Origin& origin) {

@@ -76,6 +76,12 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     void set_demand(bool wanted, MonoTime now);
 
+    // Somebody asks who waits so long at most.
+    void ask(Millis waits, MonoTime now) { machine_.ask(waits, now); }
+
+    // The run under way ends as if it had failed: the next one comes later.
+    void fail(std::string_view why, MonoTime now);
+
     // Somebody wants it now: see SourceMachine.
     void retry_soon(Millis spacing, MonoTime now) { machine_.retry_soon(spacing, now); }
 

@@ -48,7 +48,15 @@ void SourceMachine::set_demand(bool wanted, MonoTime now) {
     if (demand_ && !wanted) {
         linger_until_ = now + timing_.linger;
     }
+    if (!demand_ && wanted) {
+        asked_until_ = {};  // who asked has come
+    }
     demand_ = wanted;
+    update(now);
+}
+
+void SourceMachine::ask(Millis waits, MonoTime now) {
+    asked_until_ = std::max(asked_until_, now + std::max(timing_.linger, waits));
     update(now);
 }
 
@@ -137,7 +145,7 @@ std::optional<MonoTime> SourceMachine::next_timeout() const {
         next = retry_at_;
     }
     if (timing_.on_demand && !demand_) {
-        next = next ? std::min(*next, linger_until_) : linger_until_;
+        next = next ? std::min(*next, kept_until()) : kept_until();
     }
     return next;
 }

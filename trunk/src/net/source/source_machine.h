@@ -6,13 +6,15 @@
 //    ^                  ^   | on_ended()               |                   |
 //    |     retry is due |   v                          v                   |
 //    |               backing off <-----------------------------------------+
-//    +--- not wanted for `linger` (from every state); stop() --> stopped
+//    +--- not wanted for `linger`, and nobody waits for it who asked (from every state)
+//         stop() --> stopped
 //
 // The owner calls on_x when something happens and tick() at next_timeout(), and then compares
 // runs() with what it does: a run begins when runs() became true, and is interrupted when it became
 // false.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -63,6 +65,9 @@ class SourceMachine {
 
     // Somebody wants the stream, nobody does any more. For those on demand.
     void set_demand(bool wanted, MonoTime now);
+
+    // Somebody asks for it, and wants it within `waits`, or not at all.
+    void ask(Millis waits, MonoTime now);
 
     // Another publisher has the stream's name, or has left.
     void set_held(bool held, MonoTime now);
@@ -117,7 +122,10 @@ class SourceMachine {
     uint32_t failures_in_a_row() const { return in_a_row_; }
 
   private:
-    bool wanted(MonoTime now) const { return !timing_.on_demand || demand_ || now < linger_until_; }
+    // Behind the last who wanted it and the last who asked.
+    MonoTime kept_until() const { return std::max(linger_until_, asked_until_); }
+
+    bool wanted(MonoTime now) const { return !timing_.on_demand || demand_ || now < kept_until(); }
 
     void enter(SourceState state, MonoTime now);
     void update(MonoTime now);
@@ -131,6 +139,7 @@ class SourceMachine {
     bool demand_ = false;
     bool held_ = false;
     MonoTime linger_until_{};
+    MonoTime asked_until_{};
     MonoTime retry_at_{};
     MonoTime tried_at_{};  // when the newest run began
     uint64_t attempts_ = 0;

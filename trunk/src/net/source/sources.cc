@@ -61,7 +61,7 @@ Source* Sources::find_relay(const stream::StreamKey& key) const {
 
 Source* Sources::ask_stand_in(const stream::StreamKey& key, bool wanted, MonoTime now) {
     Source* stand_in = find_stand_in(key);
-    if (stand_in == nullptr && wanted && config_.stand_in) {
+    if (stand_in == nullptr && wanted && config_.stand_in && (!draining_ || is_missed(key))) {
         const Source* const own = find_pull(key);
         if (own != nullptr && own->is_elsewhere()) {
             std::optional<SourceSpec> spec = config_.stand_in(key);
@@ -112,6 +112,16 @@ void Sources::end_run(const stream::StreamKey& key, uint64_t epoch) {
     }
 }
 
+bool Sources::kick(const stream::StreamKey& key) {
+    Source* const source = find_pull(key);
+    if (source == nullptr || !source->machine().runs() || source->spec().relayed) {
+        return false;
+    }
+    source->fail("ended by the API", MonoClock::now());
+    wake();
+    return true;
+}
+
 Source* Sources::make(SourceSpec spec, MonoTime now) {
     const auto protocol = protocols_.find({spec.role, spec.url.scheme});
     if (protocol == protocols_.end()) {
@@ -157,8 +167,13 @@ Source* Sources::pull_for(const stream::StreamKey& key, MonoTime now) {
     return spec ? make_unnamed(std::move(*spec), now) : nullptr;
 }
 
+// Of somebody who comes now.
+Source* Sources::asked_pull(const stream::StreamKey& key, MonoTime now) {
+    return draining_ ? find_pull(key) : pull_for(key, now);
+}
+
 Source* Sources::make_unnamed(SourceSpec spec, MonoTime now) {
-    if (stopping_ || draining_) {
+    if (stopping_) {
         return nullptr;
     }
     if (is_one_too_many(spec) && (spec.url.is_group() || !displace_one(now))) {
@@ -257,7 +272,7 @@ void Sources::on_unpublish(stream::Stream& stream, stream::PublishEnd why) {
 
 void Sources::on_demand(stream::Stream& stream) {
     const MonoTime now = MonoClock::now();
-    Source* const source = stream.live() ? find_pull(stream.key()) : pull_for(stream.key(), now);
+    Source* const source = stream.live() ? find_pull(stream.key()) : asked_pull(stream.key(), now);
     if (source != nullptr) {
         source->set_demand(true, now);
     }
@@ -277,10 +292,10 @@ void Sources::on_demand_gone(stream::Stream& stream) {
     }
 }
 
-// Who asks before it has a muxer counts as a viewer that has just left: the source lingers for it.
+// Who asks has no muxer yet: the source is kept as long as it may wait.
 bool Sources::on_wanted(const stream::StreamKey& key) {
     const MonoTime now = MonoClock::now();
-    Source* const source = pull_for(key, now);
+    Source* const source = asked_pull(key, now);
     if (source == nullptr) {
         return false;
     }
@@ -294,7 +309,7 @@ bool Sources::on_wanted(const stream::StreamKey& key) {
         if (each->spec().relayed) {
             each->retry_soon(SourceMachine::kLeastSpacing, now);
         }
-        each->set_demand(true, now);
+        each->ask(config_.asker_waits, now);
         each->set_demand(has_sinks, now);
         runs = runs || each->machine().runs();
     }

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "io/coroutine.h"
 #include "net/source/source.h"
+#include "net/source/wait.h"
 #include "stream/life.h"
 
 namespace weir::net {
@@ -33,6 +34,8 @@ struct SourceConfig {
     std::function<std::vector<SourceSpec>(const stream::StreamKey&)> forwards = {};
     // Sources of streams that are not named, at most.
     std::function<size_t()> max_sources = [] { return size_t{1000}; };
+    // How long a source is kept for somebody who asks and is not there yet.
+    Millis asker_waits = kSourceWait;
 };
 
 struct SourceStats {
@@ -83,7 +86,12 @@ class Sources final : private stream::LifeObserver {
     // anew. A run whose claim is of `epoch` or newer goes on, unless that is 0.
     void end_run(const stream::StreamKey& key, uint64_t epoch);
 
-    // For a drain: no source begins for a stream that has none yet.
+    // An operator wants the source that publishes that stream, or is about to, to end: it backs
+    // off, and whoever waits for the name may have it. Not one that brings it from another node.
+    // False: there is none.
+    bool kick(const stream::StreamKey& key);
+
+    // For a drain: no source begins for who comes from now on. Who has a stream goes on having it.
     void start_drain() { draining_ = true; }
 
     // Yields. Ends all.
@@ -136,6 +144,7 @@ class Sources final : private stream::LifeObserver {
     bool displace_one(MonoTime now);
     // That, or a new one where the configuration has one for any stream; null: none.
     Source* pull_for(const stream::StreamKey& key, MonoTime now);
+    Source* asked_pull(const stream::StreamKey& key, MonoTime now);
     Source* make(SourceSpec spec, MonoTime now);
     bool is_missed(const stream::StreamKey& key) const;
     void begin_forwards(stream::Stream& stream, MonoTime now);

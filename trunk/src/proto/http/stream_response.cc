@@ -120,8 +120,9 @@ bool StreamResponse::read_head() {
             return false;
         }
     }
-    if (*code < 200) {
-        return true;  // 100 Continue and the like: the answer follows
+    if (*code < 200) {  // 100 Continue and the like: the answer follows
+        return ++informational_ <= kMaxInformational ||
+               fail(make_error(ErrorCode::kLimit, "the answer is put off again and again (1xx)"));
     }
     status_ = static_cast<int>(*code);
     if (chunked_) {

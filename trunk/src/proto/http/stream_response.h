@@ -27,6 +27,7 @@ class StreamResponse {
     static constexpr size_t kMaxHead = 16 * 1024;
     static constexpr size_t kMaxChunkLine = 256;  // size and extensions; also of a trailer line
     static constexpr size_t kMaxTrailers = 64;
+    static constexpr size_t kMaxInformational = 16;  // 1xx answers before the answer
     static constexpr uint64_t kMaxChunk = uint64_t{1} << 31;
 
     // `kept`: a field of the answer whose value is wanted besides; empty: none.
@@ -79,6 +80,7 @@ class StreamResponse {
     std::optional<uint64_t> length_;
     uint64_t left_ = 0;
     size_t trailers_ = 0;
+    size_t informational_ = 0;
     std::string content_type_;
     std::string location_;
     std::string kept_name_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/stream_path.h"
+
 namespace weir::rtmp {
 namespace {
 
@@ -17,23 +19,6 @@ void append_parts(std::string_view path, std::string& out) {
         }
         path.remove_prefix(std::min(slash + 1, path.size()));
     }
-}
-
-bool has_dot_part(std::string_view path) {
-    while (!path.empty()) {
-        const size_t slash = std::min(path.find('/'), path.size());
-        const std::string_view part = path.substr(0, slash);
-        if (part == "." || part == "..") {
-            return true;
-        }
-        path.remove_prefix(std::min(slash + 1, path.size()));
-    }
-    return false;
-}
-
-bool is_control(char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte < 0x20 || byte == 0x7F;
 }
 
 }  // namespace
@@ -86,17 +71,12 @@ Error parse_path(std::string_view app, std::string_view name, StreamName& out) {
         return make_error(ErrorCode::kLimit, "stream name of {} bytes: at most {} are allowed",
                           app.size() + name.size(), kMaxStreamNameSize);
     }
-    if (std::ranges::any_of(app, is_control) || std::ranges::any_of(name, is_control)) {
-        return make_error(ErrorCode::kMalformed, "stream name with control characters");
-    }
     std::string stream;
     append_parts(name, stream);
     std::string path;
     append_parts(app, path);
     append_parts(name, path);
-    if (has_dot_part(path)) {
-        return make_error(ErrorCode::kMalformed, "stream name with '.' or '..' as a part");
-    }
+    WEIR_TRY(check_stream_path(path));
     const size_t slash = path.rfind('/');
     if (slash == std::string::npos) {
         return make_error(ErrorCode::kMalformed,

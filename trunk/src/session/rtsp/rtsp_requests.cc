@@ -345,6 +345,9 @@ Result<bool> RtspConnection::look_at(const rtsp::Request& request, const net::Pl
                 has_track_[index] = tracks.has(index);
             }
             terms_ = tracks.terms();
+            if (comes) {
+                (void)registry.want(key);  // it plays soon: the source is kept for it
+            }
             if (!refused && described_.empty()) {
                 refused =
                     stream.live()

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/stream_path.h"
 #include "base/strings.h"
 #include "proto/rtsp/url.h"
 #include "session/rtsp/rtsp_profile.h"
@@ -36,6 +37,7 @@ Result<RtspTarget> RtspTarget::parse(std::string_view text, const net::Policy& p
         slash > kMaxRtspName || decoded.size() - slash > kMaxRtspName) {
         return make_error(ErrorCode::kMalformed, "a stream's address is rtsp://HOST/APP/STREAM");
     }
+    WEIR_TRY(check_stream_path(decoded));
     const std::string_view view = decoded;
     target.path = view.substr(1);
     target.vhost = query_value(items, "vhost").value_or(url.host);

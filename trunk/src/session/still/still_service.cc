@@ -167,8 +167,12 @@ Error StillService::make(const stream::StreamKey& key, Picture& picture) {
     media::Codec codec = media::Codec::kUnknown;
     for (bool asked = false;;) {
         stream::Stream* const stream = services_.registry.find(key);
-        if (stream == nullptr || !stream->live()) {
-            return make_error(ErrorCode::kNotFound, "no such stream: nobody publishes it");
+        if (stream == nullptr || !stream->live()) {  // perhaps a source brings it
+            if (deadline.passed() || !services_.registry.want(key)) {
+                return make_error(ErrorCode::kNotFound, "no such stream: nobody publishes it");
+            }
+            WEIR_TRY(io::sleep_for(kLook));
+            continue;
         }
         if (const media::MediaPacket* const frame = stream->key_frame()) {
             if (picture.jpeg && picture.time_ms == frame->time_ms() &&

@@ -469,6 +469,18 @@ TEST(ConfigPolicyTest, KeysOfStreamsAreInNormalForm) {
     }
 }
 
+TEST(ConfigPolicyTest, NoNameLeadsOutOfItsApplication) {
+    Rules rules("application secret { security { deny play all; } }");
+    for (const auto& [app, name] :
+         {std::pair("live/../secret", "cam"), std::pair("live", "../secret/cam"),
+          std::pair("live/.", "cam"), std::pair("..", "cam"), std::pair("live", "..")}) {
+        EXPECT_EQ(allowed(rules, app, name), "") << app << " " << name;
+        EXPECT_THAT(rules.play(kLocal), HasSubstr("as a part")) << app << " " << name;
+    }
+    EXPECT_EQ(allowed(rules, "live", "a\r\nb"), "");
+    EXPECT_EQ(allowed(rules, "live", "..a"), "play");
+}
+
 TEST(ConfigPolicyTest, ApplicationsBelongToTheirVhost) {
     Rules rules(
         "vhost a.b { application vip { security { deny play all; } } }"

@@ -216,6 +216,26 @@ TEST_F(SourceMachineTest, AnAbsenceThatIsToldAgainMakesTheLingerNoLonger) {
     EXPECT_EQ(machine.state(), SourceState::kIdle);
 }
 
+TEST_F(SourceMachineTest, IsKeptForEachWhoAsksUntilOneHasCome) {
+    SourceMachine machine = make(true);
+    machine.ask(Seconds(15), now_);
+    come_up(machine);
+    EXPECT_EQ(machine.next_timeout(), now_ + Seconds(15));
+    pass(machine, Seconds(14));
+    EXPECT_TRUE(machine.runs());
+    machine.set_demand(true, now_);
+    machine.ask(Seconds(15), now_);  // somebody else, who has not come when the first one leaves
+    machine.set_demand(false, now_);
+    EXPECT_EQ(machine.next_timeout(), now_ + Seconds(15));
+    machine.set_demand(true, now_);
+    machine.set_demand(false, now_);
+    EXPECT_EQ(machine.next_timeout(), now_ + Seconds(10)) << "the linger";
+    machine.ask(Seconds(1), now_);
+    EXPECT_EQ(machine.next_timeout(), now_ + Seconds(10)) << "who asks waits no less than that";
+    pass(machine, Seconds(10));
+    EXPECT_EQ(machine.state(), SourceState::kIdle);
+}
+
 TEST_F(SourceMachineTest, ABackoffOfSomebodyUnwantedEndsWithTheLingerWhicheverComesFirst) {
     SourceMachine machine = make(true);
     machine.set_demand(true, now_);

@@ -2,7 +2,6 @@
 // run, whatever the protocol does. With real origins: test/session/sources_test.cc.
 #include "net/source/sources.h"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,9 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
-#include "base/object_count.h"
-#include "io/resolver.h"
 
+#include "test/net/source/sources_fixture.h"
 #include "test/support/io/loopback.h"
 #include "test/support/media_packets.h"
 
@@ -24,246 +22,6 @@ namespace weir::net {
 namespace {
 
 using media::TrackKind;
-
-class FakePolicy final : public Policy {
-  public:
-    stream::StreamKey key_of(std::string_view,
-                             std::string_view app,
-                             std::string_view name) const override {
-        return {"v", std::string(app), std::string(name)};
-    }
-
-    Result<PublishRules> may_publish(const AccessRequest&) const override { return rules; }
-
-    Result<PlayRules> may_play(const AccessRequest&) const override { return PlayRules(); }
-
-    PublishRules rules_of_source(const stream::StreamKey&) const override { return rules; }
-
-    PublishRules rules;
-};
-
-// Each run is given to the function of its stream's name; without one it stays until it is
-// interrupted.
-class FakeProtocol final : public SourceProtocol {
-  public:
-    using Body = std::function<Error(SourceRun&)>;
-
-    Error run(SourceRun& run) override {
-        begun++;
-        const auto found = bodies.find(run.spec().key.name);
-        const Body body = found == bodies.end() ? Body(stay) : found->second;
-        Error end = body(run);
-        ended++;
-        return end;
-    }
-
-    static Error stay(SourceRun&) {
-        io::Signal never;
-        return never.wait_until(io::soon());
-    }
-
-    int running() const { return begun - ended; }
-
-    std::map<std::string, Body> bodies;
-    int begun = 0;
-    int ended = 0;
-};
-
-// Another node has all names, or none.
-class FakeClaims final : public Claims {
-  public:
-    Error claim(const stream::StreamKey&, stream::PublishConflict) override {
-        asked++;
-        return elsewhere ? make_error(ErrorCode::kBusy, "node media-2 has the name") : Error();
-    }
-
-    void give_up(const stream::StreamKey&) override {}
-
-    std::optional<uint64_t> epoch(const stream::StreamKey&) const override { return std::nullopt; }
-
-    bool elsewhere = false;
-    int asked = 0;
-};
-
-struct Viewer final : stream::Muxer {
-    void on_packet(const media::PacketRef& packet, const stream::Configs*) override {
-        packets += packet->info().config ? 0 : 1;
-    }
-
-    int packets = 0;
-};
-
-struct ClientPublisher final : stream::Publisher {
-    std::string describe() const override { return "a client"; }
-
-    std::string_view client_id() const override { return "c"; }
-
-    void on_taken_over() override {}
-};
-
-class SourcesByItselfTest : public testing::Test {
-  protected:
-    SourcesByItselfTest() {
-        log::set_sink([](log::Level, std::string_view) {});
-        config_.named = [this] { return named_; };
-    }
-
-    ~SourcesByItselfTest() override {
-        sources_->stop(io::soon());
-        EXPECT_EQ(protocol_.running(), 0);
-        sources_.reset();
-        EXPECT_EQ(registry_.size(), 0U);
-        EXPECT_EQ(find_object_class("source")->live(), before_);
-        log::set_sink(nullptr);
-    }
-
-    static stream::StreamKey key(std::string_view name) { return {"v", "live", std::string(name)}; }
-
-    static SourceSpec spec(std::string_view name, SourceRole role = SourceRole::kPull) {
-        return spec_of(name, fmt::format("rtmp://192.0.2.1/live/{}", name), role);
-    }
-
-    static SourceSpec spec_of(std::string_view name,
-                              const std::string& url,
-                              SourceRole role = SourceRole::kPull) {
-        SourceSpec made;
-        made.role = role;
-        made.key = key(name);
-        made.url = SourceUrl::parse(url).value();
-        made.shown = made.url.shown();
-        made.named = role == SourceRole::kPull;
-        made.on_demand = role == SourceRole::kForward;
-        made.linger = Millis(role == SourceRole::kForward ? 0 : 10'000);
-        return made;
-    }
-
-    // Any stream that somebody asks for has a source, for `linger` behind the last viewer.
-    void bring_any(Millis linger, size_t most = 1'000) {
-        config_.for_any = [linger](const stream::StreamKey& wanted) {
-            SourceSpec made = spec(wanted.name);
-            made.named = false;
-            made.on_demand = true;
-            made.linger = linger;
-            return std::optional(made);
-        };
-        config_.max_sources = [most] { return most; };
-    }
-
-    // The same of streams that other nodes have.
-    void relay_any(size_t most = 1'000, Millis linger = Millis(10'000)) {
-        bring_any(linger, most);
-        config_.for_any = [any = config_.for_any](const stream::StreamKey& wanted) {
-            std::optional<SourceSpec> made = any(wanted);
-            made->relayed = true;
-            made->input_timeout = Millis(3'000);
-            return made;
-        };
-    }
-
-    // Comes from a node of that name, by a claim of that epoch, and is live until it is
-    // interrupted.
-    static FakeProtocol::Body from(const std::string& node, uint64_t epoch) {
-        return [node, epoch](SourceRun& run) {
-            Origin origin;
-            origin.url = SourceUrl::parse("http://192.0.2.1:8080").value();
-            origin.node = node;
-            origin.epoch = epoch;
-            run.note_origin(origin);
-            run.connected();
-            EXPECT_FALSE(run.publish(TrackKind::kVideo, 0, test::avc_frame(true, 1)));
-            return FakeProtocol::stay(run);
-        };
-    }
-
-    // Relays of sources that other nodes run, by "rtsp" to tell them apart.
-    void stand_in_for_named(Millis linger = Millis(10'000)) {
-        sources_->add(SourceRole::kPull, "rtsp", relays_);
-        config_.stand_in = [linger](const stream::StreamKey& wanted) {
-            SourceSpec made = spec_of(wanted.name, "rtsp://192.0.2.2/relay");
-            made.named = false;
-            made.on_demand = made.relayed = made.stands_in = true;
-            made.linger = linger;
-            return std::optional(made);
-        };
-    }
-
-    void forward_to(std::vector<std::string> urls) {
-        config_.forwards = [urls = std::move(urls)](const stream::StreamKey& published) {
-            std::vector<SourceSpec> all;
-            for (const std::string& url : urls) {
-                all.push_back(spec_of(published.name, url, SourceRole::kForward));
-            }
-            return all;
-        };
-    }
-
-    void start() {
-        Error error = sources_->start(config_);
-        ASSERT_FALSE(error) << error.to_string();
-    }
-
-    const Source* find(std::string_view name, SourceRole role = SourceRole::kPull) const {
-        const Source* found = nullptr;
-        sources_->for_each([&](const Source& source) {
-            const SourceSpec& spec = source.spec();
-            const bool is_it = spec.key.name == name && spec.role == role && !spec.stands_in;
-            found = is_it ? &source : found;
-        });
-        return found;
-    }
-
-    SourceState state(std::string_view name, SourceRole role = SourceRole::kPull) const {
-        const Source* const source = find(name, role);
-        return source != nullptr ? source->machine().state() : SourceState::kStopped;
-    }
-
-    stream::Stream& stream(std::string_view name) {
-        return registry_.get_or_create(key(name), {}, MonoClock::now());
-    }
-
-    bool live(std::string_view name) {
-        const stream::Stream* const found = registry_.find(key(name));
-        return found != nullptr && found->live();
-    }
-
-    stream::Stream& publish(ClientPublisher& client,
-                            std::string_view name,
-                            stream::PublishConflict conflict = stream::PublishConflict::kRefuse) {
-        stream::Stream& made = stream(name);
-        EXPECT_FALSE(made.start_publish(client, conflict, MonoClock::now()));
-        return made;
-    }
-
-    void unpublish(ClientPublisher& client, stream::Stream& from) {
-        from.end_publish(client, MonoClock::now());
-        registry_.release(from);
-    }
-
-    uint64_t before_ = find_object_class("source")->live();
-    io::Resolver resolver_;
-    HttpClient dialer_{resolver_};
-    FakePolicy policy_;
-    stream::Registry registry_;
-    FakeProtocol protocol_;
-    FakeProtocol relays_;
-    FakeClaims claims_;
-    SourceConfig config_;
-    std::vector<SourceSpec> named_;
-    bool is_own_ = false;
-    std::unique_ptr<Sources> sources_ = [this] {
-        auto made = std::make_unique<Sources>(SourceServices{
-            registry_,
-            dialer_,
-            policy_,
-            [this](const io::SocketAddress&, const io::SocketAddress&) { return is_own_; },
-            system_random(),
-            {},
-            &claims_});
-        made->add(SourceRole::kPull, "rtmp", protocol_);
-        made->add(SourceRole::kForward, "rtmp", protocol_);
-        return made;
-    }();
-};
 
 // ---- which there are ----
 
@@ -281,11 +39,38 @@ TEST_F(SourcesByItselfTest, MoreThanMaxSourcesAreRefusedAndNamedOnesDoNotCount) 
 
 TEST_F(SourcesByItselfTest, ASourceThatNobodyWantsAnyMoreMakesRoomForAnother) {
     bring_any(Millis(20), 1);
+    config_.asker_waits = Millis(20);
     start();
     for (const char* name : {"a", "b", "c"}) {
         ASSERT_TRUE(io::eventually([&] { return registry_.want(key(name)); })) << name;
         ASSERT_TRUE(io::eventually([&] { return sources_->size() == 0; })) << name;
     }
+}
+
+TEST_F(SourcesByItselfTest, ASourceIsKeptForWhoAskedUntilItIsThere) {
+    bring_any(Millis(0));
+    protocol_.bodies["a"] = from("", 0);
+    start();
+    EXPECT_TRUE(registry_.want(key("a")));
+    ASSERT_TRUE(io::eventually([&] { return live("a"); })) << "though it does not linger";
+    SourceViewer viewer;
+    stream("a").attach(viewer);
+    EXPECT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
+    stream("a").detach(viewer);
+    EXPECT_TRUE(io::eventually([&] { return sources_->size() == 0; })) << "who asked has left";
+}
+
+TEST_F(SourcesByItselfTest, ASourceThatIsKickedLeavesItsNameToOthersAndComesBack) {
+    named_ = {spec("a")};
+    protocol_.bodies["a"] = from("", 0);
+    start();
+    ASSERT_TRUE(io::eventually([&] { return live("a"); }));
+    ASSERT_TRUE(sources_->kick(key("a")));
+    EXPECT_EQ(state("a"), SourceState::kBackingOff);
+    EXPECT_EQ(find("a")->last_error(), "ended by the API");
+    ASSERT_TRUE(io::eventually([&] { return !live("a"); }));
+    EXPECT_FALSE(sources_->kick(key("b")));
+    EXPECT_TRUE(io::eventually([&] { return live("a"); })) << "behind its backoff";
 }
 
 TEST_F(SourcesByItselfTest, ADrainBeginsNoSourceForAStreamThatHasNone) {
@@ -295,7 +80,7 @@ TEST_F(SourcesByItselfTest, ADrainBeginsNoSourceForAStreamThatHasNone) {
     sources_->start_drain();
     EXPECT_FALSE(registry_.want(key("b")));
     EXPECT_TRUE(registry_.want(key("a"))) << "viewers of what is there are served to the end";
-    Viewer viewer;
+    SourceViewer viewer;
     stream("c").attach(viewer);
     EXPECT_EQ(sources_->size(), 1U);
     stream("c").detach(viewer);
@@ -324,7 +109,7 @@ TEST_F(SourcesByItselfTest, WhatWasCountedStaysCountedWhenItsSourceIsGone) {
     protocol_.bodies["a"] = [](SourceRun& run) {
         run.note_bytes(1'000);
         run.note_bytes(234);
-        return FakeProtocol::stay(run);
+        return SourceBodies::stay(run);
     };
     named_ = {spec("a")};
     start();
@@ -370,7 +155,7 @@ TEST_F(SourcesByItselfTest, WhatIsNoMediaIsIgnoredAndDataIsNotYetMedia) {
         EXPECT_EQ(stream("a").description().width, 64);
         EXPECT_FALSE(run.publish(TrackKind::kVideo, 0, test::avc_header()));
         states.push_back(state("a"));
-        return FakeProtocol::stay(run);
+        return SourceBodies::stay(run);
     };
     named_ = {spec("a")};
     start();
@@ -397,7 +182,7 @@ TEST_F(SourcesByItselfTest, TheFirstMediaAndTheNextHaveDeadlinesOfTheirOwn) {
         EXPECT_NE(run.silence().message().find("normal_timeout"), std::string_view::npos);
         EXPECT_EQ(run.silence().code(), ErrorCode::kTimeout);
         done = true;
-        return FakeProtocol::stay(run);
+        return SourceBodies::stay(run);
     };
     named_ = {spec("a")};
     start();
@@ -452,9 +237,9 @@ TEST_F(SourcesByItselfTest, ARunWhoseNameWasTakenOverPublishesNoMore) {
     named_ = {spec("a")};
     start();
     ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
-    Viewer viewer;
+    SourceViewer viewer;
     stream("a").attach(viewer);
-    ClientPublisher client;
+    SourceRival client;
     stream::Stream& of = publish(client, "a", stream::PublishConflict::kTakeover);
     const int before = viewer.packets;
     EXPECT_EQ(state("a"), SourceState::kBackingOff);
@@ -497,7 +282,7 @@ TEST_F(SourcesByItselfTest, AChangedSourceBeginsWhenTheRunBeforeItHasEnded) {
 
 TEST_F(SourcesByItselfTest, AReloadFindsStreamsThatAreWantedAlready) {
     start();
-    Viewer viewer;
+    SourceViewer viewer;
     stream("a").attach(viewer);
     EXPECT_EQ(sources_->size(), 0U);
     SourceSpec on_demand = spec("a");
@@ -519,10 +304,10 @@ TEST_F(SourcesByItselfTest, AStreamGoesToAllItsForwardsAndOneThatFailsDisturbsNo
         }
         run.connected();
         run.live();
-        return FakeProtocol::stay(run);
+        return SourceBodies::stay(run);
     };
     start();
-    ClientPublisher client;
+    SourceRival client;
     stream::Stream& of = publish(client, "a");
     EXPECT_EQ(sources_->size(), 3U);
     EXPECT_TRUE(io::eventually([&] {
@@ -539,8 +324,8 @@ TEST_F(SourcesByItselfTest, AStreamGoesToAllItsForwardsAndOneThatFailsDisturbsNo
 TEST_F(SourcesByItselfTest, AForwardStaysWhenAnotherPublisherTakesTheStreamOver) {
     forward_to({"rtmp://192.0.2.1/live/a"});
     start();
-    ClientPublisher first;
-    ClientPublisher second;
+    SourceRival first;
+    SourceRival second;
     publish(first, "a");
     ASSERT_TRUE(io::eventually([&] { return protocol_.running() == 1; }));
     stream::Stream& of = publish(second, "a", stream::PublishConflict::kTakeover);
@@ -558,7 +343,7 @@ TEST_F(SourcesByItselfTest, WhatASourceBringsOnDemandIsNotForwarded) {
         if (run.spec().role == SourceRole::kPull) {
             EXPECT_FALSE(run.publish(TrackKind::kVideo, 0, test::avc_frame(true, 1)));
         }
-        return FakeProtocol::stay(run);
+        return SourceBodies::stay(run);
     };
     protocol_.bodies["always"] = media;
     protocol_.bodies["wanted"] = media;
@@ -582,213 +367,18 @@ TEST_F(SourcesByItselfTest, ALoopByHttpIsSeenThroughTheEndingOfItsFile) {
     is_own_ = true;
     std::map<std::string, ErrorCode> codes;
     const std::string host = (*listener)->local().to_string();
-    for (const char* name : {"loop", "other"}) {
-        named_.push_back(spec_of(name, fmt::format("http://{}/live/loop.flv", host)));
+    for (const char* name : {"loop it", "other"}) {
+        named_.push_back(spec_of(name, fmt::format("http://{}/live/loop%20it.flv", host)));
         protocol_.bodies[name] = [&codes, name](SourceRun& run) {
             const auto stream = run.connect();
             codes[name] = stream.ok() ? ErrorCode::kOk : stream.error().code();
-            return FakeProtocol::stay(run);
+            return SourceBodies::stay(run);
         };
     }
     start();
     ASSERT_TRUE(io::eventually([&] { return codes.size() == 2; }));
-    EXPECT_EQ(codes["loop"], ErrorCode::kDenied);
+    EXPECT_EQ(codes["loop it"], ErrorCode::kDenied);
     EXPECT_EQ(codes["other"], ErrorCode::kOk);
-}
-
-// ---- relays ----
-
-TEST_F(SourcesByItselfTest, ARelayThatNeverCameUpGivesItsPlaceToAnother) {
-    relay_any(2);
-    protocol_.bodies["up"] = from("a", 0);
-    start();
-    Viewer viewer;
-    stream("up").attach(viewer);
-    ASSERT_TRUE(io::eventually([&] { return state("up") == SourceState::kLive; }));
-    EXPECT_TRUE(registry_.want(key("a")));
-    EXPECT_TRUE(registry_.want(key("b")));
-    EXPECT_EQ(find("a"), nullptr);
-    EXPECT_NE(find("b"), nullptr);
-    EXPECT_EQ(state("up"), SourceState::kLive);
-    EXPECT_EQ(sources_->size(), 2U);
-    EXPECT_EQ(sources_->stats(SourceRole::kPull).displaced, 1U);
-    EXPECT_EQ(sources_->stats(SourceRole::kPull).refused, 0U);
-    stream("up").detach(viewer);
-}
-
-TEST_F(SourcesByItselfTest, WhoHasAViewerIsDisplacedLast) {
-    relay_any(2);
-    start();
-    Viewer viewer;
-    stream("a").attach(viewer);
-    EXPECT_TRUE(registry_.want(key("b")));
-    EXPECT_TRUE(registry_.want(key("c")));
-    EXPECT_NE(find("a"), nullptr) << "older, but somebody waits for it";
-    EXPECT_EQ(find("b"), nullptr);
-    stream("a").detach(viewer);
-    registry_.release(stream("a"));
-}
-
-TEST_F(SourcesByItselfTest, AnEventMakesABackingOffRelayTryAtOnce) {
-    relay_any();
-    protocol_.bodies["a"] = [](SourceRun&) { return make_error(ErrorCode::kNotFound, "no"); };
-    start();
-    Viewer viewer;
-    stream("a").attach(viewer);
-    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kBackingOff; }));
-    protocol_.bodies["a"] = from("a", 7);
-    ASSERT_FALSE(io::sleep_for(Sources::kEventSpacing));
-    sources_->retry_now(key("a"));
-    EXPECT_TRUE(find("a")->machine().runs());
-    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
-    EXPECT_EQ(sources_->pull_of(key("a"))->origin()->epoch, 7U);
-    stream("a").detach(viewer);
-}
-
-TEST_F(SourcesByItselfTest, ARunWhoseOriginHasLostTheStreamBeginsAnew) {
-    relay_any();
-    protocol_.bodies["a"] = from("old", 7);
-    start();
-    Viewer viewer;
-    stream("a").attach(viewer);
-    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
-    sources_->end_run(key("a"), 7);
-    EXPECT_EQ(protocol_.begun, 1) << "its claim is the newest";
-    protocol_.bodies["a"] = from("new", 8);
-    sources_->end_run(key("a"), 8);
-    ASSERT_TRUE(io::eventually(
-        [&] { return state("a") == SourceState::kLive && find("a")->origin()->node == "new"; }));
-    EXPECT_EQ(find("a")->machine().failures(), 0U);
-    stream("a").detach(viewer);
-}
-
-TEST_F(SourcesByItselfTest, WhoeverPublishesHereTakesTheNameOfARelay) {
-    relay_any();
-    protocol_.bodies["a"] = from("other", 0);
-    start();
-    Viewer viewer;
-    stream("a").attach(viewer);
-    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
-    EXPECT_TRUE(stream("a").relayed());
-    EXPECT_EQ(stream("a").publisher()->relayed_from(), "other");
-    ClientPublisher client;
-    publish(client, "a");
-    EXPECT_FALSE(stream("a").relayed());
-    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kBackingOff; }));
-    unpublish(client, stream("a"));
-    ASSERT_TRUE(io::eventually([&] { return state("a") == SourceState::kLive; }));
-    stream("a").detach(viewer);
-}
-
-// ---- sources that another node runs ----
-
-TEST_F(SourcesByItselfTest, ViewersOfASourceThatAnotherNodeRunsGetItByARelay) {
-    named_ = {spec("cam")};
-    claims_.elsewhere = true;
-    stand_in_for_named(Millis(20));
-    relays_.bodies["cam"] = from("media-2", 7);
-    start();
-    ASSERT_TRUE(io::eventually([&] { return claims_.asked > 0; }));
-    EXPECT_EQ(relays_.begun, 0) << "nobody watches";
-
-    Viewer viewer;
-    stream("cam").attach(viewer);
-    ASSERT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
-    EXPECT_EQ(relays_.running(), 1);
-    EXPECT_EQ(protocol_.begun, 0) << "its own source has no claim";
-    EXPECT_EQ(sources_->pull_of(key("cam"))->origin()->node, "media-2");
-
-    stream("cam").detach(viewer);
-    ASSERT_TRUE(io::eventually([&] { return sources_->size() == 1; })) << "only its own stays";
-    EXPECT_EQ(relays_.running(), 0);
-    registry_.release(stream("cam"));
-}
-
-TEST_F(SourcesByItselfTest, WhoWaitedForASourceThatIsRefusedGetsItByARelay) {
-    named_ = {spec("cam")};
-    claims_.elsewhere = true;
-    stand_in_for_named();
-    relays_.bodies["cam"] = from("media-2", 7);
-    Viewer viewer;
-    stream("cam").attach(viewer);
-    start();
-    EXPECT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
-    stream("cam").detach(viewer);
-}
-
-TEST_F(SourcesByItselfTest, ASourceWhoseNodeHasLostItIsRunHere) {
-    named_ = {spec("cam")};
-    claims_.elsewhere = true;
-    stand_in_for_named();
-    relays_.bodies["cam"] = from("media-2", 7);
-    protocol_.bodies["cam"] = from("", 0);
-    Viewer viewer;
-    stream("cam").attach(viewer);
-    start();
-    ASSERT_TRUE(io::eventually([&] { return relays_.running() == 1 && live("cam"); }));
-
-    claims_.elsewhere = false;
-    relays_.bodies["cam"] = [](SourceRun&) {
-        return make_error(ErrorCode::kNotFound, "nobody publishes it");
-    };
-    sources_->end_run(key("cam"), 8);
-    ASSERT_TRUE(io::eventually([&] { return protocol_.running() == 1 && live("cam"); }));
-    EXPECT_EQ(relays_.running(), 0);
-    EXPECT_EQ(state("cam"), SourceState::kLive);
-    stream("cam").detach(viewer);
-}
-
-TEST_F(SourcesByItselfTest, WhatAStandInBringsIsNotForwarded) {
-    named_ = {spec("cam")};
-    claims_.elsewhere = true;
-    stand_in_for_named(Millis(20));
-    relays_.bodies["cam"] = from("media-2", 7);
-    forward_to({"rtmp://192.0.2.9/live/cam"});
-    Viewer viewer;
-    stream("cam").attach(viewer);
-    start();
-    ASSERT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
-    EXPECT_EQ(find("cam", SourceRole::kForward), nullptr);
-    stream("cam").detach(viewer);
-    EXPECT_TRUE(io::eventually([&] { return sources_->size() == 1; })) << "only its own stays";
-    registry_.release(stream("cam"));
-}
-
-TEST_F(SourcesByItselfTest, AStandInEndsWithItsViewersAlsoWhenItsSourceIsNoMore) {
-    named_ = {spec("cam")};
-    claims_.elsewhere = true;
-    stand_in_for_named(Millis(20));
-    relays_.bodies["cam"] = from("media-2", 7);
-    Viewer viewer;
-    stream("cam").attach(viewer);
-    start();
-    ASSERT_TRUE(io::eventually([&] { return viewer.packets > 0; }));
-    named_.clear();
-    sources_->reconfigure();
-    stream("cam").detach(viewer);
-    EXPECT_TRUE(io::eventually([&] { return sources_->size() == 0; }));
-    registry_.release(stream("cam"));
-}
-
-TEST_F(SourcesByItselfTest, StandInsDoNotDisplaceEachOther) {
-    named_ = {spec("a"), spec("b")};
-    claims_.elsewhere = true;
-    stand_in_for_named();
-    config_.max_sources = [] { return size_t{1}; };
-    Viewer first;
-    Viewer second;
-    stream("a").attach(first);
-    stream("b").attach(second);
-    start();
-    ASSERT_TRUE(io::eventually([&] { return relays_.begun == 1; }));
-    for (int i = 0; i < 20; i++) {
-        io::yield();
-    }
-    EXPECT_EQ(relays_.begun, 1);
-    stream("a").detach(first);
-    stream("b").detach(second);
-    registry_.release(stream("a"));
-    registry_.release(stream("b"));
 }
 
 }  // namespace

@@ -71,6 +71,17 @@ TEST(StreamResponseTest, SkipsInterimAnswers) {
     EXPECT_EQ(got.body, "x");
 }
 
+TEST(StreamResponseTest, DoesNotWaitForeverBehindInterimAnswers) {
+    std::string text;
+    for (size_t i = 0; i < StreamResponse::kMaxInformational; i++) {
+        text += "HTTP/1.1 100 Continue\r\n\r\n";
+    }
+    EXPECT_EQ(read(text + "HTTP/1.1 200 OK\r\n\r\n").code, 200);
+    const Outcome got = read(text + "HTTP/1.1 100 Continue\r\n\r\n");
+    EXPECT_EQ(got.status, Status::kError);
+    EXPECT_NE(got.error.find("put off again and again"), std::string::npos);
+}
+
 TEST(StreamResponseTest, TellsTypeAndLocation) {
     StreamResponse response;
     Bytes body;

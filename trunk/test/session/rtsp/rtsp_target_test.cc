@@ -45,6 +45,11 @@ TEST(RtspTargetTest, RefusesWhatNamesNoStream) {
                             "http://h/live/a", "rtsp://h/trackID=0"}) {
         EXPECT_FALSE(RtspTarget::parse(url, policy).ok()) << url;
     }
+    for (const char* name : {"live/x%20HTTP/1.1%0d%0aHost:%20evil", "live/%00", "live/../secret/a",
+                             "live/%2e%2e/secret/a", "live/./a", "live/.."}) {
+        EXPECT_FALSE(RtspTarget::parse(fmt::format("rtsp://h/{}", name), policy).ok()) << name;
+    }
+    EXPECT_TRUE(RtspTarget::parse("rtsp://h/live/..a/b.%3F", policy).ok());
     const std::string longest(kMaxRtspName, 'x');
     EXPECT_TRUE(RtspTarget::parse("rtsp://h/live/" + longest.substr(1), policy).ok());
     EXPECT_FALSE(RtspTarget::parse("rtsp://h/live/" + longest + "x", policy).ok());
