@@ -1,12 +1,14 @@
 """One server of several processes: the same ports, one API, and every stream for everybody."""
 
 import contextlib
+import http.client
 import os
 import signal
 import socket
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -16,7 +18,7 @@ from media import check_both, play_ffmpeg, publisher, run
 from processes import COUNT, all_run, kill, pids, process_of, start
 from rtmp import RtmpPlayer
 from tls import blind_context, certificate
-from weir import BINARY, free_port, is_free, wait_end, wait_until
+from weir import BINARY, TOP, free_port, is_free, wait_end, wait_until
 
 
 @pytest.fixture
@@ -268,3 +270,104 @@ def test_hls_on_disk_needs_one_process(folder):
     path.write_text(f"processes 2;\nhls {{ path {folder}; }}\n")
     done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "processes 1" in done.stderr, done.stderr
+
+
+# ---- what one process alone knows ----
+
+
+def over_tls(new_weir, folder, more=""):
+    """A server of several processes with https."""
+    certificate(folder)
+    port = free_port()
+    many = start(new_weir, f"ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key; {more}", tls_port=port)
+    many.https_port = port
+    return many
+
+
+def ask_once(many, target, method="GET", body=None, headers=None, tls=True):
+    """(status, fields, body) by a connection of its own."""
+    if tls:
+        asking = http.client.HTTPSConnection("127.0.0.1", many.https_port, timeout=20, context=blind_context())
+    else:
+        asking = http.client.HTTPConnection("127.0.0.1", many.http_port, timeout=20)
+    with contextlib.closing(asking):
+        asking.request(method, target, body, headers or {})
+        answer = asking.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def addresses_in(target, playlist):
+    return [urllib.parse.urljoin(target, line) for line in playlist.decode().splitlines() if line and line[0] != "#"]
+
+
+@pytest.mark.parametrize("tls", [True, False])
+def test_hls_is_that_of_one_process(new_weir, folder, tls):
+    many = over_tls(new_weir, folder, "hls { enabled on; sessions on; fragment 1s; part 200ms; }")
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        for _ in range(3):
+            status, fields, body = ask_once(many, "/live/cam.m3u8", tls=tls)
+            assert status == 200, (status, body)
+            media = addresses_in("/live/cam.m3u8", body)[0]
+            seen = {}
+            for _ in range(8):
+                status, _, body = ask_once(many, media, tls=tls)
+                assert status == 200, (status, body)
+                for address in addresses_in(media, body)[-2:]:
+                    status, _, segment = ask_once(many, address, tls=tls)
+                    assert status == 200, (status, segment[:100])
+                    assert seen.setdefault(address, segment) == segment, "an address has the same bytes everywhere"
+            text = body.decode()
+            ahead = int(text.split("#EXT-X-MEDIA-SEQUENCE:")[1].split()[0]) + text.count("#EXTINF:")
+            status, _, body = ask_once(many, f"{media}&_HLS_msn={ahead}", tls=tls)
+            assert status == 200 and len(addresses_in(media, body)) > 0, "a request that waits is answered"
+        viewers = [each for each in many.clients() if each["protocol"] == "hls"]
+        assert len(viewers) == 3 and {each["process"] for each in viewers} == set(process_of(many, "publisher")), viewers
+        assert all(each["encrypted"] == tls and each["ip"] == "127.0.0.1" for each in viewers), viewers
+        assert not many.api("/api/v1/sources")["sources"], "nothing goes from process to process"
+
+
+def test_one_encrypted_connection_carries_requests_for_all_processes(new_weir, folder):
+    many = over_tls(new_weir, folder, "hls { enabled on; sessions on; }")
+    names = [f"cam{i}" for i in range(3)]
+    with contextlib.ExitStack() as publishers:
+        for name in names:
+            publishers.enter_context(publisher(many.rtmp(f"live/{name}"), folder))
+            many.wait_live(name)
+        asking = http.client.HTTPSConnection("127.0.0.1", many.https_port, timeout=20, context=blind_context())
+        with contextlib.closing(asking):
+            media = []
+            for target in [f"/live/{name}.m3u8" for name in names] + ["/"]:
+                asking.request("GET", target)
+                answer = asking.getresponse()
+                body = answer.read()
+                assert answer.status == 200, (target, body)
+                media += addresses_in(target, body) if target != "/" else []
+            for target in media * 2:
+                asking.request("GET", target)
+                answer = asking.getresponse()
+                assert answer.status == 200, (target, answer.read())
+                answer.read()
+
+
+def test_many_connections_that_move_at_once_all_get_there(new_weir, folder):
+    many = over_tls(new_weir, folder, "hls { enabled on; sessions on; }")
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        media = addresses_in("/live/cam.m3u8", ask_once(many, "/live/cam.m3u8", tls=False)[2])[0]
+        connections = [socket.create_connection(("127.0.0.1", many.http_port), 20) for _ in range(200)]
+        try:
+            home = process_of(many, "publisher")[0]
+            kill(many, home, signal.SIGSTOP)  # it takes none, as when it is busy for a moment
+            try:
+                for each in connections:
+                    each.sendall(f"GET {media} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                time.sleep(0.5)
+            finally:
+                kill(many, home, signal.SIGCONT)
+            answers = [each.recv(15) for each in connections]
+            assert answers == [b"HTTP/1.1 200 OK"] * 200, set(answers)
+            assert not many.api("/api/v1/sources")["sources"], "all at the process that has the stream"
+        finally:
+            for each in connections:
+                each.close()
