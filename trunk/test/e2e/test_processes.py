@@ -1,5 +1,6 @@
 """One server of several processes: the same ports, one API, and every stream for everybody."""
 
+import base64
 import contextlib
 import http.client
 import os
@@ -350,6 +351,21 @@ def test_one_encrypted_connection_carries_requests_for_all_processes(new_weir, f
                 answer.read()
 
 
+def test_a_session_of_webrtc_ends_by_an_encrypted_connection(new_weir, folder):
+    port = free_port(COUNT)
+    many = over_tls(new_weir, folder, f"rtc_server {{ enabled on; listen 127.0.0.1:{port}; candidate 127.0.0.1; }}")
+    offer = (TOP / "trunk/test/data/sdp/chromium-whip.sdp").read_bytes()
+    for i in range(6):
+        status, fields, body = ask_once(many, f"/rtc/v1/whip/?app=live&stream=cam{i}", "POST", offer,
+                                        {"Content-Type": "application/sdp"})
+        assert status == 201, body
+        restart = b"a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n"
+        status, _, body = ask_once(many, fields["Location"], "PATCH", restart,
+                                   {"Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*"})
+        assert status == 200, body
+        assert ask_once(many, fields["Location"], "DELETE")[0] == 200
+
+
 def test_many_connections_that_move_at_once_all_get_there(new_weir, folder):
     many = over_tls(new_weir, folder, "hls { enabled on; sessions on; }")
     with publisher(many.rtmp("live/cam"), folder):
@@ -371,3 +387,34 @@ def test_many_connections_that_move_at_once_all_get_there(new_weir, folder):
         finally:
             for each in connections:
                 each.close()
+
+
+def test_what_telephones_need_is_at_the_process_with_sip(new_weir, folder):
+    many = over_tls(new_weir, folder, f"sip_server {{ listen 127.0.0.1:{free_port()}; rtp_ports 20000-29999; "
+                                      "user alice secret; phone_page on; }")
+    for _ in range(6):
+        assert "registrations" in many.api("/api/v1/sip/registrations")
+        request = urllib.request.Request(f"http://127.0.0.1:{many.api_port}/api/v1/calls", b'{"to": "nobody"}', method="POST")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=10)
+        assert refused.value.code != 503 and b"SIP is off" not in refused.value.read()
+        for tls in (False, True):
+            host = f"127.0.0.1:{many.https_port if tls else many.http_port}"
+            asking = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Host": host,
+                      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Origin": f"http{'s' if tls else ''}://{host}"}
+            plain = socket.create_connection(("127.0.0.1", int(host.split(":")[1])), 10)
+            with blind_context().wrap_socket(plain, server_hostname="localhost") if tls else plain as page:
+                lines = "".join(f"{name}: {value}\r\n" for name, value in asking.items())
+                page.sendall(f"GET /phone HTTP/1.1\r\n{lines}\r\n".encode())
+                assert page.recv(12) == b"HTTP/1.1 101"
+
+
+def test_both_connections_of_an_rtsp_tunnel_find_each_other(many):
+    question = base64.b64encode(b"OPTIONS rtsp://127.0.0.1/live/cam RTSP/1.0\r\nCSeq: 7\r\n\r\n")
+    for i in range(16):
+        with socket.create_connection(("127.0.0.1", many.rtsp_port), 10) as get, \
+                socket.create_connection(("127.0.0.1", many.rtsp_port), 10) as post:
+            get.sendall(f"GET /live/cam HTTP/1.0\r\nx-sessioncookie: c{i}\r\n\r\n".encode())
+            assert b"x-rtsp-tunnelled" in get.recv(4096)
+            post.sendall(f"POST /live/cam HTTP/1.0\r\nx-sessioncookie: c{i}\r\nContent-Length: 32767\r\n\r\n".encode() + question)
+            assert b"CSeq: 7" in get.recv(4096)
