@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -232,7 +233,11 @@ def test_a_reload_reaches_all_and_a_wrong_one_none(many):
     many.config_path.write_text(text)
     many.process.send_signal(signal.SIGHUP)
     wait_until(lambda: is_free(port), 10, "the port is closed in all, and by the supervisor")
-    assert many.api("/api/v1/reload", "POST")["http_status"] == 200
+    answer = many.api("/api/v1/reload", "POST")
+    assert answer["http_status"] == 200 and answer["processes"] == [{"process": i, "code": 0} for i in range(COUNT)], answer
+    many.config_path.write_text(text + "nonsense on;\n")
+    answer = many.api("/api/v1/reload", "POST")
+    assert answer["http_status"] == 400 and [each["code"] for each in answer["processes"]] == [400] * COUNT, answer
 
 
 def test_a_drain_ends_all_when_the_last_client_has_left(many):
@@ -387,6 +392,42 @@ def test_many_connections_that_move_at_once_all_get_there(new_weir, folder):
         finally:
             for each in connections:
                 each.close()
+
+
+def add_source(many, name, **fields):
+    body = json.dumps({"app": "live", "name": name, "url": "rtmp://192.0.2.1/live/x", **fields}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{many.api_port}/api/v1/sources", body, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.headers["Location"]
+    except urllib.error.HTTPError as error:
+        return error.code, None
+
+
+def test_sources_of_the_api_are_at_the_home_of_their_stream(new_weir, folder):
+    many = start(new_weir, f'sources_file "{folder}/sources.json";')
+    names = [f"s{i}" for i in range(8)]
+    where = {}
+    for name in names:
+        status, where[name] = add_source(many, name, on_demand=True)
+        assert status == 201 and where[name].startswith("/api/v1/sources/"), (status, where[name])
+    for name in names:
+        assert [add_source(many, name)[0] for _ in range(4)] == [409] * 4, "the name has one already, at any process"
+    before = {each["name"]: each["process"] for each in many.api("/api/v1/sources")["sources"]}
+    assert set(before) == set(names) and len(set(before.values())) > 1, before
+    assert many.api(where["s0"], "DELETE")["http_status"] == 200
+    many.stop()
+    many.start()
+    wait_until(lambda: all_run(many), 10, "all processes run")
+    del before["s0"]
+    assert {each["name"]: each["process"] for each in many.api("/api/v1/sources")["sources"]} == before
+    # Where they are looked for: each begins when somebody asks for its stream, wherever that is.
+    with contextlib.ExitStack() as players:
+        for name in before:
+            for _ in range(2):
+                player = players.enter_context(socket.create_connection(("127.0.0.1", many.http_port), 20))
+                player.sendall(f"GET /live/{name}.flv HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        wait_until(lambda: all(each["state"] != "idle" for each in many.api("/api/v1/sources")["sources"]), 10, "all are tried")
 
 
 def test_what_telephones_need_is_at_the_process_with_sip(new_weir, folder):
