@@ -64,7 +64,6 @@ void fit_to_process(Config& config, uint32_t index, uint32_t count) {
     if (index > 0) {
         config.srt_server.enabled = false;
         config.sip_server.enabled = false;
-        config.sources_file.clear();
     }
 }
 

@@ -19,8 +19,8 @@ uint32_t home_of(const stream::StreamKey& key, uint32_t count);
 std::string check_processes(const Config& config);
 
 // Turns the configuration of the server into that of process `index` of `count`: WebRTC ports one
-// behind the other (unless `single_port`), cores one each, what there may be only once (SIP, SRT,
-// sources of the API) in the first one. Whatever belongs to the server as a whole, as its `pid`, is
+// behind the other (unless `single_port`), cores one each, what there may be only once (SIP, SRT)
+// in the first one. Whatever belongs to the server as a whole, as its `pid`, is
 // the supervisor's.
 void fit_to_process(Config& config, uint32_t index, uint32_t count);
 

@@ -149,7 +149,7 @@ void HttpPlay::answer(HttpExchange& exchange,
         return;
     }
     std::unique_ptr<Client> client = std::move(admitted.client);
-    client->encrypted = detached.stream->encrypted();
+    client->encrypted = detached.encrypted;
     const stream::StreamKey key = client->key;
     begin_turn(*client, ClientRole::kPlayer, key,
                client->node.empty() ? "" : fmt::format(" node={}", client->node));

@@ -1,12 +1,16 @@
 """One server of several processes: the same ports, one API, and every stream for everybody."""
 
+import base64
 import contextlib
+import http.client
+import json
 import os
 import signal
 import socket
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -16,7 +20,7 @@ from media import check_both, play_ffmpeg, publisher, run
 from processes import COUNT, all_run, kill, pids, process_of, start
 from rtmp import RtmpPlayer
 from tls import blind_context, certificate
-from weir import BINARY, free_port, is_free, wait_end, wait_until
+from weir import BINARY, TOP, free_port, is_free, wait_end, wait_until
 
 
 @pytest.fixture
@@ -229,7 +233,11 @@ def test_a_reload_reaches_all_and_a_wrong_one_none(many):
     many.config_path.write_text(text)
     many.process.send_signal(signal.SIGHUP)
     wait_until(lambda: is_free(port), 10, "the port is closed in all, and by the supervisor")
-    assert many.api("/api/v1/reload", "POST")["http_status"] == 200
+    answer = many.api("/api/v1/reload", "POST")
+    assert answer["http_status"] == 200 and answer["processes"] == [{"process": i, "code": 0} for i in range(COUNT)], answer
+    many.config_path.write_text(text + "nonsense on;\n")
+    answer = many.api("/api/v1/reload", "POST")
+    assert answer["http_status"] == 400 and [each["code"] for each in answer["processes"]] == [400] * COUNT, answer
 
 
 def test_a_drain_ends_all_when_the_last_client_has_left(many):
@@ -268,3 +276,186 @@ def test_hls_on_disk_needs_one_process(folder):
     path.write_text(f"processes 2;\nhls {{ path {folder}; }}\n")
     done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "processes 1" in done.stderr, done.stderr
+
+
+# ---- what one process alone knows ----
+
+
+def over_tls(new_weir, folder, more=""):
+    """A server of several processes with https."""
+    certificate(folder)
+    port = free_port()
+    many = start(new_weir, f"ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key; {more}", tls_port=port)
+    many.https_port = port
+    return many
+
+
+def ask_once(many, target, method="GET", body=None, headers=None, tls=True):
+    """(status, fields, body) by a connection of its own."""
+    if tls:
+        asking = http.client.HTTPSConnection("127.0.0.1", many.https_port, timeout=20, context=blind_context())
+    else:
+        asking = http.client.HTTPConnection("127.0.0.1", many.http_port, timeout=20)
+    with contextlib.closing(asking):
+        asking.request(method, target, body, headers or {})
+        answer = asking.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def addresses_in(target, playlist):
+    return [urllib.parse.urljoin(target, line) for line in playlist.decode().splitlines() if line and line[0] != "#"]
+
+
+@pytest.mark.parametrize("tls", [True, False])
+def test_hls_is_that_of_one_process(new_weir, folder, tls):
+    many = over_tls(new_weir, folder, "hls { enabled on; sessions on; fragment 1s; part 200ms; }")
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        for _ in range(3):
+            status, fields, body = ask_once(many, "/live/cam.m3u8", tls=tls)
+            assert status == 200, (status, body)
+            media = addresses_in("/live/cam.m3u8", body)[0]
+            seen = {}
+            for _ in range(8):
+                status, _, body = ask_once(many, media, tls=tls)
+                assert status == 200, (status, body)
+                for address in addresses_in(media, body)[-2:]:
+                    status, _, segment = ask_once(many, address, tls=tls)
+                    assert status == 200, (status, segment[:100])
+                    assert seen.setdefault(address, segment) == segment, "an address has the same bytes everywhere"
+            text = body.decode()
+            ahead = int(text.split("#EXT-X-MEDIA-SEQUENCE:")[1].split()[0]) + text.count("#EXTINF:")
+            status, _, body = ask_once(many, f"{media}&_HLS_msn={ahead}", tls=tls)
+            assert status == 200 and len(addresses_in(media, body)) > 0, "a request that waits is answered"
+        viewers = [each for each in many.clients() if each["protocol"] == "hls"]
+        assert len(viewers) == 3 and {each["process"] for each in viewers} == set(process_of(many, "publisher")), viewers
+        assert all(each["encrypted"] == tls and each["ip"] == "127.0.0.1" for each in viewers), viewers
+        assert not many.api("/api/v1/sources")["sources"], "nothing goes from process to process"
+
+
+def test_one_encrypted_connection_carries_requests_for_all_processes(new_weir, folder):
+    many = over_tls(new_weir, folder, "hls { enabled on; sessions on; }")
+    names = [f"cam{i}" for i in range(3)]
+    with contextlib.ExitStack() as publishers:
+        for name in names:
+            publishers.enter_context(publisher(many.rtmp(f"live/{name}"), folder))
+            many.wait_live(name)
+        asking = http.client.HTTPSConnection("127.0.0.1", many.https_port, timeout=20, context=blind_context())
+        with contextlib.closing(asking):
+            media = []
+            for target in [f"/live/{name}.m3u8" for name in names] + ["/"]:
+                asking.request("GET", target)
+                answer = asking.getresponse()
+                body = answer.read()
+                assert answer.status == 200, (target, body)
+                media += addresses_in(target, body) if target != "/" else []
+            for target in media * 2:
+                asking.request("GET", target)
+                answer = asking.getresponse()
+                assert answer.status == 200, (target, answer.read())
+                answer.read()
+
+
+def test_a_session_of_webrtc_ends_by_an_encrypted_connection(new_weir, folder):
+    port = free_port(COUNT)
+    many = over_tls(new_weir, folder, f"rtc_server {{ enabled on; listen 127.0.0.1:{port}; candidate 127.0.0.1; }}")
+    offer = (TOP / "trunk/test/data/sdp/chromium-whip.sdp").read_bytes()
+    for i in range(6):
+        status, fields, body = ask_once(many, f"/rtc/v1/whip/?app=live&stream=cam{i}", "POST", offer,
+                                        {"Content-Type": "application/sdp"})
+        assert status == 201, body
+        restart = b"a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n"
+        status, _, body = ask_once(many, fields["Location"], "PATCH", restart,
+                                   {"Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*"})
+        assert status == 200, body
+        assert ask_once(many, fields["Location"], "DELETE")[0] == 200
+
+
+def test_many_connections_that_move_at_once_all_get_there(new_weir, folder):
+    many = over_tls(new_weir, folder, "hls { enabled on; sessions on; }")
+    with publisher(many.rtmp("live/cam"), folder):
+        many.wait_live("cam")
+        media = addresses_in("/live/cam.m3u8", ask_once(many, "/live/cam.m3u8", tls=False)[2])[0]
+        connections = [socket.create_connection(("127.0.0.1", many.http_port), 20) for _ in range(200)]
+        try:
+            home = process_of(many, "publisher")[0]
+            kill(many, home, signal.SIGSTOP)  # it takes none, as when it is busy for a moment
+            try:
+                for each in connections:
+                    each.sendall(f"GET {media} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                time.sleep(0.5)
+            finally:
+                kill(many, home, signal.SIGCONT)
+            answers = [each.recv(15) for each in connections]
+            assert answers == [b"HTTP/1.1 200 OK"] * 200, set(answers)
+            assert not many.api("/api/v1/sources")["sources"], "all at the process that has the stream"
+        finally:
+            for each in connections:
+                each.close()
+
+
+def add_source(many, name, **fields):
+    body = json.dumps({"app": "live", "name": name, "url": "rtmp://192.0.2.1/live/x", **fields}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{many.api_port}/api/v1/sources", body, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.headers["Location"]
+    except urllib.error.HTTPError as error:
+        return error.code, None
+
+
+def test_sources_of_the_api_are_at_the_home_of_their_stream(new_weir, folder):
+    many = start(new_weir, f'sources_file "{folder}/sources.json";')
+    names = [f"s{i}" for i in range(8)]
+    where = {}
+    for name in names:
+        status, where[name] = add_source(many, name, on_demand=True)
+        assert status == 201 and where[name].startswith("/api/v1/sources/"), (status, where[name])
+    for name in names:
+        assert [add_source(many, name)[0] for _ in range(4)] == [409] * 4, "the name has one already, at any process"
+    before = {each["name"]: each["process"] for each in many.api("/api/v1/sources")["sources"]}
+    assert set(before) == set(names) and len(set(before.values())) > 1, before
+    assert many.api(where["s0"], "DELETE")["http_status"] == 200
+    many.stop()
+    many.start()
+    wait_until(lambda: all_run(many), 10, "all processes run")
+    del before["s0"]
+    assert {each["name"]: each["process"] for each in many.api("/api/v1/sources")["sources"]} == before
+    # Where they are looked for: each begins when somebody asks for its stream, wherever that is.
+    with contextlib.ExitStack() as players:
+        for name in before:
+            for _ in range(2):
+                player = players.enter_context(socket.create_connection(("127.0.0.1", many.http_port), 20))
+                player.sendall(f"GET /live/{name}.flv HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        wait_until(lambda: all(each["state"] != "idle" for each in many.api("/api/v1/sources")["sources"]), 10, "all are tried")
+
+
+def test_what_telephones_need_is_at_the_process_with_sip(new_weir, folder):
+    many = over_tls(new_weir, folder, f"sip_server {{ listen 127.0.0.1:{free_port()}; rtp_ports 20000-29999; "
+                                      "user alice secret; phone_page on; }")
+    for _ in range(6):
+        assert "registrations" in many.api("/api/v1/sip/registrations")
+        request = urllib.request.Request(f"http://127.0.0.1:{many.api_port}/api/v1/calls", b'{"to": "nobody"}', method="POST")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=10)
+        assert refused.value.code != 503 and b"SIP is off" not in refused.value.read()
+        for tls in (False, True):
+            host = f"127.0.0.1:{many.https_port if tls else many.http_port}"
+            asking = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Host": host,
+                      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Origin": f"http{'s' if tls else ''}://{host}"}
+            plain = socket.create_connection(("127.0.0.1", int(host.split(":")[1])), 10)
+            with blind_context().wrap_socket(plain, server_hostname="localhost") if tls else plain as page:
+                lines = "".join(f"{name}: {value}\r\n" for name, value in asking.items())
+                page.sendall(f"GET /phone HTTP/1.1\r\n{lines}\r\n".encode())
+                assert page.recv(12) == b"HTTP/1.1 101"
+
+
+def test_both_connections_of_an_rtsp_tunnel_find_each_other(many):
+    question = base64.b64encode(b"OPTIONS rtsp://127.0.0.1/live/cam RTSP/1.0\r\nCSeq: 7\r\n\r\n")
+    for i in range(16):
+        with socket.create_connection(("127.0.0.1", many.rtsp_port), 10) as get, \
+                socket.create_connection(("127.0.0.1", many.rtsp_port), 10) as post:
+            get.sendall(f"GET /live/cam HTTP/1.0\r\nx-sessioncookie: c{i}\r\n\r\n".encode())
+            assert b"x-rtsp-tunnelled" in get.recv(4096)
+            post.sendall(f"POST /live/cam HTTP/1.0\r\nx-sessioncookie: c{i}\r\nContent-Length: 32767\r\n\r\n".encode() + question)
+            assert b"CSeq: 7" in get.recv(4096)

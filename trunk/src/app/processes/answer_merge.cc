@@ -149,6 +149,57 @@ net::Json merge_sums(const std::vector<ProcessAnswer>& answers) {
     return merged;
 }
 
+ReloadAnswer merge_reloads(const std::vector<ReloadAnswer>& answers) {
+    constexpr int kDone = 200;
+    ReloadAnswer merged;
+    std::string done;
+    std::string kept;
+    std::string silent;
+    net::Json processes = net::Json::array();
+    net::Json errors = net::Json::array();
+    for (const ReloadAnswer& each : answers) {
+        const bool failed = each.status != kDone;
+        std::string& list = !failed ? done : each.json.is_object() ? kept : silent;
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", each.process);
+        processes.push_back({{"process", each.process}, {"code", failed ? each.status : 0}});
+        if (failed && each.json.is_object()) {
+            for (const net::Json& error : each.json.value("errors", net::Json::array())) {
+                if (std::ranges::find(errors, error) == errors.end()) {
+                    errors.push_back(error);
+                }
+            }
+        }
+        const bool leads = merged.status == 0 || (merged.status == kDone && failed);
+        if (each.json.is_object() && (leads || !merged.json.is_object())) {
+            merged.json = each.json;
+        }
+        merged.status = leads ? each.status : merged.status;
+    }
+    if (!merged.json.is_object()) {
+        merged.json = net::Json::object();
+    }
+    merged.json["processes"] = std::move(processes);
+    if (merged.status == kDone) {
+        return merged;
+    }
+    merged.json.erase("data");
+    merged.json["code"] = merged.status;
+    merged.json["errors"] = std::move(errors);
+    if (done.empty() && silent.empty()) {
+        return merged;  // "nothing was changed"
+    }
+    std::string error;
+    for (const auto& [what, list] :
+         {std::pair("with the new configuration", &done), std::pair("with the old one", &kept),
+          std::pair("that did not answer", &silent)}) {
+        if (!list->empty()) {
+            error += fmt::format("{}processes {}: {}", error.empty() ? "" : "; ", what, *list);
+        }
+    }
+    merged.json["error"] = error;
+    return merged;
+}
+
 std::string merge_metrics(const std::vector<std::pair<uint32_t, std::string>>& texts) {
     struct Metric {
         std::string comments;

@@ -35,6 +35,18 @@ net::Json merge_recordings(const std::vector<ProcessAnswer>& answers,
 // same id are one; of everything else it is the first one's.
 net::Json merge_sums(const std::vector<ProcessAnswer>& answers);
 
+// One process's answer to a reload; 503 without a body where there was none.
+struct ReloadAnswer {
+    uint32_t process = 0;
+    int status = 0;
+    net::Json json;
+};
+
+// 200 where all have the new configuration: what the first one says, and `processes` with what each
+// did. Else the status of the first one that has not, `error` with which is which, and the errors
+// of all. At least one answer.
+ReloadAnswer merge_reloads(const std::vector<ReloadAnswer>& answers);
+
 // /metrics: each sample gets the label `process`; what is said of a metric stands once.
 std::string merge_metrics(const std::vector<std::pair<uint32_t, std::string>>& texts);
 

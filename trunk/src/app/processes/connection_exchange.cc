@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,16 +14,138 @@
 namespace weir::app {
 namespace {
 
-// A datagram: how long the header is, the header (KIND, PEER, bytes that were answered), then what
-// was answered and what was only heard.
+// A datagram: how long the header is, the header (KIND, PEER, bytes that were answered, and of what
+// is inside of a connection the address that the client connected to), then what was answered and
+// what was only heard.
 constexpr size_t kMaxHeader = 1024;
 constexpr size_t kMaxDatagram = sizeof(uint32_t) + kMaxHeader + ConnectionExchange::kMaxReplayBytes;
+constexpr size_t kWords = 2;
+constexpr size_t kWordsInside = 3;
 
 std::string address_of(const std::string& name, uint32_t process) {
     return fmt::format("@weir-{}-{}", name, process);
 }
 
 }  // namespace
+
+// A socket that is connected to that of the other process: it becomes writable when the other one
+// has taken what waited.
+class ConnectionExchange::Way final : private io::EventHandler {
+  public:
+    static Result<std::unique_ptr<Way>> open(const std::string& address, Stats& stats) {
+        WEIR_TRY_ASSIGN(const io::UnixAddress to, io::UnixAddress::of(address));
+        io::OwnFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        if (!socket) {
+            return Error::from_errno(errno, "socket");
+        }
+        if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to.raw), to.size) != 0) {
+            return Error::from_errno(errno, "connect to " + address);
+        }
+        std::unique_ptr<Way> way(new Way(std::move(socket), stats));  // NOLINT: private constructor
+        WEIR_TRY_ASSIGN(way->registration_, io::Registration::add(way->socket_.get(), *way));
+        return way;
+    }
+
+    ~Way() {
+        registration_.remove();
+        stats_.lost += waiting_.size();
+    }
+
+    Way(const Way&) = delete;
+    Way& operator=(const Way&) = delete;
+
+    enum class Sent : uint8_t { kDone, kFull, kGone };
+
+    // The parts of a datagram; those behind come after those that wait.
+    Sent give(std::span<iovec> parts, int fd) {
+        Sent sent = waiting_.empty() ? send(parts, fd) : Sent::kFull;
+        if (sent == Sent::kFull && wait(parts, fd)) {
+            stats_.waited++;
+            sent = Sent::kDone;
+        }
+        return sent;
+    }
+
+  private:
+    struct Waiting {
+        Bytes bytes;
+        io::OwnFd connection;
+    };
+
+    Way(io::OwnFd socket, Stats& stats) : socket_(std::move(socket)), stats_(stats) {}
+
+    void on_ready(uint8_t ready) override {
+        if ((ready & (io::kWritable | io::kHangup | io::kFault)) == 0) {
+            return;
+        }
+        while (!waiting_.empty()) {
+            Waiting& first = waiting_.front();
+            iovec part{first.bytes.data(), first.bytes.size()};
+            const Sent sent = send({&part, 1}, first.connection.get());
+            if (sent == Sent::kFull) {
+                return;
+            }
+            stats_.lost += sent == Sent::kGone ? 1 : 0;
+            bytes_ -= first.bytes.size();
+            waiting_.pop_front();
+        }
+    }
+
+    Sent send(std::span<iovec> parts, int fd) {
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+        msghdr message{};
+        message.msg_iov = parts.data();
+        message.msg_iovlen = parts.size();
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        cmsghdr* const first = CMSG_FIRSTHDR(&message);
+        first->cmsg_level = SOL_SOCKET;
+        first->cmsg_type = SCM_RIGHTS;
+        first->cmsg_len = CMSG_LEN(sizeof fd);
+        std::memcpy(CMSG_DATA(first), &fd, sizeof fd);
+        ssize_t sent = 0;
+        do {
+            sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } while (sent < 0 && errno == EINTR);
+        return sent >= 0 ? Sent::kDone : errno == EAGAIN ? Sent::kFull : Sent::kGone;
+    }
+
+    bool wait(std::span<const iovec> parts, int fd) {
+        size_t size = 0;
+        for (const iovec& part : parts) {
+            size += part.iov_len;
+        }
+        if (waiting_.size() >= kMaxWaiting || bytes_ + size > kMaxWaitingBytes) {
+            return false;
+        }
+        Waiting last;
+        last.connection = io::OwnFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        if (!last.connection) {
+            return false;
+        }
+        last.bytes.reserve(size);
+        for (const iovec& part : parts) {
+            const auto* const begin = static_cast<const uint8_t*>(part.iov_base);
+            last.bytes.insert(last.bytes.end(), begin, begin + part.iov_len);
+        }
+        bytes_ += size;
+        waiting_.push_back(std::move(last));
+        return true;
+    }
+
+    io::OwnFd socket_;
+    io::Registration registration_;
+    std::deque<Waiting> waiting_;
+    size_t bytes_ = 0;  // of those that wait
+    Stats& stats_;
+};
+
+ConnectionExchange::ConnectionExchange(std::string name, io::OwnFd socket)
+    : name_(std::move(name)), socket_(std::move(socket)) {}
+
+ConnectionExchange::~ConnectionExchange() {
+    registration_.remove();
+}
 
 Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(std::string name,
                                                                        uint32_t own) {
@@ -38,44 +161,63 @@ bool ConnectionExchange::give(uint32_t process,
                               std::string_view kind,
                               const io::TcpStream& stream,
                               const io::Replay& replay) {
-    std::string header =
-        ProcessMessage{std::string(kind),
-                       {stream.peer().to_string(), std::to_string(replay.answered.size())}}
-            .encode();
-    auto size = static_cast<uint32_t>(header.size());
     // A unix socket is a tunnel's end, or another process: no connection of a client.
-    if (stream.by_unix_socket() || size > kMaxHeader ||
-        replay.answered.size() + replay.heard.size() > kMaxReplayBytes) {
+    const bool given = !stream.by_unix_socket() &&
+                       send(process,
+                            {std::string(kind),
+                             {stream.peer().to_string(), std::to_string(replay.answered.size())}},
+                            stream, replay);
+    (given ? stats_.given : stats_.refused)++;
+    return given;
+}
+
+bool ConnectionExchange::give_inside(uint32_t process,
+                                     std::string_view kind,
+                                     const io::TcpStream& inside,
+                                     const io::SocketAddress& local,
+                                     const io::Replay& replay) {
+    const bool given = send(
+        process,
+        {std::string(kind),
+         {inside.peer().to_string(), std::to_string(replay.answered.size()), local.to_string()}},
+        inside, replay);
+    (given ? stats_.given_inside : stats_.refused)++;
+    return given;
+}
+
+bool ConnectionExchange::send(uint32_t process,
+                              const ProcessMessage& message,
+                              const io::TcpStream& stream,
+                              const io::Replay& replay) {
+    std::string header = message.encode();
+    auto size = static_cast<uint32_t>(header.size());
+    if (size > kMaxHeader || replay.answered.size() + replay.heard.size() > kMaxReplayBytes) {
         return false;
     }
     std::array<iovec, 4> parts{
         iovec{&size, sizeof size}, iovec{header.data(), header.size()},
         iovec{const_cast<uint8_t*>(replay.answered.data()), replay.answered.size()},
         iovec{const_cast<uint8_t*>(replay.heard.data()), replay.heard.size()}};
-    Result<io::UnixAddress> to = io::UnixAddress::of(address_of(name_, process));
-    if (!to.ok()) {
-        return false;
+    std::unique_ptr<Way>& way = ways_[process];
+    // The way to a process that was begun anew ends at the one before it.
+    for (const bool again : {false, true}) {
+        if (!way) {
+            Result<std::unique_ptr<Way>> opened = Way::open(address_of(name_, process), stats_);
+            if (!opened.ok()) {
+                return false;
+            }
+            way = std::move(*opened);
+        }
+        const Way::Sent sent = way->give(parts, stream.fd());
+        if (sent != Way::Sent::kGone) {
+            return sent == Way::Sent::kDone;
+        }
+        way.reset();
+        if (again) {
+            break;
+        }
     }
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_name = &to->raw;
-    message.msg_namelen = to->size;
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const first = CMSG_FIRSTHDR(&message);
-    const int fd = stream.fd();
-    first->cmsg_level = SOL_SOCKET;
-    first->cmsg_type = SCM_RIGHTS;
-    first->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(first), &fd, sizeof fd);
-    if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        refused_++;
-        return false;
-    }
-    given_++;
-    return true;
+    return false;
 }
 
 void ConnectionExchange::on_ready(uint8_t) {
@@ -120,13 +262,16 @@ bool ConnectionExchange::take_one() {
 
 void ConnectionExchange::take(std::string_view header, ByteSpan body, io::OwnFd connection) {
     const Result<ProcessMessage> message = ProcessMessage::decode(header);
-    if (!message.ok() || message->words.size() != 2) {
+    if (!message.ok() || message->words.size() < kWords || message->words.size() > kWordsInside) {
         return;
     }
+    const bool is_inside = message->words.size() == kWordsInside;
     const auto taker = takers_.find(message->verb);
+    const auto inside_taker = inside_takers_.find(message->verb);
     const Result<io::SocketAddress> peer = io::SocketAddress::parse(message->words[0]);
     const uint64_t answered = message->number(1).value_or(0);
-    if (taker == takers_.end() || !peer.ok() || answered > body.size()) {
+    const bool wanted = is_inside ? inside_taker != inside_takers_.end() : taker != takers_.end();
+    if (!wanted || !peer.ok() || answered > body.size()) {
         return;
     }
     Result<std::unique_ptr<io::TcpStream>> stream =
@@ -138,8 +283,14 @@ void ConnectionExchange::take(std::string_view header, ByteSpan body, io::OwnFd 
     replay.answered.assign(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(answered));
     replay.heard.assign(body.begin() + static_cast<std::ptrdiff_t>(answered), body.end());
     (*stream)->replay(std::move(replay));
-    taken_++;
-    taker->second(std::move(*stream));
+    stats_.taken++;
+    if (!is_inside) {
+        taker->second(std::move(*stream));
+        return;
+    }
+    const Result<io::SocketAddress> local =
+        io::SocketAddress::parse(message->words[kWordsInside - 1]);
+    inside_taker->second(std::move(*stream), local.ok() ? *local : io::SocketAddress());
 }
 
 }  // namespace weir::app

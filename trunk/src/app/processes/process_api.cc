@@ -4,9 +4,12 @@
 #include <optional>
 #include <vector>
 
+#include "app/access/strict_json.h"
 #include "app/api/listing.h"
 #include "app/processes/answer_merge.h"
+#include "app/run/added_sources.h"
 #include "base/strings.h"
+#include "config/process_config.h"
 #include "io/unix_socket.h"
 
 namespace weir::app {
@@ -51,8 +54,14 @@ int weight_of(const http::Response& response) {
 }
 
 void pass_on(net::HttpExchange& exchange, const http::Response& response) {
+    http::Fields fields;
+    for (const char* const name : {"Location", "Allow"}) {
+        if (const auto value = response.headers.get(name)) {
+            fields.add(name, std::string(*value));
+        }
+    }
     (void)exchange.respond(response.status, response.headers.get("Content-Type").value_or(""),
-                           response.body);
+                           response.body, fields);
 }
 
 }  // namespace
@@ -67,6 +76,11 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     if (request.method == http::Method::kOptions ||
         (request.path != "/metrics" && request.path != kLive && !request.path.starts_with(kApi))) {
         return false;
+    }
+    const std::string_view below =
+        request.path.starts_with(kApi) ? std::string_view(request.path).substr(kApi.size()) : "";
+    if (below == "sources" && request.method == http::Method::kPost) {
+        return serve_new_source(exchange);
     }
     if (const auto process = request.query.get("process")) {
         const auto index = parse_uint(*process, 0, link_.seat().count - 1);
@@ -85,7 +99,6 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
         serve_metrics(exchange);
         return true;
     }
-    const std::string_view below = std::string_view(request.path).substr(kApi.size());
     const Halves parts = split_once(below, '/');
     const bool whole = parts.after.empty();
     const bool reads = request.method == http::Method::kGet || request.is_head();
@@ -100,9 +113,13 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
     } else if (is_one_of(kLists, parts.before) && reads) {
         serve_list(exchange, parts.before);
     } else if ((is_one_of(kSums, below) && reads) ||
-               (is_one_of(kLists, below) && request.method == http::Method::kDelete) ||
-               (below == "reload" && !reads)) {
+               (is_one_of(kLists, below) && request.method == http::Method::kDelete)) {
         serve_sums(exchange);
+    } else if (below == "reload" && request.method == http::Method::kPost) {
+        reload(exchange);
+    } else if (parts.before == "sip" ||
+               (below == "calls" && request.method == http::Method::kPost)) {
+        serve_one(exchange, net::kSipProcess, request.target);
     } else {
         return false;
     }
@@ -120,6 +137,21 @@ void ProcessApi::serve_one(net::HttpExchange& exchange,
         return;
     }
     pass_on(exchange, *response);
+}
+
+// One that runs always is begun by the home of its stream, and players who want one look there.
+// False: the body is wrong, which any process says.
+bool ProcessApi::serve_new_source(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    const auto json = parse_strict_object(request.body, kMaxDepth);
+    const Result<net::SourceSpec> spec =
+        json ? read_source(*json) : make_error(ErrorCode::kMalformed, "no JSON object");
+    if (!spec.ok()) {
+        return false;
+    }
+    serve_one(exchange, config::home_of(spec->key, link_.seat().count),
+              target_without(request.target, "process"));
+    return true;
 }
 
 // In whichever process it is.
@@ -254,6 +286,21 @@ void ProcessApi::serve_sums(net::HttpExchange& exchange) {
     if (!answers.empty()) {
         net::answer(exchange, merge_sums(answers));
     }
+}
+
+// Each reads the configuration by itself, so one may refuse what others have taken: the answer says
+// which is which.
+void ProcessApi::reload(net::HttpExchange& exchange) {
+    std::vector<ReloadAnswer> answers;
+    for (uint32_t i = 0; i < link_.seat().count; i++) {
+        Result<http::Response> response =
+            ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kLongWait));
+        net::Json json = response.ok() ? net::parsed(response->body, kMaxDepth) : net::Json();
+        answers.push_back(json.is_object() ? ReloadAnswer{i, response->status, std::move(json)}
+                                           : ReloadAnswer{i, 503, {}});
+    }
+    const ReloadAnswer merged = merge_reloads(answers);
+    (void)exchange.respond(merged.status, "application/json", net::dumped(merged.json) + "\n");
 }
 
 // What one cannot do is not done: its refusal is the answer.

@@ -52,6 +52,8 @@ class ProcessApi {
 
   private:
     void serve_one(net::HttpExchange& exchange, uint32_t process, const std::string& target);
+    bool serve_new_source(net::HttpExchange& exchange);
+    void reload(net::HttpExchange& exchange);
     void serve_found(net::HttpExchange& exchange);
     void end_recording(net::HttpExchange& exchange);
     void serve_sums_found(net::HttpExchange& exchange);

@@ -29,11 +29,23 @@ class ProcessPlacement final : public net::Placement {
 
     std::optional<uint32_t> other(uint64_t process) const override;
 
+    std::optional<uint32_t> process_of_hash(uint64_t hash) const override {
+        return other(hash % link_.seat().count);
+    }
+
     bool move(uint32_t process,
               std::string_view kind,
               const io::TcpStream& stream,
               io::Replay replay) override {
         return exchange_.give(process, kind, stream, replay);
+    }
+
+    bool move_inside(uint32_t process,
+                     std::string_view kind,
+                     const io::TcpStream& inside,
+                     const io::SocketAddress& local,
+                     io::Replay replay) override {
+        return exchange_.give_inside(process, kind, inside, local, replay);
     }
 
   private:

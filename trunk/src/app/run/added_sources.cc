@@ -11,12 +11,14 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/access/strict_json.h"
 #include "base/safe_open.h"
 #include "config/source_specs.h"
+#include "io/own_fd.h"
 #include "net/api/answer.h"
 
 namespace weir::app {
@@ -155,6 +157,80 @@ Error write_whole(const std::string& path, std::string_view text) {
     return {};
 }
 
+using SourceMap = std::map<stream::StreamKey, net::SourceSpec>;
+
+// A file that is not there holds none.
+Result<SourceMap> read_file(const std::string& path) {
+    SourceMap all;
+    std::error_code failed;
+    const uintmax_t bytes = std::filesystem::file_size(path, failed);
+    if (failed == std::errc::no_such_file_or_directory) {
+        return all;
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (failed || !file) {
+        return make_error(ErrorCode::kSystem, "sources_file: {} cannot be read: {}", path,
+                          failed ? failed.message() : std::strerror(errno));
+    }
+    std::string text(std::min<uintmax_t>(bytes, AddedSources::kMaxFileBytes), ' ');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    const auto json = parse_strict_object(text, kMaxDepth);
+    if (bytes > AddedSources::kMaxFileBytes || !json || !json->contains("sources") ||
+        !(*json)["sources"].is_array() || (*json)["sources"].size() > AddedSources::kMost) {
+        return make_error(ErrorCode::kMalformed,
+                          "sources_file: {} is no list of sources; expected {{\"sources\": [...]}} "
+                          "as the server writes it; move it away to begin without any",
+                          path);
+    }
+    size_t number = 0;
+    for (const nlohmann::json& each : (*json)["sources"]) {
+        number++;
+        Result<net::SourceSpec> spec = read_source(each);
+        if (!spec.ok()) {
+            return spec.take_error().with_context(
+                fmt::format("sources_file: {}, source {}", path, number));
+        }
+        stream::StreamKey key = spec->key;
+        all.insert_or_assign(std::move(key), std::move(*spec));
+    }
+    return all;
+}
+
+std::string text_of(const SourceMap& all) {
+    net::Json list = net::Json::array();
+    for (const auto& [key, spec] : all) {
+        list.push_back(json_of(spec));
+    }
+    return net::Json{{"sources", std::move(list)}}.dump(2, ' ', false,
+                                                        net::Json::error_handler_t::replace) +
+           "\n";
+}
+
+// Own ones instead of those that the file has, beside those of the other processes. kBusy: one of
+// them writes just now.
+Error write_shared(const std::string& path,
+                   const SourceMap& own,
+                   const AddedSources::IsOwn& is_own) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    // Its lock is let go of with the descriptor, however the process ends.
+    const io::OwnFd lock(
+        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock) {
+        return failed_write(path, -1);
+    }
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        return errno == EWOULDBLOCK ? make_error(ErrorCode::kBusy, "others write sources_file")
+                                    : failed_write(path, -1);
+    }
+    WEIR_TRY_ASSIGN(SourceMap all, read_file(path));
+    std::erase_if(all, [&is_own](const auto& each) { return is_own(each.first); });
+    all.insert(own.begin(), own.end());
+    if (all.size() > AddedSources::kMost) {
+        return make_error(ErrorCode::kFull, "there are {} sources already", AddedSources::kMost);
+    }
+    return write_whole(path, text_of(all));
+}
+
 }  // namespace
 
 Result<net::SourceSpec> read_source(const nlohmann::json& json) {
@@ -183,42 +259,14 @@ Result<net::SourceSpec> read_source(const nlohmann::json& json) {
     return spec;
 }
 
-Error AddedSources::load(const std::string& path) {
+Error AddedSources::load(const std::string& path, IsOwn is_own) {
     path_ = path;
+    is_own_ = std::move(is_own);
     if (path.empty()) {
         return {};
     }
-    std::error_code failed;
-    const uintmax_t bytes = std::filesystem::file_size(path, failed);
-    if (failed == std::errc::no_such_file_or_directory) {
-        return {};
-    }
-    std::ifstream file(path, std::ios::binary);
-    if (failed || !file) {
-        return make_error(ErrorCode::kSystem, "sources_file: {} cannot be read: {}", path,
-                          failed ? failed.message() : std::strerror(errno));
-    }
-    std::string text(std::min<uintmax_t>(bytes, kMaxFileBytes), ' ');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    const auto json = parse_strict_object(text, kMaxDepth);
-    if (bytes > kMaxFileBytes || !json || !json->contains("sources") ||
-        !(*json)["sources"].is_array() || (*json)["sources"].size() > kMost) {
-        return make_error(ErrorCode::kMalformed,
-                          "sources_file: {} is no list of sources; expected {{\"sources\": [...]}} "
-                          "as the server writes it; move it away to begin without any",
-                          path);
-    }
-    size_t number = 0;
-    for (const nlohmann::json& each : (*json)["sources"]) {
-        number++;
-        Result<net::SourceSpec> spec = read_source(each);
-        if (!spec.ok()) {
-            return spec.take_error().with_context(
-                fmt::format("sources_file: {}, source {}", path, number));
-        }
-        stream::StreamKey key = spec->key;
-        all_.insert_or_assign(std::move(key), std::move(*spec));
-    }
+    WEIR_TRY_ASSIGN(all_, read_file(path));
+    std::erase_if(all_, [this](const auto& each) { return is_own_ && !is_own_(each.first); });
     return {};
 }
 
@@ -250,16 +298,6 @@ Error AddedSources::remove(const stream::StreamKey& key) {
     return {};
 }
 
-std::string AddedSources::text() const {
-    net::Json list = net::Json::array();
-    for (const auto& [key, spec] : all_) {
-        list.push_back(json_of(spec));
-    }
-    return net::Json{{"sources", std::move(list)}}.dump(2, ' ', false,
-                                                        net::Json::error_handler_t::replace) +
-           "\n";
-}
-
 // One after the other: each writes what is so at its time.
 Error AddedSources::save() {
     if (path_.empty()) {
@@ -270,11 +308,27 @@ Error AddedSources::save() {
         WEIR_TRY(saved_.wait_until(deadline));
     }
     saving_ = true;
-    const std::string whole = text();
-    Error failed;
-    Error refused = workers_->run([&] { failed = write_whole(path_, whole); });
+    const SourceMap own = all_;
+    Error failed = write(own);
+    while (failed.code() == ErrorCode::kBusy) {
+        failed = deadline.passed() ? make_error(ErrorCode::kTimeout,
+                                                "sources_file: another process writes {}", path_)
+                                   : io::sleep_for(kLockRetry);
+        if (!failed) {
+            failed = write(own);
+        }
+    }
     saving_ = false;
     saved_.notify_all();
+    return failed;
+}
+
+// Yields.
+Error AddedSources::write(const std::map<stream::StreamKey, net::SourceSpec>& own) {
+    Error failed;
+    Error refused = workers_->run([&] {
+        failed = is_own_ ? write_shared(path_, own, is_own_) : write_whole(path_, text_of(own));
+    });
     return refused ? std::move(refused) : std::move(failed);
 }
 

@@ -2,6 +2,7 @@
 // where the operator names one (sources_file). It holds logins: only its owner may read it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -22,16 +23,24 @@ class AddedSources {
     static constexpr size_t kMost = 10'000;
     static constexpr size_t kMaxFileBytes = 32 << 20;
     static constexpr Millis kSaveWait{5'000};  // for those who save before
+    // How often it is tried whether another process has written.
+    static constexpr Millis kLockRetry{20};
+
+    // Also called by a worker's thread.
+    using IsOwn = std::function<bool(const stream::StreamKey&)>;
 
     // Blocks for the disk; before the server serves. Empty: they live as long as the process. A
-    // file that is not there yet holds none. kSystem, kMalformed: says what is wrong with the file.
-    Error load(const std::string& path);
+    // file that is not there yet holds none. `is_own`: what this process has of a file that several
+    // have together, the same of a stream as long as it runs; empty: all. kSystem, kMalformed: says
+    // what is wrong with the file.
+    Error load(const std::string& path, IsOwn is_own = {});
 
     // Must outlive this; before add() and remove().
     void set_workers(io::WorkerPool* workers) { workers_ = workers; }
 
     // Yield where there is a file. Nothing has changed after an error: kBusy, the stream has one
-    // already; kFull, there are kMost; kNotFound, it has none; kSystem, the file cannot be written.
+    // already; kFull, there are kMost; kNotFound, it has none; kSystem, the file cannot be written;
+    // kTimeout, others are at it.
     Error add(net::SourceSpec spec);
     Error remove(const stream::StreamKey& key);
 
@@ -39,9 +48,10 @@ class AddedSources {
 
   private:
     Error save();
-    std::string text() const;
+    Error write(const std::map<stream::StreamKey, net::SourceSpec>& own);
 
     std::string path_;
+    IsOwn is_own_;
     std::map<stream::StreamKey, net::SourceSpec> all_;
     io::WorkerPool* workers_ = nullptr;
     io::Signal saved_;

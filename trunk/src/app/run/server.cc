@@ -128,6 +128,11 @@ void Server::Impl::add_listeners() {
                  return from.http_server.enabled ? &from.http_server.listen : nullptr;
              },
          .acceptors = &public_http->acceptors()});
+    if (link != nullptr) {
+        link->exchange().add_inside("http", [this](auto inside, const io::SocketAddress& local) {
+            public_http->give_inside(std::move(inside), local);
+        });
+    }
     add({.kind = "api",
          .scheme = "http",
          .path = "/api/v1/summaries",

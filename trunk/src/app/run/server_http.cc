@@ -15,7 +15,7 @@ net::HttpServerOptions Server::Impl::http_options() {
 
 // A proxy that ends TLS in front of this server speaks for itself.
 void Server::Impl::add_hsts(net::HttpExchange& exchange) {
-    if (exchange.connection().encrypted()) {
+    if (exchange.encrypted()) {
         if (std::string value = hsts_value(config, exchange.request().host); !value.empty()) {
             exchange.add_route_field("Strict-Transport-Security", std::move(value));
         }
@@ -162,13 +162,24 @@ void Server::Impl::set_up_api() {
     });
     if (link != nullptr) {
         api.add_metrics([this](net::Exposition& text) {
-            const ConnectionExchange& moved = link->exchange();
+            const ConnectionExchange::Stats& moved = link->exchange().stats();
             text.single("weir_process_moved_total", "counter",
                         "Connections of players that this process gave to another one.",
-                        moved.given());
+                        moved.given);
+            text.single("weir_process_bridged_total", "counter",
+                        "Encrypted connections whose requests another process answers.",
+                        moved.given_inside);
+            text.single("weir_process_move_waits_total", "counter",
+                        "Moves that waited until the other process took those before them.",
+                        moved.waited);
+            text.single("weir_process_move_refused_total", "counter",
+                        "Connections that stayed, as the other process did not take them.",
+                        moved.refused);
+            text.single("weir_process_move_lost_total", "counter",
+                        "Connections that waited for a process that ended.", moved.lost);
             text.single("weir_process_received_total", "counter",
                         "Connections of players that this process got from another one.",
-                        moved.taken());
+                        moved.taken);
         });
     }
     api.set_vhosts([this] {

@@ -27,7 +27,13 @@ StreamSources::StreamSources(const config::Config& config,
 
 Error StreamSources::start() {
     net::SourceConfig ask;
-    WEIR_TRY(added_.load(config_.sources_file));
+    AddedSources::IsOwn is_own;
+    if (config_.processes > 1) {
+        is_own = [count = config_.processes, own = config_.process](const stream::StreamKey& key) {
+            return config::home_of(key, count) == own;
+        };
+    }
+    WEIR_TRY(added_.load(config_.sources_file, std::move(is_own)));
     ask.named = [this] { return named(); };
     ask.for_any = [this](const stream::StreamKey& key) -> std::optional<net::SourceSpec> {
         std::optional<net::SourceSpec> spec = config::source_for(config_, key);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "net/http/bridge.h"
 #include "proto/http/cors.h"
 
 namespace weir::net {
@@ -53,7 +54,11 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
 
     bool believes_proxy() const override { return origin_.believed; }
 
-    io::SocketAddress local() const override { return connection_.stream_->local(); }
+    bool encrypted() const override { return connection_.encrypted(); }
+
+    io::SocketAddress local() const override {
+        return connection_.inside_of_ ? *connection_.inside_of_ : connection_.stream_->local();
+    }
 
     io::TcpStream& connection() override { return *connection_.stream_; }
 
@@ -141,9 +146,13 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
         WEIR_CHECK(!answered_ && connection_.stream_ != nullptr);
         answered_ = true;
         connection_.shared_.stats.detached++;
+        const bool encrypted = connection_.encrypted();
         return {std::move(connection_.stream_), connection_.parser_->take_unread(),
-                std::move(connection_.permit_)};
+                std::move(connection_.permit_), encrypted};
     }
+
+    // Another process answers on this connection, which ends then.
+    void leave_to_other() { answered_ = true; }
 
     bool answered() const { return answered_; }
 
@@ -219,9 +228,11 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
 
 HttpConnection::HttpConnection(Shared& shared,
                                std::unique_ptr<io::TcpStream> stream,
-                               ConnectionPermit permit)
+                               ConnectionPermit permit,
+                               const io::SocketAddress* inside_of)
     : shared_(shared),
       stream_(std::move(stream)),
+      inside_of_(inside_of != nullptr ? std::make_unique<io::SocketAddress>(*inside_of) : nullptr),
       peer_(stream_->peer()),
       since_(MonoClock::now()),
       id_("h" + random_id(system_random(), kIdCharacters)),
@@ -238,10 +249,10 @@ bool HttpConnection::arrive(const Ingress* ingress) {
 }
 
 RequestOrigin HttpConnection::origin_of(const http::Request& request) const {
-    const bool encrypted = stream_ != nullptr && stream_->encrypted();
+    const bool secure = stream_ != nullptr && encrypted();
     const TrustedProxies* proxies = shared_.options.proxies;
-    return proxies != nullptr ? proxies->origin_of(peer_, encrypted, request.headers)
-                              : RequestOrigin{peer_, encrypted, false};
+    return proxies != nullptr ? proxies->origin_of(peer_, secure, request.headers)
+                              : RequestOrigin{peer_, secure, false};
 }
 
 // Yields. False: the connection is over before its first request.
@@ -463,8 +474,8 @@ bool HttpConnection::serve(const http::Request& request) {
 // True: another process has the connection, and the request with it.
 bool HttpConnection::move(Exchange& exchange, const HttpRoute& route) {
     Placement* const placement = shared_.options.placement;
-    if (placement == nullptr || !route.options.process_of || stream_->encrypted() ||
-        std::exchange(moved_, false)) {
+    if (placement == nullptr || !route.options.process_of ||
+        (encrypted() && !route.options.only_there) || std::exchange(moved_, false)) {
         return false;
     }
     const std::optional<uint32_t> process =
@@ -477,10 +488,29 @@ bool HttpConnection::move(Exchange& exchange, const HttpRoute& route) {
     replay.heard.assign(request.begin(), request.end());
     const ByteSpan behind = parser_->unread();
     replay.heard.insert(replay.heard.end(), behind.begin(), behind.end());
-    if (!placement->move(*process, "http", *stream_, std::move(replay))) {
+    if (stream_->encrypted()) {
+        return move_inside(exchange, *process, std::move(replay));
+    }
+    const bool moved = inside_of_
+                           ? placement->move_inside(*process, "http", *stream_, *inside_of_, replay)
+                           : placement->move(*process, "http", *stream_, std::move(replay));
+    if (moved) {
+        const DetachedConnection gone = exchange.detach();
+    }
+    return moved;
+}
+
+// Yields. TLS stays here, and what is inside of it goes there, also with later requests.
+bool HttpConnection::move_inside(Exchange& exchange, uint32_t process, io::Replay replay) {
+    Result<io::TcpStream::Pair> pair = io::TcpStream::pair(peer_);
+    if (!pair.ok() || !shared_.options.placement->move_inside(
+                          process, "http", *pair->other, stream_->local(), std::move(replay))) {
         return false;
     }
-    const DetachedConnection gone = exchange.detach();
+    pair->other.reset();
+    exchange.leave_to_other();
+    shared_.stats.bridged++;
+    bridge(*stream_, *pair->one, shared_.options.write_timeout);
     return true;
 }
 

@@ -40,7 +40,12 @@ class HttpConnection : private Counted<HttpConnection> {
         log::Throttle ingress_log{Seconds(1)};
     };
 
-    HttpConnection(Shared& shared, std::unique_ptr<io::TcpStream> stream, ConnectionPermit permit);
+    // `inside_of`: null, or of what is inside of an encrypted connection of another process the
+    // address that the client connected to.
+    HttpConnection(Shared& shared,
+                   std::unique_ptr<io::TcpStream> stream,
+                   ConnectionPermit permit,
+                   const io::SocketAddress* inside_of = nullptr);
 
     // Takes the place of its address, where that is known: not behind a proxy that speaks first.
     // False: there is none, and run() tells the client.
@@ -87,6 +92,10 @@ class HttpConnection : private Counted<HttpConnection> {
     Error take_place();
     bool serve(const http::Request& request);
     bool move(Exchange& exchange, const HttpRoute& route);
+    bool move_inside(Exchange& exchange, uint32_t process, io::Replay replay);
+
+    bool encrypted() const { return stream_->encrypted() || inside_of_ != nullptr; }
+
     void answer_options(HttpExchange& exchange, const HttpRoute* route);
     void answer_parse_error(const http::ParseError& error);
     Error write_slices(std::span<const ByteSpan> parts);
@@ -96,7 +105,8 @@ class HttpConnection : private Counted<HttpConnection> {
     void linger();
 
     Shared& shared_;
-    std::unique_ptr<io::TcpStream> stream_;  // null once detached
+    std::unique_ptr<io::TcpStream> stream_;         // null once detached
+    std::unique_ptr<io::SocketAddress> inside_of_;  // as in the constructor
     io::SocketAddress peer_;  // of the connection, by the header of a proxy where there was one
     MonoTime since_;          // of the accept, then of the newest answer
     std::string id_;

@@ -59,6 +59,7 @@ struct DetachedConnection {
     std::unique_ptr<io::TcpStream> stream;  // in coroutine mode (no handler set)
     Bytes unread;                           // bytes the client sent after its request, already read
     ConnectionPermit permit;                // keep it as long as the stream
+    bool encrypted = false;                 // here, or by the process where it came in
 };
 
 class HttpExchange {
@@ -70,6 +71,9 @@ class HttpExchange {
 
     // The client speaks TLS, with us or with the proxy: links are https and wss.
     virtual bool secure() const = 0;
+
+    // The connection is encrypted by this server.
+    virtual bool encrypted() const = 0;
 
     // The request came through a trusted proxy: what its fields say (X-Forwarded-Host) is so.
     virtual bool believes_proxy() const = 0;

@@ -36,6 +36,8 @@ struct HttpRouteOptions {
     bool first = false;  // a predicate that is asked before all that were added earlier
     // Which process should serve a request, as it has its stream; none: this one. Must not yield.
     std::function<std::optional<uint32_t>(Placement&, const http::Request&)> process_of = {};
+    // No other process can serve it, so it goes there through TLS, too.
+    bool only_there = false;
 };
 
 struct HttpRoute {

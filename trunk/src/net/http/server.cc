@@ -19,7 +19,9 @@ struct HttpServer::Impl {
     Impl(const HttpRouter& router, HttpServerOptions options)
         : shared(router, std::move(options)) {}
 
-    void take(std::unique_ptr<io::TcpStream> stream, const std::shared_ptr<const Ingress>& ingress);
+    void take(std::unique_ptr<io::TcpStream> stream,
+              const std::shared_ptr<const Ingress>& ingress,
+              const io::SocketAddress* inside_of = nullptr);
     void wait(const std::shared_ptr<HttpConnection>& connection,
               const std::shared_ptr<const Ingress>& ingress);
 
@@ -33,8 +35,10 @@ struct HttpServer::Impl {
     log::Throttle spawn_log{Seconds(1)};
 };
 
+// `inside_of`: null, or of what is inside of an encrypted connection that address of this server.
 void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream,
-                            const std::shared_ptr<const Ingress>& ingress) {
+                            const std::shared_ptr<const Ingress>& ingress,
+                            const io::SocketAddress* inside_of) {
     shared.stats.accepted++;
     stream->apply(shared.options.stream);
     bool admitted = !shared.options.admit || shared.options.admit();
@@ -49,7 +53,7 @@ void HttpServer::Impl::take(std::unique_ptr<io::TcpStream> stream,
                                        : ConnectionPermit([this] { refusals--; });
     // Shared because a std::function must be copyable.
     auto connection =
-        std::make_shared<HttpConnection>(shared, std::move(stream), std::move(permit));
+        std::make_shared<HttpConnection>(shared, std::move(stream), std::move(permit), inside_of);
     if (admitted && connection->arrive(ingress.get())) {
         wait(connection, ingress);
         return;
@@ -93,6 +97,11 @@ std::unique_ptr<HttpServer> HttpServer::create(const HttpRouter& router,
 Error HttpServer::serve(std::unique_ptr<io::TcpListener> listener,
                         std::shared_ptr<const Ingress> ingress) {
     return impl_->acceptors.serve(std::move(listener), std::move(ingress));
+}
+
+void HttpServer::give_inside(std::unique_ptr<io::TcpStream> inside,
+                             const io::SocketAddress& local) {
+    impl_->take(std::move(inside), nullptr, &local);
 }
 
 Acceptors& HttpServer::acceptors() {

@@ -59,7 +59,8 @@ struct HttpServerStats {
     uint64_t malformed = 0;  // answered by the parser's error
     uint64_t timeouts = 0;
     uint64_t detached = 0;
-    uint64_t open = 0;  // connections
+    uint64_t bridged = 0;  // encrypted connections whose requests another process answers
+    uint64_t open = 0;     // connections
 };
 
 class HttpServer {
@@ -73,6 +74,10 @@ class HttpServer {
     // connections begin; null: with HTTP. kSystem when no coroutine can be had.
     Error serve(std::unique_ptr<io::TcpListener> listener,
                 std::shared_ptr<const Ingress> ingress = nullptr);
+
+    // What is inside of an encrypted connection of another process. `local`: the address that the
+    // client connected to.
+    void give_inside(std::unique_ptr<io::TcpStream> inside, const io::SocketAddress& local);
 
     // The listeners, to take one away while the connections that came through it go on.
     Acceptors& acceptors();

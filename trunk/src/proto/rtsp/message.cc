@@ -127,4 +127,14 @@ std::string write(const Response& response) {
     return out;
 }
 
+std::string write(const HttpHead& head) {
+    std::string out = fmt::format("{} {} HTTP/1.0\r\n", head.method, plain_url(head.target));
+    for (const http::Field& field : head.headers) {
+        if (http::is_token(field.name)) {
+            out += fmt::format("{}: {}\r\n", field.name, without_controls(field.value));
+        }
+    }
+    return out + "\r\n";
+}
+
 }  // namespace weir::rtsp

@@ -55,5 +55,7 @@ std::string_view status_text(int status);
 // there is written as %XX. A field whose name is no token is left out.
 std::string write(const Request& request);
 std::string write(const Response& response);
+// As HTTP/1.0.
+std::string write(const HttpHead& head);
 
 }  // namespace weir::rtsp

@@ -100,6 +100,7 @@ HlsService::~HlsService() {
 void HlsService::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.cors = true;
+    options.only_there = true;  // timeline, segments and sessions
     options.process_of = [this](net::Placement& placement, const http::Request& request) {
         std::string_view path = parse_folder_path(request.path).folder;
         for (const std::string_view suffix : {kListSuffix, kDescriptionSuffix}) {

@@ -22,6 +22,10 @@ PhoneServer::~PhoneServer() {
 void PhoneServer::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.access = net::HttpAccess::kOwnRules;
+    options.only_there = true;
+    options.process_of = [](net::Placement& placement, const http::Request&) {
+        return placement.other(net::kSipProcess);
+    };
     router.add_prefix(std::string(kPath), options,
                       [this](net::HttpExchange& exchange) { handle(exchange); });
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "net/phone_streams.h"
 
 namespace weir::session {
 namespace {
@@ -49,7 +50,7 @@ PhoneSession::PhoneSession(PhoneServer& server,
       since_(MonoClock::now()),
       heard_(since_),
       second_(since_) {
-    client_->encrypted = stream_->encrypted();
+    client_->encrypted = detached.encrypted;
     client_->kick = [this] {
         class_over_ = net::EndClass::kKicked;
         end("kicked by the API");
@@ -335,7 +336,7 @@ Error PhoneSession::open(const PhoneWish& wish) {
     WEIR_TRY(check_password(wish));
     user_ = wish.user;
     own_domain_ = wish.domain.empty();
-    const std::string app = "phone/" + random_id(system_random(), kNameLength);
+    const std::string app = std::string(net::kPhoneApps) + random_id(system_random(), kNameLength);
     local_ = services.policy.key_of("", app, "local");
     remote_ = services.policy.key_of("", app, "remote");
     secret_ = random_id(system_random(), kSecretLength);

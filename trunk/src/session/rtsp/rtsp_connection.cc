@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fnv.h"
 #include "io/coroutine.h"
 #include "net/turn_reader.h"
 #include "session/rtsp/rtsp_server.h"
@@ -221,6 +222,9 @@ Result<bool> RtspConnection::take_in(ByteSpan& bytes) {
 // The GET's conversation goes on by a connection of its own, with the client's row.
 Result<RtspConnection::Next> RtspConnection::handle_http() {
     const std::string cookie(reader_.http().session_cookie());
+    if (move_to_its_tunnel(cookie)) {
+        return Next::kHandedOver;
+    }
     if (reader_.http().method == "POST") {
         WEIR_TRY(server_.tunnels().bring_up(cookie, *stream_, unread_));
         return make_error(ErrorCode::kClosed, "the tunnel has ended");
@@ -236,6 +240,30 @@ Result<RtspConnection::Next> RtspConnection::handle_http() {
     WEIR_TRY(std::move(lost));
     stream_->close();
     return Next::kHandedOver;
+}
+
+// True: another process has the connection, as of all requests with that cookie: GET and POST are
+// two connections, and nothing else says that they belong together.
+bool RtspConnection::move_to_its_tunnel(std::string_view cookie) {
+    const net::Placement* const placement = server_.services().placement;
+    if (placement == nullptr || stream_->encrypted() || std::exchange(placed_, true)) {
+        return false;
+    }
+    const std::optional<uint32_t> process = placement->process_of_hash(fnv1a(cookie));
+    return process && move_to(*process, rtsp::write(reader_.http()));
+}
+
+// `text`: of the request that was read; what came behind it goes along. True: it is over here.
+bool RtspConnection::move_to(uint32_t process, std::string_view text) {
+    io::Replay replay;
+    replay.heard.assign(text.begin(), text.end());
+    replay.heard.insert(replay.heard.end(), unread_.begin(), unread_.end());
+    if (!server_.services().placement->move(process, "rtsp", *stream_, std::move(replay))) {
+        return false;
+    }
+    client_->tell_end(net::EndClass::kPeerClosed, "moved to another process");
+    stream_->close();
+    return true;
 }
 
 // The answer goes out without waiting; then the connection ends.

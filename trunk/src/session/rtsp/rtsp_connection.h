@@ -75,6 +75,8 @@ class RtspConnection final : private net::ClientProbe, private Counted<RtspConne
 
     // Yields. A tunnel: of the GET, until it ends.
     Result<Next> handle_http();
+    bool move_to_its_tunnel(std::string_view cookie);
+    bool move_to(uint32_t process, std::string_view text);
 
     // ---- requests ----
 

@@ -113,15 +113,7 @@ bool RtspConnection::move_to_its_stream(const rtsp::Request& request) {
     const Result<RtspTarget> target = RtspTarget::parse(request.url, server_.services().policy);
     const std::optional<uint32_t> process =
         target.ok() ? placement->better_process(target->key, net::PlaceBy::kLoad) : std::nullopt;
-    const std::string text = process ? rtsp::write(request) : std::string();
-    io::Replay replay;
-    replay.heard.assign(text.begin(), text.end());
-    if (!process || !placement->move(*process, "rtsp", *stream_, std::move(replay))) {
-        return false;
-    }
-    client_->tell_end(net::EndClass::kPeerClosed, "moved to another process");
-    stream_->close();
-    return true;
+    return process && move_to(*process, rtsp::write(request));
 }
 
 // ---- for everybody ----

@@ -1,6 +1,7 @@
 #include "session/webrtc/rtc_routes.h"
 
 #include "base/strings.h"
+#include "net/phone_streams.h"
 #include "proto/http/access_token.h"
 #include "proto/sdp/negotiate.h"
 
@@ -8,6 +9,8 @@ namespace weir::session {
 namespace {
 
 constexpr std::string_view kSessionPath = "/rtc/v1/session/";
+constexpr std::string_view kWhipPath = "/rtc/v1/whip";
+constexpr std::string_view kWhepPath = "/rtc/v1/whep";
 constexpr std::string_view kWhipEnd = "/whip";
 constexpr std::string_view kWhepEnd = "/whep";
 constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
@@ -48,6 +51,40 @@ void add_path_form(net::HttpRouter& router,
             std::string_view app;
             std::string_view name;
             return split_path(request.path, end, app, name);
+        },
+        options, std::move(handler));
+}
+
+// Of an offer, in either form of its address.
+struct StreamNameView {
+    std::string_view app;
+    std::string_view name;
+};
+
+StreamNameView name_in(const http::Request& request, std::string_view end) {
+    StreamNameView view;
+    if (!split_path(request.path, end, view.app, view.name)) {
+        view.app = request.query.get_or("app", "");
+        view.name = request.query.get_or("stream", "");
+    }
+    return view;
+}
+
+// Offers for the private streams of telephones, which one process alone knows.
+void add_phones(net::HttpRouter& router,
+                std::string_view prefix,
+                net::HttpRouteOptions options,
+                net::HttpHandler handler) {
+    options.only_there = true;
+    options.process_of = [](net::Placement& placement, const http::Request&) {
+        return placement.other(net::kSipProcess);
+    };
+    router.add_predicate(
+        [prefix](const http::Request& request) {
+            const std::string_view path = request.path;
+            return path.starts_with(prefix) &&
+                   (path.size() == prefix.size() || path[prefix.size()] == '/') &&
+                   request.query.get_or("app", "").starts_with(net::kPhoneApps);
         },
         options, std::move(handler));
 }
@@ -93,22 +130,20 @@ void RtcRoutes::add_to(net::HttpRouter& router) {
     options.options_fields = {{"Accept-Post", std::string(kSdp)}};
     net::HttpRouteOptions of_players = options;
     of_players.process_of = [this](net::Placement& placement, const http::Request& request) {
-        std::string_view app;
-        std::string_view name;
-        if (!split_path(request.path, kWhepEnd, app, name)) {
-            app = request.query.get_or("app", "");
-            name = request.query.get_or("stream", "");
-        }
+        const StreamNameView asked = name_in(request, kWhepEnd);
         return placement.better_process(
-            services_.policy.key_of(request.query.get_or("vhost", ""), app, name),
+            services_.policy.key_of(request.query.get_or("vhost", ""), asked.app, asked.name),
             net::PlaceBy::kLoad);
     };
     const auto publish = [this](net::HttpExchange& exchange) { take_offer(exchange, true); };
     const auto play = [this](net::HttpExchange& exchange) { take_offer(exchange, false); };
-    router.add_prefix("/rtc/v1/whip", options, publish);
-    router.add_prefix("/rtc/v1/whep", of_players, play);
+    add_phones(router, kWhipPath, options, publish);
+    add_phones(router, kWhepPath, options, play);
+    router.add_prefix(std::string(kWhipPath), options, publish);
+    router.add_prefix(std::string(kWhepPath), of_players, play);
     add_path_form(router, kWhipEnd, options, publish);
     add_path_form(router, kWhepEnd, of_players, play);
+    options.only_there = true;
     options.process_of = [](net::Placement& placement,
                             const http::Request& request) -> std::optional<uint32_t> {
         if (!request.path.starts_with(kSessionPath)) {
@@ -150,10 +185,9 @@ void RtcRoutes::take_offer(net::HttpExchange& exchange, bool publishes) {
     }
     RtcOffer offer;
     offer.publishes = publishes;
-    if (!split_path(request.path, publishes ? kWhipEnd : kWhepEnd, offer.app, offer.name)) {
-        offer.app = request.query.get_or("app", "");
-        offer.name = request.query.get_or("stream", "");
-    }
+    const StreamNameView asked = name_in(request, publishes ? kWhipEnd : kWhepEnd);
+    offer.app = asked.app;
+    offer.name = asked.name;
     offer.vhost = request.query.get_or("vhost", "");
     offer.layer = request.query.get_or("layer", "");
     offer.sdp = request.body;

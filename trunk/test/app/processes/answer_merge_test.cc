@@ -95,6 +95,33 @@ TEST(AnswerMerge, ObjectsWithTheSameIdAreOne) {
     EXPECT_EQ(merged["vhosts"][0]["clients"], 5);
 }
 
+TEST(AnswerMerge, AReloadSaysWhatEachProcessDid) {
+    const net::Json done = {{"code", 0}, {"pid", "1"}, {"data", {{"needs_restart", false}}}};
+    const net::Json refused = {{"code", 409},
+                               {"pid", "2"},
+                               {"error", "nothing was changed"},
+                               {"errors", {{{"message", "a port is taken"}}}}};
+    const ReloadAnswer all = merge_reloads({{0, 200, done}, {1, 200, done}});
+    EXPECT_EQ(all.status, 200);
+    EXPECT_EQ(all.json["code"], 0);
+    EXPECT_EQ(all.json["processes"],
+              net::Json({{{"process", 0}, {"code", 0}}, {{"process", 1}, {"code", 0}}}));
+
+    const ReloadAnswer some = merge_reloads({{0, 200, done}, {1, 409, refused}, {2, 503, {}}});
+    EXPECT_EQ(some.status, 409);
+    EXPECT_EQ(some.json["code"], 409);
+    EXPECT_EQ(some.json["error"],
+              "processes with the new configuration: 0; processes with the old one: 1; processes "
+              "that did not answer: 2");
+    EXPECT_EQ(some.json["errors"], refused["errors"]);
+    EXPECT_EQ(some.json["processes"][2]["code"], 503);
+
+    const ReloadAnswer none = merge_reloads({{0, 409, refused}, {1, 409, refused}});
+    EXPECT_EQ(none.status, 409);
+    EXPECT_EQ(none.json["error"], "nothing was changed");
+    EXPECT_EQ(none.json["errors"].size(), 1U) << "each reason once";
+}
+
 TEST(AnswerMerge, MetricsKeepTheirHelpAndSayTheProcess) {
     const std::string text =
         "# HELP weir_a A.\n# TYPE weir_a gauge\nweir_a 1\n# HELP weir_b B.\n# TYPE weir_b "

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -92,6 +94,74 @@ TEST_F(ConnectionExchangeTest, WhatCannotBeTakenStaysAsItIs) {
     EXPECT_FALSE(one_->give(1, "http", *tunnel->one, {})) << "it is no connection of a client";
     ASSERT_FALSE(pair_.server->write_all(as_bytes("still here"), io::soon()));
     EXPECT_EQ(read(*pair_.client), "still here");
+}
+
+TEST_F(ConnectionExchangeTest, MoreThanTheKernelQueuesComeOneAfterTheOther) {
+    constexpr size_t kMany = 100;
+    std::vector<std::string> heard;
+    std::vector<std::unique_ptr<io::TcpStream>> kept;
+    other_->add("many", [&](auto stream) { kept.push_back(std::move(stream)); });
+    for (size_t i = 0; i < kMany; i++) {
+        ASSERT_TRUE(one_->give(1, "many", *pair_.server,
+                               {.answered = {}, .heard = bytes_of(std::to_string(i))}));
+    }
+    pair_.server.reset();
+    EXPECT_GT(one_->stats().waited, 0U);
+    ASSERT_TRUE(io::eventually([&] { return kept.size() == kMany; }));
+    for (size_t i = 0; i < kMany; i++) {
+        EXPECT_EQ(read(*kept[i]), std::to_string(i));
+    }
+    EXPECT_EQ(one_->stats().given, kMany);
+    EXPECT_EQ(one_->stats().lost, 0U);
+}
+
+TEST_F(ConnectionExchangeTest, WhatWaitsIsBoundedAndLostWithItsProcess) {
+    size_t given = 0;
+    while (given < 2 * ConnectionExchange::kMaxWaiting &&
+           one_->give(1, "http", *pair_.server, {})) {
+        given++;
+    }
+    EXPECT_EQ(one_->stats().waited, ConnectionExchange::kMaxWaiting);
+    EXPECT_EQ(one_->stats().refused, 1U);
+    pair_.server.reset();
+    other_.reset();
+    EXPECT_TRUE(
+        io::eventually([this] { return one_->stats().lost == ConnectionExchange::kMaxWaiting; }));
+    EXPECT_EQ(read(*pair_.client), "closed");
+}
+
+TEST_F(ConnectionExchangeTest, AProcessThatWasBegunAnewIsFound) {
+    ASSERT_TRUE(one_->give(1, "http", *pair_.server, {}));
+    ASSERT_TRUE(io::eventually([this] { return moved_ != nullptr; }));
+    moved_.reset();
+    other_.reset();
+    EXPECT_FALSE(one_->give(1, "http", *pair_.server, {}));
+    auto anew = ConnectionExchange::create(name_, 1);
+    ASSERT_TRUE(anew.ok());
+    (*anew)->add("http", [this](auto stream) { moved_ = std::move(stream); });
+    EXPECT_TRUE(one_->give(1, "http", *pair_.server, {}));
+    EXPECT_TRUE(io::eventually([this] { return moved_ != nullptr; }));
+}
+
+TEST_F(ConnectionExchangeTest, WhatIsInsideOfAConnectionGoesWithTheAddressesOfBothEnds) {
+    const auto peer = io::SocketAddress::parse("192.0.2.1:4711").value();
+    const auto local = io::SocketAddress::parse("[2001:db8::1]:443").value();
+    auto tunnel = io::TcpStream::pair(peer);
+    ASSERT_TRUE(tunnel.ok());
+    std::string at;
+    other_->add_inside("http", [&](auto stream, const io::SocketAddress& where) {
+        at = where.to_string();
+        moved_ = std::move(stream);
+    });
+    ASSERT_TRUE(one_->give_inside(1, "http", *tunnel->other, local,
+                                  {.answered = {}, .heard = bytes_of("GET ")}));
+    tunnel->other.reset();
+    ASSERT_TRUE(io::eventually([this] { return moved_ != nullptr; }));
+    EXPECT_EQ(moved_->peer().to_string(), peer.to_string());
+    EXPECT_EQ(at, local.to_string());
+    EXPECT_EQ(read(*moved_), "GET ");
+    ASSERT_FALSE(moved_->write_all(as_bytes("200"), io::soon()));
+    EXPECT_EQ(read(*tunnel->one), "200");
 }
 
 TEST(Attached, MoreThanOneDescriptorIsNone) {

@@ -179,5 +179,55 @@ TEST_F(AddedSourcesTest, ThoseWhoChangeItAtTheSameTimeAllCount) {
     EXPECT_EQ(again.all().size(), 20U);
 }
 
+TEST_F(AddedSourcesTest, ProcessesHaveOneFileTogether) {
+    const auto of = [](bool first) {
+        return [first](const stream::StreamKey& key) { return (key.name < "m") == first; };
+    };
+    AddedSources other;
+    other.set_workers(workers_.get());
+    ASSERT_FALSE(sources_.load(path(), of(true)));
+    ASSERT_FALSE(other.load(path(), of(false)));
+    ASSERT_FALSE(sources_.add(named("a")));
+    ASSERT_FALSE(other.add(named("x")));
+    ASSERT_FALSE(sources_.add(named("b")));
+    ASSERT_FALSE(other.add(named("y")));
+    ASSERT_FALSE(sources_.remove(named("a").key));
+    ASSERT_FALSE(other.remove(named("y").key));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+    AddedSources all;
+    ASSERT_FALSE(all.load(path()));
+    EXPECT_EQ(all.all().size(), 2U);
+    EXPECT_TRUE(all.all().contains(named("b").key) && all.all().contains(named("x").key));
+    AddedSources again;
+    ASSERT_FALSE(again.load(path(), of(false)));
+    EXPECT_EQ(again.all(), other.all());
+}
+
+TEST_F(AddedSourcesTest, ProcessesThatWriteAtTheSameTimeAllCount) {
+    const auto of = [](bool first) {
+        return [first](const stream::StreamKey& key) { return (key.name < "m") == first; };
+    };
+    AddedSources other;
+    auto workers = std::move(io::WorkerPool::create(1, 8)).value();
+    other.set_workers(workers.get());
+    ASSERT_FALSE(sources_.load(path(), of(true)));
+    ASSERT_FALSE(other.load(path(), of(false)));
+    io::TaskGroup tasks;
+    int good = 0;
+    for (int i = 0; i < 10; i++) {
+        ASSERT_FALSE(tasks.spawn("add", io::StackSize::kNormal, [&, i] {
+            good += sources_.add(named("a" + std::to_string(i))) ? 0 : 1;
+        }));
+        ASSERT_FALSE(tasks.spawn("add", io::StackSize::kNormal, [&, i] {
+            good += other.add(named("x" + std::to_string(i))) ? 0 : 1;
+        }));
+    }
+    ASSERT_FALSE(tasks.join_all(io::Deadline::after(Seconds(10))));
+    EXPECT_EQ(good, 20);
+    AddedSources all;
+    ASSERT_FALSE(all.load(path()));
+    EXPECT_EQ(all.all().size(), 20U);
+}
+
 }  // namespace
 }  // namespace weir::app

@@ -9,9 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "net/http/server.h"
+#include "net/ingress.h"
 
 #include "test/net/http/test_client.h"
-#include "test/support/io/loopback.h"
+#include "test/support/io/tls_pair.h"
 
 namespace weir::net {
 namespace {
@@ -27,6 +28,26 @@ class FakePlacement final : public Placement {
 
     std::optional<uint32_t> other(uint64_t process) const override {
         return static_cast<uint32_t>(process);
+    }
+
+    std::optional<uint32_t> process_of_hash(uint64_t) const override { return 1; }
+
+    bool move_inside(uint32_t,
+                     std::string_view kind,
+                     const io::TcpStream& inside,
+                     const io::SocketAddress& local,
+                     io::Replay replay) override {
+        asked++;
+        EXPECT_EQ(kind, "http");
+        if (refuses) {
+            return false;
+        }
+        HttpServer& target = asked == 1 ? *to : *then_to;
+        auto taken = io::TcpStream::adopt(::dup(inside.fd()), inside.peer());
+        EXPECT_TRUE(taken.ok());
+        (*taken)->replay(std::move(replay));
+        target.give_inside(std::move(*taken), local);
+        return true;
     }
 
     bool move(uint32_t,
@@ -46,6 +67,7 @@ class FakePlacement final : public Placement {
     }
 
     HttpServer* to = nullptr;
+    HttpServer* then_to = nullptr;  // of what is moved a second time
     bool refuses = false;
     int asked = 0;
 };
@@ -123,6 +145,142 @@ TEST_F(HttpPlacementTest, WhenItCannotGoItIsAnsweredHere) {
     TestClient client(address_);
     EXPECT_THAT(client.ask(get_request("/stream")).body, HasSubstr("first /stream"));
     EXPECT_THAT(client.ask(get_request("/own")).body, HasSubstr("first /own"));
+}
+
+// The same over TLS, to routes that no other process can serve.
+class InsideTest : public testing::Test {
+  protected:
+    InsideTest() {
+        add(router_, "first");
+        add(other_router_, "second");
+        HttpServerOptions options;
+        options.placement = &placement_;
+        options.proxies = &proxies_;
+        options.linger_timeout = Millis(200);
+        server_ = HttpServer::create(router_, options);
+        other_ = HttpServer::create(other_router_, options);
+        placement_.to = other_.get();
+        placement_.then_to = server_.get();
+        auto listener = io::TcpListener::listen(io::loopback());
+        EXPECT_TRUE(listener.ok());
+        address_ = (*listener)->local();
+        EXPECT_FALSE(server_->serve(
+            std::move(*listener),
+            std::make_shared<const Ingress>(ingress_, false, &io::test_tls().server)));
+    }
+
+    ~InsideTest() override {
+        EXPECT_FALSE(server_->stop(io::soon()));
+        EXPECT_FALSE(other_->stop(io::soon()));
+        EXPECT_EQ(server_->stats().open + other_->stats().open, 0U);
+    }
+
+    void add(HttpRouter& router, const std::string& name) {
+        HttpRouteOptions options;
+        router.add_prefix("/own", options, [this, name](auto& exchange) { say(exchange, name); });
+        options.process_of = [](Placement& placement, const http::Request&) {
+            return placement.better_process({}, PlaceBy::kLoad);
+        };
+        router.add_prefix("/large", options, [this, name](auto& exchange) { say(exchange, name); });
+        options.only_there = true;
+        router.add_prefix("/there", options, [this, name](auto& exchange) { say(exchange, name); });
+        router.add_prefix("/grows", options, [this](HttpExchange& exchange) {
+            EXPECT_FALSE(exchange.begin_open(200, "text/plain"));
+            EXPECT_FALSE(exchange.write(as_bytes("part ")));
+            EXPECT_FALSE(goes_on_.wait_until(io::soon()));
+            EXPECT_FALSE(exchange.write(as_bytes("rest")));
+            EXPECT_FALSE(exchange.finish());
+        });
+        router.add_prefix("/waits", options, [this](HttpExchange& exchange) {
+            waits_ = true;
+            EXPECT_TRUE(io::eventually([&] { return exchange.connection().hangup(); }));
+            waits_ = false;
+            (void)exchange.respond(200, "text/plain", "too late");
+        });
+    }
+
+    void say(HttpExchange& exchange, const std::string& name) const {
+        EXPECT_TRUE(exchange.encrypted());
+        EXPECT_EQ(exchange.local().to_string(), address_.to_string());
+        (void)exchange.respond(200, "text/plain",
+                               fmt::format("{} {} {}", name, exchange.peer().host(),
+                                           exchange.secure() ? "https" : "http"));
+    }
+
+    TestClient client() {
+        auto stream = io::TcpStream::connect(address_, io::soon());
+        EXPECT_TRUE(stream.ok());
+        EXPECT_FALSE(io::tls_connect(**stream, *io::test_tls().client, "localhost", io::soon()));
+        return TestClient(std::move(*stream));
+    }
+
+    FakePlacement placement_;
+    TrustedProxies proxies_;
+    io::TlsAcceptor tls_{nullptr};
+    IngressStats stats_;
+    Ingress::Shared ingress_{proxies_, tls_, stats_};
+    io::Signal goes_on_;
+    bool waits_ = false;
+    HttpRouter router_;
+    HttpRouter other_router_;
+    std::unique_ptr<HttpServer> server_;
+    std::unique_ptr<HttpServer> other_;
+    io::SocketAddress address_;
+};
+
+TEST_F(InsideTest, WhatIsInsideOfTlsGoesThereAndKnowsItsClient) {
+    TestClient client = this->client();
+    EXPECT_EQ(client.ask(get_request("/own")).body, "first 127.0.0.1 https");
+    EXPECT_EQ(client.ask(get_request("/large")).body, "first 127.0.0.1 https")
+        << "its stream can come here";
+    EXPECT_EQ(client.ask(get_request("/there")).body, "second 127.0.0.1 https");
+    EXPECT_EQ(client.ask(get_request("/own", "X-Forwarded-For: 192.0.2.1\r\n")).body,
+              "second 192.0.2.1 https")
+        << "what a proxy says counts there, too";
+    EXPECT_EQ(server_->stats().bridged, 1U);
+    client.close();
+    EXPECT_TRUE(
+        io::eventually([this] { return server_->stats().open + other_->stats().open == 0; }));
+}
+
+TEST_F(InsideTest, ALaterRequestGoesOnToItsOwnProcess) {
+    TestClient client = this->client();
+    EXPECT_EQ(client.ask(get_request("/there")).body, "second 127.0.0.1 https");
+    EXPECT_EQ(client.ask(get_request("/there")).body, "first 127.0.0.1 https");
+    EXPECT_EQ(placement_.asked, 2);
+    EXPECT_EQ(server_->stats().bridged, 1U) << "by the same bridge";
+}
+
+TEST_F(InsideTest, AnAnswerThatGrowsIsPassedOnAsItComes) {
+    TestClient client = this->client();
+    client.send(get_request("/grows"));
+    std::string seen;
+    while (seen.find("part ") == std::string::npos) {
+        const std::string more = client.read_bytes(1);
+        ASSERT_FALSE(more.empty()) << seen;
+        seen += more;
+    }
+    goes_on_.notify_all();
+    EXPECT_THAT(client.read_bytes(14), HasSubstr("rest"));
+}
+
+TEST_F(InsideTest, TheEndOfTheClientIsSeenThere) {
+    TestClient client = this->client();
+    client.send(get_request("/waits"));
+    ASSERT_TRUE(io::eventually([this] { return waits_; }));
+    client.reset();
+    EXPECT_TRUE(io::eventually([this] { return !waits_; }));
+}
+
+TEST_F(InsideTest, TheEndOfTheOtherSideEndsTheConnection) {
+    TestClient client = this->client();
+    EXPECT_EQ(client.ask(get_request("/there", "Connection: close\r\n")).status, 200);
+    EXPECT_TRUE(client.ended());
+}
+
+TEST_F(InsideTest, WhenItCannotGoItIsAnsweredHere) {
+    placement_.refuses = true;
+    EXPECT_EQ(client().ask(get_request("/there")).body, "first 127.0.0.1 https");
 }
 
 }  // namespace

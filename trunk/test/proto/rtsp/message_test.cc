@@ -77,6 +77,14 @@ TEST(RtspMessageTest, ReadsBackWhatItWrites) {
     EXPECT_EQ(write(reader.request()), text);
 }
 
+TEST(RtspMessageTest, WritesTheHeadOfATunnel) {
+    HttpHead head;
+    head.method = "GET";
+    head.target = "/live/a";
+    head.headers.add("x-sessioncookie", "abc");
+    EXPECT_EQ(write(head), "GET /live/a HTTP/1.0\r\nx-sessioncookie: abc\r\n\r\n");
+}
+
 TEST(RtspMessageTest, NamesStatusCodesAsTheRfcDoes) {
     EXPECT_EQ(status_text(200), "OK");
     EXPECT_EQ(status_text(454), "Session Not Found");
