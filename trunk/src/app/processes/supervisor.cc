@@ -170,6 +170,11 @@ class Supervisor {
         log::info("draining processes={}", members_.size());
         draining_ = true;
         service_.status("draining");
+        for (const Member& member : members_) {
+            if (member.pid < 0) {
+                listeners_.keep(member.index, {});  // it does not come back
+            }
+        }
         signal_all(SIGQUIT);
     }
 
@@ -322,6 +327,7 @@ class Supervisor {
         listeners_.close_udp(member.index);
         peers_told_ = {};  // nobody is to give it connections
         if (stopping_ || draining_) {
+            listeners_.keep(member.index, {});  // the others get what comes from now on
             log::info("process {} {}", member.index, end_of(status));
             return;
         }
