@@ -61,6 +61,7 @@ struct Member {
     bool ready = false;
     ProcessFigures figures;  // as it said itself
     uint64_t restarts = 0;
+    std::vector<int> signals;  // that came while it started, for when it is ready
     MonoTime since{};  // it was started
     MonoTime heard{};
     MonoTime aborted{};
@@ -195,11 +196,14 @@ class Supervisor {
         signal_all(SIGTERM);
     }
 
-    // One that starts reads everything anew, and would be ended by a signal.
+    // One that starts would be ended by a signal, and may have read already what is new now.
     void signal_ready(int number) {
-        for (const Member& member : members_) {
+        for (Member& member : members_) {
             if (member.pid > 0 && member.ready) {
                 ::kill(member.pid, number);
+            } else if (member.pid > 0 &&
+                       std::ranges::find(member.signals, number) == member.signals.end()) {
+                member.signals.push_back(number);
             }
         }
     }
@@ -267,6 +271,7 @@ class Supervisor {
         member.figures = {};
         member.since = member.heard = MonoClock::now();
         member.aborted = {};
+        member.signals.clear();
         tell(member,
              {"seat", {std::to_string(member.index), std::to_string(members_.size()), token_}});
         for (const auto& [key, owner] : owners_.all()) {
@@ -481,6 +486,9 @@ class Supervisor {
         member.ready = true;
         member.failed_starts = 0;
         log::info("process {} is ready pid={}", member.index, member.pid);
+        for (const int number : std::exchange(member.signals, {})) {
+            ::kill(member.pid, number);
+        }
         if (!all_ready_ && std::ranges::all_of(members_, &Member::ready)) {
             all_ready_ = true;
             log::info("ready");
