@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "app/processes/attached.h"
 #include "app/processes/process_message.h"
 #include "io/unix_socket.h"
 
@@ -18,18 +17,14 @@ namespace {
 constexpr size_t kMaxHeader = 1024;
 constexpr size_t kMaxDatagram = sizeof(uint32_t) + kMaxHeader + ConnectionExchange::kMaxReplayBytes;
 
-std::string address_of(const std::string& name, uint32_t process) {
-    return fmt::format("@weir-{}-{}", name, process);
-}
-
 }  // namespace
 
-Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(std::string name,
+Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(AddressOf address_of,
                                                                        uint32_t own) {
     WEIR_TRY_ASSIGN(io::OwnFd socket,
-                    open_for_messages(address_of(name, own), "connections of other processes"));
+                    open_for_messages(address_of(own), "connections of other processes"));
     std::unique_ptr<ConnectionExchange> made(  // NOLINT: private constructor
-        new ConnectionExchange(std::move(name), std::move(socket)));
+        new ConnectionExchange(std::move(address_of), std::move(socket)));
     WEIR_TRY_ASSIGN(made->registration_, io::Registration::add(made->socket_.get(), *made));
     return made;
 }
@@ -52,7 +47,7 @@ bool ConnectionExchange::give(uint32_t process,
         iovec{&size, sizeof size}, iovec{header.data(), header.size()},
         iovec{const_cast<uint8_t*>(replay.answered.data()), replay.answered.size()},
         iovec{const_cast<uint8_t*>(replay.heard.data()), replay.heard.size()}};
-    Result<io::UnixAddress> to = io::UnixAddress::of(address_of(name_, process));
+    Result<io::UnixAddress> to = io::UnixAddress::of(address_of_(process));
     if (!to.ok()) {
         return false;
     }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/processes/attached.h"
 #include "base/log.h"
 #include "io/own_fd.h"
 #include "io/reactor.h"
@@ -25,9 +26,9 @@ class ConnectionExchange final : private io::EventHandler {
     // Must not yield for long.
     using Take = std::function<void(std::unique_ptr<io::TcpStream>)>;
 
-    // `name`: what all processes of this server have and nobody else; `own`: this process. kBusy:
-    // somebody has that name; kSystem.
-    static Result<std::unique_ptr<ConnectionExchange>> create(std::string name, uint32_t own);
+    // `address_of`: where a process takes connections, good as long as this; `own`: this process.
+    // kBusy: somebody has its address; kSystem.
+    static Result<std::unique_ptr<ConnectionExchange>> create(AddressOf address_of, uint32_t own);
 
     ~ConnectionExchange() { registration_.remove(); }
 
@@ -53,14 +54,14 @@ class ConnectionExchange final : private io::EventHandler {
     uint64_t refused() const { return refused_; }  // gave, and were not taken
 
   private:
-    ConnectionExchange(std::string name, io::OwnFd socket)
-        : name_(std::move(name)), socket_(std::move(socket)) {}
+    ConnectionExchange(AddressOf address_of, io::OwnFd socket)
+        : address_of_(std::move(address_of)), socket_(std::move(socket)) {}
 
     void on_ready(uint8_t ready) override;
     bool take_one();
     void take(std::string_view header, ByteSpan body, io::OwnFd connection);
 
-    std::string name_;
+    AddressOf address_of_;
     io::OwnFd socket_;
     io::Registration registration_;
     std::map<std::string, Take, std::less<>> takers_;

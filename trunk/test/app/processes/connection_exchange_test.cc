@@ -31,8 +31,8 @@ std::string read(io::TcpStream& stream) {
 class ConnectionExchangeTest : public testing::Test {
   protected:
     ConnectionExchangeTest() {
-        auto one = ConnectionExchange::create(name_, 0);
-        auto other = ConnectionExchange::create(name_, 1);
+        auto one = ConnectionExchange::create(address_of_, 0);
+        auto other = ConnectionExchange::create(address_of_, 1);
         EXPECT_TRUE(one.ok() && other.ok());
         one_ = std::move(*one);
         other_ = std::move(*other);
@@ -40,6 +40,7 @@ class ConnectionExchangeTest : public testing::Test {
     }
 
     std::string name_ = random_id(system_random(), 12);
+    AddressOf address_of_ = [this](uint32_t i) { return fmt::format("@weir-{}-{}", name_, i); };
     std::unique_ptr<ConnectionExchange> one_;
     std::unique_ptr<ConnectionExchange> other_;
     io::LoopbackPair pair_ = io::loopback_pair();

@@ -43,6 +43,8 @@ class TestClient {
         stream_ = std::move(*stream);
     }
 
+    explicit TestClient(std::unique_ptr<io::TcpStream> stream) : stream_(std::move(stream)) {}
+
     // Yields.
     void send(std::string_view bytes) {
         ASSERT_FALSE(stream_->write_all(as_bytes(bytes), io::soon()));
