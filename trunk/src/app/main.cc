@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "app/access/access_data.h"
+#include "app/processes/message_socket.h"
 #include "app/processes/supervisor.h"
 #include "app/run/config_search.h"
 #include "app/run/drain_command.h"
@@ -41,7 +42,8 @@ namespace weir::app {
 namespace {
 
 constexpr int kUsageError = 1;
-constexpr int kToDecide = 2;  // of --explain: written, but not all of it could be taken over
+constexpr size_t kMaxWhy = 4'000;  // of what a process tells its supervisor
+constexpr int kToDecide = 2;       // of --explain: written, but not all of it could be taken over
 
 constexpr std::string_view kUsage =
     "usage: weir [-c FILE] [-t] [-v] [-h]\n"
@@ -180,6 +182,24 @@ void say_cannot_start(const config::Config& config, const Error& why) {
     log::error("cannot start: {}", why.message());
     if (!config.log_file.empty()) {
         fmt::print(stderr, "weir: cannot start: {}\n", why.message());
+    }
+}
+
+// A process of several has no log yet, and nobody at its terminal: the supervisor says it.
+void tell_supervisor(const std::optional<SeatArgument>& seat, std::string_view why) {
+    if (seat) {
+        MessageSocket to{io::OwnFd(seat->control)};
+        (void)to.send({std::string(kCannotStart), {std::string(why.substr(0, kMaxWhy))}});
+    }
+}
+
+void print_errors(const std::vector<Diagnostic>& errors,
+                  const std::string& file,
+                  const std::string& hint) {
+    fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(errors), file, errors.size(),
+               errors.size() == 1 ? "" : "s");
+    if (!hint.empty()) {
+        fmt::print(stderr, "weir: {}\n", hint);
     }
 }
 
@@ -376,11 +396,8 @@ int run(int count, char** arguments) {
         errors = std::move(start.errors);
     }
     if (!errors.empty()) {
-        fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(errors), line.config_file,
-                   errors.size(), errors.size() == 1 ? "" : "s");
-        if (!outcome.hint.empty()) {
-            fmt::print(stderr, "weir: {}\n", outcome.hint);
-        }
+        print_errors(errors, line.config_file, outcome.hint);
+        tell_supervisor(line.seat, to_string(errors));
         return 1;
     }
     if (line.dump) {
@@ -397,6 +414,7 @@ int run(int count, char** arguments) {
     Result<std::unique_ptr<LogSetup>> log_setup = LogSetup::start(config);
     if (!log_setup.ok()) {
         fmt::print(stderr, "weir: cannot start: {}\n", log_setup.error().message());
+        tell_supervisor(line.seat, log_setup.error().message());
         return 1;
     }
     if (config.processes > 1 && !line.seat) {

@@ -28,6 +28,10 @@ class AccessControl {
     // `limits` counts refusals; it must outlive this.
     explicit AccessControl(net::Limits& limits);
 
+    // Before the first client: what the processes of a server have in common, since an answer comes
+    // by a new connection, to any of them.
+    void share_challenges(const rtmp::AdobeAuthenticator::Secret& secret) { adobe_.share(secret); }
+
     // Takes effect with the next who comes. Whoever publishes or plays goes on.
     void use(std::shared_ptr<const AccessData> data) { data_ = std::move(data); }
 

@@ -1,7 +1,5 @@
 #include "app/api/health_api.h"
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 namespace weir::app {
@@ -61,10 +59,10 @@ void HealthApi::live(net::HttpExchange& exchange) const {
 }
 
 void HealthApi::ready(net::HttpExchange& exchange) const {
-    const Health health = asks_.health();
+    const Health health = asks_.health(exchange);
     std::string line = line_for(health);
     if (health.state == Readiness::State::kDraining && asks_.is_local(exchange)) {
-        line += fmt::format(" {} pid={}", to_string(health.clients), getpid());  // weir --drain
+        line += fmt::format(" {} pid={}", to_string(health.clients), health.pid);  // weir --drain
     }
     (void)exchange.respond(health.state == Readiness::State::kReady ? kOk : kUnavailable,
                            "text/plain", line + "\n", {{"Cache-Control", "no-store"}});
@@ -72,7 +70,7 @@ void HealthApi::ready(net::HttpExchange& exchange) const {
 
 void HealthApi::full(net::HttpExchange& exchange) const {
     net::Json body = net::envelope(identity_);
-    body["data"] = data_of(asks_.health(), identity_);
+    body["data"] = data_of(asks_.health(exchange), identity_);
     (void)exchange.respond(kOk, "application/json", net::dumped(body) + "\n",
                            {{"Cache-Control", "no-store"}});
 }
@@ -86,7 +84,7 @@ void HealthApi::drain(net::HttpExchange& exchange) const {
         (void)exchange.respond_error(kUnavailable, "the server is about to start or to end");
         return;
     }
-    Health health = asks_.health();
+    Health health = asks_.health(exchange);
     health.state = Readiness::State::kDraining;
     net::Json body = net::envelope(identity_);
     body["data"] = data_of(health, identity_);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include <sys/types.h>
+
 #include "app/run/drain.h"
 #include "app/run/readiness.h"
 #include "net/api/answer.h"
@@ -18,13 +20,14 @@ struct Health {
     double busy_ratio = 0;  // of the media thread, 0 to 1
     Remaining clients;
     std::string registry;  // "ok", "away"; empty: none is configured
+    pid_t pid = 0;         // whom signals go to
 };
 
 class HealthApi {
   public:
     struct Asks {
         // At each request.
-        std::function<Health()> health;
+        std::function<Health(net::HttpExchange&)> health;
         // Whether somebody on this machine asks, who may know more.
         std::function<bool(const net::HttpExchange&)> is_local;
         // Begins a drain, soon. False: nobody is there to do it.

@@ -1,6 +1,8 @@
 // Messages between processes of one server: their sockets, and the descriptors that come with them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +14,9 @@
 #include "io/own_fd.h"
 
 namespace weir::app {
+
+// Where a process takes messages (io::UnixAddress).
+using AddressOf = std::function<std::string(uint32_t process)>;
 
 // A socket for messages to that address (io::UnixAddress), of which the kernel says whose they are.
 // `purpose`: for the error, "connections of other processes".

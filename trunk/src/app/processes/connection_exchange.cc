@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "app/processes/attached.h"
 #include "app/processes/process_message.h"
 #include "io/unix_socket.h"
 
@@ -21,10 +20,6 @@ constexpr size_t kMaxHeader = 1024;
 constexpr size_t kMaxDatagram = sizeof(uint32_t) + kMaxHeader + ConnectionExchange::kMaxReplayBytes;
 constexpr size_t kWords = 2;
 constexpr size_t kWordsInside = 3;
-
-std::string address_of(const std::string& name, uint32_t process) {
-    return fmt::format("@weir-{}-{}", name, process);
-}
 
 }  // namespace
 
@@ -140,19 +135,19 @@ class ConnectionExchange::Way final : private io::EventHandler {
     Stats& stats_;
 };
 
-ConnectionExchange::ConnectionExchange(std::string name, io::OwnFd socket)
-    : name_(std::move(name)), socket_(std::move(socket)) {}
+ConnectionExchange::ConnectionExchange(AddressOf address_of, io::OwnFd socket)
+    : address_of_(std::move(address_of)), socket_(std::move(socket)) {}
 
 ConnectionExchange::~ConnectionExchange() {
     registration_.remove();
 }
 
-Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(std::string name,
+Result<std::unique_ptr<ConnectionExchange>> ConnectionExchange::create(AddressOf address_of,
                                                                        uint32_t own) {
     WEIR_TRY_ASSIGN(io::OwnFd socket,
-                    open_for_messages(address_of(name, own), "connections of other processes"));
+                    open_for_messages(address_of(own), "connections of other processes"));
     std::unique_ptr<ConnectionExchange> made(  // NOLINT: private constructor
-        new ConnectionExchange(std::move(name), std::move(socket)));
+        new ConnectionExchange(std::move(address_of), std::move(socket)));
     WEIR_TRY_ASSIGN(made->registration_, io::Registration::add(made->socket_.get(), *made));
     return made;
 }
@@ -202,7 +197,7 @@ bool ConnectionExchange::send(uint32_t process,
     // The way to a process that was begun anew ends at the one before it.
     for (const bool again : {false, true}) {
         if (!way) {
-            Result<std::unique_ptr<Way>> opened = Way::open(address_of(name_, process), stats_);
+            Result<std::unique_ptr<Way>> opened = Way::open(address_of_(process), stats_);
             if (!opened.ok()) {
                 return false;
             }

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/processes/attached.h"
 #include "base/log.h"
 #include "io/own_fd.h"
 #include "io/reactor.h"
@@ -35,9 +36,9 @@ class ConnectionExchange final : private io::EventHandler {
     using TakeInside =
         std::function<void(std::unique_ptr<io::TcpStream>, const io::SocketAddress& local)>;
 
-    // `name`: what all processes of this server have and nobody else; `own`: this process. kBusy:
-    // somebody has that name; kSystem.
-    static Result<std::unique_ptr<ConnectionExchange>> create(std::string name, uint32_t own);
+    // `address_of`: where a process takes connections, good as long as this; `own`: this process.
+    // kBusy: somebody has its address; kSystem.
+    static Result<std::unique_ptr<ConnectionExchange>> create(AddressOf address_of, uint32_t own);
 
     ~ConnectionExchange();
 
@@ -85,7 +86,7 @@ class ConnectionExchange final : private io::EventHandler {
     // The way to one process.
     class Way;
 
-    ConnectionExchange(std::string name, io::OwnFd socket);
+    ConnectionExchange(AddressOf address_of, io::OwnFd socket);
 
     void on_ready(uint8_t ready) override;
     bool send(uint32_t process,
@@ -95,7 +96,7 @@ class ConnectionExchange final : private io::EventHandler {
     bool take_one();
     void take(std::string_view header, ByteSpan body, io::OwnFd connection);
 
-    std::string name_;
+    AddressOf address_of_;
     io::OwnFd socket_;
     io::Registration registration_;
     std::map<std::string, Take, std::less<>> takers_;

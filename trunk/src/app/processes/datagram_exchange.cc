@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "app/processes/attached.h"
 #include "base/check.h"
 #include "io/unix_socket.h"
 
@@ -38,10 +37,6 @@ NetAddress read_address(ByteReader& in) {
     return NetAddress::from_v6(ip, port, in.u16());
 }
 
-std::string address_of(const std::string& name, uint32_t process) {
-    return fmt::format("@weir-{}-{}-udp", name, process);
-}
-
 // Of all calls: nothing yields between a read and its use.
 std::span<uint8_t> message_buffer() {
     static std::array<uint8_t, DatagramExchange::kMaxMessage> buffer;
@@ -56,13 +51,13 @@ std::span<uint8_t> datagram_buffer() {
 
 }  // namespace
 
-Result<std::unique_ptr<DatagramExchange>> DatagramExchange::create(std::string name,
+Result<std::unique_ptr<DatagramExchange>> DatagramExchange::create(AddressOf address_of,
                                                                    uint32_t own,
                                                                    uint32_t count) {
     WEIR_TRY_ASSIGN(io::OwnFd socket,
-                    open_for_messages(address_of(name, own), "datagrams of other processes"));
+                    open_for_messages(address_of(own), "datagrams of other processes"));
     std::unique_ptr<DatagramExchange> made(  // NOLINT: private constructor
-        new DatagramExchange(std::move(name), own, count, std::move(socket)));
+        new DatagramExchange(std::move(address_of), own, count, std::move(socket)));
     for (Waiting& waiting : made->waiting_) {
         waiting.socket = io::OwnFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
         if (!waiting.socket) {
@@ -125,7 +120,7 @@ void DatagramExchange::flush() {
 
 void DatagramExchange::send(uint32_t process) {
     Waiting& waiting = waiting_[process];
-    Result<io::UnixAddress> to = io::UnixAddress::of(address_of(name_, process));
+    Result<io::UnixAddress> to = io::UnixAddress::of(address_of_(process));
     const bool sent =
         to.ok() && ::sendto(waiting.socket.get(), waiting.message.data(), waiting.message.size(),
                             MSG_NOSIGNAL | MSG_DONTWAIT,

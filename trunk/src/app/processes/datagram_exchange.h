@@ -6,9 +6,9 @@
 
 #include <array>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "app/processes/attached.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -24,9 +24,9 @@ class DatagramExchange final : public net::ProcessDatagrams, private io::EventHa
     // Of one message. The kernel queues 10 of them (net.unix.max_dgram_qlen), so they are large.
     static constexpr size_t kMaxMessage = 32 * 1024;
 
-    // `name`: what all processes of this server have and nobody else; `own`: this process, of
-    // `count`. kBusy: somebody has that name; kSystem.
-    static Result<std::unique_ptr<DatagramExchange>> create(std::string name,
+    // `address_of`: where a process takes datagrams, good as long as this; `own`: this process, of
+    // `count`. kBusy: somebody has its address; kSystem.
+    static Result<std::unique_ptr<DatagramExchange>> create(AddressOf address_of,
                                                             uint32_t own,
                                                             uint32_t count);
 
@@ -57,8 +57,11 @@ class DatagramExchange final : public net::ProcessDatagrams, private io::EventHa
         io::OwnFd socket;  // to send by: what one process does not read takes no room of the others
     };
 
-    DatagramExchange(std::string name, uint32_t own, uint32_t count, io::OwnFd socket)
-        : name_(std::move(name)), own_(own), waiting_(count), socket_(std::move(socket)) {}
+    DatagramExchange(AddressOf address_of, uint32_t own, uint32_t count, io::OwnFd socket)
+        : address_of_(std::move(address_of)),
+          own_(own),
+          waiting_(count),
+          socket_(std::move(socket)) {}
 
     void on_ready(uint8_t ready) override;
     bool take_one();
@@ -66,7 +69,7 @@ class DatagramExchange final : public net::ProcessDatagrams, private io::EventHa
     void add(uint32_t process, const net::ProcessPath& path, ByteSpan bytes, bool claims);
     void send(uint32_t process);
 
-    std::string name_;
+    AddressOf address_of_;
     uint32_t own_;
     std::vector<Waiting> waiting_;  // by process
     bool any_waits_ = false;

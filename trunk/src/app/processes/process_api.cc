@@ -67,7 +67,7 @@ void pass_on(net::HttpExchange& exchange, const http::Response& response) {
 }  // namespace
 
 std::string ProcessApi::socket_of(const ProcessLink& link, uint32_t process) {
-    return fmt::format("@weir-{}-{}-api", link.token(), process);
+    return link.address_of(process, "api");
 }
 
 bool ProcessApi::serve(net::HttpExchange& exchange) {

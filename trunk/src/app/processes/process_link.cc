@@ -9,9 +9,16 @@
 #include "base/check.h"
 #include "base/hmac.h"
 #include "base/log.h"
+#include "config/process_config.h"
 
 namespace weir::app {
 namespace {
+
+constexpr size_t kNameBytes = 16;
+
+std::string in_hex(ByteSpan bytes) {
+    return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
 
 ErrorCode code_of(std::string_view name) {
     for (const ErrorCode code : {ErrorCode::kMalformed, ErrorCode::kBusy, ErrorCode::kDenied,
@@ -46,14 +53,26 @@ Result<std::unique_ptr<ProcessLink>> ProcessLink::create(const SeatArgument& sea
     if (link->lost_) {
         return make_error(ErrorCode::kClosed, "the supervisor has gone");
     }
-    WEIR_TRY_ASSIGN(link->exchange_, ConnectionExchange::create(link->token_, link->seat_.index));
+    const auto at = [&link = *link](std::string_view purpose) {
+        return [&link, purpose](uint32_t process) { return link.address_of(process, purpose); };
+    };
+    WEIR_TRY_ASSIGN(link->exchange_, ConnectionExchange::create(at("tcp"), link->seat_.index));
     WEIR_TRY_ASSIGN(link->datagrams_,
-                    DatagramExchange::create(link->token_, link->seat_.index, link->seat_.count));
+                    DatagramExchange::create(at("udp"), link->seat_.index, link->seat_.count));
     return link;
 }
 
+Sha256Digest ProcessLink::secret(std::string_view purpose) const {
+    return hmac_sha256(as_bytes(token_), as_bytes(purpose));
+}
+
 std::string ProcessLink::mark() const {
-    return fmt::format("{:02x}", fmt::join(hmac_sha256(as_bytes(token_), as_bytes("folders")), ""));
+    return in_hex(secret("folders"));
+}
+
+std::string ProcessLink::address_of(uint32_t process, std::string_view purpose) const {
+    WEIR_DCHECK(process < names_.size());
+    return fmt::format("@weir-{}-{}-{}", names_[process], process, purpose);
 }
 
 void ProcessLink::on_ready(uint8_t) {
@@ -91,11 +110,12 @@ void ProcessLink::take(MessageSocket::Received received) {
     const ProcessMessage& message = received.message;
     if (message.verb == "seat" && message.words.size() == 3) {
         token_ = message.words[2];
+        note_peers(peers_);
         seated_.notify_all();
     } else if (message.verb == "owner") {
         take_owner(message);
     } else if (message.verb == "peers") {
-        peers_ = peers_of(message);
+        note_peers(peers_of(message));
     } else if (message.verb == "listening" || message.verb == "claimed") {
         const uint64_t id = message.number(0).value_or(0);
         if (const auto late = late_claims_.extract(id);
@@ -111,6 +131,21 @@ void ProcessLink::take(MessageSocket::Received received) {
     }
 }
 
+void ProcessLink::note_peers(std::vector<ProcessFigures> peers) {
+    peers.resize(seat_.count);
+    const bool same_homes =
+        std::ranges::equal(peers, peers_, {}, &ProcessFigures::given_up, &ProcessFigures::given_up);
+    peers_ = std::move(peers);
+    names_.clear();
+    for (uint32_t i = 0; i < seat_.count; i++) {
+        const Sha256Digest name = secret(fmt::format("address {} {}", i, peers_[i].restarts));
+        names_.push_back(in_hex(ByteSpan(name).first(kNameBytes)));
+    }
+    if (!same_homes && observer_.on_homes) {
+        observer_.on_homes();
+    }
+}
+
 void ProcessLink::take_owner(const ProcessMessage& message) {
     const Result<stream::StreamKey> key = message.key(0);
     if (!key.ok()) {
@@ -118,13 +153,14 @@ void ProcessLink::take_owner(const ProcessMessage& message) {
     }
     const StreamOwner owner{static_cast<uint32_t>(message.number(3).value_or(0)),
                             message.number(4).value_or(0)};
+    const StreamOwner before = find(*key);
     if (owner.epoch == 0) {
         owners_.erase(*key);
     } else {
         owners_[*key] = owner;
     }
     if (observer_.on_owner) {
-        observer_.on_owner(*key, owner);
+        observer_.on_owner(*key, owner, before);
     }
 }
 
@@ -234,14 +270,23 @@ void ProcessLink::drain() {
     tell({"drain", {}});
 }
 
-void ProcessLink::beat(double busy, size_t clients, size_t streams) {
-    tell({"beat",
-          {std::to_string(static_cast<uint64_t>(std::clamp(busy, 0.0, 1.0) * 1'000)),
-           std::to_string(clients), std::to_string(streams)}});
+void ProcessLink::beat(const ProcessFigures& own) {
+    tell({"beat", peers_words({own})});
 }
 
 void ProcessLink::release(const stream::StreamKey& key, uint64_t epoch) {
     tell({"release", {key.vhost, key.app, key.name, std::to_string(epoch)}});
+}
+
+uint32_t ProcessLink::home_of(const stream::StreamKey& key) const {
+    const uint32_t first = config::home_of(key, seat_.count);
+    for (uint32_t i = 0; i < seat_.count; i++) {
+        const uint32_t at = (first + i) % seat_.count;
+        if (figures_of(at).given_up == 0) {
+            return at;
+        }
+    }
+    return first;
 }
 
 StreamOwner ProcessLink::find(const stream::StreamKey& key) const {

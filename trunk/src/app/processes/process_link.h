@@ -17,6 +17,7 @@
 #include "app/processes/message_socket.h"
 #include "app/processes/process_seat.h"
 #include "app/processes/stream_owners.h"
+#include "base/hmac.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
@@ -34,10 +35,15 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     static constexpr size_t kMaxUnsaid = 100'000;
 
     struct Observer {
-        // A stream has another owner, or none any more (epoch 0). Must not yield.
-        std::function<void(const stream::StreamKey&, const StreamOwner&)> on_owner = {};
+        // A stream has another owner, or none any more (epoch 0), and which one it had. Must not
+        // yield.
+        std::function<void(
+            const stream::StreamKey&, const StreamOwner& owner, const StreamOwner& before)>
+            on_owner = {};
         // A claim was granted after whoever asked had given up waiting. Must not yield.
         std::function<void(const stream::StreamKey&, uint64_t epoch)> on_late_claim = {};
+        // Some names have another home now. Must not yield.
+        std::function<void()> on_homes = {};
     };
 
     // Yields, until the supervisor has said who this is. Takes the descriptor. kTimeout, kClosed,
@@ -49,11 +55,17 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
 
     const ProcessSeat& seat() const { return seat_; }
 
-    // What all processes of this supervisor have, and nobody else.
-    const std::string& token() const { return token_; }
+    // What all processes of this supervisor have, and nobody else: one for each purpose. None tells
+    // anything of another one.
+    Sha256Digest secret(std::string_view purpose) const;
 
-    // The same, for files that others may read: the token does not follow from it.
+    // The same in hexadecimal, for files that others may read.
     std::string mark() const;
+
+    // A name of the abstract namespace, where that process can be reached. Every user of the
+    // machine sees such names, and could take one that is free: so it is another one each time that
+    // the process is started, and nobody can tell it before.
+    std::string address_of(uint32_t process, std::string_view purpose) const;
 
     // How connections go to other processes and come from them.
     ConnectionExchange& exchange() { return *exchange_; }
@@ -80,9 +92,8 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     // Never yields. All processes are to drain.
     void drain();
 
-    // Never yields. Each second: the share of time that the media thread works, 0 to 1, and how
-    // many clients and live streams there are.
-    void beat(double busy, size_t clients, size_t streams);
+    // Never yields. Each second: how this process is.
+    void beat(const ProcessFigures& own);
 
     // Yields. The epoch of the claim; 0: another process has the stream. kTimeout, kFull, kClosed.
     Result<uint64_t> claim(const stream::StreamKey& key, bool takeover);
@@ -91,6 +102,10 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     void release(const stream::StreamKey& key, uint64_t epoch);
 
     StreamOwner find(const stream::StreamKey& key) const;
+
+    // The process that brings a stream which nobody publishes: it follows from the name. Of one
+    // that does not come up the next one takes the place.
+    uint32_t home_of(const stream::StreamKey& key) const;
 
     // 0 to 1; of one that is not there 1.
     double busy_of(uint32_t process) const;
@@ -111,6 +126,7 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     void read();
     void take(MessageSocket::Received received);
     void take_owner(const ProcessMessage& message);
+    void note_peers(std::vector<ProcessFigures> peers);
     void lose();
     Result<MessageSocket::Received> ask(const std::string& verb, std::vector<std::string> words);
     Result<io::OwnFd> ask_for_socket(const std::string& address);
@@ -132,6 +148,7 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     std::deque<ProcessMessage> unsaid_;
     std::map<stream::StreamKey, StreamOwner> owners_;
     std::vector<ProcessFigures> peers_;
+    std::vector<std::string> names_;  // of their addresses
 };
 
 }  // namespace weir::app

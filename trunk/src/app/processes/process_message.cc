@@ -83,8 +83,8 @@ Result<stream::StreamKey> ProcessMessage::key(size_t index) const {
 std::vector<std::string> peers_words(const std::vector<ProcessFigures>& peers) {
     std::vector<std::string> words;
     for (const ProcessFigures& each : peers) {
-        for (const uint64_t value :
-             {each.busy, each.clients, each.streams, each.pid, each.restarts}) {
+        for (const uint64_t value : {each.busy, each.clients, each.streams, each.publishers,
+                                     each.players, each.pid, each.restarts, each.given_up}) {
             words.push_back(std::to_string(value));
         }
     }
@@ -92,14 +92,17 @@ std::vector<std::string> peers_words(const std::vector<ProcessFigures>& peers) {
 }
 
 std::vector<ProcessFigures> peers_of(const ProcessMessage& message) {
-    constexpr size_t kWords = 5;
+    constexpr size_t kWords = 8;
     std::vector<ProcessFigures> peers;
     for (size_t at = 0; at + kWords <= message.words.size(); at += kWords) {
         peers.push_back({.busy = message.number(at).value_or(ProcessFigures::kNotThere),
                          .clients = message.number(at + 1).value_or(0),
                          .streams = message.number(at + 2).value_or(0),
-                         .pid = message.number(at + 3).value_or(0),
-                         .restarts = message.number(at + 4).value_or(0)});
+                         .publishers = message.number(at + 3).value_or(0),
+                         .players = message.number(at + 4).value_or(0),
+                         .pid = message.number(at + 5).value_or(0),
+                         .restarts = message.number(at + 6).value_or(0),
+                         .given_up = message.number(at + 7).value_or(0)});
     }
     return peers;
 }

@@ -6,7 +6,8 @@
 //   keep ADDRESS...                 it listens there alone; "udp/...": a port that all have
 //   claim ID VHOST APP NAME TAKEOVER
 //   release VHOST APP NAME EPOCH
-//   beat BUSY CLIENTS STREAMS
+//   beat FIGURES                    of itself
+//   cannot_start WHY
 //   drain                           somebody asked for it, all are to
 //
 // Of the supervisor:
@@ -14,8 +15,9 @@
 //   listening ID ERROR              with the socket, when ERROR is empty
 //   claimed ID EPOCH                0: another process has it
 //   owner VHOST APP NAME INDEX EPOCH    of none: EPOCH 0
-//   peers (BUSY CLIENTS STREAMS PID RESTARTS)...    of each process
+//   peers FIGURES...                of each process
 //
+// FIGURES: BUSY CLIENTS STREAMS PUBLISHERS PLAYERS PID RESTARTS GIVEN_UP
 // BUSY is the share of its time that the media thread works, in thousandths; 1000: it is not there.
 #pragma once
 
@@ -32,7 +34,7 @@ namespace weir::app {
 
 struct ProcessMessage {
     static constexpr size_t kMaxBytes = 16 * 1024;
-    static constexpr size_t kMaxWords = 512;
+    static constexpr size_t kMaxWords = 1'000;
 
     std::string verb;
     std::vector<std::string> words;
@@ -52,15 +54,21 @@ struct ProcessMessage {
     bool operator==(const ProcessMessage&) const = default;
 };
 
+// To the supervisor, by a process that has no log yet: why it cannot start.
+inline constexpr std::string_view kCannotStart = "cannot_start";
+
 // A process as the others know it, a second or two ago.
 struct ProcessFigures {
     static constexpr uint64_t kNotThere = 1'000;  // as `busy`
 
     uint64_t busy = kNotThere;
     uint64_t clients = 0;
-    uint64_t streams = 0;   // live there, also those that come from elsewhere
+    uint64_t streams = 0;  // live there, also those that come from elsewhere
+    uint64_t publishers = 0;
+    uint64_t players = 0;
     uint64_t pid = 0;       // 0: it does not run
     uint64_t restarts = 0;  // since the supervisor was started
+    uint64_t given_up = 0;  // 1: it does not come up, and others do its work
 
     bool operator==(const ProcessFigures&) const = default;
 };

@@ -1,12 +1,10 @@
 #include "app/processes/process_placement.h"
 
-#include "config/process_config.h"
-
 namespace weir::app {
 
 uint32_t ProcessPlacement::home_of(const stream::StreamKey& key) const {
     const StreamOwner owner = link_.find(key);
-    return owner.epoch != 0 ? owner.process : config::home_of(key, link_.seat().count);
+    return owner.epoch != 0 ? owner.process : link_.home_of(key);
 }
 
 std::optional<uint32_t> ProcessPlacement::better_process(const stream::StreamKey& key,

@@ -9,14 +9,21 @@ ProcessStreams::ProcessStreams(ProcessLink& link,
                                stream::Registry& registry)
     : link_(link), placement_(placement), registry_(registry) {
     registry_.observers().add(*this);
-    link_.set_observer({.on_owner = [this](const stream::StreamKey& key,
-                                           const StreamOwner& owner) { take_owner(key, owner); },
-                        .on_late_claim =
-                            [this](const stream::StreamKey& key, uint64_t epoch) {
-                                if (!held_.contains(key)) {
-                                    link_.release(key, epoch);
-                                }
-                            }});
+    link_.set_observer(
+        {.on_owner = [this](const stream::StreamKey& key, const StreamOwner& owner,
+                            const StreamOwner& before) { take_owner(key, owner, before); },
+         .on_late_claim =
+             [this](const stream::StreamKey& key, uint64_t epoch) {
+                 if (!held_.contains(key)) {
+                     link_.release(key, epoch);
+                 }
+             },
+         .on_homes =
+             [this] {
+                 if (on_homes) {
+                     on_homes();
+                 }
+             }});
 }
 
 ProcessStreams::~ProcessStreams() {
@@ -25,7 +32,7 @@ ProcessStreams::~ProcessStreams() {
 }
 
 std::string ProcessStreams::socket_of(const ProcessLink& link, uint32_t process) {
-    return fmt::format("@weir-{}-{}-http", link.token(), process);
+    return link.address_of(process, "http");
 }
 
 // ---- claims ----
@@ -95,9 +102,15 @@ std::optional<uint64_t> ProcessStreams::epoch(const stream::StreamKey& key) cons
 
 // ---- what the supervisor says ----
 
-void ProcessStreams::take_owner(const stream::StreamKey& key, const StreamOwner& owner) {
+void ProcessStreams::take_owner(const stream::StreamKey& key,
+                                const StreamOwner& owner,
+                                const StreamOwner& before) {
     const bool own = owner.epoch != 0 && owner.process == link_.seat().index;
-    if (own) {
+    // This process knows best that it has given a name up: whoever wants it here waits as long as
+    // after any failure.
+    const bool given_up =
+        owner.epoch == 0 && before.epoch != 0 && before.process == link_.seat().index;
+    if (own || given_up) {
         return;
     }
     if (owner.epoch != 0 && held_.erase(key) > 0) {

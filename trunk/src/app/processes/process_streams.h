@@ -32,8 +32,11 @@ class ProcessStreams final : public net::Claims, public net::Origins, private st
         cluster_origins_ = origins;
     }
 
-    // Another process has the stream now (an epoch), or nobody has (0). Must not yield.
+    // Another process has the stream now (an epoch), or has lost it (0). Must not yield.
     std::function<void(const stream::StreamKey&, uint64_t epoch)> on_owner = {};
+
+    // Some names have another home now (ProcessLink::home_of). Must not yield.
+    std::function<void()> on_homes = {};
 
     // Whether this process brings the stream for the others, when nobody publishes it.
     bool is_home(const stream::StreamKey& key) const {
@@ -61,7 +64,9 @@ class ProcessStreams final : public net::Claims, public net::Origins, private st
     // stream::LifeObserver
     void on_unpublish(stream::Stream& stream, stream::PublishEnd why) override;
 
-    void take_owner(const stream::StreamKey& key, const StreamOwner& owner);
+    void take_owner(const stream::StreamKey& key,
+                    const StreamOwner& owner,
+                    const StreamOwner& before);
     void give_up_here(const stream::StreamKey& key);
     void release_if_unused(const stream::StreamKey& key);
 

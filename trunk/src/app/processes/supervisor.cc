@@ -61,7 +61,8 @@ struct Member {
     bool ready = false;
     ProcessFigures figures;  // as it said itself
     uint64_t restarts = 0;
-    MonoTime since{};  // it was started
+    std::vector<int> signals;  // that came while it started, for when it is ready
+    MonoTime since{};          // it was started
     MonoTime heard{};
     MonoTime aborted{};
     MonoTime restart_at{};
@@ -170,6 +171,11 @@ class Supervisor {
         log::info("draining processes={}", members_.size());
         draining_ = true;
         service_.status("draining");
+        for (const Member& member : members_) {
+            if (member.pid < 0) {
+                listeners_.keep(member.index, {});  // it does not come back
+            }
+        }
         signal_all(SIGQUIT);
     }
 
@@ -190,11 +196,14 @@ class Supervisor {
         signal_all(SIGTERM);
     }
 
-    // One that starts reads everything anew, and would be ended by a signal.
+    // One that starts would be ended by a signal, and may have read already what is new now.
     void signal_ready(int number) {
-        for (const Member& member : members_) {
+        for (Member& member : members_) {
             if (member.pid > 0 && member.ready) {
                 ::kill(member.pid, number);
+            } else if (member.pid > 0 &&
+                       std::ranges::find(member.signals, number) == member.signals.end()) {
+                member.signals.push_back(number);
             }
         }
     }
@@ -262,6 +271,8 @@ class Supervisor {
         member.figures = {};
         member.since = member.heard = MonoClock::now();
         member.aborted = {};
+        member.signals.clear();
+        tell(member, peers(member.since));
         tell(member,
              {"seat", {std::to_string(member.index), std::to_string(members_.size()), token_}});
         for (const auto& [key, owner] : owners_.all()) {
@@ -322,6 +333,7 @@ class Supervisor {
         listeners_.close_udp(member.index);
         peers_told_ = {};  // nobody is to give it connections
         if (stopping_ || draining_) {
+            listeners_.keep(member.index, {});  // the others get what comes from now on
             log::info("process {} {}", member.index, end_of(status));
             return;
         }
@@ -335,6 +347,8 @@ class Supervisor {
         member.restarts++;
         member.failed_starts = was_ready ? 0 : member.failed_starts + 1;
         if (member.failed_starts == kMaxFailedStarts) {
+            log::error("process {} does not come up: the others do its work until it does",
+                       member.index);
             listeners_.keep(member.index, {});  // whoever waits there would wait for ever
         }
         if (now - member.since > kSettled) {
@@ -460,21 +474,27 @@ class Supervisor {
         } else if (message.verb == "release") {
             take_release(member, message);
         } else if (message.verb == "beat") {
-            member.figures = {
-                .busy = std::min(message.number(0).value_or(0), ProcessFigures::kNotThere - 1),
-                .clients = message.number(1).value_or(0),
-                .streams = message.number(2).value_or(0)};
+            if (const std::vector<ProcessFigures> own = peers_of(message); own.size() == 1) {
+                member.figures = own.front();
+                member.figures.busy = std::min(own.front().busy, ProcessFigures::kNotThere - 1);
+            }
         } else if (message.verb == "drain") {
             drain();
         } else if (message.verb == "ready") {
             take_ready(member);
+        } else if (message.verb == kCannotStart && !message.words.empty()) {
+            log::error("process {} cannot start: {}", member.index, message.words[0]);
         }
     }
 
     void take_ready(Member& member) {
         member.ready = true;
         member.failed_starts = 0;
+        peers_told_ = {};
         log::info("process {} is ready pid={}", member.index, member.pid);
+        for (const int number : std::exchange(member.signals, {})) {
+            ::kill(member.pid, number);
+        }
         if (!all_ready_ && std::ranges::all_of(members_, &Member::ready)) {
             all_ready_ = true;
             log::info("ready");
@@ -534,20 +554,25 @@ class Supervisor {
             return;
         }
         peers_told_ = now;
-        std::vector<ProcessFigures> peers;
-        for (const Member& member : members_) {
-            const bool speaks = now - member.heard < kSpeaks;
-            ProcessFigures figures = speaks ? member.figures : ProcessFigures();
-            figures.pid = member.pid > 0 ? static_cast<uint64_t>(member.pid) : 0;
-            figures.restarts = member.restarts;
-            peers.push_back(figures);
-        }
-        const ProcessMessage message{"peers", peers_words(peers)};
+        const ProcessMessage message = peers(now);
         for (Member& member : members_) {
             if (member.unsent.empty()) {
                 tell(member, message);
             }
         }
+    }
+
+    ProcessMessage peers(MonoTime now) const {
+        std::vector<ProcessFigures> all;
+        for (const Member& member : members_) {
+            const bool speaks = now - member.heard < kSpeaks;
+            ProcessFigures figures = speaks ? member.figures : ProcessFigures();
+            figures.pid = member.pid > 0 ? static_cast<uint64_t>(member.pid) : 0;
+            figures.restarts = member.restarts;
+            figures.given_up = member.failed_starts >= kMaxFailedStarts ? 1 : 0;
+            all.push_back(figures);
+        }
+        return {"peers", peers_words(all)};
     }
 
     std::string summary() const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "app/processes/process_link.h"
+
 namespace weir::app {
 namespace {
 
@@ -42,7 +44,11 @@ uint16_t shown_port(const config::Config& config) {
 RtspProtocol::RtspProtocol(const ProtocolContext& context)
     : server_(context.services, options_of(context.config)),
       enabled_(context.config.rtsp_server.enabled),
-      port_(shown_port(context.config)) {}
+      port_(shown_port(context.config)) {
+    if (context.link != nullptr) {
+        server_.share_nonces(context.link->secret("rtsp nonces"));
+    }
+}
 
 std::span<const Transport> RtspProtocol::transports() const {
     static constexpr Transport kAll[] = {{"rtsp"}};

@@ -27,6 +27,9 @@ Error Server::Impl::start_access() {
     limits.set_connections_per_address(config.max_connections_per_ip);
     WEIR_TRY_ASSIGN(std::shared_ptr<const AccessData> secrets, AccessData::load(config));
     access.use(std::move(secrets));
+    if (link != nullptr) {
+        access.share_challenges(link->secret("rtmp challenges"));
+    }
     return tasks.spawn("secrets", io::StackSize::kNormal, [this] {
         while (!io::sleep_for(kSecretsPeriod)) {
             access.refresh(config, *workers);
@@ -42,8 +45,9 @@ void Server::Impl::start_cluster() {
     sources.origins().use_next(others);
     if (process_streams) {
         // One process more may be in between.
-        relays.set_up(node_name(config), secret.empty() ? link->token() : secret,
-                      config.cluster.relay_hops + 1);
+        relays.set_up(node_name(config), secret, config.cluster.relay_hops + 1);
+        const Sha256Digest own = link->secret("relays");
+        relays.set_process_secret(std::string(as_text(own)));
         start_process_streams();
     } else {
         relays.set_up(node_name(config), secret, config.cluster.relay_hops);
@@ -82,9 +86,12 @@ void Server::Impl::start_process_streams() {
     });
     sources.set_elsewhere(
         [this](const stream::StreamKey& key) { return !process_streams->is_home(key); });
+    sources.set_home(
+        [this](const stream::StreamKey& key) { return link->home_of(key) == link->seat().index; });
     streams.on_owner = [this](const stream::StreamKey& key, uint64_t) {
         sources.sources().retry_now(key);
     };
+    streams.on_homes = [this] { sources.reconfigure(); };
 }
 
 // Those of the protocols, then HTTP's.
@@ -367,8 +374,7 @@ Result<std::unique_ptr<Server>> Server::start(ConfigSource source,
             for (uint64_t ticks = 1; !io::sleep_for(HealthMonitor::kTick); ticks++) {
                 impl.health.tick();
                 if (impl.link != nullptr) {
-                    impl.link->beat(impl.health.newest().busy, impl.clients.size(),
-                                    impl.health.newest().live);
+                    impl.link->beat(impl.figures());
                 }
                 impl.readiness.sample(MonoClock::now(), io::turn_stats().busy_us);
                 if (ticks % kTicksPerTidy == 0) {

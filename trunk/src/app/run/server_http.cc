@@ -40,9 +40,37 @@ bool Server::Impl::is_local(const net::HttpExchange& exchange) const {
            !net::names_a_proxy(request.headers);
 }
 
-Health Server::Impl::current_health() const {
-    return {readiness.state(), readiness.busy_ratio(), remaining(),
-            registry_state ? registry_state() : std::string()};
+// The clients are those of all processes, unless another process asks what is here.
+Health Server::Impl::current_health(net::HttpExchange& exchange) const {
+    Health now{.state = readiness.state(),
+               .busy_ratio = readiness.busy_ratio(),
+               .clients = remaining(),
+               .registry = registry_state ? registry_state() : std::string(),
+               .pid = ::getpid()};
+    if (link == nullptr) {
+        return now;
+    }
+    now.pid = ::getppid();  // the supervisor
+    for (uint32_t i = 0; i < link->seat().count; i++) {
+        if (i != link->seat().index && !exchange.connection().by_unix_socket()) {
+            const ProcessFigures figures = link->figures_of(i);
+            const uint64_t known = figures.publishers + figures.players;
+            now.clients.publishers += figures.publishers;
+            now.clients.players += figures.players;
+            now.clients.others += figures.clients - std::min(figures.clients, known);
+        }
+    }
+    return now;
+}
+
+ProcessFigures Server::Impl::figures() const {
+    const Remaining now = remaining();
+    return {.busy = static_cast<uint64_t>(std::clamp(health.newest().busy, 0.0F, 1.0F) * 1'000),
+            .clients = now.total(),
+            .streams = health.newest().live,
+            .publishers = now.publishers,
+            .players = now.players,
+            .pid = static_cast<uint64_t>(::getpid())};
 }
 
 // Routers and servers are there whatever is enabled: a reload may want them.
@@ -80,7 +108,7 @@ bool Server::Impl::admit_while_draining(net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
     if (!config.cluster.enabled ||
         (request.headers.has(cluster::kRelayField) && request.path.ends_with(".flv") &&
-         !relays.secret().empty()) ||
+         !relays.secret(exchange.connection().by_unix_socket()).empty()) ||
         request.path == "/healthz" || request.path == "/readyz") {
         return true;
     }
@@ -128,12 +156,7 @@ Error Server::Impl::fill_api() {
         return guard.admit(exchange, route) && !(process_api && process_api->serve(exchange));
     };
     api_http = net::HttpServer::create(api_router, std::move(guarded));
-    add_processes_to(api_router, who, link, [this] {
-        return ProcessFigures{.busy = static_cast<uint64_t>(health.newest().busy * 1'000),
-                              .clients = clients.size(),
-                              .streams = health.newest().live,
-                              .pid = static_cast<uint64_t>(::getpid())};
-    });
+    add_processes_to(api_router, who, link, [this] { return figures(); });
     if (link != nullptr) {
         process_api.emplace(*link);
         api.set_live_elsewhere([this](bool history) {

@@ -83,20 +83,21 @@ struct Server::Impl {
           api(services, who, protocols),
           cluster_api(who, cluster),
           objects(who),
-          health_api(who,
-                     {.health = [this] { return current_health(); },
-                      .is_local = [this](const auto& exchange) { return is_local(exchange); },
-                      .drain =
-                          [this] {
-                              if (link != nullptr) {
-                                  link->drain();
-                                  return true;
-                              }
-                              if (drain_asked) {
-                                  drain_asked();
-                              }
-                              return static_cast<bool>(drain_asked);
-                          }}),
+          health_api(
+              who,
+              {.health = [this](net::HttpExchange& exchange) { return current_health(exchange); },
+               .is_local = [this](const auto& exchange) { return is_local(exchange); },
+               .drain =
+                   [this] {
+                       if (link != nullptr) {
+                           link->drain();
+                           return true;
+                       }
+                       if (drain_asked) {
+                           drain_asked();
+                       }
+                       return static_cast<bool>(drain_asked);
+                   }}),
           leaks(clients, who),
           reloader(std::move(source),
                    {&config, &listeners, nullptr,
@@ -170,7 +171,8 @@ struct Server::Impl {
     bool is_local(const net::HttpExchange& exchange) const;
     bool admit_while_draining(net::HttpExchange& exchange);
     Remaining remaining() const;
-    Health current_health() const;
+    Health current_health(net::HttpExchange& exchange) const;
+    ProcessFigures figures() const;
     void warn_about_descriptors() const;
     void set_up_api();
     Result<std::unique_ptr<io::WorkerPool>> make_workers(size_t threads, size_t queue_limit);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "config/process_config.h"
 #include "config/source_specs.h"
 
 namespace weir::app {
@@ -61,9 +60,8 @@ Error StreamSources::start() {
 // The configuration's first: they have the name where both have it.
 std::vector<net::SourceSpec> StreamSources::named() const {
     std::vector<net::SourceSpec> all = config::named_sources(config_);
-    std::erase_if(all, [this](const net::SourceSpec& spec) {
-        return config::home_of(spec.key, config_.processes) != config_.process;
-    });
+    std::erase_if(all,
+                  [this](const net::SourceSpec& spec) { return is_home_ && !is_home_(spec.key); });
     for (const auto& [key, spec] : added_.all()) {
         if (has_vhost(key.vhost)) {
             all.push_back(spec);

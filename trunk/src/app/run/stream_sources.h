@@ -33,6 +33,12 @@ class StreamSources {
         is_elsewhere_ = std::move(is_elsewhere);
     }
 
+    // Before start(): which of the configuration's sources of one stream this process has, of
+    // several. Must not yield.
+    void set_home(std::function<bool(const stream::StreamKey&)> is_home) {
+        is_home_ = std::move(is_home);
+    }
+
     // Blocks for the disk: reads sources_file.
     Error start();
 
@@ -63,6 +69,7 @@ class StreamSources {
     const bool has_others_;                       // nodes or processes
     ConfiguredOrigins origins_{config_};
     std::function<bool(const stream::StreamKey&)> is_elsewhere_;  // empty: nowhere else
+    std::function<bool(const stream::StreamKey&)> is_home_;       // empty: all are here
     io::Resolver resolver_;
     net::HttpClient dialer_{resolver_};
     net::Sources sources_;

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -71,6 +72,10 @@ class RelayNode {
     // Before anything else. `secret` empty: this node signs nothing and answers nobody.
     void set_up(std::string node, std::string secret, uint32_t max_hops);
 
+    // What processes of one server sign by, which ask each other by unix sockets alone: nobody is
+    // answered for it who comes over the network.
+    void set_process_secret(std::string secret) { process_secret_ = std::move(secret); }
+
     // Where streams are pulled; must outlive this. Null: nowhere.
     void use(Origins* origins) { origins_ = origins; }
 
@@ -94,7 +99,11 @@ class RelayNode {
 
     const std::string& node() const { return node_; }
 
-    const std::string& secret() const { return secret_; }
+    // Of requests that come and go by a unix socket, or over the network. Empty: none is signed
+    // there, and none is answered.
+    const std::string& secret(bool by_unix_socket) const {
+        return by_unix_socket && !process_secret_.empty() ? process_secret_ : secret_;
+    }
 
     uint32_t max_hops() const { return max_hops_; }
 
@@ -121,7 +130,8 @@ class RelayNode {
 
   private:
     std::string node_;
-    std::string secret_;
+    std::string secret_;          // of the cluster
+    std::string process_secret_;  // empty: there is no other process
     uint32_t max_hops_ = 0;
     Origins* origins_ = nullptr;
     const Claims* claims_ = nullptr;

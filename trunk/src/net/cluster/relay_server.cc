@@ -60,13 +60,17 @@ bool RelayServer::serve(HttpExchange& exchange, std::string_view app, std::strin
     const http::Request& request = exchange.request();
     const bool asks = request.query.get_or("relay", "") == "1" ||
                       request.headers.get(cluster::kRelayField).has_value();
-    if (!asks || services_.relays == nullptr || services_.relays->secret().empty()) {
+    if (!asks || services_.relays == nullptr || secret_of(exchange).empty()) {
         return false;
     }
     if (const std::optional<Asked> asked = read(exchange, app, name)) {
         answer(exchange, *asked);
     }
     return true;
+}
+
+const std::string& RelayServer::secret_of(HttpExchange& exchange) const {
+    return services_.relays->secret(exchange.connection().by_unix_socket());
 }
 
 // Who asks and what for; the refusal is answered where it is nothing.
@@ -78,7 +82,7 @@ std::optional<RelayServer::Asked> RelayServer::read(HttpExchange& exchange,
     const std::string_view vhost = request.query.get_or("vhost", stream::kDefaultVhost);
     Asked asked{services_.policy.key_of(vhost, app, name), {}};
     Result<cluster::RelayRequest> read = cluster::read_relay_request(
-        request.headers.get(cluster::kRelayField).value_or(""), relays.secret(),
+        request.headers.get(cluster::kRelayField).value_or(""), secret_of(exchange),
         request.is_head() ? "HEAD" : "GET", request.target, wall_time_ms());
     if (!read.ok()) {
         const bool malformed = read.error().code() == ErrorCode::kMalformed;

@@ -1,7 +1,8 @@
 // RelayServer: requests of other nodes of the cluster for a stream, "GET /app/name.flv?relay=1"
 // with the field Weir-Relay (proto/cluster/relay_field.h).
 //
-// Only who signs by the secret of the cluster is answered. Neither the rules for players nor hooks
+// Only who signs by the secret of the cluster is answered, or by that of the processes of this
+// server where the request comes by a unix socket. Neither the rules for players nor hooks
 // are asked: the other node asks them for its own viewers. The stream goes out with its publisher's
 // own audio, and ends with its publisher.
 //
@@ -40,6 +41,7 @@ class RelayServer {
     };
 
     std::optional<Asked> read(HttpExchange& exchange, std::string_view app, std::string_view name);
+    const std::string& secret_of(HttpExchange& exchange) const;
     bool is_here(const Asked& asked);
     bool is_live(const stream::StreamKey& key) const;
     void answer(HttpExchange& exchange, const Asked& asked);

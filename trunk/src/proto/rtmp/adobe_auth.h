@@ -58,6 +58,12 @@ class AdobeAuthenticator {
 
     explicit AdobeAuthenticator(RandomSource& random);
 
+    using Secret = std::array<uint8_t, 32>;
+
+    // Challenges of others with the same secret are good here, too. What was answered there is not
+    // known here.
+    void share(const Secret& secret) { secret_ = secret; }
+
     struct Challenge {
         std::string salt;
         std::string text;
@@ -91,7 +97,7 @@ class AdobeAuthenticator {
     bool was_used(std::string_view challenge) const;
 
     RandomSource& random_;
-    std::array<uint8_t, 32> secret_{};
+    Secret secret_{};
     std::vector<uint64_t> used_;  // a ring, kMaxUsed long, of what the client could not choose
     size_t used_at_ = 0;
 };

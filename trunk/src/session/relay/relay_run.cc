@@ -67,7 +67,11 @@ RelayRun::~RelayRun() {
 }
 
 bool RelayRun::is_signed() const {
-    return origin_.url.is_http() && !node_.secret().empty();
+    return origin_.url.is_http() && !secret().empty();
+}
+
+const std::string& RelayRun::secret() const {
+    return node_.secret(!origin_.socket.empty());
 }
 
 // A node says at once whether it has the stream; any other server may let players wait.
@@ -115,9 +119,8 @@ std::string RelayRun::request_fields() const {
     request.epoch = origin_.epoch;
     request.time_ms = wall_time_ms();
     system_random().fill(request.nonce);
-    return fmt::format(
-        "{}: {}\r\n", cluster::kRelayField,
-        cluster::write_relay_request(request, node_.secret(), "GET", spec_.url.target()));
+    return fmt::format("{}: {}\r\n", cluster::kRelayField,
+                       cluster::write_relay_request(request, secret(), "GET", spec_.url.target()));
 }
 
 Error RelayRun::on_answer(int status, std::string_view relay) {

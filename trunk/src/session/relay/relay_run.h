@@ -81,6 +81,7 @@ class RelayRun final : public net::SourceRun {
 
   private:
     bool is_signed() const;
+    const std::string& secret() const;
     void make_aac(const media::PacketRef& packet);
 
     net::SourceRun& run_;

@@ -30,6 +30,9 @@ class RtspAuth {
 
     RtspAuth();
 
+    // Nonces of others with the same key are good here, too.
+    void share(const http::NonceKey& key) { nonces_ = key; }
+
     struct Question {
         const rtsp::Request& request;
         const stream::StreamKey& key;

@@ -61,6 +61,9 @@ class RtspServer {
 
     const RtspAuth& auth() const { return auth_; }
 
+    // Before the first client: the processes of a server take each other's nonces.
+    void share_nonces(const http::NonceKey& key) { auth_.share(key); }
+
     const RtspServerOptions& options() const { return options_; }
 
     // What players with these channels share. Lives as long as the server. nullptr: there are

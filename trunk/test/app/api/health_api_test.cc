@@ -46,7 +46,7 @@ class HealthApiTest : public session::World {
     net::HttpRouter router_{{}};
     net::ServerIdentity who_{"vid-1234567", "89abcdef", MonoClock::now()};
     HealthApi api_{who_,
-                   {[this] { return health_; }, [this](const auto&) { return local_; },
+                   {[this](auto&) { return health_; }, [this](const auto&) { return local_; },
                     [this] {
                         drains_++;
                         return can_drain_;
@@ -88,8 +88,8 @@ TEST_F(HealthApiTest, TellsWhoRemainsOnThisMachineOnly) {
     health_.clients = {.publishers = 1, .players = 3};
     expect_ready(503, "draining");
     local_ = true;
-    expect_ready(
-        503, fmt::format("draining publishers=1 players=3 others=0 remaining=4 pid={}", getpid()));
+    health_.pid = 4711;
+    expect_ready(503, "draining publishers=1 players=3 others=0 remaining=4 pid=4711");
 }
 
 TEST_F(HealthApiTest, TheWholeStoryIsNoVerdict) {

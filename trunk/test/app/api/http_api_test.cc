@@ -410,7 +410,8 @@ struct EveryRoute {
     ClusterService cluster;
     ClusterApi cluster_api{who, cluster};
     HealthApi health{
-        who, {[] { return Health{}; }, [](const auto&) { return false; }, [] { return false; }}};
+        who,
+        {[](auto&) { return Health{}; }, [](const auto&) { return false; }, [] { return false; }}};
     Reloader reloader{{}, {}};
     ReloadApi reload{who, reloader};
     TlsService tls{nullptr};

@@ -33,8 +33,8 @@ std::string read(io::TcpStream& stream) {
 class ConnectionExchangeTest : public testing::Test {
   protected:
     ConnectionExchangeTest() {
-        auto one = ConnectionExchange::create(name_, 0);
-        auto other = ConnectionExchange::create(name_, 1);
+        auto one = ConnectionExchange::create(address_of_, 0);
+        auto other = ConnectionExchange::create(address_of_, 1);
         EXPECT_TRUE(one.ok() && other.ok());
         one_ = std::move(*one);
         other_ = std::move(*other);
@@ -42,6 +42,7 @@ class ConnectionExchangeTest : public testing::Test {
     }
 
     std::string name_ = random_id(system_random(), 12);
+    AddressOf address_of_ = [this](uint32_t i) { return fmt::format("@weir-{}-{}", name_, i); };
     std::unique_ptr<ConnectionExchange> one_;
     std::unique_ptr<ConnectionExchange> other_;
     io::LoopbackPair pair_ = io::loopback_pair();
@@ -136,7 +137,7 @@ TEST_F(ConnectionExchangeTest, AProcessThatWasBegunAnewIsFound) {
     moved_.reset();
     other_.reset();
     EXPECT_FALSE(one_->give(1, "http", *pair_.server, {}));
-    auto anew = ConnectionExchange::create(name_, 1);
+    auto anew = ConnectionExchange::create(address_of_, 1);
     ASSERT_TRUE(anew.ok());
     (*anew)->add("http", [this](auto stream) { moved_ = std::move(stream); });
     EXPECT_TRUE(one_->give(1, "http", *pair_.server, {}));

@@ -54,7 +54,7 @@ class DatagramExchangeTest : public testing::Test {
   protected:
     DatagramExchangeTest() {
         for (uint32_t i = 0; i < 3; i++) {
-            auto made = DatagramExchange::create(name_, i, 4);
+            auto made = DatagramExchange::create(address_of_, i, 4);
             EXPECT_TRUE(made.ok());
             all_.push_back(std::move(*made));
             all_.back()->set_taker(&takers_[i]);
@@ -68,6 +68,7 @@ class DatagramExchangeTest : public testing::Test {
     }
 
     const std::string name_ = random_id(system_random(), 12);
+    AddressOf address_of_ = [this](uint32_t i) { return fmt::format("@weir-{}-{}-udp", name_, i); };
     std::array<Taker, 3> takers_;
     std::vector<std::unique_ptr<DatagramExchange>> all_;
 };
@@ -140,7 +141,7 @@ TEST_F(DatagramExchangeTest, WithoutATakerItIsReadAllTheSame) {
 
 TEST_F(DatagramExchangeTest, NobodyTakesWhatIsBroken) {
     const io::OwnFd raw(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const Result<io::UnixAddress> to = io::UnixAddress::of("@weir-" + name_ + "-1-udp");
+    const Result<io::UnixAddress> to = io::UnixAddress::of(address_of_(1));
     ASSERT_TRUE(to.ok());
     const auto send = [&](uint32_t process, size_t zeros, uint16_t size, size_t more) {
         Bytes bytes;

@@ -37,15 +37,25 @@ TEST(ProcessMessage, WhatIsNoMessageIsRefused) {
 }
 
 TEST(ProcessFigures, AreReadAsTheyAreWritten) {
-    const std::vector<ProcessFigures> peers = {
-        {.busy = 12, .clients = 3, .streams = 2, .pid = 4711, .restarts = 1}, {}};
+    const std::vector<ProcessFigures> peers = {{.busy = 12,
+                                                .clients = 3,
+                                                .streams = 2,
+                                                .publishers = 1,
+                                                .players = 2,
+                                                .pid = 4711,
+                                                .restarts = 1,
+                                                .given_up = 1},
+                                               {}};
     EXPECT_EQ(peers_of({"peers", peers_words(peers)}), peers);
-    EXPECT_EQ(peers_of({"peers", {"x", "1", "2", "3", "4", "5"}}),
+    EXPECT_EQ(peers_of({"peers", {"x", "1", "2", "3", "4", "5", "6", "7", "8"}}),
               (std::vector<ProcessFigures>{{.busy = ProcessFigures::kNotThere,
                                             .clients = 1,
                                             .streams = 2,
-                                            .pid = 3,
-                                            .restarts = 4}}));
+                                            .publishers = 3,
+                                            .players = 4,
+                                            .pid = 5,
+                                            .restarts = 6,
+                                            .given_up = 7}}));
     EXPECT_LT(peers_words(std::vector<ProcessFigures>(kMaxProcesses)).size(),
               ProcessMessage::kMaxWords);
 }

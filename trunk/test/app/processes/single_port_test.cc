@@ -28,9 +28,11 @@ constexpr size_t kPeers = 16;
 class SinglePortTest : public session::RtcWorld {
   protected:
     SinglePortTest() {
-        const std::string name = random_id(system_random(), 12);
+        const AddressOf address_of = [name = random_id(system_random(), 12)](uint32_t process) {
+            return fmt::format("@weir-{}-{}", name, process);
+        };
         for (uint32_t i = 0; i < 2; i++) {
-            auto made = DatagramExchange::create(name, i, 2);
+            auto made = DatagramExchange::create(address_of, i, 2);
             EXPECT_TRUE(made.ok());
             exchanges_[i] = std::move(*made);
             servers_[i] = std::make_unique<RtcServer>(services_, session::RtcServerOptions());

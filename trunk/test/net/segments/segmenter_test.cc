@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/steady_wall_time.h"
+
 #include "test/session/muxer_fixture.h"
 #include "test/support/codec_samples.h"
 #include "test/support/rtp_media.h"

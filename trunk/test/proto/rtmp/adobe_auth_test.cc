@@ -57,6 +57,21 @@ TEST(AdobeResponseTest, SaysWhatEncodersLookFor) {
     EXPECT_NE(adobe_failed().find("?reason=authfailed"), std::string::npos);
 }
 
+// An encoder answers by a new connection, which may come to another process.
+TEST_F(AdobeAuthTest, AChallengeOfAnotherOneIsGoodWhereTheSecretIsShared) {
+    AdobeAuthenticator other(random_);
+    const std::string query = answer_to(
+        other.challenge("studio", kPeer, kNow).description("studio"), "studio", "pass word");
+    EXPECT_EQ(check(query), Verdict::kStale);
+    const AdobeAuthenticator::Secret secret{1, 2, 3};
+    adobe_.share(secret);
+    other.share(secret);
+    const std::string shared = answer_to(
+        other.challenge("studio", kPeer, kNow).description("studio"), "studio", "pass word");
+    EXPECT_EQ(check(shared), Verdict::kGood);
+    EXPECT_EQ(check(shared), Verdict::kStale) << "it was used";
+}
+
 TEST_F(AdobeAuthTest, TakesTheRightPassword) {
     EXPECT_EQ(check(query_for("pass word")), Verdict::kGood);
     EXPECT_EQ(check(query_for("old one")), Verdict::kGood);
