@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "config/process_config.h"
 #include "config/source_specs.h"
 
 namespace weir::app {
