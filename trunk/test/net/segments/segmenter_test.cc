@@ -109,7 +109,7 @@ TEST_F(SegmenterTest, AClockThatGoesAwayFromOursIsFollowed) {
     watch();
     configs();
     pictures(50 * 8 + 1);
-    ASSERT_EQ(durations().size(), 8U);
+    ASSERT_EQ(durations().size(), 6U) << "all that is kept";
     const int64_t now_ms = steady_wall_time_ms();
     for (const Segment& segment : store_.all()) {
         const int64_t off_ms = segment.clock.steady_of(segment.start_ms) - now_ms;
