@@ -171,6 +171,24 @@ def test_a_source_that_fails_waits_longer_each_time(new_weir):
         assert origin.count - before <= 6
 
 
+def test_viewers_of_a_publisher_who_leaves_get_the_source_at_the_home_of_the_stream(new_weir, folder):
+    origin = new_weir().start()
+    names = [f"s{i}" for i in range(6)]
+    sources = "".join(f"source rtmp://127.0.0.1:{origin.rtmp_port}/live/cam {{ stream live/{name}; on_demand on; }}\n" for name in names)
+    many = start(new_weir, sources + "play { wait_publisher 15s; }", name="many")
+    with publisher(origin.rtmp("live/cam"), folder), contextlib.ExitStack() as viewers:
+        origin.wait_live("cam")
+        publishers = [publish(many, name) for name in names]
+        players = [viewers.enter_context(RtmpPlayer(many.rtmp_port, stream=name)) for name in names]
+        wait_until(lambda: len([c for c in many.clients() if c["role"] == "player"]) == len(names), 10, "all watch")
+        assert not any(each["state"] == "live" for each in many.api("/api/v1/sources")["sources"])
+        for each in publishers:
+            each.socket.close()
+        for player in players:
+            while player.message()[0] != player.VIDEO:
+                pass
+
+
 def test_a_process_that_does_not_come_up_takes_no_source_with_it(new_weir, folder):
     origin = new_weir(name="origin").start()
     with publisher(origin.rtmp("live/cam"), folder):
@@ -249,6 +267,7 @@ def test_while_one_process_drains_every_request_is_answered(many):
 
 def test_drain_says_who_is_there(many):
     client = publish(many)
+    wait_until(lambda: {many.api("/api/v1/health")["data"]["publishers"] for _ in range(8)} == {1}, 10, "it is counted by all")
     command = subprocess.Popen([BINARY, "--drain", str(many.process.pid), "-c", many.config_path, "--timeout", "30"],
                                stdout=subprocess.PIPE, text=True)
     try:

@@ -54,17 +54,20 @@ net::PlayRules play_rules_of(const config::VhostConfig& vhost) {
     return rules;
 }
 
-// For a client that is refused by the rules of the vhost itself: perhaps it wants those of an
-// application, whose name is written wrong.
-std::string likely_application(const config::VhostConfig& section, std::string_view app) {
+// For the log, where a client is refused by the rules of the vhost itself: perhaps it wants those
+// of an application, whose name is written wrong. Not for the client: it may guess names.
+void log_likely_application(const config::VhostConfig& section, std::string_view app) {
+    static log::Throttle throttle{Millis(1'000)};
     std::vector<std::string_view> names;
     for (const config::VhostConfig& application : section.applications) {
         names.emplace_back(application.application);
     }
     const std::string_view nearest = nearest_name(app, names);
-    return nearest.empty() ? std::string()
-                           : fmt::format("; there is no application {}, did you mean {}?",
-                                         log::escaped(app), log::escaped(nearest));
+    if (!nearest.empty()) {
+        log::throttled(throttle, log::Level::kInfo,
+                       "there is no application {}, did its client mean {}?", log::token(app),
+                       log::token(nearest));
+    }
 }
 
 }  // namespace
@@ -134,9 +137,9 @@ Result<const config::VhostConfig*> ConfigPolicy::admit(config::Action action,
          (secret_is_enough || config::AccessRules::default_allows(action, *address)));
     if (!address_passes) {
         limits_.count(net::Refusal::kAddress);
-        return make_error(ErrorCode::kDenied, "{}{}",
-                          config::refusal_text(action, host, vhost->title(), verdict.rule),
-                          likely_application(*vhost, request.key.app));
+        log_likely_application(*vhost, request.key.app);
+        return make_error(ErrorCode::kDenied, "{}",
+                          config::refusal_text(action, host, vhost->title(), verdict.rule));
     }
     const bool address_is_enough =
         !asks || (vhost->access.satisfy_any && verdict.kind == Kind::kAllow);

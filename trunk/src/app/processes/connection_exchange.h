@@ -71,6 +71,10 @@ class ConnectionExchange final : private io::EventHandler {
                      const io::SocketAddress& local,
                      const io::Replay& replay);
 
+    // That process is not there, or says nothing: what waits for it is closed, and its clients come
+    // again.
+    void give_up(uint32_t process) { ways_.erase(process); }
+
     struct Stats {
         uint64_t given = 0;
         uint64_t given_inside = 0;  // of encrypted ones
@@ -101,8 +105,8 @@ class ConnectionExchange final : private io::EventHandler {
     io::Registration registration_;
     std::map<std::string, Take, std::less<>> takers_;
     std::map<std::string, TakeInside, std::less<>> inside_takers_;
+    Stats stats_;  // outlives the ways, which count
     std::map<uint32_t, std::unique_ptr<Way>> ways_;
-    Stats stats_;
     log::Throttle strangers_{Millis(10'000)};
 };
 

@@ -77,8 +77,11 @@ bool ProcessApi::serve(net::HttpExchange& exchange) {
         (request.path != "/metrics" && request.path != kLive && !request.path.starts_with(kApi))) {
         return false;
     }
-    const std::string_view below =
+    std::string_view below =
         request.path.starts_with(kApi) ? std::string_view(request.path).substr(kApi.size()) : "";
+    if (below.ends_with('/')) {
+        below.remove_suffix(1);  // the same for those that answer
+    }
     if (below == "sources" && request.method == http::Method::kPost) {
         return serve_new_source(exchange);
     }

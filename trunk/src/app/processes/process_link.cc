@@ -140,6 +140,9 @@ void ProcessLink::note_peers(std::vector<ProcessFigures> peers) {
     for (uint32_t i = 0; i < seat_.count; i++) {
         const Sha256Digest name = secret(fmt::format("address {} {}", i, peers_[i].restarts));
         names_.push_back(in_hex(ByteSpan(name).first(kNameBytes)));
+        if (exchange_ && peers_[i].busy >= ProcessFigures::kNotThere) {
+            exchange_->give_up(i);
+        }
     }
     if (!same_homes && observer_.on_homes) {
         observer_.on_homes();

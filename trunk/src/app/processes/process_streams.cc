@@ -106,10 +106,13 @@ void ProcessStreams::take_owner(const stream::StreamKey& key,
                                 const StreamOwner& owner,
                                 const StreamOwner& before) {
     const bool own = owner.epoch != 0 && owner.process == link_.seat().index;
-    // This process knows best that it has given a name up: whoever wants it here waits as long as
-    // after any failure.
+    // This process knows best that it has given a name up: a source that is here waits as long as
+    // after any failure. Viewers may need one from elsewhere.
     const bool given_up =
         owner.epoch == 0 && before.epoch != 0 && before.process == link_.seat().index;
+    if (given_up && on_given_up) {
+        on_given_up(key);
+    }
     if (own || given_up) {
         return;
     }

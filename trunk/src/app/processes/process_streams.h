@@ -35,6 +35,9 @@ class ProcessStreams final : public net::Claims, public net::Origins, private st
     // Another process has the stream now (an epoch), or has lost it (0). Must not yield.
     std::function<void(const stream::StreamKey&, uint64_t epoch)> on_owner = {};
 
+    // Nobody has the stream, now that this process has given it up. Must not yield.
+    std::function<void(const stream::StreamKey&)> on_given_up = {};
+
     // Some names have another home now (ProcessLink::home_of). Must not yield.
     std::function<void()> on_homes = {};
 

@@ -320,7 +320,8 @@ class Supervisor {
 
     void take_end(Member& member, int status) {
         member.pid = -1;
-        read(member);  // what it had said before
+        member.signals.clear();  // the next one reads what there is then
+        read(member);            // what it had said before
         const MonoTime now = MonoClock::now();
         const bool was_ready = member.ready;
         member.socket.close();
@@ -493,7 +494,9 @@ class Supervisor {
         peers_told_ = {};
         log::info("process {} is ready pid={}", member.index, member.pid);
         for (const int number : std::exchange(member.signals, {})) {
-            ::kill(member.pid, number);
+            if (member.pid > 0) {  // else all processes of the machine would get it
+                ::kill(member.pid, number);
+            }
         }
         if (!all_ready_ && std::ranges::all_of(members_, &Member::ready)) {
             all_ready_ = true;

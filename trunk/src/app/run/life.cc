@@ -91,7 +91,8 @@ bool Life::obey(Server& server, int signal) {
 
 bool Life::go_on_draining(const Server& server) {
     const MonoTime now = MonoClock::now();
-    const Remaining remaining = server.remaining();
+    Remaining remaining = server.remaining();
+    remaining.others += server.bridges();  // their clients are counted elsewhere, and need them
     switch (drain_.step(now, remaining)) {
         case Drain::Step::kWait: return true;
         case Drain::Step::kReport:

@@ -91,6 +91,9 @@ void Server::Impl::start_process_streams() {
     streams.on_owner = [this](const stream::StreamKey& key, uint64_t) {
         sources.sources().retry_now(key);
     };
+    streams.on_given_up = [this](const stream::StreamKey& key) {
+        (void)sources.sources().begin_missing(key);
+    };
     streams.on_homes = [this] { sources.reconfigure(); };
 }
 
@@ -275,7 +278,9 @@ Remaining Server::Impl::remaining() const {
 void Server::Impl::warn_about_descriptors() const {
     const bool one_port = link != nullptr && config.rtc_server.single_port;
     const uint64_t peers = one_port ? config.rtc_server.max_sessions : 0;
-    const uint64_t wanted = config.max_connections + peers + kOwnDescriptors;
+    // An encrypted connection whose requests another process answers has two.
+    const uint64_t connections = uint64_t{config.max_connections} * (link != nullptr ? 2 : 1);
+    const uint64_t wanted = connections + peers + kOwnDescriptors;
     const uint64_t limit = diagnosis::process_stats().max_descriptors;
     if (limit < wanted) {
         log::warn(
@@ -428,6 +433,10 @@ void Server::on_drain_asked(std::function<void()> drain) {
 
 Remaining Server::remaining() const {
     return impl_->remaining();
+}
+
+size_t Server::bridges() const {
+    return impl_->public_http->stats().bridges;
 }
 
 bool Server::draining() const {

@@ -39,6 +39,9 @@ class Server {
     // Who is connected.
     Remaining remaining() const;
 
+    // Connections here whose clients are those of other processes.
+    size_t bridges() const;
+
     // `drain` is called for POST /api/v1/drain, and is to begin one soon; must not yield.
     void on_drain_asked(std::function<void()> drain);
 

@@ -52,7 +52,7 @@ Health Server::Impl::current_health(net::HttpExchange& exchange) const {
     }
     now.pid = ::getppid();  // the supervisor
     for (uint32_t i = 0; i < link->seat().count; i++) {
-        if (i != link->seat().index && !exchange.connection().by_unix_socket()) {
+        if (i != link->seat().index && !exchange.by_process()) {
             const ProcessFigures figures = link->figures_of(i);
             const uint64_t known = figures.publishers + figures.players;
             now.clients.publishers += figures.publishers;
@@ -108,7 +108,7 @@ bool Server::Impl::admit_while_draining(net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
     if (!config.cluster.enabled ||
         (request.headers.has(cluster::kRelayField) && request.path.ends_with(".flv") &&
-         !relays.secret(exchange.connection().by_unix_socket()).empty()) ||
+         !relays.secret(exchange.by_process()).empty()) ||
         request.path == "/healthz" || request.path == "/readyz") {
         return true;
     }
@@ -191,7 +191,7 @@ void Server::Impl::set_up_api() {
                         moved.given);
             text.single("weir_process_bridged_total", "counter",
                         "Encrypted connections whose requests another process answers.",
-                        moved.given_inside);
+                        public_http->stats().bridged);
             text.single("weir_process_move_waits_total", "counter",
                         "Moves that waited until the other process took those before them.",
                         moved.waited);

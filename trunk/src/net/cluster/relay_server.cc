@@ -70,7 +70,7 @@ bool RelayServer::serve(HttpExchange& exchange, std::string_view app, std::strin
 }
 
 const std::string& RelayServer::secret_of(HttpExchange& exchange) const {
-    return services_.relays->secret(exchange.connection().by_unix_socket());
+    return services_.relays->secret(exchange.by_process());
 }
 
 // Who asks and what for; the refusal is answered where it is nothing.

@@ -56,6 +56,8 @@ class HttpConnection::Exchange final : public HttpExchange, private Counted<Exch
 
     bool encrypted() const override { return connection_.encrypted(); }
 
+    bool by_process() const override { return connection_.by_process(); }
+
     io::SocketAddress local() const override {
         return connection_.inside_of_ ? *connection_.inside_of_ : connection_.stream_->local();
     }
@@ -354,7 +356,7 @@ HttpConnection::End HttpConnection::serve_all() {
 Error HttpConnection::take_place() {
     const TrustedProxies* proxies = shared_.options.proxies;
     if (shared_.options.places == nullptr || (proxies != nullptr && proxies->trusts(peer_)) ||
-        (peer_.is_loopback() && stream_->by_unix_socket())) {
+        (peer_.is_loopback() && by_process())) {
         return {};
     }
     Result<Limits::AddressPlace> place = shared_.options.places->enter(peer_);
@@ -510,7 +512,9 @@ bool HttpConnection::move_inside(Exchange& exchange, uint32_t process, io::Repla
     pair->other.reset();
     exchange.leave_to_other();
     shared_.stats.bridged++;
+    shared_.stats.bridges++;
     bridge(*stream_, *pair->one, shared_.options.write_timeout);
+    shared_.stats.bridges--;
     return true;
 }
 

@@ -96,6 +96,9 @@ class HttpConnection : private Counted<HttpConnection> {
 
     bool encrypted() const { return stream_->encrypted() || inside_of_ != nullptr; }
 
+    // What is inside of an encrypted connection comes by a unix socket, too: it is a client's.
+    bool by_process() const { return stream_->by_unix_socket() && inside_of_ == nullptr; }
+
     void answer_options(HttpExchange& exchange, const HttpRoute* route);
     void answer_parse_error(const http::ParseError& error);
     Error write_slices(std::span<const ByteSpan> parts);

@@ -75,6 +75,9 @@ class HttpExchange {
     // The connection is encrypted by this server.
     virtual bool encrypted() const = 0;
 
+    // Another process of this server asks, by a unix socket, where only the same user is let in.
+    virtual bool by_process() const = 0;
+
     // The request came through a trusted proxy: what its fields say (X-Forwarded-Host) is so.
     virtual bool believes_proxy() const = 0;
 

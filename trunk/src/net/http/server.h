@@ -60,6 +60,7 @@ struct HttpServerStats {
     uint64_t timeouts = 0;
     uint64_t detached = 0;
     uint64_t bridged = 0;  // encrypted connections whose requests another process answers
+    uint64_t bridges = 0;  // of these, open now
     uint64_t open = 0;     // connections
 };
 

@@ -83,16 +83,23 @@ const Source* Sources::pull_of(const stream::StreamKey& key) const {
     return find_relay(key);
 }
 
-void Sources::retry_now(const stream::StreamKey& key) {
+Source* Sources::begin_missing(const stream::StreamKey& key) {
     const MonoTime now = MonoClock::now();
-    stream::Stream* const stream = services_.registry.find(key);
+    const stream::Stream* const stream = services_.registry.find(key);
     Source* source = find_pull(key);
     if (source == nullptr && stream != nullptr && stream->has_sinks() && !stream->live()) {
         source = pull_for(key, now);
         if (source != nullptr) {
             source->set_demand(true, now);
+            wake();
         }
     }
+    return source;
+}
+
+void Sources::retry_now(const stream::StreamKey& key) {
+    const MonoTime now = MonoClock::now();
+    Source* const source = begin_missing(key);
     for (Source* const each : {source, find_stand_in(key)}) {
         if (each != nullptr) {
             each->retry_soon(kEventSpacing, now);

@@ -82,6 +82,10 @@ class Sources final : private stream::LifeObserver {
     // is there (any more), it begins.
     void retry_now(const stream::StreamKey& key);
 
+    // Viewers may wait for a stream that has gone meanwhile: where no pull of it is there, it
+    // begins. One that is there tries again when it is time.
+    Source* begin_missing(const stream::StreamKey& key);
+
     // The node that the stream is pulled from has lost it: that run ends, and the next one asks
     // anew. A run whose claim is of `epoch` or newer goes on, unless that is 0.
     void end_run(const stream::StreamKey& key, uint64_t epoch);

@@ -57,13 +57,13 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     const bool blocks = low_latency && reload->number.has_value();
     if (blocks && !store.ended()) {
         if (*reload->number >= store.next_number() + kMaxAhead) {
-            refuse(exchange, 400, "_HLS_msn is more than two segments ahead");
+            refuse(exchange, 400, "_HLS_msn is more than two segments ahead", true);
             return;
         }
         if (!pump.has(*reload->number, reload->part)) {
             stats_.blocked++;
             if (pump.wait_for([&] { return pump.has(*reload->number, reload->part); })) {
-                refuse(exchange, 503, "that part of the playlist did not come in time");
+                refuse(exchange, 503, "that part of the playlist did not come in time", true);
                 return;
             }
             ask.look_again();
@@ -336,7 +336,7 @@ void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump
                (now != nullptr && (now->complete || now->parts.size() > file.part));
     };
     if (hinted && pump.wait_for(part_is_there)) {
-        refuse(exchange, 503, "that part did not come in time");
+        refuse(exchange, 503, "that part did not come in time", true);
         return;
     }
     segment = store.find(file.number);

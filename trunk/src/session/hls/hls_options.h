@@ -12,12 +12,17 @@
 namespace weir::session {
 
 struct HlsOptions {
+    static constexpr size_t kMaxBegun = 10'000;
+
     bool enabled = true;
     net::SegmentContainer container = net::SegmentContainer::kMp4;
     net::SegmentOptions segments;
     // Each viewer has an id in the addresses of its playlist, so that it is counted and told to
     // hooks. Off, the addresses are the same for all, and caches can keep what is behind them.
     bool sessions = true;
+    // Sessions of one address that have asked once only: whoever asks for the first playlist again
+    // and again does not take all places. No directive.
+    size_t max_begun = kMaxBegun;
     // Segments are made from the publish on, not from the first viewer on.
     bool always = false;
     // Segments are also written into this folder; empty: they are not.

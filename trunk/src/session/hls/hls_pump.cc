@@ -342,7 +342,8 @@ size_t& HlsPump::count_of(const HlsSession& session) {
 
 HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> client) {
     const auto begun = begun_.find(client->ip());
-    if (sessions_.size() >= kMaxSessions || (begun != begun_.end() && begun->second >= kMaxBegun)) {
+    if (sessions_.size() >= kMaxSessions ||
+        (begun != begun_.end() && begun->second >= options_.max_begun)) {
         return nullptr;
     }
     begun_[client->ip()]++;

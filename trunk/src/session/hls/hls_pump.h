@@ -62,9 +62,6 @@ class HlsPump final : public net::StreamPump,
     static constexpr size_t kMaxCompressed = 4;
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
-    // Those of one address that have asked once only: whoever asks for the first playlist again and
-    // again does not take all places.
-    static constexpr size_t kMaxBegun = 10'000;
 
     // `numbers` must outlive it. `folder`: its segments are written there as well; null: they are
     // not.

@@ -160,11 +160,14 @@ void HlsService::on_stored(const HlsStoredView& stored) {
                                   .number = stored.number});
 }
 
-// Yields. What is the same for all may be kept for a moment: of many viewers behind a cache only
-// one asks in vain.
-void HlsService::refuse(net::HttpExchange& exchange, int status, std::string_view reason) {
+// Yields. What is the same for all, as a 404 is, may be kept for a moment: of many viewers behind a
+// cache only one asks in vain.
+void HlsService::refuse(net::HttpExchange& exchange,
+                        int status,
+                        std::string_view reason,
+                        bool for_all) {
     stats_.refused++;
-    http::Fields fields = {{"Cache-Control", status == 403 ? "no-store" : "max-age=1"}};
+    http::Fields fields = {{"Cache-Control", status == 404 || for_all ? "max-age=1" : "no-store"}};
     if (status == 503) {
         fields.add("Retry-After", "5");
     }

@@ -132,7 +132,10 @@ class HlsService final : private stream::LifeObserver {
                     std::string_view tag,
                     std::string_view cache);
     void count_sent(Ask& ask, HlsPump& pump, uint64_t bytes);
-    void refuse(net::HttpExchange& exchange, int status, std::string_view reason);
+    void refuse(net::HttpExchange& exchange,
+                int status,
+                std::string_view reason,
+                bool for_all = false);
     void refuse(net::HttpExchange& exchange, const Error& why);
 
     net::Services services_;

@@ -110,12 +110,16 @@ TEST_F(ProcessLinkTest, ANameThatThisProcessGaveUpIsNoNews) {
     ProcessStreams streams(*link_, placement, registry);
     std::vector<uint64_t> told;
     streams.on_owner = [&told](const stream::StreamKey&, uint64_t epoch) { told.push_back(epoch); };
+    int given_up = 0;
+    streams.on_given_up = [&given_up](const stream::StreamKey&) { given_up++; };
     say_owner(kOwn, 7);
     say_owner(0, 0);
     EXPECT_THAT(told, testing::IsEmpty());
+    EXPECT_EQ(given_up, 1) << "viewers here may need a source that is elsewhere";
     say_owner(2, 8);
     say_owner(0, 0);
     EXPECT_THAT(told, testing::ElementsAre(8, 0)) << "another one had it";
+    EXPECT_EQ(given_up, 1);
 }
 
 }  // namespace

@@ -439,15 +439,16 @@ TEST_F(HlsServiceTest, AnEndedSessionIsAskedAgainButNotAKickedOne) {
 }
 
 TEST_F(HlsServiceTest, OneAddressCannotTakeAllPlacesByBeginningAgainAndAgain) {
+    options_.max_begun = 5;
     publish();
     pictures(20);
-    TestClient client(address_);
     const std::string first = begin();
-    for (size_t i = 1; i < HlsPump::kMaxBegun; i++) {
-        client.send(net::get_request("/app/stream.m3u8"));
-        ASSERT_EQ(client.read_answer().status, 200) << i;
+    for (size_t i = 1; i < options_.max_begun; i++) {
+        EXPECT_EQ(get("/app/stream.m3u8").status, 200) << i;
     }
-    EXPECT_EQ(get("/app/stream.m3u8").status, 503);
+    const TestAnswer full = get("/app/stream.m3u8");
+    EXPECT_EQ(full.status, 503);
+    EXPECT_EQ(full.headers.get("Cache-Control").value_or(""), "no-store");
     EXPECT_EQ(get(first).status, 200) << "who plays is no newcomer";
     EXPECT_EQ(get("/app/stream.m3u8").status, 200) << "and has made room";
 }
@@ -457,6 +458,12 @@ TEST_F(HlsServiceTest, WhatIsRefusedToAllMayBeKeptForAMoment) {
     pictures(20);
     const std::string list = begin();
     EXPECT_EQ(get("/app/nobody.m3u8").headers.get("Cache-Control").value_or(""), "max-age=1");
+    const TestAnswer ahead = get(list + "&_HLS_msn=99999999999");
+    EXPECT_EQ(ahead.status, 400);
+    EXPECT_EQ(ahead.headers.get("Cache-Control").value_or(""), "max-age=1");
+    const TestAnswer token = get("/app/stream.m3u8", "Authorization: Bearer\r\n");
+    EXPECT_EQ(token.status, 400);
+    EXPECT_EQ(token.headers.get("Cache-Control").value_or(""), "no-store") << "it is its own fault";
     const TestAnswer denied = get("/app/stream.hls/index.m3u8");
     EXPECT_EQ(denied.status, 403);
     EXPECT_EQ(denied.headers.get("Cache-Control").value_or(""), "no-store");
