@@ -175,7 +175,7 @@ def test_viewers_of_a_publisher_who_leaves_get_the_source_at_the_home_of_the_str
     origin = new_weir().start()
     names = [f"s{i}" for i in range(6)]
     sources = "".join(f"source rtmp://127.0.0.1:{origin.rtmp_port}/live/cam {{ stream live/{name}; on_demand on; }}\n" for name in names)
-    many = start(new_weir, sources + "play { wait_publisher 15s; }", name="many")
+    many = start(new_weir, sources)
     with publisher(origin.rtmp("live/cam"), folder), contextlib.ExitStack() as viewers:
         origin.wait_live("cam")
         publishers = [publish(many, name) for name in names]
