@@ -215,6 +215,10 @@ bool ConnectionExchange::send(uint32_t process,
     return false;
 }
 
+void ConnectionExchange::give_up(uint32_t process) {
+    ways_.erase(process);
+}
+
 void ConnectionExchange::on_ready(uint8_t) {
     while (take_one()) {  // an edge comes for what is new only
     }

@@ -73,7 +73,7 @@ class ConnectionExchange final : private io::EventHandler {
 
     // That process is not there, or says nothing: what waits for it is closed, and its clients come
     // again.
-    void give_up(uint32_t process) { ways_.erase(process); }
+    void give_up(uint32_t process);
 
     struct Stats {
         uint64_t given = 0;

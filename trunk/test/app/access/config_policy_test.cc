@@ -124,8 +124,8 @@ TEST(ConfigPolicyTest, ARefusalNamesTheRuleAndTheApplicationThatWasMeant) {
         "security { deny publish all; allow publish 127.0.0.1; } "
         "application live { security { allow publish all; } } application cameras { }");
     EXPECT_EQ(rules.publish(kRemote), "");
-    std::string logged;
-    log::set_sink([&logged](log::Level, std::string_view line) { logged += line; });
+    static std::string logged;  // a sink is a plain function
+    log::set_sink([](log::Level, std::string_view line) { logged += line; });
     rules.app = "lvie";
     EXPECT_THAT(rules.publish(kLocal),
                 testing::AllOf(HasSubstr("\"deny publish all;\" is the first one that fits"),
