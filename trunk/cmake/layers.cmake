@@ -41,7 +41,8 @@ endfunction()
 # mmap, to know every coroutine stack; poll, so that its idle loop takes the events from our epoll instance itself; on
 # arm64 also the broken context switch.
 add_library(weir_st INTERFACE)
-target_link_options(weir_st INTERFACE -Wl,--wrap=mmap -Wl,--wrap=poll)
+# --undefined: base/ calls mmap, too, and is looked through after io/, which may have been left out until then.
+target_link_options(weir_st INTERFACE -Wl,--wrap=mmap -Wl,--wrap=poll -Wl,--undefined=__wrap_mmap)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_link_options(weir_st INTERFACE -Wl,--wrap=_setjmp -Wl,--wrap=longjmp -Wl,--wrap=__longjmp_chk)
 endif()
