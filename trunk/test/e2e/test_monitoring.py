@@ -153,7 +153,8 @@ def test_the_page_on_monitoring_lists_every_metric(new_weir):
     listed = set(re.findall(r"`((?:weir|process)_[a-z0-9_]+)", page))
     served = set(re.findall(r"^# TYPE (\w+)", weir.metrics(), re.M))
     assert served - listed == set(), "not documented"
-    of_several_processes = {"weir_process_moved_total", "weir_process_received_total", "weir_rtc_peer_sockets",
+    of_several_processes = {"weir_process_moved_total", "weir_process_received_total", "weir_process_bridged_total",
+                            "weir_process_move_waits_total", "weir_process_move_refused_total", "weir_process_move_lost_total", "weir_rtc_peer_sockets",
                             "weir_rtc_peer_sockets_failed_total", "weir_rtc_passed_total", "weir_rtc_taken_total",
                             "weir_rtc_pass_drops_total"}
     assert {name for name in listed if not name.endswith(("_bucket", "_sum", "_count"))} - served == of_several_processes, \
