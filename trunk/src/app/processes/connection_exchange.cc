@@ -176,7 +176,7 @@ bool ConnectionExchange::give_inside(uint32_t process,
         {std::string(kind),
          {inside.peer().to_string(), std::to_string(replay.answered.size()), local.to_string()}},
         inside, replay);
-    (given ? stats_.given_inside : stats_.refused)++;
+    stats_.refused += given ? 0 : 1;
     return given;
 }
 
@@ -195,7 +195,7 @@ bool ConnectionExchange::send(uint32_t process,
         iovec{const_cast<uint8_t*>(replay.heard.data()), replay.heard.size()}};
     std::unique_ptr<Way>& way = ways_[process];
     // The way to a process that was begun anew ends at the one before it.
-    for (const bool again : {false, true}) {
+    for (int tries = 0; tries < 2; tries++) {
         if (!way) {
             Result<std::unique_ptr<Way>> opened = Way::open(address_of_(process), stats_);
             if (!opened.ok()) {
@@ -208,9 +208,6 @@ bool ConnectionExchange::send(uint32_t process,
             return sent == Way::Sent::kDone;
         }
         way.reset();
-        if (again) {
-            break;
-        }
     }
     return false;
 }

@@ -76,8 +76,7 @@ class ConnectionExchange final : private io::EventHandler {
     void give_up(uint32_t process);
 
     struct Stats {
-        uint64_t given = 0;
-        uint64_t given_inside = 0;  // of encrypted ones
+        uint64_t given = 0;  // without what is inside of encrypted ones (HttpServerStats::bridged)
         uint64_t taken = 0;
         uint64_t waited = 0;   // given, when the kernel's queue was full
         uint64_t refused = 0;  // stayed where they were
