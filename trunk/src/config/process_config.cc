@@ -30,13 +30,14 @@ std::string check_processes(const Config& config) {
     if (config.processes == 1) {
         return {};
     }
-    const auto writes_files = [](const VhostConfig& section) {
-        return section.enabled && !section.hls.path.empty();
+    const auto has_dvr = [](const VhostConfig& section) {
+        return section.enabled && !section.hls.path.empty() && section.hls.dvr.count() > 0;
     };
     for (const VhostConfig& vhost : config.vhosts) {
-        if (writes_files(vhost) || std::ranges::any_of(vhost.applications, writes_files)) {
-            return "hls { path; } needs \"processes 1;\": several processes would write into one "
-                   "folder. A second server can write what it pulls from this one";
+        if (has_dvr(vhost) || std::ranges::any_of(vhost.applications, has_dvr)) {
+            return "hls { dvr; } needs \"processes 1;\": a publisher that comes back may be in "
+                   "another process, which does not have what was there before. A second server "
+                   "of one process can have the window of what it pulls from this one";
         }
     }
     return {};

@@ -77,6 +77,20 @@ Result<OwnFd> lock_folder(const std::string& path,
     return busy(path);
 }
 
+Error lock_file(int fd, Millis wait) {
+    const MonoTime until = MonoClock::now() + wait;
+    while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            return Error::from_errno(errno, "flock(2), which the file system must have");
+        }
+        if (MonoClock::now() >= until) {
+            return make_error(ErrorCode::kBusy, "another process holds the lock");
+        }
+        std::this_thread::sleep_for(kLockPause);  // lint: allow-block - a thread for disks
+    }
+    return {};
+}
+
 Result<ClaimedFolder> claim_folder(const std::string& path,
                                    const std::string& lock_name,
                                    mode_t mode,

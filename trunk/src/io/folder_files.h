@@ -45,6 +45,9 @@ Result<OwnFd> lock_folder(const std::string& path,
                           std::string_view what,
                           const std::string& server);
 
+// Takes flock(2) for this descriptor alone, within that time. kBusy: somebody else has it. kSystem.
+Error lock_file(int fd, Millis wait);
+
 // kNotFound: the folder that was opened as `root` is gone, or another one stands in its place.
 Error check_folder(const std::string& path, const OwnFd& root);
 

@@ -305,4 +305,9 @@ ProcessFigures ProcessLink::figures_of(uint32_t process) const {
     return process < peers_.size() ? peers_[process] : ProcessFigures();
 }
 
+io::FolderSeat folder_seat(const ProcessLink* link) {
+    return link == nullptr ? io::FolderSeat()
+                           : io::FolderSeat{link->seat().index, link->seat().count, link->mark()};
+}
+
 }  // namespace weir::app

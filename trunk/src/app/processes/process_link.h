@@ -20,6 +20,7 @@
 #include "base/hmac.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/folder_seat.h"
 #include "io/reactor.h"
 #include "io/tcp.h"
 
@@ -150,5 +151,8 @@ class ProcessLink final : private io::EventHandler, private Counted<ProcessLink>
     std::vector<ProcessFigures> peers_;
     std::vector<std::string> names_;  // of their addresses
 };
+
+// For folders into which all processes write. `link` null: there is one process.
+io::FolderSeat folder_seat(const ProcessLink* link);
 
 }  // namespace weir::app

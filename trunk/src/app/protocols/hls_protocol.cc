@@ -1,5 +1,6 @@
 #include "app/protocols/hls_protocol.h"
 
+#include "app/processes/process_link.h"
 #include "config/named_stream.h"
 
 namespace weir::app {
@@ -8,7 +9,17 @@ namespace {
 // SRT and RTSP bring the first sound half a second behind the first picture.
 constexpr int64_t kSettleMs = 1'000;
 
+session::HlsFolders::MakeDisk make_disk(const ProcessLink* link) {
+    return [seat = folder_seat(link)](const std::string& path) {
+        return std::make_unique<session::HlsDiskFolder>(path, seat);
+    };
+}
+
 }  // namespace
+
+HlsProtocol::HlsProtocol(const ProtocolContext& context)
+    : config_(context.config),
+      service_(context.services, *this, make_disk(context.link), context.make_workers) {}
 
 std::span<const Transport> HlsProtocol::transports() const {
     static constexpr Transport kAll[] = {{"hls"}, {"dash"}};

@@ -8,8 +8,7 @@ namespace weir::app {
 
 class HlsProtocol final : public Protocol, private session::HlsRules {
   public:
-    explicit HlsProtocol(const ProtocolContext& context)
-        : config_(context.config), service_(context.services, *this, {}, context.make_workers) {}
+    explicit HlsProtocol(const ProtocolContext& context);
 
     std::string_view name() const override { return "hls"; }
 

@@ -9,11 +9,7 @@ namespace weir::app {
 namespace {
 
 session::RecordService::MakeDisk make_disk(const ProcessLink* link) {
-    session::RecordSeat seat;
-    if (link != nullptr) {
-        seat = {link->seat().index, link->seat().count, link->mark()};
-    }
-    return [seat](const std::string& path) {
+    return [seat = folder_seat(link)](const std::string& path) {
         return std::make_unique<session::RecordFolder>(path, seat);
     };
 }

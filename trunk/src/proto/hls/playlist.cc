@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "proto/hls/playlist_text.h"
 
 namespace weir::hls {
@@ -205,6 +206,17 @@ std::string write_multivariant(std::span<const Variant> variants) {
         out += fmt::format("\n{}{}\n", variant.uri, kQueryMark);
     }
     return out;
+}
+
+std::string first_stream_inf(std::string_view multivariant) {
+    constexpr std::string_view kTag = "#EXT-X-STREAM-INF:";
+    constexpr std::string_view kCaptions = ",CLOSED-CAPTIONS=";
+    for (const std::string_view line : split(multivariant, '\n')) {
+        if (line.starts_with(kTag)) {
+            return std::string(line.substr(0, line.find(kCaptions)));  // they stand last
+        }
+    }
+    return {};
 }
 
 std::string write_rendition_report(std::string_view uri,

@@ -82,6 +82,10 @@ struct Variant {
 // `variants`: at least one, in the order of preference.
 std::string write_multivariant(std::span<const Variant> variants);
 
+// The line of the first variant of a playlist of write_multivariant(), for that of another stream:
+// without its captions, whose group stands in its own. Empty: there is none.
+std::string first_stream_inf(std::string_view multivariant);
+
 // What a media playlist says of the present of another one, for players of low latency that change
 // to it (EXT-X-RENDITION-REPORT); a line, behind the playlist.
 std::string write_rendition_report(std::string_view uri,

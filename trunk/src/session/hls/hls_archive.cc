@@ -171,24 +171,29 @@ void HlsArchive::add_lists(HlsWrite& write) {
     playlist.older = listed.older;
     write.lists.push_back({fmt::format("{}/{}", name_, hls::kMediaPlaylistName),
                            hls::write_media_playlist(playlist)});
-    write.lists.push_back({name_ + ".m3u8", hls::write_multivariant(variants())});
+    std::vector<HlsWrite::Other> others;
+    std::string text = hls::write_multivariant(variants(others));
+    write.lists.push_back({name_ + ".m3u8", std::move(text), std::move(others)});
     lists_due_ = false;
 }
 
-// Itself, then those of its variants that are in this folder.
-std::vector<hls::Variant> HlsArchive::variants() {
+// Itself, then those of its variants that are in this folder. `others`: those of which this process
+// has no files.
+std::vector<hls::Variant> HlsArchive::variants(std::vector<HlsWrite::Other>& others) {
     const size_t above = name_.rfind('/') + 1;
     std::string up;
     for (const char c : name_) {
         up += c == '/' ? "../" : "";
     }
-    const auto add = [&](const HlsArchive& files, std::vector<hls::Variant>& out) {
-        const std::string& other = files.name_;
+    const auto uri_of = [&](const std::string& other) {
         const bool beside = other.starts_with(name_.substr(0, above));
+        return http::percent_encoded(fmt::format("{}{}/{}", beside ? "" : up,
+                                                 beside ? other.substr(above) : other,
+                                                 hls::kMediaPlaylistName));
+    };
+    const auto add = [&](const HlsArchive& files, std::vector<hls::Variant>& out) {
         out.push_back(files.facts_.variant);
-        out.back().uri = http::percent_encoded(fmt::format("{}{}/{}", beside ? "" : up,
-                                                           beside ? other.substr(above) : other,
-                                                           hls::kMediaPlaylistName));
+        out.back().uri = uri_of(files.name_);
     };
     std::vector<hls::Variant> out;
     add(*this, out);
@@ -196,6 +201,9 @@ std::vector<hls::Variant> HlsArchive::variants() {
         const HlsArchive* const files = folder_.find(key);
         if (files != nullptr && files != this && files->is_playable()) {
             add(*files, out);
+        } else if (files == nullptr) {
+            const std::string other = hls_folder_of(key);
+            others.push_back({other + ".m3u8", uri_of(other)});
         }
     }
     return out;
@@ -204,6 +212,10 @@ std::vector<hls::Variant> HlsArchive::variants() {
 void HlsArchive::take_back(const Turn& turn, const HlsWritten& done) {
     if (turn.clears) {
         gone_whole_ = !done.error;
+        return;
+    }
+    if (done.taken) {
+        lose_folder();
         return;
     }
     if (done.lost) {
@@ -239,6 +251,17 @@ void HlsArchive::begin_anew() {
     gone_.clear();
     begun_ = false;
     listed_ = false;
+}
+
+void HlsArchive::lose_folder() {
+    for (const Waiting& each : waiting_) {
+        history_.settle(each.segment.number, false);
+    }
+    waiting_.clear();
+    folder_.note_waiting(-static_cast<int64_t>(std::exchange(waiting_bytes_, 0)));
+    begin_anew();
+    lists_due_ = false;
+    any_ = false;  // there is nothing to end
 }
 
 }  // namespace weir::session

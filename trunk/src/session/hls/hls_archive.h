@@ -102,6 +102,9 @@ class HlsArchive : private Counted<HlsArchive> {
     // The disk has been opened anew: nothing is there.
     void begin_anew();
 
+    // Another process has the folder of the stream now. What comes from now on takes it back.
+    void lose_folder();
+
     // Its files go, by the turn that follows.
     void dispose() { disposing_ = true; }
 
@@ -128,7 +131,7 @@ class HlsArchive : private Counted<HlsArchive> {
 
     int64_t keep_ms() const;
     void add_lists(HlsWrite& write);
-    std::vector<hls::Variant> variants();
+    std::vector<hls::Variant> variants(std::vector<HlsWrite::Other>& others);
 
     HlsFolder& folder_;
     stream::StreamKey key_;

@@ -26,6 +26,8 @@ constexpr mode_t kListMode = 0640;
 constexpr mode_t kFileMode = 0644;
 constexpr mode_t kFolderMode = 0755;
 constexpr std::string_view kPlaylistEnd = ".m3u8";
+constexpr int kMaxTries = 100;  // to make a folder that others remove
+constexpr uint64_t kMaxOtherBytes = 64u << 10;  // of the playlist of another stream
 
 // A name that a stream's folder has by us.
 bool is_ours(std::string_view name) {
@@ -34,7 +36,7 @@ bool is_ours(std::string_view name) {
     }
     const hls::FileKind kind = hls::parse_file_name(name).kind;
     return kind == hls::FileKind::kPlaylist || kind == hls::FileKind::kHeader ||
-           kind == hls::FileKind::kSegment;
+           kind == hls::FileKind::kSegment || name == kHlsOwnerName;
 }
 
 struct DirCloser {
@@ -64,8 +66,37 @@ bool remove(const OwnFd& folder, const std::string& name) {
     return ::unlinkat(folder.get(), name.c_str(), 0) == 0 || io::is_missing(errno);
 }
 
-std::string in_folder(const std::string& folder) {
-    return folder + "/x";
+// What a small file says, up to `most` bytes.
+std::string text_of(int fd, uint64_t most) {
+    struct stat facts {};
+
+    const bool known = fd >= 0 && ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    std::string text(known ? std::min(static_cast<uint64_t>(facts.st_size), most) : 0, '\0');
+    const ssize_t got = text.empty() ? 0 : ::pread(fd, text.data(), text.size(), 0);
+    text.resize(got < 0 ? 0 : static_cast<size_t>(got));
+    return text;
+}
+
+OwnFd open_to_read(const OwnFd& folder, const std::string& name) {
+    return OwnFd(::openat(folder.get(), name.c_str(),
+                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+}
+
+// Which process has the folder of a stream; none: it does not say.
+std::optional<uint64_t> owner_of(const OwnFd& folder) {
+    constexpr uint64_t kMostBytes = 16;
+    const OwnFd file = open_to_read(folder, std::string(kHlsOwnerName));
+    return parse_uint(text_of(file.get(), kMostBytes), 0, io::FolderSeat::kMaxSeats);
+}
+
+bool is_same(const OwnFd& opened, const OwnFd& above, const std::string& leaf) {
+    struct stat own {};
+
+    struct stat named {};
+
+    return ::fstat(opened.get(), &own) == 0 &&
+           ::fstatat(above.get(), leaf.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 
 }  // namespace
@@ -74,28 +105,43 @@ std::string in_folder(const std::string& folder) {
 
 Error HlsDiskFolder::open() {
     list_.reset();
+    lock_.reset();
     known_.clear();
+    WEIR_TRY_ASSIGN(
+        lock_, io::lock_folder(path_, std::string(kHlsLockName), kListMode, "hls", seat_.server));
     WEIR_TRY_ASSIGN(io::ClaimedFolder folder,
-                    io::claim_folder(path_, std::string(kHlsListName), kListMode, "hls"));
+                    io::claim_folder(path_, io::FolderSeat::name_of(kHlsListName, seat_.index),
+                                     kListMode, "hls"));
     root_ = std::move(folder.root);
     list_ = std::move(folder.lock);
+    WEIR_TRY(clear_all(list_, seat_.index));
+    WEIR_TRY(adopt());
+    if (::ftruncate(list_.get(), 0) != 0) {
+        return Error::from_errno(errno, fmt::format("hls: the file {}/{}", path_, kHlsListName));
+    }
+    return {};
+}
 
-    struct stat facts {};
+// What processes have left that this server does not have any more.
+Error HlsDiskFolder::adopt() const {
+    for (uint32_t i = seat_.count; seat_.index == 0 && i < io::FolderSeat::kMaxSeats; i++) {
+        const std::string name = io::FolderSeat::name_of(kHlsListName, i);
+        if (const OwnFd list = open_to_read(root_, name)) {
+            WEIR_TRY(clear_all(list, i));
+            (void)::unlinkat(root_.get(), name.c_str(), 0);
+        }
+    }
+    return {};
+}
 
-    const bool known_size = ::fstat(list_.get(), &facts) == 0;
-    std::string text(
-        known_size ? std::min<uint64_t>(static_cast<uint64_t>(facts.st_size), kMaxListBytes) : 0,
-        '\0');
-    const ssize_t got = ::pread(list_.get(), text.data(), text.size(), 0);
-    text.resize(got < 0 ? 0 : static_cast<size_t>(got));
+// All streams of a list, as far as that process had them.
+Error HlsDiskFolder::clear_all(const OwnFd& list, uint32_t owner) const {
+    const std::string text = text_of(list.get(), kMaxListBytes);
     // A line that is cut off is of a stream that has no file yet.
     size_t begin = 0;
     for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-        clear(text.substr(begin, end - begin));
+        WEIR_TRY(clear(text.substr(begin, end - begin), owner));
         begin = end + 1;
-    }
-    if (::ftruncate(list_.get(), 0) != 0) {
-        return Error::from_errno(errno, fmt::format("hls: the file {}/{}", path_, kHlsListName));
     }
     return {};
 }
@@ -106,19 +152,41 @@ Result<OwnFd> HlsDiskFolder::parent_of(const std::string& file, bool make) const
                            make ? std::optional(kFolderMode) : std::nullopt);
 }
 
-// `made`: it was not there.
-Result<OwnFd> HlsDiskFolder::open_stream(const std::string& folder, bool& made) const {
-    WEIR_TRY_ASSIGN(const OwnFd above, parent_of(folder, true));
+// Nobody else is at it as long as it is open. `made`: it was not there. Where several processes may
+// be, one that it was waited for may have removed it.
+Result<OwnFd> HlsDiskFolder::open_stream(const std::string& folder, bool make, bool& made) const {
     const std::string leaf = io::leaf_of(folder);
-    made = ::mkdirat(above.get(), leaf.c_str(), kFolderMode) == 0;
-    if (!made && errno != EEXIST) {
-        return Error::from_errno(errno, fmt::format("making the folder {}/{}", path_, folder));
+    for (int tries = 0; tries < kMaxTries; tries++) {
+        auto above = parent_of(folder, make);
+        if (!above.ok()) {
+            if (make && above.error().code() == ErrorCode::kNotFound) {
+                continue;
+            }
+            return above.take_error();
+        }
+        made = make && ::mkdirat(above->get(), leaf.c_str(), kFolderMode) == 0;
+        if (make && !made && errno != EEXIST && !io::is_missing(errno)) {
+            return Error::from_errno(errno, fmt::format("making the folder {}/{}", path_, folder));
+        }
+        OwnFd opened(::openat(above->get(), leaf.c_str(), io::kFolderFlags));
+        if (!opened) {
+            if (make && io::is_missing(errno)) {
+                continue;
+            }
+            return Error::from_errno(errno, fmt::format("the folder {}/{}", path_, folder));
+        }
+        if (!shared()) {
+            return opened;
+        }
+        if (Error error = io::lock_file(opened.get(), kOwnerWait)) {
+            return std::move(error).with_context(fmt::format("the folder {}/{}", path_, folder));
+        }
+        if (is_same(opened, *above, leaf)) {
+            return opened;
+        }
     }
-    OwnFd opened(::openat(above.get(), leaf.c_str(), io::kFolderFlags));
-    if (!opened) {
-        return Error::from_errno(errno, fmt::format("the folder {}/{}", path_, folder));
-    }
-    return opened;
+    return make_error(ErrorCode::kSystem, "somebody removes the folder {}/{} again and again",
+                      path_, folder);
 }
 
 // ---- the list of streams ----
@@ -158,7 +226,7 @@ void HlsDiskFolder::shorten_list() {
     for (const std::string& folder : known_) {
         text += folder + "\n";
     }
-    const std::string name(kHlsListName);
+    const std::string name = io::FolderSeat::name_of(kHlsListName, seat_.index);
     const std::string next = name + ".new";
     (void)::unlinkat(root_.get(), next.c_str(), 0);
     OwnFd fresh(::openat(root_.get(), next.c_str(),
@@ -174,36 +242,52 @@ void HlsDiskFolder::shorten_list() {
 
 // ---- removing ----
 
-// Playlists first: none names what is not there. Folders that are empty then go as well.
-void HlsDiskFolder::clear(const std::string& folder) {
-    auto above = parent_of(folder, false);
-    if (!above.ok()) {
-        return;
+// Playlists first: none names what is not there. Folders that are empty then go as well. Not what
+// another process than `owner` has. kBusy: it is not known who has it, as somebody is at it.
+Error HlsDiskFolder::clear(const std::string& folder, uint32_t owner) const {
+    bool made = false;
+    auto opened = open_stream(folder, false, made);
+    if (!opened.ok() && opened.error().code() == ErrorCode::kBusy) {
+        return opened.take_error();
     }
-    for (const std::string_view end : {std::string_view(), kHlsPartEnd}) {
-        remove(*above, fmt::format("{}{}{}", io::leaf_of(folder), kPlaylistEnd, end));
+    if (opened.ok() && shared() && owner_of(*opened).value_or(owner) != owner) {
+        return {};
     }
-    if (const auto opened = parent_of(in_folder(folder), false); opened.ok()) {
-        remove(*opened, std::string(hls::kMediaPlaylistName));
-        for (const std::string& name : our_files(*opened)) {
-            remove(*opened, name);
+    const OwnFd none;
+    clear_files(folder, opened.ok() ? *opened : none);
+    remove_empty(folder);
+    return {};
+}
+
+// `opened`: the stream's folder, where there is one.
+void HlsDiskFolder::clear_files(const std::string& folder, const OwnFd& opened) const {
+    if (const auto above = parent_of(folder, false); above.ok()) {
+        for (const std::string_view end : {std::string_view(), kHlsPartEnd}) {
+            remove(*above, fmt::format("{}{}{}", io::leaf_of(folder), kPlaylistEnd, end));
         }
     }
-    std::string empty = folder;
+    if (opened) {
+        remove(opened, std::string(hls::kMediaPlaylistName));
+        for (const std::string& name : our_files(opened)) {
+            remove(opened, name);
+        }
+    }
+}
+
+// That folder, and those above it.
+void HlsDiskFolder::remove_empty(std::string folder) const {
     for (;;) {
-        if (::unlinkat(above->get(), io::leaf_of(empty).c_str(), AT_REMOVEDIR) != 0 &&
-            !io::is_missing(errno)) {
+        const auto above = parent_of(folder, false);
+        if (!above.ok() ||
+            (::unlinkat(above->get(), io::leaf_of(folder).c_str(), AT_REMOVEDIR) != 0 &&
+             !io::is_missing(errno))) {
             return;
         }
-        const size_t slash = empty.rfind('/');
+        const size_t slash = folder.rfind('/');
         if (slash == std::string::npos) {
             return;
         }
-        empty.resize(slash);
-        above = parent_of(empty, false);
-        if (!above.ok()) {
-            return;
-        }
+        folder.resize(slash);
     }
 }
 
@@ -250,19 +334,36 @@ Error HlsDiskFolder::put(const OwnFd& folder,
     return {};
 }
 
+// Variants that others have written stand behind those of this process.
+std::string HlsDiskFolder::text_of_list(const HlsWrite::List& list) const {
+    std::string text = list.text;
+    for (const HlsWrite::Other& other : list.others) {
+        const auto parent = parent_of(other.file, false);
+        const OwnFd file = parent.ok() ? open_to_read(*parent, io::leaf_of(other.file)) : OwnFd();
+        const std::string line = hls::first_stream_inf(text_of(file.get(), kMaxOtherBytes));
+        if (!line.empty()) {
+            text += fmt::format("{}\n{}{}\n", line, other.uri, hls::kQueryMark);
+        }
+    }
+    return hls::with_query(text, "");
+}
+
 Error HlsDiskFolder::put_lists(const HlsWrite& what, uint64_t& bytes) const {
     for (const HlsWrite::List& list : what.lists) {
         WEIR_TRY_ASSIGN(const OwnFd parent, parent_of(list.file, true));
-        const std::string text = hls::with_query(list.text, "");
+        const std::string text = text_of_list(list);
         WEIR_TRY(put(parent, io::leaf_of(list.file), {as_bytes(text)}, bytes));
     }
     return {};
 }
 
-Error HlsDiskFolder::begin(const HlsWrite& what) {
-    WEIR_TRY(note(what.folder));
-    clear(what.folder);
-    return {};
+// What is there of an earlier time goes, whoever's it was, and this process has the folder.
+Error HlsDiskFolder::begin(const HlsWrite& what, const OwnFd& folder) const {
+    clear_files(what.folder, folder);
+    uint64_t bytes = 0;
+    return shared() ? put(folder, std::string(kHlsOwnerName),
+                          {as_bytes(std::to_string(seat_.index))}, bytes)
+                    : Error();
 }
 
 HlsWritten HlsDiskFolder::write(const HlsWrite& what) {
@@ -278,25 +379,36 @@ HlsWritten HlsDiskFolder::write(const HlsWrite& what) {
         return failed(make_error(ErrorCode::kNotFound, "the folder {} is not open", path_));
     }
     if (what.clears) {
-        clear(what.folder);
+        if (Error error = clear(what.folder, seat_.index)) {
+            return failed(std::move(error));
+        }
         known_.erase(what.folder);
         shorten_list();
         done.gone = true;
         return done;
     }
-    if (Error error = what.begins ? begin(what) : note(what.folder)) {
+    if (Error error = note(what.folder)) {
         return failed(std::move(error));
     }
     bool made = false;
-    auto folder = open_stream(what.folder, made);
+    auto folder = open_stream(what.folder, true, made);
     if (!folder.ok()) {
         return failed(folder.take_error());
     }
-    if (made && !what.begins) {
+    if (what.begins) {
+        if (Error error = begin(what, *folder)) {
+            return failed(std::move(error));
+        }
+    } else if (made) {
         done.lost = true;
         remove_lists(what);
         return failed(make_error(ErrorCode::kSystem, "somebody has removed the folder {}/{}", path_,
                                  what.folder));
+    } else if (shared() && owner_of(*folder) != seat_.index) {
+        known_.erase(what.folder);
+        shorten_list();
+        done.taken = true;
+        return done;
     }
     if (!what.header.empty() &&
         ::faccessat(folder->get(), what.header_name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -3,6 +3,10 @@
 //
 // Each file is written under another name and renamed, so it is whole whenever it is there. A
 // playlist is written behind all that it names, and what it names goes after the next playlist.
+//
+// The processes of one server write into the same folder, each its own streams. Which of them has
+// the files of a stream stands in the stream's folder: who begins takes it, and whoever had it
+// before touches it no more.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +19,22 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "io/folder_files.h"
+#include "io/folder_seat.h"
 
 namespace weir::session {
 
 // One turn for one stream. Everything in the order of its members; the bytes live until it is done.
 struct HlsWrite {
+    // A playlist that another process may have written, for a stream that is another quality.
+    struct Other {
+        std::string file;  // its multivariant playlist, below the root
+        std::string uri;   // of its media playlist, as the list has to say it
+    };
+
     struct List {
-        std::string file;  // below the root
-        std::string text;  // with hls::kQueryMark behind addresses
+        std::string file;                // below the root
+        std::string text;                // with hls::kQueryMark behind addresses
+        std::vector<Other> others = {};  // those that are there stand behind the text
     };
 
     std::string folder;   // of the stream, below the root: "live/cam"
@@ -42,6 +54,7 @@ struct HlsWritten {
     bool lists = false;    // so are the playlists
     bool gone = false;     // what was to go has gone
     bool lost = false;     // somebody has removed the stream's folder, and what was in it
+    bool taken = false;    // another process has the stream's folder now: nothing was written
     uint64_t bytes = 0;    // that were written
 };
 
@@ -53,7 +66,7 @@ class HlsDisk {
     virtual ~HlsDisk() = default;
 
     // Called before anything else, and again after kNotFound: claims the folder, and removes what
-    // an earlier server has left there. kBusy: another one uses it.
+    // this process of an earlier server has left there. kBusy: another server uses it.
     virtual Error open() = 0;
 
     // An error of kNotFound: the root has gone.
@@ -61,43 +74,61 @@ class HlsDisk {
 };
 
 // A folder on a disk of this machine, which must exist. Which streams have files in it stands in a
-// list in the folder, so that the next start removes these and nothing else. Below the folder no
-// link is followed. Files can be read by everybody, as far as the umask lets: a web server is
-// another user.
+// list in the folder, one for each process, so that the next start removes these and nothing else;
+// lists of processes that there are no more, as the server was started with fewer, are the first
+// one's. Below the folder no link is followed. Files can be read by everybody, as far as the umask
+// lets: a web server is another user.
 class HlsDiskFolder final : public HlsDisk {
   public:
     static constexpr uint64_t kMaxListBytes = 16u << 20;  // more is not read
     static constexpr uint64_t kMinListBytes = 64u << 10;  // a shorter list is not written anew
 
-    explicit HlsDiskFolder(std::string path) : path_(std::move(path)) {}
+    // For the folder of a stream, while another process is at it.
+    static constexpr Millis kOwnerWait{500};
+
+    explicit HlsDiskFolder(std::string path, io::FolderSeat seat = {})
+        : path_(std::move(path)), seat_(std::move(seat)) {}
 
     Error open() override;
     HlsWritten write(const HlsWrite& what) override;
 
   private:
-    Error begin(const HlsWrite& what);
+    Error begin(const HlsWrite& what, const io::OwnFd& folder) const;
     Error note(const std::string& folder);
     void shorten_list();
-    void clear(const std::string& folder);
-    Result<io::OwnFd> open_stream(const std::string& folder, bool& made) const;
+    Error adopt() const;
+    Error clear_all(const io::OwnFd& list, uint32_t owner) const;
+    Error clear(const std::string& folder, uint32_t owner) const;
+    void clear_files(const std::string& folder, const io::OwnFd& opened) const;
+    void remove_empty(std::string folder) const;
+    Result<io::OwnFd> open_stream(const std::string& folder, bool make, bool& made) const;
+
+    bool shared() const { return seat_.count > 1; }
+
     Result<io::OwnFd> parent_of(const std::string& file, bool make) const;
     Error put(const io::OwnFd& folder,
               const std::string& name,
               const std::vector<ByteSpan>& pieces,
               uint64_t& bytes) const;
+    std::string text_of_list(const HlsWrite::List& list) const;
     Error put_lists(const HlsWrite& what, uint64_t& bytes) const;
     void remove_lists(const HlsWrite& what) const;
 
     std::string path_;
+    io::FolderSeat seat_;
+    io::OwnFd lock_;
     io::OwnFd root_;
-    io::OwnFd list_;               // the lock as well
+    io::OwnFd list_;
     std::set<std::string> known_;  // the streams that are in it
 };
 
 // ---- names, below the root ----
 
-// Of the file that is the lock and the list.
+// Of the list of streams (io::FolderSeat::name_of), of the lock, and of the file in the folder of a
+// stream that says which process has it.
 inline constexpr std::string_view kHlsListName = ".weir-hls";
+inline constexpr std::string_view kHlsLockName = ".weir-hls.lock";
+inline constexpr std::string_view kHlsOwnerName = ".weir-hls-owner";
 // The end of a name while its file is written.
 inline constexpr std::string_view kHlsPartEnd = ".part";
 

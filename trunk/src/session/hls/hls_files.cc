@@ -47,7 +47,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         return;
     }
     const HlsPump::Stay stay(pump);
-    if (ask.variant > 0 && pump.wait_variant(io::Deadline::after(HlsPump::kVariantWait))) {
+    if (ask.variant > 0 && !wait_variant(pump, io::Deadline::after(HlsPump::kVariantWait))) {
         refuse(exchange, 503, "that variant has nothing to play yet");
         return;
     }

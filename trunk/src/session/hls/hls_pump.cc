@@ -37,13 +37,15 @@ HlsPump::HlsPump(stream::Stream& stream,
                  const HlsOptions& options,
                  const net::PumpOptions& pump,
                  HlsNumbers& numbers,
-                 HlsFolder* folder)
+                 HlsFolder* folder,
+                 std::function<bool()> writes_here)
     : stream_(stream),
       options_(options),
       pump_(pump),
       numbers_(numbers),
       store_(options.segments, numbers.first(stream.key(), now_s())),
       folder_(folder),
+      writes_here_(std::move(writes_here)),
       segmenter_(stream, options.container, store_),
       used_at_(MonoClock::now()),
       tag_(random_id(system_random(), kTagSize)) {
@@ -254,6 +256,13 @@ void HlsPump::fill_files() {
     if (folder_ == nullptr || all.empty()) {
         return;
     }
+    if (writes_here_ && !writes_here_()) {
+        if (files_ != nullptr) {
+            std::exchange(files_, nullptr)->leave();
+        }
+        next_file_ = store_.next_number();
+        return;
+    }
     next_file_ = std::max(next_file_, all.front().number);
     const net::Segment* next = store_.find(next_file_);
     if (files_ == nullptr && next != nullptr && next->complete) {
@@ -425,7 +434,7 @@ void HlsPump::run() {
         }
         const MonoTime now = MonoClock::now();
         look(now);
-        if (options_.always && stream_.live()) {
+        if (options_.always && stream_.live() && !stream_.relayed()) {
             continue;
         }
         if (files_ != nullptr && !store_.ended()) {

@@ -63,13 +63,14 @@ class HlsPump final : public net::StreamPump,
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
 
-    // `numbers` must outlive it. `folder`: its segments are written there as well; null: they are
-    // not.
+    // `numbers` must outlive it. `folder`: its segments are written there as well, while
+    // `writes_here` says so (none: always; it must not yield); null: they are not.
     HlsPump(stream::Stream& stream,
             const HlsOptions& options,
             const net::PumpOptions& pump,
             HlsNumbers& numbers,
-            HlsFolder* folder = nullptr);
+            HlsFolder* folder = nullptr,
+            std::function<bool()> writes_here = {});
     ~HlsPump() override;
 
     // While it lives, the pump stays: somebody waits for it.
@@ -204,6 +205,7 @@ class HlsPump final : public net::StreamPump,
     HlsNumbers& numbers_;
     net::SegmentStore store_;
     HlsFolder* folder_;
+    std::function<bool()> writes_here_;
     HlsArchive* files_ = nullptr;  // of the folder, from the first segment on
     uint64_t next_file_ = 0;       // number of the segment that goes there next
     net::Segmenter segmenter_;

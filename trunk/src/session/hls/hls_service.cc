@@ -1,6 +1,7 @@
 #include "session/hls/hls_service.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -145,7 +146,14 @@ std::unique_ptr<HlsPump> HlsService::make_pump(stream::Stream& stream,
         services_.private_streams != nullptr && services_.private_streams->has(stream.key());
     HlsFolder* const folder =
         options.path.empty() || is_private ? nullptr : folders_.use(options.path);
-    return std::make_unique<HlsPump>(stream, options, pump, numbers_, folder);
+    return std::make_unique<HlsPump>(stream, options, pump, numbers_, folder,
+                                     [this, &stream] { return writes_here(stream); });
+}
+
+// Another process may have the publisher: then it writes, and this one has the stream for viewers.
+bool HlsService::writes_here(const stream::Stream& stream) const {
+    return services_.placement == nullptr || !stream.live() || !stream.relayed() ||
+           !services_.placement->better_process(stream.key(), net::PlaceBy::kSession);
 }
 
 void HlsService::on_stored(const HlsStoredView& stored) {
@@ -270,20 +278,26 @@ HlsPump* HlsService::pump_for(net::HttpExchange& exchange, Ask& ask, const net::
 
 // ---- variants ----
 
-// The pump of another quality, made where there is none. Null: nobody publishes it, or it has no
-// HLS. Who may have the stream may have its variants.
+// The pump of another quality, made where there is none. Null: nobody publishes it, as far as is
+// known, or it has no HLS. One that is published elsewhere is on its way then (may_come). Who may
+// have the stream may have its variants.
 HlsPump* HlsService::variant_pump(const Ask& ask, size_t variant) {
     if (variant > ask.options.variants.size()) {
         return nullptr;
     }
     const stream::StreamKey& key = ask.options.variants[variant - 1];
-    const stream::Stream* const stream = services_.registry.find(key);
     const HlsOptions options = rules_.hls_options(key);
-    if (stream == nullptr || !options.enabled) {
+    if (!options.enabled) {
         return nullptr;
     }
     HlsPump* const found = find_pump(key);
-    return found != nullptr || !stream->live() ? found : own_pump(key, options);
+    return found != nullptr || !may_come(key) ? found : own_pump(key, options);
+}
+
+// Whether somebody publishes it, or a source is about to bring it. Asking makes one begin.
+bool HlsService::may_come(const stream::StreamKey& key) {
+    const stream::Stream* const stream = services_.registry.find(key);
+    return (stream != nullptr && stream->live()) || services_.registry.want(key);
 }
 
 // One that nobody has asked for. Null: it cannot be made.
@@ -314,23 +328,45 @@ std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
     };
     std::vector<hls::Variant> out = {ask.home->variant()};
     out.back().uri = uri(0);
-    const auto deadline = io::Deadline::after(HlsPump::kVariantWait);
+    // All of them begin before the first is waited for: some may come from other nodes.
+    std::deque<HlsPump::Stay> stays;
+    std::vector<HlsPump*> pumps;
     for (size_t i = 1; i <= ask.options.variants.size(); i++) {
-        if (HlsPump* const pump = variant_pump(ask, i)) {
-            const HlsPump::Stay stay(*pump);
-            if (!pump->wait_variant(deadline)) {
-                out.push_back(pump->variant());
-                out.back().uri = uri(i);
-            }
+        pumps.push_back(variant_pump(ask, i));
+        if (pumps.back() != nullptr) {
+            stays.emplace_back(*pumps.back());
+        }
+    }
+    const auto deadline = io::Deadline::after(HlsPump::kVariantWait);
+    for (size_t i = 1; i <= pumps.size(); i++) {
+        HlsPump* const pump = pumps[i - 1];
+        if (pump != nullptr && wait_variant(*pump, deadline)) {
+            out.push_back(pump->variant());
+            out.back().uri = uri(i);
         }
     }
     return out;
 }
 
+// Yields. True: it has something to play. Of one that does not come nobody waits for the deadline.
+bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline) {
+    const stream::StreamKey key = pump.stream().key();
+    for (;;) {
+        const auto look = io::Deadline::after(kVariantLook);
+        const Error error =
+            pump.wait_variant(io::Deadline::at(std::min(look.time(), deadline.time())));
+        if (!error || error.code() == ErrorCode::kInterrupted || deadline.passed() ||
+            !may_come(key)) {
+            return !error;
+        }
+    }
+}
+
 // A player may change to any of them, as long as somebody plays one.
 void HlsService::keep_variants(const Ask& ask) const {
     for (const stream::StreamKey& key : ask.options.variants) {
-        if (HlsPump* const pump = find_pump(key)) {
+        HlsPump* const pump = find_pump(key);
+        if (pump != nullptr && pump->stream().live()) {
             pump->touch();
         }
     }

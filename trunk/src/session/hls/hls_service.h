@@ -36,6 +36,8 @@ class HlsService final : private stream::LifeObserver {
   public:
     // For disks, at the end.
     static constexpr Millis kStopWait{500};
+    // Between two looks whether another quality still comes.
+    static constexpr Millis kVariantLook{50};
 
     // Both must outlive this.
     HlsService(const net::Services& services,
@@ -77,6 +79,7 @@ class HlsService final : private stream::LifeObserver {
     std::unique_ptr<HlsPump> make_pump(stream::Stream& stream,
                                        const HlsOptions& options,
                                        const net::PumpOptions& pump);
+    bool writes_here(const stream::Stream& stream) const;
     void on_stored(const HlsStoredView& stored);
     HlsPump* own_pump(const stream::StreamKey& key, const HlsOptions& options);
     void handle_stream(net::HttpExchange& exchange);
@@ -92,6 +95,8 @@ class HlsService final : private stream::LifeObserver {
     HlsPump* admit(net::HttpExchange& exchange, Ask& ask);
     HlsPump* pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules);
     HlsPump* variant_pump(const Ask& ask, size_t variant);
+    bool may_come(const stream::StreamKey& key);
+    bool wait_variant(HlsPump& pump, io::Deadline deadline);
     std::vector<hls::Variant> variants_of(const Ask& ask);
     void keep_variants(const Ask& ask) const;
     std::string rendition_reports(const Ask& ask) const;

@@ -243,7 +243,7 @@ Error RecordFolder::claim() {
 // was started with fewer. Their journals, which are to go.
 std::vector<std::string> RecordFolder::adopt(std::map<std::string, JournalEntry>& entries) const {
     std::vector<std::string> adopted;
-    for (uint32_t i = seat_.count; seat_.index == 0 && i < RecordSeat::kMaxSeats; i++) {
+    for (uint32_t i = seat_.count; seat_.index == 0 && i < io::FolderSeat::kMaxSeats; i++) {
         const std::string name = journal_name(i);
         const io::OwnFd journal(
             ::openat(root_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

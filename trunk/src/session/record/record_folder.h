@@ -31,7 +31,7 @@ class RecordFolder final : public RecordDisk {
     // two processes in step with each other one may lose several times in a row.
     static constexpr int kMaxFolderTries = 100;
 
-    explicit RecordFolder(std::string path, RecordSeat seat = {})
+    explicit RecordFolder(std::string path, io::FolderSeat seat = {})
         : path_(std::move(path)), seat_(std::move(seat)) {}
 
     Result<std::vector<RecordedFile>> open() override;
@@ -57,7 +57,7 @@ class RecordFolder final : public RecordDisk {
     bool repair(JournalEntry& entry, io::OwnFd file);
 
     std::string path_;
-    RecordSeat seat_;
+    io::FolderSeat seat_;
     io::OwnFd lock_;
     io::OwnFd root_;
     io::OwnFd journal_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "io/folder_seat.h"
 
 namespace weir::session {
 namespace {
@@ -46,7 +47,7 @@ std::string journal_gone(std::string_view file) {
 }
 
 std::string journal_name(uint32_t process) {
-    return process == 0 ? std::string(kJournalName) : fmt::format("{}-{}", kJournalName, process);
+    return io::FolderSeat::name_of(kJournalName, process);
 }
 
 std::optional<JournalLine> parse_journal_line(std::string_view text) {

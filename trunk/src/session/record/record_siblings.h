@@ -11,7 +11,7 @@
 
 #include "io/own_fd.h"
 #include "session/record/record_options.h"
-#include "session/record/record_seat.h"
+#include "io/folder_seat.h"
 
 namespace weir::session {
 
@@ -34,7 +34,7 @@ class RecordSiblings {
     static constexpr size_t kBytesAtOnce = 256u * 1024;
 
     // `path`: of the folder.
-    RecordSiblings(std::string path, const RecordSeat& seat);
+    RecordSiblings(std::string path, const io::FolderSeat& seat);
 
     // What is new since the last call. `more`: there is more already. A journal that cannot be read
     // is tried again by the next call; what was said holds so long.

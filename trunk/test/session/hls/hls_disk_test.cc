@@ -59,11 +59,12 @@ class HlsDiskTest : public testing::Test {
         return write;
     }
 
-    // All regular files except the list.
+    // All regular files except the list and the lock.
     Names files() const {
         Names found;
         for (const auto& entry : fs::recursive_directory_iterator(place_)) {
-            if (entry.is_regular_file() && entry.path().filename() != kHlsListName) {
+            if (entry.is_regular_file() &&
+                !entry.path().filename().string().starts_with(kHlsListName)) {
                 found.push_back(fs::relative(entry.path(), place_).string());
             }
         }

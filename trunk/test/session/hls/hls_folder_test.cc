@@ -36,6 +36,7 @@ struct FakeHlsDisk {
     bool held = false;
     bool full = false;
     bool vanished = false;
+    bool taken = false;  // another process has begun the stream
     bool busy = false;  // another server has it
     size_t opened = 0;
     std::vector<Turn> turns;
@@ -76,6 +77,10 @@ class FakeHlsFolder final : public HlsDisk {
         if (disk_.full || disk_.vanished) {
             done.error = make_error(disk_.full ? ErrorCode::kSystem : ErrorCode::kNotFound,
                                     "the disk refuses");
+            return done;
+        }
+        if (disk_.taken && !what.begins) {
+            done.taken = true;
             return done;
         }
         FakeHlsDisk::Turn turn{
@@ -181,6 +186,28 @@ TEST_F(HlsFolderTest, SegmentsAreWrittenInOrderAndToldWhenTheyAreThere) {
     files.leave();
     settle();
     EXPECT_THAT(disk_.last().list, testing::EndsWith("105.m4s\n#EXT-X-ENDLIST\n"));
+}
+
+TEST_F(HlsFolderTest, WhatAnotherProcessHasTakenIsLeftAloneUntilTheStreamIsHereAgain) {
+    options_.dvr_ms = 60'000;
+    HlsArchive& files = *folder_->begin(key_, options_);
+    add(files);
+    settle();
+    disk_.set(&FakeHlsDisk::taken, true);
+    disk_.set(&FakeHlsDisk::held, true);
+    add(files);  // at the disk
+    add(files);  // waits behind it
+    disk_.set(&FakeHlsDisk::held, false);
+    settle();
+    files.end({.target_s = 2, .variant = {}});
+    settle();
+    EXPECT_EQ(disk_.count(), 1U) << "nothing of what waited, and no end of a playlist";
+    EXPECT_THAT(told_, ElementsAre(100));
+    EXPECT_EQ(stats_.errors, 0U);
+    EXPECT_EQ(files.segment_file(100), "");
+    add_and_wait(files);
+    EXPECT_TRUE(disk_.last().begins) << "its publisher has come back";
+    EXPECT_THAT(disk_.last().list, HasSubstr("#EXT-X-MEDIA-SEQUENCE:103\n"));
 }
 
 TEST_F(HlsFolderTest, FilesGoAsLongAgainAfterTheyLeftThePlaylist) {

@@ -57,11 +57,11 @@ class RecordProcessesTest : public testing::Test, protected RecordRules {
 
     bool records_here(const stream::StreamKey&) const override { return false; }
 
-    static RecordSeat seat(uint32_t index, uint32_t count = 2, std::string server = kServer) {
+    static io::FolderSeat seat(uint32_t index, uint32_t count = 2, std::string server = kServer) {
         return {index, count, std::move(server)};
     }
 
-    std::unique_ptr<RecordFolder> open(const RecordSeat& seat) const {
+    std::unique_ptr<RecordFolder> open(const io::FolderSeat& seat) const {
         auto folder = std::make_unique<RecordFolder>(place_, seat);
         const auto opened = folder->open();
         EXPECT_TRUE(opened.ok()) << opened.error().message();
@@ -103,7 +103,7 @@ class RecordProcessesTest : public testing::Test, protected RecordRules {
     }
 
     // Of that process, as a server has it.
-    RecordService& serve(const RecordSeat& seat) {
+    RecordService& serve(const io::FolderSeat& seat) {
         RecordRules& rules = *this;
         service_ = std::make_unique<RecordService>(
             registry_, rules,
@@ -150,7 +150,7 @@ TEST_F(RecordProcessesTest, TheProcessesOfOneServerHaveTheFolderTogether) {
     const auto second = open(seat(1));
     RecordFolder again(place_, seat(1));
     EXPECT_EQ(again.open().error().code(), ErrorCode::kBusy) << "by another spelling of its name";
-    for (const RecordSeat& other : {seat(2, 4, "another server"), RecordSeat()}) {
+    for (const io::FolderSeat& other : {seat(2, 4, "another server"), io::FolderSeat()}) {
         RecordFolder theirs(place_, other);
         EXPECT_EQ(theirs.open().error().code(), ErrorCode::kBusy) << other.server;
     }
@@ -160,7 +160,7 @@ TEST_F(RecordProcessesTest, TheLockStaysAsLongAsOneProcessIsThere) {
     auto first = open(seat(0));
     const auto second = open(seat(1));
     first.reset();  // it has died
-    RecordFolder other(place_, RecordSeat{});
+    RecordFolder other(place_, io::FolderSeat{});
     EXPECT_EQ(other.open().error().code(), ErrorCode::kBusy);
     first = open(seat(0));
 }
@@ -168,14 +168,14 @@ TEST_F(RecordProcessesTest, TheLockStaysAsLongAsOneProcessIsThere) {
 TEST_F(RecordProcessesTest, TheNextServerGetsTheFolder) {
     (void)open(seat(0));
     (void)open(seat(0, 2, "another server"));
-    (void)open(RecordSeat{});
+    (void)open(io::FolderSeat{});
     const auto third = open(seat(1, 2, "a third one"));
     RecordFolder earlier(place_, seat(0));
     EXPECT_FALSE(earlier.open().ok());
 }
 
 TEST_F(RecordProcessesTest, AServerOfOneProcessKeepsThoseOfManyOut) {
-    const auto alone = open(RecordSeat{});
+    const auto alone = open(io::FolderSeat{});
     RecordFolder many(place_, seat(1));
     EXPECT_EQ(many.open().error().code(), ErrorCode::kBusy);
 }

@@ -1,0 +1,97 @@
+"""The qualities of a stream stand in its multivariant playlist wherever each of them is published."""
+
+import contextlib
+import time
+
+import pytest
+
+from hls import Viewer
+from media import publisher
+from processes import process_of, start
+from redis_server import Redis
+from relays import SECRET, node
+from weir import wait_until
+
+LADDER = "hls { part 200ms; variants live/low live/lower live/nobody; }"
+BEGINS_IN = 1.5  # seconds; a quality that does not come would be waited for 2 s
+
+
+def check_ladder(viewer):
+    """Three qualities, each with media of its own."""
+    names = [uri.split("?")[0] for _, uri in viewer.multivariant.variants]
+    assert names == ["cam.hls/index.m3u8", "cam.hls/1/index.m3u8", "cam.hls/2/index.m3u8"], names
+
+
+def play(url):
+    with contextlib.suppress(OSError):  # the first one begins the relays
+        Viewer(url)
+    took = []
+    for _ in range(3):
+        began = time.monotonic()
+        check_ladder(Viewer(url))
+        took.append(time.monotonic() - began)
+    assert min(took) < BEGINS_IN, f"{took} s: nobody waits for a quality that nobody publishes"
+    for variant in range(3):
+        viewer = Viewer(url, variant=variant)
+        first = viewer.reload()
+        assert viewer.get(first.header)[4:8] == b"ftyp" and viewer.get(first.segments[-1].uri)[4:8] in (b"moof", b"styp")
+        wait_until(lambda: viewer.reload().segments[-1].number > first.segments[-1].number, 15, "it goes on")
+        assert len(viewer.playlist.reports) == 2, "the present of the other two"
+
+
+def publish_all(stack, folder, nodes):
+    """Each quality at the next of them."""
+    for place, name in enumerate(("cam", "low", "lower")):
+        at = nodes[place % len(nodes)]
+        stack.enter_context(publisher(at.rtmp(f"live/{name}"), folder, name=f"publisher-{name}"))
+        at.wait_live(name)
+
+
+def test_of_a_server_that_has_them_all(new_weir, folder):
+    a = node(new_weir, "a").start()
+    b = node(new_weir, "b", a, more=LADDER).start()
+    with contextlib.ExitStack() as stack:
+        publish_all(stack, folder, [a])
+        play(b.http("/live/cam.m3u8"))
+
+
+def test_of_nodes_that_have_one_each(new_weir, folder):
+    with Redis(folder) as redis, contextlib.ExitStack() as stack:
+        nodes = []
+        for name in "abc":
+            server = new_weir("", name)
+            server.config_path.write_text(
+                server.config_path.read_text() + f"cluster {{ node {name}; registry {redis.url}; secret {SECRET}; allow_nodes 127.0.0.0/8;\n"
+                f"advertise http://127.0.0.1:{server.http_port}; }}\n{LADDER}\n")
+            nodes.append(server.start())
+        for each in nodes:
+            wait_until(lambda each=each: each.api("/api/v1/cluster")["cluster"]["registry"]["lease"], 10, "the node has its lease")
+        publish_all(stack, folder, nodes)
+        for each in nodes:
+            play(each.http("/live/cam.m3u8"))
+
+
+def test_of_processes_that_have_one_each(new_weir, folder):
+    weir = start(new_weir, LADDER)
+    with contextlib.ExitStack() as stack:
+        taken = []
+        for name in ("cam", "low", "lower"):
+            taken.append(publish_elsewhere(stack, weir, folder, name, taken))
+        assert len(set(taken)) == 3
+        for _ in range(3):
+            play(weir.http("/live/cam.m3u8"))
+
+
+def publish_elsewhere(stack, weir, folder, name, taken):
+    """In a process that is not among `taken`: the kernel says which it is, so again where it is none. The process."""
+    for _ in range(60):
+        program = publisher(weir.rtmp(f"live/{name}"), folder, name=f"publisher-{name}")
+        with contextlib.ExitStack() as attempt:
+            attempt.enter_context(program)
+            wait_until(lambda: process_of(weir, "publisher", name), 20, f"{name} is published")
+            process = process_of(weir, "publisher", name)[0]
+            if process not in taken:
+                stack.push(attempt.pop_all())
+                return process
+        wait_until(lambda: not process_of(weir, "publisher", name), 20, f"{name} has gone")
+    pytest.fail("no process gets it")
