@@ -1,9 +1,11 @@
 """Servers of several processes."""
 
+import contextlib
 import os
 import signal
 from pathlib import Path
 
+from media import publisher
 from weir import free_port, wait_until
 
 COUNT = 3
@@ -54,3 +56,16 @@ def process_of(weir, role, stream="cam"):
     """Where the clients of that role are."""
     return sorted(client["process"] for client in weir.clients()
                   if client["name"] == stream and client["role"] == role)
+
+
+def publish_elsewhere(weir, folder, name, taken):
+    """A publisher in a process that is not among `taken`, begun, and that process. The kernel says where a connection
+    goes, so it is tried again where it comes to one of these."""
+    for _ in range(60):
+        with contextlib.ExitStack() as attempt:
+            attempt.enter_context(publisher(weir.rtmp(f"live/{name}"), folder, name=f"publisher-{name}"))
+            found = wait_until(lambda: process_of(weir, "publisher", name), 20, f"{name} is published")
+            if found[0] not in taken:
+                return attempt.pop_all(), found[0]
+        wait_until(lambda: not process_of(weir, "publisher", name), 20, f"{name} has gone")
+    raise AssertionError(f"{name} always comes to one of {taken}")

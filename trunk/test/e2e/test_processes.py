@@ -271,9 +271,9 @@ def test_a_port_that_somebody_has_ends_the_start(new_weir):
         assert "the port is in use" in weir.log() and "cannot start" in weir.log()
 
 
-def test_hls_on_disk_needs_one_process(folder):
+def test_a_window_of_hours_needs_one_process(folder):
     path = folder / "w.conf"
-    path.write_text(f"processes 2;\nhls {{ path {folder}; }}\n")
+    path.write_text(f"processes 2;\nhls {{ path {folder}; dvr 1h; }}\n")
     done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and "processes 1" in done.stderr, done.stderr
 
