@@ -215,6 +215,9 @@ void HlsArchive::take_back(const Turn& turn, const HlsWritten& done) {
         return;
     }
     if (done.taken) {
+        if (turn.segment) {
+            history_.settle(turn.segment->number, false);
+        }
         lose_folder();
         return;
     }

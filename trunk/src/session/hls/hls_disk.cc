@@ -165,12 +165,12 @@ Result<OwnFd> HlsDiskFolder::open_stream(const std::string& folder, bool make, b
             return above.take_error();
         }
         made = make && ::mkdirat(above->get(), leaf.c_str(), kFolderMode) == 0;
-        if (make && !made && errno != EEXIST && !io::is_missing(errno)) {
+        if (make && !made && errno != EEXIST && errno != ENOENT) {
             return Error::from_errno(errno, fmt::format("making the folder {}/{}", path_, folder));
         }
         OwnFd opened(::openat(above->get(), leaf.c_str(), io::kFolderFlags));
         if (!opened) {
-            if (make && io::is_missing(errno)) {
+            if (make && errno == ENOENT) {
                 continue;
             }
             return Error::from_errno(errno, fmt::format("the folder {}/{}", path_, folder));
