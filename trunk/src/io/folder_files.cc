@@ -46,7 +46,7 @@ Result<OwnFd> lock_folder(const std::string& path,
                                                           : fmt::format("{}: {}", what, name));
     }
     const MonoTime until = MonoClock::now() + kLockWait;
-    while (MonoClock::now() < until) {
+    for (;;) {
         if (server.empty()) {
             if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
                 return lock;
@@ -72,9 +72,11 @@ Result<OwnFd> lock_folder(const std::string& path,
                 errno, fmt::format("{}: locking {}, where the file system must have flock(2)", what,
                                    name));
         }
+        if (MonoClock::now() >= until) {
+            return busy(path);
+        }
         std::this_thread::sleep_for(kLockPause);  // lint: allow-block - a thread for disks
     }
-    return busy(path);
 }
 
 Error lock_file(int fd, Millis wait) {

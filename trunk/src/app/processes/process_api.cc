@@ -64,6 +64,15 @@ void pass_on(net::HttpExchange& exchange, const http::Response& response) {
                            response.body, fields);
 }
 
+// Whether there is such a thing is not known.
+void refuse_silent(net::HttpExchange& exchange, std::optional<uint32_t> process) {
+    (void)exchange.respond_error(
+        503, process ? fmt::format("process {} does not answer, and the others do not have it: ask "
+                                   "again",
+                                   *process)
+                     : std::string("no process answers"));
+}
+
 }  // namespace
 
 std::string ProcessApi::socket_of(const ProcessLink& link, uint32_t process) {
@@ -160,6 +169,7 @@ bool ProcessApi::serve_new_source(net::HttpExchange& exchange) {
 // In whichever process it is.
 void ProcessApi::serve_found(net::HttpExchange& exchange) {
     std::optional<http::Response> missing;
+    std::optional<uint32_t> silent;
     for (uint32_t i = 0; i < link_.seat().count; i++) {
         Result<http::Response> response =
             ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
@@ -169,12 +179,14 @@ void ProcessApi::serve_found(net::HttpExchange& exchange) {
         }
         if (response.ok()) {
             missing = std::move(*response);
+        } else {
+            silent = i;
         }
     }
-    if (missing) {
+    if (missing && !silent) {
         pass_on(exchange, *missing);
     } else {
-        (void)exchange.respond_error(503, "no process answers");
+        refuse_silent(exchange, silent);
     }
 }
 
@@ -185,14 +197,20 @@ void ProcessApi::end_recording(net::HttpExchange& exchange) {
     look.method = http::Method::kGet;
     net::Json recording;
     uint32_t owner = 0;
+    std::optional<uint32_t> silent;
     for (uint32_t i = 0; i < link_.seat().count && !recording.is_object(); i++) {
         const Result<http::Response> response =
             ask(i, look, exchange.request().target, io::Deadline::after(kAnswerWait));
+        silent = response.ok() ? silent : i;
         if (response.ok() && response->status == 200) {
             const net::Json body = net::parsed(response->body, kMaxDepth);
             recording = body.is_object() ? body.value("recording", net::Json()) : net::Json();
             owner = i;
         }
+    }
+    if (!recording.is_object() && silent) {
+        refuse_silent(exchange, silent);
+        return;
     }
     if (recording.is_object() && recording.value("state", "") == "recording") {
         http::Request stop;
@@ -216,10 +234,12 @@ void ProcessApi::end_recording(net::HttpExchange& exchange) {
 void ProcessApi::serve_sums_found(net::HttpExchange& exchange) {
     std::vector<ProcessAnswer> answers;
     std::optional<http::Response> refused;
+    std::optional<uint32_t> silent;
     for (uint32_t i = 0; i < link_.seat().count; i++) {
         Result<http::Response> response =
             ask(i, exchange.request(), exchange.request().target, io::Deadline::after(kAnswerWait));
         if (!response.ok()) {
+            silent = i;
             continue;
         }
         net::Json json = net::parsed(response->body, kMaxDepth);
@@ -231,10 +251,10 @@ void ProcessApi::serve_sums_found(net::HttpExchange& exchange) {
     }
     if (!answers.empty()) {
         net::answer(exchange, merge_sums(answers));
-    } else if (refused) {
+    } else if (refused && (!silent || refused->status != 404)) {
         pass_on(exchange, *refused);
     } else {
-        (void)exchange.respond_error(503, "no process answers");
+        refuse_silent(exchange, silent);
     }
 }
 
