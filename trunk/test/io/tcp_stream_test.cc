@@ -94,7 +94,7 @@ TEST(TcpStreamTest, TellsWhatTheKernelKnowsOfIt) {
     const auto facts = client->facts();
     ASSERT_TRUE(facts);
     EXPECT_GT(facts->rtt.count(), 0);
-    EXPECT_LT(facts->rtt, Seconds(1));
+    EXPECT_LT(facts->rtt, Seconds(10));
     EXPECT_GT(facts->window_segments, 0U);
     EXPECT_EQ(facts->retransmits, 0U);
     client->close();
@@ -211,7 +211,7 @@ TEST(TcpStreamTest, InterruptEndsReadAndWrite) {
         coroutine->interrupt();
         coroutine->join();
     }
-    EXPECT_LT(MonoClock::now() - start, Millis(500));
+    EXPECT_LT(MonoClock::now() - start, Seconds(5));
 }
 
 TEST(TcpStreamTest, InterruptStopsAReaderThatNeverHasToWait) {

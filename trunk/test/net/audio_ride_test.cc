@@ -82,8 +82,10 @@ class PumpRideTest : public PumpTest {
         }
         const uint64_t before = fanout_.stats().writes;
         for (size_t i = 0; i < kRounds; i++) {
+            const MonoTime began = MonoClock::now();
             audio();
             ASSERT_FALSE(io::sleep_for(Millis(2)));
+            late_ += MonoClock::now() - began >= AudioRide::kLongest ? 1U : 0U;
             frame(false);
             for (auto& peer : peers_) {
                 ASSERT_TRUE(peer->read_to(number_));
@@ -97,17 +99,18 @@ class PumpRideTest : public PumpTest {
 
     static constexpr size_t kRounds = 10;
     uint64_t writes_ = 0;
+    size_t late_ = 0;  // rounds in which the audio had to go alone: this process stood still
 };
 
 TEST_F(PumpRideTest, AudioLeavesWithTheNextVideoFrame) {
     play_rounds(2);
-    EXPECT_LE(writes_, 2 * kRounds);
+    EXPECT_LE(writes_, 2 * (kRounds + late_));
 }
 
 TEST_F(PumpRideTest, AudioOfAStreamWithManyPlayersToo) {
     const size_t players = Pump::kSmall + 4;
     play_rounds(players);
-    EXPECT_LE(writes_, players * kRounds);
+    EXPECT_LE(writes_, players * (kRounds + late_));
 }
 
 TEST_F(PumpRideTest, WithMwLatencyZeroEachAudioMessageIsAWrite) {

@@ -114,12 +114,16 @@ class PumpTest : public testing::Test, protected stream::Publisher {
         rules_.socket.send_buffer_bytes = 16'384;
     }
 
-    // Joins a stream that its send buffer takes as a whole, and which is more than a peer that
-    // reads nothing has room for.
-    Peer& join_thin_stream() {
+    // From now on connections take a whole stream of 80 frames of 5000 bytes, which is more than a
+    // peer that reads nothing has room for.
+    void use_thin_stream() {
         use_small_buffers();
         rules_.socket.send_buffer_bytes = 0;
         publish();
+    }
+
+    Peer& join_thin_stream() {
+        use_thin_stream();
         gop(80, 5000);
         return join();
     }

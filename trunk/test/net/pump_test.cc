@@ -251,7 +251,7 @@ TEST_F(PumpTest, ALongGopIsNotStartedOverByASlowReader) {
 }
 
 TEST_F(PumpTest, AShorterWindowHoldsAtOnce) {
-    rules_.pump.merge_window = Millis(5000);
+    rules_.pump.merge_window = Millis(600'000);
     publish();
     gop(1);
     Peer& peer = join();
@@ -260,9 +260,7 @@ TEST_F(PumpTest, AShorterWindowHoldsAtOnce) {
     PumpOptions shorter = rules_.pump;
     shorter.merge_window = Millis(0);
     fanout_.reconfigure([&](const stream::StreamKey&) { return std::optional(shorter); });
-    const MonoTime before = MonoClock::now();
     EXPECT_TRUE(peer.read_to(held_back));
-    EXPECT_LT(MonoClock::now() - before, Seconds(3));
     fanout_.reconfigure([](const stream::StreamKey&) { return std::optional<PumpOptions>(); });
     EXPECT_TRUE(peer.read_to(frame(false))) << "none leaves it as it is";
 }
@@ -430,7 +428,7 @@ TEST_F(PumpTest, StoppingEndsPlayersInEveryState) {
     key_.name = "a";
     const MonoTime began = MonoClock::now();
     fanout_.stop(io::soon());
-    EXPECT_LT(MonoClock::now() - began, Seconds(2));
+    EXPECT_LT(MonoClock::now() - began, Seconds(10));
     EXPECT_EQ(fanout_.pumps(), 0U);
     for (Peer* peer : {&flowing, &paused, &blocked, &waiting}) {
         EXPECT_TRUE(peer->told->ended);

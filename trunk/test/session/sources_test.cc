@@ -261,8 +261,8 @@ TEST_F(SourcesTest, GivesUpAnOriginThatIsSilent) {
 
 TEST_F(SourcesTest, GivesUpAnOriginThatFallsSilent) {
     start_rtmp();
-    policy_.publish.silent = Millis(200);
     const auto from = publisher("a");
+    policy_.publish.silent = Millis(200);  // of who comes from now on: the source
     start(spec(SourceRole::kPull, "b", rtmp_url("live/a")));
     ASSERT_TRUE(eventually([&] { return only()->machine().failures() > 0; }));
     EXPECT_NE(only()->last_error().find("normal_timeout"), std::string::npos)

@@ -474,7 +474,7 @@ TEST_F(HookServiceTest, TheEndWaitsForWhatCanBeToldAndDropsTheRest) {
     two->end(*other, net::EndClass::kStopping, "server stopping");
     const MonoTime begun = MonoClock::now();
     service_->stop(io::Deadline::after(Millis(100)));
-    EXPECT_LT(MonoClock::now() - begun, Seconds(2));
+    EXPECT_LT(MonoClock::now() - begun, Seconds(4)) << "less than the timeout of a hook";
     EXPECT_EQ(service_->stats().of(HookAction::kStop).dropped, 1U);
     EXPECT_EQ(service_->stats().queued, 0U);
 }

@@ -19,6 +19,7 @@
 #include "bench/load/subcommand.h"
 #include "test/bench/run/relay_server.h"
 #include "test/support/io/loopback.h"
+#include "test/support/io/pulse.h"
 
 namespace weir::load {
 namespace {
@@ -35,7 +36,9 @@ class PlayRunTest : public testing::Test {
         options_.stream.shape = {300'000, 30, 10, 64'000};
         options_.run.duration = Millis(1'200);
         options_.run.connect_timeout = Millis(5'000);
-        options_.group.behind = Millis(700);
+        // Publisher, server and players share a core, and perhaps not even that.
+        options_.group.behind = Millis(60'000);
+        options_.group.stall = Millis(60'000);
         options_.run.quiet = true;
         options_.run.table_to = nullptr;
         options_.run.json = testing::TempDir() + fmt::format("weir-play-run-{}.json", own_pid());
@@ -45,7 +48,20 @@ class PlayRunTest : public testing::Test {
 
     int play(const RelayServer& server) { return play(server.address(), server.url("x")); }
 
+    // Against a server of its own.
+    int play(Fault fault, size_t players = 0) {
+        for (int tries = 1;; tries++) {
+            RelayServer server(fault, players);
+            io::Pulse pulse;
+            int exit_code = play(server);
+            if (!pulse.stood_still() || tries == io::Pulse::kTries) {
+                return exit_code;
+            }
+        }
+    }
+
     int play(const io::SocketAddress& address, const std::string& url) {
+        began_ = MonoClock::now();
         options_.url = url;
         PlayTarget target;
         target.url = target.publish_url = url;
@@ -61,10 +77,9 @@ class PlayRunTest : public testing::Test {
         return exit_code;
     }
 
-    // Publisher, server and players share a core, and perhaps not even that.
-    void never_late() {
-        options_.group.behind = Millis(60'000);
-        options_.group.stall = Millis(60'000);
+    void judge_lateness() {
+        options_.group.behind = Millis(700);
+        options_.group.stall = Millis(1'000);
     }
 
     // Names of the conditions that were not met, each with a space behind it.
@@ -90,11 +105,11 @@ class PlayRunTest : public testing::Test {
 
     PlayOptions options_;
     std::string json_;
+    MonoTime began_;  // the last run
 };
 
 TEST_F(PlayRunTest, AGoodServerPasses) {
-    RelayServer server(Fault::kNone);
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     EXPECT_EQ(failed(), "");
     EXPECT_EQ(value("connected"), 5);
     EXPECT_EQ(value("playing"), 5);
@@ -104,11 +119,9 @@ TEST_F(PlayRunTest, AGoodServerPasses) {
 
 // Most players of a large group read by the clock (ReadTurns).
 TEST_F(PlayRunTest, PlayersThatRestReceiveAsMuchAsOthers) {
-    RelayServer server(Fault::kNone);
     options_.clients = 250;
     options_.run.duration = Millis(2'500);
-    never_late();
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     EXPECT_EQ(value("playing"), 250);
     EXPECT_GE(value("timed_players"), 125);
     EXPECT_LT(value("timed_players"), 250) << "who cannot keep up does not rest yet; some do";
@@ -116,11 +129,9 @@ TEST_F(PlayRunTest, PlayersThatRestReceiveAsMuchAsOthers) {
 }
 
 TEST_F(PlayRunTest, PlayersThatRestFindLostFrames) {
-    RelayServer server(Fault::kDrop);
     options_.clients = 250;
     options_.run.duration = Millis(2'500);
-    never_late();
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kDrop), kExitFailed);
     EXPECT_EQ(failed(), "lost ");
     // One of 20 frames: each player misses the same ones; whether one at the edge of the window is
     // within it depends on the player's turn.
@@ -129,78 +140,66 @@ TEST_F(PlayRunTest, PlayersThatRestFindLostFrames) {
 }
 
 TEST_F(PlayRunTest, PlayersThatRestSeeTheServerClose) {
-    RelayServer server(Fault::kClosePlayers, 250);
     options_.clients = 250;
     options_.run.duration = Millis(60'000);  // it ends with the last player
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kClosePlayers, 250), kExitFailed);
     EXPECT_EQ(value("broken"), 250);
 }
 
 TEST_F(PlayRunTest, PlayersOfAFastStreamReadAtOnce) {
-    RelayServer server(Fault::kNone);
     options_.clients = 200;
     options_.stream.shape.bits_per_second = 5'000'000;
     options_.run.duration = Millis(2'000);
-    never_late();
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     EXPECT_GT(value("timed_players"), 150) << "all of them, soon after the window began";
 }
 
 TEST_F(PlayRunTest, TheWindowBeginsWhenPlayersHaveSettled) {
-    RelayServer server(Fault::kNone);
     options_.settle = Millis(1'500);
-    MonoTime begin = MonoClock::now();
-    EXPECT_EQ(play(server), kExitPassed) << json_;
-    EXPECT_GE(MonoClock::now() - begin, Millis(1'500 + 1'200));
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
+    EXPECT_GE(MonoClock::now() - began_, Millis(1'500 + 1'200));
     EXPECT_LT(value("window_s"), 2.0);
 }
 
 TEST_F(PlayRunTest, LostFramesFail) {
-    RelayServer server(Fault::kDrop);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kDrop), kExitFailed);
     EXPECT_EQ(failed(), "lost ");
     EXPECT_EQ(static_cast<int>(value("lost")) % 5, 0) << "the same for each player";
 }
 
 TEST_F(PlayRunTest, DamagedFramesFail) {
-    RelayServer server(Fault::kCorrupt);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kCorrupt), kExitFailed);
     EXPECT_EQ(failed(), "corrupted ");
 }
 
 TEST_F(PlayRunTest, RepeatedFramesFail) {
-    RelayServer server(Fault::kDuplicate);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kDuplicate), kExitFailed);
     EXPECT_EQ(failed(), "duplicated ");
 }
 
 TEST_F(PlayRunTest, SwappedFramesFail) {
-    RelayServer server(Fault::kSwap);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kSwap), kExitFailed);
     EXPECT_EQ(failed(), "time reordered ");
 }
 
 TEST_F(PlayRunTest, TimestampsThatGoBackFail) {
-    RelayServer server(Fault::kTimeBack);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kTimeBack), kExitFailed);
     EXPECT_EQ(failed(), "time ");
 }
 
 TEST_F(PlayRunTest, PlayersThatFallBehindFailThoughNothingIsLost) {
-    RelayServer server(Fault::kDelay, 5);
+    judge_lateness();
     options_.run.duration = Millis(5'000);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kDelay, 5), kExitFailed);
     EXPECT_EQ(failed(), "behind ");
     EXPECT_EQ(value("behind"), 5);
     EXPECT_EQ(value("lost"), 0);
 }
 
 TEST_F(PlayRunTest, AServerThatClosesMidRunEndsItAndIsCounted) {
-    RelayServer server(Fault::kClosePlayers, 5);
     options_.run.duration = Millis(60'000);
-    MonoTime begin = MonoClock::now();
-    EXPECT_EQ(play(server), kExitFailed);
-    EXPECT_LT(MonoClock::now() - begin, Seconds(20));
+    EXPECT_EQ(play(Fault::kClosePlayers, 5), kExitFailed);
+    EXPECT_LT(MonoClock::now() - began_, Seconds(20));
     EXPECT_EQ(value("broken"), 5);
     EXPECT_NE(failed().find("unbroken "), std::string::npos);
     EXPECT_NE(json_.find("every player has ended"), std::string::npos);
@@ -208,33 +207,31 @@ TEST_F(PlayRunTest, AServerThatClosesMidRunEndsItAndIsCounted) {
 
 // No frame is lost then, nothing is late, and every connection stands.
 TEST_F(PlayRunTest, AServerThatFreezesFails) {
-    RelayServer server(Fault::kFreeze, 5);
+    judge_lateness();
     options_.stream.shape.audio_bits_per_second = 0;
     options_.run.duration = Millis(4'000);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kFreeze, 5), kExitFailed);
     EXPECT_EQ(failed(), "behind ");
     EXPECT_EQ(value("stalls"), 5) << "the gap that is still open counts";
     EXPECT_GT(value("longest_gap_ms"), 1'000);
 }
 
 TEST_F(PlayRunTest, AServerThatFrozeBeforeTheWindowFails) {
-    RelayServer server(Fault::kFreezeEarly, 5);
+    judge_lateness();
     options_.settle = Millis(1'200);
     options_.stream.shape.audio_bits_per_second = 0;
     options_.run.duration = Millis(2'000);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kFreezeEarly, 5), kExitFailed);
     EXPECT_EQ(failed(), "behind ");
 }
 
 TEST_F(PlayRunTest, NothingIsMeasuredInNoTime) {
-    RelayServer server(Fault::kNone);
     options_.run.duration = Millis(0);
-    EXPECT_EQ(play(server), kExitUsage);
+    EXPECT_EQ(play(Fault::kNone), kExitUsage);
 }
 
 TEST_F(PlayRunTest, ARefusedPlayIsCountedWithTheServersWords) {
-    RelayServer server(Fault::kRefusePlay);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kRefusePlay), kExitFailed);
     EXPECT_EQ(value("broken"), 5);
     EXPECT_NE(json_.find("NetStream.Play.StreamNotFound no such stream"), std::string::npos);
 }
@@ -265,31 +262,28 @@ TEST_F(PlayRunTest, AServerThatTakesNobodyIsGivenUpInTime) {
     ASSERT_EQ(listen(listener, 1), 0);
     ASSERT_EQ(getsockname(listener, name, &size), 0);
     options_.stream.shape.bits_per_second = 0;
-    options_.clients = 1'000;
+    options_.clients = 2'000;
     options_.run.connect_timeout = Millis(1'500);
     options_.run.duration = Millis(100);
-    const MonoTime began = MonoClock::now();
     EXPECT_EQ(play(io::loopback(ntohs(where.sin_port)), "rtmp://test/live/x"), kExitFailed);
-    EXPECT_LT(MonoClock::now() - began, Millis(5'000)) << "four rounds of the timeout are 6 s";
-    EXPECT_GT(value("refused"), 950);
+    EXPECT_LT(MonoClock::now() - began_, Millis(10'000)) << "eight rounds of the timeout are 12 s";
+    EXPECT_GT(value("refused"), 1'950);
     EXPECT_NE(json_.find("no turn to connect within --connect-timeout"), std::string::npos);
     close(listener);
 }
 
 TEST_F(PlayRunTest, ASilentServerEndsInAReportNotInAHang) {
-    RelayServer server(Fault::kSilent);
     options_.stream.shape.bits_per_second = 0;
-    options_.run.connect_timeout = Millis(500);
+    options_.run.connect_timeout = Millis(1'500);
     options_.run.duration = Millis(500);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kSilent), kExitFailed);
     EXPECT_EQ(value("connected"), 5);
     EXPECT_NE(failed().find("playing "), std::string::npos);
 }
 
 TEST_F(PlayRunTest, APublisherThatIsNotLetInEndsTheRun) {
-    RelayServer server(Fault::kSilent);
     options_.run.connect_timeout = Millis(300);
-    EXPECT_EQ(play(server), kExitUsage);
+    EXPECT_EQ(play(Fault::kSilent), kExitUsage);
 }
 
 TEST_F(PlayRunTest, CtrlCGivesTheReportOfWhatWasSeen) {
@@ -300,17 +294,15 @@ TEST_F(PlayRunTest, CtrlCGivesTheReportOfWhatWasSeen) {
             std::raise(SIGINT);
         }
     });
-    MonoTime begin = MonoClock::now();
     EXPECT_EQ(play(server), kExitIncomplete) << json_;
-    EXPECT_LT(MonoClock::now() - begin, Seconds(20));
+    EXPECT_LT(MonoClock::now() - began_, Seconds(20));
     EXPECT_NE(json_.find("interrupted (Ctrl+C)"), std::string::npos);
     user.join();
 }
 
 TEST_F(PlayRunTest, TheServersFiguresAreThereWhenItsProcessIsNamed) {
-    RelayServer server(Fault::kNone);
     options_.run.server_pid = own_pid();
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     EXPECT_NE(json_.find("private_kib_per_player"), std::string::npos);
     EXPECT_GE(value("cpu_s"), 0);
 }
@@ -334,12 +326,10 @@ TEST(SourceAddressesTest, SpreadsOverLoopbackOnly) {
 }
 
 TEST_F(PlayRunTest, PlayersLeaveAfterTheirStayAndAreNotBroken) {
-    RelayServer server(Fault::kNone);
     options_.group.stay = Millis(700);
     options_.run.duration = Millis(60'000);
-    MonoTime begin = MonoClock::now();
-    EXPECT_EQ(play(server), kExitPassed) << json_;
-    EXPECT_LT(MonoClock::now() - begin, Seconds(20)) << "nobody is left to be measured";
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
+    EXPECT_LT(MonoClock::now() - began_, Seconds(20)) << "nobody is left to be measured";
     EXPECT_EQ(value("left"), 5);
     EXPECT_EQ(value("broken"), 0);
     EXPECT_EQ(value("clients.left"), 5);
@@ -348,9 +338,8 @@ TEST_F(PlayRunTest, PlayersLeaveAfterTheirStayAndAreNotBroken) {
 }
 
 TEST_F(PlayRunTest, OwnConditionsAreJudgedByTheFiguresOfTheWindow) {
-    RelayServer server(Fault::kNone);
     options_.run.expect = {"loss==0 and clients.playing==5", "latency.p99<1us or stalls>0"};
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kNone), kExitFailed);
     EXPECT_EQ(failed(), "expect ");
     EXPECT_NE(json_.find("latency.p99<1us or stalls>0\", \"found\": \"latency.p99 "),
               std::string::npos)
@@ -360,28 +349,27 @@ TEST_F(PlayRunTest, OwnConditionsAreJudgedByTheFiguresOfTheWindow) {
 }
 
 TEST_F(PlayRunTest, OnlyOwnConditionsMayCount) {
-    RelayServer server(Fault::kDrop);
     options_.run.default_conditions = false;
     options_.run.expect = {"loss > 0 and corrupted == 0"};
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kDrop), kExitPassed) << json_;
 }
 
 TEST_F(PlayRunTest, AConditionThatIsWrongOrLacksAServerStartsNothing) {
-    RelayServer server(Fault::kNone);
-    MonoTime begin = MonoClock::now();
-    options_.run.expect = {"loss = 0"};
-    EXPECT_EQ(play(server), kExitUsage);
-    options_.run.expect = {"server.cpu<95%"};
-    EXPECT_EQ(play(server), kExitUsage);
-    EXPECT_LT(MonoClock::now() - begin, Seconds(1));
+    const Millis duration = options_.run.duration;
+    options_.run.duration = Millis(60'000);
+    for (const char* condition : {"loss = 0", "server.cpu<95%"}) {
+        options_.run.expect = {condition};
+        EXPECT_EQ(play(Fault::kNone), kExitUsage);
+        EXPECT_LT(MonoClock::now() - began_, Seconds(20));
+    }
+    options_.run.duration = duration;
     options_.run.server_pid = own_pid();
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
 }
 
 TEST_F(PlayRunTest, EachClientHasItsEntryWhenAskedFor) {
-    RelayServer server(Fault::kNone);
     options_.run.per_client = true;
-    EXPECT_EQ(play(server), kExitPassed);
+    EXPECT_EQ(play(Fault::kNone), kExitPassed);
     for (int i = 0; i < 5; i++) {
         EXPECT_NE(json_.find(fmt::format("\"client\": {}, \"stream\": 0", i)), std::string::npos);
     }
@@ -390,19 +378,17 @@ TEST_F(PlayRunTest, EachClientHasItsEntryWhenAskedFor) {
 }
 
 TEST_F(PlayRunTest, TheReasonStandsWithTheClientItEnded) {
-    RelayServer server(Fault::kClosePlayers, 5);
     options_.run.per_client = true;
     options_.run.duration = Millis(60'000);
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kClosePlayers, 5), kExitFailed);
     size_t entry = json_.find("\"client\": 4");
     ASSERT_NE(entry, std::string::npos);
     EXPECT_NE(json_.find("\"failure\": \"closed by the server\"", entry), std::string::npos);
 }
 
 TEST_F(PlayRunTest, ThePageIsWritten) {
-    RelayServer server(Fault::kNone);
     options_.run.html = options_.run.json + ".html";
-    EXPECT_EQ(play(server), kExitPassed);
+    EXPECT_EQ(play(Fault::kNone), kExitPassed);
     std::stringstream text;
     text << std::ifstream(options_.run.html).rdbuf();
     std::remove(options_.run.html.c_str());
@@ -411,15 +397,13 @@ TEST_F(PlayRunTest, ThePageIsWritten) {
 }
 
 TEST_F(PlayRunTest, APageThatCannotBeWrittenIsNoPass) {
-    RelayServer server(Fault::kNone);
     options_.run.html = "/no/such/folder/report.html";
-    EXPECT_EQ(play(server), kExitUsage);
+    EXPECT_EQ(play(Fault::kNone), kExitUsage);
 }
 
 TEST_F(PlayRunTest, TheSeriesHasASampleASecond) {
-    RelayServer server(Fault::kNone);
     options_.run.duration = Millis(2'500);
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     size_t samples = json_.find("\"samples\": [");
     ASSERT_NE(samples, std::string::npos);
     auto rows = std::count(json_.begin() + static_cast<std::ptrdiff_t>(samples), json_.end(), '[');
@@ -427,11 +411,10 @@ TEST_F(PlayRunTest, TheSeriesHasASampleASecond) {
 }
 
 TEST_F(PlayRunTest, TheLimitIsTheLargestStepHeld) {
-    RelayServer server(Fault::kNone);
     options_.clients = 2;
     options_.ramp = Millis(50);
     options_.limit = {"clients.playing >= 8", "3", Millis(600), Millis(100), 100};
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     size_t limit = json_.find("\"limit\": {");
     ASSERT_NE(limit, std::string::npos);
     EXPECT_NE(json_.find("\"clients\": 5", limit), std::string::npos) << json_;
@@ -443,20 +426,18 @@ TEST_F(PlayRunTest, TheLimitIsTheLargestStepHeld) {
 }
 
 TEST_F(PlayRunTest, ASearchEndsAtTheMostClients) {
-    RelayServer server(Fault::kNone);
     options_.clients = 2;
     options_.ramp = Millis(50);
     options_.limit = {"loss > 0", "100%", Millis(500), Millis(100), 4};
-    EXPECT_EQ(play(server), kExitPassed) << json_;
+    EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     EXPECT_NE(json_.find("--max-clients reached"), std::string::npos);
     EXPECT_EQ(value("asked"), 4);
 }
 
 TEST_F(PlayRunTest, ALimitBelowTheFirstStepFails) {
-    RelayServer server(Fault::kClosePlayers);
     options_.clients = 2;
     options_.limit = {"latency.p99 > 9s", "1", Millis(8'000), Millis(100), 100};
-    EXPECT_EQ(play(server), kExitFailed);
+    EXPECT_EQ(play(Fault::kClosePlayers), kExitFailed);
     EXPECT_EQ(failed(), "limit ");
     EXPECT_NE(json_.find("\"why\": \"2 broken\""), std::string::npos) << json_;
 }
@@ -492,13 +473,12 @@ TEST_F(PlayRunTest, CtrlCEndsEveryPhaseAtOnce) {
         options_.stream.shape.bits_per_second = phase.publishes ? 300'000 : 0;
         options_.run.connect_timeout = Millis(30'000);
         io::Coroutine user = io::go([] {
-            if (!io::sleep_for(Millis(1'000))) {
+            if (!io::sleep_for(Millis(3'000))) {  // the first of a slow ramp plays by then
                 std::raise(SIGINT);
             }
         });
-        MonoTime begin = MonoClock::now();
         EXPECT_EQ(play(server), kExitIncomplete);
-        EXPECT_LT(MonoClock::now() - begin, Seconds(8));
+        EXPECT_LT(MonoClock::now() - began_, Seconds(20));
         EXPECT_NE(json_.find("interrupted (Ctrl+C)"), std::string::npos);
         EXPECT_EQ(value("asked"), 5);
         EXPECT_EQ(value("playing"), phase.ramp.count() > 0 ? 1 : 0) << "the first of a slow ramp";

@@ -222,7 +222,7 @@ TEST_F(RedisRegistryTest, WhileRedisIsAwayPublishersAreAcceptedAndClaimedLater) 
     server_.asleep = true;
     const MonoTime begun = MonoClock::now();
     ASSERT_FALSE(registry_->claim(key_, stream::PublishConflict::kTakeover));
-    EXPECT_LT(MonoClock::now() - begun, Seconds(2));
+    EXPECT_LT(MonoClock::now() - begun, Seconds(8));
     EXPECT_TRUE(registry_->epoch(key_));
     EXPECT_EQ(registry_->status().provisional, 1U);
     stream::Stream& stream = publish();
@@ -318,7 +318,7 @@ TEST_F(RedisRegistryTest, AnOlderClaimThatStaysTheOnlyOneIsRaised) {
     EXPECT_EQ(code_of_find(), ErrorCode::kOk);
     answers_["lookup"] = found("c", 8, "http://10.0.0.3:8080");
     const MonoTime began = MonoClock::now();
-    while (asked_["raise"] == 0 && MonoClock::now() - began < 3 * RedisRegistry::kOlderWait) {
+    while (asked_["raise"] == 0 && MonoClock::now() - began < 10 * RedisRegistry::kOlderWait) {
         EXPECT_EQ(code_of_find(), ErrorCode::kNotFound);
         ASSERT_FALSE(io::sleep_for(Millis(100)));
     }

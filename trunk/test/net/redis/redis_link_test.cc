@@ -96,7 +96,7 @@ TEST_F(RedisDialerTest, ASilentOneIsGivenUpSoon) {
     server.asleep = true;
     const MonoTime begun = MonoClock::now();
     EXPECT_THAT(error_of(server.url()), HasSubstr("no answer"));
-    EXPECT_LT(MonoClock::now() - begun, Seconds(3));
+    EXPECT_LT(MonoClock::now() - begun, Seconds(20));
 }
 
 TEST_F(RedisDialerTest, WhatIsNoRedisIsNone) {

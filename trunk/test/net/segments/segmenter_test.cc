@@ -58,9 +58,11 @@ class SegmenterTest : public MuxerFixture {
     }
 
     // As players read it: complete segments.
-    std::vector<int64_t> durations() const {
+    std::vector<int64_t> durations() const { return durations(store_); }
+
+    static std::vector<int64_t> durations(const SegmentStore& store) {
         std::vector<int64_t> all;
-        for (const Segment& segment : store_.all()) {
+        for (const Segment& segment : store.all()) {
             if (segment.complete) {
                 all.push_back(segment.duration_ms);
             }
@@ -106,18 +108,33 @@ TEST_F(SegmenterTest, CutsAtKeyFramesAndPartsAtFrames) {
 
 // What comes sooner or later than the publisher's clock says, for good, is placed by our own.
 TEST_F(SegmenterTest, AClockThatGoesAwayFromOursIsFollowed) {
-    watch();
-    configs();
-    pictures(50 * 8 + 1);
-    ASSERT_EQ(durations().size(), 6U) << "all that is kept";
-    const int64_t now_ms = steady_wall_time_ms();
-    for (const Segment& segment : store_.all()) {
+    std::unique_ptr<SegmentStore> store;
+    int64_t now_ms = 0;
+    // Once more when this process stood still: our clock must hardly get on meanwhile.
+    bool disturbed = true;
+    for (int tries = 0; disturbed && tries < 20; tries++) {
+        segmenter_.reset();
+        publish_again();
+        number_ = 0;
+        sound_ms_ = 0;
+        sound_samples_ = 0;
+        store = std::make_unique<SegmentStore>(store_.options(), 100);
+        segmenter_ = std::make_unique<Segmenter>(stream_, SegmentContainer::kMp4, *store);
+        const int64_t began_ms = steady_wall_time_ms();
+        configs();
+        pictures(50 * 8 + 1);
+        now_ms = steady_wall_time_ms();
+        disturbed = now_ms - began_ms > 300;
+    }
+    segmenter_.reset();
+    ASSERT_EQ(durations(*store).size(), 6U) << "all that is kept";
+    for (const Segment& segment : store->all()) {
         const int64_t off_ms = segment.clock.steady_of(segment.start_ms) - now_ms;
         EXPECT_LE(std::abs(off_ms), 2 * 2'000 + 500) << segment.number;
         EXPECT_LE(segment.clock.id, segment.number);
         EXPECT_GE(segment.clock.id + 2, segment.number) << "each second one begins anew";
     }
-    EXPECT_EQ(store_.all().front().format.get(), store_.all().back().format.get());
+    EXPECT_EQ(store->all().front().format.get(), store->all().back().format.get());
 }
 
 // Players of DASH get one track: the bytes before audio_at, or those behind.
@@ -378,7 +395,7 @@ TEST(SegmentStoreTest, BytesOfAllAreCapped) {
 class SettlingSegmenterTest : public SegmenterTest {
   protected:
     void watch() {
-        now_ = MonoClock::now();  // as the segmenter's
+        now_ = MonoClock::now() + Seconds(600);  // the real clock settles nothing
         publish_again();
         settled_ = std::make_unique<SegmentStore>(settling_, 100);
         segmenter_ = std::make_unique<Segmenter>(stream_, SegmentContainer::kMp4, *settled_);

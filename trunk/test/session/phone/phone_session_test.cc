@@ -418,7 +418,7 @@ TEST_F(PhoneSessionTest, WhoOpensNoLineIsEnded) {
 
 TEST_F(PhoneSessionTest, APageIsAskedAndEndedWhenItDoesNotAnswer) {
     options_phone_.times.ping = Millis(20);
-    options_phone_.times.silence = Millis(500);
+    options_phone_.times.silence = Millis(3'500);
     server_->reconfigure(options_phone_);
     auto alice = ready();
     EXPECT_TRUE(alice->read_until([&] { return alice->pings >= 3; }));

@@ -150,7 +150,7 @@ TEST_F(RtmpClientsTest, ARefusedPublisherLearnsNothingAboutTheOther) {
     EXPECT_THAT(told, HasSubstr("is being published by another client"));
     EXPECT_THAT(told, Not(HasSubstr(holder)));
     EXPECT_THAT(told, Not(HasSubstr("127.0.0.1")));
-    EXPECT_TRUE(logged("(by client " + holder + " from 127.0.0.1 for 0 s)")) << "the log has both";
+    EXPECT_TRUE(logged("(by client " + holder + " from 127.0.0.1 for ")) << "the log has both";
 }
 
 // Unfinished messages of a player would stay for good.

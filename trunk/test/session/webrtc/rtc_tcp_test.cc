@@ -353,7 +353,7 @@ TEST_F(RtcTcp, TakesNoMoreConnectionsThanItMay) {
 
 class RtcTcpInAHurry : public RtcTcp {
   protected:
-    RtcTcpInAHurry() : RtcTcp(Millis(100)) {}
+    RtcTcpInAHurry() : RtcTcp(Millis(2'000)) {}
 };
 
 TEST_F(RtcTcpInAHurry, ClosesAConnectionThatProvesNothing) {

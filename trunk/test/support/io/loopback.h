@@ -13,7 +13,7 @@ namespace weir::io {
 
 // Longer than anything in a test should take, also under the sanitizers on a busy machine.
 inline Deadline soon() {
-    return Deadline::after(Seconds(10));
+    return Deadline::after(Seconds(30));
 }
 
 // Whether the condition comes true soon. Yields.
