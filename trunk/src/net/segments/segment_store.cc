@@ -121,8 +121,9 @@ void SegmentStore::move_window() {
     for (size_t i = 0; i < first_listed_; i++) {
         kept_ms += segments_[i].duration_ms;
     }
+    // A segment stays for its own length and that of the playlist (RFC 8216 §6.2.2).
     while (first_listed_ > 0 &&
-           (kept_ms - segments_.front().duration_ms >= listed_ms || bytes_ > kMaxBytes)) {
+           (kept_ms - 2 * segments_.front().duration_ms >= listed_ms || bytes_ > kMaxBytes)) {
         kept_ms -= segments_.front().duration_ms;
         bytes_ -= segments_.front().bytes;
         segments_.pop_front();

@@ -2,8 +2,8 @@
 // written. Filled by a Segmenter, read by anybody; a reader that needs bytes for longer takes a
 // Ref.
 //
-// Listed segments are those that playlists name; what has left the list is kept as long again, as
-// players may still ask for it (RFC 8216 §6.2.2). Numbers never go back: they begin with the second
+// Listed segments are those that playlists name; what has left the list is kept for the length of
+// the list and its own, as players may still ask for it (RFC 8216 §6.2.2). Numbers never go back: they begin with the second
 // of the wall clock, so that neither a player nor a cache takes a segment for one of an earlier
 // store. Never yields.
 #pragma once
