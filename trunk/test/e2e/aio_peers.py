@@ -129,7 +129,7 @@ class AioPeer:
                 self.audio.append((time.monotonic(), float(frame.pts * frame.time_base), 
                                    bytes(frame.planes[0])[:frame.samples * 4]))  # packed, stereo
 
-    async def wait_video(self, least=1, seconds=10):
+    async def wait_video(self, least=1, seconds=20):
         started = time.monotonic()
         while len(self.video) < least:
             assert not is_late(started, seconds), \

@@ -48,7 +48,7 @@ class Node(Weir):
             self.wait_registered()
         return self
 
-    def wait_registered(self, seconds=5):
+    def wait_registered(self, seconds=20):
         wait_until(self.is_registered, seconds, f"{self.name} has its lease")
 
     def is_registered(self):
@@ -198,7 +198,7 @@ class Cluster:
         self.clients.append(Bench(self.folder, name, self.network.places[place], words))
         return self.clients[-1]
 
-    def wait_live(self, publisher, seconds=5):
+    def wait_live(self, publisher, seconds=20):
         """Until it publishes; its session."""
         return wait_until(lambda: publisher.session, seconds, f"{publisher.name_} is published at {publisher.node.name}")
 

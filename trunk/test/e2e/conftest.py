@@ -1,5 +1,6 @@
 """Fixtures: `weir` is a running server of this test alone, `folder` where everything of this test lands."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -61,13 +62,14 @@ def new_weir(request, folder):
 
     yield make
     errors = []
-    for server in made:
-        try:
-            server.stop()
-        except AssertionError as error:
-            errors.append(str(error))
-        finally:
-            server.kill()
+    with contextlib.ExitStack() as ends:  # of all of them, whatever becomes of one
+        for server in made:
+            ends.callback(server.kill)
+        for server in made:
+            try:
+                server.stop()
+            except AssertionError as error:
+                errors.append(str(error))
     request.node.keep_folder = bool(errors)
     assert not errors, "\n".join(errors)
 

@@ -25,6 +25,7 @@ class FastChangeServer:
         self.group, self.kind, self.answers, self.speed = group, kind, answers, speed
         self.media, self.signal = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         for each in (self.media, self.signal):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)  # this thread may stand still
             each.bind(("127.0.0.1", 0))
         self.out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.url = f"rtp://127.0.0.1:{self.media.getsockname()[1]}?pkt_size=1328"

@@ -10,6 +10,8 @@ import websocket
 from weir import is_late
 
 AUDIO, VIDEO, SCRIPT = 8, 9, 18
+# What is received for some seconds goes on for so much longer where less than this share of it has come.
+LATE_SECONDS, LEAST_SHARE = 5, 0.8
 
 
 @dataclass
@@ -32,6 +34,10 @@ class Tag:
 
     def is_aac_config(self):
         return self.type == AUDIO and self.data[0] >> 4 == 10 and self.data[1] == 0
+
+    def is_head(self):
+        """What stands before all frames, whatever its time says."""
+        return self.type == SCRIPT or len(self.data) < 2 or self.is_avc_config() or self.is_aac_config()
 
 
 class FlvReader:
@@ -64,10 +70,16 @@ class FlvReader:
         return Tag(kind, head[7] << 24 | int.from_bytes(head[4:7], "big"), data, time.monotonic())
 
     def tags(self, seconds):
-        """All tags that arrive within that time."""
-        end, found = time.monotonic() + seconds, []
-        while time.monotonic() < end:
+        """All tags that arrive within that time; more of them where the media is shorter, as someone stood still at its end."""
+        end, found, times = time.monotonic() + seconds, [], []
+
+        def is_short():
+            return times and times[-1] - times[0] < LEAST_SHARE * seconds * 1000
+
+        while (now := time.monotonic()) < end or now < end + LATE_SECONDS and is_short():
             found.append(self.tag())
+            if not found[-1].is_head():
+                times.append(found[-1].time_ms)
         return found
 
     def tags_until(self, wanted, seconds=10):

@@ -6,6 +6,7 @@ Prints where it was a second after the seek to SECONDS, how long the recording i
 """
 
 import sys
+import time
 
 import gi
 
@@ -30,17 +31,23 @@ def main(url, protocol, seconds):
         return pipeline.query_position(Gst.Format.TIME)[1] / Gst.SECOND
 
     def frame(_pad, info):
+        facts.setdefault("began", time.monotonic())
         event = info.get_buffer()
         facts["last"] = max(facts["last"], event.pts / Gst.SECOND if event.pts != Gst.CLOCK_TIME_NONE else 0)
         return Gst.PadProbeReturn.OK
 
     def seek():
+        if time.monotonic() - facts.get("began", float("inf")) < 1:
+            return True  # later
         facts["duration"] = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
         pipeline.seek_simple(Gst.Format.TIME, Gst.SeekFlags.FLUSH, int(seconds) * Gst.SECOND)
+        facts["seek"] = time.monotonic()
         GLib.timeout_add(1200, pause)
+        return False
 
     def pause():
-        facts["position"] = position()
+        now, late = position(), max(time.monotonic() - facts["seek"] - 1.2, 0)
+        facts["position"] = max(now - late, min(now, int(seconds)))  # this program may have stood still
         pipeline.set_state(Gst.State.PAUSED)
         GLib.timeout_add(600, lambda: pipeline.set_state(Gst.State.PLAYING) and False)
 
@@ -49,7 +56,7 @@ def main(url, protocol, seconds):
     bus.connect("message", note)
     pipeline.get_by_name("i").get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, frame)
     pipeline.set_state(Gst.State.PLAYING)
-    GLib.timeout_add(2500, seek)
+    GLib.timeout_add(100, seek)
     GLib.timeout_add(25_000, loop.quit)
     loop.run()
     facts["end"] = position()

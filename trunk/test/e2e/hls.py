@@ -67,15 +67,20 @@ class Viewer:
             return answer.read()
 
     def record(self, path, seconds, parts=False):
-        """Reads segments, or parts as low-latency players do, one behind the other; the file begins with the header."""
+        """Reads segments, or parts as low-latency players do, one behind the other; the file begins with the header. Some
+        seconds more where someone stood still and too little media has come."""
         playlist = self.reload()
-        deadline, seen, delays = time.monotonic() + seconds, set(), []
+        deadline, seen, delays, media = time.monotonic() + seconds, set(), [], 0.0
+        least = (0.8 if parts else 0.5) * seconds  # whole segments come late
         with open(path, "wb") as out:
             header = None
-            while time.monotonic() < deadline:
+            while (now := time.monotonic()) < deadline or now < deadline + 5 and media < least:
                 every = [*playlist.segments, *([playlist.open] if parts else [])]
                 for segment in every:
-                    for uri in [part.uri for part in segment.parts] if parts and segment.parts else [segment.uri]:
+                    if segment.uri in seen:  # all of its parts were read, which it may have lost now
+                        continue
+                    for piece in segment.parts if parts and segment.parts else [segment]:
+                        uri = piece.uri
                         if uri is None or uri in seen:
                             continue
                         name = segment.map or (playlist.segments[-1].map if playlist.segments else None)
@@ -84,6 +89,8 @@ class Viewer:
                             out.write(self.get(name))
                         seen.add(uri)
                         out.write(self.get(uri))
+                        media += piece.duration
+                    seen.update([segment.uri] if segment.uri else [])
                 if parts:
                     number, part = re.match(r"(\d+)\.(\d+)\.", playlist.hint).groups()
                     asked = time.monotonic()

@@ -57,7 +57,8 @@ class Variant:
         self.source, self.report = Source(url, report), report
         self.checker = hls_media.Checker(report, self.source.bytes, info)
         self.playlist = None
-        self.done, self.left = set(), []  # addresses that were read; (time, segment) that left the playlist
+        self.done, self.left = set(), []  # addresses that were read; (when it was listed last, segment) that left the playlist
+        self.read = 0.0  # when the playlist was
         self.turn = 0
 
     def ended(self):
@@ -80,7 +81,8 @@ class Variant:
         playlist = MediaPlaylist(data, self.report)
         if earlier is not None:
             playlist.follows(earlier)
-            self.left += [(time.monotonic(), segment) for segment in earlier.segments if segment.number < playlist.sequence]
+            self.left += [(self.read, segment) for segment in earlier.segments if segment.number < playlist.sequence]
+        self.read = time.monotonic()
         if query and not playlist.ended:
             there = playlist.last() >= query["_HLS_msn"] or len(playlist.open.parts) > query.get("_HLS_part", 1 << 30)
             self.report.check("blocking", there, f"{query}, but the last segment is {playlist.last()}")
@@ -128,7 +130,8 @@ class Variant:
 
 
 def segment_life(segment):
-    return segment.duration or 0.0
+    """Seconds for which it must be there since it was listed last: it has left later, and then stays as long as the playlist."""
+    return 2 * (segment.duration or 0.0)
 
 
 def examine(url, seconds, known=()):

@@ -239,6 +239,8 @@ class Viewer(threading.Thread):
         self.socket = socket.create_connection((node.place.address, node.http_port), 3)
         at, opened = (node.name, node.starts), time.monotonic()
         self.socket.settimeout(self.stall)
+        if self.ended.is_set():  # end() has not met this connection
+            return
         self.socket.sendall(f"GET /live/{self.name_}.flv HTTP/1.1\r\nHost: {node.name}\r\n\r\n".encode())
         head = b""
         while b"\r\n\r\n" not in head:

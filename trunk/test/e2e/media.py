@@ -1,13 +1,16 @@
 """Publishers and players: real programs, and checks on what they sent and received."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 from functools import lru_cache
 from pathlib import Path
 
+from flv import LATE_SECONDS, LEAST_SHARE, FlvReader
 from weir import TOP, wait_end, wait_until
 
 SAMPLE = TOP / "doc" / "sample.flv"
@@ -90,14 +93,18 @@ def publisher(url, folder, source=SAMPLE, name="publisher", output=("-c", "copy"
 
 
 def record(name, command, folder, seconds, stdout=None, output=None, least=20_000):
-    """Lets a player run for some seconds after its first bytes; the Recording."""
+    """Lets a player run for some seconds after its first bytes, or some more (as FlvReader.tags()); the Recording."""
     path = stdout or output
+
+    def is_short():
+        return path.stat().st_size < least or seconds_in(path, program.log()) < LEAST_SHARE * seconds
+
     with Program(name, command, folder, stdout) as program:
         try:
-            wait_until(lambda: (path.exists() and path.stat().st_size > 0) or not program.running(), 15,
+            wait_until(lambda: (path.exists() and path.stat().st_size > 0) or not program.running(), 20,
                        f"{name} receives something")
             deadline = time.monotonic() + seconds
-            while time.monotonic() < deadline and program.running():
+            while program.running() and ((now := time.monotonic()) < deadline or now < deadline + LATE_SECONDS and is_short()):
                 time.sleep(0.05)
             program.end(signal.SIGINT if name != "vlc" else signal.SIGTERM)
         except AssertionError as error:
@@ -106,6 +113,28 @@ def record(name, command, folder, seconds, stdout=None, output=None, least=20_00
     size = path.stat().st_size if path.exists() else 0
     assert size >= least, f"{name} received {size} bytes only\n{said[-2000:]}"
     return Recording(path, said)
+
+
+def seconds_in(path, said):
+    """Media in a file that is being written: of FLV, or as ffmpeg says it. Infinite where nothing tells."""
+    with open(path, "rb") as file:
+        if file.read(3) == b"FLV":
+            file.seek(0)
+            return flv_seconds(file)
+    times = re.findall(r"time=(\d+):(\d\d):(\d\d\.\d\d)", said)
+    return sum(float(part) * unit for part, unit in zip(times[-1], (3600, 60, 1))) if times else float("inf")
+
+
+def flv_seconds(file):
+    """From the first frame to the last that is whole."""
+    times = []
+    with contextlib.suppress(EOFError):
+        reader = FlvReader(file.read)
+        while True:
+            tag = reader.tag()
+            if not tag.is_head():
+                times.append(tag.time_ms)
+    return (max(times) - min(times)) / 1000 if times else 0.0
 
 
 # -dn -sn: ffmpeg shows data messages of RTMP as streams of data or subtitles.

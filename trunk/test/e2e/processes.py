@@ -23,7 +23,7 @@ def start(new_weir, more="", count=COUNT, tls_port=None):
         text = weir.config_path.read_text()
         weir.config_path.write_text(text.replace("http_server {", f"http_server {{ listen 127.0.0.1:{tls_port} ssl;"))
     weir.start()
-    wait_until(lambda: all_run(weir, count), 10, "all processes run")
+    wait_until(lambda: all_run(weir, count), 20, "all processes run")
     return weir
 
 

@@ -7,9 +7,9 @@ import socket
 import subprocess
 import threading
 
-from weir import free_port, wait_end, wait_until
+from weir import accepts, free_port, wait_end, wait_until
 
-START_SECONDS = 5
+START_SECONDS = 20
 
 
 class RedisError(Exception):
@@ -40,7 +40,7 @@ class Redis:
     def answers(self):
         assert self.process.poll() is None, (self.folder / "redis.log").read_text()
         with contextlib.suppress(OSError, RedisError):
-            return "--tls-port" in self.args or self.command("PING") == "PONG"
+            return accepts(self.port) if "--tls-port" in self.args else self.command("PING") == "PONG"
         return False
 
     def signal(self, number):
@@ -144,7 +144,11 @@ class Path:
             if self.cut_now.is_set():
                 near.close()
                 continue
-            far = socket.create_connection(("127.0.0.1", self.target), 5)
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target), 5)
+            except OSError:  # nobody is there at present
+                near.close()
+                continue
             self.open += [near, far]
             for one, other in ((near, far), (far, near)):
                 self.threads.append(threading.Thread(target=self.carry, args=(one, other), daemon=True))

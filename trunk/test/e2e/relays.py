@@ -10,7 +10,7 @@ import time
 SECRET = "0123456789abcdef-of-the-tests"
 
 
-def node(new_weir, name, *origins, more="", linger="1s", input_timeout="1s", hops=2, secret=SECRET, play=""):
+def node(new_weir, name, *origins, more="", linger="1s", input_timeout="5s", hops=2, secret=SECRET, play=""):
     """A server (not started) of the cluster of these tests; `origins`: servers, or URLs of them."""
     lines = "".join(f"origin {each if isinstance(each, str) else f'http://127.0.0.1:{each.http_port}'};\n" for each in origins)
     return new_weir(f"cluster {{ node {name}; secret {secret}; relay_linger {linger}; relay_input_timeout {input_timeout}; "
@@ -50,6 +50,7 @@ def pull(weir, name="cam"):
 
 
 def metric(weir, name):
-    """Sum of a series over its labels that the text of `name` begins."""
-    return sum(float(line.rsplit(" ", 1)[1]) for line in weir.metrics().splitlines()
-               if re.match(re.escape(name) + r"[{ ,\"a-z_=]*", line) and line.startswith(name))
+    """Sum of a series, or of those of its labels that the text of `name` begins."""
+    found = [float(line.rsplit(" ", 1)[1]) for line in weir.metrics().splitlines() if re.match(re.escape(name) + r"[{ ,}]", line)]
+    assert found, f"there is no series {name}"
+    return sum(found)

@@ -114,12 +114,12 @@ class Reloads:
             before = self.server.log().count("reloaded by=") + self.server.log().count("reload refused by=")
             self.server.process.send_signal(signal.SIGHUP)
             wait_until(lambda: self.server.log().count("reloaded by=") + self.server.log().count("reload refused by=")
-                       > before, 10, "the signal is answered in the log")
+                       > before, 20, "the signal is answered in the log")
             line = [line for line in self.server.log().splitlines() if " by=SIGHUP" in line][-1]
             return (200 if "reloaded by=" in line else 400), None
         request = urllib.request.Request(f"http://127.0.0.1:{api_port}/api/v1/reload", method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=20) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
@@ -140,7 +140,7 @@ class Reloads:
             def all_go_on():
                 clients = self.clients()
                 return clients if all(self.bytes(clients[key]) > self.bytes(self.last[key]) for key in self.first) else None
-            self.last = wait_until(all_go_on, 10, "every client gets or sends more")
+            self.last = wait_until(all_go_on, 20, "every client gets or sends more")
 
     def round(self, number):
         api_port = self.server.api_port

@@ -1,5 +1,6 @@
 """WebRTC for the tests: a server with it, a clock that a picture shows, bad paths, and peers in a browser."""
 
+import contextlib
 import heapq
 import json
 import random
@@ -121,12 +122,12 @@ class ClockPublisher:
 
     def __exit__(self, *_):
         self.ending.set()
-        self.thread.join(2)
+        self.thread.join(5)
+        if self.thread.is_alive():
+            self.program.kill()  # nobody reads what is written
+        with contextlib.suppress(OSError):
+            self.program.process.stdin.close()  # ffmpeg takes no signal while it reads from there
         self.program.end()
-        try:
-            self.program.process.stdin.close()
-        except OSError:
-            pass
 
 
 # ---- a path with loss and delay --------------------------------------------------------------------------------------

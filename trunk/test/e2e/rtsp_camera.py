@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import re
+import select
 import socket
 import struct
 import threading
@@ -14,6 +15,7 @@ from media import SAMPLE, Program
 from weir import free_port, wait_until
 
 H264_IN_BAND = ("-c:v", "copy", "-bsf:v", "h264_mp4toannexb")
+SPARE_SECONDS = 2  # that a session lives longer than its timeout
 
 
 @dataclass
@@ -89,7 +91,7 @@ class Camera:
         self.started = time.monotonic()
         self.group_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.group_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
-        self.flaws.group_port = self.flaws.group_port or free_port() // 2 * 2
+        self.flaws.group_port = self.flaws.group_port or (free_port(5) + 1) // 2 * 2  # a pair for each track
         for track, pair in enumerate(self.inputs):
             for rtcp, receiver in enumerate(pair):
                 threading.Thread(target=self._relay, args=(track, bool(rtcp), receiver), daemon=True).start()
@@ -212,6 +214,8 @@ class CameraClient:
     def close(self):
         self.playing = False
         self.camera.clients.discard(self)
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)  # its reader would keep it open
         for each in [*self.sockets, self.connection]:
             with contextlib.suppress(OSError):
                 each.close()
@@ -388,11 +392,15 @@ class CameraClient:
             while receiver.recv(2048):
                 self.camera.seen.reports += 1
 
+    def has_unread(self):
+        """Whether it has said something that our reader has not come to."""
+        return bool(select.select([self.connection], [], [], 0)[0])
+
     def send_media(self, track, rtcp, packet):
         agreed, flaws = self.tracks.get(track), self.flaws
         if not agreed or not self.playing:
             return
-        if flaws.timeout and time.monotonic() - self.heard > flaws.timeout + 1:
+        if flaws.timeout and time.monotonic() - self.heard > flaws.timeout + SPARE_SECONDS and not self.has_unread():
             self.camera.seen.sessions_expired += 1
             self.close()
             return

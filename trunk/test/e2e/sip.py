@@ -42,7 +42,8 @@ def write_tone(path, hz, seconds=20, rate=RATE, channels=1):
         file.setnchannels(channels)
         file.setsampwidth(2)
         file.setframerate(rate)
-        file.writeframes(b"".join(struct.pack("<h", int(8000 * math.sin(2 * math.pi * hz * i / rate))) * channels for i in range(rate * seconds)))
+        # Every second is the same, as `hz` is whole.
+        file.writeframes(b"".join(struct.pack("<h", int(8000 * math.sin(2 * math.pi * hz * i / rate))) * channels for i in range(rate)) * seconds)
     return path
 
 
@@ -127,7 +128,7 @@ def post_call(server, order):
     request = urllib.request.Request(f"http://127.0.0.1:{server.api_port}/api/v1/calls", json.dumps(order).encode(), method="POST",
                                      headers={"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -165,13 +166,15 @@ def keys_scenario():
 def send_keys(server, call, digits):
     request = urllib.request.Request(f"http://127.0.0.1:{server.api_port}/api/v1/calls/{call['id']}/dtmf", method="POST",
                                      data=json.dumps({"digits": digits}).encode())
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=20) as answer:
         return json.load(answer)
 
 
 def wait_answered(server, count=1, seconds=10):
-    wait_until(lambda: sum(call["state"] == "answered" for call in calls(server)) == count, seconds, f"{count} calls are answered")
-    return calls(server)
+    def answered():
+        found = calls(server)
+        return found if sum(call["state"] == "answered" for call in found) == count else None
+    return wait_until(answered, seconds, f"{count} calls are answered")
 
 
 def wait_no_call(server, seconds=10):

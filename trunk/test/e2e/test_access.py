@@ -124,7 +124,7 @@ def test_a_thousand_wrong_keys(new_weir, folder):
     server = new_weir("security { publish_key s3cret-1; play_key watch-one; }").start()
     with publisher(server.rtmp("live/b?key=s3cret-1"), folder):
         server.wait_live("b")
-        before = server.private_kib()
+        before, began = server.private_kib(), time.monotonic()
         with socket.create_connection(("127.0.0.1", server.http_port), 10) as peer:
             answers = peer.makefile("rb")
             for number in range(1000):
@@ -139,7 +139,7 @@ def test_a_thousand_wrong_keys(new_weir, folder):
         assert b"FLV" in first_bytes(server, "/live/b.flv?key=watch-one")
         assert server.private_kib() < before + 2048
     assert refused(server, "key_wrong") == 1000
-    assert server.log().count("play refused") < 20
+    assert 1 <= server.log().count("play refused") <= time.monotonic() - began + 2, "one line in a second"
     assert "guess-" not in server.log()
 
 
@@ -203,12 +203,14 @@ def test_tokens(new_weir, folder):
         assert status(publish) == 403
         assert status("") == 403
         wrong = {"app": "live", "stream": "room-1", "action": "play"}
-        assert status(jwt({**wrong, "exp": time.time() - 60})) == 403
+        expired = jwt({**wrong, "exp": time.time() - 60})
+        assert status(expired) == 403
         assert status(jwt(wrong)) == 403
         assert status(jwt({**wrong, "exp": soon}, secret=SECRET[::-1])) == 403
         assert status(jwt({**wrong, "exp": soon}, header={"alg": "none"})) == 403
+        # One refusal in a second is in the log.
+        wait_until(lambda: status(expired) == 403 and "the token is refused: it has expired" in server.log(), 10, "the reason is logged")
     assert refused(server, "token") >= 5
-    assert "the token is refused: it has expired" in server.log() or "more in the last second" in server.log()
     assert publish.split(".")[2] not in server.log() and play.split(".")[2] not in server.log()
 
 
@@ -323,9 +325,11 @@ def test_the_api_and_pages_of_strangers(new_weir):
 
 def test_request_rate_of_the_api(new_weir):
     server = guarded(new_weir, "max_request_rate 5;").start()
+    began = time.monotonic()
     answers = [ask(server, "/api/v1/versions") for _ in range(60)]
     many = [answer for answer in answers if answer[0] == 429]
-    assert len(many) > 20 and int(many[0][1]["Retry-After"]) >= 1
+    assert len(answers) - len(many) <= 2 * 5 + 5 * (time.monotonic() - began), "two seconds' worth at once"
+    assert many and int(many[0][1]["Retry-After"]) >= 1
     assert "max_request_rate" in many[0][2]
     time.sleep(1.2)  # the limit is one of time
     assert ask(server, "/api/v1/versions")[0] == 200
@@ -390,20 +394,21 @@ def test_connections_of_an_address(new_weir, folder):
         stream.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         return stream.recv(12)
 
+    served = (b"HTTP/1.1 200", b"HTTP/1.1 404", b"HTTP/1.1 403")
     with contextlib.ExitStack() as open_ones:
         one, *_ = [open_ones.enter_context(connected(http)) for _ in range(3)]
         for stream in [one, *_]:
-            assert asked(stream) in (b"HTTP/1.1 200", b"HTTP/1.1 404", b"HTTP/1.1 403")
+            assert asked(stream) in served
         with connected(http) as more:
             assert more.recv(12) == b"HTTP/1.1 429"
         with connected(rtmp) as more:
             assert more.recv(1) == b""
         with connected(http, "192.0.2.8") as other:
-            assert asked(other) != b"HTTP/1.1 429"
+            assert asked(other) in served
         one.close()
 
         def comes_in():
             with connected(http) as again:
-                return asked(again) != b"HTTP/1.1 429"
+                return asked(again) in served
         wait_until(comes_in, 10, "there is room again")
     server.wait_log("max_connections_per_ip")

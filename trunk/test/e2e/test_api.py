@@ -1,7 +1,6 @@
 """The HTTP API, /metrics, the pages."""
 
 import re
-import time
 import urllib.error
 import urllib.request
 
@@ -15,7 +14,7 @@ from weir import wait_until
 def get(url, method="GET", headers=None):
     request = urllib.request.Request(url, method=method, headers=headers or {})
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
@@ -41,7 +40,7 @@ def test_streams_and_clients_show_what_runs(weir, folder):
         assert stream["app"] == "live"
         with HttpFlv(weir.http_port) as player:
             player.reader().tags_until(lambda tag: tag.is_key_frame())
-            clients = wait_until(lambda: (lambda all: all if len(all) == 2 else None)(weir.clients()), 5, "two clients")
+            clients = wait_until(lambda: (lambda all: all if len(all) == 2 else None)(weir.clients()), 10, "two clients")
             assert sorted(client["publish"] for client in clients) == [False, True]
             one = weir.api(f"/api/v1/streams/{stream['id']}")
             assert one["code"] == 0 and one["stream"]["id"] == stream["id"]
@@ -49,7 +48,7 @@ def test_streams_and_clients_show_what_runs(weir, folder):
                 shown = weir.api(f"/api/v1/clients/{client['id']}")
                 assert shown["client"]["id"] == client["id"]
                 assert str(client["id"]) in weir.log(), "the log uses the ids of the API"
-    wait_until(lambda: weir.clients() == [], 5, "everybody is gone")
+    wait_until(lambda: weir.clients() == [], 10, "everybody is gone")
 
 
 def test_the_console_can_choose_each_transport(weir):
@@ -73,19 +72,23 @@ def test_delete_kicks_a_player_and_a_publisher(weir, folder):
         with HttpFlv(weir.http_port) as player:
             reader = player.reader()
             reader.tags_until(lambda tag: tag.is_key_frame())
-            clients = wait_until(lambda: (lambda all: all if len(all) == 2 else None)(weir.clients()), 5, "two clients")
+            clients = wait_until(lambda: (lambda all: all if len(all) == 2 else None)(weir.clients()), 10, "two clients")
             victim = next(client for client in clients if not client["publish"])
             assert weir.api(f"/api/v1/clients/{victim['id']}", "DELETE")["code"] == 0
             with pytest.raises((EOFError, ConnectionError)):
-                reader.tags(5)
+                reader.tags(20)
         assert sender.running()
         holder = next(client for client in weir.clients() if client["publish"])
         assert weir.api(f"/api/v1/clients/{holder['id']}", "DELETE")["code"] == 0
         sender.wait(10)
-    assert not any(stream.get("publish", {}).get("active") for stream in weir.streams())
+    wait_until(lambda: not any(stream.get("publish", {}).get("active") for stream in weir.streams()), 10, "nobody publishes")
 
 
 METRIC = re.compile(r'^[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_][a-zA-Z0-9_]*="(\\.|[^"\\])*",?)*\})? -?[0-9.eE+-]+$')
+
+
+def numbers(text):
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line and not line.startswith("#")}
 
 
 @pytest.mark.smoke
@@ -93,19 +96,15 @@ def test_metrics_parse_and_count(weir, folder):
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
         first = weir.metrics()
-        time.sleep(1)
-        second = weir.metrics()
+        received = numbers(first)["weir_received_bytes_total"]
+        second = wait_until(lambda: (lambda text: text if numbers(text)["weir_received_bytes_total"] > received else None)(weir.metrics()),
+                            10, "bytes that come in are counted")
     for line in second.splitlines():
         assert not line or re.match(r"# (HELP|TYPE) \w+ ", line) or METRIC.match(line), line
-
-    def numbers(text):
-        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
-                if line and not line.startswith("#")}
     before, after = numbers(first), numbers(second)
     typed = dict(re.findall(r"^# TYPE (\w+) (\w+)$", second, re.M))
     counters = [name for name in after if typed.get(name.split("{")[0]) == "counter"]
-    assert counters and all(after[name] >= before.get(name, 0) for name in counters)
-    assert any(after[name] > before.get(name, 0) for name in counters), "bytes came in, some counter must have moved"
+    assert "weir_received_bytes_total" in counters and all(after[name] >= before.get(name, 0) for name in counters)
 
 
 def test_api_has_no_cors_and_media_has(weir, folder):

@@ -9,8 +9,9 @@ import pytest
 
 from flv import HttpFlv
 from media import check_both, play_ffmpeg, publisher
+from relays import metric
 from rtmp import amf
-from weir import is_late
+from weir import is_late, wait_until
 
 ROUNDS = 60
 SEED = 20240611
@@ -20,9 +21,9 @@ def send(port, data, linger=0.05, receive=False):
     """Sends bytes, reads for a moment, leaves. What came back."""
     answer = b""
     try:
-        with socket.create_connection(("127.0.0.1", port), 5) as peer:
+        with socket.create_connection(("127.0.0.1", port), 20) as peer:
             peer.sendall(data)
-            peer.settimeout(5 if receive else linger)
+            peer.settimeout(20 if receive else linger)
             while True:
                 more = peer.recv(65536)
                 if not more:
@@ -133,7 +134,7 @@ def test_every_malformed_request_is_answered(weir, port):
 
 
 def test_request_byte_by_byte_is_understood(weir):
-    with socket.create_connection(("127.0.0.1", weir.api_port), 5) as peer:
+    with socket.create_connection(("127.0.0.1", weir.api_port), 20) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in b"GET /api/v1/versions HTTP/1.1\r\nHost: x\r\n\r\n":
             peer.sendall(bytes([byte]))
@@ -143,15 +144,14 @@ def test_request_byte_by_byte_is_understood(weir):
 @pytest.mark.config("handshake_timeout 1s;")
 def test_silent_connection_is_closed(weir):
     for port in (weir.rtmp_port, weir.http_port):
-        with socket.create_connection(("127.0.0.1", port), 5) as peer:
-            peer.settimeout(6)
+        with socket.create_connection(("127.0.0.1", port), 60) as peer:
             started = time.monotonic()
             try:
                 while peer.recv(4096):
                     pass
             except ConnectionError:
                 pass
-            assert not is_late(started, 4)
+            assert not is_late(started, 5), "the default is 10 s"
 
 
 def test_many_connections_come_and_go_without_a_trace(weir, folder):
@@ -159,8 +159,9 @@ def test_many_connections_come_and_go_without_a_trace(weir, folder):
     source, after = random.Random(SEED), []
     for _ in range(2):
         for _ in range(1000):
-            with socket.create_connection(("127.0.0.1", weir.rtmp_port), 5) as peer:
+            with socket.create_connection(("127.0.0.1", weir.rtmp_port), 20) as peer:
                 peer.sendall(source.randbytes(source.choice([1, 100, 2000])))
+        wait_until(lambda: metric(weir, "weir_connections") <= 1, 20, "all have gone but for who asks")
         time.sleep(1)
         after.append(weir.private_kib())
     assert after[1] < after[0] + 1024 and after[1] < 25 * 1024, after

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from test_cluster_network import Beside
 from weir import BINARY, TOP, accepts, free_port, wait_until
 
 sys.path.insert(0, str(TOP / "scripts" / "lib"))
@@ -23,6 +24,7 @@ from bench.targets import judge  # noqa: E402
 from bench import relay, report, segments  # noqa: E402
 
 CLIENT = BINARY.parent / "weir-bench"
+STOOD_STILL_MS = 60
 BENCH = TOP / "scripts" / "bench"
 
 
@@ -73,6 +75,7 @@ def test_a_page_that_names_its_place_is_found(page, folder, named):
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(180)
 def test_a_tiny_benchmark_compares_weir_with_the_floor(folder, floor):
     done = subprocess.run(bench(folder, floor, "--cases", "rtmp-100@100", "--servers", "weir,before,floor", "--before",
                                 TOP / "objs/weir", "--players", 10, "--rounds", 1, "--window", 2), text=True,
@@ -96,14 +99,18 @@ def test_a_tiny_benchmark_compares_weir_with_the_floor(folder, floor):
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(260)
 def test_a_tiny_benchmark_of_calls(folder, floor):
-    done = subprocess.run(bench(folder, floor, "--cases", "sip-call-10 sip-jitter-500 sip-phone-500 sip-setup sip-publisher sip-player", "--players", 5,
-                                "--window", 3), text=True, capture_output=True, timeout=200)
+    with Beside(()) as beside:
+        done = subprocess.run(bench(folder, floor, "--cases", "sip-call-10 sip-jitter-500 sip-phone-500 sip-setup sip-publisher sip-player", "--players", 5,
+                                    "--window", 3), text=True, capture_output=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     runs = {run["case"]: run for run in json.loads(next(folder.glob("bench-*.json")).read_text())["runs"]}
     for name in ("sip-call-10", "sip-jitter-500", "sip-phone-500", "sip-setup"):
         run = runs[name]
-        assert (run["units"], run["failed"], run["voice_lost"], run["wrong_seconds"], run["silent"]) == (5, 0, 0, 0, 0), run
+        assert (run["units"], run["failed"], run["silent"]) == (5, 0, 0), run
+        # Voice does not wait for a machine that stands still for some packets' time.
+        assert run["voice_lost"] == run["wrong_seconds"] == 0 or beside.late_ms(1) > STOOD_STILL_MS, (run, beside.late_ms(1))
     assert runs["sip-call-10"]["judged_seconds"] >= 2 * 5 and runs["sip-phone-500"]["kib_each"] > 0
     assert runs["sip-jitter-500"]["line_p99_ms"] > runs["sip-call-10"]["line_p50_ms"]
     assert runs["sip-publisher"]["units"] == 5 and runs["sip-player"]["mhz_each"] > 0
@@ -123,12 +130,12 @@ def test_ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind(folder,
     try:
         wait_until((folder / "run" / "floor.log").exists, 60, "the second run starts")
         started.send_signal(signal.SIGINT)
-        out, _ = started.communicate(timeout=20)
+        out, _ = started.communicate(timeout=60)
     finally:
         started.kill()
     assert started.returncode == 130, out
-    assert "interrupted after 1 of 4 runs" in out and "rtmp-100" in out
-    wait_until(lambda: not processes_of(folder), 5, "every program has ended")
+    assert re.search(r"interrupted after [123] of 4 runs", out) and "rtmp-100" in out, out
+    wait_until(lambda: not processes_of(folder), 10, "every program has ended")
 
 
 def test_it_refuses_a_single_core(folder, floor):
@@ -166,9 +173,10 @@ def play_floor(folder, floor, *options):
     with open(folder / "floor.log", "wb") as log:
         server = subprocess.Popen([floor, "-p", str(port), *options], stdout=log, stderr=log)
     try:
-        wait_until(lambda: accepts(port), 5, "floor listens")
+        wait_until(lambda: accepts(port), 20, "floor listens")
         done = subprocess.run([CLIENT, "rtmp-play", "--url", f"rtmp://127.0.0.1:{port}/live/x", "--clients", "5",
-                               "--publish", "500k", "--duration", "2s", "--json", folder / "report.json", "--quiet"],
+                               "--publish", "500k", "--duration", "2s", "--json", folder / "report.json", "--quiet",
+                               "--behind", "30s", "--stall", "30s"],  # how fast it goes beside other tests is no fault
                               text=True, capture_output=True, timeout=60)
         return done.returncode, json.loads((folder / "report.json").read_text())["media"]
     finally:

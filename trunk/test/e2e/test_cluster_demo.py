@@ -4,12 +4,14 @@ import os
 import re
 import signal
 import subprocess
+from collections import Counter
 
 import pytest
 
-from weir import TOP, accepts, free_port, wait_until
+from weir import TOP, accepts, free_port, wait_end, wait_until
 
 DEMO = TOP / "scripts" / "cluster-demo"
+PROGRAMS = Counter({"redis-server": 1, "weir": 2, "ffmpeg": 1})
 
 
 def command(folder, *words):
@@ -46,13 +48,17 @@ def test_it_ends_all_that_it_has_started(folder):
                 break
         text = "".join(lines)
         ports = [int(port) for port in re.findall(r"(?:localhost|127\.0\.0\.1):(\d+)", text)]
-        assert ports and all(accepts(port) for port in ports), text
+        assert ports, text
+        wait_until(lambda: all(accepts(port) for port in ports), 10, f"all ports are served: {text}")
         secrets = [folder / "demo" / name for name in ("redis-password", "cluster-secret")]
         assert all(path.stat().st_mode & 0o077 == 0 for path in secrets), "nobody else may read them"
-        started = wait_until(lambda: len(found := children(demo.pid)) >= 4 and found, 5, "all of it runs")
-        assert {"redis-server", "weir", "ffmpeg"} <= set(started.values()), started
+
+        def all_run():  # a child is a shell until it has become its program
+            found = children(demo.pid)
+            return found if not PROGRAMS - Counter(found.values()) else None
+        started = wait_until(all_run, 10, "all of it runs")
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(20) == 0
+        assert wait_end(demo, 40) == 0
         assert not any(is_alive(pid) for pid in started), started
         assert not any(path.exists() for path in secrets)
     finally:

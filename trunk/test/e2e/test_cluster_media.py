@@ -6,6 +6,7 @@ import pytest
 
 from media import check_frames, check_rising, play_ffmpeg, publisher, run
 from redis_server import Redis
+from relays import metric
 from rtc import whep_path, whip_path
 from rtsp import play_rtsp, publish_rtsp
 from srt import play_srt, publish_srt, srt_url
@@ -35,7 +36,7 @@ def nodes(new_weir, folder):
         rtsp, rtp, srt, rtc = free_port(), free_port(3), free_port(), free_port()
         server = new_weir("", name)
         text = (f"cluster {{ node {name}; registry {registry}; advertise http://127.0.0.1:{server.http_port}; secret {SECRET};\n"
-                f"allow_nodes 127.0.0.0/8; relay_linger 1s; }}\nplay {{ mw_latency 0; }}\n"
+                f"allow_nodes 127.0.0.0/8; relay_linger 1m; }}\nplay {{ mw_latency 0; }}\n"
                 f"rtsp_server {{ listen 127.0.0.1:{rtsp}; rtp_listen 127.0.0.1:{rtp + rtp % 2}; enabled on; }}\n"
                 f"srt_server {{ listen 127.0.0.1:{srt}; }}\n"
                 f"rtc_server {{ enabled on; listen 127.0.0.1:{rtc}; candidate 127.0.0.1; }}\n")
@@ -46,7 +47,7 @@ def nodes(new_weir, folder):
     with Redis(folder) as redis:
         both = [make(name, redis.url) for name in ("a", "b")]
         for each in both:
-            wait_until(lambda each=each: each.api("/api/v1/cluster")["cluster"]["registry"]["lease"], 5, "the node has its lease")
+            wait_until(lambda each=each: each.api("/api/v1/cluster")["cluster"]["registry"]["lease"], 20, "the node has its lease")
         yield both
 
 
@@ -65,7 +66,7 @@ def publish(way, node, folder, clip):
 def test_a_stream_of_another_node_is_played_by_every_protocol(nodes, folder, clip, way):
     a, b = nodes
     with publish(way, a, folder, clip):
-        a.wait_live("cam", 15)
+        a.wait_live("cam", 20)
         ways = [(play_ffmpeg, b.http("/live/cam.flv"), folder, 3, "flv"),
                 (play_ffmpeg, b.rtmp("live/cam"), folder, 3, "rtmp"),
                 (play_ffmpeg, b.http("/live/cam.ts"), folder, 3, "ts"),
@@ -78,11 +79,12 @@ def test_a_stream_of_another_node_is_played_by_every_protocol(nodes, folder, cli
                 pion("play", b, whep_path("cam"), folder, folder / "whep.h264", folder / "whep.ogg", 5, name="whep") as player:
             recordings += [each.result() for each in [pool.submit(*way) for way in others]]
             report = finish(player)
+        assert len([each for each in b.api("/api/v1/sources")["sources"] if each["role"] == "pull"]) == 1
+        assert sum(each["role"] == "player" for each in a.clients()) == 1, "one pull for all of them"
+        assert metric(b, 'weir_source_attempts_total{role="pull"}') == 1, "and no other before it"
         for each in recordings:
             assert set(each.streams()) == {"video", "audio"} and each.streams()["video"] == ["h264"], each.streams()
             check_rising(each)
             if way != "whip":
                 check_frames(each)
         assert report["frames"] > 25 and len(decode(folder / "whep.h264")) > 25, report
-        assert len([each for each in b.api("/api/v1/sources")["sources"] if each["role"] == "pull"]) == 1
-        assert sum(each["role"] == "player" for each in a.clients()) == 1, "one pull for all of them"

@@ -45,7 +45,7 @@ ERRORS = {
 def said(folder):
     path = folder / "ten.conf"
     path.write_text(FILE)
-    done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and done.stdout == "", (done.returncode, done.stdout)
     return done.stderr
 

@@ -23,7 +23,7 @@ def configure(folder):
     def run(*flags, compiler="true"):  # `true` finds every header
         (folder / "objs" / "config.mk").unlink(missing_ok=True)
         done = subprocess.run([folder / "configure", *flags], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env={"PATH": f"{folder}/bin:/usr/bin:/bin", "CXX": compiler}, timeout=20)
+                              env={"PATH": f"{folder}/bin:/usr/bin:/bin", "CXX": compiler}, timeout=60)
         written = folder / "objs" / "config.mk"
         return done.returncode, done.stdout, written.read_text() if written.exists() else ""
 

@@ -17,8 +17,14 @@ from weir import is_late, wait_until
 
 TEXT = "document.body?.innerText ?? ''"
 POINTS = "Object.fromEntries([...document.querySelectorAll('#plots li')].map((li) => [li.dataset.plot, Number(li.dataset.points ?? 0)]))"
+# Clicks on a button that asks first, after some seconds again.
+SURE = "(() => {{ const one = {}; if (!('sure' in one.dataset)) one.click(); one.click(); }})()"
 PLOTS = {"players", "send_kbps", "recv_kbps", "cpu", "busy", "memory_kib", "drops"}
 BAD_NAME = "<img src=x onerror=window.hurt=1>"
+# Publishers without media and viewers that read nothing stay as long as the test.
+STAY = "write_stall_timeout 5m;"
+PATIENT = f"publish {{ firstpkt_timeout 5m; }} {STAY}"
+pytestmark = pytest.mark.config(PATIENT)
 
 
 def shows(browser, text, seconds=10):
@@ -75,13 +81,14 @@ def test_plots_get_points_and_a_stream_that_ends_disappears(weir, folder):
 def test_plots_begin_with_what_was_before(weir, folder):
     wait_until(lambda: len(weir_history(weir)) >= 3, 15, "the server has a history")
     with page(folder, weir.http("/"), weir.http("/")) as browser:
-        wait_until(lambda: browser.evaluate(POINTS).get("memory_kib", 0) >= 3, 5, "plots have a past")
+        points = wait_until(lambda: browser.evaluate(POINTS).get("memory_kib"), 20, "plots are drawn")
+        assert points >= 3, "they have a past"
 
 
 def weir_history(weir):
     import json
     import urllib.request
-    with urllib.request.urlopen(weir.http("/live.json?history=1"), timeout=5) as answer:
+    with urllib.request.urlopen(weir.http("/live.json?history=1"), timeout=20) as answer:
         return json.load(answer)["health"]["history"]["time_ms"]
 
 
@@ -116,7 +123,7 @@ def test_the_console_shows_and_kicks(weir, folder, width):
         reader.tags(1)
         with page(folder, api + "console/", api, f"--window-size={width},900") as browser:
             browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-            for client in wait_until(lambda: len(weir.clients()) == 2 and weir.clients(), 5, "two clients"):
+            for client in wait_until(lambda: len(weir.clients()) == 2 and weir.clients(), 10, "two clients"):
                 shows(browser, client["id"])
                 shows(browser, client["type"])
             shows(browser, "127.0.0.1 by rtmp")
@@ -126,17 +133,15 @@ def test_the_console_shows_and_kicks(weir, folder, width):
             browser.screenshot(folder / f"console-{width}.png")
             assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "it fits the window"
             victim = next(client["id"] for client in weir.clients() if not client["publish"])
-            kick = f"[...document.querySelectorAll('#clients tr')].find((row) => row.textContent.includes('{victim}')).querySelector('.kick').click()"
-            browser.evaluate(kick)
+            button = f"[...document.querySelectorAll('#clients tr')].find((row) => row.textContent.includes('{victim}')).querySelector('.kick')"
+            browser.evaluate(button + ".click()")
             time.sleep(0.5)
             assert len(weir.clients()) == 2, "the first click only asks"
-            browser.evaluate(kick)
-            wait_until(lambda: len(weir.clients()) == 1, 5, "the player is gone")
-            wait_until(lambda: victim not in browser.evaluate(TEXT), 8, "and off the list")
-            end = "document.querySelector('.card .publisher .kick').click()"
-            browser.evaluate(end)
-            browser.evaluate(end)
-            sender.wait(10)
+            browser.evaluate(SURE.format(button))
+            wait_until(lambda: len(weir.clients()) == 1, 10, "the player is gone")
+            wait_until(lambda: victim not in browser.evaluate(TEXT), 20, "and off the list")
+            browser.evaluate(SURE.format("document.querySelector('.card .publisher .kick')"))
+            sender.wait(20)
             wait_until(lambda: "live/livestream" not in browser.evaluate("document.getElementById('streams').innerText"), 10, "its stream is gone")
             shows(browser, "nobody")
 
@@ -180,7 +185,7 @@ def test_one_box_takes_a_token_or_a_user_and_a_wrong_one_costs_one_try(new_weir,
 
     def wrong_logins():
         with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{server.api_port}/metrics",
-                                                           headers={"Authorization": "Bearer look-0123"}), timeout=5) as answer:
+                                                           headers={"Authorization": "Bearer look-0123"}), timeout=20) as answer:
             found = re.search(r'weir_refused_total{reason="api_wrong_login"} (\d+)', answer.read().decode())
             return int(found.group(1))
 
@@ -263,4 +268,4 @@ def test_a_hundred_streams_are_listed(weir, folder):
             shows(browser, "live/s099")
             began = time.monotonic()
             browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            assert not is_late(began, 2), "the page is not busy with itself"
+            assert not is_late(began, 5), "the page is not busy with itself"

@@ -2,9 +2,11 @@
 streams of all of them, of processes, and of what is wrong. And /live.json of several processes."""
 
 import contextlib
+import http.client
 import json
 import signal
 import socket
+import urllib.error
 import urllib.request
 
 import pytest
@@ -12,11 +14,11 @@ import pytest
 from browser import Browser
 from flv import HttpFlv
 from media import publisher
-from processes import COUNT, all_run, kill, process_of, start
+from processes import COUNT, all_run, kill, pids, process_of, start
 from redis_server import Redis
 from rtmp import RtmpPlayer
-from test_console import BAD_NAME, TEXT, page, shows
-from test_registry import Publisher, node, publishing, redis, status  # noqa: F401 (fixtures)
+from test_console import BAD_NAME, PATIENT, STAY, SURE, TEXT, page, shows
+from test_registry import SHORT, Publisher, node, publishing, redis, status, wait_heard  # noqa: F401 (fixtures)
 from test_life import wait_end
 from tls import blind_context, certificate
 from weir import free_port, wait_until
@@ -46,10 +48,19 @@ def row(browser, table, *words, seconds=15):
         raise AssertionError(f"no row of {table} with {words}: {rows(browser, table)}; {browser.console[-3:]}") from None
 
 
+def button(*names):
+    """That is called so."""
+    return ("[...document.querySelectorAll('button')].find((one) => one.checkVisibility() && "
+            f"{json.dumps(names)}.includes(one.ariaLabel ?? one.textContent))")
+
+
 def click(browser, name):
-    """The button that is called so."""
-    browser.evaluate("[...document.querySelectorAll('button')].find((one) => one.checkVisibility() && "
-                     f"(one.ariaLabel ?? one.textContent) === {json.dumps(name)}).click()")
+    browser.evaluate(button(name) + ".click()")
+
+
+def end(browser, name, whom):
+    """Both clicks on a button that asks first, or the second where it has asked."""
+    browser.evaluate(SURE.format(button(f"{name} {whom}", f"Sure? {whom}")))
 
 
 def says(browser, element, text, seconds=15):
@@ -67,7 +78,8 @@ def test_one_machine_sees_nothing_of_clusters_and_processes(weir, folder):
 
 @pytest.mark.parametrize("width", [1100, 360])
 def test_the_cluster_is_shown_and_a_publisher_is_kicked_wherever_it_is(redis, node, folder, width):  # noqa: F811
-    first, second = node("media-a", redis.url), node("media-b", redis.url)
+    first, second = (node(name, redis.url, top=STAY) for name in ("media-a", "media-b"))
+    wait_heard(redis, 2)
     api = f"http://127.0.0.1:{second.api_port}/"
     with publisher(first.rtmp("live/cam"), folder) as sender, publishing(first, "other") as (_, may):
         assert may
@@ -75,7 +87,7 @@ def test_the_cluster_is_shown_and_a_publisher_is_kicked_wherever_it_is(redis, no
         with HttpFlv(second.http_port, "/live/cam.flv", timeout=20) as player, page(folder, api + "console/", api) as browser:
             player.reader().tags(1)
             browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-            assert "serving" in row(browser, "nodes", "media-a", f"http://127.0.0.1:{first.http_port}")
+            row(browser, "nodes", "media-a", f"http://127.0.0.1:{first.http_port}", "serving")
             assert "(this one)" in row(browser, "nodes", "media-b") and "(this one)" not in row(browser, "nodes", "media-a")
             row(browser, "cluster-streams", "live/cam", "media-a", "media-b")
             assert "media-b" not in row(browser, "cluster-streams", "live/other"), "nobody pulls it"
@@ -92,22 +104,22 @@ def test_the_cluster_is_shown_and_a_publisher_is_kicked_wherever_it_is(redis, no
             click(browser, "Kick the publisher of live/cam at media-a")
             browser.evaluate("new Promise((done) => setTimeout(done, 300))")
             assert "cam" in [one["name"] for one in first.streams()], "the first click only asks"
-            click(browser, "Sure? the publisher of live/cam at media-a")
-            sender.wait(10)
+            end(browser, "Kick", "the publisher of live/cam at media-a")
+            sender.wait(20)
             wait_until(lambda: not rows(browser, "cluster-streams"), 15, "it is off the list")
             assert [one["name"] for one in first.streams() if one["publish"]["active"]] == ["other"]
 
 
 def test_the_button_of_a_stream_from_elsewhere_ends_its_publisher_there(redis, node, folder):  # noqa: F811
-    first, second = node("media-a", redis.url), node("media-b", redis.url)
+    first, second = (node(name, redis.url, top=STAY) for name in ("media-a", "media-b"))
+    wait_heard(redis, 2)
     with publisher(first.rtmp("live/cam"), folder) as sender, HttpFlv(second.http_port, "/live/cam.flv", timeout=20) as player, \
             page(folder, console(second), f"http://127.0.0.1:{second.api_port}/") as browser:
         player.reader().tags(1)
         shows(browser, "from node media-a")
         row(browser, "cluster-streams", "live/cam")
-        click(browser, "End the publisher of live/cam")
-        click(browser, "Sure? the publisher of live/cam")
-        sender.wait(10)
+        end(browser, "End", "the publisher of live/cam")
+        sender.wait(20)
         wait_until(lambda: not [one for one in first.streams() if one["publish"]["active"]], 10, "nobody publishes it")
 
 
@@ -116,9 +128,10 @@ def test_a_source_that_is_kicked_backs_off(redis, node, new_weir, folder):  # no
     with publisher(origin.rtmp("live/cam"), folder):
         first = node("media-a", redis.url, top=f"source {origin.rtmp('live/cam')} {{ stream live/cam; }}")
         second = node("media-b", redis.url)
+        wait_heard(redis, 2)
         wait_until(lambda: second.api("/api/v1/cluster/streams")["streams"], 10, "the source publishes at media-a")
         assert second.api("/api/v1/cluster/streams?app=live&stream=cam", method="DELETE")["http_status"] == 200
-        wait_until(lambda: first.api("/api/v1/sources")["sources"][0]["failures"] == 1, 5, "its run has ended")
+        wait_until(lambda: first.api("/api/v1/sources")["sources"][0]["failures"] == 1, 20, "its run has ended")
         first.wait_live("cam")
         assert "ended by the API" in first.log()
 
@@ -147,13 +160,13 @@ def test_names_of_strangers_and_of_redis_are_text(redis, node, folder):  # noqa:
 
 
 def test_banners_say_that_the_registry_is_away_and_that_the_server_drains(redis, node, folder):  # noqa: F811
-    server = node("media-a", redis.url)
+    server = node("media-a", redis.url, top=STAY)
     # No page(): the browser has words of its own on answers with 503.
     with publisher(server.rtmp("live/cam"), folder), HttpFlv(server.http_port, "/live/cam.flv") as player, Browser(folder) as browser:
         player.reader().tags(1)
         browser.open(console(server))
         row(browser, "nodes", "media-a", "serving")
-        assert browser.evaluate(VISIBLE.format("registry-notice")) == ""
+        wait_until(lambda: browser.evaluate(VISIBLE.format("registry-notice")) == "", 15, "there is no banner")
         redis.end()
         says(browser, "registry-notice", f"redis://127.0.0.1:{redis.port}")
         said = browser.evaluate(VISIBLE.format("registry-notice"))
@@ -168,12 +181,12 @@ def test_banners_say_that_the_registry_is_away_and_that_the_server_drains(redis,
         says(browser, "drain-notice", "drains")
         says(browser, "drain-notice", "1 publish, 1 watch")
         row(browser, "nodes", "media-a", "draining")
-    assert wait_end(server, 5) == 0
+    assert wait_end(server, 20) == 0
 
 
 def test_two_nodes_with_one_name_are_told_from_the_page(redis, node, folder):  # noqa: F811
-    node("twin", redis.url)
-    other = node("twin-2", redis.url, wait=False)
+    node("twin", redis.url, lease=SHORT)
+    other = node("twin-2", redis.url, wait=False, lease=SHORT)
     other.stop()
     other.config_path.write_text(other.config_path.read_text().replace("node twin-2;", "node twin;"))
     other.start()
@@ -183,17 +196,17 @@ def test_two_nodes_with_one_name_are_told_from_the_page(redis, node, folder):  #
 
 
 def test_a_node_that_goes_is_not_just_missing(redis, node, folder):  # noqa: F811
-    server, killed, drained = (node(name, redis.url) for name in ("media-a", "media-b", "media-c"))
+    server, killed, drained = (node(name, redis.url, lease=SHORT) for name in ("media-a", "media-b", "media-c"))
     with Browser(folder) as browser, RtmpPlayer(drained.rtmp_port, play=False) as client:
         browser.open(console(server))
         for name in ("media-a", "media-b", "media-c"):
             row(browser, "nodes", name, "serving")
         killed.kill()
-        assert "last seen 0:0" in row(browser, "nodes", "media-b", "gone")
+        assert "last seen 0:" in row(browser, "nodes", "media-b", "gone")
         drained.process.send_signal(signal.SIGQUIT)
         row(browser, "nodes", "media-c", "draining")
         client.socket.close()
-        assert wait_end(drained, 5) == 0
+        assert wait_end(drained, 20) == 0
         row(browser, "nodes", "media-c", "ended after its drain")
 
 
@@ -201,7 +214,7 @@ def test_a_node_that_goes_is_not_just_missing(redis, node, folder):  # noqa: F81
 
 
 def live(server, path="/live.json", port=None):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port or server.http_port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port or server.http_port}{path}", timeout=20) as answer:
         return json.load(answer)
 
 
@@ -209,29 +222,55 @@ def named(answer):
     return [one["name"] for one in answer["streams"]]
 
 
+def list_of_one(server):
+    """Who answers at the API's port, by its pid, and the names in its list."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.api_port, timeout=20)) as connection:
+        said = []
+        for path in ("/api/v1/versions", "/live.json"):  # a connection stays where it is
+            connection.request("GET", path)
+            said.append(json.load(connection.getresponse()))
+    return int(said[0]["pid"]), named(said[1])
+
+
 def test_the_list_of_streams_is_that_of_all_processes_whichever_answers(new_weir, folder):
-    many = start(new_weir)
-    names = [f"s{number}" for number in range(8)]
+    """A list lacks a process that does not answer in time, so what it is to say is waited for."""
+    many = start(new_weir, PATIENT)
+    names = [f"s{number:02}" for number in range(12)]
+
+    def all_publish():
+        streams = many.streams()
+        return streams if len(streams) == len(names) else None
+
+    def lists_of_each():
+        with contextlib.suppress(urllib.error.HTTPError):
+            return [named(live(many, f"/live.json?process={one}", many.api_port)) for one in range(COUNT)]
+        return None
+
     with contextlib.ExitStack() as stack:
         for name in names:
             assert stack.enter_context(Publisher(many.rtmp_port, name).ask()).answer()
-        wait_until(lambda: len(many.streams()) == len(names), 10, "all publish")
-        assert len({one["process"] for one in many.streams()}) > 1, "they are in several processes"
-        wait_until(lambda: named(live(many)) == names, 10, "all are listed")
-        for _ in range(12):  # whichever process answers
-            assert named(live(many)) == names
-            assert named(live(many, port=many.api_port)) == names
-        of_each = [named(live(many, f"/live.json?process={one}", many.api_port)) for one in range(COUNT)]
+        streams = wait_until(all_publish, 20, "all publish")
+        assert len({one["process"] for one in streams}) > 1, "they are in several processes"
+        wait_until(lambda: named(live(many)) == names, 20, "all are listed")
+        processes, whole = pids(many), set()
+
+        def each_lists_all():
+            process, listed = list_of_one(many)
+            if listed == names:
+                whole.add(process)
+            return whole == set(processes.values())
+        wait_until(each_lists_all, 20, "whichever process answers")
+        of_each = wait_until(lists_of_each, 20, "each says what it has")
         assert sorted(sum(of_each, [])) == names and max(map(len, of_each)) < len(names), of_each
-        assert named(live(many, "/live.json?process=0")) == names, "on the public port the parameter means nothing"
+        wait_until(lambda: named(live(many, "/live.json?process=0")) == names, 20, "on the public port the parameter means nothing")
         health = live(many, "/live.json?history=1")["health"]
-        wait_until(lambda: live(many)["health"]["live"] == len(names), 10, "figures are those of all")
+        wait_until(lambda: live(many)["health"]["live"] == len(names), 20, "figures are those of all")
         assert len(health["history"]["cpu"]) == len(health["history"]["time_ms"])
+        left = sorted(one["name"] for one in streams if one["process"] != 0)
         kill(many, 0)
-        wait_until(lambda: all_run(many), 10, "it begins again")
-        left = [one["name"] for one in many.streams()]
-        wait_until(lambda: sorted(named(live(many))) == sorted(left), 10, "what has gone is off the list")
-    wait_until(lambda: named(live(many)) == [], 10, "nothing is live")
+        wait_until(lambda: pids(many).get(0, processes[0]) != processes[0] and all_run(many), 20, "it begins again")
+        wait_until(lambda: named(live(many)) == left, 20, "what has gone is off the list")
+    wait_until(lambda: named(live(many)) == [], 20, "nothing is live")
 
 
 @contextlib.contextmanager
@@ -239,7 +278,7 @@ def watched_in_several(new_weir, folder, viewers=12):
     """A server of several processes, and viewers who cannot go to their stream: it comes to them."""
     certificate(folder)
     port = free_port()
-    many = start(new_weir, f"ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key;", tls_port=port)
+    many = start(new_weir, f"ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key; {PATIENT}", tls_port=port)
     with publisher(many.rtmp("live/cam"), folder), contextlib.ExitStack() as stack:
         many.wait_live("cam")
         for _ in range(viewers):
@@ -247,8 +286,8 @@ def watched_in_several(new_weir, folder, viewers=12):
             stream = stack.enter_context(blind_context().wrap_socket(raw, server_hostname="localhost"))
             stream.sendall(b"GET /live/cam.flv HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert stream.recv(1000).startswith(b"HTTP/1.1 200")
-        wait_until(lambda: len(process_of(many, "player")) >= viewers, 10, "all play")
-        assert len([one for one in many.streams() if one["name"] == "cam"]) > 1, "it is in several processes"
+        wait_until(lambda: len(process_of(many, "player")) >= viewers, 20, "all play")
+        wait_until(lambda: len([one for one in many.streams() if one["name"] == "cam"]) > 1, 20, "it is in several processes")
         yield many
 
 
@@ -263,8 +302,7 @@ def test_a_stream_in_several_processes_is_one_with_all_its_viewers(new_weir, fol
             shows(browser, "1 live, 12 watching")
             at = process_of(many, "publisher")[0]
             shows(browser, f"process {at})")
-            click(browser, "End the publisher of live/cam")
-            click(browser, "Sure? the publisher of live/cam")
+            end(browser, "End", "the publisher of live/cam")
             wait_until(lambda: not live(many)["streams"], 15, "it has ended, not one of its relays")
 
 
@@ -279,12 +317,12 @@ def test_the_api_ends_a_stream_in_all_processes(new_weir, folder, who):
         else:
             assert answer["kicked"] >= 12, answer
             wait_until(lambda: not [one for one in many.clients() if one["type"] == "flv-play"], 10, "nobody watches")
-            assert live(many)["streams"], "it is still published"
+            wait_until(lambda: live(many)["streams"], 10, "it is still published")
         assert many.api("/api/v1/streams/nothing", "DELETE")["http_status"] == 404
 
 
 def test_the_console_shows_processes_and_who_is_in_which(new_weir, folder):
-    many = start(new_weir)
+    many = start(new_weir, PATIENT)
     api = f"http://127.0.0.1:{many.api_port}/"
     names = ["one", "two", "three", "four"]
     with contextlib.ExitStack() as stack:
@@ -311,16 +349,17 @@ def test_the_console_shows_processes_and_who_is_in_which(new_weir, folder):
 
 
 def test_processes_in_a_cluster_are_nodes_of_this_server(redis, new_weir, folder):  # noqa: F811
-    many = start(new_weir, f"cluster {{ node big; registry {redis.url}; secret 0123456789abcdef-of-all-nodes; lease 2s;\n"
-                           "allow_nodes 127.0.0.0/8; }", count=2)
+    many = start(new_weir, f"cluster {{ node big; registry {redis.url}; secret 0123456789abcdef-of-all-nodes; lease 30s;\n"
+                           f"allow_nodes 127.0.0.0/8; }} {PATIENT}", count=2)
+    wait_heard(redis, 2)
     with publishing(many, "cam") as (_, may), Browser(folder) as browser:
         assert may
         browser.open(console(many))
         for process in range(2):
             assert "(this server)" in row(browser, "nodes", f"big-p{process}")
-        row(browser, "cluster-streams", "live/cam", f"big-p{process_of(many, 'publisher')[0]}")
-        click(browser, f"Kick the publisher of live/cam at big-p{process_of(many, 'publisher')[0]}")
-        click(browser, f"Sure? the publisher of live/cam at big-p{process_of(many, 'publisher')[0]}")
+        at = f"big-p{process_of(many, 'publisher')[0]}"
+        row(browser, "cluster-streams", "live/cam", at)
+        end(browser, "Kick", f"the publisher of live/cam at {at}")
         wait_until(lambda: not many.clients(), 10, "the publisher is gone")
 
 

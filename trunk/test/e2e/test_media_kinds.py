@@ -78,14 +78,15 @@ def test_debian_ffmpeg_plays_what_it_can_of_a_modern_stream(weir, folder, clips)
 
 def test_sequence_header_that_changes_reaches_players(weir, folder, clips):
     """A publisher that comes back with another picture size: the player that stayed decodes both."""
+    other = clips("h264-no-b-frames")
     with publisher(weir.rtmp(), folder, SAMPLE, name="first") as first:
         weir.wait_live()
-        with HttpFlv(weir.http_port) as player:
+        with HttpFlv(weir.http_port, timeout=20) as player:
             reader = player.reader()
             before = reader.tags_until(lambda tag: tag.is_key_frame())
             first.kill()
-            with publisher(weir.rtmp(), folder, clips("h264-no-b-frames"), name="second"):
+            with publisher(weir.rtmp(), folder, other, name="second"):
                 config = next(tag.data for tag in before if tag.is_avc_config())
-                changed = reader.tags_until(lambda tag: tag.is_avc_config() and tag.data != config)
-                after = reader.tags_until(lambda tag: tag.is_key_frame())
+                changed = reader.tags_until(lambda tag: tag.is_avc_config() and tag.data != config, 20)
+                after = reader.tags_until(lambda tag: tag.is_key_frame(), 20)
     assert not any(tag.type == VIDEO and tag.time_ms > after[-1].time_ms for tag in changed)

@@ -11,7 +11,7 @@ import pytest
 
 from flv import HttpFlv
 from media import play_curl, publisher
-from weir import BINARY, TOP, accepts, free_port
+from weir import BINARY, STOP_SECONDS_ALONE, TOP, accepts, free_port, wait_until
 
 
 def call(*arguments, seconds=15):
@@ -20,13 +20,14 @@ def call(*arguments, seconds=15):
 
 
 @pytest.mark.smoke
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_it_in_under_a_second_with_clients_attached(weir, folder, number):
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
         with HttpFlv(weir.http_port) as player:
             player.reader().tags_until(lambda tag: tag.is_key_frame())
-            weir.stop(number)  # checks the time and the exit code
+            weir.stop(number, STOP_SECONDS_ALONE)  # checks the time and the exit code
 
 
 def test_version_is_printed():
@@ -89,18 +90,19 @@ def test_one_summary_line_when_a_client_leaves(weir, folder):
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
         play_curl(weir.http(), folder, 1)
-    time.sleep(0.5)
-    lines = weir.log().splitlines()
+
+    def summaries(role):
+        return [line for line in weir.log().splitlines() if role in line and "bytes" in line and "reason" in line]
     for role in ("player", "publisher"):
-        found = [line for line in lines if role in line and "bytes" in line and "reason" in line]
-        assert found, f"no summary of the {role} in\n" + "\n".join(lines)
+        wait_until(lambda role=role: summaries(role), 20, f"a summary of the {role}")
+        assert len(summaries(role)) == 1, weir.log()
 
 
 def test_listens_on_ipv6_and_several_addresses(new_weir):
     extra = free_port()
     server = new_weir(f"listen [::1]:{extra};").start()
     assert accepts(server.rtmp_port)
-    socket.create_connection(("::1", extra), 2).close()
+    socket.create_connection(("::1", extra), 10).close()
 
 
 def test_idle_process_is_small_and_quiet(weir):
@@ -115,5 +117,5 @@ def test_idle_process_is_small_and_quiet(weir):
         text = Path(f"/proc/{weir.process.pid}/task/{weir.process.pid}/status").read_text()
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.M)[1])
     before = wakeups()
-    time.sleep(3)
-    assert (wakeups() - before) / 3 < 30
+    time.sleep(2)
+    assert (wakeups() - before) / 2 < 30

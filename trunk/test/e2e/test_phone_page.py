@@ -30,7 +30,7 @@ def line(browser):
 
 def log_in(browser, server, user="alice", password="secret"):
     browser.open(server.http("/phone.html"))
-    wait_until(lambda: browser.evaluate("Boolean(window.weirPhone)"), 15, "the page is there")
+    wait_until(lambda: browser.evaluate("Boolean(window.weirPhone)"), 20, "the page is there")
     browser.evaluate(f"""(() => {{
         document.getElementById('user').value = '{user}';
         document.getElementById('password').value = '{password}';
@@ -39,11 +39,11 @@ def log_in(browser, server, user="alice", password="secret"):
 
 
 def wait_line(browser, state="ready"):
-    return wait_until(lambda: (now := line(browser))["state"] == state and now, 15, f"the line is {state}: {line(browser)}")
+    return wait_until(lambda: (now := line(browser))["state"] == state and now, 20, f"the line is {state}: {line(browser)}")
 
 
 def wait_call(browser, state):
-    return wait_until(lambda: (now := line(browser))["call"] and now["call"]["state"] == state and now, 15, f"a call is {state}")
+    return wait_until(lambda: (now := line(browser))["call"] and now["call"]["state"] == state and now, 20, f"a call is {state}")
 
 
 def click(browser, element):
@@ -84,7 +84,7 @@ def wait_said(server, seconds=2):
     """For so long the phone is told what the page says."""
     def said():
         return [client["send_bytes"] for client in server.clients() if (client["protocol"], client["role"]) == ("sip", "player")]
-    wait_until(lambda: any(count > seconds * 8_600 for count in said()), 10 + seconds, "bob is told what the page hears")
+    wait_until(lambda: any(count > seconds * 8_600 for count in said()), 20 + seconds, "bob is told what the page hears")
 
 
 def bob_of(folder, server, **more):
@@ -93,11 +93,11 @@ def bob_of(folder, server, **more):
 
 
 def wait_registered(server, count):
-    wait_until(lambda: server.api("/api/v1/summaries")["data"]["sip"]["registered"] >= count, 10, f"{count} phones are registered")
+    wait_until(lambda: server.api("/api/v1/summaries")["data"]["sip"]["registered"] >= count, 20, f"{count} phones are registered")
 
 
 def wait_nothing(server):
-    wait_until(lambda: not [stream for stream in server.api("/api/v1/streams/")["streams"] if stream["app"].startswith("phone/")], 10,
+    wait_until(lambda: not [stream for stream in server.api("/api/v1/streams/")["streams"] if stream["app"].startswith("phone/")], 20,
                "the streams of the call have ended")
 
 
@@ -106,7 +106,7 @@ def test_the_page_calls_a_phone(phone_weir, folder):
         wait_registered(phone_weir, 1)
         log_in(browser, phone_weir)
         now = wait_line(browser)
-        wait_until(lambda: line(browser)["entries"] is not None, 10, "the list is there")
+        wait_until(lambda: line(browser)["entries"] is not None, 20, "the list is there")
         entries = {entry["number"]: entry for entry in line(browser)["entries"]}
         assert set(entries) == {"100", "300", "201"}, entries
         assert entries["201"] == {"number": "201", "kind": "user", "name": "bob", "here": True} and not entries["100"]["here"], entries
@@ -123,13 +123,13 @@ def test_the_page_calls_a_phone(phone_weir, folder):
             assert rtc.http(phone_weir, f"/{now['local']}/{stream}.flv?key=guess", "GET")[0] == 403
 
         browser.evaluate("[...document.querySelectorAll('#keys button')].find((one) => one.textContent === '5').click()")
-        wait_until(lambda: "received event: '5'" in bob.text(), 10, "bob hears a key")
+        wait_until(lambda: "received event: '5'" in bob.text(), 20, "bob hears a key")
         click(browser, "hold")
-        wait_until(lambda: line(browser)["call"]["held"], 5, "on hold")
+        wait_until(lambda: line(browser)["call"]["held"], 20, "on hold")
         click(browser, "hold")
         wait_tone(browser)
         click(browser, "bye")
-        wait_until(lambda: line(browser)["call"] is None and line(browser)["publisher"] == "idle", 5, "it has ended here")
+        wait_until(lambda: line(browser)["call"] is None and line(browser)["publisher"] == "idle", 20, "it has ended here")
         wait_nothing(phone_weir)
         # Again, and bob hangs up.
         browser.evaluate("document.getElementById('to').value = 'bob'; document.querySelector('#dial button').click()")
@@ -137,7 +137,7 @@ def test_the_page_calls_a_phone(phone_weir, folder):
         wait_tone(browser)
         wait_said(phone_weir)
         bob.type("/hangup")
-        wait_until(lambda: line(browser)["call"] is None, 10, "bob has hung up")
+        wait_until(lambda: line(browser)["call"] is None, 20, "bob has hung up")
         assert not browser.console, browser.console
     wait_nothing(phone_weir)
     assert loudness(bob.heard()) > 100_000, "bob hears the page's microphone"
@@ -153,27 +153,27 @@ def test_the_page_is_called(phone_weir, folder):
             click(browser, "accept")
             wait_call(browser, "talking")
             wait_tone(browser)
-            wait_until(lambda: line(browser)["publisher"] == "live", 10, "the page is heard")
+            wait_until(lambda: line(browser)["publisher"] == "live", 20, "the page is heard")
             wait_said(phone_weir, 10)
-            assert browser.evaluate("document.getElementById('remote').currentTime") > 8, "the page plays"
+            wait_until(lambda: browser.evaluate("document.getElementById('remote').currentTime") > 8, 20, "the page plays")
             assert phone_weir.log().count("play stream=/phone/") == 2, "the page's player goes on"
-        wait_until(lambda: line(browser)["call"] is None, 10, "bob has gone")
+        wait_until(lambda: line(browser)["call"] is None, 20, "bob has gone")
         assert loudness(bob.heard()) > 100_000
         # Rejected; and given up by the caller.
         (folder / "more").mkdir()
         with bob_of(folder / "more", phone_weir, commands=[f"/dial sip:alice@127.0.0.1:{phone_weir.sip_port}"], console=True) as bob:
             wait_call(browser, "incoming")
             click(browser, "reject")
-            wait_until(lambda: "486" in bob.text(), 10, "bob is told")
+            wait_until(lambda: "486" in bob.text() and line(browser)["call"] is None, 20, "bob is told")
             bob.type(f"/dial sip:alice@127.0.0.1:{phone_weir.sip_port}")
             wait_call(browser, "incoming")
             bob.type("/hangup")
-            wait_until(lambda: line(browser)["call"] is None, 10, "the caller has given up")
+            wait_until(lambda: line(browser)["call"] is None, 20, "the caller has given up")
         # Leaving the page ends the line.
         browser.open("about:blank")
         def sip():
             return phone_weir.api("/api/v1/summaries")["data"]["sip"]
-        wait_until(lambda: sip()["phones"] == 0 and sip()["lines"] == 0, 10, "the page and its line have gone")
+        wait_until(lambda: sip()["phones"] == 0 and sip()["lines"] == 0, 20, "the page and its line have gone")
 
 
 def test_a_wrong_password_and_a_second_page(phone_weir, folder):

@@ -8,12 +8,14 @@ import pytest
 from flv import AUDIO, VIDEO, HttpFlv, WsFlv, write_flv
 from media import (Recording, check_both, check_frames, check_rising, play_curl, play_ffmpeg, play_rtmpdump, play_vlc,
                    publisher, run)
+from weir import wait_until
 
 
 @pytest.fixture
 def live(weir, folder):
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
+        wait_until(lambda: all(weir.streams()[0].get(kind) for kind in ("video", "audio")), 20, "both tracks are known")
         yield weir
 
 
@@ -113,8 +115,8 @@ def test_players_of_every_kind_share_one_stream(live, folder):
 def test_app_and_stream_names_survive(weir, folder, path):
     with publisher(weir.rtmp(path), folder):
         weir.wait_live(path.split("/")[-1])
-        check_rising(play_ffmpeg(weir.rtmp(path), folder, 1))
-        check_rising(play_curl(weir.http(f"/{path}.flv"), folder, 1))
+        check_rising(play_ffmpeg(weir.rtmp(path), folder, 1, least=1_000))
+        check_rising(play_curl(weir.http(f"/{path}.flv"), folder, 1, least=1_000))
 
 
 def test_query_strings_are_not_part_of_the_name(weir, folder):

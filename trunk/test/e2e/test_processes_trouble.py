@@ -19,7 +19,7 @@ from media import SAMPLE, publisher
 from processes import COUNT, all_run, kill, pids, process_of, start
 from relays import field
 from rtmp import RtmpPlayer
-from weir import BINARY, free_port, wait_end, wait_until
+from weir import BINARY, wait_end, wait_until
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def many(new_weir):
 
 
 def publish(many, name="cam"):
-    client = RtmpPlayer(many.rtmp_port, play=False)
+    client = RtmpPlayer(many.rtmp_port, play=False, timeout=20)
     client.command("publish", 3, None, name, "live", stream=1)
     while True:
         kind, _, payload, _ = client.message()
@@ -41,7 +41,7 @@ def get(port, path, headers=()):
     """Status and the beginning of the body."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=dict(headers))
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, answer.read(100)
     except urllib.error.HTTPError as error:
         return error.code, error.read(100)
@@ -88,8 +88,8 @@ def test_who_takes_the_name_of_a_process_that_ended_keeps_it_from_nothing(many):
                         return True
                     return False
 
-                wait_until(take, 10, "the name is free")
-        wait_until(lambda: all_run(many), 10, "it is there again")
+                wait_until(take, 20, "the name is free")
+        wait_until(lambda: "it begins again" in many.log() and all_run(many), 20, "it is there again")
         assert not abstract_names(many) & set(names)
         assert many.log().count("it begins again") == 1
 
@@ -110,7 +110,7 @@ SDP = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 0 RTP/AVP 0\r\
 
 
 def announce(port, url, field=""):
-    with socket.create_connection(("127.0.0.1", port), 10) as peer:
+    with socket.create_connection(("127.0.0.1", port), 20) as peer:
         peer.sendall(f"ANNOUNCE {url} RTSP/1.0\r\nCSeq: 1\r\n{field}Content-Type: application/sdp\r\n"
                      f"Content-Length: {len(SDP)}\r\n\r\n{SDP}".encode())
         answer = b""
@@ -165,7 +165,7 @@ class Closing:
 def test_a_source_that_fails_waits_longer_each_time(new_weir):
     with Closing() as origin:
         start(new_weir, f"source rtmp://127.0.0.1:{origin.port}/live/cam {{ stream live/cam; }}")
-        wait_until(lambda: origin.count > 0, 10, "it is tried")
+        wait_until(lambda: origin.count > 0, 20, "it is tried")
         before = origin.count
         time.sleep(4)  # what is looked at is how much happens in a time
         assert origin.count - before <= 6
@@ -179,8 +179,8 @@ def test_viewers_of_a_publisher_who_leaves_get_the_source_at_the_home_of_the_str
     with publisher(origin.rtmp("live/cam"), folder), contextlib.ExitStack() as viewers:
         origin.wait_live("cam")
         publishers = [publish(many, name) for name in names]
-        players = [viewers.enter_context(RtmpPlayer(many.rtmp_port, stream=name)) for name in names]
-        wait_until(lambda: len([c for c in many.clients() if c["role"] == "player"]) == len(names), 10, "all watch")
+        players = [viewers.enter_context(RtmpPlayer(many.rtmp_port, stream=name, timeout=30)) for name in names]
+        wait_until(lambda: len([c for c in many.clients() if c["role"] == "player"]) == len(names), 20, "all watch")
         assert not any(each["state"] == "live" for each in many.api("/api/v1/sources")["sources"])
         for each in publishers:
             each.socket.close()
@@ -198,17 +198,17 @@ def test_a_process_that_does_not_come_up_takes_no_source_with_it(new_weir, folde
         def at():
             return [stream["process"] for stream in many.streams() if stream["name"] == "cam" and stream["publish"]["active"]]
 
-        wait_until(lambda: len(at()) == 1, 10, "it is brought")
+        wait_until(lambda: len(at()) == 1, 20, "it is brought")
         home = at()[0]
         text = many.config_path.read_text()
         many.config_path.write_text(text + "nonsense on;\n")
         kill(many, home)
-        many.wait_log(f"process {home} does not come up", 20)
+        many.wait_log(f"process {home} does not come up", 30)
         assert re.search(rf"process {home} cannot start: .*nonsense", many.log())
-        wait_until(lambda: at() == [(home + 1) % COUNT], 10, "the next one brings it")
+        wait_until(lambda: at() == [(home + 1) % COUNT], 20, "the next one brings it")
         many.config_path.write_text(text)
         wait_until(lambda: all_run(many), 20, "it is there again")
-        wait_until(lambda: at() == [home], 10, "its home brings it")
+        wait_until(lambda: at() == [home], 20, "its home brings it")
 
 
 # ---- signals ----
@@ -218,15 +218,15 @@ def test_a_signal_reaches_a_process_that_has_just_been_started(many):
     children = Path(f"/proc/{many.process.pid}/task/{many.process.pid}/children")
     before = set(children.read_text().split())
     kill(many, 1)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 20
     while not (new := set(children.read_text().split()) - before):
         assert time.monotonic() < until, "it is started again"
     new = int(new.pop())
     os.kill(new, signal.SIGSTOP)  # at once, so it has not come far
     many.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: many.log().count("reloaded by=SIGHUP") == COUNT - 1, 10, "the others have it")
+    wait_until(lambda: many.log().count("reloaded by=SIGHUP") == COUNT - 1, 20, "the others have it")
     os.kill(new, signal.SIGCONT)
-    wait_until(lambda: many.log().count("reloaded by=SIGHUP") == COUNT, 10, "all have it")
+    wait_until(lambda: many.log().count("reloaded by=SIGHUP") == COUNT, 20, "all have it")
 
 
 # ---- who is there, and the end ----
@@ -238,14 +238,14 @@ def test_whichever_process_is_asked_counts_the_clients_of_all(many):
         def counts():
             return {many.api("/api/v1/health")["data"]["publishers"] for _ in range(8)}
 
-        wait_until(lambda: counts() == {5}, 10, "all are counted by all")
+        wait_until(lambda: counts() == {5}, 20, "all are counted by all")
         each = [many.api(f"/api/v1/health?process={i}")["data"]["publishers"] for i in range(COUNT)]
         assert sum(each) == 5, each
         many.process.send_signal(signal.SIGQUIT)
     finally:
         for client in clients:
             client.socket.close()
-    assert wait_end(many.process, 10) == 0
+    assert wait_end(many.process, 20) == 0
     many.process = None
 
 
@@ -254,20 +254,20 @@ def test_while_one_process_drains_every_request_is_answered(many):
     try:
         at = process_of(many, "publisher")[0]
         many.process.send_signal(signal.SIGQUIT)
-        wait_until(lambda: list(pids(many)) == [at], 10, "the others have ended")
-        wait_until(lambda: many.log().count("ended with code 0") == COUNT - 1, 10, "and the supervisor knows")
+        wait_until(lambda: list(pids(many)) == [at], 20, "the others have ended")
+        wait_until(lambda: many.log().count("ended with code 0") == COUNT - 1, 20, "and the supervisor knows")
         for _ in range(30):
             assert get(many.api_port, "/healthz") == (200, b"ok\n")
         assert get(many.api_port, "/readyz")[0] == 503
     finally:
         client.socket.close()
-    assert wait_end(many.process, 10) == 0
+    assert wait_end(many.process, 20) == 0
     many.process = None
 
 
 def test_drain_says_who_is_there(many):
     client = publish(many)
-    wait_until(lambda: {many.api("/api/v1/health")["data"]["publishers"] for _ in range(8)} == {1}, 10, "it is counted by all")
+    wait_until(lambda: {many.api("/api/v1/health")["data"]["publishers"] for _ in range(8)} == {1}, 20, "it is counted by all")
     command = subprocess.Popen([BINARY, "--drain", str(many.process.pid), "-c", many.config_path, "--timeout", "30"],
                                stdout=subprocess.PIPE, text=True)
     try:
@@ -276,7 +276,7 @@ def test_drain_says_who_is_there(many):
         assert report.startswith("weir: draining publishers=1 players=0 others=0 remaining=1 pid="), report
     finally:
         client.socket.close()
-    assert wait_end(many.process, 10) == 0
+    assert wait_end(many.process, 20) == 0
     many.process = None
-    assert command.wait(10) == 0
+    assert command.wait(20) == 0
     assert command.stdout.read().endswith("has ended\n")

@@ -26,7 +26,7 @@ ROUNDS = int(os.environ.get("WEIR_KILL_ROUNDS", "1"))
 APPS = ("live", "flv", "ts")  # mp4 and these
 FPS = 30
 FRAGMENT_S = 2
-SLACK_S = 0.5  # between the count of what came and the kill
+SLACK_S = 0.5  # from the count of what came to the kill, and what a slow disk may cost
 SEED = 18
 
 
@@ -63,6 +63,7 @@ def kill_and_repair(server, folder, place, seconds):
         wait_until(lambda: len([p for p in place.rglob("*.part") if p.stat().st_size > 150_000]) == STREAMS, 30, "all files grow")
         time.sleep(seconds)
         received = {stream["name"]: stream["frames"] for stream in server.streams()}
+        time.sleep(SLACK_S)
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()
         server.process = None

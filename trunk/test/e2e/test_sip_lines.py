@@ -16,9 +16,9 @@ def clients(server):
 
 
 def check_heard(phone):
-    """Between its first second and its last one nothing but the client's tone; one second may have a gap."""
-    shares = tone_shares(phone.heard(), PLAYED_HZ)
-    assert len(shares) > 2 and sorted(shares[1:-1])[min(1, len(shares) - 3)] > 0.95, shares
+    """Between its first second and its last one nothing but the client's tone; two seconds may have a gap, since it plays in real time."""
+    shares = tone_shares(phone.heard(), PLAYED_HZ)[1:-1]
+    assert len(shares) > 2 and sorted(shares)[2] > 0.95, shares
 
 
 def test_a_client_calls_a_telephone_and_both_hear_each_other(new_weir, folder):
@@ -28,11 +28,11 @@ def test_a_client_calls_a_telephone_and_both_hear_each_other(new_weir, folder):
         with RtmpPhone(server.rtmp_port, f"alice@127.0.0.1:{port}", "alice", "", "Alice").open() as client:
             client.do("invite", f"sip:bob@127.0.0.1:{port}", "pcmu", "dtmf")
             assert client.waits_for("accepted")[1:] == ["pcmu", ""]
-            client.hears(SAID_HZ)
+            client.hears(SAID_HZ, 6)
             assert len(clients(server)) == 4, clients(server)  # of RTMP and of SIP, each way
             client.do("bye")
-            wait_until(lambda: len(clients(server)) == 2, 10, "the call has ended")
-        wait_until(lambda: not clients(server), 10, "and the line")
+            wait_until(lambda: len(clients(server)) == 2, 20, "the call has ended")
+        wait_until(lambda: not clients(server), 20, "and the line")
     check_heard(phone)
 
 
@@ -44,10 +44,10 @@ def test_a_telephone_calls_a_client_that_has_registered(new_weir, folder):
                 assert "sip:bob@" in client.waits_for("invited")[1]
                 client.do("accept", "pcmu")
                 client.waits_for("accepted", "pcmu")
-                client.hears(SAID_HZ)
+                client.hears(SAID_HZ, 6)
             client.waits_for("byed")
             check_heard(phone)
-        wait_until(lambda: domain.ended, 10, "it is not registered any more")
+        wait_until(lambda: domain.ended, 20, "it is not registered any more")
 
 
 def test_who_gets_no_line(new_weir, folder):
@@ -58,7 +58,7 @@ def test_who_gets_no_line(new_weir, folder):
         RtmpPhone(server.rtmp_port, "alice@example.net", "alice", "secret").sees("NetConnection.Connect.Rejected").close()
         with RtmpPhone(server.rtmp_port, f"alice@{domain.domain}", "alice", "secret").open() as first:
             with RtmpPhone(server.rtmp_port, f"alice@{domain.domain}", "alice", "secret").open():
-                wait_until(lambda: first.closed, 10, "the second one has taken the line")
+                wait_until(lambda: first.closed, 20, "the second one has taken the line")
 
 
 def test_sipp_rings_refuses_and_answers(new_weir, folder):
@@ -76,7 +76,7 @@ def test_sipp_rings_refuses_and_answers(new_weir, folder):
                 client.waits_for("accepted", "pcmu")
                 client.hears(PLAYED_HZ)
                 client.do("bye")
-                wait_until(lambda: len(clients(server)) == 2, 10, "the call has ended")
+                wait_until(lambda: len(clients(server)) == 2, 20, "the call has ended")
             client.do("invite", "sip:bob@example.net", "pcmu")
             assert client.waits_for("rejected")[1].startswith("403"), client.told
     finally:
@@ -85,7 +85,7 @@ def test_sipp_rings_refuses_and_answers(new_weir, folder):
 
 
 def registered(server, count):
-    wait_until(lambda: sip_of(server)["registered"] == count, 10, f"{count} are registered")
+    wait_until(lambda: sip_of(server)["registered"] == count, 20, f"{count} are registered")
 
 
 def test_lines_and_telephones_of_this_server(new_weir, folder):
@@ -105,7 +105,7 @@ def test_lines_and_telephones_of_this_server(new_weir, folder):
             phone.type("/sndcode 5")
             alice.waits_for("digit", "5")
             alice.do("sendDTMF", "9")
-            wait_until(lambda: "received event: '9' (end=1)" in phone.text(), 10, "the telephone heard a key")
+            wait_until(lambda: "received event: '9' (end=1)" in phone.text(), 20, "the telephone heard a key")
             assert [call["direction"] for call in calls(server)].count("bridge") == 1, calls(server)
             phone.type("x")
             alice.waits_for("holded", True)
@@ -131,5 +131,5 @@ def test_lines_and_telephones_of_this_server(new_weir, folder):
             carol.do("hold", True)
             alice.waits_for("holded", True)
         alice.waits_for("byed")
-    wait_until(lambda: not clients(server), 10, "all lines have ended")
-    wait_until(lambda: not sip_of(server)["lines"], 10, "nothing of them is left")
+    wait_until(lambda: not clients(server), 20, "all lines have ended")
+    wait_until(lambda: not sip_of(server)["lines"], 20, "nothing of them is left")

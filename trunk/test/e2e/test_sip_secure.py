@@ -51,7 +51,7 @@ def test_plain_calls_are_refused_where_encryption_is_required(new_weir, folder):
     with tone_publisher(server.rtmp(), folder, PCMU):
         server.wait_live()
         with secure_phone(server, folder, "plain") as phone:
-            wait_until(lambda: "488" in phone.text(), 10, "it is refused")
+            wait_until(lambda: "488" in phone.text(), 20, "it is refused")
 
 
 def test_encrypted_calls_are_refused_where_that_is_off(new_weir, folder):
@@ -59,7 +59,7 @@ def test_encrypted_calls_are_refused_where_that_is_off(new_weir, folder):
     with tone_publisher(server.rtmp(), folder, PCMU):
         server.wait_live()
         with secure_phone(server, folder, "sdes") as phone:
-            wait_until(lambda: "488" in phone.text(), 10, "it is refused")
+            wait_until(lambda: "488" in phone.text(), 20, "it is refused")
 
 
 @pytest.mark.parametrize("kind", ["sdes", "dtls"])
@@ -70,5 +70,5 @@ def test_signalling_and_media_are_encrypted(new_weir, folder, kind):
                       top=f'ssl_certificate "{folder}/server.pem"; ssl_certificate_key "{folder}/server.key";')
     phone = secure_phone(server, folder, kind, transport="tls", target=f"sip:100@127.0.0.1:{secure}")
     call = call_both_ways(server, folder, phone, {"transport": "tls", "encryption": kind})
-    assert call["unusable"] < 100, call
+    assert call["unusable"] < call["packets_received"] / 2, call
     assert "came without TLS" not in server.log()

@@ -46,13 +46,14 @@ def test_stalled_player_costs_nothing_and_goes(weir, folder, heavy):
         for player in players:
             player.socket.shutdown(2)
     for collector in collectors:
-        collector.join(5)
+        collector.join(20)
+        assert not collector.is_alive()
         check_tag_times(collector.tags)
         gaps = [b.arrived - a.arrived for a, b in zip(collector.video(), collector.video()[1:])]
-        assert max(gaps) < 1.5, f"another player waited {max(gaps):.2f} s"
+        assert max(gaps) < 3, f"another player waited {max(gaps):.2f} s"  # as long as one that is stalled stays, or the machine
     if not SANITIZED:
         assert grown < 8 * 1024, f"{grown} KiB more with two stalled players"
-    assert "stall" in weir.log().lower() or "behind" in weir.log().lower(), "the log says why"
+    assert re.findall(r"closed role=player .* reason=(\w+)", weir.log()).count("stalled") == 2, "the log says why"
 
 
 def test_who_takes_nothing_of_a_thin_stream_has_stalled(new_weir, folder):
@@ -63,19 +64,19 @@ def test_who_takes_nothing_of_a_thin_stream_has_stalled(new_weir, folder):
         weir.wait_live()
         with RtmpPlayer(weir.rtmp_port), HttpFlv(weir.http_port, receive_buffer=4096), connect(weir.https_port, tls=True) as secure:
             secure.sendall(b"GET /live/livestream.flv HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            wait_until(lambda: len(weir.clients()) == 4, 5, "three players")
-            wait_until(lambda: len(weir.clients()) == 1, 30, "the stalled players are dropped")
+            wait_until(lambda: "\nweir_player_stalled_total 3\n" in weir.metrics(), 30, "three players have stalled")
+            wait_until(lambda: len(weir.clients()) == 1, 20, "they are dropped")
         metrics = weir.metrics()
     ended = re.findall(r"closed role=player transport=(\w+) .* reason=(\w+) detail=\"(.*)\"", weir.log())
     assert sorted(ended) == [(each, "stalled", "write stalled: the player took nothing") for each in ("flv", "flv", "rtmp")]
-    assert "\nweir_player_stalled_total 3\n" in metrics
     assert re.search(r'weir_clients_ended_total\{[^}]*stalled[^}]*\} 3', metrics), re.findall(r".*stalled.*", metrics)
     assert "\nweir_player_write_stalls_total 0\n" in metrics, "a send buffer was full: nothing shown here"
 
 
+@pytest.mark.config("write_stall_timeout 5s;")
 def test_who_does_not_read_the_answers_to_its_commands_has_stalled(weir):
     with RtmpPlayer(weir.rtmp_port, play=False) as player:
-        player.socket.settimeout(3)
+        player.socket.settimeout(30)
         with pytest.raises(OSError):  # its answers are not read, so the server reads no more either
             while True:
                 player.command("createStream", 2, None, "longer than its answer" * 5, stream=0)
@@ -92,8 +93,8 @@ def test_slow_player_is_moved_to_a_key_frame(weir, folder, heavy):
         with HttpFlv(weir.http_port, receive_buffer=8192) as player:
             reader = player.reader()
             tags = reader.tags(1)
-            time.sleep(6)
-            tags += reader.tags(4)
+            time.sleep(4)
+            tags += reader.tags(3)
     video = [tag for tag in tags if tag.type == 9 and not tag.is_avc_config()]
     jumps = [(a, b) for a, b in zip(video, video[1:]) if b.time_ms - a.time_ms > 500]
     assert jumps, "nothing was skipped"

@@ -38,14 +38,16 @@ def test_it_is_the_newest_key_frame(new_weir, folder, kind):
     with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
         server.wait_live()
         shown = []
-        for _ in range(3):
+
+        def another():
             with fetch(server.http("/live/livestream.jpg")) as answer:
                 assert answer.headers["Content-Type"] == "image/jpeg" and answer.headers["Cache-Control"] == "no-cache"
-                shown.append(answer.read())
-            time.sleep(1.3)
-    for picture in shown:
-        assert min(difference(pixels(picture), each) for each in sent) < 3
-    assert len(set(shown)) > 1
+                picture = answer.read()
+            return picture if picture not in shown else None
+        for _ in range(3):
+            shown.append(wait_until(another, 20, "a new picture"))
+    for picture in map(pixels, shown):
+        assert min(difference(picture, each) for each in sent) < 3
 
 
 def test_who_asks_at_once_gets_the_same_picture(new_weir, folder):
@@ -55,13 +57,15 @@ def test_who_asks_at_once_gets_the_same_picture(new_weir, folder):
     with publisher(server.rtmp(), folder, short_gops(folder)):
         server.wait_live()
         assert status_of(url) == 403 and status_of(f"{url}?key=wrong") == 403
+        began = time.monotonic()
         with ThreadPoolExecutor(50) as pool:
             answers = list(pool.map(lambda _: fetch(f"{url}?key=s3cret").read(), range(200)))
         metrics = server.metrics()
         made = int(metrics.split("\nweir_still_made_total ")[1].split()[0])
-        assert 1 <= made <= 4 and "\nweir_still_answered_total 200" in metrics
+        most = 2 + time.monotonic() - began  # a new one each second
+        assert 1 <= made <= most and "\nweir_still_answered_total 200" in metrics
         assert len(set(answers)) <= made
-    assert status_of(f"{url}?key=s3cret") == 404
+    wait_until(lambda: status_of(f"{url}?key=s3cret") == 404, 20, "the publisher has gone")
 
 
 def test_another_publisher_has_another_picture(new_weir, folder):
@@ -76,7 +80,7 @@ def test_another_publisher_has_another_picture(new_weir, folder):
             server.wait_live()
             with fetch(url) as answer:
                 shown.append(pixels(answer.read()))
-        wait_until(lambda: not server.streams() or not server.streams()[0]["publish"]["active"], 10, "the publisher has gone")
+        wait_until(lambda: not any(each["publish"]["active"] for each in server.streams()), 20, "the publisher has gone")
     assert difference(*shown) > 50, "the second one is the negative of the first"
 
 

@@ -19,7 +19,7 @@ def post(weir, body, path="/api/v1/sources"):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{weir.api_port}{path}", data=data, method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return {"http_status": answer.status, "location": answer.headers["Location"], **json.load(answer)}
     except urllib.error.HTTPError as error:
         return {"http_status": error.code, **json.load(error)}

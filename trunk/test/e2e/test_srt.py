@@ -26,7 +26,7 @@ def test_ffmpeg_publishes(new_weir, folder, stream_id):
         client = next(each for each in server.clients() if each["protocol"] == "srt")
         assert client["srt"]["received_packets"] > 0 and client["srt"]["latency_ms"] >= 120, client
         assert client["srt"]["dropped"] == 0 and not client["encrypted"], client
-    wait_until(lambda: not server.streams() or not server.streams()[0]["publish"]["active"], 10, "it is unpublished")
+    wait_until(lambda: not any(each["publish"]["active"] for each in server.streams()), 20, "it is unpublished")
 
 
 @pytest.mark.parametrize("stream_id", ["#!::r=live/livestream,m=request", "read:live/livestream", "live/livestream"])
@@ -37,8 +37,8 @@ def test_srt_live_transmit_plays(new_weir, folder, stream_id):
         recording = play_srt(srt_url(server.srt_port, stream_id), folder)
         check_frames(recording)
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
-    metrics = figures(server)
-    assert metrics["accepted"] == 1 and metrics["sent_bytes"] > 100_000, metrics
+    wait_until(lambda: figures(server)["sent_bytes"] > 100_000, 10, "it is counted")
+    assert figures(server)["accepted"] == 1
 
 
 def test_ffmpeg_plays(new_weir, folder):
@@ -78,7 +78,8 @@ def test_passphrases(new_weir, folder, key_bytes):
             assert refused.returncode != 0, name
             assert "passphrase" in refused.stderr.lower() or "password" in refused.stderr.lower(), refused.stderr[-1500:]
     wait_until(lambda: figures(server)["failed_handshakes"] >= 2, 10, "they are counted")
-    assert "wrong passphrase" in server.log() and PASSPHRASE not in server.log()
+    server.wait_log("wrong passphrase")
+    assert PASSPHRASE not in server.log()
 
 
 def test_a_passphrase_of_a_vhost_and_of_a_file(new_weir, folder):
@@ -97,12 +98,12 @@ def test_what_is_refused(new_weir, folder):
         return subprocess.run(["ffmpeg", "-hide_banner", "-nostdin", "-re", "-i", SAMPLE, "-c", "copy", "-f", "mpegts",
                                srt_url(server.srt_port, stream_id)], capture_output=True, timeout=30, check=False).returncode
     assert said_of("#!::r=nothing,m=publish") != 0
-    assert figures(server)["refused_stream_id"] == 1
-    wait_until(lambda: "srt handshake refused ip=127.0.0.1: its stream id" in server.log(), 5, "it is logged")
+    assert figures(server)["refused_stream_id"] >= 1  # it asks again where the answer is late
+    server.wait_log("srt handshake refused ip=127.0.0.1: its stream id")
     assert said_of("#!::r=live/../cam,m=publish") != 0
-    wait_until(lambda: "as a part" in server.log(), 5, "names are judged as those of RTMP")
+    server.wait_log("as a part")  # names are judged as those of RTMP
     assert said_of("#!::r=live/cam,m=publish") != 0
-    assert "publish refused stream=/live/cam transport=srt" in server.log()
+    server.wait_log("publish refused stream=/live/cam transport=srt")
     with publish_srt(srt_url(server.srt_port, "#!::r=live/cam,m=publish,key=hush-key"), folder):
         server.wait_live("cam", 15)
         assert said_of("#!::r=live/cam,m=publish,key=hush-key") != 0, "the name is busy"
@@ -114,7 +115,7 @@ def test_an_encoder_that_was_taken_for_a_player_is_ended(new_weir, folder):
     with publish_srt(srt_url(server.srt_port, "publish:live/cam"), folder):
         server.wait_live("cam", 15)
         with publish_srt(srt_url(server.srt_port, "live/cam"), folder, name="second"):
-            wait_until(lambda: "the client sends media" in server.log(), 10, "it is told")
+            server.wait_log("the client sends media")
         wait_until(lambda: len(server.clients()) == 1, 10, "only the publisher is left")
 
 
@@ -135,15 +136,14 @@ def test_the_port_moves_to_another_address(new_weir, folder):
 
 
 def test_five_percent_of_loss(new_weir, folder):
-    server = srt_weir(new_weir, "srt_latency 600ms;")
+    server = srt_weir(new_weir, "srt_latency 2s;")  # the relays may stand still, too
     with LossyRelay(server.srt_port, 0.05) as inward, LossyRelay(server.srt_port, 0.05, seed=2) as outward:
         with publish_srt(srt_url(inward.port, "publish:live/cam"), folder):
             server.wait_live("cam", 20)
             check_frames(play_srt(srt_url(outward.port, "read:live/cam"), folder, seconds=5))
         assert inward.lost > 20 and outward.lost > 20, (inward.lost, outward.lost)
-    metrics = figures(server)
-    assert metrics["lost"] > 0 and metrics["retransmitted"] > 0, metrics
-    assert metrics["dropped"] == 0, "all came in time, the second time"
+    wait_until(lambda: figures(server)["lost"] > 0 and figures(server)["retransmitted"] > 0, 10, "it is counted")
+    assert figures(server)["dropped"] == 0, "all came in time, the second time"
 
 
 def test_a_source_and_a_forward(new_weir, folder):
@@ -179,7 +179,7 @@ def test_a_reader_that_stops(new_weir, folder):
         server.wait_live()
         url = srt_url(server.srt_port, "read:live/livestream")
         with Program("stopped", ["srt-live-transmit", "-q", url, "file://con"], folder, folder / "stopped.ts") as stopped:
-            wait_until(lambda: any(each["protocol"] == "srt" and each["play"] for each in server.clients()), 10, "it plays")
+            wait_until(lambda: any(each["protocol"] == "srt" and each["play"] for each in server.clients()), 20, "it plays")
             os.kill(stopped.process.pid, signal.SIGSTOP)
             check_frames(play_srt(url, folder, seconds=4, name="other"))
             wait_until(lambda: not any(each["protocol"] == "srt" for each in server.clients()), 20, "it is ended")
@@ -193,8 +193,8 @@ def test_a_reader_whose_network_is_too_slow(new_weir, folder):
         with Program("slow", ["srt-live-transmit", "-q", "-a:no", srt_url(relay.port, "read:live/livestream"), "file://con"], folder,
                      folder / "slow.ts"):
             server.wait_log("too slow", 30)
+        server.wait_log("reason=stalled")
         assert figures(server)["too_slow"] == 1
-        assert "reason=stalled" in server.log()
 
 
 def handshake(sender, to, socket_id, kind=1, cookie=0, version=4):
@@ -214,16 +214,15 @@ def test_a_flood_of_handshakes(new_weir, folder):
         before = server.private_kib()
         with Program("player", ["srt-live-transmit", "-q", srt_url(server.srt_port, "read:live/cam"), "file://con"], folder,
                      folder / "player.ts"):
-            end = time.monotonic() + 5
+            end = time.monotonic() + 3
             count = 0
-            while time.monotonic() < end:
+            while count < 3000 or time.monotonic() < end:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
                     sender.bind((f"127.0.{count % 200 + 1}.{count // 200 % 250 + 1}", 0))
                     handshake(sender, to, count + 1)
                     handshake(sender, to, count + 1, kind=-1, cookie=count, version=5)
                     sender.sendto(os.urandom(64), to)
                 count += 1
-        assert count > 2000, count
         assert server.private_kib() - before < 20_000, (before, server.private_kib())
         check_frames(play_srt(srt_url(server.srt_port, "read:live/cam"), folder, name="after"))
         assert [each["name"] for each in server.streams() if each["publish"]["active"]] == ["cam"]
@@ -238,13 +237,13 @@ def test_a_flood_of_callers(new_weir, folder):
         server.wait_live("cam", 15)
         callers = [subprocess.Popen(["srt-live-transmit", "-q", url, "file://con"], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL) for _ in range(30)]
-        time.sleep(4)
-        for each in callers:
-            each.kill()
-            each.wait()
-        metrics = figures(server)
-        assert metrics["handshakes"] > 30, metrics
-        wait_until(lambda: len(server.clients()) == 1, 10, "only the publisher is left")
+        try:
+            wait_until(lambda: figures(server)["handshakes"] > 30, 30, "all have called")
+        finally:
+            for each in callers:
+                each.kill()
+                each.wait()
+        wait_until(lambda: len(server.clients()) == 1, 20, "only the publisher is left")
 
 
 def test_the_api_knows_srt(new_weir):

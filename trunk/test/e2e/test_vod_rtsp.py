@@ -56,7 +56,7 @@ class Viewer(Client):
 def decoded_from(url, seconds, transport):
     """MD5 of each picture that ffmpeg decodes of the recording from there to its end."""
     text = run(["ffmpeg", "-v", "error", "-nostdin", "-rtsp_transport", transport, "-ss", seconds, "-i", url, "-map", "0:v", "-fps_mode", "passthrough",
-                "-f", "framemd5", "-"], 25).decode()
+                "-f", "framemd5", "-"]).decode()
     return [line.split(",")[-1].strip() for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -73,13 +73,13 @@ def test_every_frame_is_played(new_weir, folder, place):  # noqa: F811
         with ThreadPoolExecutor() as pool:
             late = dict(zip(outs, pool.map(lambda transport: decoded_from(url, "6", transport), outs), strict=True))
         for program in programs:
-            assert program.wait(20) == 0, program.log()
+            assert program.wait(30) == 0, program.log()
     for transport, out in outs.items():
         assert Recording(out).frames() == own, transport
     for transport, frames in late.items():
         frames = frames[1:]  # to ffmpeg the first packet after a seek has no time: it shows the key frame, and then what it was asked for
         assert frames == own[-len(frames):] and len(frames) == pytest.approx(4 * 25, abs=3), (transport, len(frames))
-    wait_until(lambda: not server.clients(), 5, "the players have gone")
+    wait_until(lambda: not server.clients(), 20, "the players have gone")
 
 
 def test_range_pause_and_the_end(new_weir, folder, place):  # noqa: F811
@@ -93,32 +93,42 @@ def test_range_pause_and_the_end(new_weir, folder, place):  # noqa: F811
         assert float(re.search(r"^a=range:npt=0-([\d.]+)", described.body, re.M).group(1)) == pytest.approx(duration, abs=0.05)
         assert [answer.status for answer in set_up] == [200, 200]
         # A second and a half of it, from within a GOP: it begins with the key frame before.
-        begun = time.monotonic()
-        answer = viewer.play(Range="npt=3.5-5")
-        assert answer.status == 200 and npt(answer) == (pytest.approx(3.08, abs=0.05), 5), answer
-        video_start, audio_start = (when for _, when in rtp_info(answer))
-        times = viewer.video()
-        assert times[0] == video_start and 1.5 < time.monotonic() - begun < 3.5
-        assert len(times) == 50, len(times)
-        assert max(times) - min(times) == 49 * 3600
+        for _ in range(3):  # on a busy machine one may take longer
+            begun = time.monotonic()
+            answer = viewer.play(Range="npt=3.5-5")
+            playing = time.monotonic()
+            assert answer.status == 200 and npt(answer) == (pytest.approx(3.08, abs=0.05), 5), answer
+            video_start, audio_start = (when for _, when in rtp_info(answer))
+            times = viewer.video()
+            took = time.monotonic() - begun
+            assert times[0] == video_start
+            assert len(times) == 50, len(times)
+            assert max(times) - min(times) == 49 * 3600
+            if took < 3.5:
+                break
+        assert 1.5 < took < 3.5
         # Again, and further on: times of RTP go on, with the clock.
+        begun_again = time.monotonic()
         answer = viewer.play(Range=f"npt={duration - 1.2:.3f}-")
+        playing_again = time.monotonic()
         assert answer.status == 200 and npt(answer)[1] == pytest.approx(duration, abs=0.05)
         again = viewer.video()
         assert 20 <= len(again) <= 60 and again[0] > max(times) and rtp_info(answer)[0][1] == again[0]
-        assert (again[0] - times[0]) / 90_000 == pytest.approx(time.monotonic() - begun - len(again) / 25, abs=0.5)
+        assert begun_again - playing - 0.5 < (again[0] - times[0]) / 90_000 < playing_again - begun + 0.5
         # From the beginning, as all was played; it stops where it is, and goes on from there.
+        begun = time.monotonic()
         answer = viewer.play()
         assert npt(answer)[0] == pytest.approx(0.08, abs=0.1)
         while viewer.next_frame()[0] != 2:
             pass
         time.sleep(0.4)
         assert viewer.request("PAUSE").status == 200
+        played = time.monotonic() - begun
         viewer.frames.clear()
         with pytest.raises(TimeoutError):
             viewer.next_frame(0.7)
         answer = viewer.play()
-        assert 0.3 < npt(answer)[0] < 1.2, answer
+        assert 0.3 < npt(answer)[0] < played + 0.8, answer
         assert viewer.request("GET_PARAMETER").status == 200
         for wrong in ("npt=1000-", "npt=5-3", "clock=20261125T000000Z-", "nonsense"):
             assert viewer.play(Range=wrong).status == 457, wrong
@@ -129,7 +139,7 @@ def test_range_pause_and_the_end(new_weir, folder, place):  # noqa: F811
         viewer.session = None
         viewer.set_up(TCP)
         assert viewer.play(Range="npt=9-").status == 200
-    wait_until(lambda: not server.clients(), 5, "the player has gone")
+    wait_until(lambda: not server.clients(), 20, "the player has gone")
 
 
 def test_who_may_play_and_what(new_weir, folder, place):  # noqa: F811
@@ -150,7 +160,7 @@ def test_who_may_play_and_what(new_weir, folder, place):  # noqa: F811
         assert viewer.play(Range="npt=8-").status == 200
         viewer.video()
         viewer.request("TEARDOWN")
-    wait_until(lambda: [event["action"] for event in hooks.events] == ["on_play", "on_stop"], 5, "both hooks")
+    wait_until(lambda: [event["action"] for event in hooks.events] == ["on_play", "on_stop"], 20, "both hooks")
     assert (hooks.events[0]["app"], hooks.events[0]["stream"]) == ("live", "livestream")
     # A seek storm: the last counts.
     with Viewer(server.rtsp_port, f"{url}?key=s3cret-key") as viewer:
@@ -192,7 +202,7 @@ def test_gstreamer_seeks(new_weir, folder, place):  # noqa: F811
     file, = recorded(server, folder)
     url = server.rtsp(f"vod/{file['file']}")
     def seek(protocol):
-        return run(["env", "GST_DEBUG=default:2", "/usr/bin/python3", Path(__file__).with_name("gst_rtsp_seeker.py"), url, protocol, "7"], 40).decode()
+        return run(["env", "GST_DEBUG=default:2", "/usr/bin/python3", Path(__file__).with_name("gst_rtsp_seeker.py"), url, protocol, "7"]).decode()
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(seek, ("tcp", "udp")))
     for said in results:

@@ -25,15 +25,17 @@ def test_aiortc_plays(new_weir, folder):
             await peer.wait_video()
             await asyncio.sleep(1)
             del peer.video[:], peer.audio[:]
-            await asyncio.sleep(3)
+            await peer.wait_video(75)
             return peer.video[:], peer.audio[:], peer.sizes
 
     with ClockPublisher(weir.rtmp(), folder, gop=25):
         weir.wait_live()
         video, audio, sizes = asyncio.run(scenario())
     assert sizes == {(640, 360)}
-    check_codes(video, least=70)
-    assert len(audio) > 0.9 * 3 * 50, len(audio)
+    check_codes(video, least=75)
+    for frames, least in ((video, 0.93 * 25), (audio, 0.9 * 50)):  # by their own times: whoever stands still catches up
+        assert len(frames) > least * (frames[-1][1] - frames[0][1]), (len(frames), frames[0][1], frames[-1][1])
+    assert len(audio) > 100, len(audio)
     assert abs(tone_of(audio) - TONE_HZ) < 5, tone_of(audio)
 
 
@@ -50,6 +52,7 @@ def test_aiortc_publishes(new_weir, folder):
                 await player.wait_video()
                 recording = await asyncio.to_thread(play_ffmpeg, weir.rtmp("live/aio"), folder, 3, least=5000)
                 assert await asyncio.to_thread(weir.clients)
+                await player.wait_video(75)
                 return recording, player.video[:], player.audio[:]
 
     recording, video, audio = asyncio.run(scenario())
@@ -58,9 +61,9 @@ def test_aiortc_publishes(new_weir, folder):
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}
     check_rising(recording)
     run(["ffmpeg", "-v", "error", "-xerror", "-err_detect", "explode", "-i", recording.path, "-f", "null", "-"])
-    check_codes(decoded(recording.path), least=60)
+    check_codes(decoded(recording.path), least=50)
     # It said goodbye, so nothing waits for the end of its consent.
-    wait_until(lambda: not weir.clients(), 3, "both sessions are gone")
+    wait_until(lambda: not weir.clients(), 15, "both sessions are gone")
 
 
 def decoded(path):

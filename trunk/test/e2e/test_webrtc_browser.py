@@ -72,11 +72,11 @@ def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
     # AAC is made while somebody needs it, so whoever comes first gets the sound from then on.
     with Program("first", ["curl", "--silent", "--no-buffer", weir.http("/live/cam.flv")], folder):
         wait_until(lambda: any(one.get("type") == "http-flv" or "flv" in str(one.get("type")).lower()
-                               for one in weir.clients()), 5, "the first plays")
+                               for one in weir.clients()), 20, "the first plays")
         time.sleep(0.3)
         with ThreadPoolExecutor() as pool:
-            rtmp = pool.submit(play_ffmpeg, weir.rtmp("live/cam"), folder, 3, least=5000)
-            flv = pool.submit(play_curl, weir.http("/live/cam.flv"), folder, 3, least=5000)
+            rtmp = pool.submit(play_ffmpeg, weir.rtmp("live/cam"), folder, 4, least=5000)
+            flv = pool.submit(play_curl, weir.http("/live/cam.flv"), folder, 4, least=5000)
             check_bridged(rtmp.result())
             check_bridged(flv.result())
     stats, sent = page.stats("mirror"), page.stats("camera")
@@ -84,7 +84,7 @@ def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
     assert stats["audio"]["totalSamplesReceived"] > 3 * 48000, stats
     assert "video/H264" in sent and "audio/opus" in sent, sent
     assert page.close("camera") == 200
-    wait_until(lambda: not any(one["name"] == "cam" and one["publish"]["active"] for one in weir.streams()), 3,
+    wait_until(lambda: not any(one["name"] == "cam" and one["publish"]["active"] for one in weir.streams()), 10,
                "the stream ends with its publisher")
     page.close("mirror")
 
@@ -107,7 +107,7 @@ def test_referenced_b_frames_are_refused(new_weir, folder, browser):
         page = Page(browser, weir)
         early = page.play("early", whep_path("livestream"))  # maybe before the first of them: sent away when it comes
         if early["status"] == 201:
-            wait_until(lambda: page.stats("early")["connection"] in ("closed", "disconnected", "failed"), 8,
+            wait_until(lambda: page.stats("early")["connection"] in ("closed", "disconnected", "failed"), 20,
                        "whoever came before is sent away")
         for number in range(4):  # wherever in a GOP
             reply = page.play(f"late {number}", whep_path("livestream"))

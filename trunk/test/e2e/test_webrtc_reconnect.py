@@ -5,10 +5,11 @@ import threading
 import time
 
 from aio_peers import AioPeer
-from flv import HttpFlv
+from flv import AUDIO, VIDEO, HttpFlv
 from rtc import ClockPublisher, rtc_weir, whip_path
+from test_publish import TagCollector, check_tag_times
 from test_webrtc_pion import clip, pion  # noqa: F401  (a fixture)
-from weir import patience, wait_until
+from weir import wait_until
 
 
 class Watcher(threading.Thread):
@@ -53,37 +54,41 @@ def test_player_goes_on_after_an_rtmp_publisher_died(new_weir, folder):
     with ClockPublisher(weir.rtmp(), folder, "first", gop=25) as first:
         weir.wait_live()
         with Watcher(weir, "livestream") as player:
-            player.goes_on(10, "the first publisher")
+            player.goes_on(20, "the first publisher")
             first.kill()
+            killed = time.time() * 1000
             time.sleep(1)
             with ClockPublisher(weir.rtmp(), folder, "second", gop=25):
-                player.goes_on(10, "the second publisher")
+                player.goes_on(20, "the second publisher")
                 # The new one's pictures, on a timeline that only rises.
-                new = player.pictures[-25:]
-                assert (time.time() * 1000 - new[-1][2]) % (1 << 32) < 2000 * patience()
+                assert (player.pictures[-1][2] - killed) % (1 << 32) < 1 << 31
                 times = [seconds for _, seconds, _ in player.pictures]
                 assert times == sorted(times)
 
 
 def test_players_go_on_after_a_whip_publisher_died(new_weir, folder, clip):  # noqa: F811
-    weir = rtc_weir(new_weir, "vhost __defaultVhost__ { publish { normal_timeout 2s; } }")
+    weir = rtc_weir(new_weir, "vhost __defaultVhost__ { publish { normal_timeout 4s; } }")
     video, audio, _ = clip
     with pion("publish", weir, whip_path("cam"), folder, video, audio, 60, name="first") as first:
         weir.wait_live("cam")
-        with Watcher(weir, "cam") as player, HttpFlv(weir.http_port, "/live/cam.flv") as flv:
+        with Watcher(weir, "cam") as player, HttpFlv(weir.http_port, "/live/cam.flv", timeout=60) as flv:
             reader = flv.reader()
             reader.tags_until(lambda tag: tag.is_key_frame())
-            player.goes_on(10, "the first publisher")
+            collector = TagCollector(reader)
+
+            def counts():
+                return [sum(tag.type == kind for tag in collector.tags[:]) for kind in (AUDIO, VIDEO)]
+            player.goes_on(20, "the first publisher")
             first.kill()  # says nothing; its silence is noticed
-            wait_until(lambda: not any(one["name"] == "cam" and one["publish"]["active"] for one in weir.streams()), 5,
+            wait_until(lambda: not any(one["name"] == "cam" and one["publish"]["active"] for one in weir.streams()), 20,
                        "the silent publisher is gone")
+            before = counts()
             with pion("publish", weir, whip_path("cam"), folder, video, audio, 60, name="second"):
-                player.goes_on(10, "the second publisher")
-                tags = reader.tags(2)
-                times = [tag.time_ms for tag in tags if tag.type == 9]
-                assert times == sorted(times) and len(times) > 60, (len(times), times[-3:])
-                times = [tag.time_ms for tag in tags if tag.type == 8]
-                assert times == sorted(times) and len(times) > 60, (len(times), times[-3:])
+                player.goes_on(20, "the second publisher")
+                wait_until(lambda: all(now > then + 30 for now, then in zip(counts(), before)) or collector.error, 20,
+                           "audio and video go on by HTTP-FLV")
+                assert collector.error is None, collector.error
+                check_tag_times(collector.tags[:])
 
 
 def test_a_new_whip_publisher_takes_over(new_weir, folder, clip):  # noqa: F811
@@ -92,8 +97,8 @@ def test_a_new_whip_publisher_takes_over(new_weir, folder, clip):  # noqa: F811
     with pion("publish", weir, whip_path("cam"), folder, video, audio, 60, name="first") as first:
         weir.wait_live("cam")
         with Watcher(weir, "cam") as player:
-            player.goes_on(10, "the first publisher")
+            player.goes_on(20, "the first publisher")
             first.kill()
             with pion("publish", weir, whip_path("cam"), folder, video, audio, 60, name="second") as second:
-                wait_until(lambda: "connected" in second.stdout.read_text(), 10, "the second is connected")
-                player.goes_on(5, "the second publisher")
+                wait_until(lambda: "connected" in second.stdout.read_text(), 20, "the second is connected")
+                player.goes_on(20, "the second publisher")

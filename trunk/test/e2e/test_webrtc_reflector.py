@@ -85,7 +85,7 @@ def test_an_offer_is_no_reflector_of_handshakes(new_weir, folder):
             # server repeats its flight by itself.
             with Link(weir.rtc_port, drop=lambda up, one: up and one[0] == 22 and bool(hello.append(one) or True)) as link:
                 await peer.play(weir, link=link)
-                deadline = time.monotonic() + 10
+                deadline = time.monotonic() + 20
                 while not hello:
                     assert time.monotonic() < deadline, "no ClientHello"
                     await asyncio.sleep(0.05)
@@ -123,7 +123,7 @@ def test_a_player_behind_a_nat_that_forgot_it_gets_its_media_soon_after_its_firs
             await peer.wait_video(10)
             link.rebind()
             rebound.append(time.monotonic())
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 30
             while not media_seen:
                 assert time.monotonic() < deadline, f"no media at the new address; check: {bool(check_seen)}"
                 await asyncio.sleep(0.02)
@@ -134,5 +134,5 @@ def test_a_player_behind_a_nat_that_forgot_it_gets_its_media_soon_after_its_firs
         asyncio.run(move(link))
     took = media_seen[0] - check_seen[0]
     print(f"media {took:.2f} s after the first check from the new address")
-    assert took < 2.5, took
-    wait_until(lambda: len(weir.clients()) <= 1, 10, "the session ends")
+    assert took < 4.5, took  # half a second if nothing stands still; its second check comes after five
+    wait_until(lambda: len(weir.clients()) <= 1, 20, "the session ends")

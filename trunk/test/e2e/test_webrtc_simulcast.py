@@ -8,6 +8,8 @@ from weir import free_port, wait_until
 
 import pytest
 
+pytestmark = pytest.mark.timeout(180)
+
 FAKE_DEVICES = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream=fps=20"]
 
 PAGE = r"""
@@ -80,7 +82,7 @@ def browser(weir, folder, monkeypatch):
     monkeypatch.setattr(module, "FLAGS", FLAGS + FAKE_DEVICES)
     with Browser(folder) as opened:
         opened.open(weir.http("/"))
-        wait_until(lambda: opened.evaluate("location.port && document.body ? 1 : 0"), 10, "the page is there")
+        wait_until(lambda: opened.evaluate("location.port && document.body ? 1 : 0"), 20, "the page is there")
         opened.evaluate(PAGE)
         yield opened
 
@@ -117,7 +119,7 @@ def test_each_player_gets_its_layer(weir, browser, codec):
         assert "m=video" in browser.evaluate(f"play('{layer}')")
     expected = {"h": 1280, "m": 640, "l": 320, "auto": 1280}
     try:
-        wait_until(lambda: widths(browser) == expected, 20, "every player shows its size")
+        wait_until(lambda: widths(browser) == expected, 40, "every player shows its size")
     except AssertionError as error:
         raise AssertionError(f"{error}; players {seen(browser)}; publisher {sent(browser)}")
     before = frames(browser)
@@ -135,10 +137,10 @@ def test_players_of_a_layer_that_stops_go_on_with_another(weir, browser):
     wait_until(lambda: all_layers_flow(browser), 30, f"Chromium sends all layers: {sent(browser)}")
     for layer in ("h", "auto"):
         browser.evaluate(f"play('{layer}')")
-    wait_until(lambda: widths(browser) == {"h": 1280, "auto": 1280}, 20, "the best layer plays")
+    wait_until(lambda: widths(browser) == {"h": 1280, "auto": 1280}, 40, "the best layer plays")
     browser.evaluate("set_active('h', false)")
-    wait_until(lambda: widths(browser) == {"h": 640, "auto": 640}, 20, "both go on with the next layer")
-    wait_until(lambda: (weir.streams()[0]["video"] or {}).get("width") == 640, 10, "so does everybody else")
+    wait_until(lambda: widths(browser) == {"h": 640, "auto": 640}, 40, "both go on with the next layer")
+    wait_until(lambda: (weir.streams()[0]["video"] or {}).get("width") == 640, 20, "so does everybody else")
     browser.evaluate("set_active('h', true)")
     wait_until(lambda: widths(browser) == {"h": 1280, "auto": 1280}, 60, "and come back")
     wait_until(lambda: (weir.streams()[0]["video"] or {}).get("width") == 1280, 20, "so does everybody else")

@@ -35,8 +35,10 @@ def ports_of_lane():
 
 PORTS = ports_of_lane()
 
-START_SECONDS = 10
-STOP_SECONDS = 15 if SANITIZED else 1.0  # the leak check at exit takes its time
+START_SECONDS = 20
+# Less than a second is promised, which tests with nothing beside them measure; beside others a process may stand still for longer.
+# The leak check at exit takes its time.
+STOP_SECONDS, STOP_SECONDS_ALONE = (15, 15) if SANITIZED else (3.0, 1.0)
 BAD_LOG = re.compile(r"bug:|AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:")
 
 _next_port = os.getpid() * 7 % len(PORTS)
@@ -87,24 +89,34 @@ def is_late(started, seconds):
     return waited > seconds and waited > seconds * patience()
 
 
+def looks(seconds):
+    """Yields for each look at something that is to be so within that time. What a look takes beyond half a second is not counted:
+    this process or the one that it asks stood still, and the others may have, too."""
+    started = time.monotonic()
+    while True:
+        begun = time.monotonic()
+        yield
+        if is_late(started, seconds):
+            return
+        time.sleep(0.02)
+        started += max(time.monotonic() - begun - 0.5, 0.0)
+
+
 def wait_until(condition, seconds, what):
     """Polls until condition() is true; gives its value."""
     started = time.monotonic()
-    while True:
-        value = condition()
-        if value:
+    for _ in looks(seconds):
+        if value := condition():
             return value
-        if is_late(started, seconds):
-            raise AssertionError(f"not within {time.monotonic() - started:.1f} s ({seconds} s on an idle machine): {what}")
-        time.sleep(0.02)
+    raise AssertionError(f"not within {time.monotonic() - started:.1f} s ({seconds} s on an idle machine): {what}")
 
 
 def wait_end(process, seconds):
     """The exit code of a program that is to end within that time."""
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return process.wait(max(seconds * (patience() - 1), 0.01))
+    for _ in looks(seconds):
+        if process.poll() is not None:
+            return process.returncode
+    raise subprocess.TimeoutExpired(process.args, seconds)
 
 
 def accepts(port):
@@ -154,7 +166,7 @@ class Weir:
         assert self.process.poll() is None, f"the server ended at start:\n{self.log()}"
         return self
 
-    def stop(self, number=signal.SIGTERM):
+    def stop(self, number=signal.SIGTERM, seconds=STOP_SECONDS):
         """Ends it; fails when that takes too long, gives a bad exit code or left something ugly in the log."""
         if self.process is None:
             return
@@ -164,7 +176,7 @@ class Weir:
         started = time.monotonic()
         self.process.send_signal(number)
         try:
-            code = wait_end(self.process, STOP_SECONDS)
+            code = wait_end(self.process, seconds)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -184,10 +196,10 @@ class Weir:
 
     def log(self):
         """All that the server has said up to now: its writer, a thread, has nothing left to write."""
-        wait_until(self.log_is_written, 10, "the log is written")
+        wait_until(self.log_is_written, 20, "the log is written")
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
-    def wait_log(self, text, seconds=10):
+    def wait_log(self, text, seconds=20):
         """Until the text is in the log: where a client may see what happened before the server says it."""
         try:
             wait_until(lambda: text in self.log(), seconds, f"the log says: {text}")
@@ -222,13 +234,13 @@ class Weir:
         """The parsed answer; for an HTTP error its body too, with the status as `http_status`."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.api_port}{path}", method=method)
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=20) as answer:
                 return {"http_status": answer.status, **json.load(answer)}
         except urllib.error.HTTPError as error:
             return {"http_status": error.code, **json.load(error)}
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.api_port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.api_port}/metrics", timeout=20) as answer:
             return answer.read().decode()
 
     def streams(self):
@@ -237,7 +249,7 @@ class Weir:
     def clients(self):
         return self.api("/api/v1/clients?count=1000")["clients"]
 
-    def wait_live(self, name="livestream", seconds=8):
+    def wait_live(self, name="livestream", seconds=20):
         """Until a stream of that name has a publisher and video or audio."""
         def live():
             return next((stream for stream in self.streams()
