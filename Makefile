@@ -24,16 +24,18 @@ HUNT ?=
 
 all: build
 
-.PHONY: build
-build: objs/config.mk
+.PHONY: build configured
+build: configured
+	@cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
+	@$(MAKE) --no-print-directory links
+
+configured: objs/config.mk
 	@# What was built in another folder (a copied or moved tree) names that one everywhere: it is built again.
 	@if [ -f $(BUILD)/CMakeCache.txt ] && ! grep -qFx "CMAKE_HOME_DIRECTORY:INTERNAL=$$(pwd -P)/trunk" $(BUILD)/CMakeCache.txt && \
 	  ! grep -qFx "CMAKE_HOME_DIRECTORY:INTERNAL=$$PWD/trunk" $(BUILD)/CMakeCache.txt; then \
 	  echo "make: $(BUILD) was built in another folder; it is built again"; rm -rf $(BUILD); fi
 	@cmake -S trunk -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).cmake.log 2>&1 || { cat $(BUILD).cmake.log; \
 	  echo "make: cmake failed; are the packages there? scripts/install-deps.sh --check lists what is missing"; exit 1; }
-	@cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
-	@$(MAKE) --no-print-directory links
 
 # objs/weir and objs/weir-bench are those of the configured variant; objs/www/ is what the server serves.
 .PHONY: links

@@ -39,6 +39,7 @@ LINTS = {"lint": [["scripts/layers"], ["scripts/lint", "--own"]], "headers": [["
 GTESTS = {"unit": ("weir-unit-tests", 1), "component": ("weir-component-tests", 4)}
 # End-to-end tests mostly wait, so four files of them run side by side (ports: trunk/test/e2e/weir.py).
 SIDE_BY_SIDE = ["-n", "4", "--dist", "loadfile"]
+IDLE = ["chrt", "--idle", "0"]
 MIN_CORPUS = 20  # inputs that a fuzz target must have
 
 SANITIZER_ENV = {
@@ -107,20 +108,28 @@ def shell(command, env=None):
 # ---- build -----------------------------------------------------------------------------------------------------------
 
 
-def build(tally, variants, targets):
-    """Builds each variant; the one that the user had configured is the configured one afterwards."""
+def prepare(tally, variants):
+    """Makes each variant ready to be built; the one that the user had configured is the configured one afterwards."""
     with another_variant(TOP):
         for variant in variants:
-            started = time.monotonic()
             configure = ["./configure", *VARIANTS[variant]]
             code, text = run(configure, f"configure-{variant}.log", 60)
             if code == 0:
-                make = ["make", "--no-print-directory", "build", f"TARGETS={' '.join(targets)}"]
-                code, text = run(make, f"build-{variant}.log", LIMITS["build"])
+                code, text = run(["make", "--no-print-directory", "configured"], f"cmake-{variant}.log", LIMITS["build"])
             if code != 0:
-                tally.fail(f"build {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30),
-                           shell(configure) + " && make")
-            print(f"{'ok  ' if code == 0 else 'FAIL'} build {variant} ({time.monotonic() - started:.0f} s)", flush=True)
+                tally.fail(f"configure {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30), shell(configure) + " && make")
+
+
+def build(tally, variant, targets, idle=False):
+    """One that is prepared. The links to programs stay as they are: tests may be using them. `idle`: by what of the processors
+    nobody else uses."""
+    started = time.monotonic()
+    command = ["cmake", "--build", f"objs/{variant}", *(["--target", *targets] if targets else [])]
+    code, text = run([*IDLE * idle, *command], f"build-{variant}.log", LIMITS["build"])
+    if code != 0:
+        tally.fail(f"build {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30),
+                   shell(["./configure", *VARIANTS[variant]]) + " && make")
+    print(f"{'ok  ' if code == 0 else 'FAIL'} build {variant} ({time.monotonic() - started:.0f} s)", flush=True)
 
 
 # ---- gtest -----------------------------------------------------------------------------------------------------------
@@ -306,6 +315,9 @@ def e2e(tally, name, variant, options):
     tally.part(f"{name} ({variant})", started, before)
 
 
+FUZZ_PARTS = {"fuzz": fuzz, "fuzz-search": fuzz_search}
+
+
 # ---- main ------------------------------------------------------------------------------------------------------------
 
 
@@ -333,20 +345,23 @@ def parts_of(args):
 def run_parts(tally, args):
     parts = parts_of(args)
     variants = list(VARIANTS) if args.all or any(part in SANITIZED for part in parts) else ["release"]
+    targets = [program for program, _ in GTESTS.values()] if args.fast and not args.only else []
     if "build" in parts:
-        targets = [program for program, _ in GTESTS.values()] if args.fast and not args.only else []
-        build(tally, variants, targets)
+        prepare(tally, variants)
+        build(tally, "release", targets)
+        run(["make", "--no-print-directory", "links"], "links.log", 60)
+
     # The tests wait: what computes goes on beside them. The shares of one variant are enough for the load client's tests,
     # which need some part of a core.
-    waiting = [[(gtest, part, variant) for variant in variants] for part in GTESTS if part in parts]
-    computing = [(lint, part) for part in LINTS if part in parts]
-    if "fuzz" in parts:
-        computing.append((fuzz,))
-    if "fuzz-search" in parts:
-        computing.append((fuzz_search,))
-    side_by_side(tally, [*waiting, computing])
+    def gtests(variant):
+        return [[(gtest, part, variant)] for part in GTESTS if part in parts and variant in variants]
+
+    side_by_side(tally, [*gtests("release"), [(lint, part) for part in LINTS if part in parts]])
+    side_by_side(tally, [
+        [(e2e, "e2e", "release", ["-m", "not alone", *SIDE_BY_SIDE])] if "e2e" in parts else [],
+        [(build, "sanitizer", targets, "e2e" in parts)] if "build" in parts and "sanitizer" in variants else []])
+    side_by_side(tally, [*gtests("sanitizer"), [(function,) for part, function in FUZZ_PARTS.items() if part in parts]])
     if "e2e" in parts:
-        e2e(tally, "e2e", "release", ["-m", "not alone", *SIDE_BY_SIDE])
         e2e(tally, "e2e-alone", "release", ["-m", "alone"])
     if "smoke" in parts:
         e2e(tally, "smoke", "sanitizer", ["-m", "smoke", *SIDE_BY_SIDE])
