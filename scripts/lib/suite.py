@@ -109,7 +109,8 @@ def shell(command, env=None):
 
 
 def prepare(tally, variants):
-    """Makes each variant ready to be built; the one that the user had configured is the configured one afterwards."""
+    """Makes each variant ready to be built; those that are. The one that the user had configured is the configured one afterwards."""
+    ready = []
     with another_variant(TOP):
         for variant in variants:
             configure = ["./configure", *VARIANTS[variant]]
@@ -118,6 +119,9 @@ def prepare(tally, variants):
                 code, text = run(["make", "--no-print-directory", "configured"], f"cmake-{variant}.log", LIMITS["build"])
             if code != 0:
                 tally.fail(f"configure {variant}", how(code, LIMITS["build"]) + "\n" + tail(text, 30), shell(configure) + " && make")
+            else:
+                ready.append(variant)
+    return ready
 
 
 def build(tally, variant, targets, idle=False):
@@ -346,10 +350,13 @@ def run_parts(tally, args):
     parts = parts_of(args)
     variants = list(VARIANTS) if args.all or any(part in SANITIZED for part in parts) else ["release"]
     targets = [program for program, _ in GTESTS.values()] if args.fast and not args.only else []
-    if "build" in parts:
-        prepare(tally, variants)
+    ready = prepare(tally, variants) if "build" in parts else []
+    if "release" in ready:
         build(tally, "release", targets)
-        run(["make", "--no-print-directory", "links"], "links.log", 60)
+        links = ["make", "--no-print-directory", "links"]
+        code, text = run(links, "links.log", 60)
+        if code != 0:
+            tally.fail("links to the programs", how(code, 60) + "\n" + tail(text), shell(links))
 
     # The tests wait: what computes goes on beside them. The shares of one variant are enough for the load client's tests,
     # which need some part of a core.
@@ -359,7 +366,7 @@ def run_parts(tally, args):
     side_by_side(tally, [*gtests("release"), [(lint, part) for part in LINTS if part in parts]])
     side_by_side(tally, [
         [(e2e, "e2e", "release", ["-m", "not alone", *SIDE_BY_SIDE])] if "e2e" in parts else [],
-        [(build, "sanitizer", targets, "e2e" in parts)] if "build" in parts and "sanitizer" in variants else []])
+        [(build, "sanitizer", targets, "e2e" in parts)] if "sanitizer" in ready else []])
     side_by_side(tally, [*gtests("sanitizer"), [(function,) for part, function in FUZZ_PARTS.items() if part in parts]])
     if "e2e" in parts:
         e2e(tally, "e2e-alone", "release", ["-m", "alone"])

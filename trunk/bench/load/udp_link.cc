@@ -61,7 +61,8 @@ Result<std::unique_ptr<UdpLink>> UdpLink::open(const NetAddress& server,
     std::unique_ptr<UdpLink> link(new UdpLink(fd));
     const int on = 1;
     setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
-    // What comes while this process stands still is not the server's loss. As much as the kernel gives.
+    // What comes while this process stands still is not the server's loss. As much as the kernel
+    // gives.
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
     if (from != nullptr && from->family() == family &&
         bind(fd, from->raw(), from->raw_size()) != 0) {

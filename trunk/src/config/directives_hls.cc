@@ -57,7 +57,8 @@ const Directive kHlsDirectives[] = {
      .max = 100,
      .effect = Effect::kNewConnections,
      .doc = "How many target durations (the longest segment's) the playlist covers. What has left "
-            "it stays as long again, so memory is twice as much.",
+            "it stays as long again and a segment more, so memory is a little more than twice as "
+            "much.",
      .apply = [](const Target& t,
                  const Value& v) { t.vhost.hls.window = static_cast<uint32_t>(v.number); }},
     {.name = "variants",
@@ -127,8 +128,8 @@ const Directive kHlsDirectives[] = {
      .effect = Effect::kNewConnections,
      .example = "2h",
      .doc = "How far back the playlist of a live stream reaches, so that players can seek; needs "
-            "path. Segments that are older than memory are read from the disk. 0: it has window "
-            "only.",
+            "path, and processes 1. Segments that are older than memory are read from the disk. 0: "
+            "it has window only.",
      .apply = [](const Target& t, const Value& v) { t.vhost.hls.dvr = millis(v); }},
 };
 

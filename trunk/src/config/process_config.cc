@@ -37,7 +37,7 @@ std::string check_processes(const Config& config) {
         if (has_dvr(vhost) || std::ranges::any_of(vhost.applications, has_dvr)) {
             return "hls { dvr; } needs \"processes 1;\": a publisher that comes back may be in "
                    "another process, which does not have what was there before. A second server "
-                   "of one process can have the window of what it pulls from this one";
+                   "of one process can have the window of what is sent to it by \"forward\"";
         }
     }
     return {};

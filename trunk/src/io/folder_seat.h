@@ -1,5 +1,6 @@
 // FolderSeat: which process of a server of several this is, as far as folders have to know into
-// which all of them write: each has files and a list of its own there. doc/adr/0016-recording-processes.md.
+// which all of them write: each has files and a list of its own there.
+// doc/adr/0016-recording-processes.md.
 #pragma once
 
 #include <cstdint>

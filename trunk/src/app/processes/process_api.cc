@@ -186,7 +186,7 @@ void ProcessApi::serve_found(net::HttpExchange& exchange) {
     if (missing && !silent) {
         pass_on(exchange, *missing);
     } else {
-        refuse_silent(exchange, silent);
+        refuse_silent(exchange, missing ? silent : std::nullopt);
     }
 }
 
@@ -198,10 +198,12 @@ void ProcessApi::end_recording(net::HttpExchange& exchange) {
     net::Json recording;
     uint32_t owner = 0;
     std::optional<uint32_t> silent;
+    bool answered = false;
     for (uint32_t i = 0; i < link_.seat().count && !recording.is_object(); i++) {
         const Result<http::Response> response =
             ask(i, look, exchange.request().target, io::Deadline::after(kAnswerWait));
         silent = response.ok() ? silent : i;
+        answered = answered || response.ok();
         if (response.ok() && response->status == 200) {
             const net::Json body = net::parsed(response->body, kMaxDepth);
             recording = body.is_object() ? body.value("recording", net::Json()) : net::Json();
@@ -209,7 +211,7 @@ void ProcessApi::end_recording(net::HttpExchange& exchange) {
         }
     }
     if (!recording.is_object() && silent) {
-        refuse_silent(exchange, silent);
+        refuse_silent(exchange, answered ? silent : std::nullopt);
         return;
     }
     if (recording.is_object() && recording.value("state", "") == "recording") {
@@ -254,7 +256,7 @@ void ProcessApi::serve_sums_found(net::HttpExchange& exchange) {
     } else if (refused && (!silent || refused->status != 404)) {
         pass_on(exchange, *refused);
     } else {
-        refuse_silent(exchange, silent);
+        refuse_silent(exchange, refused ? silent : std::nullopt);
     }
 }
 

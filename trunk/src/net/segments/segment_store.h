@@ -3,9 +3,9 @@
 // Ref.
 //
 // Listed segments are those that playlists name; what has left the list is kept for the length of
-// the list and its own, as players may still ask for it (RFC 8216 §6.2.2). Numbers never go back: they begin with the second
-// of the wall clock, so that neither a player nor a cache takes a segment for one of an earlier
-// store. Never yields.
+// the list and its own, as players may still ask for it (RFC 8216 §6.2.2). Numbers never go back:
+// they begin with the second of the wall clock, so that neither a player nor a cache takes a
+// segment for one of an earlier store. Never yields.
 #pragma once
 
 #include <cstdint>

@@ -177,8 +177,7 @@ void HlsArchive::add_lists(HlsWrite& write) {
     lists_due_ = false;
 }
 
-// Itself, then those of its variants that are in this folder. `others`: those of which this process
-// has no files.
+// Itself, then those of its variants that this process writes. `others`: those that it does not.
 std::vector<hls::Variant> HlsArchive::variants(std::vector<HlsWrite::Other>& others) {
     const size_t above = name_.rfind('/') + 1;
     std::string up;
@@ -201,9 +200,9 @@ std::vector<hls::Variant> HlsArchive::variants(std::vector<HlsWrite::Other>& oth
         const HlsArchive* const files = folder_.find(key);
         if (files != nullptr && files != this && files->is_playable()) {
             add(*files, out);
-        } else if (files == nullptr) {
+        } else if (files != this) {
             const std::string other = hls_folder_of(key);
-            others.push_back({other + ".m3u8", uri_of(other)});
+            others.push_back({other, uri_of(other)});
         }
     }
     return out;
@@ -223,6 +222,7 @@ void HlsArchive::take_back(const Turn& turn, const HlsWritten& done) {
     }
     if (done.lost) {
         history_.lose_all();
+        begun_ = false;
     }
     begun_ = begun_ || done.segment || !done.error;
     if (turn.segment) {

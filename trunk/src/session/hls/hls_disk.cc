@@ -26,8 +26,9 @@ constexpr mode_t kListMode = 0640;
 constexpr mode_t kFileMode = 0644;
 constexpr mode_t kFolderMode = 0755;
 constexpr std::string_view kPlaylistEnd = ".m3u8";
-constexpr int kMaxTries = 100;  // to make a folder that others remove
+constexpr int kMaxTries = 100;                  // to make a folder that others remove
 constexpr uint64_t kMaxOtherBytes = 64u << 10;  // of the playlist of another stream
+constexpr std::string_view kEndTag = "#EXT-X-ENDLIST";
 
 // A name that a stream's folder has by us.
 bool is_ours(std::string_view name) {
@@ -77,9 +78,13 @@ std::string text_of(int fd, uint64_t most) {
     return text;
 }
 
+std::string in_folder(const std::string& folder) {
+    return folder + "/x";
+}
+
 OwnFd open_to_read(const OwnFd& folder, const std::string& name) {
-    return OwnFd(::openat(folder.get(), name.c_str(),
-                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    return OwnFd(
+        ::openat(folder.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
 // Which process has the folder of a stream; none: it does not say.
@@ -246,11 +251,12 @@ void HlsDiskFolder::shorten_list() {
 // another process than `owner` has. kBusy: it is not known who has it, as somebody is at it.
 Error HlsDiskFolder::clear(const std::string& folder, uint32_t owner) const {
     bool made = false;
-    auto opened = open_stream(folder, false, made);
+    // Where others may make it, it is made, so that nobody else is at it.
+    auto opened = open_stream(folder, shared(), made);
     if (!opened.ok() && opened.error().code() == ErrorCode::kBusy) {
         return opened.take_error();
     }
-    if (opened.ok() && shared() && owner_of(*opened).value_or(owner) != owner) {
+    if (shared() && (!opened.ok() || owner_of(*opened).value_or(owner) != owner)) {
         return {};
     }
     const OwnFd none;
@@ -334,13 +340,24 @@ Error HlsDiskFolder::put(const OwnFd& folder,
     return {};
 }
 
-// Variants that others have written stand behind those of this process.
+// What the multivariant playlist says of a stream that another process writes; empty: none does.
+std::string HlsDiskFolder::line_of(const HlsWrite::Other& other) const {
+    const auto above = parent_of(other.folder, false);
+    const auto folder = parent_of(in_folder(other.folder), false);
+    if (!above.ok() || !folder.ok() || owner_of(*folder).value_or(seat_.index) == seat_.index) {
+        return {};
+    }
+    const OwnFd media = open_to_read(*folder, std::string(hls::kMediaPlaylistName));
+    const OwnFd list = open_to_read(*above, io::leaf_of(other.folder) + std::string(kPlaylistEnd));
+    const bool ended = text_of(media.get(), kMaxOtherBytes).find(kEndTag) != std::string::npos;
+    return !media || ended ? "" : hls::first_stream_inf(text_of(list.get(), kMaxOtherBytes));
+}
+
+// Qualities that others write stand behind those of this process.
 std::string HlsDiskFolder::text_of_list(const HlsWrite::List& list) const {
     std::string text = list.text;
     for (const HlsWrite::Other& other : list.others) {
-        const auto parent = parent_of(other.file, false);
-        const OwnFd file = parent.ok() ? open_to_read(*parent, io::leaf_of(other.file)) : OwnFd();
-        const std::string line = hls::first_stream_inf(text_of(file.get(), kMaxOtherBytes));
+        const std::string line = shared() ? line_of(other) : std::string();
         if (!line.empty()) {
             text += fmt::format("{}\n{}{}\n", line, other.uri, hls::kQueryMark);
         }

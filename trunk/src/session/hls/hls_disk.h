@@ -25,16 +25,16 @@ namespace weir::session {
 
 // One turn for one stream. Everything in the order of its members; the bytes live until it is done.
 struct HlsWrite {
-    // A playlist that another process may have written, for a stream that is another quality.
+    // A stream that is another quality, and that another process may write.
     struct Other {
-        std::string file;  // its multivariant playlist, below the root
-        std::string uri;   // of its media playlist, as the list has to say it
+        std::string folder;  // below the root
+        std::string uri;     // of its media playlist, as the list has to say it
     };
 
     struct List {
         std::string file;                // below the root
         std::string text;                // with hls::kQueryMark behind addresses
-        std::vector<Other> others = {};  // those that are there stand behind the text
+        std::vector<Other> others = {};  // those that are written stand behind the text
     };
 
     std::string folder;   // of the stream, below the root: "live/cam"
@@ -110,6 +110,7 @@ class HlsDiskFolder final : public HlsDisk {
               const std::string& name,
               const std::vector<ByteSpan>& pieces,
               uint64_t& bytes) const;
+    std::string line_of(const HlsWrite::Other& other) const;
     std::string text_of_list(const HlsWrite::List& list) const;
     Error put_lists(const HlsWrite& what, uint64_t& bytes) const;
     void remove_lists(const HlsWrite& what) const;

@@ -256,7 +256,10 @@ void HlsPump::fill_files() {
     if (folder_ == nullptr || all.empty()) {
         return;
     }
-    if (writes_here_ && !writes_here_()) {
+    if (writes_here_ && stream_.live()) {
+        elsewhere_ = !writes_here_();
+    }
+    if (elsewhere_) {
         if (files_ != nullptr) {
             std::exchange(files_, nullptr)->leave();
         }
@@ -282,7 +285,9 @@ void HlsPump::fill_files() {
 
 void HlsPump::end_files() {
     if (files_ != nullptr) {
-        store_.end();
+        store_.end();  // fills them
+    }
+    if (files_ != nullptr) {
         std::exchange(files_, nullptr)->leave();
     }
     folder_ = nullptr;

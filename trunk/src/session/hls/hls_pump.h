@@ -63,8 +63,9 @@ class HlsPump final : public net::StreamPump,
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
 
-    // `numbers` must outlive it. `folder`: its segments are written there as well, while
-    // `writes_here` says so (none: always; it must not yield); null: they are not.
+    // `numbers` must outlive it. `folder`: its segments are written there as well, where
+    // `writes_here` says so of the present publisher (none: always; it must not yield); null: they
+    // are not.
     HlsPump(stream::Stream& stream,
             const HlsOptions& options,
             const net::PumpOptions& pump,
@@ -206,6 +207,7 @@ class HlsPump final : public net::StreamPump,
     net::SegmentStore store_;
     HlsFolder* folder_;
     std::function<bool()> writes_here_;
+    bool elsewhere_ = false;       // who published last does so in another process, which writes
     HlsArchive* files_ = nullptr;  // of the folder, from the first segment on
     uint64_t next_file_ = 0;       // number of the segment that goes there next
     net::Segmenter segmenter_;

@@ -152,7 +152,7 @@ std::unique_ptr<HlsPump> HlsService::make_pump(stream::Stream& stream,
 
 // Another process may have the publisher: then it writes, and this one has the stream for viewers.
 bool HlsService::writes_here(const stream::Stream& stream) const {
-    return services_.placement == nullptr || !stream.live() || !stream.relayed() ||
+    return services_.placement == nullptr || !stream.relayed() ||
            !services_.placement->better_process(stream.key(), net::PlaceBy::kSession);
 }
 
@@ -362,11 +362,13 @@ bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline) {
     }
 }
 
-// A player may change to any of them, as long as somebody plays one.
-void HlsService::keep_variants(const Ask& ask) const {
-    for (const stream::StreamKey& key : ask.options.variants) {
-        HlsPump* const pump = find_pump(key);
-        if (pump != nullptr && pump->stream().live()) {
+// A player may change to any of them, as long as somebody plays one. Who has gone is not kept, as
+// that would want a source for ever, but has its segments again when it is back.
+void HlsService::keep_variants(const Ask& ask) {
+    for (size_t i = 1; i <= ask.options.variants.size(); i++) {
+        const stream::Stream* const stream = services_.registry.find(ask.options.variants[i - 1]);
+        HlsPump* const pump = stream != nullptr && stream->live() ? variant_pump(ask, i) : nullptr;
+        if (pump != nullptr) {
             pump->touch();
         }
     }

@@ -98,7 +98,7 @@ class HlsService final : private stream::LifeObserver {
     bool may_come(const stream::StreamKey& key);
     bool wait_variant(HlsPump& pump, io::Deadline deadline);
     std::vector<hls::Variant> variants_of(const Ask& ask);
-    void keep_variants(const Ask& ask) const;
+    void keep_variants(const Ask& ask);
     std::string rendition_reports(const Ask& ask) const;
     bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;

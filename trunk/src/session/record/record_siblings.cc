@@ -14,7 +14,8 @@
 
 namespace weir::session {
 
-RecordSiblings::RecordSiblings(std::string path, const io::FolderSeat& seat) : path_(std::move(path)) {
+RecordSiblings::RecordSiblings(std::string path, const io::FolderSeat& seat)
+    : path_(std::move(path)) {
     for (uint32_t i = 0; i < seat.count; i++) {
         if (i != seat.index) {
             journals_.emplace_back().process = i;

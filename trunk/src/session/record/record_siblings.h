@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "io/folder_seat.h"
 #include "io/own_fd.h"
 #include "session/record/record_options.h"
-#include "io/folder_seat.h"
 
 namespace weir::session {
 

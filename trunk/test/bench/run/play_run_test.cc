@@ -109,6 +109,7 @@ class PlayRunTest : public testing::Test {
 };
 
 TEST_F(PlayRunTest, AGoodServerPasses) {
+    judge_lateness();
     EXPECT_EQ(play(Fault::kNone), kExitPassed) << json_;
     EXPECT_EQ(failed(), "");
     EXPECT_EQ(value("connected"), 5);
@@ -472,8 +473,9 @@ TEST_F(PlayRunTest, CtrlCEndsEveryPhaseAtOnce) {
         options_.ramp = phase.ramp;
         options_.stream.shape.bits_per_second = phase.publishes ? 300'000 : 0;
         options_.run.connect_timeout = Millis(30'000);
-        io::Coroutine user = io::go([] {
-            if (!io::sleep_for(Millis(3'000))) {  // the first of a slow ramp plays by then
+        io::Coroutine user = io::go([&phase] {
+            // The first of a slow ramp plays by then.
+            if (!io::sleep_for(Millis(phase.ramp.count() > 0 ? 3'000 : 1'000))) {
                 std::raise(SIGINT);
             }
         });

@@ -165,7 +165,10 @@ TEST_F(ExecPushTest, TheServersEndIsItsEnd) {
             {"sh", "-c", "trap 'echo bye; exit 0' TERM; echo here; while :; do sleep 0.01; done"});
         publish();
         EXPECT_TRUE(until([&] { return logged("sh: here") == tries; }));
+        const MonoTime begin = MonoClock::now();
         sources_->stop(io::soon());
+        EXPECT_TRUE(logged("sh: bye") > 0 || MonoClock::now() - begin >= ExecPush::kHurriedFarewell)
+            << "it was not waited for";
         EXPECT_EQ(push_.running(), 0U);
         unpublish();
     }

@@ -117,6 +117,18 @@ TEST_F(HlsDiskProcessesTest, AProcessThatBeginsAnewRemovesItsOwnOnly) {
     EXPECT_FALSE(first->write(turn("cam", 8)).taken);
 }
 
+TEST_F(HlsDiskProcessesTest, AFolderThatSomebodyRemovedIsBegunAnew) {
+    const auto first = start(0);
+    const auto second = start(1);
+    EXPECT_FALSE(first->write(turn("cam", 5, true)).error);
+    fs::remove_all(fs::path(place_) / "live/cam");
+    EXPECT_TRUE(first->write(turn("cam", 6)).lost);
+    EXPECT_FALSE(first->write(turn("cam", 7, true)).error);
+    fs::remove_all(fs::path(place_) / "live/cam");
+    EXPECT_FALSE(second->write(clearing("cam")).error);
+    EXPECT_FALSE(fs::exists(fs::path(place_) / "live")) << "nothing is left of it";
+}
+
 TEST_F(HlsDiskProcessesTest, ProcessesThatThereAreNoMoreLeaveTheirFilesToTheFirst) {
     for (const uint32_t next : {2U, 1U}) {
         {
@@ -157,11 +169,18 @@ TEST_F(HlsDiskProcessesTest, QualitiesThatAnotherProcessWritesStandInThePlaylist
     EXPECT_FALSE(second->write(theirs).error);
     HlsWrite ours = turn("cam", 5, true);
     ours.lists.back().text = "#EXTM3U\n";
-    ours.lists.back().others = {{"live/low.m3u8", "low/index.m3u8"}, {"live/none.m3u8", "none"}};
+    ours.lists.back().others = {{"live/low", "low/index.m3u8"}, {"live/none", "none"}};
     EXPECT_FALSE(first->write(ours).error);
     EXPECT_EQ(text_of("live/cam.m3u8"),
               "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=300000,CODECS=\"avc1.42c01e\"\n"
               "low/index.m3u8\n");
+
+    theirs.begins = false;
+    theirs.lists.front().text += "\n#EXT-X-ENDLIST\n";
+    EXPECT_FALSE(second->write(theirs).error);
+    ours.begins = false;
+    EXPECT_FALSE(first->write(ours).error);
+    EXPECT_EQ(text_of("live/cam.m3u8"), "#EXTM3U\n") << "it has ended";
 }
 
 TEST_F(HlsDiskProcessesTest, ProcessesThatTakeAStreamFromEachOtherLeaveOneWhole) {

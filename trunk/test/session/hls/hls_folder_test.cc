@@ -37,7 +37,7 @@ struct FakeHlsDisk {
     bool full = false;
     bool vanished = false;
     bool taken = false;  // another process has begun the stream
-    bool busy = false;  // another server has it
+    bool busy = false;   // another server has it
     size_t opened = 0;
     std::vector<Turn> turns;
 
