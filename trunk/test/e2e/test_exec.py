@@ -51,7 +51,7 @@ def test_a_ladder_of_three(new_weir, folder):
     server.config_path.write_text(server.config_path.read_text() + LADDER.format(base=base))
     server.start()
     with publisher(server.rtmp(), folder):
-        wait_until(lambda: MADE <= live(server), 20, "three renditions are published")
+        wait_until(lambda: MADE <= live(server), 30, "three renditions are published")
         recording = play_ffmpeg(f"{base}/ladder/livestream_180", folder, name="rendition")
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
         check_frames(play_ffmpeg(f"{base}/ladder/livestream_source", folder, name="copy"))
@@ -60,7 +60,7 @@ def test_a_ladder_of_three(new_weir, folder):
         assert len(first) == 1, first
         os.kill(first[0], signal.SIGKILL)
         wait_until(lambda: children(server) not in ([], first), 20, "the program is begun again")
-        wait_until(lambda: MADE <= live(server), 20, "its renditions are back")
+        wait_until(lambda: MADE <= live(server), 30, "its renditions are back")
         programs = [each for each in server.api("/api/v1/sources")["sources"] if each["url"] == "exec ffmpeg"]
         assert len(programs) == 1 and programs[0]["failures"] == 1, programs
         assert "ffmpeg was ended by signal 9" in server.log()

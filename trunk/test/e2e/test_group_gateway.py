@@ -17,9 +17,9 @@ from browser import Browser, watch
 from media import Program, check_both, play_curl, play_ffmpeg, publisher, run
 from rtc import rtc_weir
 from rtsp import rtsp_weir
-from test_group_sources import check_play, free_udp_port, joined, sender
+from test_group_sources import check_play, free_udp_port, joined, note_pause, sender
 from test_sources import sources
-from weir import wait_until
+from weir import free_port, patience, wait_until
 
 
 def gateway(new_weir, more=""):
@@ -77,15 +77,17 @@ def test_the_picture_stands_at_once(new_weir, folder):
     url = server.http(f"/udp/{group}")
     with sender(f"udp://{group}", folder), urllib.request.urlopen(url, timeout=15) as first:
         first.read(50_000)
+        took = []
         for _ in range(5):
             begin = time.monotonic()
             data = read_some(url, 188 * 20)
-            assert time.monotonic() - begin < 0.2
+            took.append(time.monotonic() - begin)
             pids = [(data[at + 1] & 0x1F) << 8 | data[at + 2] for at in range(0, len(data), 188)]
             assert pids[0] == 0 and 0x1000 in pids[1:3], pids[:5]
             key = data[pids.index(0x100) * 188:][:188]
             assert key[1] & 0x40 and key[3] & 0x20 and key[5] & 0x40, "a key frame begins"
             time.sleep(0.3)
+    assert sorted(took)[2] < 0.2 * patience(), took  # key frames are 2 s apart
 
 
 @pytest.mark.parametrize("protocol", ["rtmp", "flv", "ts", "rtsp"])
@@ -96,10 +98,11 @@ def test_the_same_group_plays_by_every_protocol(new_weir, folder, protocol):
             "rtsp": server.rtsp(f"udp/{group}")}
     with sender(f"udp://{group}", folder), urllib.request.urlopen(server.http(f"/udp/{group}"), timeout=15) as first:
         first.read(50_000)
-        check_both(check_play(urls[protocol], folder))
-        stream, = [each for each in server.streams() if each["name"] == group]
+        recording = play_ffmpeg(urls[protocol], folder)
+        stream, = [each for each in server.streams() if each["name"] == group]  # it has frames for 10 s more
         assert stream["video"] and stream["audio"], stream
         first.read(50_000)
+    check_both(recording)
 
 
 @pytest.mark.parametrize("path, status, reason", [
@@ -151,9 +154,10 @@ def test_storms_of_joins_leave_nothing(new_weir, folder):
     group = f"239.12.1.1:{port}"
 
     def zap(number):
-        url = server.http(f"/udp/239.12.1.{1 + number % 20}:{port}")
+        group = number % 20
+        url = server.http(f"/udp/239.12.1.{1 + group}:{port}")
         try:
-            with urllib.request.urlopen(url, timeout=0.3) as reply:
+            with urllib.request.urlopen(url, timeout=0.3 if group else 20) as reply:
                 return len(reply.read(10_000))
         except OSError:
             return 0
@@ -195,15 +199,18 @@ def test_a_stream_goes_out_to_a_group(new_weir, folder, scheme):
             member.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             member.bind(("239.12.0.7", port))
             member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("239.12.0.7") + socket.inet_aton("127.0.0.1"))
-            member.settimeout(5)
-            sizes, times = [], []
-            while len(times) < 100:
-                sizes.append(len(member.recv(2048)))
-                times.append(time.monotonic())
-        assert set(sizes) == {1316 + (12 if scheme == "rtp" else 0)}, set(sizes)
-        # 40 datagrams a second; a frame of 30 KB at once would be 23 of them.
-        assert max(b - a for a, b in zip(times, times[1:])) < 0.3 and max(
-            sum(1 for other in times if 0 <= other - time_ < 0.01) for time_ in times) < 12, times
+            member.settimeout(20)
+            # 40 datagrams a second; a frame of 30 KB at once, as each 2 s, would be 23 of them. Where somebody stood still, again.
+            for _ in range(5):
+                times = []
+                while len(times) < 100:
+                    assert len(member.recv(2048)) == 1316 + (12 if scheme == "rtp" else 0)
+                    times.append(time.monotonic())
+                longest = max(b - a for a, b in zip(times, times[1:]))
+                burst = max(sum(1 for other in times if 0 <= other - time_ < 0.01) for time_ in times)
+                if longest < 0.3 and burst < 12:
+                    break
+        assert longest < 0.3 and burst < 12, times
 
 
 @pytest.mark.parametrize("transport", ["http", "webrtc"])
@@ -216,17 +223,28 @@ def test_the_page_plays_a_group(new_weir, folder, transport):
         assert (last["width"], last["height"]) == (640, 360)
 
 
+def undisturbed(relay, read, most=0.2):
+    """What read() gives of a time in which the sender never stood still for longer: parities that come too late give nothing back."""
+    for _ in range(4):
+        relay.pause = 0.0
+        found = read()
+        if relay.pause < most:
+            break
+    return found
+
+
 class LossyGroup:
     """Sends on to a group what comes to three ports of this host, 1 % of the media less."""
 
     def __init__(self, ip, port):
         self.ports, self.dropped, self.count = {}, 0, 0
-        base = free_udp_port()
-        while base % 2:
-            base = free_udp_port()
+        self.pause, self.came = 0.0, None  # the longest time in which nothing came, and when something came last
+        base = free_port(6)
+        base += base % 2
         self.url = f"rtp://127.0.0.1:{base}"
         for more in (0, 2, 4):
             each = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)  # this thread may stand still
             each.bind(("127.0.0.1", base + more))
             each.setblocking(False)
             self.ports[each] = (ip, port + more)
@@ -241,6 +259,7 @@ class LossyGroup:
                 data = each.recv(2048)
                 if each is self.media:
                     self.count += 1
+                    note_pause(self)
                     if self.count % 100 == 50:
                         self.dropped += 1
                         continue
@@ -266,10 +285,19 @@ def test_fec_gives_back_what_is_lost(new_weir, folder):
                    "ultrafast", "-g", "25", "-b:v", "2M", "-f", "rtp_mpegts", "-fec", "prompeg=l=5:d=5", relay.url]
         with Program("sender", command, folder), urllib.request.urlopen(
                 server.http(f"/rtp/239.12.0.9:{port}?fec={port + 2}"), timeout=15) as player:
-            data = player.read(188 * 4000)
-            group = sources(server)[0]["group"]
-        assert relay.dropped > 3 and group["recovered"] >= relay.dropped - 2, (relay.dropped, group)
-        assert continuity_errors(data) == group["lost"] == group["continuity_errors"] == 0, group
+            def read():
+                player.read(188 * 1000)
+                before, dropped = sources(server)[0]["group"], relay.dropped
+                data = player.read(188 * 4000)
+                dropped = relay.dropped - dropped
+                with contextlib.suppress(AssertionError):  # in a time that is not disturbed
+                    wait_until(lambda: sources(server)[0]["group"]["recovered"] - before["recovered"] >= dropped, 5, "all are given back")
+                return before, dropped, data, sources(server)[0]["group"]
+
+            before, dropped, data, group = undisturbed(relay, read)
+        assert dropped > 3 and group["recovered"] - before["recovered"] >= dropped, (dropped, before, group)
+        assert continuity_errors(data) == 0 and group["lost"] == before["lost"], (before, group)
+        assert group["continuity_errors"] == before["continuity_errors"], (before, group)
 
 
 def test_an_rtsp_server_plays_as_a_transport_stream(new_weir, folder):
@@ -282,10 +310,13 @@ def test_an_rtsp_server_plays_as_a_transport_stream(new_weir, folder):
     with publisher(camera.rtmp(), folder):
         camera.wait_live()
         check_both(play_ffmpeg(url, folder, suffix="ts"))
-        found, = sources(server)
-        assert found["url"] == f"rtsp://127.0.0.1:{camera.rtsp_port}/live/livestream", found
-        assert len(read_some(url + "?playseek=30-60", 50_000)) == 50_000
-        assert {each["url"] for each in sources(server)} == {found["url"]} and len(sources(server)) == 2
+        with urllib.request.urlopen(url, timeout=20) as player:
+            player.read(1_000)
+            found, = sources(server)
+            assert found["url"] == f"rtsp://127.0.0.1:{camera.rtsp_port}/live/livestream", found
+            with urllib.request.urlopen(url + "?playseek=30-60", timeout=20) as other:
+                assert other.headers["Content-Type"] == "video/mp2t" and len(other.read(50_000)) == 50_000
+                assert [each["url"] for each in sources(server)] == [found["url"]] * 2
 
 
 def test_the_console_shows_groups(new_weir, folder):
@@ -305,7 +336,7 @@ def test_one_group_is_not_asked_for_in_any_number_of_ways(new_weir):
     for port in range(5002, 5022):
         request = urllib.request.Request(server.http(f"/udp/239.12.0.11:5000?fec={port}"), method="HEAD")
         with contextlib.suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(request, timeout=5).close()
+            urllib.request.urlopen(request, timeout=20).close()
     assert len(sources(server)) <= 4
 
 
@@ -319,9 +350,7 @@ def test_rtmp_players_who_come_again_have_audio(new_weir, folder):
         reading.start()
         try:
             check_play(server.http(f"/udp/{group}.flv"), folder, most_runs=1000, name="first")
-            time.sleep(11)
-            stream, = [each for each in server.streams() if each["name"] == group]
-            assert not stream["video"], "nobody wants frames"
+            wait_until(lambda: not next(each for each in server.streams() if each["name"] == group)["video"], 30, "nobody wants frames")
             said = json.loads(run(["ffprobe", "-v", "error", "-show_streams", "-of", "json", "-read_intervals", "%+2",
                                    server.http(f"/udp/{group}.flv")]))["streams"]
             assert {each["codec_name"] for each in said} == {"h264", "aac"}, said

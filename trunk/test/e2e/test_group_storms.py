@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import threading
-import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,14 +20,15 @@ def resident_kib(server):
 
 
 def test_a_storm_of_a_thousand_requests_leaves_nothing(new_weir, folder):
-    """1,000 requests over 50 groups within a minute, most of which nobody sends to: sockets, memberships and memory come back."""
+    """1,000 requests over 50 groups, 20 at a time, most of which nobody sends to: sockets, memberships and memory come back."""
     server = gateway(new_weir).start()
     port = free_udp_port()
     group = f"239.12.5.1:{port}"
 
     def zap(number):
+        group = number % 50
         try:
-            with urllib.request.urlopen(server.http(f"/udp/239.12.5.{1 + number % 50}:{port}"), timeout=0.4) as reply:
+            with urllib.request.urlopen(server.http(f"/udp/239.12.5.{1 + group}:{port}"), timeout=0.2 if group else 20) as reply:
                 return len(reply.read(10_000))
         except OSError:
             return 0
@@ -45,10 +45,8 @@ def test_a_storm_of_a_thousand_requests_leaves_nothing(new_weir, folder):
     with sender(f"udp://{group}", folder):
         with urllib.request.urlopen(server.http(f"/udp/{group}"), timeout=20) as reply:
             reply.read(10_000)  # it sends
-        begin = time.monotonic()
         got = storm()
-        assert time.monotonic() - begin < 60
-        assert sum(size == 10_000 for size in got[::50]) >= 15, got[::50]
+        assert all(size == 10_000 for size in got[::50]), got[::50]
         sockets, memory = descriptors(), resident_kib(server)
         storm()
         wait_until(lambda: descriptors() <= sockets + 2, 10, "sockets are closed")

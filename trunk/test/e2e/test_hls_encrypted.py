@@ -1,7 +1,6 @@
 """HLS with AES-128: players that are let in get keys, and every frame."""
 
 import re
-import time
 
 import pytest
 
@@ -9,12 +8,13 @@ from browser import Browser, watch
 from hls import fetch, status_of
 from media import check_frames, play_ffmpeg, play_vlc, publisher
 from test_hls import short_gops
+from weir import wait_until
 
-CONFIG = "hls { encrypt on; rotate 1; container %s; }"
+CONFIG = "hls { encrypt on; rotate 1; fragment 1s; container %s; }"
 
 
-def play(server, folder, player, **options):
-    return player(server.http("/live/livestream.m3u8"), folder, 8, **options)
+def play(server, folder, player, seconds, **options):
+    return player(server.http("/live/livestream.m3u8"), folder, seconds, **options)
 
 
 @pytest.mark.parametrize("container", ["fmp4", "ts"])
@@ -23,10 +23,10 @@ def test_ffmpeg_decrypts_every_frame(new_weir, folder, container):
     source = short_gops(folder)
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
-        recording = play(server, folder, play_ffmpeg, suffix="mkv")
+        recording = play(server, folder, play_ffmpeg, 6, suffix="mkv")
     assert "Opening 'crypto" in recording.said, "ffmpeg says which addresses it decrypts"
     assert len(set(re.findall(r"[0-9]+\.key", recording.said))) >= 3, "a key for each segment"
-    check_frames(recording, source, least=100)
+    check_frames(recording, source, least=75)
 
 
 def test_vlc_decrypts(new_weir, folder):
@@ -34,15 +34,15 @@ def test_vlc_decrypts(new_weir, folder):
     source = short_gops(folder)
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
-        recording = play(server, folder, play_vlc)
+        recording = play(server, folder, play_vlc, 8)
     check_frames(recording, source)
 
 
 def test_the_page_decrypts(new_weir, folder):
-    server = new_weir("hls { encrypt on; rotate 1; always on; }").start()
+    server = new_weir("hls { encrypt on; rotate 1; always on; fragment 1s; }").start()
     with publisher(server.rtmp(), folder, short_gops(folder)):
-        server.wait_live()
-        time.sleep(8)  # whole segments: without a few of them a player stops at the end of the first
+        # Whole segments: without a few of them a player stops at the end of the first.
+        wait_until(lambda: server.wait_live()["gop"]["key_frames"] > 4, 30, "four segments are over")
         with Browser(folder) as browser:
             browser.open(server.http("/?play=live/livestream&transport=hls&autoplay=1"))
             watch(browser)
@@ -55,7 +55,6 @@ def test_keys_are_for_who_may_play(new_weir, folder):
         folder_url = server.http("/live/livestream.hls/")
         with fetch(server.http("/live/livestream.m3u8?key=OPEN-SESAME-1")):
             pass
-        time.sleep(1)
         with fetch(folder_url + "index.m3u8?key=OPEN-SESAME-1") as answer:
             key = re.search(r'METHOD=AES-128,URI="([^"]+)"', answer.read().decode()).group(1)
         with fetch(folder_url + key) as answer:

@@ -34,6 +34,7 @@ def publish_all(stack, server, folder, made):
         server.wait_live(kind, 15)
 
 
+@pytest.mark.timeout(180)  # it encodes eight times
 def test_ffmpeg_plays_every_codec(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
     made = sources(folder, ("hevc", "av1", "vp9", "ac3", "opus", "mp3", "audio", "video"))

@@ -349,7 +349,7 @@ def test_wrong_answers_are_found(ts):
     server.turn, server.files = 0, ts.bytes
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        report = examine(f"http://127.0.0.1:{server.server_port}/list.m3u8", 0.05)
+        report = examine(f"http://127.0.0.1:{server.server_port}/list.m3u8", 1)
     finally:
         server.shutdown()
         server.server_close()

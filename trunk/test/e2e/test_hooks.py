@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -30,6 +29,13 @@ def offer(name):
     return (TOP / "trunk" / "test" / "data" / "sdp" / f"{name}.sdp").read_text()
 
 
+def refused(peer, name, words=b""):
+    """It wants to publish, and is told that it may not, and why."""
+    peer.send(command("createStream", 2, None) + command("publish", 3, None, name, "live", stream=1))
+    peer.wait_for(b"NetStream.Publish.Denied")
+    peer.wait_for(words)
+
+
 def in_threads(count, work):
     """work(number) in so many threads; gives what went wrong."""
     errors = []
@@ -50,7 +56,7 @@ def in_threads(count, work):
 
 def test_a_hook_server_hears_of_everything(new_weir, folder, hooks):
     weir = new_weir(hooks.config('secret "a long secret";')).start()
-    with publisher(weir.rtmp() + "?key=abc", folder):
+    with publisher(weir.rtmp() + "?key=open-sesame", folder):
         weir.wait_live()
         with HttpFlv(weir.http_port, "/live/livestream.flv?user=7") as player:
             player.reader().tags_until(lambda tag: tag.is_key_frame())
@@ -58,7 +64,7 @@ def test_a_hook_server_hears_of_everything(new_weir, folder, hooks):
     check_pairs(hooks)
     first, published, played = hooks.heard()[:3]
     assert [first["action"], published["action"], played["action"]] == ["on_connect", "on_publish", "on_play"]
-    assert published["param"] == "?key=abc" and published["stream"] == "livestream" and published["app"] == "live"
+    assert published["param"] == "?key=open-sesame" and published["stream"] == "livestream" and published["app"] == "live"
     assert published["vhost"] == "__defaultVhost__" and published["stream_url"] == "/live/livestream"
     assert published["tcUrl"].startswith("rtmp://") and published["ip"] == "127.0.0.1"
     assert played["param"] == "?user=7" and played["transport"] == "flv"
@@ -70,11 +76,11 @@ def test_a_hook_server_hears_of_everything(new_weir, folder, hooks):
         text = headers["X-Weir-Timestamp"].encode() + b"." + body
         wanted = "sha256=" + hmac.new(b"a long secret", text, hashlib.sha256).hexdigest()
         assert hmac.compare_digest(wanted, headers["X-Weir-Signature"])
-    assert "abc" not in weir.log() and "long secret" not in weir.log()
+    assert "sesame" not in weir.log() and "long secret" not in weir.log()
 
 
 def test_two_hundred_clients_come_and_go(new_weir, folder, hooks):
-    weir = rtc_weir(new_weir, hooks.config())
+    weir = rtc_weir(new_weir, hooks.config("timeout 30s;"))  # the hook server has only its share of this process
     whep, whip = offer("chromium-whep"), offer("chromium-whip")
 
     def client(number):
@@ -97,17 +103,18 @@ def test_two_hundred_clients_come_and_go(new_weir, folder, hooks):
 
     feed = Feed(weir.rtmp_port)
     weir.wait_live()
-    time.sleep(0.5)
     errors = in_threads(CLIENTS, client)
     feed.stop()
     assert not errors, errors[:5]
     wait_until(lambda: not weir.clients(), 10, "all clients are gone")
     wait_until(lambda: weir.api("/api/v1/summaries")["data"]["hooks"]["queued"] == 0, 10, "everything is told")
-    check_pairs(hooks)
     each = CLIENTS // 5
+    wanted = {"on_connect": 2 * each + 1, "on_close": 2 * each + 1, "on_publish": 2 * each + 1,
+              "on_unpublish": 2 * each + 1, "on_play": 3 * each, "on_stop": 3 * each}
+    wait_until(lambda: len(hooks.heard()) >= sum(wanted.values()), 10, "everything is heard")
+    check_pairs(hooks)
     counts = {action: hooks.count(action) for action in ACTIONS}
-    assert counts == {"on_connect": 2 * each + 1, "on_close": 2 * each + 1, "on_publish": 2 * each + 1,
-                      "on_unpublish": 2 * each + 1, "on_play": 3 * each, "on_stop": 3 * each}, counts
+    assert counts == wanted, counts
 
 
 @pytest.mark.parametrize("name", ["x?vhost=b.example", "secret/x"])
@@ -116,8 +123,7 @@ def test_one_vhost_or_app_is_no_way_into_another(new_weir, hooks, name):
     asks = hooks.config(actions=("on_connect",))
     weir = new_weir(f"vhost a.example {{ {asks} }} vhost b.example {{ {asks} }}").start()
     with Peer(weir.rtmp_port, app="live?vhost=a.example") as peer:
-        peer.send(command("createStream", 2, None) + command("publish", 3, None, name, "live", stream=1))
-        peer.wait_for(b"NetStream.Publish.Denied")
+        refused(peer, name)
     wait_until(lambda: "let in to another application or vhost" in weir.log(), 10, "the refusal in the log")
     with Peer(weir.rtmp_port, app="live?vhost=a.example") as peer:
         peer.publish("x")  # its own app
@@ -139,11 +145,7 @@ def test_a_refusal_reaches_the_client(new_weir, folder, hooks):
         status, _, text = rtc_http(weir, whip_path("other"), "POST", offer("chromium-whip"))
         assert status == 403 and "not on the list" in text
         with Peer(weir.rtmp_port) as peer:
-            peer.send(b"")
-            with pytest.raises((EOFError, TimeoutError)):
-                peer.socket.settimeout(3)
-                peer.publish("other")
-            assert b"not on the list" in peer.said
+            refused(peer, "other", b"not on the list")
         hooks.mode = "allow"
     wait_until(lambda: hooks.count("on_unpublish") == 1, 10, "the publisher's end is told")
     assert hooks.count("on_stop") == 0
@@ -161,20 +163,20 @@ def test_a_wrong_address_of_a_hook_is_in_the_log(new_weir, hooks):
     weir.wait_log("hook on_play refuses by status 404 alone, without a code: is the address right? url=http://127.0.0.1:" + str(hooks.port))
 
 
+@pytest.mark.alone  # at its end the server waits 0.4 s for a hook server
 def test_kick_takeover_and_the_end_of_the_server(new_weir, folder, hooks):
     weir = new_weir("publish_conflict takeover; " + hooks.config()).start()
     first = Peer(weir.rtmp_port).publish("one")
     second = Peer(weir.rtmp_port).publish("one")
-    wait_until(lambda: hooks.count("on_unpublish") == 1, 5, "the first is replaced")
+    wait_until(lambda: hooks.count("on_unpublish") == 1, 10, "the first is replaced")
     kicked = Peer(weir.rtmp_port).publish("two")
     client = next(one for one in weir.clients() if one["url"] == "/live/two")
     weir.api(f"/api/v1/clients/{client['id']}", "DELETE")
-    wait_until(lambda: hooks.count("on_close") == 2, 5, "two have ended")
+    wait_until(lambda: hooks.count("on_close") == 2, 10, "two have ended")
     players = [Peer(weir.rtmp_port).play("one") for _ in range(20)]
-    wait_until(lambda: hooks.count("on_play") == 20, 10, "all of them play")
-    time.sleep(0.3)
+    wait_until(lambda: next(each for each in weir.streams() if each["name"] == "one")["players"] == 20, 10, "they are let in")
     weir.stop()
-    wait_until(lambda: hooks.count("on_stop") == 20 and hooks.count("on_unpublish") == 3, 5, "the rest is told")
+    wait_until(lambda: hooks.count("on_stop") == 20 and hooks.count("on_unpublish") == 3, 10, "the rest is told")
     check_pairs(hooks)
     reasons = [event["reason"] for event in hooks.heard() if event["action"] == "on_unpublish"]
     assert reasons == ["replaced", "kicked", "stopping"], reasons
@@ -187,10 +189,10 @@ def test_notifications_wait_for_a_server_that_comes_back(new_weir, folder, hooks
     peer = Peer(weir.rtmp_port).publish("one")
     hooks.mode = "error"
     peer.socket.close()
-    wait_until(lambda: hooks.count("on_unpublish") == 2, 10, "it is told a second time")
+    wait_until(lambda: hooks.count("on_unpublish") >= 2, 10, "it is told a second time")
     hooks.mode = "allow"
     told = lambda: weir.api("/api/v1/summaries")["data"]["hooks"]["on_unpublish"]["told"]
-    wait_until(lambda: told() == 1, 20, "it is taken after all")
+    wait_until(lambda: told() == 1, 30, "it is taken after all")
     events = [event for event in hooks.heard() if event["action"] == "on_unpublish"]
     assert len({event["event_id"] for event in events}) == 1 and events[0] == events[-1], events
 
@@ -211,10 +213,7 @@ def test_the_server_of_the_documentation_works(new_weir, folder):
         with Peer(weir.rtmp_port) as peer:
             peer.publish("one?key=letmein")
         with Peer(weir.rtmp_port) as peer:
-            with pytest.raises((EOFError, TimeoutError)):
-                peer.socket.settimeout(3)
-                peer.publish("two?key=wrong")
-            assert b"wrong key" in peer.said
+            refused(peer, "two?key=wrong", b"wrong key")
         wait_until(lambda: b"on_close" in (folder / "hook_server.log").read_bytes(), 10, "it has heard of the end")
         assert weir.api("/api/v1/summaries")["data"]["hooks"]["on_publish"]["refused"] == 1
     finally:
@@ -231,11 +230,9 @@ def test_https(new_weir, folder, monkeypatch):
     with HookServer(certificate=(certificate, key)) as hooks:
         weir = new_weir(hooks.config(actions=("on_publish", "on_unpublish"), host="localhost")).start()
         with Peer(weir.rtmp_port) as peer:
-            with pytest.raises((EOFError, TimeoutError)):
-                peer.socket.settimeout(4)
-                peer.publish("one")
-            assert b"out of order" in peer.said
-        assert not hooks.heard() and "certificate" in weir.log()
+            refused(peer, "one", b"out of order")
+        assert not hooks.heard()
+        weir.wait_log("certificate")
         weir.stop()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         weir.start()

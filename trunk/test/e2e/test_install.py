@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from weir import BINARY, SANITIZED, TOP
+from weir import BINARY, SANITIZED, TOP, free_port
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="is about the release build")
 
@@ -98,18 +98,14 @@ def test_uninstalling_leaves_nothing(tmp_path):
 def test_without_c_the_configuration_beside_the_program_is_found(tmp_path):
     install(tmp_path, prefix="/opt/weir")
     conf = tmp_path / "opt/weir/etc/weir/weir.conf"
-    done = subprocess.run([tmp_path / "opt/weir/bin/weir", "-t"], capture_output=True, text=True, cwd=tmp_path, timeout=10)
+    done = subprocess.run([tmp_path / "opt/weir/bin/weir", "-t"], capture_output=True, text=True, cwd=tmp_path, timeout=30)
     assert done.returncode == 0 and str(conf) in done.stdout, done.stdout + done.stderr
 
 
 def test_the_pages_stay_found_over_a_reload(tmp_path):
     """Those beside the program, where the configured folder is not there."""
     install(tmp_path, prefix="/opt/weir")
-    ports = []
-    for _ in range(3):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports.append(probe.getsockname()[1])
+    ports = [free_port() for _ in range(3)]
     conf = tmp_path / "weir.conf"
     conf.write_text(f"listen 127.0.0.1:{ports[0]};\nhttp_server {{ listen 127.0.0.1:{ports[1]}; dir nowhere; }}\n"
                     f"http_api {{ listen 127.0.0.1:{ports[2]}; }}\n")
@@ -120,9 +116,9 @@ def test_the_pages_stay_found_over_a_reload(tmp_path):
             assert line, "the server has ended"
 
     def status(port, path):
-        with socket.create_connection(("127.0.0.1", port), 5) as peer:
+        with socket.create_connection(("127.0.0.1", port), 20) as peer:
             peer.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-            return peer.recv(4096)
+            return b"".join(iter(lambda: peer.recv(65536), b""))
 
     try:
         wait_for_line(" ready")
@@ -213,6 +209,7 @@ def package(tmp_path_factory):
     return made
 
 
+@pytest.mark.timeout(300)  # with the making of the packages
 def test_the_package_is_the_same_each_time(package):
     assert len({hashlib.sha256(path.read_bytes()).hexdigest() for path in package}) == 1
 

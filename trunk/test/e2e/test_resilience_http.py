@@ -18,22 +18,22 @@ HOST = b"Host: x\r\n"
 
 @pytest.fixture
 def survivor(weir):
-    """A stream and an HTTP-FLV player that must have no gap of a second and a half, and a server that stays small."""
+    """A stream and an HTTP-FLV player that must not fall behind, and a server that stays small."""
     with Feed(weir.rtmp_port), HttpFlv(weir.http_port) as player:
         reader = player.reader()
-        reader.tags_until(lambda tag: tag.is_key_frame())
+        first = reader.tags_until(lambda tag: tag.is_key_frame())[-1].time_ms
         with Peak(weir.process.pid) as peak:
             begun = time.monotonic()
             yield weir
             tags = reader.tags(time.monotonic() - begun + 0.3) if FULL else reader.tags_until(
-                lambda tag: tag.time_ms > (time.monotonic() - begun) * 1000 - 500, 20)
+                lambda tag: tag.time_ms - first > (time.monotonic() - begun) * 1000 - 500, 20)
     assert tags, "the player beside the attack got nothing"
     print(f"\n    RSS at most {peak.highest // MIB} MiB, then {resident_kib(weir.process.pid) // MIB}", end="")
     if not SANITIZED:
         assert peak.highest < 40 * MIB, f"{peak.highest} KiB resident"
 
 
-def talk(port, data, seconds=5.0):
+def talk(port, data, seconds=10.0):
     """Sends and reads to the end, or until nothing comes for that long; what came."""
     answer = b""
     with socket.create_connection(("127.0.0.1", port), 5) as peer:
@@ -84,7 +84,7 @@ ODD = {
 def test_whatever_comes_gets_an_http_answer(survivor, port):
     wrong = []
     for name, request in ODD.items():
-        answer = talk(getattr(survivor, port), request, 3)
+        answer = talk(getattr(survivor, port), request)
         if not answer.startswith(b"HTTP/1.") or not 400 <= int(answer.split()[1]) <= 599:
             wrong.append((name, answer[:80]))
     assert not wrong, wrong
@@ -100,7 +100,7 @@ METHODS = ["HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNEC
 def test_every_method_on_every_route_is_answered(survivor, port):
     for route in ROUTES:
         for method in METHODS:
-            answer = talk(getattr(survivor, port), f"{method} {route} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode(), 3)
+            answer = talk(getattr(survivor, port), f"{method} {route} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
             code = status(answer)
             assert 200 <= code < 506, (method, route, answer[:100])
             if method == "HEAD" and route != "*":  # that is no request at all
@@ -172,14 +172,14 @@ def test_websocket_garbage_ends_that_player_only(survivor, name):
     with WsFlv(survivor.ws()) as player:
         player.reader().tags_until(lambda tag: tag.is_key_frame())
         player.socket.sock.sendall(WS_BAD[name])
-        wait_until(lambda: len(survivor.clients()) == 2, 5, "it is closed")
+        wait_until(lambda: len(survivor.clients()) == 2, 15, "it is closed")
 
 
 def test_websocket_pings_are_answered_and_a_flood_of_them_is_bounded(survivor):
     with WsFlv(survivor.ws()) as player:
         player.reader().tags_until(lambda tag: tag.is_key_frame())
         player.socket.sock.sendall(masked(0x89, b"are you there"))
-        deadline, found = time.monotonic() + 5, False
+        deadline, found = time.monotonic() + 20, False
         while not found and time.monotonic() < deadline:
             opcode, frame = player.socket.recv_data_frame(True)
             found = opcode == 0xA and frame.data == b"are you there"
@@ -196,7 +196,8 @@ def test_players_that_talk_are_not_listened_to(survivor):
         reader = player.reader()
         for _ in range(200):
             player.socket.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
-        assert len(reader.tags(0.5)) > 5
+        start = reader.tag().time_ms
+        reader.tags_until(lambda tag: tag.time_ms > start + 500)
 
 
 @pytest.mark.config("handshake_timeout 2s;")
@@ -211,7 +212,7 @@ def test_requests_a_byte_at_a_time_end_with_the_timeout(survivor):
                 pass
         time.sleep(0.1)
     assert time.monotonic() - begun > 2.5
-    wait_until(lambda: descriptors(survivor.process.pid) < 30, 5, "all were closed")
+    wait_until(lambda: descriptors(survivor.process.pid) < 30, 15, "all were closed")
     assert peers[0].recv(1000).startswith(b"HTTP/1.1 408")
     for peer in peers:
         peer.close()

@@ -87,10 +87,13 @@ def test_clients_of_srs_are_understood_on_both_ports(rtc):
 def test_candidates_come_from_the_environment(new_weir, monkeypatch):
     port = free_port()
     monkeypatch.setenv("CANDIDATE", "192.0.2.9")
-    log = new_weir(RTC % (port, "candidate 192.0.2.1;")).start().log()
-    assert f"webrtc candidates 192.0.2.1:{port}/udp" in log and "from=configuration" in log
+    weir = new_weir(RTC % (port, "candidate 192.0.2.1;")).start()
+    weir.wait_log(f"webrtc candidates 192.0.2.1:{port}/udp")
+    assert "from=configuration" in weir.log()
     monkeypatch.setenv("WEIR_CANDIDATE", "192.0.2.7, 192.0.2.8")
-    log = new_weir(RTC % (free_port(), "candidate 192.0.2.1;"), "second").start().log()
+    weir = new_weir(RTC % (free_port(), "candidate 192.0.2.1;"), "second").start()
+    weir.wait_log("webrtc candidates")
+    log = weir.log()
     assert "192.0.2.7:" in log and "192.0.2.8:" in log and "192.0.2.1:" not in log and "from=WEIR_CANDIDATE" in log
 
 
@@ -121,7 +124,7 @@ def test_a_player_in_a_browser_is_shown_and_kicked(rtc, folder):
             metrics = rtc.metrics()
             assert "\nweir_rtc_sessions 1\n" in metrics and "\nweir_rtc_udp_kernel_drops_total 0\n" in metrics
             assert 'stream="livestream"} 1\n' in metrics.split("weir_stream_webrtc_players{", 1)[1]
-            wait_until(lambda: "rtc sessions=1 new=1 " in rtc.log(), 15, "the periodic line")
+            wait_until(lambda: "rtc sessions=1 new=1 " in rtc.log(), 30, "the periodic line")
             assert rtc.api(f"/api/v1/clients/{client['id']}", "DELETE")["code"] == 0
-            wait_until(lambda: browser.evaluate("pc.connectionState") != "connected", 10, "the browser hears of the end")
-        wait_until(lambda: kinds(rtc)["webrtc-play"]["sessions"] == 0, 5, "its memory is gone")
+            wait_until(lambda: browser.evaluate("pc.connectionState") != "connected", 20, "the browser hears of the end")
+        wait_until(lambda: kinds(rtc)["webrtc-play"]["sessions"] == 0, 15, "its memory is gone")

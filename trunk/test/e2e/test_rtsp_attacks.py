@@ -56,7 +56,7 @@ class Watcher(threading.Thread):
 
 def plays_on(player):
     before = player.bytes
-    wait_until(lambda: player.bytes > before + 20_000, 10, "the player gets more")
+    wait_until(lambda: player.bytes > before + 20_000, 20, "the player gets more")
     return True
 
 
@@ -125,13 +125,14 @@ def test_a_flood_of_datagrams_from_strangers(playing):
         before, grown = server.private_kib(), strangers()
         sent = 0
         for stranger in range(2, 12):
+            counted = strangers()
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flood:
                 flood.bind((f"127.0.0.{stranger}", 0))
                 for number in range(2000):
                     flood.sendto(noise.randbytes(noise.randrange(1, 1400)), ("127.0.0.1", server.rtsp_media_port + number % 2))
                     sent += 1
-        # The kernel drops what does not fit the socket's buffer; each that came in is counted.
-        wait_until(lambda: strangers() - grown > sent // 10, 15, "strangers are counted")
+            # The kernel drops what does not fit the socket's buffer; each that came in is counted.
+            wait_until(lambda: strangers() > counted + 50, 15, "strangers are counted")
         assert strangers() - grown <= sent
         assert server.private_kib() - before < 2048
         for _ in range(50):
@@ -153,7 +154,7 @@ class Wanderer(threading.Thread):
     def begin(self):
         client = Client(self.server.rtsp_port, self.server.rtsp())
         steps = self.random.randrange(4)
-        port = self.random.randrange(20000, 60000, 2)
+        port = self.random.randrange(61000, 65000, 2)  # where no other test has sockets
         udp = self.random.randrange(2)
         transport = f"RTP/AVP;unicast;client_port={port}-{port + 1}" if udp else "RTP/AVP/TCP;unicast;interleaved=0-1"
         if steps == 0:

@@ -34,9 +34,9 @@ def server(new_weir, folder):
 
 def check_played(said, secure=False):
     assert said["lost"] == 0 and said["errors"] == 0 and said["secure"] == secure, said
-    assert said["video"] >= 50 and said["audio"] >= 80, said
-    # The time of day is known soon, and moves with the media, within a frame of it.
-    assert 0 <= said["wall_clock"] < 1.5 and said["apart"] < 0.04, said
+    assert said["video"] >= 40 and said["audio"] >= 60, said
+    # The time of day is known before a report is due every 5 s, and moves with the media, within a frame of it.
+    assert 0 <= said["wall_clock"] < 4 and said["apart"] < 0.04, said
 
 
 @pytest.mark.parametrize("way", ["tcp", "udp", "multicast", "tunnel"])

@@ -44,7 +44,7 @@ def test_every_transport_brings_what_was_sent(new_weir, folder, transport):
         assert len(asked) == 2 and all({"tcp": "/TCP", "multicast": "multicast"}.get(transport, "client_port") in each
                                        for each in asked), asked
         if transport != "multicast":
-            assert camera.seen.reports > 0, "receiver reports came"
+            wait_until(lambda: camera.seen.reports > 0, 15, "receiver reports came")
         stream = weir.wait_live("cam")
         assert stream["publish"]["transport"] == "rtsp", stream
 
@@ -84,13 +84,13 @@ def test_a_clock_that_never_runs(new_weir, folder):
     with Camera(folder, zero_times=True, audio=None) as camera:
         weir = pulled(new_weir, camera)
         wait_state(weir, "cam", "live")
-        wait_until(lambda: sources(weir)[0]["bytes"] > 300_000, 30, "some seconds of media came")
+        wait_until(lambda: sources(weir)[0]["bytes"] > 120_000, 30, "some seconds of media came")
         recording = play(weir, folder, 4)
         check_frames(recording)
         check_rising(recording)
         times = [float(packet["pts_time"]) for packet in recording.packets()]
         span = (len(times) - 1) / 25  # in real time, as they came
-        assert 0.8 * span - 0.5 < times[-1] - times[0] < 1.2 * span + 0.5, times
+        assert 0.8 * span - 1.5 < times[-1] - times[0] < 1.2 * span + 1.5, times
 
 
 def test_b_frames_have_times_of_decoding(new_weir, folder):
@@ -197,7 +197,7 @@ def test_logins(new_weir, folder, kind):
         wait_state(weir, "cam", "live")
         check_both(play(weir, folder))
         if "stale_after" in LOGINS[kind]:
-            wait_until(lambda: len(camera.seen.requests) > 12, 20, "some keep-alives with new nonces")
+            wait_until(lambda: len(camera.seen.requests) > 12, 30, "some keep-alives with new nonces")
         assert sources(weir)[0]["failures"] == 0
         shown = weir.log() + str(sources(weir)) + urllib.request.urlopen(weir.http("/live.json")).read().decode()
         for secret in (PASSWORD, quote(PASSWORD, safe=""), "admin"):
@@ -232,18 +232,18 @@ def test_a_camera_that_dies_comes_back(new_weir, folder):
             times = [before.time_ms] + [tag.time_ms for tag in tags if is_frame(tag)]
             assert times == sorted(times), "the stream's clock goes on"
         wait_until(lambda: sources(weir)[0]["state"] == "idle", 15, "nobody wants it")
-        wait_until(lambda: camera.seen.requests[-1][0] == "TEARDOWN", 5, "it took leave")
+        wait_until(lambda: camera.seen.requests[-1][0] == "TEARDOWN", 15, "it took leave")
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
 def test_a_server_that_stood_still_keeps_its_camera(new_weir, folder, transport):
     with Camera(folder) as camera:
-        weir = new_weir(f"application live {{ publish {{ normal_timeout 2s; }} "
+        weir = new_weir(f"application live {{ publish {{ normal_timeout 3s; }} "
                         f"source {camera.url} {{ stream cam; transport {transport}; }} }}").start()
         wait_state(weir, "cam", "live")
         for _ in range(2):
             weir.process.send_signal(signal.SIGSTOP)
-            time.sleep(3)  # longer than normal_timeout: what is tried here
+            time.sleep(4)  # longer than normal_timeout: what is tried here
             weir.process.send_signal(signal.SIGCONT)
             time.sleep(1)
         assert sources(weir)[0]["attempts"] == 1, sources(weir)

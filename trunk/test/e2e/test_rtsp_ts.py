@@ -7,8 +7,8 @@ from rtsp import gst, rtsp_weir
 from test_sources import sources, wait_state
 from test_rtsp_pull import gst_server
 
-PICTURES = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=12"]
-SOUND = ["-f", "lavfi", "-i", "sine=frequency=500:sample_rate=48000:duration=12"]
+PICTURES = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=20"]
+SOUND = ["-f", "lavfi", "-i", "sine=frequency=500:sample_rate=48000:duration=20"]
 H264 = ["-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25"]
 
 # name: (encoder arguments, codecs that a player must find)

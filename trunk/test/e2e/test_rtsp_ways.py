@@ -1,5 +1,6 @@
 """RTSP by all of its ways (RTSPS, HTTP tunnels, multicast), and with passwords."""
 
+import contextlib
 import re
 import socket
 import time
@@ -45,7 +46,7 @@ def test_gstreamer_plays(new_weir, folder):
     with publisher(server.rtmp(), folder):
         server.wait_live()
         for name, url in (("tcp", server.rtsp()), ("http", server.rtsp().replace("rtsp://", "rtsph://"))):
-            check_rtsp(gst_play(url, folder, f"gst-{name}"))
+            check_rtsp(gst_play(url, folder, f"gst-{name}"), 1.5)
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.7, 1.4])
@@ -80,6 +81,11 @@ def test_multicast_has_one_sender(new_weir, folder):
                 numbers = [rtp_header(receiver.recv(2048))[1] for _ in range(50)]
                 assert all((b - a) % 65536 == 1 for a, b in zip(numbers, numbers[1:])), numbers
                 assert one.request("TEARDOWN").status == 200
+                receiver.setblocking(False)
+                with contextlib.suppress(BlockingIOError):  # what came before
+                    while True:
+                        receiver.recv(2048)
+                receiver.settimeout(10)
                 receiver.recv(2048)
                 assert two.request("TEARDOWN").status == 200
 
@@ -97,14 +103,14 @@ def test_passwords(new_weir, folder):
     server = rtsp_weir(new_weir, extra="vhost __defaultVhost__ { security { "
                                        f'publish_user studio password-of-studio; play_key {KEY}; }} }}')
     refused = run(["sh", "-c", f"ffprobe -v error -rtsp_transport tcp {server.rtsp()} 2>&1 || true"], 30).decode()
-    assert "401" in refused
+    assert "401 Unauthorized" in refused
     with publish_rtsp(server.rtsp(user="studio:wrong-password@"), folder, name="wrong") as wrong:
-        assert wrong.wait(15) != 0
+        assert wrong.wait(30) != 0
     with publish_rtsp(server.rtsp(user="studio:password-of-studio@"), folder):
         server.wait_live()
         check_rtsp(play_rtsp(server.rtsp(user=f"anybody:{KEY}@"), folder, name="digest"))
         check_rtsp(play_rtsp(server.rtsp(f"live/livestream?key={KEY}"), folder, name="key"))
-        check_rtsp(gst_play(server.rtsp(user=f"anybody:{KEY}@"), folder, "gst-digest"))
+        check_rtsp(gst_play(server.rtsp(user=f"anybody:{KEY}@"), folder, "gst-digest"), 1.5)
     assert KEY not in server.log() and "password-of-studio" not in server.log()
 
 
@@ -117,5 +123,5 @@ def test_a_player_by_udp_is_shown_with_what_it_reports(new_weir, folder):
             def link():
                 links = [each["link"] for each in server.clients() if each["protocol"] == "rtsp" and each.get("link")]
                 return links and links[0]["jitter_ms"] is not None and links[0]["packets"] > 100 and links[0]
-            assert wait_until(link, 20, "a receiver report came")["transport"] == "udp"
+            assert wait_until(link, 30, "a receiver report came")["transport"] == "udp"
         wait_until(lambda: not [each for each in server.clients() if each["protocol"] == "rtsp"], 10, "it has left by TEARDOWN")

