@@ -174,43 +174,6 @@ class Feed(threading.Thread):
         assert self.error is None, f"the publisher was thrown out: {self.error}"
 
 
-class ApiProbe(threading.Thread):
-    """Asks the API all the time, on a new connection each; `worst` is the longest that an answer took, in seconds."""
-
-    REQUEST = b"GET /api/v1/versions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-
-    def __init__(self, port, pause=0.02):
-        super().__init__(daemon=True)
-        self.port, self.pause, self.took, self.errors = port, pause, [], []
-        self.ending = threading.Event()
-
-    def run(self):
-        while not self.ending.is_set():
-            begun = time.monotonic()
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), 5) as peer:
-                    peer.sendall(self.REQUEST)
-                    answer = peer.recv(4096)
-                    if not answer.startswith(b"HTTP/1.1 200"):
-                        self.errors.append(answer[:80])
-            except OSError as error:
-                self.errors.append(error)
-            self.took.append(time.monotonic() - begun)
-            time.sleep(self.pause)
-
-    @property
-    def worst(self):
-        return max(self.took, default=0.0)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.ending.set()
-        self.join(10)
-
-
 # ---- the server's process --------------------------------------------------------------------------------------------
 
 

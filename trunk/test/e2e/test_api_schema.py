@@ -137,9 +137,10 @@ def test_answers_are_what_the_document_says(new_weir, folder):
     asyncio.run(scenario())
 
 
+@pytest.mark.timeout(330)
 def test_deleting_and_what_a_release_build_has_not(new_weir, folder):
     weir = rtc_weir(new_weir)
-    with publisher(weir.rtmp(), folder), HttpFlv(weir.http_port):
+    with publisher(weir.rtmp(), folder), HttpFlv(weir.http_port) as player, taken(player.socket):
         weir.wait_live()
         schemathesis(weir, folder, "--include-method", "DELETE", "--exclude-path-regex", ALWAYS_OUT)
         schemathesis(weir, folder, "--include-path-regex", "/leaks/|/valgrind/|/profile$",

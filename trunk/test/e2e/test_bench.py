@@ -109,8 +109,9 @@ def test_a_tiny_benchmark_of_calls(folder, floor):
     for name in ("sip-call-10", "sip-jitter-500", "sip-phone-500", "sip-setup"):
         run = runs[name]
         assert (run["units"], run["failed"], run["silent"]) == (5, 0, 0), run
-        # Voice does not wait for a machine that stands still for some packets' time.
-        assert run["voice_lost"] == run["wrong_seconds"] == 0 or beside.late_ms(1) > STOOD_STILL_MS, (run, beside.late_ms(1))
+        # Voice does not wait for a machine that stands still for some packets' time: two ways, a packet each 20 ms.
+        stood_ms = beside.late_ms(1) if beside.late_ms(1) > STOOD_STILL_MS else 0
+        assert run["voice_lost"] <= 2 * run["units"] * stood_ms / 20 and run["wrong_seconds"] <= run["units"] * (stood_ms > 0), (run, stood_ms)
     assert runs["sip-call-10"]["judged_seconds"] >= 2 * 5 and runs["sip-phone-500"]["kib_each"] > 0
     assert runs["sip-jitter-500"]["line_p99_ms"] > runs["sip-call-10"]["line_p50_ms"]
     assert runs["sip-publisher"]["units"] == 5 and runs["sip-player"]["mhz_each"] > 0

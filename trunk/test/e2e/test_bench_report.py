@@ -42,8 +42,9 @@ def run_bench(weir, folder, *arguments):
 def passed(tmp_path_factory):
     """The page of a run that has passed."""
     folder = tmp_path_factory.mktemp("report")
-    server = Weir(folder).start()
+    server = Weir(folder)
     try:
+        server.start()
         done, page = run_bench(server, folder)
         server.stop()
     finally:

@@ -79,4 +79,3 @@ def test_of_processes_that_have_one_each(new_weir, folder):
             taken.append(process)
         for _ in range(3):
             play(weir.http("/live/cam.m3u8"))
-

@@ -143,6 +143,7 @@ def test_silent_publisher_frees_the_name(weir, folder):
         weir.wait_live()
         silent.process.send_signal(signal.SIGSTOP)
         try:
+            weir.wait_log("was silent for 2000 ms (normal_timeout)")
             wait_free(weir)
             with publisher(weir.rtmp(), folder, name="next"):
                 weir.wait_live()

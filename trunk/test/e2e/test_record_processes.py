@@ -143,7 +143,7 @@ def test_a_process_that_dies_repairs_its_own_files_and_no_others(new_weir, folde
     for file in files:
         missing = received[file["stream"]] - pictures[place / file["file"]]
         print(f"{file['stream']}: {missing} of {received[file['stream']]} frames are missing")
-        assert missing <= (FRAGMENT_S + SLACK_S) * FPS, file
+        assert missing <= FRAGMENT_S * FPS, file
     assert many.log().count("is repaired") == len(lost)
 
 

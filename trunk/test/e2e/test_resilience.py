@@ -17,7 +17,7 @@ from media import Recording, publisher
 from rtmp import RtmpPlayer
 from test_publish import TagCollector, check_tag_times
 from test_resilience_rtmp import WorkProbe
-from weir import SANITIZED, STOP_SECONDS_ALONE, wait_until
+from weir import SANITIZED, STOP_SECONDS_ALONE, patience, wait_until
 
 MIB = 1024  # KiB
 SETTLED_KIB = 16 * MIB if SANITIZED else 128  # the sanitizer keeps what was freed for a while
@@ -32,9 +32,11 @@ def figure(text):
 
 
 def plays_on(reader, milliseconds):
-    """Media for so long comes, late or not."""
-    start = reader.tag().time_ms
-    reader.tags_until(lambda tag: tag.time_ms > start + milliseconds, 15)
+    """Media for so long comes, and not much later than it is made."""
+    start = reader.tag()
+    last = reader.tags_until(lambda tag: tag.time_ms > start.time_ms + milliseconds, 15)[-1]
+    late = last.arrived - start.arrived - (last.time_ms - start.time_ms) / 1000
+    assert late < 5 * patience(), f"{late:.1f} s behind"
 
 
 # ---- slow players ----------------------------------------------------------------------------------------------------

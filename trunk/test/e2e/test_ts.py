@@ -2,8 +2,8 @@
 
 import json
 import os
+import shutil
 import subprocess
-import tempfile
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import RUNS
 from media import (SAMPLE, Program, Recording, check_both, check_frames, check_rising, modern_ffmpeg, play_curl, play_ffmpeg, play_vlc,
                    publisher, run)
 from rtsp import gst, rtsp_weir
@@ -23,7 +24,7 @@ def play(server, folder, seconds=3, **options):
     return play_ffmpeg(server.http("/live/livestream.ts"), folder, seconds, suffix="ts", **options)
 
 
-ENCODED = tempfile.TemporaryDirectory(prefix="weir-encoded-")
+ENCODED = RUNS / f"encoded-{os.environ.get('PYTEST_XDIST_WORKER', '')}"  # of this worker
 
 
 def encoded(_folder, *output, inputs=("-t", "10", "-i", SAMPLE), suffix="mkv"):
@@ -33,7 +34,10 @@ def encoded(_folder, *output, inputs=("-t", "10", "-i", SAMPLE), suffix="mkv"):
 
 @lru_cache
 def encoded_once(output, inputs, suffix):
-    path = Path(ENCODED.name) / f"{len(os.listdir(ENCODED.name))}.{suffix}"
+    if encoded_once.cache_info().currsize == 0:
+        shutil.rmtree(ENCODED, ignore_errors=True)
+        ENCODED.mkdir(parents=True)
+    path = ENCODED / f"{len(os.listdir(ENCODED))}.{suffix}"
     run([modern_ffmpeg(), "-v", "error", "-y", *inputs, *output, path], 120)
     return path
 

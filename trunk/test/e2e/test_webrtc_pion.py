@@ -54,7 +54,8 @@ def test_pion_plays(new_weir, folder):
                                                   folder / f"{name}.ogg", 10, loss, name)) for name, loss in losses.items()}
         reports = {name: finish(player) for name, player in players.items()}
     print(reports)
-    for name, least in (("clean", 190), ("lossy", 190), ("bad", 150)):
+    whole = reports["clean"]["frames"]  # at the same time
+    for name, least in (("clean", 190), ("lossy", 0.9 * whole), ("bad", 0.7 * whole)):
         report = reports[name]
         frames = decode(folder / f"{name}.h264")
         assert len(frames) >= least and report["frames"] >= least, (name, len(frames), report)
@@ -80,7 +81,8 @@ def test_pion_publishes(new_weir, folder, clip):
             recordings = {name: job.result() for name, job in jobs.items()}
         reports = {name: finish(publisher) for name, publisher in publishers.items()}
     print(reports)
-    for name, recording in recordings.items():
+    pictures = {}
+    for name, recording in recordings.items():  # the clean one first
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, (name, recording.streams())
         check_rising(recording)
         frames = decode(recording.path)
@@ -88,7 +90,8 @@ def test_pion_publishes(new_weir, folder, clip):
         assert all(index is not None for one in runs for index in one), f"{name}: pictures that were never sent"
         shape = [(one[0], one[-1]) for one in runs]
         print(name, len(frames), shape)
-        assert len(frames) > {"clean": 110, "lossy": 100, "bad": 25}[name], (name, len(frames), shape)
+        pictures[name] = len(frames)
+        assert len(frames) > {"clean": 110, "lossy": 0.7 * pictures["clean"], "bad": 25}[name], (name, len(frames), shape)
         if name == "clean":
             assert len(runs) == 1, shape
         assert recording.audio_seconds() > 3

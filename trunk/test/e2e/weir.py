@@ -91,15 +91,15 @@ def is_late(started, seconds):
 
 def looks(seconds):
     """Yields for each look at something that is to be so within that time. What a look takes beyond half a second is not counted:
-    this process or the one that it asks stood still, and the others may have, too."""
-    started = time.monotonic()
+    this process or the one that it asks stood still, and the others may have, too; five seconds at most."""
+    started, spared = time.monotonic(), 0.0
     while True:
         begun = time.monotonic()
         yield
-        if is_late(started, seconds):
+        if is_late(started + spared, seconds):
             return
         time.sleep(0.02)
-        started += max(time.monotonic() - begun - 0.5, 0.0)
+        spared = min(spared + max(time.monotonic() - begun - 0.5, 0.0), 5.0)
 
 
 def wait_until(condition, seconds, what):
