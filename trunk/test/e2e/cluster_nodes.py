@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 import urllib.request
 
 from marked_media import MarkedPublisher, Sessions, Viewer

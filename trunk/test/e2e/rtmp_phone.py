@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-from rtmp import RtmpPlayer, amf
+from rtmp import RtmpPlayer
 from sip import PLAYED_HZ, RATE, tone_share
 from weir import wait_until
 

@@ -15,7 +15,6 @@ from browser import Browser
 from flv import HttpFlv
 from media import publisher
 from processes import COUNT, all_run, kill, pids, process_of, start
-from redis_server import Redis
 from rtmp import RtmpPlayer
 from test_console import BAD_NAME, PATIENT, STAY, SURE, TEXT, page, shows
 from test_registry import SHORT, Publisher, node, publishing, redis, status, wait_heard  # noqa: F401 (fixtures)

@@ -4,7 +4,6 @@ import functools
 import http.server
 import re
 import threading
-import time
 import xml.etree.ElementTree as xml
 
 import pytest

@@ -10,7 +10,7 @@ import pytest
 from flv import HttpFlv
 from media import publisher
 from reloads import Reloads
-from weir import BINARY, TOP, Weir, accepts, free_port, wait_until
+from weir import BINARY, accepts, free_port, wait_until
 
 TEN_ERRORS = """listne 1935;
 max_connections lots;

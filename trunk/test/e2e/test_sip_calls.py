@@ -1,7 +1,6 @@
 """Calls that are made and ended, and some that are broken off in every state: nothing of them is left."""
 
 import contextlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +8,7 @@ from media import Program
 from sip import calls, post_call, sip_weir
 from sip_raw import ELSEWHERE, NoMessage, RawPhone
 from test_load_client import BENCH
-from test_load_client_sip import udp_listens
-from weir import TOP, free_port, wait_until
+from weir import TOP, wait_until
 
 sys.path.insert(0, str(TOP / "scripts" / "lib"))
 from hunt import judge  # noqa: E402

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from media import SAMPLE, Program, check_both, check_frames, check_rising, play_ffmpeg, publisher, record
+from media import SAMPLE, Program, check_both, check_frames, play_ffmpeg, publisher, record
 from srt import PASSPHRASE, LossyRelay, figures, play_srt, publish_srt, srt_url, srt_weir
 from test_sources import sources, wait_state
 from weir import free_port, wait_until

@@ -13,9 +13,9 @@ import pytest
 from browser import Browser, watch
 from flv import FlvReader, WsFlv
 from hostile import bench
-from media import Program, check_both, play_curl, play_ffmpeg, publisher, run
+from media import Program, check_both, play_ffmpeg, publisher, run
 from tls import blind_context, certificate, connect, get, tls_weir
-from weir import BINARY, accepts, wait_until
+from weir import BINARY, wait_until
 
 
 @pytest.fixture
