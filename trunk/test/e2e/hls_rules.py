@@ -360,7 +360,7 @@ class MediaPlaylist:
             self.check_parts()
         self.check_control()
         if self.skipped:
-            left = sum(s.duration for s in self.segments)
+            left = sum(s.duration for s in self.segments) + sum(part.duration for part in self.open.parts)  # to the end
             report.check("skip", left >= 6 * self.target - 0.001, f"{left} s are left")
         named = {part.uri for s in [*self.segments, self.open] for part in s.parts}
         if self.hints:
