@@ -78,11 +78,11 @@ class Peer:
     def send(self, data):
         self.socket.sendall(data)
 
-    def wait_for(self, words):
-        """Reads until these bytes came (not across what came before)."""
-        while words not in self.said:
+    def wait_for(self, *words):
+        """Reads until one of these came (not across what came before)."""
+        while not (found := [each for each in words if each in self.said]):
             self.said += self._recv(65536)
-        self.said = self.said[self.said.index(words) + len(words):]
+        self.said = self.said[self.said.index(found[0]) + len(found[0]):]
 
     def drain(self):
         """Takes what there is without waiting; False when the server has closed."""
