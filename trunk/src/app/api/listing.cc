@@ -52,7 +52,7 @@ Error only(const http::Query& query, std::span<const std::string_view> names) {
 }  // namespace
 
 Result<Page> Page::read(const http::Query& query) {
-    const auto start = parse_uint(query.get_or("start", "0"));
+    const auto start = parse_uint(query.get_or("start", "0"), 0, kMaxStart);
     const auto count =
         parse_uint(query.get_or("count", std::to_string(kDefaultCount)), 1, kMaxCount);
     if (!start || !count) {

@@ -18,6 +18,7 @@ namespace weir::app {
 // ?start=&count=
 struct Page {
     static constexpr uint64_t kDefaultCount = 10;
+    static constexpr uint64_t kMaxStart = (uint64_t{1} << 53) - 1;  // what JSON's readers hold
     static constexpr uint64_t kMaxCount = 1000;
 
     uint64_t start = 0;
