@@ -212,9 +212,9 @@ TEST_F(HttpApiTest, PagesThroughALongList) {
         }
         EXPECT_EQ(ids.size(), 13U);
         EXPECT_TRUE(get(base + "?start=13")[kind].empty());
-        EXPECT_TRUE(get(base + "?start=18446744073709551615&count=1000")[kind].empty());
+        EXPECT_TRUE(get(base + "?start=9007199254740991&count=1000")[kind].empty());
         for (const char* wrong : {"?start=-1", "?start=x", "?count=0", "?count=1001",
-                                  "?count=", "?start=18446744073709551616"}) {
+                                  "?count=", "?start=9007199254740992"}) {
             const net::TestAnswer answer = ask(base + wrong);
             EXPECT_EQ(answer.status, 400) << wrong;
             EXPECT_NE(net::Json::parse(answer.body).value("code", 0), 0) << answer.body;
