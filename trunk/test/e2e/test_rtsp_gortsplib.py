@@ -8,6 +8,7 @@ import pytest
 
 from media import check_frames, publisher
 from rtsp import group_ports, play_rtsp, rtsp_weir
+from test_rtsp import most_runs
 from tls import certificate
 from weir import free_port
 
@@ -69,4 +70,4 @@ def test_it_publishes(server, folder, way, secure):
     assert relay.returncode == 0, trouble[-2000:]
     assert json.loads(said)["video"] > 100, said
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
-    check_frames(recording, least=50)
+    check_frames(recording, least=50, most_runs=most_runs(server))

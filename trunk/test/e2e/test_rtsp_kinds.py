@@ -9,6 +9,7 @@ from aio_peers import AioPeer, TONE_HZ, read_code, tone_of
 from media import check_frames, modern_ffmpeg, play_ffmpeg, publisher, record, run
 from rtc import ClockPublisher, rtc_weir
 from rtsp import play_rtsp, publish_rtsp, rtsp_weir
+from test_rtsp import most_runs
 from weir import free_port
 
 PICTURES = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=6"]
@@ -72,7 +73,7 @@ def test_kind_goes_in_and_out_by_rtsp(new_weir, folder, clips, kind):
         for transport in ("tcp", "udp"):
             played = Decoded(server.rtsp(), folder, f"player-{transport}", transport)
             assert played.codecs() == codecs, played.codecs()
-            check_frames(played, clip, least=40)
+            check_frames(played, clip, least=40, most_runs=most_runs(server))
             assert played.audio_seconds() > 1.0
 
 
@@ -143,6 +144,9 @@ def test_an_rtsp_publisher_is_played_by_whep(new_weir, folder):
             await asyncio.sleep(1)
             del peer.video[:], peer.audio[:]
             await peer.wait_video(75, 20)
+            async with asyncio.timeout(30):
+                while len(peer.audio) < 120:
+                    await asyncio.sleep(0.05)
             return peer.video[:], peer.audio[:], peer.sizes
 
     with ClockPublisher(server.rtsp(), folder, gop=25, muxer=("-f", "rtsp", "-rtsp_transport", "tcp")):
@@ -151,6 +155,7 @@ def test_an_rtsp_publisher_is_played_by_whep(new_weir, folder):
         recording = play_ffmpeg(server.rtmp(), folder, least=5_000)
     assert sizes == {(640, 360)}
     check_codes([(seconds, code) for _, seconds, code in video], least=60)
-    assert len(audio) > 100 and len(audio) > 0.9 * (audio[-1][1] - audio[0][1]) * 50, len(audio)
+    gaps = [(a, b) for (_, a, _), (_, b, _) in zip(audio, audio[1:]) if b - a > 0.03]
+    assert len(gaps) < len(audio) / 15, gaps  # where somebody stood still there are some
     assert abs(tone_of(audio) - TONE_HZ) < 5, tone_of(audio)
     check_codes(codes_of(recording.path), least=40)

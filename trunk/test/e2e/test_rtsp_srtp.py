@@ -16,6 +16,7 @@ from pylibsrtp import Policy, Session
 
 from media import SAMPLE, Recording, check_frames, publisher
 from rtsp import Client, gst, gst_play, play_rtsp, rtsp_weir
+from test_rtsp import most_runs
 from tls import certificate
 from weir import free_port, wait_until
 
@@ -55,13 +56,12 @@ def key_of(described):
     return lines[0][0], base64.b64decode(lines[0][1])
 
 
-def h264_of(packets):
-    """RFC 6184 packets, in order, as a byte stream."""
-    out, whole, expected = bytearray(), False, None
+def h264_of(packets, jumps):
+    """RFC 6184 packets, in order, as a byte stream; so often there may be others between two of them."""
+    numbers = [struct.unpack(">H", packet[2:4])[0] for packet in packets]
+    assert sum((b - a) % 65536 != 1 for a, b in zip(numbers, numbers[1:])) <= jumps, numbers
+    out = bytearray()
     for packet in packets:
-        sequence = struct.unpack(">H", packet[2:4])[0]
-        assert expected in (None, sequence), f"{sequence} after {expected}"
-        expected = (sequence + 1) % 65536
         payload = packet[12:]
         kind = payload[0] & 31
         if kind == 24:
@@ -80,10 +80,12 @@ def h264_of(packets):
     return bytes(out)
 
 
-def check_h264(packets, folder, name, least=50):
+def check_h264(server, packets, folder, name, least=50):
+    """Of the one player that is there."""
+    jumps = next(each["resyncs"] for each in server.clients() if (each["protocol"], each["role"]) == ("rtsp", "player"))
     path = folder / f"{name}.h264"
-    path.write_bytes(h264_of(packets))
-    check_frames(Recording(path), least=least)
+    path.write_bytes(h264_of(packets, jumps))
+    check_frames(Recording(path), least=least, most_runs=1 + 2 * jumps)
 
 
 def refused_as_plain(keys, packet):
@@ -124,7 +126,7 @@ def test_a_player_over_tcp(server, folder):
         assert reports >= 2, "sender reports of both tracks"
         said = [int(number) for number in re.findall(r"seq=(\d+)", played.fields["rtp-info"])]
         assert said == [struct.unpack(">H", first[channel][2:4])[0] for channel in (0, 2)]
-        check_h264(video, folder, "tcp")
+        check_h264(server, video, folder, "tcp")
         assert client.request("TEARDOWN").status == 200
 
 
@@ -143,7 +145,7 @@ def test_a_player_by_udp(server, folder):
         while time.monotonic() < began + 4 or (len(video) < 80 and time.monotonic() < began + 20):
             video.append(opening.unprotect(rtp.recv(2048)))
         assert opening.unprotect_rtcp(rtcp.recv(2048))[1] == 200
-        check_h264(video, folder, "udp")
+        check_h264(server, video, folder, "udp")
         ssrc = struct.unpack(">I", video[0][8:12])[0]
         highest = struct.unpack(">H", video[-1][2:4])[0]
         report = struct.pack(">BBHIIIIIII", 0x81, 201, 7, 4711, ssrc, 0x40000000, highest, 90, 0, 0)
@@ -162,16 +164,17 @@ def test_ffmpeg_plays(server, folder):
     """It says RTP/AVP in SETUP and does what the description says."""
     recording = play_rtsp(server.rtsps() + "?srtp", folder)
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
-    check_frames(recording, least=50)
+    check_frames(recording, least=50, most_runs=most_runs(server))
 
 
+@pytest.mark.alone  # it makes pictures of its own of what comes late
 @pytest.mark.parametrize("way", ["tcp", "udp"])
 def test_gstreamer_plays(server, folder, way):
     """It takes the key of a=key-mgmt, and names its own in SETUP."""
     source = (f"protocols={way}", "tls-validation-flags=0", *(("latency=200", "buffer-mode=none") if way == "tcp" else ()))
     recording = gst_play(server.rtsps() + "?srtp", folder, f"gst-{way}", 4 if way == "tcp" else 9, source=source)
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
-    check_frames(recording, least=40)
+    check_frames(recording, least=40, most_runs=most_runs(server))
 
 
 def test_gstreamer_publishes(server, folder):
