@@ -163,7 +163,8 @@ def test_keys_by_info(new_weir, folder):
     with tone_publisher(server.rtmp(), folder, PCMU):
         server.wait_live()
         with Program("sipp", ["sipp", "-sf", scenario, f"127.0.0.1:{server.sip_port}", "-i", "127.0.0.1", "-p", str(free_port()),
-                              "-mi", "127.0.0.1", "-m", "1", "-nostdin", "-timeout", "30", "-trace_err"], folder) as phone:
+                              "-mi", "127.0.0.1", "-m", "1", "-nostdin", "-timeout", "30", "-trace_err",
+                              "-error_file", folder / "sipp-errors.log"], folder) as phone:
             call = wait_answered(server)[0]
             wait_until(lambda: calls(server)[0]["last_digits"] == "7", 15, "the key of the phone is known")
             assert send_keys(server, call, "5")["by"] == "info"
@@ -312,7 +313,7 @@ def test_a_phone_calls_outside_by_a_provider(new_weir, folder):
     scenario = folder / "provider.xml"
     scenario.write_text(provider_scenario())
     with Program("provider", ["sipp", "-sf", scenario, "-i", "127.0.0.1", "-p", port, "-mi", "127.0.0.1", "-mp", free_port(), "-rtp_echo",
-                              "-nostdin", "-timeout", "60", "-trace_err"], folder):
+                              "-nostdin", "-timeout", "60", "-trace_err", "-error_file", folder / "sipp-errors.log"], folder):
         wait_until(lambda: listens_udp(port), 10, "sipp listens")
         server = sip_weir(new_weir, f"user alice secret; user bob geheim; register sip:weir@provider.test {{ proxy 127.0.0.1:{port}; }} "
                           "outside 00 via weir@provider.test max_calls 1 strip 1 users alice;")
