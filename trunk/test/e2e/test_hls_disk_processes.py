@@ -23,7 +23,8 @@ def test_each_process_writes_the_streams_of_its_publishers(new_weir, folder):
         stack.enter_context(publish_elsewhere(weir, folder, "cam", [process])[0])
         for name in ("cam", "low"):
             wait_segments(place, 2, f"live/{name}")
-            check_frames(play_ffmpeg(place / "live" / name / "index.m3u8", folder, seconds=2, name=f"web-{name}"))
+            # What came of tries in other processes, and the live edge, are pieces of their own.
+            check_frames(play_ffmpeg(place / "live" / name / "index.m3u8", folder, seconds=2, name=f"web-{name}"), least=25, most_runs=12)
 
         def qualities():
             return [uri for _, uri in Multivariant((place / "live/cam.m3u8").read_bytes()).variants]
