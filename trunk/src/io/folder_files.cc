@@ -1,5 +1,6 @@
 #include "io/folder_files.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <thread>
@@ -175,6 +176,27 @@ std::string leaf_of(const std::string& file) {
 
 bool is_missing(int error_number) {
     return error_number == ENOENT || error_number == ENOTDIR || error_number == ELOOP;
+}
+
+std::string read_text(int fd, uint64_t most) {
+    struct stat facts {};
+
+    const bool known = ::fstat(fd, &facts) == 0;
+    std::string text(known ? std::min(static_cast<uint64_t>(facts.st_size), most) : 0, '\0');
+    size_t filled = 0;
+    while (filled < text.size()) {
+        const ssize_t got =
+            ::pread(fd, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        filled += static_cast<size_t>(got);
+    }
+    text.resize(filled);
+    return text;
 }
 
 Error write_all(int fd, ByteSpan bytes, uint64_t offset) {

@@ -65,6 +65,9 @@ std::string leaf_of(const std::string& file);
 // There is no such file; else it could not be looked at, for now.
 bool is_missing(int error_number);
 
+// What the file says, from its beginning, up to so many bytes; what cannot be read is left out.
+std::string read_text(int fd, uint64_t most);
+
 // All bytes, at that offset of the file.
 Error write_all(int fd, ByteSpan bytes, uint64_t offset);
 

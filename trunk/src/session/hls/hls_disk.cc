@@ -67,17 +67,6 @@ bool remove(const OwnFd& folder, const std::string& name) {
     return ::unlinkat(folder.get(), name.c_str(), 0) == 0 || io::is_missing(errno);
 }
 
-// What a small file says, up to `most` bytes.
-std::string text_of(int fd, uint64_t most) {
-    struct stat facts {};
-
-    const bool known = fd >= 0 && ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
-    std::string text(known ? std::min(static_cast<uint64_t>(facts.st_size), most) : 0, '\0');
-    const ssize_t got = text.empty() ? 0 : ::pread(fd, text.data(), text.size(), 0);
-    text.resize(got < 0 ? 0 : static_cast<size_t>(got));
-    return text;
-}
-
 std::string in_folder(const std::string& folder) {
     return folder + "/x";
 }
@@ -91,7 +80,7 @@ OwnFd open_to_read(const OwnFd& folder, const std::string& name) {
 std::optional<uint64_t> owner_of(const OwnFd& folder) {
     constexpr uint64_t kMostBytes = 16;
     const OwnFd file = open_to_read(folder, std::string(kHlsOwnerName));
-    return parse_uint(text_of(file.get(), kMostBytes), 0, io::FolderSeat::kMaxSeats);
+    return parse_uint(io::read_text(file.get(), kMostBytes), 0, io::FolderSeat::kMaxSeats);
 }
 
 bool is_same(const OwnFd& opened, const OwnFd& above, const std::string& leaf) {
@@ -141,7 +130,7 @@ Error HlsDiskFolder::adopt() const {
 
 // All streams of a list, as far as that process had them.
 Error HlsDiskFolder::clear_all(const OwnFd& list, uint32_t owner) const {
-    const std::string text = text_of(list.get(), kMaxListBytes);
+    const std::string text = io::read_text(list.get(), kMaxListBytes);
     // A line that is cut off is of a stream that has no file yet.
     size_t begin = 0;
     for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
@@ -349,8 +338,9 @@ std::string HlsDiskFolder::line_of(const HlsWrite::Other& other) const {
     }
     const OwnFd media = open_to_read(*folder, std::string(hls::kMediaPlaylistName));
     const OwnFd list = open_to_read(*above, io::leaf_of(other.folder) + std::string(kPlaylistEnd));
-    const bool ended = text_of(media.get(), kMaxOtherBytes).find(kEndTag) != std::string::npos;
-    return !media || ended ? "" : hls::first_stream_inf(text_of(list.get(), kMaxOtherBytes));
+    const bool ended =
+        io::read_text(media.get(), kMaxOtherBytes).find(kEndTag) != std::string::npos;
+    return !media || ended ? "" : hls::first_stream_inf(io::read_text(list.get(), kMaxOtherBytes));
 }
 
 // Qualities that others write stand behind those of this process.

@@ -47,25 +47,6 @@ std::optional<RecordFormat> format_of(std::string_view name) {
     return std::nullopt;
 }
 
-std::string read_text(int fd) {
-    std::string text;
-    text.resize(std::min<uint64_t>(size_of(fd), kMaxJournalBytes));
-    size_t filled = 0;
-    while (filled < text.size()) {
-        const ssize_t got =
-            ::pread(fd, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            break;
-        }
-        filled += static_cast<size_t>(got);
-    }
-    text.resize(filled);
-    return text;
-}
-
 // Goes through a file as far as it is whole.
 void scan_file(int fd, RecordScan& scan) {
     const uint64_t size = size_of(fd);
@@ -250,7 +231,7 @@ std::vector<std::string> RecordFolder::adopt(std::map<std::string, JournalEntry>
         if (!journal) {
             continue;
         }
-        for (auto& [file, entry] : read_journal(read_text(journal.get()))) {
+        for (auto& [file, entry] : read_journal(io::read_text(journal.get(), kMaxJournalBytes))) {
             JournalEntry& ours = entries[file];
             if (!ours.ended) {
                 ours = std::move(entry);
@@ -263,7 +244,8 @@ std::vector<std::string> RecordFolder::adopt(std::map<std::string, JournalEntry>
 
 Result<std::vector<RecordedFile>> RecordFolder::open() {
     WEIR_TRY(claim());
-    std::map<std::string, JournalEntry> entries = read_journal(read_text(journal_.get()));
+    std::map<std::string, JournalEntry> entries =
+        read_journal(io::read_text(journal_.get(), kMaxJournalBytes));
     const std::vector<std::string> adopted = adopt(entries);
     std::vector<RecordedFile> files;
     for (auto entry = entries.begin(); entry != entries.end();) {
