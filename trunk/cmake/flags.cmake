@@ -1,7 +1,7 @@
 # Compiler and linker flags that every target shares.
 add_library(weir_flags INTERFACE)
 target_compile_options(weir_flags INTERFACE
-  -g -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wold-style-cast -Wcast-align -Wundef -Wvla
   -fstack-protector-strong -fstack-clash-protection -fno-plt)
 # A large frame on a coroutine stack is a crash; the sanitizers make every frame larger.
@@ -14,10 +14,22 @@ target_link_options(weir_flags INTERFACE -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,
 target_compile_options(weir_flags INTERFACE "SHELL:-iquote \"${CMAKE_SOURCE_DIR}/src\""
   "SHELL:-iquote \"${CMAKE_SOURCE_DIR}\"")
 
-# Tests are compiled once and run for seconds: optimising them costs more than it saves (measured: 5.9 s a file with
-# -O2, 2.3 s without; 16 s and 3.3 s under the sanitizers). What they test is optimised as ever.
+# Debug information is lines and names of functions: whole stacks for the crash reporter, perf, valgrind and the sanitizers. Types and
+# variables take a quarter of the compiler's time and three quarters of the program's size; --full-symbols has them. io/ always has
+# them: scripts/gdb reads the scheduler's objects.
 set(test_code "$<BOOL:$<TARGET_PROPERTY:WEIR_TEST_CODE>>")
-target_compile_options(weir_flags INTERFACE "$<${test_code}:-g1>")
+set(with_types "$<BOOL:$<TARGET_PROPERTY:WEIR_WITH_TYPES>>")
+if(WEIR_FULL_SYMBOLS OR WEIR_DEBUG)
+  target_compile_options(weir_flags INTERFACE -g)
+elseif(WEIR_SANITIZER)
+  target_compile_options(weir_flags INTERFACE -g1)
+else()
+  target_compile_options(weir_flags INTERFACE "$<IF:${with_types},-g,-g1>")
+endif()
+# Tests are compiled once and run for seconds: optimising them costs more than it saves (measured: 5.9 s a file with
+# -O2, 2.3 s without; 16 s and 3.3 s under the sanitizers). Code that is tested is optimised as in the server.
+# Layers that no media passes through (WEIR_COLD_CODE in CMakeLists.txt) are compiled with -O1: a quarter of the compiler's time less.
+set(cold_code "$<BOOL:$<TARGET_PROPERTY:WEIR_COLD_CODE>>")
 # In a batch (batches.cmake) gcc takes a type of a source for one of a header.
 if(WEIR_BATCHES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(weir_flags INTERFACE -Wno-subobject-linkage)
@@ -31,14 +43,12 @@ if(WEIR_DEBUG)
   target_compile_definitions(weir_flags INTERFACE WEIR_DEBUG_CHECKS=1)
 elseif(WEIR_SANITIZER)
   target_compile_options(weir_flags INTERFACE "$<IF:${test_code},-O0,-O1>")
-  # What the sanitizers print has lines, and no types: a seventh of the compiler's time, and half of the bytes.
-  target_compile_options(weir_flags INTERFACE -g1)
   # Following every variable through what the sanitizers add takes a third of the compiler's time (10.3 s of a file, 6.8 s
   # without); lines stay.
   target_compile_options(weir_flags INTERFACE -fno-var-tracking)
   target_compile_definitions(weir_flags INTERFACE WEIR_DEBUG_CHECKS=1)
 else()
-  target_compile_options(weir_flags INTERFACE "$<IF:${test_code},-O0,-O2>")
+  target_compile_options(weir_flags INTERFACE "$<IF:${test_code},-O0,$<IF:${cold_code},-O1,-O2>>")
   target_compile_definitions(weir_flags INTERFACE "$<$<NOT:${test_code}>:_FORTIFY_SOURCE=2>")
 endif()
 if(WEIR_FRAME_POINTER)
@@ -95,7 +105,7 @@ endif()
 
 # What base/build.h says of this build: a macro for each tool, and the flags for `weir -v`. Nothing in a release build.
 set(build_flags)
-foreach(flag SANITIZER SANITIZER_STATIC SANITIZER_LOG GPROF GPERF GCP GMP GMC GMD VALGRIND COVERAGE DEBUG PLANTS)
+foreach(flag SANITIZER SANITIZER_STATIC SANITIZER_LOG GPROF GPERF GCP GMP GMC GMD VALGRIND COVERAGE DEBUG FULL_SYMBOLS PLANTS)
   if(WEIR_${flag})
     string(TOLOWER ${flag} name)
     string(REPLACE "_" "-" name ${name})

@@ -2,8 +2,8 @@
 # 0.7 s in a large one. Only headers of the standard library, fmt and googletest are in them, never one of ours. A file still
 # includes what it uses: scripts/lint looks for names of these headers that a file does not include, and `make check` and the
 # fuzz build compile without.
-set(WEIR_PCH_STD <algorithm> <array> <charconv> <chrono> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <optional>
-  <span> <string> <string_view> <utility> <vector>)
+set(WEIR_PCH_STD <algorithm> <array> <atomic> <charconv> <chrono> <cstddef> <cstdint> <cstring> <deque> <functional> <list> <map>
+  <memory> <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <unordered_set> <utility> <variant> <vector>)
 set(WEIR_PCH_FMT <fmt/format.h>)
 set(WEIR_PCH_TEST <gmock/gmock.h> <gtest/gtest.h>)
 

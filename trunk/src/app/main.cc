@@ -351,6 +351,22 @@ int run_drain(std::span<char* const> words) {
     return drain(*request, environment);
 }
 
+// What a start would warn of, printed (a server that runs has it in its log), and what would stop it.
+std::vector<Diagnostic> test_start(const config::ParseOutcome& outcome) {
+    const config::Config& config = *outcome.config;
+    StartCheck start = check_start(config);
+    std::vector<std::string> warnings = check_certificates(config).warnings;
+    warnings.insert(warnings.end(), start.warnings.begin(), start.warnings.end());
+    for (const std::string& file :
+         unreadable_by(config.user, files_of_a_reload(config, outcome.watched))) {
+        warnings.push_back(unreadable_warning(config, file));
+    }
+    for (const std::string& warning : warnings) {
+        fmt::print(stderr, "weir: warning: {}\n", warning);
+    }
+    return std::move(start.errors);
+}
+
 int run(int count, char** arguments) {
     ConfigSource source;
     source.environment = config::read_environment();
@@ -381,20 +397,8 @@ int run(int count, char** arguments) {
     for (const std::string& warning : outcome.warnings) {
         fmt::print(stderr, "weir: warning: {}\n", warning);
     }
-    std::vector<Diagnostic> errors = outcome.errors;
-    if (outcome.ok() && line.test_only) {  // a server that runs has them in its log
-        StartCheck start = check_start(*outcome.config);
-        std::vector<std::string> warnings = check_certificates(*outcome.config).warnings;
-        warnings.insert(warnings.end(), start.warnings.begin(), start.warnings.end());
-        for (const std::string& file : unreadable_by(
-                 outcome.config->user, files_of_a_reload(*outcome.config, outcome.watched))) {
-            warnings.push_back(unreadable_warning(*outcome.config, file));
-        }
-        for (const std::string& warning : warnings) {
-            fmt::print(stderr, "weir: warning: {}\n", warning);
-        }
-        errors = std::move(start.errors);
-    }
+    const std::vector<Diagnostic> errors =
+        outcome.ok() && line.test_only ? test_start(outcome) : outcome.errors;
     if (!errors.empty()) {
         print_errors(errors, line.config_file, outcome.hint);
         tell_supervisor(line.seat, to_string(errors));

@@ -1,7 +1,8 @@
 #include "base/clock.h"
 
-#include <fmt/format.h>
 #include <time.h>
+
+#include "base/rfc3339.h"
 
 namespace weir {
 
@@ -12,13 +13,7 @@ MonoTime MonoClock::now() {
 }
 
 std::string wall_time_text() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    tm utc{};
-    gmtime_r(&now.tv_sec, &utc);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                       utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                       now.tv_nsec / 1'000'000);
+    return write_time_point(wall_time_ms());
 }
 
 int64_t wall_time_ms() {

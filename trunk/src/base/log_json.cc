@@ -176,7 +176,7 @@ void append_string_bytes(std::string& out, std::string_view text) {
             out += '\\';
             out += c;
         } else if (is_control(c)) {
-            fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
+            out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
         } else {
             out += text.substr(0, size);
         }
@@ -252,7 +252,7 @@ void append_text(std::string& out, std::string_view line) {
     }
     for (char c : line) {
         if (is_control(c)) {
-            fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+            out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
         } else {
             out += c;
         }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -105,6 +108,15 @@ std::optional<int64_t> parse_time_point(std::string_view text) {
     const int64_t days = std::chrono::sys_days(when).time_since_epoch().count();
     const int64_t minutes = (days * 24 + *hour) * 60 + *minute - *offset;
     return (minutes * 60 + *second) * kMsPerSecond + *fraction;
+}
+
+std::string write_time_point(int64_t wall_ms) {
+    const std::time_t seconds = wall_ms / kMsPerSecond;
+    tm utc{};
+    gmtime_r(&seconds, &utc);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                       utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                       wall_ms % kMsPerSecond);
 }
 
 }  // namespace weir

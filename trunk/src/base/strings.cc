@@ -25,6 +25,17 @@ int hex_digit(char c) {
 
 }  // namespace
 
+std::string hex(std::span<const uint8_t> bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string out;
+    out.reserve(2 * bytes.size());
+    for (const uint8_t byte : bytes) {
+        out += kDigits[byte >> 4U];
+        out += kDigits[byte & 0xfU];
+    }
+    return out;
+}
+
 std::string_view trim(std::string_view text) {
     size_t first = text.find_first_not_of(kBlanks);
     if (first == std::string_view::npos) {

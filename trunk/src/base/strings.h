@@ -50,6 +50,25 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
 // %XX decoded; a % without two hex digits stays as it is. '+' becomes a space only when asked for.
 std::string url_decode(std::string_view text, bool plus_is_space = false);
 
+// "ab", "c" and ", " give "ab, c". The texts: a range of anything that converts to a string_view.
+// fmt::join() does the same, and compiles all of fmt in each file that uses it.
+template <typename Texts>
+std::string join(const Texts& texts, std::string_view between) {
+    std::string out;
+    bool first = true;
+    for (const auto& text : texts) {
+        if (!first) {
+            out += between;
+        }
+        first = false;
+        out += std::string_view(text);
+    }
+    return out;
+}
+
+// Two lower-case digits for each byte.
+std::string hex(std::span<const uint8_t> bytes);
+
 struct QueryItem {
     std::string key;
     std::string value;

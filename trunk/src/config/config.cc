@@ -522,7 +522,7 @@ class Checker {
         std::string_view nearest = nearest_name(name, names);
         std::string hint = fmt::format("; did you mean '{}'?", nearest);
         if (nearest.empty()) {
-            hint = (names.size() <= kMostListed ? fmt::format(" ({})", fmt::join(names, ", "))
+            hint = (names.size() <= kMostListed ? fmt::format(" ({})", join(names, ", "))
                                                 : " (weir.conf(5) lists them)") +
                    nearest_elsewhere(name);
         }

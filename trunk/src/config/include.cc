@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "config/directives.h"
 
 namespace weir::config {
@@ -165,7 +166,7 @@ void Includer::read_one(const Statement& statement,
     const std::string shown = log::escaped(path);
     if (const auto begin = std::ranges::find(stack_, name); begin != stack_.end()) {
         sink_.report(at, fmt::format("found {}, which includes itself: {} -> {}", shown,
-                                     fmt::join(begin, stack_.end(), " -> "), name));
+                                     join(std::span(begin, stack_.end()), " -> "), name));
         return;
     }
     if (++files_ > kMaxIncludedFiles) {

@@ -31,7 +31,7 @@ struct Said {
 using Place = std::pair<std::string, std::string>;  // vhost, key
 using Index = std::map<Place, Said>;
 
-void join(std::string& sum, std::string_view more) {
+void append_part(std::string& sum, std::string_view more) {
     if (!sum.empty() && !more.empty()) {
         sum += "; ";
     }
@@ -42,8 +42,8 @@ Index index_of(const Settings& settings) {
     Index index;
     for (const Setting& setting : settings.list) {
         Said& said = index[{setting.vhost, setting.key}];
-        join(said.text, setting.text);
-        join(said.shown, setting.shown);
+        append_part(said.text, setting.text);
+        append_part(said.shown, setting.shown);
         said.origin = setting.origin;
         said.directive = setting.directive;
     }

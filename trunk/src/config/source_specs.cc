@@ -4,10 +4,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "base/log.h"
 #include "base/stream_path.h"
+#include "base/strings.h"
 #include "config/asked_sources.h"
 #include "config/command_words.h"
 #include "config/named_stream.h"
@@ -91,7 +92,7 @@ void add_commands(const VhostConfig& section,
         spec.role = net::SourceRole::kForward;
         spec.key = key;
         spec.url.scheme = "exec";
-        spec.url.path = fmt::format("{}", fmt::join(*command, "\n"));  // tells it from others
+        spec.url.path = join(*command, "\n");  // tells it from others
         spec.shown = fmt::format("exec {}", (*command)[0]);
         spec.command = std::move(*command);
         spec.on_demand = true;  // while somebody publishes

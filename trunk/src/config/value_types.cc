@@ -38,7 +38,7 @@ Text count_text(uint64_t count) {
 }
 
 Text choices_shape(const Directive& of) {
-    return fmt::format("{}", fmt::join(split(of.choices, '|'), ", "));
+    return join(split(of.choices, '|'), ", ");
 }
 
 Text expect_count(const Directive& of) {

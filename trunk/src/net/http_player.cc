@@ -1,8 +1,8 @@
 #include "net/http_player.h"
 
+#include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
+#include <charconv>
 
 #include "net/http_play.h"
 #include "proto/http/response.h"
@@ -29,7 +29,11 @@ class ChunkFraming final : public Framing {
   public:
     size_t write_header(uint64_t payload, uint8_t* out) override {
         static_assert(Player::kMaxWriteBytes < 1ULL << 48U, "12 digits between two ends of line");
-        return static_cast<size_t>(fmt::format_to(out, "\r\n{:x}\r\n", payload) - out);
+        char* at = reinterpret_cast<char*>(out);
+        at = std::ranges::copy(kLineEnd, at).out;
+        at = std::to_chars(at, reinterpret_cast<char*>(out) + kMaxHeader, payload, 16).ptr;
+        at = std::ranges::copy(kLineEnd, at).out;
+        return static_cast<size_t>(at - reinterpret_cast<char*>(out));
     }
 };
 

@@ -9,16 +9,13 @@
 #include "base/check.h"
 #include "base/hmac.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "config/process_config.h"
 
 namespace weir::app {
 namespace {
 
 constexpr size_t kNameBytes = 16;
-
-std::string in_hex(ByteSpan bytes) {
-    return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
 
 ErrorCode code_of(std::string_view name) {
     for (const ErrorCode code : {ErrorCode::kMalformed, ErrorCode::kBusy, ErrorCode::kDenied,
@@ -67,7 +64,7 @@ Sha256Digest ProcessLink::secret(std::string_view purpose) const {
 }
 
 std::string ProcessLink::mark() const {
-    return in_hex(secret("folders"));
+    return hex(secret("folders"));
 }
 
 std::string ProcessLink::address_of(uint32_t process, std::string_view purpose) const {
@@ -139,7 +136,7 @@ void ProcessLink::note_peers(std::vector<ProcessFigures> peers) {
     names_.clear();
     for (uint32_t i = 0; i < seat_.count; i++) {
         const Sha256Digest name = secret(fmt::format("address {} {}", i, peers_[i].restarts));
-        names_.push_back(in_hex(ByteSpan(name).first(kNameBytes)));
+        names_.push_back(hex(ByteSpan(name).first(kNameBytes)));
         if (exchange_ && peers_[i].busy >= ProcessFigures::kNotThere) {
             exchange_->give_up(i);
         }

@@ -279,8 +279,8 @@ void Server::Impl::warn_about_descriptors() const {
     const bool one_port = link != nullptr && config.rtc_server.single_port;
     const uint64_t peers = one_port ? config.rtc_server.max_sessions : 0;
     // An encrypted connection whose requests another process answers has two.
-    const uint64_t connections = uint64_t{config.max_connections} * (link != nullptr ? 2 : 1);
-    const uint64_t wanted = connections + peers + kOwnDescriptors;
+    const uint64_t connected = uint64_t{config.max_connections} * (link != nullptr ? 2 : 1);
+    const uint64_t wanted = connected + peers + kOwnDescriptors;
     const uint64_t limit = diagnosis::process_stats().max_descriptors;
     if (limit < wanted) {
         log::warn(

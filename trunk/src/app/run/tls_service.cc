@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include "base/strings.h"
+
 namespace weir::app {
 namespace {
 
@@ -114,8 +116,7 @@ Result<TlsFiles> load_sources(
 std::string shown_names(const io::TlsCertificateInfo& info) {
     const std::span shown =
         std::span(info.names).first(std::min(info.names.size(), kMaxShownNames));
-    return fmt::format("{}{}", fmt::join(shown, ","),
-                       info.names.size() > shown.size() ? ",..." : "");
+    return join(shown, ",") + (info.names.size() > shown.size() ? ",..." : "");
 }
 
 std::string iso_time(int64_t seconds) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "config/explain/explainer.h"
 
 namespace weir::config {
@@ -155,7 +156,7 @@ class NginxExplainer : private Explainer {
             say(statement,
                 fmt::format("the same{}: security {{ {} }}",
                             place.empty() ? ", in every application behind its own rules" : "",
-                            fmt::join(lines, " ")));
+                            join(lines, " ")));
         } else if (name == "listen") {
             walk_listen(statement);
         } else {

@@ -356,7 +356,7 @@ class SrsExplainer : private Explainer {
             lose(
                 fmt::format("{} was off in vhost {}; here it is on for every vhost where {} is, "
                             "under the vhost's rules for publishing and playing.",
-                            what, fmt::join(without, ", "), server));
+                            what, join(without, ", "), server));
         }
     }
 

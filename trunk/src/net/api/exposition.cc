@@ -1,8 +1,14 @@
 #include "net/api/exposition.h"
 
+#include <fmt/core.h>
+
 #include "base/fnv.h"
 
 namespace weir::net {
+
+void Exposition::append(fmt::string_view format, fmt::format_args args) {
+    text_ += fmt::vformat(format, args);
+}
 
 std::string label_value(std::string_view text) {
     std::string value;
@@ -13,13 +19,13 @@ std::string label_value(std::string_view text) {
             value += '\\';
             value += c;
         } else if (byte < 0x20 || byte >= 0x7f || c == '%') {
-            fmt::format_to(std::back_inserter(value), "%{:02X}", byte);
+            value += fmt::format("%{:02X}", byte);
         } else {
             value += c;
         }
     }
     if (shown.size() < text.size()) {
-        fmt::format_to(std::back_inserter(value), "~{:016x}", fnv1a(text));
+        value += fmt::format("~{:016x}", fnv1a(text));
     }
     return value;
 }

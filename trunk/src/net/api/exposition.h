@@ -2,24 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace weir::net {
 
 class Exposition {
   public:
     void head(std::string_view name, std::string_view type, std::string_view help) {
-        fmt::format_to(out(), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+        add("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
     }
 
     template <typename Value>
     void sample(std::string_view name, Value value, std::string_view labels = {}) {
-        fmt::format_to(out(), "{}{} {}\n", name, labels, value);
+        add("{}{} {}\n", name, labels, value);
     }
 
     template <typename Value>
@@ -45,15 +44,21 @@ class Exposition {
                 i < bounds.size()
                     ? fmt::format("{:g}", static_cast<double>(bounds[i]) * seconds_per_bound)
                     : "+Inf";
-            fmt::format_to(out(), "{}_bucket{{le=\"{}\"}} {}\n", name, le, so_far);
+            add("{}_bucket{{le=\"{}\"}} {}\n", name, le, so_far);
         }
-        fmt::format_to(out(), "{0}_sum {1}\n{0}_count {2}\n", name, sum, so_far);
+        add("{0}_sum {1}\n{0}_count {2}\n", name, sum, so_far);
     }
 
     std::string take() { return std::move(text_); }
 
   private:
-    std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
+    // fmt::format_to() would compile all of fmt in every file that writes a figure.
+    template <typename... Args>
+    void add(fmt::format_string<Args...> format, const Args&... args) {
+        append(format, fmt::make_format_args(args...));
+    }
+
+    void append(fmt::string_view format, fmt::format_args args);
 
     std::string text_;
 };

@@ -427,7 +427,8 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     const bool first = store_.all().back().parts.empty();
     const bool independent =
         format_tracks_[kPartVideo] ? !frames.empty() && frames.front().packet->info().key : true;
-    SegmentStore::NewPart part{.independent = independent};
+    SegmentStore::NewPart part;
+    part.independent = independent;
     part.audio_at = writer_->write({frames, audio.frames}, first, part.bytes);
     const auto count = static_cast<uint32_t>(frames.size());
     video.frames.erase(video.frames.begin(),

@@ -5,7 +5,7 @@
 #include <span>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/hmac.h"
@@ -16,14 +16,6 @@ namespace weir::cluster {
 namespace {
 
 constexpr std::string_view kMac = ";mac=";
-
-std::string hex(std::span<const uint8_t> bytes) {
-    std::string out;
-    for (const uint8_t byte : bytes) {
-        out += fmt::format("{:02x}", byte);
-    }
-    return out;
-}
 
 std::optional<uint8_t> digit(char c) {
     if (c >= '0' && c <= '9') {
@@ -97,7 +89,7 @@ std::string write_relay_request(const RelayRequest& request,
                                 std::string_view method,
                                 std::string_view target) {
     const std::string front =
-        fmt::format("v=1;path={};epoch={};time={};nonce={}", fmt::join(request.path, ","),
+        fmt::format("v=1;path={};epoch={};time={};nonce={}", join(request.path, ","),
                     request.epoch, request.time_ms, hex(request.nonce));
     return fmt::format("{}{}{}", front, kMac, hex(mac_of(front, secret, method, target)));
 }
@@ -146,7 +138,7 @@ Result<RelayRequest> read_relay_request(std::string_view value,
 }
 
 std::string write_relay_answer(const RelayAnswer& answer) {
-    return fmt::format("v=1;path={};epoch={}", fmt::join(answer.path, ","), answer.epoch);
+    return fmt::format("v=1;path={};epoch={}", join(answer.path, ","), answer.epoch);
 }
 
 Result<RelayAnswer> read_relay_answer(std::string_view value) {

@@ -115,9 +115,7 @@ return {1, n, shown}
 Script make(std::string_view body) {
     Script script;
     script.text = std::string(kRead) + std::string(body);
-    for (const uint8_t byte : sha1(as_bytes(script.text))) {
-        script.digest += fmt::format("{:02x}", byte);
-    }
+    script.digest = hex(sha1(as_bytes(script.text)));
     return script;
 }
 

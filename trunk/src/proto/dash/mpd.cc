@@ -1,10 +1,10 @@
 #include "proto/dash/mpd.h"
 
 #include <algorithm>
-#include <ctime>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include "base/rfc3339.h"
 
 namespace weir::dash {
 namespace {
@@ -14,12 +14,6 @@ constexpr int64_t kMaxUpdateMs = 2'000;
 // xs:duration.
 std::string duration(int64_t ms) {
     return fmt::format("PT{}.{:03}S", ms / 1000, ms % 1000);
-}
-
-// xs:dateTime, in UTC.
-std::string date_time(int64_t wall_ms) {
-    const std::time_t whole = wall_ms / 1000;
-    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(whole), wall_ms % 1000);
 }
 
 void put_escaped(std::string_view text, std::string& out) {
@@ -161,7 +155,7 @@ std::string write_mpd(const Presentation& presentation) {
         "availabilityStartTime=\"1970-01-01T00:00:00Z\" publishTime=\"{}\" "
         "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
         "suggestedPresentationDelay=\"{}\"",
-        date_time(presentation.published_ms), duration(depth_ms), duration(presentation.target_ms),
+        write_time_point(presentation.published_ms), duration(depth_ms), duration(presentation.target_ms),
         duration(presentation.target_ms), duration(2 * presentation.target_ms));
     if (live) {
         out += fmt::format(" minimumUpdatePeriod=\"{}\"",

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "base/strings.h"
 #include "proto/hls/playlist_text.h"
 
@@ -86,7 +87,7 @@ void begin_segment(const PlaylistSegment& segment, bool with_header, std::string
         out += fmt::format("#EXT-X-KEY:METHOD=AES-128,URI=\"{}{}\"\n", key_name(*segment.key),
                            kQueryMark);
     }
-    out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", date_time(segment.wall_ms));
+    out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", write_time_point(segment.wall_ms));
 }
 
 // What stands behind its parts.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "proto/hls/playlist_text.h"
 
 namespace weir::hls {
@@ -27,7 +28,7 @@ std::string write_vod_playlist(std::span<const VodFile> files, VodKind kind) {
         first = false;
         out +=
             fmt::format("#EXT-X-MAP:URI=\"{}\",BYTERANGE=\"{}@0\"\n", file.uri, file.header_bytes);
-        out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", date_time(file.wall_ms));
+        out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", write_time_point(file.wall_ms));
         for (const VodSegment& segment : file.segments) {
             out +=
                 fmt::format("#EXTINF:{},\n#EXT-X-BYTERANGE:{}@{}\n{}\n",

@@ -125,8 +125,7 @@ bool is_session(DigestAlgorithm algorithm) {
 }
 
 std::string hash(DigestAlgorithm algorithm, std::string_view text) {
-    return is_sha256(algorithm) ? fmt::format("{:02x}", fmt::join(sha256(as_bytes(text)), ""))
-                                : fmt::format("{:02x}", fmt::join(md5(as_bytes(text)), ""));
+    return is_sha256(algorithm) ? hex(sha256(as_bytes(text))) : hex(md5(as_bytes(text)));
 }
 
 // RFC 7616 §3.4.1 to §3.4.3; without qop RFC 2617 §3.2.2.1.

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/hmac.h"
+#include "base/strings.h"
 
 namespace weir::http {
 namespace {
@@ -19,7 +20,7 @@ static_assert(kNonceText == kTimeDigits + 2 * kMacBytes);
 std::string make_nonce(const NonceKey& key, std::string_view scope, std::chrono::seconds now) {
     const std::string time = fmt::format("{:016x}", static_cast<uint64_t>(now.count()));
     const Sha256Digest mac = hmac_sha256(key, as_bytes(time), as_bytes(scope));
-    return fmt::format("{}{:02x}", time, fmt::join(mac.begin(), mac.begin() + kMacBytes, ""));
+    return time + hex(std::span(mac).first(kMacBytes));
 }
 
 NonceState check_nonce(std::string_view nonce,

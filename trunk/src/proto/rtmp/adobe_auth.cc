@@ -25,14 +25,6 @@ constexpr size_t kClientSize = 8;
 constexpr size_t kSaltBytes = 6;
 constexpr int64_t kClockStepMs = 1'000;  // how far ahead of the clock a challenge may be
 
-std::string hex(ByteSpan bytes) {
-    std::string text;
-    for (uint8_t byte : bytes) {
-        text += fmt::format("{:02x}", byte);
-    }
-    return text;
-}
-
 std::optional<uint64_t> parse_hex(std::string_view digits) {
     uint64_t value = 0;
     for (char c : digits) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+
 namespace weir::sdp {
 namespace {
 
@@ -105,7 +107,7 @@ class SectionWriter {
         for (const std::string& rid : media_.rids) {
             add("rid", rid + " recv");
         }
-        add("simulcast", fmt::format("recv {}", fmt::join(media_.rids, ";")));
+        add("simulcast", fmt::format("recv {}", join(media_.rids, ";")));
     }
 
     void add_streams() {

@@ -162,7 +162,7 @@ Result<Media> parse_media_line(std::string_view value) {
 
 std::string write_media_line(const Media& media) {
     return fmt::format("{} {} {} {}", media.kind, media.port, media.protocol,
-                       fmt::join(media.formats, " "));
+                       join(media.formats, " "));
 }
 
 Result<Attribute> parse_attribute(std::string_view value) {

@@ -115,7 +115,7 @@ std::string IceFragment::write() const {
         add("a=ice-options:trickle");
     }
     if (!bundle.empty()) {
-        add(fmt::format("a=group:BUNDLE {}", fmt::join(bundle, " ")));
+        add(fmt::format("a=group:BUNDLE {}", join(bundle, " ")));
     }
     if (!media_line.empty()) {
         add("m=" + media_line);

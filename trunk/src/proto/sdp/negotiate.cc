@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "proto/sdp/answer_writer.h"
 
 namespace weir::sdp {
@@ -39,7 +40,7 @@ std::string names_of(std::span<const PayloadFormat> formats) {
             names.push_back(name);
         }
     }
-    return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+    return names.empty() ? "nothing" : join(names, ", ");
 }
 
 std::string names_of(std::span<const Codec> codecs) {
@@ -47,7 +48,7 @@ std::string names_of(std::span<const Codec> codecs) {
     for (const Codec codec : codecs) {
         names.push_back(encoding_name_of(codec));
     }
-    return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+    return names.empty() ? "nothing" : join(names, ", ");
 }
 
 std::string names_of(std::span<const SendCodec> codecs) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/hmac.h"
+#include "base/strings.h"
 #include "media/aac.h"
 #include "media/av1.h"
 #include "media/avc.h"
@@ -99,10 +100,7 @@ std::string write_aac(ByteSpan config) {
         "streamtype=5;profile-level-id=15;mode=AAC-hbr;sizelength=13;indexlength=3;"
         "indexdeltalength=3";
     if (!config.empty()) {
-        out += ";config=";
-        for (const uint8_t byte : config) {
-            out += fmt::format("{:02x}", byte);
-        }
+        out += ";config=" + hex(config);
     }
     return out;
 }

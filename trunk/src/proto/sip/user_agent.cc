@@ -132,7 +132,7 @@ bool UserAgent::refuse_early(MonoTime now, const TransactionEvent& event) {
         return true;
     }
     if (const std::vector<std::string> tags = unsupported(request.headers); !tags.empty()) {
-        answer(now, event.id, 420, {{"Unsupported", fmt::format("{}", fmt::join(tags, ", "))}});
+        answer(now, event.id, 420, {{"Unsupported", join(tags, ", ")}});
         return true;
     }
     return false;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "base/steady_wall_time.h"
 #include "proto/dash/mpd.h"
 #include "proto/hls/playlist_text.h"
@@ -118,7 +119,7 @@ void HlsService::serve_description(net::HttpExchange& exchange,
 
 // Yields. A clock that players of DASH set theirs by (ISO/IEC 23009-1 §5.8.4.11).
 void HlsService::serve_clock(net::HttpExchange& exchange) {
-    (void)exchange.respond(200, "text/plain", hls::date_time(steady_wall_time_ms()),
+    (void)exchange.respond(200, "text/plain", write_time_point(steady_wall_time_ms()),
                            {{"Cache-Control", "no-store"}});
 }
 

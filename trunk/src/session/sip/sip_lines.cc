@@ -133,7 +133,7 @@ void SipLines::start_those_whose_turn_it_is(MonoTime now) {
     }
     std::unordered_map<NetAddress, size_t> asked;
     for (const auto& line : lines_) {
-        asked[guesser_of(line->request())] += line->is_judged() ? 1 : 0;
+        asked[guesser_of(line->request())] += line->is_judged() ? 1U : 0U;
     }
     for (size_t i = 0; i < lines_.size(); i++) {  // an owner that is told may open another one
         SipLine& line = *lines_[i];

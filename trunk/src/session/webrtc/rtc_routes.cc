@@ -89,7 +89,7 @@ void add_phones(net::HttpRouter& router,
         options, std::move(handler));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {
         if (c == '"' || c == '\\') {
@@ -106,7 +106,7 @@ std::string link_text(const IceServer& server) {
     std::string text = fmt::format("<{}>; rel=\"ice-server\"", server.url);
     if (!server.username.empty()) {
         text += fmt::format("; username={}; credential={}; credential-type=\"password\"",
-                            quoted(server.username), quoted(server.credential));
+                            in_quotes(server.username), in_quotes(server.credential));
     }
     return text;
 }
