@@ -225,23 +225,11 @@ def test_a_page_escapes_what_comes_from_outside():
 # ---- hunts -----------------------------------------------------------------------------------------------------------
 
 
-def hunt(*options, seconds=60):  # pytest ends a test after 90
+def hunt(*options, seconds=60):
     return subprocess.run([HUNT, "--tool", "objects", "--weir", BINARY, "--client", CLIENT, *map(str, options)], text=True,
                           capture_output=True, timeout=seconds)
 
 
-@pytest.fixture(scope="module")
-def short_hunt(tmp_path_factory):
-    """A hunt through everything, beside the next tests: most of its time is waiting. (process, page)"""
-    report = tmp_path_factory.mktemp("hunt") / "hunt.html"
-    with subprocess.Popen([HUNT, "--tool", "objects", "--weir", BINARY, "--client", CLIENT, "--scenario", "all", "--repeat", "3",
-                           "--clients", "3", "--seconds", "1", "--ports", PORTS[0], "--report", report],
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        yield process, report
-        process.terminate()
-
-
-@pytest.mark.usefixtures("short_hunt")
 def test_a_client_that_does_not_leave_is_told_by_its_objects():
     process = subprocess.Popen([HUNT, "--tool", "objects", "--weir", BINARY, "--client", CLIENT, "--scenario", "rtmp",
                                 "--repeat", "1", "--clients", "1", "--seconds", "1", "--settle", "2", "--ports", PORTS[1]],
@@ -278,11 +266,12 @@ def test_a_hunt_that_cannot_be_run_says_why(options, why):
     assert not is_late(started, 15)
 
 
-def test_a_short_hunt_through_everything_is_clean(short_hunt):
-    process, report = short_hunt
-    told, _ = process.communicate(timeout=80)
-    assert process.returncode == 0, told
-    assert "verdict: clean" in told
+@pytest.mark.timeout(150)
+def test_a_short_hunt_through_everything_is_clean(tmp_path):
+    report = tmp_path / "hunt.html"
+    done = hunt("--scenario", "all", "--repeat", 3, "--clients", 3, "--seconds", 1, "--ports", PORTS[0], "--report", report, seconds=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "verdict: clean" in done.stdout
     text = report.read_text()
     assert "<polyline" in text and "Nothing stayed." in text and "http_connection" in text
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), "the page needs nothing from elsewhere"

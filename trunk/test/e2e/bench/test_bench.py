@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from locks import one_at_a_time
 from test_cluster_network import Beside
 from weir import BINARY, TOP, accepts, free_port, wait_until
 
@@ -29,7 +30,8 @@ BENCH = TOP / "scripts" / "bench"
 
 @pytest.fixture(scope="module")
 def floor():
-    done = subprocess.run(["make", "--no-print-directory", "objs/bench/floor"], cwd=TOP, text=True, capture_output=True)
+    with one_at_a_time("make"):
+        done = subprocess.run(["make", "--no-print-directory", "objs/bench/floor"], cwd=TOP, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     return TOP / "objs" / "bench" / "floor"
 

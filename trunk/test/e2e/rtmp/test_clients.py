@@ -4,14 +4,13 @@ import json
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from media import Recording, check_both, play_ffmpeg, play_rtmpdump, publisher
-from weir import wait_until
+from weir import TOP, wait_until
 
-GORTMPLIB = Path(__file__).resolve().parents[3] / "objs" / "tools" / "gortmplib-peer"
+GORTMPLIB = TOP / "objs" / "tools" / "gortmplib-peer"
 
 
 def test_gortmplib_publishes_and_plays_with_an_empty_stream_name(weir, folder):

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from locks import one_at_a_time
 from test_load_client import bench
 from weir import TOP, accepts, free_port, wait_until
 
@@ -16,7 +17,8 @@ TRIES = 3  # of a rate: whoever stands still at an end of its second makes it an
 
 @pytest.fixture(scope="module")
 def floor():
-    done = subprocess.run(["make", "--no-print-directory", "objs/bench/mcast_floor"], cwd=TOP, text=True, capture_output=True)
+    with one_at_a_time("make"):
+        done = subprocess.run(["make", "--no-print-directory", "objs/bench/mcast_floor"], cwd=TOP, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     return TOP / "objs" / "bench" / "mcast_floor"
 

@@ -21,7 +21,7 @@ from aio_peers import AioPeer
 from media import SAMPLE, publisher
 from rtc import http, rtc_weir, whip_path
 from tls import connect
-from weir import TOP, free_port, wait_until
+from weir import SUPPORT, TOP, free_port, wait_until
 
 SECRET = "0123456789abcdef0123456789abcdef"
 
@@ -172,7 +172,7 @@ def test_user_and_password_of_librtmp(new_weir, folder):
     server = new_weir("security { publish_user studio wonderland; }").start()
 
     def try_with(options):
-        return subprocess.run([sys.executable, Path(__file__).parent / "librtmp_publish.py",
+        return subprocess.run([sys.executable, SUPPORT / "librtmp_publish.py",
                                f"rtmp://127.0.0.1:{server.rtmp_port}/live/a {options}"],
                               capture_output=True, timeout=30).returncode
     assert try_with("pubUser=studio pubPasswd=wonderland") == 0

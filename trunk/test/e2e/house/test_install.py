@@ -11,6 +11,7 @@ import tarfile
 
 import pytest
 
+from locks import one_at_a_time
 from weir import BINARY, SANITIZED, TOP, free_port
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="is about the release build")
@@ -202,10 +203,11 @@ def package(tmp_path_factory):
     """The package, made twice."""
     made = []
     for _ in range(2):
-        code, said = run("scripts/package-deb", BUILD=str(BINARY.parent), SOURCE_DATE_EPOCH="1700000000")
-        assert code == 0, said
-        path = next((TOP / "objs/deb").glob("weir_*.deb"))
-        made.append(path.rename(tmp_path_factory.mktemp("deb") / path.name))
+        with one_at_a_time("package-deb"):
+            code, said = run("scripts/package-deb", BUILD=str(BINARY.parent), SOURCE_DATE_EPOCH="1700000000")
+            assert code == 0, said
+            path = next((TOP / "objs/deb").glob("weir_*.deb"))
+            made.append(path.rename(tmp_path_factory.mktemp("deb") / path.name))
     return made
 
 

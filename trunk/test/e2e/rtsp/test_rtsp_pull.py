@@ -15,7 +15,7 @@ from rtsp import rtsp_weir
 from rtsp_camera import H264_IN_BAND, Camera
 from test_sources import sources, wait_state
 from tls import certificate
-from weir import free_port, wait_until
+from weir import SUPPORT, free_port, wait_until
 
 
 def pulled(new_weir, camera, more="", url=None):
@@ -268,7 +268,7 @@ def test_a_self_signed_certificate(new_weir, folder):
 
 # ---- GStreamer's server ----------------------------------------------------------------------------------------------
 
-GST = Path("/usr/bin/python3"), Path(__file__).with_name("gst_rtsp_server.py")
+GST = Path("/usr/bin/python3"), SUPPORT / "gst_rtsp_server.py"
 
 
 @contextlib.contextmanager

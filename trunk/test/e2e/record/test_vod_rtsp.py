@@ -4,7 +4,6 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from media import Program, Recording, run
 from rtsp import Client, rtp_header, rtp_info, rtsp_weir
 from test_record import recordings
 from test_vod_rtmp import config, place, recorded  # noqa: F401  place is a fixture
-from weir import wait_until
+from weir import SUPPORT, wait_until
 
 TCP = ("RTP/AVP/TCP;unicast;interleaved=0-1", "RTP/AVP/TCP;unicast;interleaved=2-3")
 
@@ -202,7 +201,7 @@ def test_gstreamer_seeks(new_weir, folder, place):  # noqa: F811
     file, = recorded(server, folder)
     url = server.rtsp(f"vod/{file['file']}")
     def seek(protocol):
-        return run(["env", "GST_DEBUG=default:2", "/usr/bin/python3", Path(__file__).with_name("gst_rtsp_seeker.py"), url, protocol, "7"]).decode()
+        return run(["env", "GST_DEBUG=default:2", "/usr/bin/python3", SUPPORT / "gst_rtsp_seeker.py", url, protocol, "7"]).decode()
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(seek, ("tcp", "udp")))
     for said in results:

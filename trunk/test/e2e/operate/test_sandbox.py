@@ -3,15 +3,14 @@ systemd unit forbids nothing that is needed."""
 
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from hostile import bench
 from media import check_frames, play_ffmpeg, publisher
-from weir import wait_until
+from weir import SUPPORT, TOP, wait_until
 
-UNIT = Path(__file__).resolve().parents[3] / "packaging/weir.service"
+UNIT = TOP / "packaging/weir.service"
 # What the unit takes out of @system-service, as systemd 252 has it (systemd-analyze syscall-filter).
 GROUPS = {
     "@ipc": """ipc memfd_create mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd pipe
@@ -22,7 +21,7 @@ GROUPS = {
         open_by_handle_at pivot_root quotactl quotactl_fd reboot setdomainname setfsuid setgroups sethostname setresuid setreuid
         settimeofday setuid swapoff swapon vhangup""",
 }
-DENY = Path(__file__).with_name("deny_calls.py")
+DENY = SUPPORT / "deny_calls.py"
 WINDOW = "vhost __defaultVhost__ { play { mw_latency 300ms; } }"
 PLAYERS = 20
 

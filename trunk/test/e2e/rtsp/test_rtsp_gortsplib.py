@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,9 @@ from media import check_frames, publisher
 from rtsp import group_ports, play_rtsp, rtsp_weir
 from test_rtsp import most_runs
 from tls import certificate
-from weir import free_port
+from weir import TOP, free_port
 
-PEER = Path(__file__).resolve().parents[3] / "objs" / "tools" / "gortsplib-peer"
+PEER = TOP / "objs" / "tools" / "gortsplib-peer"
 
 
 def peer(*words, timeout=60):

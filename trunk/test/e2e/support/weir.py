@@ -13,27 +13,30 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[3]
+SUPPORT = Path(__file__).resolve().parent
+TOP = SUPPORT.parents[3]
 BINARY = TOP / os.environ.get("WEIR_BIN", "objs/weir")
 SANITIZED = "sanitizer" in str(BINARY)
-LANES = 4  # that pytest-xdist may run at a time, each with ports of its own
 
 
-def ports_of_lane():
-    """Tried in turn, so that no two tests of a run share one soon. WEIR_PORTS=FIRST-LAST for another range.
+def ports_of_worker():
+    """The ports of this worker of pytest-xdist. They are used in turn, so a port is not used again soon.
 
-    Nothing else of the tests takes any of these: a server's calls by SIP have 20000 to 29999, telephones 30000 and more.
+    WEIR_PORTS=FIRST-LAST sets another range. No other part of the tests uses these ports: the server's SIP calls use 20000 to
+    29999, telephones use 30000 and above.
     """
     first, last = (int(end) for end in os.environ.get("WEIR_PORTS", "14000-15999").split("-"))
-    lane = os.environ.get("PYTEST_XDIST_WORKER")
-    if lane is None:
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
         return range(first, last)
-    share = (last - first) // LANES
-    begin = first + int(lane.removeprefix("gw")) % LANES * share
+    # One share more than workers: a worker that replaces a crashed one has the next number.
+    shares = int(os.environ["PYTEST_XDIST_WORKER_COUNT"]) + 1
+    share = (last - first) // shares
+    begin = first + int(worker.removeprefix("gw")) % shares * share
     return range(begin, begin + share)
 
 
-PORTS = ports_of_lane()
+PORTS = ports_of_worker()
 
 START_SECONDS = 20
 # Less than a second is promised, which tests with nothing beside them measure; beside others a process may stand still for longer.

@@ -1,4 +1,4 @@
-"""pion, a WebRTC stack in Go, plays and publishes, also with lost packets: trunk/test/e2e/pion."""
+"""pion, a WebRTC stack in Go, plays and publishes, also with lost packets: trunk/test/e2e/support/pion."""
 
 import contextlib
 import json

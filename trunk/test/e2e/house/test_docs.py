@@ -5,13 +5,12 @@ import re
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
-from pathlib import Path
 
 import pytest
 
 from hostile import BENCH
+from weir import TOP
 
-TOP = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "scripts" / "lib"))
 import docs  # noqa: E402
 
