@@ -1,4 +1,6 @@
-"""The registry of a cluster in Redis: who has which name, and what becomes of all when Redis goes, comes, or lies."""
+"""The registry of a cluster in Redis: who has which name, and what becomes of all when Redis goes, comes, or lies.
+
+test_registry_away.py has the tests in which nodes start or meet without it."""
 
 import concurrent.futures
 import contextlib
@@ -14,7 +16,7 @@ from media import publisher
 from redis_server import Path, Redis, stopped
 from rtmp import RtmpPlayer
 from tls import certificate
-from weir import free_port, patience, wait_until
+from weir import patience, wait_until
 
 pytestmark = pytest.mark.alone  # a Redis that does not answer within 200 ms is away: everybody may publish then
 SECRET = "0123456789abcdef-of-all-nodes"
@@ -298,32 +300,6 @@ def test_a_failover_to_a_copy_of_earlier_blocks_no_name(node, redis):
             assert let_in
 
 
-def test_publishers_who_come_while_redis_is_away_are_claimed_later(node, redis):
-    a, b = node("a", redis.url), node("b", redis.url)
-    redis.end()
-    wait_until(lambda: is_away(a) and is_away(b), 10, "Redis is away")
-    with publishing(a, "cam") as (_, let_in), publishing(b, "other") as (_, too):
-        assert let_in and too
-        assert status(a)["claims"]["provisional"] == 1
-        redis.start()
-        wait_until(lambda: {name: node for name, (node, *_) in redis.records().items()} ==
-                   {"live/cam": "a", "live/other": "b"}, 10, "both names are claimed")
-        wait_until(lambda: status(a)["claims"] == {"held": 1, "provisional": 0, "won": 0, "refused": 0, "lost": 0}, 10,
-                   "a has heard that the name is its own")
-
-
-def test_of_two_that_came_meanwhile_one_stays(node, redis):
-    a, b = node("a", redis.url), node("b", redis.url)
-    redis.end()
-    wait_until(lambda: is_away(a) and is_away(b), 10, "Redis is away")
-    with publishing(a, "cam") as (_, let_in), publishing(b, "cam") as (_, too):
-        assert let_in and too
-        redis.start()
-        wait_until(lambda: status(a)["claims"]["lost"] + status(b)["claims"]["lost"] == 1, 15, "one gives way")
-        winner = redis.records()["live/cam"][0]
-        assert status({"a": b, "b": a}[winner])["claims"]["lost"] == 1
-
-
 def test_publishers_are_refused_without_redis_where_the_operator_wants_that(node, redis):
     a = node("a", redis.url, more="on_registry_loss refuse;")
     with publishing(a, "first") as (_, let_in):
@@ -334,16 +310,6 @@ def test_publishers_are_refused_without_redis_where_the_operator_wants_that(node
             assert not let_in
         a.wait_log("on_registry_loss refuse")
         assert [each["name"] for each in a.streams() if each["publish"]["active"]] == ["first"], "who is there stays"
-
-
-def test_a_node_starts_without_redis(node, folder):
-    port = free_port()
-    a = node("a", f"redis://127.0.0.1:{port}", wait=False)
-    a.wait_log("cluster registry=away")
-    with publishing(a, "cam") as (_, let_in):
-        assert let_in
-        with Redis(folder, port=port) as redis:
-            wait_until(lambda: redis.records().get("live/cam", ("",))[0] == "a", 10, "the stream is claimed")
 
 
 def test_scripts_that_redis_has_forgotten_are_sent_again(node, redis):
@@ -497,9 +463,3 @@ def test_the_api_ends_a_publisher_at_another_node(node, redis):
         wait_until(lambda: not redis.records(), 10, "the name is free")
     assert b.api("/api/v1/cluster/streams?app=live&stream=cam", "DELETE")["http_status"] == 404
     assert b.api("/api/v1/cluster/streams?app=live", "DELETE")["http_status"] == 400
-
-
-def test_without_a_registry_there_is_nothing_to_list(weir):
-    assert status(weir)["enabled"] is False
-    assert weir.api("/api/v1/nodes")["http_status"] == 404
-    assert weir.api("/api/v1/cluster/streams")["http_status"] == 404

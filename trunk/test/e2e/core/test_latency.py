@@ -9,8 +9,6 @@ from media import publisher, run
 from rtmp import RtmpPlayer
 from weir import SANITIZED, patience
 
-pytestmark = pytest.mark.alone
-
 FIRST_KEY_FRAME_MS = 50 if not SANITIZED else 500
 TRIES = 5
 
@@ -24,6 +22,7 @@ def long_gop(tmp_path_factory):
     return path
 
 
+@pytest.mark.alone
 def test_first_key_frame_comes_at_once(weir, folder, long_gop):
     with publisher(weir.rtmp(), folder, long_gop):
         weir.wait_live()

@@ -190,7 +190,6 @@ def test_a_crash_of_a_signal_that_was_ignored_at_the_start_ends_it_too(new_weir,
     check_crash(server, signal.SIGILL, "weir")
 
 
-@pytest.mark.alone
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(SANITIZED, reason="the sanitizer reports crashes itself")
 def test_a_crash_at_any_moment_under_load_is_reported(new_weir, folder):

@@ -10,8 +10,6 @@ from media import Program, check_rising, play_curl, play_ffmpeg, run
 from rtc import (ClockPublisher, Page, change, delays, longest_freeze, median_delay, rtc_weir, whep_path, whip_path)
 from weir import patience, wait_until
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
@@ -19,6 +17,7 @@ def browser(tmp_path_factory):
         yield one
 
 
+@pytest.mark.alone
 def test_rtmp_plays_by_whep(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     with ClockPublisher(weir.rtmp(), folder, gop=50):
@@ -62,6 +61,7 @@ def check_bridged(recording, seconds=2.5):
     assert len(recording.frames()) > 0.8 * 25 * seconds and recording.audio_seconds() > seconds
 
 
+@pytest.mark.alone
 def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     page = Page(browser, weir)
@@ -89,6 +89,7 @@ def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
     page.close("mirror")
 
 
+@pytest.mark.alone
 def test_vp8_goes_through(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     page = Page(browser, weir)
@@ -115,6 +116,7 @@ def test_referenced_b_frames_are_refused(new_weir, folder, browser):
             time.sleep(0.3)
 
 
+@pytest.mark.alone
 def test_other_b_frames_are_left_out(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     options = ("-bf", "2", "-x264-params", "b-pyramid=none:b-adapt=0:rc-lookahead=0")
