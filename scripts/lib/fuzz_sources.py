@@ -13,7 +13,6 @@ import functools
 import hashlib
 import re
 import sys
-from pathlib import Path
 
 from sources import LITERAL_OR_COMMENT, TOP, TRUNK, includes
 

@@ -4,7 +4,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from suite import areas, places, programs
+from suite import areas, places
 from suite.programs import environment, how, shell, tail
 from suite.tally import Failure, Suspect, Tally
 

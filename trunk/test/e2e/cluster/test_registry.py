@@ -16,7 +16,7 @@ from media import publisher
 from redis_server import Path, Redis, stopped
 from rtmp import RtmpPlayer
 from tls import certificate
-from weir import patience, wait_until
+from weir import free_port, patience, wait_until
 
 pytestmark = pytest.mark.alone  # a Redis that does not answer within 200 ms is away: everybody may publish then
 SECRET = "0123456789abcdef-of-all-nodes"

@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from locks import one_at_a_time
+from locks import once_per_run
 from weir import BINARY, SANITIZED, TOP, free_port
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="is about the release build")
@@ -201,21 +201,24 @@ def test_exit_codes_are_those_of_the_manual(arguments, expected, words):
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """The package, made twice."""
-    made = []
-    for _ in range(2):
-        with one_at_a_time("package-deb"):
+    def make(folder):
+        for number in range(2):
             code, said = run("scripts/package-deb", BUILD=str(BINARY.parent), SOURCE_DATE_EPOCH="1700000000")
             assert code == 0, said
             path = next((TOP / "objs/deb").glob("weir_*.deb"))
-            made.append(path.rename(tmp_path_factory.mktemp("deb") / path.name))
-    return made
+            path.rename(folder / f"{number}.deb")
+    return sorted(once_per_run(tmp_path_factory, "package-deb", make).glob("*.deb"))
 
 
-@pytest.mark.timeout(300)  # with the making of the packages
+makes_package = pytest.mark.timeout(300)  # or waits until another worker has made it
+
+
+@makes_package
 def test_the_package_is_the_same_each_time(package):
     assert len({hashlib.sha256(path.read_bytes()).hexdigest() for path in package}) == 1
 
 
+@makes_package
 def test_the_package_says_what_it_needs_and_keeps_configuration(package, tmp_path):
     code, control = run("dpkg-deb", "--field", package[0])
     assert code == 0
@@ -231,6 +234,7 @@ def test_the_package_says_what_it_needs_and_keeps_configuration(package, tmp_pat
     assert all(line.split()[1] == "root/root" for line in owners.splitlines())
 
 
+@makes_package
 def test_crash_reports_of_the_package_have_names(package, tmp_path):
     subprocess.run(["dpkg-deb", "--extract", package[0], tmp_path], check=True)
     names = subprocess.run(["nm", "-C", tmp_path / "usr/bin/weir"], capture_output=True, text=True).stdout
