@@ -34,7 +34,7 @@ def run_pytest(tally, running, name, variant, options, tests, limit, may_be_empt
     env = {"WEIR_BIN": f"objs/{variant}/weir", **environment(variant)}
     command = [*BASE, "-q", *options, f"--junitxml={report}", *tests]
     done = running.run([word.strip("'") for word in command], f"{name}.log", limit, env)
-    failed = False
+    failed, seen = False, set()
     for case in ElementTree.parse(report).iter("testcase") if report.exists() else []:
         test = node_of(case)
         tally.cases.append((float(case.get("time", 0)), f"{test.removeprefix('trunk/test/e2e/')} ({variant})"))
@@ -43,6 +43,9 @@ def run_pytest(tally, running, name, variant, options, tests, limit, may_be_empt
             tally.passed += 1
             continue
         failed = True
+        if test in seen:  # it failed, and then its end failed, too
+            continue
+        seen.add(test)
         failure = Failure(f"{test} ({variant})", f"{problem.tag}: {problem.get('message', '')[:800]}",
                           shell([*BASE, f"'{test}'"], env))
         if suspect and problem.tag != "skipped" and case.get("classname"):

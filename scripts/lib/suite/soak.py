@@ -5,6 +5,7 @@ each failed end-to-end test left.
 """
 
 import shutil
+import time
 
 from suite import e2e, gtests, places, repeats
 from suite.tally import Tally, side_by_side
@@ -30,12 +31,13 @@ def soak(tally, rounds, parts, chosen):
 
 
 def one_round(parts, chosen, logs):
-    own = Tally()
+    own, started = Tally(), time.time()
     side_by_side(own, [[(gtests.gtest, part, "release", chosen)] for part in gtests.PROGRAMS if part in parts])
     if "e2e" in parts:
         side_by_side(own, [[(e2e.e2e, "e2e", "release", "not alone", chosen)]])
         side_by_side(own, [[(e2e.e2e, "e2e-alone", "release", "alone", chosen)]])
+    (places.LOGS / logs).mkdir(parents=True, exist_ok=True)
     for log in places.LOGS.glob("*.log"):
-        (places.LOGS / logs).mkdir(parents=True, exist_ok=True)
-        shutil.copy(log, places.LOGS / logs)
+        if log.stat().st_mtime >= started:
+            shutil.copy(log, places.LOGS / logs)
     return own

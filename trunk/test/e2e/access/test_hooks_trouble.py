@@ -10,8 +10,6 @@ from hooks import HookServer, SilentNames
 from hostile import Feed, Peer, bench_beside
 from weir import SANITIZED, free_port, patience, wait_until
 
-pytestmark = pytest.mark.alone
-
 PLAYERS = 100
 SECONDS = 6
 ARRIVALS = 40  # at a time, again and again
@@ -120,6 +118,7 @@ def test_media_flows_on_while_no_name_is_answered(new_weir, folder):
     # The end of the server does not wait for the threads that hang: the fixture measures a second.
 
 
+@pytest.mark.alone
 def test_thousands_who_wait_cost_little(new_weir, folder):
     """Players that come while the hook server hangs wait, each for its timeout; the server is at ease."""
     with HookServer("hang") as hooks:

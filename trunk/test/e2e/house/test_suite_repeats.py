@@ -34,6 +34,16 @@ def test_shaky(way, record_property):
     record_property("folder", "objs/of-" + way)
     fails(way, 1)
 """
+ENDS_BADLY = """
+@pytest.fixture
+def bad_end():
+    yield
+    fails("end", 1)
+
+
+def test_ends_badly(bad_end):
+    fails("call", 1)
+"""
 BAD = """
 def test_bad():
     fails("bad", 9)
@@ -98,6 +108,12 @@ def test_a_test_that_fails_again_has_failed_with_both_reasons(tree):
     assert "try 1 of bad" in why and "try 2 of bad" in why
     kept = why.rpartition(": ")[2]
     assert "try 1 of bad" in (top / kept / "failure.txt").read_text()
+
+
+def test_a_test_whose_end_fails_as_well_counts_once(tree):
+    tree(ENDS_BADLY)
+    tally = run()
+    assert tally.passed == 2 and [name for name, _ in tally.unstable] == ["trunk/test/e2e/srt/test_some.py::test_ends_badly (release)"]
 
 
 @pytest.mark.parametrize("count, failed", [(3, 0), (4, 1)])
