@@ -101,8 +101,9 @@ def main(words):
     if words[0] == "changed":
         for target in changed():
             print(target)
-    elif words[0] == "digest":
-        print(digest(words[1]))
+    elif words[0] == "digests":
+        for target in words[1:]:
+            print(target, digest(target))
     elif words[0] == "clean":
         note_clean(*words[1:])
     elif words[0] == "record":

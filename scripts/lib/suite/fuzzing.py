@@ -70,10 +70,12 @@ def search(tally, every=False):
             return
         command = ["scripts/fuzz", "--smoke", *chosen]
         done = running.run(command, "fuzz-search.log", LIMITS["search"])
-        count_search(tally, done, chosen, command)
+        if count_search(tally, done, chosen, command):
+            print("     fuzz search: scripts/fuzz --record notes it in trunk/fuzz/searched, which belongs to the change", flush=True)
 
 
 def count_search(tally, done, chosen, command):
+    """Whether every target ran, and found nothing."""
     outcomes, failed = list(OUTCOME.finditer(done.text)), False
     for outcome, following in zip(outcomes, outcomes[1:] + [None]):
         state, target, what = outcome.groups()
@@ -87,4 +89,6 @@ def count_search(tally, done, chosen, command):
     missing = len(chosen) - len(outcomes)
     if missing or (done.code != 0 and not failed):
         why = f"{how(done.code, LIMITS['search'])}, {missing} targets did not run"
+        failed = True
         tally.fail("fuzz search", f"{why}\n{tail(done.text, 30)}", shell(command))
+    return not failed
