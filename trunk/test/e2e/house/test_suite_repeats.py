@@ -7,7 +7,7 @@ import pytest
 from weir import TOP
 
 sys.path.insert(0, str(TOP / "scripts" / "lib"))
-from suite import e2e, places, repeats, soak  # noqa: E402
+from suite import e2e, main, places, repeats, soak  # noqa: E402
 from suite.tally import Tally  # noqa: E402
 
 INI = "[pytest]\nmarkers =\n    alone:\naddopts = -p no:schemathesis -p no:hypothesispytest -p no:anyio\n"
@@ -142,9 +142,23 @@ def test_an_area_may_have_no_test_that_runs_alone_but_must_have_others(tree):
     tree()
     assert run("e2e-alone", "alone").failures == []
     assert len(run("e2e-alone", "alone", ()).failures) == 1
-    tree(ALONE.replace("fails", "len"))
     (places.TOP / "trunk/test/e2e/srt/test_some.py").write_text("import pytest\n@pytest.mark.alone\ndef test_only():\n    pass\n")
     assert len(run().failures) == 1
+
+
+@pytest.mark.parametrize("texts, code, said", [
+    ([shaky(1), ALONE.replace('fails("alone", 1)', "pass")], 0, ["Unstable, failed beside others and passed alone:", "3 passed, 0 failed"]),
+    ([BAD], 1, ["Failures:", "alone: failure: AssertionError: try 2 of bad", "1 passed, 1 failed"])])
+def test_a_whole_run_repeats_at_its_end_and_says_what_came_of_it(tree, capsys, texts, code, said):
+    tree(*texts)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["--area", "srt", "--only", "e2e"])
+    out = capsys.readouterr().out
+    assert (ended.value.code or 0) == code, out
+    for words in (*said, "Slowest tests:", "Where the time went", "e2e-alone (release):", "what failed beside others, repeated alone:"):
+        assert words in out, out
+    assert out.index("e2e-alone (release):") < out.index("what failed beside others, repeated alone:")
+    assert out.splitlines()[-1] == said[-1]
 
 
 def test_a_soak_tells_the_rate_of_each_test(tree, capsys):
