@@ -50,9 +50,9 @@ def parts_of(args):
 
 def targets_of(args):
     """What is built; everything when empty."""
-    if args.area or args.soak:
-        return AREA_TARGETS
-    return [program for program, _ in gtests.PROGRAMS.values()] if args.fast and not args.only else []
+    if args.fast and not args.only:
+        return [program for program, _ in gtests.PROGRAMS.values()]
+    return AREA_TARGETS if args.area or args.soak else []
 
 
 def build_parts(tally, args, parts):
@@ -107,8 +107,8 @@ def options():
 def main(words=None):
     parser = options()
     args = parser.parse_args(words)
-    if args.all + args.fast + bool(args.area) > 1:
-        parser.error("--all, --fast and --area: one of them")
+    if args.all and (args.fast or args.area or args.soak):
+        parser.error("--all goes with none of --fast, --area, --soak")
     try:
         areas.areas_of(args.area)
     except areas.UnknownArea as error:

@@ -86,8 +86,12 @@ def test_areas_are_named_with_commas_blanks_or_more_options(values, found):
 
 
 def test_an_area_builds_what_its_tests_run():
-    args = main.options().parse_args(["--area", "rtsp"])
-    assert main.targets_of(args) == ["weir", "weir-bench", "weir-unit-tests", "weir-component-tests"]
+    def targets(*words):
+        return main.targets_of(main.options().parse_args(words))
+
+    assert targets("--area", "rtsp") == ["weir", "weir-bench", "weir-unit-tests", "weir-component-tests"]
+    assert targets("--area", "rtsp", "--fast") == ["weir-unit-tests", "weir-component-tests"]
+    assert targets() == []
 
 
 def test_an_unknown_area_is_answered_with_the_known_ones():
