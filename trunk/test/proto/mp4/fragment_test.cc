@@ -1,5 +1,5 @@
 // Headers and fragments as a reader of boxes sees them. That decoders take them is shown by
-// trunk/test/e2e/test_hls.py.
+// trunk/test/e2e/hls/test_hls.py.
 #include "proto/mp4/fragment.h"
 
 #include <algorithm>
