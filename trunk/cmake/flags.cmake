@@ -15,16 +15,12 @@ target_compile_options(weir_flags INTERFACE "SHELL:-iquote \"${CMAKE_SOURCE_DIR}
   "SHELL:-iquote \"${CMAKE_SOURCE_DIR}\"")
 
 # Debug information is lines and names of functions: whole stacks for the crash reporter, perf, valgrind and the sanitizers. Types and
-# variables take a quarter of the compiler's time and three quarters of the program's size; --full-symbols has them. io/ always has
-# them: scripts/gdb reads the scheduler's objects.
+# variables take a quarter of the compiler's time and three quarters of the program's size; --full-symbols has them.
 set(test_code "$<BOOL:$<TARGET_PROPERTY:WEIR_TEST_CODE>>")
-set(with_types "$<BOOL:$<TARGET_PROPERTY:WEIR_WITH_TYPES>>")
 if(WEIR_FULL_SYMBOLS OR WEIR_DEBUG)
   target_compile_options(weir_flags INTERFACE -g)
-elseif(WEIR_SANITIZER)
-  target_compile_options(weir_flags INTERFACE -g1)
 else()
-  target_compile_options(weir_flags INTERFACE "$<IF:${with_types},-g,-g1>")
+  target_compile_options(weir_flags INTERFACE -g1)
 endif()
 # Tests are compiled once and run for seconds: optimising them costs more than it saves (measured: 5.9 s a file with
 # -O2, 2.3 s without; 16 s and 3.3 s under the sanitizers). Code that is tested is optimised as in the server.

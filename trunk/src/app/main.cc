@@ -272,11 +272,11 @@ Error settle(const config::Config& config, const std::vector<std::string>& files
 
 // Yields. Runs until a signal asks for the end.
 int serve(ConfigSource source,
-          LoadedConfig loaded,
+          std::unique_ptr<LoadedConfig> loaded,
           LogSetup& log_setup,
           const std::optional<SeatArgument>& seat) {
     // That of the start; not on the stack, which it would fill.
-    const auto at_start = std::make_unique<const config::Config>(*loaded.outcome.config);
+    const auto at_start = std::make_unique<const config::Config>(*loaded->outcome.config);
     const config::Config& config = *at_start;
     Result<std::unique_ptr<Life>> life = Life::create(log_setup);
     if (!life.ok()) {
@@ -288,7 +288,7 @@ int serve(ConfigSource source,
         log::warn("this build has planted defects: it leaks and crashes on purpose");
     }
     diagnosis::start_whole_run_profiles();
-    const std::vector<std::string> files = files_of_a_reload(config, loaded.outcome.watched);
+    const std::vector<std::string> files = files_of_a_reload(config, loaded->outcome.watched);
     std::unique_ptr<ProcessLink> link;
     if (seat) {
         Result<std::unique_ptr<ProcessLink>> made = ProcessLink::create(*seat);
@@ -299,7 +299,7 @@ int serve(ConfigSource source,
         link = std::move(*made);
     }
     Result<std::unique_ptr<Server>> server = Server::start(
-        std::move(source), std::move(loaded), [&] { return settle(config, files); }, link.get());
+        std::move(source), std::move(*loaded), [&] { return settle(config, files); }, link.get());
     if (!server.ok()) {
         say_cannot_start(config, server.error());
         return 1;
@@ -392,7 +392,7 @@ int run(int count, char** arguments) {
         log::set_process(std::to_string(source.seat.index));
         ::prctl(PR_SET_NAME, "weir");  // it was started by another name of the program
     }
-    const auto loaded = std::make_unique<LoadedConfig>(load(source));
+    auto loaded = std::make_unique<LoadedConfig>(load(source));
     const config::ParseOutcome& outcome = loaded->outcome;
     for (const std::string& warning : outcome.warnings) {
         fmt::print(stderr, "weir: warning: {}\n", warning);
@@ -430,7 +430,7 @@ int run(int count, char** arguments) {
         say_cannot_start(config, failed);
         return 1;
     }
-    return serve(std::move(source), std::move(*loaded), **log_setup, line.seat);
+    return serve(std::move(source), std::move(loaded), **log_setup, line.seat);
 }
 
 }  // namespace

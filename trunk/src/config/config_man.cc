@@ -84,7 +84,7 @@ std::string escaped(std::string_view text) {
     return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : escaped(text)) {
         out += c == '"' ? std::string("\\(dq") : std::string(1, c);
@@ -93,7 +93,7 @@ std::string quoted(std::string_view text) {
 }
 
 void append_directive(std::string& out, const Directive& directive) {
-    out += fmt::format(".TP\n.B {}\n{}\n", quoted(directive.name),
+    out += fmt::format(".TP\n.B {}\n{}\n", in_quotes(directive.name),
                        escaped(without_links(directive.doc)));
     if (is_block(directive)) {
         return;
@@ -126,7 +126,7 @@ std::string config_man_page() {
         }
         if (!section.empty()) {
             out += fmt::format(".SH {}\n{}",
-                               quoted(context == kGlobalContext ? "TOP LEVEL" : to_string(context)),
+                               in_quotes(context == kGlobalContext ? "TOP LEVEL" : to_string(context)),
                                section);
         }
     }
