@@ -10,7 +10,11 @@
 #include "app/run/added_sources.h"
 #include "base/strings.h"
 #include "config/process_config.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 #include "io/unix_socket.h"
+#include "net/placement.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 namespace {

@@ -10,6 +10,8 @@
 #include "base/hmac.h"
 #include "base/log.h"
 #include "config/process_config.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 
 namespace weir::app {
 namespace {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/steady_wall_time.h"
+#include "io/deadline.h"
 #include "proto/dash/mpd.h"
 #include "proto/hls/playlist_text.h"
 #include "proto/http/accept_encoding.h"

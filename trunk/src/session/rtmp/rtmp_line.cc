@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "io/deadline.h"
+#include "net/client.h"
 #include "session/rtmp/rtmp_muxer.h"
 
 namespace weir::session {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/plant.h"
+#include "io/deadline.h"
 #include "session/rtmp/rtmp_connection.h"
 
 namespace weir::session {

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "io/tcp.h"
+#include "net/client.h"
+
 namespace weir::session {
 namespace {
 

@@ -10,8 +10,15 @@
 #include <fmt/format.h>
 
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
+#include "diagnosis/memory_report.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 #include "net/acceptors.h"
-#include "net/player.h"
+#include "net/api/exposition.h"
+#include "net/client.h"
+#include "net/fanout.h"
+#include "net/player_protocol.h"
 
 namespace weir::app {
 
