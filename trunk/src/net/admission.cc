@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/redact.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
 #include "net/hooks.h"
 #include "net/limits.h"
 #include "net/phone_lines.h"

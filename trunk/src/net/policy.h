@@ -7,9 +7,12 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/net_address.h"
 #include "net/play_rules.h"
 #include "stream/stream_key.h"
+
+namespace weir {
+class NetAddress;
+}
 
 namespace weir::http {
 struct Request;

@@ -5,6 +5,7 @@
 #include "io/deadline.h"
 #include "net/fanout.h"
 #include "net/source/sources.h"
+#include "stream/stream.h"
 
 namespace weir::app {
 

@@ -6,6 +6,7 @@
 #include "io/coroutine.h"
 #include "io/deadline.h"
 #include "net/play_rules.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 

@@ -13,7 +13,11 @@
 #include "net/rtp/rtp_log_writer.h"
 #include "net/rtp/rtp_player.h"
 #include "net/stream_pump.h"
-#include "stream/stream.h"
+#include "stream/wire_log.h"
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::net {
 

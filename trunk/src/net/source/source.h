@@ -30,7 +30,8 @@ class TcpStream;
 
 namespace weir::stream {
 class Registry;
-}
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::net {
 

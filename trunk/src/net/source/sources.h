@@ -25,6 +25,10 @@ namespace weir::io {
 class Deadline;
 }
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::net {
 
 // What the configuration says; asked at each start and after each reload. None may yield.

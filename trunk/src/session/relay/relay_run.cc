@@ -13,6 +13,7 @@
 #include "proto/cluster/relay_field.h"
 #include "proto/flv/tag.h"
 #include "proto/http/target.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

@@ -25,6 +25,11 @@ struct GroupStats;
 struct SourceUrl;
 }  // namespace weir::net
 
+namespace weir::stream {
+class Publisher;
+class Stream;
+}  // namespace weir::stream
+
 namespace weir::session {
 
 class RelayRun final : public net::SourceRun {

@@ -21,9 +21,14 @@
 #include "session/rtmp/rtmp_line.h"
 #include "session/rtmp/rtmp_player.h"
 #include "session/rtmp/rtmp_vod.h"
+#include "stream/publisher.h"
 
 namespace weir::io {
 class Deadline;
+}
+
+namespace weir::stream {
+class Stream;
 }
 
 namespace weir::session {

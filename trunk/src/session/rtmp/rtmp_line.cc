@@ -9,6 +9,7 @@
 #include "io/deadline.h"
 #include "net/client.h"
 #include "session/rtmp/rtmp_muxer.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

@@ -5,6 +5,7 @@
 #include "base/plant.h"
 #include "io/deadline.h"
 #include "session/rtmp/rtmp_connection.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 

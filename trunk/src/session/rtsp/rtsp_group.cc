@@ -4,6 +4,7 @@
 
 #include "session/rtsp/rtsp_udp_player.h"
 #include "session/rtsp/rtsp_udp_pump.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 

@@ -15,6 +15,10 @@
 #include "session/rtsp/rtsp_sender.h"
 #include "session/rtsp/rtsp_udp.h"
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::session {
 
 class RtspUdpPlayer;

@@ -8,6 +8,10 @@
 #include "session/rtsp/rtsp_numbers.h"
 #include "session/rtsp/rtsp_profile.h"
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::session {
 
 class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWriter> {

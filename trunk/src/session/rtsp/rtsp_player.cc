@@ -4,6 +4,7 @@
 
 #include "io/tcp.h"
 #include "net/client.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

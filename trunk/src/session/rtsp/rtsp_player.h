@@ -20,6 +20,10 @@ namespace weir::net {
 class Client;
 }
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::session {
 
 // What becomes of a connection whose session has ended by TEARDOWN; the server makes a coroutine

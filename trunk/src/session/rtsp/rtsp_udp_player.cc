@@ -9,6 +9,7 @@
 #include "proto/rtcp/report.h"
 #include "session/rtsp/rtsp_server.h"
 #include "session/rtsp/rtsp_udp_pump.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 
