@@ -1,5 +1,6 @@
 #include "app/processes/process_api.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
