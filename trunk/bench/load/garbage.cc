@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 #include "bench/load/core/units.h"
 #include "bench/load/run_control.h"
 #include "bench/load/subcommand.h"

@@ -1,5 +1,7 @@
 #include "bench/load/http_exchange.h"
 
+#include "io/deadline.h"
+
 namespace weir::load {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "io/deadline.h"
 #include "io/tcp.h"
 
 #include "bench/load/core/rtc_signalling.h"

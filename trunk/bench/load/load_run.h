@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/deadline.h"
+
 #include "bench/load/core/condition.h"
 #include "bench/load/core/html_report.h"
 #include "bench/load/core/time_series.h"

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 #include "bench/load/core/condition.h"
 #include "bench/load/core/udp_drops.h"
 #include "bench/load/core/units.h"

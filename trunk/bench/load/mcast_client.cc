@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "io/deadline.h"
+
 #include "bench/load/run_control.h"
 
 namespace weir::load {

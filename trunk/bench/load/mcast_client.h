@@ -7,6 +7,7 @@
 #include <string>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/tcp.h"
 #include "net/ts/group_receiver.h"
 #include "net/ts/rtp_order.h"

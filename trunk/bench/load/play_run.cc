@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 #include "bench/load/subcommand.h"
 
 namespace weir::load {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "io/socket_address.h"
 #include "io/tls.h"
 
 #include "bench/load/core/options.h"

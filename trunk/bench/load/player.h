@@ -7,6 +7,7 @@
 #include <string>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/tcp.h"
 
 #include "bench/load/core/player_check.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/deadline.h"
+
 #include "bench/load/tcp_player.h"
 
 namespace weir::load {

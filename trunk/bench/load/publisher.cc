@@ -1,5 +1,7 @@
 #include "bench/load/publisher.h"
 
+#include "io/deadline.h"
+
 namespace weir::load {
 
 void Publisher::run(io::Deadline begin, Millis connect_timeout) {

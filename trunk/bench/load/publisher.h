@@ -6,6 +6,8 @@
 #include <string>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
 
 #include "bench/load/core/frame_source.h"
 #include "bench/load/publishers.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "io/deadline.h"
 #include "io/tls.h"
 #include "proto/rtmp/client_session.h"
 #include "proto/rtmp/handshake.h"

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
 #include "io/srt/srt_engine.h"
 #include "io/tcp.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "io/deadline.h"
 #include "io/runtime.h"
 
 namespace weir::load {

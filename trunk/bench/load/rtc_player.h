@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/reactor.h"
 
 #include "bench/load/core/rtc_play_client.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/deadline.h"
+
 #include "bench/load/http_exchange.h"
 #include "bench/load/run_control.h"
 

@@ -3,7 +3,9 @@
 
 #include <memory>
 
+#include "io/deadline.h"
 #include "io/reactor.h"
+#include "io/signal.h"
 
 #include "bench/load/core/rtc_publish_client.h"
 #include "bench/load/core/units.h"

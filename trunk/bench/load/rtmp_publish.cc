@@ -1,6 +1,8 @@
 // weir-bench rtmp-publish, rtc-publish, rtsp-publish and srt-publish.
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 #include "bench/load/publishers.h"
 #include "bench/load/run_control.h"
 #include "bench/load/subcommand.h"

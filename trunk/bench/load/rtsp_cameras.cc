@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "io/deadline.h"
 #include "proto/rtsp/url.h"
 
 #include "bench/load/run_control.h"

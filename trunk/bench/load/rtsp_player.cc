@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "io/deadline.h"
+
 namespace weir::load {
 namespace {
 

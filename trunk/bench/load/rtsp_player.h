@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "net/rtp/rtp_ports.h"
 
 #include "bench/load/core/rtsp_play_client.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "io/deadline.h"
 #include "io/tls.h"
 
 #include "bench/load/run_control.h"

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "io/deadline.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/rtp/rtp_ports.h"
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "io/deadline.h"
 #include "proto/rtmp/handshake.h"
 
 #include "bench/load/run_control.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "io/deadline.h"
 #include "io/tcp.h"
 #include "proto/rtmp/client_session.h"
 

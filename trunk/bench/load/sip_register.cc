@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "io/deadline.h"
 #include "proto/sip/registration.h"
 
 #include "bench/load/core/condition.h"

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 #include "bench/load/core/units.h"
 #include "bench/load/sip_call_options.h"
 #include "bench/load/sip_phone.h"

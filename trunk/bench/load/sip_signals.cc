@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "io/deadline.h"
 
 namespace weir::load {
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "io/deadline.h"
 #include "io/tcp.h"
 #include "io/udp.h"
 #include "proto/sip/stream_reader.h"

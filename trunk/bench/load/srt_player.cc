@@ -1,5 +1,7 @@
 #include "bench/load/srt_player.h"
 
+#include "io/deadline.h"
+
 namespace weir::load {
 
 std::unique_ptr<Player> SrtPlayerFactory::make(PlayerListener& listener,

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "io/deadline.h"
 #include "proto/flv/tag.h"
 
 #include "bench/load/run_control.h"

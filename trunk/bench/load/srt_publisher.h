@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "io/deadline.h"
+#include "io/signal.h"
 #include "io/srt/srt_engine.h"
 #include "net/ts/ts_muxer.h"
 

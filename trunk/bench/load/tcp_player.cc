@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 namespace weir::load {
 namespace {
 

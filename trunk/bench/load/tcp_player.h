@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "io/deadline.h"
 #include "io/reactor.h"
 
 #include "bench/load/core/play_client.h"

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+
 #include "bench/load/core/units.h"
 #include "bench/load/run_control.h"
 

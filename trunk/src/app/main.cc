@@ -16,6 +16,7 @@
 
 #include "app/access/access_data.h"
 #include "app/processes/message_socket.h"
+#include "app/processes/process_link.h"
 #include "app/processes/supervisor.h"
 #include "app/run/config_search.h"
 #include "app/run/drain_command.h"

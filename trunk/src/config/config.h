@@ -29,7 +29,8 @@
 #include "config/source_config.h"
 #include "config/srt_config.h"
 #include "config/tls_config.h"
-#include "stream/stream.h"
+#include "stream/stream_key.h"
+#include "stream/stream_options.h"
 
 namespace weir::config {
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "config/access_config.h"
-#include "net/hooks.h"
+#include "net/hook_action.h"
 #include "proto/http/url.h"
 
 namespace weir::config {

@@ -4,7 +4,10 @@
 
 #include "base/build.h"
 #include "base/strings.h"
+#include "io/tcp.h"
 #include "io/valgrind_check.h"
+#include "net/http/detached_connection.h"
+#include "proto/http/request.h"
 
 namespace weir::diagnosis {
 namespace {

@@ -8,6 +8,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
+#include "net/http/detached_connection.h"
+#include "proto/http/response.h"
 
 namespace weir::diagnosis {
 namespace {

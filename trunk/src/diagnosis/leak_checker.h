@@ -18,7 +18,14 @@
 #include "diagnosis/leak_store.h"
 #include "diagnosis/leak_tool.h"
 #include "io/coroutine.h"
+#include "io/signal.h"
+#include "net/http/detached_connection.h"
 #include "net/http/exchange.h"
+#include "proto/http/fields.h"
+
+namespace weir::io {
+class TcpStream;
+}
 
 namespace weir::diagnosis {
 

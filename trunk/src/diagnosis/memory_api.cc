@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/object_count.h"
+#include "io/deadline.h"
 #include "io/stacks.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 
 namespace weir::diagnosis {
 namespace {

@@ -10,7 +10,7 @@
 #include "diagnosis/heap_stats.h"
 #include "diagnosis/memory_report.h"
 #include "diagnosis/process_stats.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 #include "net/api/answer.h"
 #include "net/http/router.h"

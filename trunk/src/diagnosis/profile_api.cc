@@ -4,6 +4,10 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "net/http/detached_connection.h"
+#include "proto/http/request.h"
 
 namespace weir::diagnosis {
 namespace {

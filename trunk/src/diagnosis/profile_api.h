@@ -16,7 +16,7 @@
 #include <string>
 
 #include "diagnosis/profilers.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 #include "net/api/answer.h"
 #include "net/http/router.h"

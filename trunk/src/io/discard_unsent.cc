@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include "io/tcp.h"
+
 namespace weir::io {
 
 void discard_unsent(const TcpStream& stream) {

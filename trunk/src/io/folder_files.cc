@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "io/coroutine.h"
 
 namespace weir::io {
 namespace {

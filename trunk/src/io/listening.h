@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "io/own_fd.h"
-#include "io/tcp.h"
+#include "io/socket_address.h"
 
 namespace weir::io {
 

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 
 namespace weir::io {
 

@@ -12,9 +12,11 @@
 #include "base/object_count.h"
 #include "io/coroutine.h"
 #include "io/reactor.h"
-#include "io/tcp.h"
+#include "io/signal.h"
 
 namespace weir::io {
+
+class TcpStream;
 
 class Lobby {
   public:

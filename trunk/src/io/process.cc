@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 #include <spawn.h>
 
+#include "io/deadline.h"
+
 namespace weir::io {
 namespace {
 

@@ -17,11 +17,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
 #include "io/reactor.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 
 namespace weir::io {
+
+class Deadline;
 
 struct ProcessOptions {
     std::vector<std::string> words;        // the program, by path or found in PATH, then arguments

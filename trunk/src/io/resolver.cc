@@ -18,9 +18,12 @@
 
 #include "base/check.h"
 #include "base/net_address.h"
+#include "io/deadline.h"
 #include "io/reactor.h"
+#include "io/signal.h"
 #include "io/signal_stack.h"
 #include "io/signals_blocked.h"
+#include "io/socket_address.h"
 
 namespace weir::io {
 namespace {

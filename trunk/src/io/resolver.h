@@ -16,10 +16,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "io/coroutine.h"
-#include "io/tcp.h"
 
 namespace weir::io {
+
+class Deadline;
+class SocketAddress;
 
 struct ResolverOptions {
     size_t threads = 4;               // at most

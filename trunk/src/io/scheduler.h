@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
 
 namespace weir::io {
 

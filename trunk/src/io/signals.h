@@ -6,9 +6,10 @@
 #include <memory>
 
 #include "base/error.h"
-#include "io/coroutine.h"
 
 namespace weir::io {
+
+class Deadline;
 
 class SignalSet {
   public:

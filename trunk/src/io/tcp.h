@@ -1,70 +1,31 @@
-// TCP: addresses, listener, stream. Non-blocking sockets in the reactor; blocking style for
+// TCP: listener, stream. Non-blocking sockets in the reactor; blocking style for
 // coroutines, and plain non-blocking calls plus a handler for connections that only flow (the pump
 // of net/).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/net_address.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
-#include "io/own_fd.h"
+#include "io/io_result.h"
 #include "io/reactor.h"
+#include "io/socket_address.h"
 
 namespace weir::io {
 
-// An IPv4 or IPv6 address with port.
-class SocketAddress {
-  public:
-    SocketAddress();
-
-    // "1935", ":1935", "127.0.0.1:1935", "[::]:1935", "0.0.0.0:0". A bare port means every IPv6 and
-    // IPv4 address ("[::]"). Numeric hosts and "localhost" (127.0.0.1) only: no DNS here.
-    // kMalformed says what was expected.
-    static Result<SocketAddress> parse(std::string_view text);
-
-    // For a socket of its own kind: IPv4 as IPv4.
-    static SocketAddress of(const NetAddress& address);
-
-    static SocketAddress from_raw(const sockaddr* address, socklen_t size);
-
-    const sockaddr* raw() const { return &any_; }
-
-    socklen_t raw_size() const;
-
-    NetAddress net_address() const;
-
-    int family() const { return any_.sa_family; }  // AF_INET, AF_INET6; AF_UNSPEC when default-made
-
-    uint16_t port() const;
-
-    // Host only, "192.0.2.1" or "2001:db8::1"; an IPv4 peer of a dual-stack socket is shown as
-    // IPv4.
-    std::string host() const;
-
-    // "192.0.2.1:1935" or "[2001:db8::1]:1935".
-    std::string to_string() const;
-
-    bool is_loopback() const;  // 127.0.0.0/8, ::1, and the former mapped into IPv6
-
-    bool is_any() const;
-
-  private:
-    union {  // 28 bytes: one per connection
-        sockaddr any_;
-        sockaddr_in v4_;
-        sockaddr_in6 v6_;
-    };
-};
+class CoroutineState;  // private to io/
+class Deadline;
+class OwnFd;
+class TlsChannel;  // private to io/
+struct StreamOptions;
 
 // What the kernel says of a connection (TCP_INFO): one system call.
 struct TcpFacts {
@@ -78,30 +39,12 @@ struct TcpFacts {
     uint64_t delivery_bps = 0;         // what the path took lately; 0: not known
 };
 
-struct StreamOptions {
-    int send_buffer_bytes = 0;    // SO_SNDBUF; 0 leaves the kernel's auto-tuning
-    int notsent_lowat_bytes = 0;  // TCP_NOTSENT_LOWAT; 0 leaves it off
-    Millis user_timeout{0};       // TCP_USER_TIMEOUT; 0 leaves it off
-};
-
-// Result of one non-blocking call. kClosed: a FIN, a reset (error_number says so), or our own
-// close().
-enum class IoStatus : uint8_t { kDone, kWouldBlock, kClosed, kFailed };
-
-struct IoResult {
-    IoStatus status = IoStatus::kDone;
-    size_t bytes = 0;      // kDone: more than 0
-    int error_number = 0;  // kFailed; kClosed by a reset
-};
-
 // A conversation that another process had, up to here: whoever takes it over hears it again.
 struct Replay {
     Bytes answered;  // the peer has the answers to it: what is written meanwhile is dropped
     Bytes heard;     // it has not
     size_t read = 0;
 };
-
-class TlsChannel;  // private to io/
 
 // One connection, plain or encrypted (io/tls.h). Owned by its session. TCP_NODELAY and keep-alive
 // are set.

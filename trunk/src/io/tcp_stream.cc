@@ -12,6 +12,7 @@
 #include "io/fiber.h"
 #include "io/scheduler.h"
 #include "io/socket_calls.h"
+#include "io/stream_options.h"
 #include "io/tcp.h"
 #include "io/tls_channel.h"
 

@@ -18,14 +18,14 @@
 #include <vector>
 
 #include "base/error.h"
-#include "io/tcp.h"
 
 // OpenSSL's own name, so that its headers are not needed here.
 struct ssl_ctx_st;
 
 namespace weir::io {
 
-class WorkerPool;
+class Deadline;
+class TcpStream;
 
 struct TlsCertificateFiles {
     std::string certificate;  // PEM, the server's own first, then the chain
@@ -104,50 +104,6 @@ class TlsContext {
 std::vector<std::string> tls_certificate_warnings(const TlsCertificateFiles& files,
                                                   const TlsCertificateInfo& info,
                                                   int64_t now_s);
-
-struct TlsServerStats {
-    uint64_t handshakes = 0;  // that succeeded
-    uint64_t resumed = 0;     // of those, by a ticket of an earlier one
-    uint64_t failed = 0;      // refused by either side, or unreadable
-    uint64_t closed = 0;      // the peer went before the end
-    uint64_t timeouts = 0;
-    uint64_t not_tls = 0;  // a peer that does not speak TLS
-    uint64_t ongoing = 0;
-};
-
-// Handshakes of accepted connections. The arithmetic of one (about a millisecond with an RSA key)
-// runs on worker threads, so that a flood of handshakes costs media nothing but the cores it uses;
-// so many wait there at once, and the others for their turn.
-class TlsAcceptor {
-  public:
-    static constexpr size_t kMaxOnWorkers = 64;
-    // What a client may send before its handshake is done.
-    static constexpr size_t kMaxHandshakeBytes = 32 * 1024;
-
-    // `workers`: for this alone, since their threads give way to all others; null: all on the
-    // calling thread. Must outlive this.
-    explicit TlsAcceptor(WorkerPool* workers) : workers_(workers) {}
-
-    TlsAcceptor(const TlsAcceptor&) = delete;
-    TlsAcceptor& operator=(const TlsAcceptor&) = delete;
-
-    // Yields. kTimeout, kInterrupted, kClosed, kMalformed (no TLS: HTTP is told so in words first),
-    // kDenied (refused by us or by the peer: the message says why).
-    Error accept(TcpStream& stream, std::shared_ptr<const TlsContext> context, Deadline deadline);
-
-    void set_workers(WorkerPool* workers) { workers_ = workers; }
-
-    const TlsServerStats& stats() const { return stats_; }
-
-  private:
-    Error shake(TcpStream& stream, const TlsContext& context, Deadline deadline);
-    Result<bool> step(TlsChannel& channel, Deadline deadline);
-
-    WorkerPool* workers_;
-    size_t on_workers_ = 0;
-    Signal turn_;
-    TlsServerStats stats_;
-};
 
 // Yields. The handshake of a connection that we opened, with the name of the server as in the URL
 // ("hooks.example.net", "192.0.2.1"). kDenied when its certificate is not good for that name: the

@@ -22,7 +22,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/object_count.h"
-#include "io/tcp.h"
+#include "io/io_result.h"
 
 // OpenSSL's own names, so that its headers are not needed here.
 struct bio_method_st;

@@ -13,7 +13,10 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 #include "io/tls.h"
+#include "io/tls_acceptor.h"
 #include "io/tls_channel.h"
 #include "io/worker_pool.h"
 

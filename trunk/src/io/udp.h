@@ -7,18 +7,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/net_address.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
-#include "io/own_fd.h"
+#include "io/io_result.h"
 #include "io/reactor.h"
-#include "io/tcp.h"
 
 namespace weir::io {
+
+class CoroutineState;  // private to io/
+class Deadline;
+class OwnFd;
+class SocketAddress;
 
 struct UdpOptions {
     int receive_buffer_bytes = 0;  // SO_RCVBUF and SO_SNDBUF; 0 leaves the kernel's default

@@ -9,8 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/listening.h"
 #include "io/own_fd.h"
+#include "io/tcp.h"
 
 namespace weir::io {
 namespace {

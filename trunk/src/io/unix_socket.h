@@ -8,9 +8,12 @@
 #include <sys/un.h>
 
 #include "base/error.h"
-#include "io/tcp.h"
 
 namespace weir::io {
+
+class Deadline;
+class OwnFd;
+class TcpStream;
 
 inline constexpr size_t kMaxUnixPath = 107;
 

@@ -16,7 +16,9 @@
 #include "base/check.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/reactor.h"
+#include "io/signal.h"
 #include "io/signal_stack.h"
 #include "io/signals_blocked.h"
 

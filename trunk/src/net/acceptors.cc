@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 
 namespace weir::net {
 namespace {
@@ -12,6 +15,14 @@ constexpr size_t kMaxWaiting = 4096;  // as the queue of a listener
 constexpr uint64_t kAcceptsPerYield = 32;
 
 }  // namespace
+
+struct Acceptors::Acceptor {
+    std::unique_ptr<io::TcpListener> listener;
+    std::shared_ptr<const Ingress> ingress;
+    io::Coroutine coroutine;
+};
+
+Acceptors::Acceptors(const char* name, Take take) : name_(name), take_(std::move(take)) {}
 
 Acceptors::~Acceptors() {
     WEIR_CHECK(all_.empty());
@@ -74,6 +85,10 @@ std::unique_ptr<Acceptors::Acceptor> Acceptors::take_out(const io::TcpListener* 
 std::unique_ptr<io::TcpListener> Acceptors::release(const io::TcpListener* listener) {
     const std::unique_ptr<Acceptor> acceptor = take_out(listener);
     return acceptor ? std::move(acceptor->listener) : nullptr;
+}
+
+void Acceptors::give(std::unique_ptr<io::TcpStream> stream) {
+    take_(std::move(stream), nullptr);
 }
 
 void Acceptors::close(const io::TcpListener* listener) {

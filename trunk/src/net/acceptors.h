@@ -9,10 +9,15 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "io/coroutine.h"
-#include "io/tcp.h"
+
+namespace weir::io {
+class SocketAddress;
+class TcpListener;
+class TcpStream;
+}  // namespace weir::io
 
 namespace weir::net {
 
@@ -25,8 +30,7 @@ class Acceptors {
         std::function<void(std::unique_ptr<io::TcpStream>, const std::shared_ptr<const Ingress>&)>;
 
     // `name`: a literal, that of the coroutines.
-    Acceptors(const char* name, Take take) : name_(name), take_(std::move(take)) {}
-
+    Acceptors(const char* name, Take take);
     ~Acceptors();  // stop() must have been called, or nothing was served
     Acceptors(const Acceptors&) = delete;
     Acceptors& operator=(const Acceptors&) = delete;
@@ -36,7 +40,7 @@ class Acceptors {
                 std::shared_ptr<const Ingress> ingress = nullptr);
 
     // Must not yield for long. A connection that came by another way; its protocol begins at once.
-    void give(std::unique_ptr<io::TcpStream> stream) { take_(std::move(stream), nullptr); }
+    void give(std::unique_ptr<io::TcpStream> stream);
 
     // Yields. Ends accepting there and gives the listener back, open; who waits in its queue is for
     // the next one that serves it. nullptr: it is not served here.
@@ -52,11 +56,7 @@ class Acceptors {
     std::vector<io::SocketAddress> locals() const;
 
   private:
-    struct Acceptor {
-        std::unique_ptr<io::TcpListener> listener;
-        std::shared_ptr<const Ingress> ingress;
-        io::Coroutine coroutine;
-    };
+    struct Acceptor;
 
     void accept_loop(const Acceptor& acceptor);
     std::unique_ptr<Acceptor> take_out(const io::TcpListener* listener);

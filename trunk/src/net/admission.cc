@@ -5,8 +5,16 @@
 #include <utility>
 
 #include "base/redact.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
+#include "net/hooks.h"
+#include "net/limits.h"
+#include "net/phone_lines.h"
+#include "net/private_streams.h"
 #include "net/source/wait.h"
 #include "proto/http/access_token.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 namespace {
@@ -63,7 +71,7 @@ Error Admission::claim(const NewcomerView& who, AdmittedPublisher& out) const {
     }
     const stream::StreamKey& key = who.access.key;
     WEIR_TRY(services_.claims->claim(key, out.rules.conflict));
-    out.claim = Claims::Place(*services_.claims, key);
+    out.claim = ClaimPlace(*services_.claims, key);
     WEIR_TRY(check_again(who, out.rules));
     return {};
 }

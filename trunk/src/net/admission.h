@@ -22,12 +22,18 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "net/client_table.h"
+#include "net/client.h"
 #include "net/cluster/claims.h"
-#include "net/hooks.h"
-#include "net/limits.h"
+#include "net/hook_action.h"
+#include "net/hook_ticket.h"
+#include "net/places.h"
+#include "net/play_rules.h"
 #include "net/policy.h"
 #include "net/services.h"
+
+namespace weir::io {
+class TcpStream;
+}
 
 namespace weir::net {
 
@@ -51,14 +57,14 @@ struct NewcomerView {
 // itself; of one that came with its row, they are here for the turn that begins.
 struct Admitted {
     std::unique_ptr<Client> client;  // null: it came with its row, or does not begin
-    Limits::PlayerPlace place;
-    Limits::AddressPlace address;
+    PlayerPlace place;
+    AddressPlace address;
     HookTicket ticket;
 };
 
 struct AdmittedPublisher : Admitted {
     PublishRules rules;
-    Claims::Place claim;  // empty where the client holds it
+    ClaimPlace claim;  // empty where the client holds it
 };
 
 struct AdmittedPlayer : Admitted {

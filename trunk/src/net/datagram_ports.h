@@ -8,10 +8,15 @@
 #include <memory>
 
 #include "base/error.h"
-#include "io/udp.h"
-#include "net/process_datagrams.h"
+
+namespace weir::io {
+class SocketAddress;
+class UdpSocket;
+}  // namespace weir::io
 
 namespace weir::net {
+
+class ProcessDatagrams;
 
 class DatagramPorts {
   public:

@@ -2,6 +2,13 @@
 
 #include <utility>
 
+#include "io/deadline.h"
+#include "io/lobby.h"
+#include "io/tcp.h"
+#include "net/client_table.h"
+#include "net/ingress.h"
+#include "net/limits.h"
+
 namespace weir::net {
 
 // A connection that has said nothing yet. Its client is not made before it does.
@@ -24,6 +31,21 @@ struct Entrance::Waiting {
     MonoTime since = MonoClock::now();
 };
 
+Entrance::Entrance(const char* protocol,
+                   const Services& services,
+                   io::TaskGroup& connections,
+                   Begin begin)
+    : protocol_(protocol),
+      services_(services),
+      lobby_(std::make_unique<io::Lobby>(protocol, connections)),
+      begin_(std::move(begin)) {}
+
+Entrance::~Entrance() = default;
+
+void Entrance::dismiss() {
+    lobby_->dismiss();
+}
+
 void Entrance::take(std::unique_ptr<io::TcpStream> stream,
                     const std::shared_ptr<const Ingress>& ingress,
                     Millis patience) {
@@ -37,7 +59,7 @@ void Entrance::take(std::unique_ptr<io::TcpStream> stream,
     io::TcpStream& silent = *stream;
     waiting->stream = std::move(stream);
     waiting->ingress = ingress;
-    lobby_.wait(silent, waiting->since + patience, [this, waiting] { begin_(arrive(*waiting)); });
+    lobby_->wait(silent, waiting->since + patience, [this, waiting] { begin_(arrive(*waiting)); });
 }
 
 // Before a handshake, which takes long; behind a proxy, the place of its address is taken when the

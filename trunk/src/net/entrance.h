@@ -8,14 +8,20 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "io/coroutine.h"
-#include "io/lobby.h"
-#include "io/tcp.h"
-#include "net/client_table.h"
-#include "net/ingress.h"
+#include "net/client.h"
 #include "net/services.h"
 
+namespace weir::io {
+class Deadline;
+class Lobby;
+class TaskGroup;
+class TcpStream;
+}  // namespace weir::io
+
 namespace weir::net {
+
+class Ingress;
+class Limits;
 
 // A connection that has said something, or was silent for too long.
 struct Arrival {
@@ -35,11 +41,10 @@ class Entrance {
     Entrance(const char* protocol,
              const Services& services,
              io::TaskGroup& connections,
-             Begin begin)
-        : protocol_(protocol),
-          services_(services),
-          lobby_(protocol, connections),
-          begin_(std::move(begin)) {}
+             Begin begin);
+    ~Entrance();
+    Entrance(const Entrance&) = delete;
+    Entrance& operator=(const Entrance&) = delete;
 
     // Never yields. Of Acceptors. A connection for which there is no place is closed, and the log
     // says so. The others begin with their first byte or end, at the latest after `patience`.
@@ -48,7 +53,7 @@ class Entrance {
               Millis patience);
 
     // Yields. Closes those that have said nothing; from now on none begins.
-    void dismiss() { lobby_.dismiss(); }
+    void dismiss();
 
   private:
     struct Waiting;
@@ -59,7 +64,7 @@ class Entrance {
 
     const char* protocol_;
     Services services_;
-    io::Lobby lobby_;
+    std::unique_ptr<io::Lobby> lobby_;
     Begin begin_;
     log::Throttle refused_{Millis(1000)};
 };

@@ -4,6 +4,18 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "net/audio_ride.h"
+#include "net/client.h"
+#include "net/play_rules.h"
+#include "net/player_protocol.h"
+#include "net/pump.h"
+#include "stream/muxer.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
+#include "stream/stream_key.h"
+#include "stream/stream_options.h"
 
 namespace weir::net {
 

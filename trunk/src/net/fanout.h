@@ -10,22 +10,36 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/file_writes.h"
 #include "net/merge_window.h"
-#include "net/pump.h"
-#include "stream/registry.h"
+#include "net/pump_stats.h"
+#include "net/stream_pump.h"
+
+namespace weir::io {
+class Deadline;
+class TcpStream;
+}  // namespace weir::io
+
+namespace weir::stream {
+class Format;
+class Registry;
+class Stream;
+struct StreamKey;
+struct StreamOptions;
+}  // namespace weir::stream
 
 namespace weir::net {
 
-// What the configuration says about one play (policy.h gives it).
-struct PlayRules {
-    size_t max_players = 0;  // of the stream; 0: any number
-    PumpOptions pump;
-    stream::StreamOptions stream;
-    io::StreamOptions socket;
-};
+class Client;
+class PlayerProtocol;
+class Pump;
+struct PlayRules;
+struct PumpOptions;
 
 class Fanout {
   public:

@@ -1,5 +1,7 @@
 #include "net/hooks.h"
 
+#include "net/client.h"
+
 namespace weir::net {
 namespace {
 

@@ -1,18 +1,18 @@
 // Hooks: HTTP servers of the operator that are asked before a client may connect, publish or play,
 // and told when it ends. What sessions need of them; app/hooks/ has the rest.
 //
-// What was allowed gives a ticket. Its end is told exactly once: by end(), or when it is destroyed.
 // Where nothing is configured wants() says so, and a session goes on without asking.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "net/end_class.h"
-#include "stream/registry.h"
+#include "net/hook_action.h"
+#include "net/hook_ticket.h"
+#include "stream/stream_key.h"
 
 namespace weir::io {
 class TcpStream;
@@ -21,61 +21,6 @@ class TcpStream;
 namespace weir::net {
 
 class Client;
-
-enum class HookAction : uint8_t {
-    kConnect,
-    kClose,
-    kPublish,
-    kUnpublish,
-    kPlay,
-    kStop,
-    kCall,  // of a telephone, before it is answered
-    kCallEnd,
-    kRecord,  // a file is finished
-    kDvr,     // the same, by SRS's name
-    kHls,     // a segment is on the disk
-};
-
-inline constexpr size_t kHookActions = 11;
-
-// "on_connect", "on_close" ...
-std::string_view to_string(HookAction action);
-
-class HookTicket {
-  public:
-    // What is told at the end; made by whoever implements Hooks.
-    class Record {
-      public:
-        Record() = default;
-        Record(const Record&) = delete;
-        Record& operator=(const Record&) = delete;
-        virtual ~Record() = default;  // tells the end, if nobody has
-
-        virtual void end(const Client& client, EndClass why, std::string_view detail) = 0;
-    };
-
-    HookTicket() = default;  // of nothing
-
-    explicit HookTicket(std::unique_ptr<Record> record) : record_(std::move(record)) {}
-
-    HookTicket(HookTicket&&) noexcept = default;
-    HookTicket& operator=(HookTicket&&) noexcept = default;
-    HookTicket(const HookTicket&) = delete;
-    HookTicket& operator=(const HookTicket&) = delete;
-    ~HookTicket() = default;
-
-    // Never yields. The first call counts.
-    void end(const Client& client, EndClass why, std::string_view detail) {
-        if (const std::unique_ptr<Record> record = std::move(record_)) {
-            record->end(client, why, detail);
-        }
-    }
-
-    explicit operator bool() const { return record_ != nullptr; }
-
-  private:
-    std::unique_ptr<Record> record_;
-};
 
 // What a client asks for. The views have to live until ask() returns.
 struct HookRequestView {

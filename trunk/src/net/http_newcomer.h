@@ -6,6 +6,7 @@
 
 #include "net/admission.h"
 #include "net/http/exchange.h"
+#include "proto/http/request.h"
 
 namespace weir::net {
 

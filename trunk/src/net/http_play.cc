@@ -6,8 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "net/fanout.h"
+#include "net/http/detached_connection.h"
 #include "net/http_newcomer.h"
 #include "net/http_player.h"
+#include "net/placement.h"
 #include "proto/http/access_token.h"
 #include "proto/http/response.h"
 #include "proto/http/ws_upgrade.h"

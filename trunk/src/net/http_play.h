@@ -15,6 +15,10 @@
 #include "net/services.h"
 #include "stream/muxer.h"
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::net {
 
 // A format that is played over HTTP. Lives as long as the server.

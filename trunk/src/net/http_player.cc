@@ -4,9 +4,12 @@
 #include <array>
 #include <charconv>
 
+#include "net/http/detached_connection.h"
 #include "net/http_play.h"
+#include "net/player.h"
 #include "proto/http/response.h"
 #include "proto/ws/frame.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 namespace {

@@ -7,9 +7,16 @@
 #include <string>
 
 #include "base/object_count.h"
+#include "net/http/detached_connection.h"
 #include "net/http/exchange.h"
-#include "net/player.h"
+#include "net/player_protocol.h"
+#include "proto/http/fields.h"
 #include "proto/ws/message_reader.h"
+
+namespace weir::stream {
+class Muxer;
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::net {
 

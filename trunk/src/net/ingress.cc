@@ -4,6 +4,12 @@
 #include <array>
 
 #include "base/log.h"
+#include "io/deadline.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
+#include "io/tls.h"
+#include "io/tls_acceptor.h"
+#include "net/trusted_proxies.h"
 #include "proto/proxy/header.h"
 
 namespace weir::net {

@@ -10,11 +10,17 @@
 #include <memory>
 
 #include "base/error.h"
-#include "io/tcp.h"
-#include "io/tls.h"
-#include "net/trusted_proxies.h"
+
+namespace weir::io {
+class Deadline;
+class TcpStream;
+class TlsAcceptor;
+class TlsContext;
+}  // namespace weir::io
 
 namespace weir::net {
+
+class TrustedProxies;
 
 struct IngressStats {
     uint64_t proxied = 0;          // connections that a proxy spoke for

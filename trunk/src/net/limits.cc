@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/socket_address.h"
 
 namespace weir::net {
 

@@ -10,13 +10,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/net_address.h"
-#include "io/tcp.h"
-#include "stream/stream.h"
+#include "net/places.h"
+#include "stream/stream_key.h"
+
+namespace weir::io {
+class SocketAddress;
+}
 
 namespace weir::net {
 
@@ -47,75 +50,14 @@ inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kApiOrigin) + 1
 // "key_wrong", "max_players" ...
 std::string_view to_string(Refusal refusal);
 
-struct StreamKeyHash {
-    size_t operator()(const stream::StreamKey& key) const noexcept;
-};
-
-// How many hold each key.
-template <typename Key, typename Hash = std::hash<Key>>
-class Places {
-  public:
-    class Place {
-      public:
-        Place() = default;
-
-        Place(Place&& other) noexcept
-            : table_(std::exchange(other.table_, nullptr)),
-              entry_(std::exchange(other.entry_, nullptr)) {}
-
-        Place& operator=(Place&& other) noexcept {
-            std::swap(table_, other.table_);
-            std::swap(entry_, other.entry_);
-            return *this;
-        }
-
-        Place(const Place&) = delete;
-        Place& operator=(const Place&) = delete;
-
-        ~Place() { release(); }
-
-        void release() {
-            if (entry_ != nullptr && --entry_->second == 0) {
-                table_->erase(table_->find(entry_->first));
-            }
-            table_ = nullptr;
-            entry_ = nullptr;
-        }
-
-      private:
-        friend class Places;
-        using Table = std::unordered_map<Key, size_t, Hash>;
-        Table* table_ = nullptr;
-        typename Table::value_type* entry_ = nullptr;  // stays where it is while others come and go
-    };
-
-    Place take(const Key& key) {
-        Place place;
-        place.table_ = &table_;
-        place.entry_ = &*table_.try_emplace(key, 0).first;
-        place.entry_->second++;
-        return place;
-    }
-
-    size_t count(const Key& key) const {
-        const auto found = table_.find(key);
-        return found == table_.end() ? 0 : found->second;
-    }
-
-    size_t keys() const { return table_.size(); }
-
-  private:
-    typename Place::Table table_;
-};
-
 // What counts as one address for limits: an IPv4 address, or the /64 that an IPv6 host has to
 // itself. Without port.
 NetAddress limited_address(const io::SocketAddress& peer);
 
 class Limits {
   public:
-    using AddressPlace = Places<NetAddress>::Place;
-    using PlayerPlace = Places<stream::StreamKey, StreamKeyHash>::Place;
+    using AddressPlace = net::AddressPlace;
+    using PlayerPlace = net::PlayerPlace;
 
     Limits() = default;
     Limits(const Limits&) = delete;

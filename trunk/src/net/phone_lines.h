@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/net_address.h"
-#include "stream/stream.h"
+#include "stream/stream_key.h"
 
 namespace weir::net {
 

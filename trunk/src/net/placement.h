@@ -8,8 +8,15 @@
 #include <optional>
 #include <string_view>
 
-#include "io/tcp.h"
-#include "stream/stream_key.h"
+namespace weir::io {
+class SocketAddress;
+class TcpStream;
+struct Replay;
+}  // namespace weir::io
+
+namespace weir::stream {
+struct StreamKey;
+}
 
 namespace weir::net {
 

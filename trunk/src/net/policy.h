@@ -6,23 +6,23 @@
 #include <string>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/net_address.h"
-#include "io/tcp.h"
-#include "net/fanout.h"
-#include "proto/http/request.h"
-#include "stream/registry.h"
+#include "net/play_rules.h"
+#include "stream/stream_key.h"
+
+namespace weir {
+class NetAddress;
+}
+
+namespace weir::http {
+struct Request;
+}
+
+namespace weir::io {
+class SocketAddress;
+}
 
 namespace weir::net {
-
-struct PublishRules {
-    stream::PublishConflict conflict = stream::PublishConflict::kRefuse;
-    stream::StreamOptions stream;
-    Millis first_packet{20'000};       // from the publish command to the first media message
-    Millis silent{10'000};             // a publisher that sends no media for this long has vanished
-    uint64_t max_bits_per_second = 0;  // one that sends more is ended; 0: any rate
-};
 
 // Somebody who wants to publish or play. Views of what the caller has.
 struct AccessRequest {

@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/hmac.h"
-#include "net/limits.h"
-#include "stream/stream.h"
+#include "net/places.h"
+#include "stream/stream_key.h"
 
 namespace weir::net {
 

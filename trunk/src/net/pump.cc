@@ -4,8 +4,12 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/runtime.h"
+#include "io/tcp.h"
+#include "net/client.h"
 #include "net/fanout.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 namespace {

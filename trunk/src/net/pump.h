@@ -8,37 +8,37 @@
 // handlers; the pump's own passes yield by budget.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/audio_ride.h"
-#include "net/file_writes.h"
-#include "net/merge_window.h"
+#include "net/play_rules.h"
 #include "net/player.h"
 #include "net/stream_pump.h"
-#include "stream/registry.h"
+#include "stream/muxer.h"
+#include "stream/wire_log.h"
+
+namespace weir::io {
+class TcpStream;
+}
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::net {
 
-// Counters over all pumps, for /metrics.
-struct PumpStats {
-    uint64_t writes = 0;
-    uint64_t file_writes = 0;  // of them without a copy
-    uint64_t written_bytes = 0;
-    uint64_t would_block = 0;
-    uint64_t resyncs = 0;
-    uint64_t dropped_bytes = 0;  // by that
-    uint64_t dropped_frames = 0;
-    uint64_t blocked = 0;  // players that had to wait for their socket
-    uint64_t stalled = 0;  // players closed because they took nothing
-    uint64_t passes = 0;
-};
-
+class Client;
 class Fanout;
+class FileWrites;
+struct PumpStats;
 
 class Pump final : public StreamPump, private stream::LogListener, private Counted<Pump> {
   public:

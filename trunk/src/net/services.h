@@ -1,20 +1,27 @@
 // What every session needs of the server, handed down by app/.
 #pragma once
 
-#include "net/client_table.h"
-#include "net/cluster/claims.h"
-#include "net/cluster/relay_node.h"
-#include "net/fanout.h"
-#include "net/hooks.h"
-#include "net/limits.h"
-#include "net/phone_lines.h"
-#include "net/placement.h"
-#include "net/policy.h"
-#include "net/private_streams.h"
 #include "net/vod_place.h"
-#include "stream/registry.h"
+
+namespace weir::stream {
+class Registry;
+}
 
 namespace weir::net {
+
+class Claims;
+class ClientTable;
+class ConnectionBudget;
+class Fanout;
+class Hooks;
+class Limits;
+class PhoneLinesPlace;
+class Placement;
+class Policy;
+class PrivateStreams;
+class RelayNode;
+
+Hooks& no_hooks();  // net/hooks.h
 
 struct Services {
     stream::Registry& registry;

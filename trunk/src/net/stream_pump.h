@@ -3,23 +3,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 
-#include "base/clock.h"
-#include "stream/stream.h"
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::net {
 
-struct PumpOptions {
-    std::optional<Millis>
-        merge_window;  // how long media may be held back; none: the automatic window of the process
-    Millis queue_length{10'000};       // a player further behind is moved to the newest key frame
-    uint64_t queue_bytes = 16u << 20;  // the same in bytes
-    Millis write_stall{20'000};        // a peer that takes nothing for this long is closed
-    Millis wait_publisher{30'000};     // a player waits this long for a (new) publisher
-};
+struct PumpOptions;
 
 // Players of one transport: "rtmp", "flv", "ws-flv", "webrtc".
 struct TransportCount {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/strings.h"
+#include "proto/http/fields.h"
 
 namespace weir::net {
 namespace {

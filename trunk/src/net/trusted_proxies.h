@@ -4,12 +4,17 @@
 // local client by it: a proxy on this machine makes everybody look local.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/net_address.h"
-#include "io/tcp.h"
-#include "proto/http/fields.h"
+#include "io/socket_address.h"
+
+namespace weir::http {
+class Fields;
+}
 
 namespace weir::net {
 

@@ -1,5 +1,8 @@
 #include "net/turn_reader.h"
 
+#include "io/coroutine.h"
+#include "io/deadline.h"
+
 namespace weir::net {
 
 std::array<uint8_t, TurnReader::kReadBytes>& TurnReader::buffer() {

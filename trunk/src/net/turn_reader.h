@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/client_table.h"
 

@@ -4,6 +4,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/link_facts.h"
+
 namespace weir::net {
 namespace {
 

@@ -16,9 +16,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/client_table.h"
+#include "net/link_facts.h"
 #include "net/vod_source.h"
 
 namespace weir::net {

@@ -24,15 +24,9 @@
 #include "stream/muxer.h"
 #include "stream/publisher.h"
 #include "stream/stream_key.h"
+#include "stream/stream_options.h"
 
 namespace weir::stream {
-
-enum class PublishConflict : uint8_t { kRefuse, kTakeover };
-
-struct StreamOptions {
-    // Of memory; past it no GOP is kept: new players wait for the next key frame.
-    uint64_t gop_cap_bytes = 32u << 20;
-};
 
 // Per publisher; cleared when a new one starts.
 struct TrackStats {

@@ -1,5 +1,6 @@
 #include "config/environment.h"
 
+#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/runtime.h"
+#include "io/signal.h"
 
 #include "test/support/io/loopback.h"
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/object_count.h"
+#include "io/deadline.h"
 
 #include "test/support/io/loopback.h"
 

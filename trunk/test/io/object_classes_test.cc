@@ -6,7 +6,9 @@
 
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/runtime.h"
+#include "io/signal.h"
 #include "io/stacks.h"
 #include "io/tcp.h"
 #include "io/worker_pool.h"

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "io/runtime.h"
+#include "io/signal.h"
 
 #include "test/support/io/loopback.h"
 

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+
 #include "test/support/io/loopback.h"
 
 namespace weir::io {

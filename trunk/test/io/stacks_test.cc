@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "io/signal.h"
 
 #include "test/support/io/loopback.h"
 

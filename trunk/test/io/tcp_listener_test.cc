@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/tcp.h"
 
 #include "test/support/io/loopback.h"

@@ -12,7 +12,9 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
 #include "io/runtime.h"
+#include "io/stream_options.h"
 #include "io/tcp.h"
 
 #include "test/support/io/loopback.h"

@@ -13,6 +13,8 @@
 #include <openssl/ssl.h>
 
 #include "base/object_count.h"
+#include "io/deadline.h"
+#include "io/tls_acceptor.h"
 #include "io/tls_channel.h"
 #include "io/worker_pool.h"
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "io/deadline.h"
 #include "io/own_fd.h"
 
 #include "test/support/io/loopback.h"

@@ -16,6 +16,8 @@
 
 #include "base/build.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
 
 #include "test/support/io/loopback.h"
 

@@ -11,6 +11,14 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "net/client_table.h"
+#include "net/fanout.h"
+#include "net/hooks.h"
+#include "net/limits.h"
+#include "net/private_streams.h"
+#include "stream/publisher.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 
 #include "test/support/io/loopback.h"
 

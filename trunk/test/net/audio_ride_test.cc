@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "net/pump.h"
+
 #include "test/net/pump_fixture.h"
 
 namespace weir::net {

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "net/client_probe.h"
+#include "net/link_facts.h"
 #include "net/merge_window.h"
 
 namespace weir::net {

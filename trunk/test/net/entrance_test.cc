@@ -8,6 +8,17 @@
 #include <gtest/gtest.h>
 
 #include "base/object_count.h"
+#include "io/deadline.h"
+#include "io/tls.h"
+#include "io/tls_acceptor.h"
+#include "net/client_table.h"
+#include "net/fanout.h"
+#include "net/ingress.h"
+#include "net/limits.h"
+#include "net/play_rules.h"
+#include "net/policy.h"
+#include "net/trusted_proxies.h"
+#include "stream/registry.h"
 
 #include "test/support/io/loopback.h"
 

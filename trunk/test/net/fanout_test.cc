@@ -14,6 +14,11 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "net/client.h"
+#include "net/play_rules.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
+#include "stream/stream_key.h"
 
 #include "test/net/pump_fixture.h"
 #include "test/support/io/loopback.h"

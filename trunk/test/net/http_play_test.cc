@@ -7,8 +7,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "net/client_table.h"
+#include "net/fanout.h"
 #include "net/http/server.h"
+#include "net/limits.h"
 #include "proto/ws/frame.h"
+#include "stream/publisher.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 
 #include "test/net/http/test_client.h"
 #include "test/support/media_packets.h"

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+#include "io/tls_acceptor.h"
 #include "net/http/server.h"
+#include "net/limits.h"
+#include "net/trusted_proxies.h"
 
 #include "test/net/http/test_client.h"
 #include "test/support/io/tls_pair.h"

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "io/socket_address.h"
+
 namespace weir::net {
 namespace {
 

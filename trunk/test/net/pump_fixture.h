@@ -12,7 +12,15 @@
 
 #include "base/log.h"
 #include "io/runtime.h"
+#include "net/client.h"
+#include "net/client_table.h"
 #include "net/fanout.h"
+#include "net/play_rules.h"
+#include "stream/publisher.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
+#include "stream/stream_key.h"
+#include "stream/stream_options.h"
 
 #include "test/net/record_peer.h"
 #include "test/support/io/loopback.h"

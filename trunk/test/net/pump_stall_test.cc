@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+#include "net/client.h"
 #include "net/pump.h"
+#include "stream/stream_key.h"
 
 #include "test/net/pump_fixture.h"
 

@@ -7,6 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+#include "net/client.h"
+#include "stream/stream_key.h"
+
 #include "test/net/pump_fixture.h"
 
 namespace weir::net {

@@ -13,9 +13,12 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "io/deadline.h"
 #include "io/tcp.h"
-#include "net/player.h"
+#include "net/client.h"
+#include "net/player_protocol.h"
 #include "stream/muxer.h"
+#include "stream/stream.h"
 
 #include "test/support/io/loopback.h"
 

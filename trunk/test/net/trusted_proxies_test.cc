@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/http/fields.h"
+
 namespace weir::net {
 namespace {
 

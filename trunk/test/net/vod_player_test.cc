@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+
 #include "test/support/io/loopback.h"
 #include "test/support/media_packets.h"
 

@@ -10,7 +10,10 @@
 #include <fmt/format.h>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
 #include "io/tcp.h"
+#include "net/client.h"
 #include "net/hooks.h"
 
 namespace weir::session {

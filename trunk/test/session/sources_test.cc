@@ -8,9 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "io/resolver.h"
+#include "net/fanout.h"
+#include "net/http/client.h"
 #include "session/flv/flv_pull.h"
 #include "session/rtmp/rtmp_forward.h"
 #include "session/rtmp/rtmp_pull.h"
+#include "stream/registry.h"
 
 #include "test/session/world.h"
 

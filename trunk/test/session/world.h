@@ -10,11 +10,15 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "net/client_table.h"
+#include "net/fanout.h"
 #include "net/http/router.h"
 #include "net/http/server.h"
+#include "net/limits.h"
 #include "net/services.h"
 #include "session/flv/flv_http.h"
 #include "session/rtmp/rtmp_server.h"
+#include "stream/registry.h"
 
 #include "test/session/rtmp_peer.h"
 #include "test/support/io/loopback.h"

@@ -8,6 +8,7 @@
 #include "base/hmac.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "io/socket_address.h"
 
 namespace weir::app {
 namespace {

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "config/access_rules.h"
-#include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/address_rates.h"
 #include "net/limits.h"

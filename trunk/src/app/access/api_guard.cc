@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/hmac.h"
 #include "base/strings.h"
+#include "io/socket_address.h"
 #include "proto/http/access_token.h"
 #include "proto/http/cors.h"
 #include "proto/http/origin.h"

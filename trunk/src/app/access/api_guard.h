@@ -19,6 +19,10 @@
 #include "net/http/router.h"
 #include "net/limits.h"
 
+namespace weir::http {
+struct Request;
+}
+
 namespace weir::app {
 
 class ApiGuard {

@@ -3,6 +3,8 @@
 #include "app/api/stream_json.h"
 #include "io/tcp.h"
 #include "net/api/answer.h"
+#include "net/client_probe.h"
+#include "net/link_facts.h"
 
 namespace weir::app {
 namespace {

@@ -2,6 +2,8 @@
 #include "app/api/client_json.h"
 #include "app/api/http_api.h"
 #include "app/api/listing.h"
+#include "proto/http/method.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "proto/http/request.h"
+
 namespace weir::app {
 namespace {
 

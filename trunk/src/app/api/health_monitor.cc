@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/rate_history.h"
 #include "diagnosis/process_stats.h"
 #include "io/coroutine.h"
 #include "io/runtime.h"
+#include "net/client.h"
+#include "net/client_table.h"
+#include "net/fanout.h"
+#include "net/pump_stats.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 
 namespace weir::app {
 namespace {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/rate_history.h"
+#include "net/client.h"
 #include "net/services.h"
 
 namespace weir::app {

@@ -12,18 +12,31 @@
 #include <utility>
 #include <vector>
 
-#include "app/api/health_monitor.h"
 #include "app/api/live_list.h"
 #include "app/api/metrics.h"
 #include "app/api/system_probe.h"
-#include "app/protocols/protocol.h"
 #include "config/access_config.h"
 #include "net/api/answer.h"
-#include "net/http/router.h"
-#include "net/http/server.h"
 #include "net/services.h"
 
+namespace weir::io {
+class WorkerPool;
+}
+
+namespace weir::net {
+class HttpExchange;
+class HttpRouter;
+}  // namespace weir::net
+
+namespace weir::stream {
+class Stream;
+struct StreamKey;
+}  // namespace weir::stream
+
 namespace weir::app {
+
+class HealthMonitor;
+class ProtocolSet;
 
 // A section of the configuration, as the API shows it.
 struct VhostEntry {

@@ -5,6 +5,10 @@
 #include "app/api/http_api.h"
 #include "app/api/openapi_document.h"
 #include "base/log.h"
+#include "net/http/router.h"
+#include "proto/http/method.h"
+#include "proto/http/request.h"
+#include "proto/http/response.h"
 
 namespace weir::app {
 namespace {

@@ -5,9 +5,14 @@
 #include <iterator>
 #include <span>
 
+#include "app/protocols/protocol.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "io/coroutine.h"
+#include "net/client.h"
+#include "proto/http/request.h"
+#include "stream/stream.h"
+#include "stream/stream_key.h"
 
 namespace weir::app {
 namespace {

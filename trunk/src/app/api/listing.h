@@ -2,18 +2,33 @@
 // without holding up the media thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "app/protocols/protocol.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "net/api/answer.h"
-#include "net/client_table.h"
-#include "proto/http/request.h"
-#include "stream/stream.h"
+
+namespace weir::http {
+class Query;
+}
+
+namespace weir::net {
+enum class ClientRole : uint8_t;
+class Client;
+}  // namespace weir::net
+
+namespace weir::stream {
+class Stream;
+struct StreamKey;
+}  // namespace weir::stream
 
 namespace weir::app {
+
+struct Transport;
 
 // ?start=&count=
 struct Page {

@@ -2,9 +2,15 @@
 // of anybody.
 #include <cmath>
 
+#include "app/api/health_monitor.h"
 #include "app/api/http_api.h"
 #include "app/api/live_merge.h"
+#include "net/hooks.h"
+#include "net/http/router.h"
+#include "net/policy.h"
 #include "net/trusted_proxies.h"
+#include "proto/http/request.h"
+#include "proto/http/response.h"
 
 namespace weir::app {
 namespace {

@@ -5,6 +5,9 @@
 #include "app/api/listing.h"
 #include "app/api/live_merge.h"
 #include "app/api/stream_json.h"
+#include "io/deadline.h"
+#include "net/private_streams.h"
+#include "stream/registry.h"
 
 namespace weir::app {
 

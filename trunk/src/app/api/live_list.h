@@ -15,9 +15,10 @@
 
 #include "app/protocols/protocol.h"
 #include "base/clock.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/api/answer.h"
 #include "net/services.h"
+#include "stream/stream_key.h"
 
 namespace weir::app {
 

@@ -6,11 +6,19 @@
 
 #include <fmt/format.h>
 
+#include "app/api/health_monitor.h"
 #include "app/api/stream_json.h"
+#include "app/protocols/protocol.h"
 #include "app/run/log_setup.h"
 #include "base/object_count.h"
 #include "base/version.h"
+#include "diagnosis/process_stats.h"
 #include "io/runtime.h"
+#include "io/worker_pool.h"
+#include "net/fanout.h"
+#include "net/limits.h"
+#include "net/pump_stats.h"
+#include "stream/registry.h"
 #include "stream/wire_log.h"
 
 namespace weir::app {

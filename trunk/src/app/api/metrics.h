@@ -5,15 +5,25 @@
 #include <span>
 #include <string>
 
-#include "app/api/health_monitor.h"
-#include "app/protocols/protocol.h"
 #include "base/clock.h"
-#include "diagnosis/process_stats.h"
-#include "io/worker_pool.h"
-#include "net/api/exposition.h"
-#include "net/services.h"
+
+namespace weir::diagnosis {
+struct ProcessStats;
+}
+
+namespace weir::io {
+class WorkerPool;
+}
+
+namespace weir::net {
+class Exposition;
+struct Services;
+}  // namespace weir::net
 
 namespace weir::app {
+
+class HealthMonitor;
+class ProtocolSet;
 
 struct MetricsSources {
     const net::Services& services;

@@ -1,5 +1,7 @@
 #include "app/api/reload_api.h"
 
+#include "proto/http/request.h"
+
 namespace weir::app {
 namespace {
 

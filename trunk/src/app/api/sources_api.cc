@@ -7,6 +7,9 @@
 #include "app/access/strict_json.h"
 #include "app/api/listing.h"
 #include "base/log.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 namespace {

@@ -6,7 +6,10 @@
 #include "app/api/track_json.h"
 #include "app/protocols/protocol.h"
 #include "net/api/answer.h"
+#include "net/fanout.h"
+#include "net/stream_pump.h"
 #include "proto/http/target.h"
+#include "stream/registry.h"
 
 namespace weir::app {
 namespace {

@@ -8,7 +8,18 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/clock.h"
+#include "net/client.h"
 #include "net/services.h"
+#include "net/stream_pump.h"
+
+namespace weir {
+class RateClock;
+}
+
+namespace weir::stream {
+class Stream;
+struct StreamKey;
+}  // namespace weir::stream
 
 namespace weir::app {
 

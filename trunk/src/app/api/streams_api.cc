@@ -4,6 +4,10 @@
 #include "app/api/http_api.h"
 #include "app/api/listing.h"
 #include "app/api/stream_json.h"
+#include "net/client_table.h"
+#include "proto/http/method.h"
+#include "proto/http/request.h"
+#include "stream/registry.h"
 
 namespace weir::app {
 namespace {

@@ -3,11 +3,15 @@
 
 #include <unistd.h>
 
+#include "app/api/health_monitor.h"
 #include "app/api/http_api.h"
 #include "app/run/cpu_affinity.h"
 #include "base/build.h"
 #include "base/version.h"
 #include "io/runtime.h"
+#include "net/client_table.h"
+#include "net/fanout.h"
+#include "stream/registry.h"
 
 namespace weir::app {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "io/deadline.h"
+
 namespace weir::app {
 namespace {
 

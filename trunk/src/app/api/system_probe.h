@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "diagnosis/process_stats.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 
 namespace weir::app {

@@ -9,6 +9,8 @@
 #include "app/api/listing.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 namespace {

@@ -6,6 +6,7 @@
 #include "app/cluster/node_name.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "io/deadline.h"
 #include "io/runtime.h"
 
 namespace weir::app {

@@ -15,6 +15,10 @@
 #include "net/http/client.h"
 #include "stream/registry.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::app {
 
 class ClusterService {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "io/deadline.h"
+
 namespace weir::app {
 
 const std::vector<net::SourceUrl>& ConfiguredOrigins::servers_of(

@@ -9,6 +9,10 @@
 #include "config/config.h"
 #include "net/cluster/origins.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::app {
 
 class ConfiguredOrigins final : public net::Origins {

@@ -9,6 +9,8 @@
 #include "app/hooks/hook_service.h"
 #include "app/hooks/hook_service_types.h"
 #include "base/random.h"
+#include "io/deadline.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 

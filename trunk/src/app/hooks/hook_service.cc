@@ -7,6 +7,9 @@
 
 #include "app/hooks/hook_service_types.h"
 #include "base/random.h"
+#include "io/deadline.h"
+#include "io/reactor.h"
+#include "io/tcp.h"
 #include "net/client_table.h"
 
 namespace weir::app {

@@ -22,9 +22,20 @@
 #include "config/config.h"
 #include "io/coroutine.h"
 #include "io/resolver.h"
+#include "io/signal.h"
 #include "net/api/answer.h"
 #include "net/hooks.h"
 #include "net/http/client.h"
+
+namespace weir::io {
+class Deadline;
+class TcpStream;
+class WorkerPool;
+}  // namespace weir::io
+
+namespace weir::net {
+class Client;
+}
 
 namespace weir::app {
 

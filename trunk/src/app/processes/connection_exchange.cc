@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "app/processes/process_message.h"
+#include "base/bytes.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
 #include "io/unix_socket.h"
 
 namespace weir::app {

@@ -13,10 +13,16 @@
 #include <string_view>
 
 #include "app/processes/attached.h"
+#include "base/bytes.h"
 #include "base/log.h"
 #include "io/own_fd.h"
 #include "io/reactor.h"
-#include "io/tcp.h"
+
+namespace weir::io {
+class SocketAddress;
+class TcpStream;
+struct Replay;
+}  // namespace weir::io
 
 namespace weir::app {
 

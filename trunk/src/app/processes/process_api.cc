@@ -1,5 +1,6 @@
 #include "app/processes/process_api.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -10,7 +11,11 @@
 #include "app/run/added_sources.h"
 #include "base/strings.h"
 #include "config/process_config.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 #include "io/unix_socket.h"
+#include "net/placement.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 namespace {

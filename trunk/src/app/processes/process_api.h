@@ -15,6 +15,14 @@
 #include "net/http/router.h"
 #include "proto/http/response_parser.h"
 
+namespace weir::http {
+struct Request;
+}
+
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::app {
 
 // GET /api/v1/processes. `link` null: this process is the only one, and `own` says how it is. All

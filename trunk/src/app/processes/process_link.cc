@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/process_config.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 
 namespace weir::app {
 namespace {

@@ -19,10 +19,14 @@
 #include "app/processes/stream_owners.h"
 #include "base/hmac.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
 #include "io/folder_seat.h"
 #include "io/reactor.h"
-#include "io/tcp.h"
+#include "io/signal.h"
+
+namespace weir::io {
+class TcpListener;
+class UdpSocket;
+}  // namespace weir::io
 
 namespace weir::app {
 

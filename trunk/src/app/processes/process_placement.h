@@ -4,8 +4,13 @@
 
 #include "app/processes/connection_exchange.h"
 #include "app/processes/process_link.h"
+#include "io/tcp.h"
 #include "net/placement.h"
 #include "stream/registry.h"
+
+namespace weir::io {
+class SocketAddress;
+}
 
 namespace weir::app {
 

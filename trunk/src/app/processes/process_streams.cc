@@ -1,6 +1,7 @@
 #include "app/processes/process_streams.h"
 
 #include "base/log.h"
+#include "io/deadline.h"
 
 namespace weir::app {
 

@@ -14,6 +14,10 @@
 #include "net/cluster/origins.h"
 #include "stream/registry.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::app {
 
 class ProcessStreams final : public net::Claims, public net::Origins, private stream::LifeObserver {

@@ -21,7 +21,10 @@
 
 #include "base/error.h"
 #include "io/own_fd.h"
-#include "io/tcp.h"
+
+namespace weir::io {
+class SocketAddress;
+}
 
 namespace weir::app {
 

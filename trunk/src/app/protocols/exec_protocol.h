@@ -5,6 +5,11 @@
 #include "app/protocols/wiring.h"
 #include "session/exec/exec_push.h"
 
+namespace weir::net {
+class Exposition;
+class Sources;
+}  // namespace weir::net
+
 namespace weir::app {
 
 class ExecProtocol final : public Protocol {

@@ -1,5 +1,8 @@
 #include "app/protocols/flv_protocol.h"
 
+#include "diagnosis/memory_report.h"
+#include "net/source/sources.h"
+
 namespace weir::app {
 
 std::span<const Transport> FlvProtocol::transports() const {

@@ -6,6 +6,14 @@
 #include "session/flv/flv_http.h"
 #include "session/flv/flv_pull.h"
 
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::net {
+class Sources;
+}
+
 namespace weir::app {
 
 class FlvProtocol final : public Protocol {

@@ -2,6 +2,8 @@
 
 #include "app/processes/process_link.h"
 #include "config/named_stream.h"
+#include "diagnosis/memory_report.h"
+#include "net/api/exposition.h"
 
 namespace weir::app {
 namespace {

@@ -4,6 +4,14 @@
 #include "app/protocols/wiring.h"
 #include "session/hls/hls_service.h"
 
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::net {
+class Exposition;
+}
+
 namespace weir::app {
 
 class HlsProtocol final : public Protocol, private session::HlsRules {

@@ -11,18 +11,35 @@
 #include <string_view>
 #include <vector>
 
-#include "app/run/listener_set.h"
-#include "config/config.h"
-#include "diagnosis/memory_report.h"
-#include "io/coroutine.h"
-#include "io/worker_pool.h"
+#include "base/error.h"
 #include "net/api/answer.h"
-#include "net/api/exposition.h"
-#include "net/http/router.h"
-#include "net/source/sources.h"
-#include "stream/stream.h"
+
+namespace weir::config {
+struct Config;
+}
+
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::io {
+class Deadline;
+class WorkerPool;
+}  // namespace weir::io
+
+namespace weir::net {
+class Exposition;
+class HttpRouter;
+class Sources;
+}  // namespace weir::net
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::app {
+
+struct ListenerService;
 
 // One way by which clients publish or play: what net::Client::transport() says.
 struct Transport {
@@ -57,7 +74,7 @@ class Protocol {
     virtual void add_sources(net::Sources& sources) { (void)sources; }
 
     // Asked once. What serves them lives as long as this object.
-    virtual std::vector<ListenerService> listeners() { return {}; }
+    virtual std::vector<ListenerService> listeners();
 
     // Yields if it likes. `next` may come into force: at the start, or by a reload. An error
     // refuses it. `workers` go on until stop() has returned.
@@ -81,10 +98,7 @@ class Protocol {
     virtual void start_drain() {}
 
     // Yields. Ends everything. HTTP has ended, and the fan-out goes on.
-    virtual Error stop(io::Deadline deadline) {
-        (void)deadline;
-        return {};
-    }
+    virtual Error stop(io::Deadline deadline);
 
     // ---- what is shown ----
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "app/processes/process_link.h"
+#include "net/api/exposition.h"
+#include "net/hooks.h"
+#include "net/placement.h"
+#include "net/private_streams.h"
 #include "session/record/record_folder.h"
 
 namespace weir::app {

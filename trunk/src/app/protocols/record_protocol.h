@@ -3,9 +3,14 @@
 
 #include "app/protocols/recordings_api.h"
 #include "app/protocols/wiring.h"
+#include "io/deadline.h"
 #include "session/record/record_playback.h"
 #include "session/record/record_service.h"
 #include "session/record/record_vod.h"
+
+namespace weir::net {
+class Exposition;
+}
 
 namespace weir::app {
 

@@ -9,6 +9,8 @@
 #include "app/access/strict_json.h"
 #include "app/api/listing.h"
 #include "base/log.h"
+#include "io/socket_address.h"
+#include "proto/http/request.h"
 #include "proto/rtmp/stream_name.h"
 
 namespace weir::app {

@@ -4,6 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "net/api/exposition.h"
+#include "net/source/source.h"
+#include "net/source/source_machine.h"
+#include "net/source/sources.h"
+
 namespace weir::app {
 
 std::span<const Transport> RelayProtocol::transports() const {

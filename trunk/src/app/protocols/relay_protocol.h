@@ -5,6 +5,11 @@
 #include "app/protocols/wiring.h"
 #include "session/relay/relay_pull.h"
 
+namespace weir::net {
+class Exposition;
+class Sources;
+}  // namespace weir::net
+
 namespace weir::app {
 
 class RelayProtocol final : public Protocol {

@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "app/run/listener_service.h"
+#include "app/run/tls_scope.h"
 #include "base/log.h"
+#include "diagnosis/memory_report.h"
+#include "io/deadline.h"
+#include "net/api/exposition.h"
+#include "net/source/sources.h"
 #include "session/webrtc/rtc_candidates.h"
 #include "session/webrtc/rtc_playable.h"
 #include "session/webrtc/rtc_tcp.h"

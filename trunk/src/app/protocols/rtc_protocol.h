@@ -2,11 +2,25 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
 #include "session/webrtc/rtc_json_api.h"
 #include "session/webrtc/rtc_log.h"
 #include "session/webrtc/rtc_routes.h"
 #include "session/webrtc/rtc_server.h"
 #include "session/webrtc/whep_pull.h"
+
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::net {
+class Exposition;
+class Sources;
+}  // namespace weir::net
 
 namespace weir::app {
 

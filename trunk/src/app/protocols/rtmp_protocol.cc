@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include "app/run/listener_service.h"
+#include "app/run/tls_scope.h"
+#include "diagnosis/memory_report.h"
+#include "net/source/sources.h"
+
 namespace weir::app {
 namespace {
 

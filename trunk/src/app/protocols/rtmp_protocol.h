@@ -2,9 +2,19 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
+#include "io/deadline.h"
 #include "session/rtmp/rtmp_forward.h"
 #include "session/rtmp/rtmp_pull.h"
 #include "session/rtmp/rtmp_server.h"
+
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::net {
+class Sources;
+}
 
 namespace weir::app {
 

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 #include "app/processes/process_link.h"
+#include "app/run/listener_service.h"
+#include "app/run/tls_scope.h"
+#include "diagnosis/memory_report.h"
+#include "net/api/exposition.h"
+#include "net/source/sources.h"
 
 namespace weir::app {
 namespace {

@@ -2,9 +2,20 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
+#include "io/deadline.h"
 #include "session/rtsp/rtsp_forward.h"
 #include "session/rtsp/rtsp_pull.h"
 #include "session/rtsp/rtsp_server.h"
+
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::net {
+class Exposition;
+class Sources;
+}  // namespace weir::net
 
 namespace weir::app {
 

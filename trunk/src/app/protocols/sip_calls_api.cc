@@ -10,6 +10,7 @@
 #include "app/access/strict_json.h"
 #include "app/api/listing.h"
 #include "base/log.h"
+#include "proto/http/request.h"
 
 namespace weir::app {
 namespace {

@@ -5,6 +5,10 @@
 #include <fmt/format.h>
 
 #include "app/protocols/secret_text.h"
+#include "app/run/listener_service.h"
+#include "app/run/tls_scope.h"
+#include "diagnosis/memory_report.h"
+#include "net/api/exposition.h"
 
 namespace weir::app {
 namespace {

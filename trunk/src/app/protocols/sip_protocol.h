@@ -6,8 +6,17 @@
 #include "app/protocols/sip_calls_api.h"
 #include "app/protocols/sip_phone_book.h"
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
 #include "session/phone/phone_server.h"
 #include "session/sip/sip_server.h"
+
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::net {
+class Exposition;
+}
 
 namespace weir::app {
 

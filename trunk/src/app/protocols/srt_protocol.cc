@@ -3,6 +3,10 @@
 #include <utility>
 
 #include "app/protocols/secret_text.h"
+#include "app/run/listener_service.h"
+#include "diagnosis/memory_report.h"
+#include "net/api/exposition.h"
+#include "net/source/sources.h"
 
 namespace weir::app {
 namespace {

@@ -4,8 +4,19 @@
 #include <memory>
 
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
+#include "io/deadline.h"
 #include "session/srt/srt_call.h"
 #include "session/srt/srt_server.h"
+
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::net {
+class Exposition;
+class Sources;
+}  // namespace weir::net
 
 namespace weir::app {
 

@@ -1,5 +1,7 @@
 #include "app/protocols/still_protocol.h"
 
+#include "net/api/exposition.h"
+
 namespace weir::app {
 
 std::span<const Transport> StillProtocol::transports() const {

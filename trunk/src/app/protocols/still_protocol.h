@@ -4,6 +4,10 @@
 #include "app/protocols/wiring.h"
 #include "session/still/still_service.h"
 
+namespace weir::net {
+class Exposition;
+}
+
 namespace weir::app {
 
 class StillProtocol final : public Protocol, private session::StillRules {

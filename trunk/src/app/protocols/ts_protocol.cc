@@ -1,8 +1,25 @@
 #include "app/protocols/ts_protocol.h"
 
 #include "base/log.h"
+#include "diagnosis/memory_report.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
+#include "net/source/sources.h"
+#include "stream/stream.h"
 
 namespace weir::app {
+
+TsProtocol::TsProtocol(const ProtocolContext& context)
+    : play_(context.services, session::ts_http_format()),
+      playlist_(context.services.policy),
+      gateway_(
+          context.services, [this](std::string_view name) { return playlist_.find(name); }, hints_),
+      groups_([&fanout = context.services.fanout](
+                  const stream::Stream& stream) { return fanout.players(stream); },
+              hints_),
+      group_out_(context.services) {
+    groups_.join_again_each(context.config.group_rejoin);
+}
 
 std::span<const Transport> TsProtocol::transports() const {
     static constexpr Transport kAll[] = {{"ts"}, {"ws-ts"}};

@@ -8,23 +8,23 @@
 #include "session/ts/playlist_service.h"
 #include "session/ts/ts_http.h"
 
+namespace weir::diagnosis {
+class MemoryReport;
+}
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::net {
+class Sources;
+}
+
 namespace weir::app {
 
 class TsProtocol final : public Protocol {
   public:
-    explicit TsProtocol(const ProtocolContext& context)
-        : play_(context.services, session::ts_http_format()),
-          playlist_(context.services.policy),
-          gateway_(
-              context.services,
-              [this](std::string_view name) { return playlist_.find(name); },
-              hints_),
-          groups_([&fanout = context.services.fanout](
-                      const stream::Stream& stream) { return fanout.players(stream); },
-                  hints_),
-          group_out_(context.services) {
-        groups_.join_again_each(context.config.group_rejoin);
-    }
+    explicit TsProtocol(const ProtocolContext& context);
 
     std::string_view name() const override { return "ts"; }
 

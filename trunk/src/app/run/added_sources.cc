@@ -18,6 +18,8 @@
 #include "app/access/strict_json.h"
 #include "base/safe_open.h"
 #include "config/source_specs.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/own_fd.h"
 #include "net/api/answer.h"
 

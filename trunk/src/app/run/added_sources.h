@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 #include "net/source/source_spec.h"
 

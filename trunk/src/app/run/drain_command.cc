@@ -18,8 +18,12 @@
 #include "config/config.h"
 #include "config/include.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/resolver.h"
 #include "io/runtime.h"
 #include "net/http/client.h"
+#include "proto/http/request.h"
+#include "proto/http/response_parser.h"
 
 namespace weir::app {
 namespace {

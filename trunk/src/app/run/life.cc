@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
 
 namespace weir::app {
 namespace {

@@ -8,7 +8,13 @@
 #include "app/processes/shared_listeners.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "config/value.h"
+#include "io/socket_address.h"
+#include "io/tcp.h"
+#include "io/udp.h"
+#include "net/acceptors.h"
+#include "net/datagram_ports.h"
 
 namespace weir::app {
 namespace {
@@ -36,6 +42,24 @@ void warn_about_buffers(const io::UdpSocket& socket) {
 }
 
 }  // namespace
+
+struct ListenerSet::Step {
+    WantedListener wanted;
+    Entry* from = nullptr;  // of entries_: kept, or handed on
+    std::unique_ptr<io::TcpListener> tcp;
+    std::string opened_as;
+    std::unique_ptr<io::UdpSocket> udp;
+    const io::UdpSocket* revived = nullptr;
+    bool postponed = false;  // an old listener is in its way
+};
+
+ListenerSet::ListenerSet()
+    : open_tcp_([](const std::string& address) -> Result<std::unique_ptr<io::TcpListener>> {
+          WEIR_TRY_ASSIGN(const io::SocketAddress to, io::SocketAddress::parse(address));
+          return io::TcpListener::listen(to);
+      }) {}
+
+ListenerSet::~ListenerSet() = default;
 
 std::vector<WantedListener> ListenerSet::wanted(const config::Config& config) const {
     std::vector<WantedListener> all;

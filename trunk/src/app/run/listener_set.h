@@ -16,36 +16,22 @@
 #include <string_view>
 #include <vector>
 
-#include "app/run/tls_service.h"
+#include "app/run/listener_service.h"
 #include "base/error.h"
-#include "config/config.h"
-#include "io/tcp.h"
-#include "io/udp.h"
-#include "net/acceptors.h"
-#include "net/datagram_ports.h"
+#include "config/listen_address.h"
+
+namespace weir::config {
+struct Config;
+}
+
+namespace weir::io {
+class SocketAddress;
+class TcpListener;
+class UdpSocket;
+struct UdpOptions;
+}  // namespace weir::io
 
 namespace weir::app {
-
-// Who serves the listeners of one kind, by TCP or by UDP, and where the configuration wants them.
-struct ListenerService {
-    std::string_view kind;          // a literal that no other one has: "rtmp"
-    std::string_view scheme;        // for the log: "rtmp"
-    std::string_view path = {};     // of an address that one can click: "/live/livestream"
-    std::string_view purpose = {};  // whose it is, of addresses that nobody clicks
-    TlsScope tls = TlsScope::kHttp;
-    // nullptr: nowhere.
-    std::function<const std::vector<config::ListenAddress>*(const config::Config&)> wanted = {};
-    net::Acceptors* acceptors = nullptr;
-    net::DatagramPorts* datagrams = nullptr;
-    // The UDP kind whose port it has where the system chooses that.
-    std::string_view beside = {};
-    // UDP: all processes have the same port, which OpenUdp opens.
-    bool one_port = false;
-    // Takes a TCP listener into service; empty: acceptors->serve(). For options of the address.
-    std::function<Error(std::unique_ptr<io::TcpListener>, const config::ListenAddress&)> serve = {};
-    // A change has opened UDP ports of it, or taken them back into service.
-    std::function<void()> changed = {};
-};
 
 struct WantedListener {
     std::string_view kind;
@@ -59,6 +45,11 @@ struct ListenFailure {
 
 class ListenerSet {
   public:
+    ListenerSet();
+    ~ListenerSet();
+    ListenerSet(const ListenerSet&) = delete;
+    ListenerSet& operator=(const ListenerSet&) = delete;
+
     // In the order in which their listeners are opened; what serves them must outlive this object's
     // last commit().
     void add(ListenerService service) { services_.push_back(std::move(service)); }
@@ -106,15 +97,7 @@ class ListenerSet {
     };
 
     // What one wanted listener becomes.
-    struct Step {
-        WantedListener wanted;
-        Entry* from = nullptr;  // of entries_: kept, or handed on
-        std::unique_ptr<io::TcpListener> tcp;
-        std::string opened_as;
-        std::unique_ptr<io::UdpSocket> udp;
-        const io::UdpSocket* revived = nullptr;
-        bool postponed = false;  // an old listener is in its way
-    };
+    struct Step;
 
     const ListenerService& service_of(std::string_view kind) const;
 
@@ -133,10 +116,7 @@ class ListenerSet {
     void close(const Entry& entry);
     std::string text(const Entry& entry) const;
 
-    OpenTcp open_tcp_ = [](const std::string& address) -> Result<std::unique_ptr<io::TcpListener>> {
-        WEIR_TRY_ASSIGN(const io::SocketAddress to, io::SocketAddress::parse(address));
-        return io::TcpListener::listen(to);
-    };
+    OpenTcp open_tcp_;
     OpenUdp open_udp_;  // set where a service has `one_port`
     std::vector<ListenerService> services_;
     std::vector<std::unique_ptr<Entry>> entries_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "io/coroutine.h"
+#include "proto/http/request.h"
 
 // External linkage, C names: what a report has to show is what stands here.
 extern "C" {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 
 namespace weir::app {
 namespace {

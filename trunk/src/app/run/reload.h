@@ -17,8 +17,12 @@
 #include "app/run/load.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::app {
 

@@ -1,8 +1,11 @@
+#include "net/http/server.h"
+
 #include <cstdlib>
 
 #include <unistd.h>
 
 #include "app/run/server_impl.h"
+#include "net/datagram_ports.h"
 
 namespace weir::app {
 namespace {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 
-#include "app/processes/process_link.h"
 #include "app/protocols/wiring.h"
 #include "app/run/drain.h"
 #include "app/run/load.h"
@@ -12,6 +11,8 @@
 #include "config/config.h"
 
 namespace weir::app {
+
+class ProcessLink;
 
 class Server {
   public:

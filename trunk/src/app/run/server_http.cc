@@ -1,5 +1,7 @@
 // The HTTP side of the server: its two routers, what each request has to pass, and the API.
 #include "app/run/server_impl.h"
+#include "net/http/server.h"
+#include "net/trusted_proxies.h"
 
 namespace weir::app {
 

@@ -45,7 +45,12 @@
 #include "io/runtime.h"
 #include "io/unix_socket.h"
 #include "io/worker_pool.h"
+#include "net/cluster/relay_node.h"
+#include "net/fanout.h"
+#include "net/http/server.h"
 #include "net/http/static_files.h"
+#include "net/phone_lines.h"
+#include "net/private_streams.h"
 #include "proto/cluster/relay_field.h"
 #include "proto/http/origin.h"
 

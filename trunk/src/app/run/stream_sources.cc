@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "config/process_config.h"
 #include "config/source_specs.h"
+#include "io/socket_address.h"
 
 namespace weir::app {
 

@@ -7,11 +7,20 @@
 #include "app/api/sources_api.h"
 #include "app/cluster/configured_origins.h"
 #include "config/config.h"
+#include "io/deadline.h"
 #include "io/resolver.h"
 #include "io/worker_pool.h"
 #include "net/http/client.h"
 #include "net/services.h"
 #include "net/source/sources.h"
+
+namespace weir::io {
+class SocketAddress;
+}
+
+namespace weir::net {
+class PrivateStreams;
+}
 
 namespace weir::app {
 

@@ -6,6 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/strings.h"
+#include "io/coroutine.h"
+#include "io/tls_acceptor.h"
+#include "net/http/router.h"
+#include "net/trusted_proxies.h"
+#include "proto/http/response.h"
 
 namespace weir::app {
 namespace {

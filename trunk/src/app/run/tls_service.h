@@ -11,24 +11,22 @@
 #include <string>
 #include <vector>
 
+#include "app/run/tls_scope.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "io/coroutine.h"
 #include "io/tls.h"
+#include "io/tls_acceptor.h"
 #include "io/worker_pool.h"
 #include "net/api/answer.h"
 #include "net/api/exposition.h"
-#include "net/http/router.h"
 #include "net/ingress.h"
+#include "net/trusted_proxies.h"
+
+namespace weir::net {
+class HttpRouter;
+}
 
 namespace weir::app {
-
-// Listeners that may have certificates of their own.
-enum class TlsScope : uint8_t { kRtmp, kHttp, kApi, kRtsp, kSip };
-
-inline constexpr size_t kTlsScopes = 5;
-
-std::string_view to_string(TlsScope scope);
 
 // The files of a configuration, read.
 struct TlsFiles {

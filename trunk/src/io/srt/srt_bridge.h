@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "io/socket_address.h"
 #include "io/srt/srt_engine.h"
 
 namespace weir::io {

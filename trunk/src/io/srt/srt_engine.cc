@@ -11,9 +11,12 @@
 #include <pthread.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/reactor.h"
+#include "io/signal.h"
 #include "io/signal_stack.h"
 #include "io/signals_blocked.h"
+#include "io/socket_address.h"
 #include "io/srt/srt_bridge.h"
 #include "io/srt/srt_worker.h"
 

@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "io/coroutine.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "io/srt/srt_types.h"
-#include "io/tcp.h"
 
 namespace weir::io {
+
+class SocketAddress;
 
 // One connection, as its owner hears of it.
 class SrtPeer {

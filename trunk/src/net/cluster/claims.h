@@ -9,44 +9,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "stream/stream.h"
 #include "stream/stream_key.h"
+#include "stream/stream_options.h"
 
 namespace weir::net {
 
 class Claims {
   public:
-    // A claim that somebody made: given up when this goes. Kept until that somebody publishes, or
-    // as long as it may.
-    class Place {
-      public:
-        Place() = default;
-
-        Place(Claims& claims, stream::StreamKey key) : claims_(&claims), key_(std::move(key)) {}
-
-        Place(Place&& other) noexcept
-            : claims_(std::exchange(other.claims_, nullptr)), key_(std::move(other.key_)) {}
-
-        Place& operator=(Place&& other) noexcept {
-            std::swap(claims_, other.claims_);
-            std::swap(key_, other.key_);
-            return *this;
-        }
-
-        Place(const Place&) = delete;
-        Place& operator=(const Place&) = delete;
-
-        ~Place() {
-            if (claims_ != nullptr) {
-                claims_->give_up(key_);
-            }
-        }
-
-      private:
-        Claims* claims_ = nullptr;
-        stream::StreamKey key_;
-    };
-
     // Yields, for a bounded time. For somebody who will publish here. kBusy: another node's
     // publisher has the name, and `conflict` says kRefuse; kTimeout: it cannot be known, and such
     // publishers are refused. Asked again while the claim is held: success at once. Each success is
@@ -62,6 +31,37 @@ class Claims {
 
   protected:
     ~Claims() = default;
+};
+
+// A claim that somebody made: given up when this goes. Kept until that somebody publishes, or
+// as long as it may.
+class ClaimPlace {
+  public:
+    ClaimPlace() = default;
+
+    ClaimPlace(Claims& claims, stream::StreamKey key) : claims_(&claims), key_(std::move(key)) {}
+
+    ClaimPlace(ClaimPlace&& other) noexcept
+        : claims_(std::exchange(other.claims_, nullptr)), key_(std::move(other.key_)) {}
+
+    ClaimPlace& operator=(ClaimPlace&& other) noexcept {
+        std::swap(claims_, other.claims_);
+        std::swap(key_, other.key_);
+        return *this;
+    }
+
+    ClaimPlace(const ClaimPlace&) = delete;
+    ClaimPlace& operator=(const ClaimPlace&) = delete;
+
+    ~ClaimPlace() {
+        if (claims_ != nullptr) {
+            claims_->give_up(key_);
+        }
+    }
+
+  private:
+    Claims* claims_ = nullptr;
+    stream::StreamKey key_;
 };
 
 }  // namespace weir::net

@@ -5,9 +5,15 @@
 #include <string>
 
 #include "base/error.h"
-#include "io/coroutine.h"
 #include "net/source/source_url.h"
-#include "stream/stream_key.h"
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::stream {
+struct StreamKey;
+}
 
 namespace weir::net {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "io/deadline.h"
 #include "net/cluster/redis_registry.h"
 
 namespace weir::net {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/deadline.h"
 
 namespace weir::net {
 namespace {

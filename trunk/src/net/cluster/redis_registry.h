@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/cluster/claims.h"
 #include "net/cluster/known_streams.h"
 #include "net/cluster/origins.h"
@@ -25,6 +26,10 @@
 #include "proto/cluster/relay_list.h"
 #include "proto/cluster/scripts.h"
 #include "stream/registry.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::net {
 

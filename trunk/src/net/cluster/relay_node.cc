@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/error.h"
+
 namespace weir::net {
 
 std::string_view to_string(RelayRefusal refusal) {

@@ -13,12 +13,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "net/cluster/claims.h"
-#include "net/cluster/origins.h"
 #include "stream/stream_key.h"
 
+namespace weir {
+class Error;
+class NetAddress;
+}  // namespace weir
+
 namespace weir::net {
+
+class Claims;
+class Origins;
 
 // Why a request of another node was refused; labels of /metrics.
 enum class RelayRefusal : uint8_t {

@@ -8,8 +8,15 @@
 
 #include "base/strings.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
+#include "io/socket_address.h"
+#include "net/cluster/relay_node.h"
+#include "net/private_streams.h"
 #include "proto/http/target.h"
 #include "stream/life.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 namespace {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "net/cluster/relay_node.h"
 #include "net/http_play.h"
 #include "net/services.h"
 #include "proto/cluster/relay_field.h"

@@ -3,7 +3,10 @@
 #include <array>
 #include <memory>
 
+#include "base/bytes.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 
 namespace weir::net {
 namespace {

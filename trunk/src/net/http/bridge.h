@@ -3,7 +3,10 @@
 #pragma once
 
 #include "base/clock.h"
-#include "io/tcp.h"
+
+namespace weir::io {
+class TcpStream;
+}
 
 namespace weir::net {
 

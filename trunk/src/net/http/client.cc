@@ -9,6 +9,14 @@
 #include <sys/socket.h>
 
 #include "base/version.h"
+#include "io/deadline.h"
+#include "io/resolver.h"
+#include "io/tcp.h"
+#include "io/tls.h"
+#include "io/worker_pool.h"
+#include "proto/http/request.h"
+#include "proto/http/response_parser.h"
+#include "proto/http/url.h"
 
 namespace weir::net {
 namespace {
@@ -63,6 +71,22 @@ bool is_usable(io::TcpStream& stream) {
 }
 
 }  // namespace
+
+struct HttpClient::Kept {
+    std::unique_ptr<io::TcpStream> stream;
+    MonoTime since;
+};
+
+HttpClient::HttpClient(io::Resolver& resolver, HttpClientOptions options)
+    : resolver_(resolver), options_(options) {}
+
+HttpClient::~HttpClient() = default;
+
+Result<std::unique_ptr<io::TcpStream>> HttpClient::connect(const http::Url& url,
+                                                           io::Deadline deadline,
+                                                           bool verify) {
+    return dial(url, deadline, verify);
+}
 
 Result<http::Response> http_exchange_on(io::TcpStream& stream,
                                         std::string_view request,
@@ -218,7 +242,7 @@ Result<http::Response> HttpClient::exchange(http::Method method,
     bool reused = stream != nullptr;
     for (;;) {
         if (!stream) {
-            Result<std::unique_ptr<io::TcpStream>> opened = dial(url, deadline);
+            Result<std::unique_ptr<io::TcpStream>> opened = dial(url, deadline, true);
             if (!opened.ok()) {
                 return opened.take_error().with_context(origin);
             }

@@ -15,14 +15,22 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "io/resolver.h"
-#include "io/tcp.h"
-#include "io/tls.h"
-#include "io/worker_pool.h"
-#include "proto/http/fields.h"
-#include "proto/http/request.h"
-#include "proto/http/response_parser.h"
-#include "proto/http/url.h"
+#include "proto/http/response_limits.h"
+
+namespace weir::http {
+enum class Method : uint8_t;
+class Fields;
+struct Response;
+struct Url;
+}  // namespace weir::http
+
+namespace weir::io {
+class Deadline;
+class Resolver;
+class TcpStream;
+class TlsContext;
+class WorkerPool;
+}  // namespace weir::io
 
 namespace weir::net {
 
@@ -43,10 +51,8 @@ struct HttpClientStats {
 class HttpClient {
   public:
     // `resolver` must outlive this.
-    explicit HttpClient(io::Resolver& resolver, HttpClientOptions options = {})
-        : resolver_(resolver), options_(options) {}
-
-    ~HttpClient() = default;  // nobody may be in exchange()
+    explicit HttpClient(io::Resolver& resolver, HttpClientOptions options = {});
+    ~HttpClient();  // nobody may be in exchange()
 
     // For reading the system's certificates when an https:// server is asked first, which takes
     // some 30 ms. Must outlive this. Without it the calling thread does that.
@@ -70,9 +76,7 @@ class HttpClient {
     // exchange().
     Result<std::unique_ptr<io::TcpStream>> connect(const http::Url& url,
                                                    io::Deadline deadline,
-                                                   bool verify = true) {
-        return dial(url, deadline, verify);
-    }
+                                                   bool verify = true);
 
     // Closes connections that were kept for too long. Once in a while.
     void tidy(MonoTime now);
@@ -82,14 +86,11 @@ class HttpClient {
     const HttpClientStats& stats() const { return stats_; }
 
   private:
-    struct Kept {
-        std::unique_ptr<io::TcpStream> stream;
-        MonoTime since;
-    };
+    struct Kept;
 
     Result<std::unique_ptr<io::TcpStream>> dial(const http::Url& url,
                                                 io::Deadline deadline,
-                                                bool verify = true);
+                                                bool verify);
     Error start_tls(io::TcpStream& stream,
                     const http::Url& url,
                     io::Deadline deadline,

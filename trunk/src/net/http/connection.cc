@@ -9,7 +9,13 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 #include "net/http/bridge.h"
+#include "net/http/detached_connection.h"
+#include "net/limits.h"
+#include "net/placement.h"
+#include "net/trusted_proxies.h"
 #include "proto/http/cors.h"
 
 namespace weir::net {

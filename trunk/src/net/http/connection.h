@@ -10,9 +10,11 @@
 
 #include "base/log.h"
 #include "base/object_count.h"
+#include "net/http/detached_connection.h"
 #include "net/http/exchange.h"
 #include "net/http/server.h"
 #include "net/ingress.h"
+#include "net/trusted_proxies.h"
 #include "proto/http/request_parser.h"
 
 namespace weir::net {

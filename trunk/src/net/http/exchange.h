@@ -5,62 +5,28 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "io/tcp.h"
-#include "net/limits.h"
-#include "proto/http/fields.h"
-#include "proto/http/request.h"
-#include "proto/http/response.h"
+
+namespace weir::http {
+class Fields;
+struct Request;
+
+const Fields& no_fields();  // proto/http/fields.h
+}  // namespace weir::http
+
+namespace weir::io {
+class SocketAddress;
+class TcpStream;
+}  // namespace weir::io
 
 namespace weir::net {
 
-// A counted place among max_connections; gives it back when destroyed.
-class ConnectionPermit {
-  public:
-    ConnectionPermit() = default;
-
-    explicit ConnectionPermit(std::function<void()> release) : release_(std::move(release)) {}
-
-    ConnectionPermit(ConnectionPermit&& other) noexcept
-        : release_(std::exchange(other.release_, nullptr)), place_(std::move(other.place_)) {}
-
-    ConnectionPermit& operator=(ConnectionPermit&& other) noexcept {
-        std::swap(release_, other.release_);
-        std::swap(place_, other.place_);
-        return *this;
-    }
-
-    ConnectionPermit(const ConnectionPermit&) = delete;
-    ConnectionPermit& operator=(const ConnectionPermit&) = delete;
-
-    ~ConnectionPermit() {
-        if (release_) {
-            release_();
-        }
-    }
-
-    // The place of its address goes with it.
-    void hold(Limits::AddressPlace place) { place_ = std::move(place); }
-
-  private:
-    std::function<void()> release_;
-    Limits::AddressPlace place_;
-};
-
-// A connection that HTTP has let go of. No byte of an answer has been written.
-struct DetachedConnection {
-    std::unique_ptr<io::TcpStream> stream;  // in coroutine mode (no handler set)
-    Bytes unread;                           // bytes the client sent after its request, already read
-    ConnectionPermit permit;                // keep it as long as the stream
-    bool encrypted = false;                 // here, or by the process where it came in
-};
+struct DetachedConnection;
 
 class HttpExchange {
   public:
@@ -100,33 +66,33 @@ class HttpExchange {
     virtual Error respond(int status,
                           std::string_view content_type,
                           std::string_view body,
-                          const http::Fields& extra = {}) = 0;
+                          const http::Fields& extra = http::no_fields()) = 0;
 
     // Yields. The same with a body in parts, which stay where they are: head and parts go out
     // together, and each 64 KiB have the server's whole write timeout.
     virtual Error respond_parts(int status,
                                 std::string_view content_type,
                                 std::span<const ByteSpan> body,
-                                const http::Fields& extra = {}) = 0;
+                                const http::Fields& extra = http::no_fields()) = 0;
 
     // Yields. An error answer in the route's format (text or JSON); `reason` is a sentence for
     // people.
     virtual Error respond_error(int status,
                                 std::string_view reason,
-                                const http::Fields& extra = {}) = 0;
+                                const http::Fields& extra = http::no_fields()) = 0;
 
     // Yields. The head of an answer whose body of `length_bytes` follows by write(). HEAD: write()
     // then drops its data.
     virtual Error begin(int status,
                         std::string_view content_type,
                         uint64_t length_bytes,
-                        const http::Fields& extra = {}) = 0;
+                        const http::Fields& extra = http::no_fields()) = 0;
 
     // Yields. The same of a body whose length nobody knows yet: write() until finish(). It goes out
     // in chunks, or, to a client of HTTP/1.0, until the connection ends.
     virtual Error begin_open(int status,
                              std::string_view content_type,
-                             const http::Fields& extra = {}) = 0;
+                             const http::Fields& extra = http::no_fields()) = 0;
 
     // Yields. Without it the client sees an answer that was cut off.
     virtual Error finish() = 0;

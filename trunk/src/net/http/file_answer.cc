@@ -11,6 +11,8 @@
 
 #include "base/bytes.h"
 #include "proto/http/byte_range.h"
+#include "proto/http/request.h"
+#include "proto/http/response.h"
 
 namespace weir::net {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/http/request.h"
+
 namespace weir::net {
 
 namespace {

@@ -13,12 +13,17 @@
 #include <vector>
 
 #include "net/http/exchange.h"
-#include "net/placement.h"
 #include "proto/http/fields.h"
-#include "proto/http/request.h"
+#include "proto/http/method.h"
 #include "proto/http/response.h"
 
+namespace weir::http {
+struct Request;
+}
+
 namespace weir::net {
+
+class Placement;
 
 // What a route asks of HttpServerOptions::authorize, where there is one.
 enum class HttpAccess : uint8_t {

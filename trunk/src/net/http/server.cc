@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/lobby.h"
 #include "net/http/connection.h"
+#include "net/http/detached_connection.h"
 
 namespace weir::net {
 

@@ -16,14 +16,22 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "io/coroutine.h"
+#include "io/stream_options.h"
 #include "io/tcp.h"
 #include "net/acceptors.h"
 #include "net/http/router.h"
 #include "net/ingress.h"
 #include "proto/http/request_parser.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::net {
+
+class Limits;
+class Placement;
+class TrustedProxies;
 
 struct HttpServerOptions {
     http::RequestLimits limits;

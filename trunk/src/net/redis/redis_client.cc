@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/deadline.h"
 
 namespace weir::net {
 namespace {

@@ -19,8 +19,13 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/redis/redis_link.h"
 #include "proto/cluster/scripts.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::net {
 

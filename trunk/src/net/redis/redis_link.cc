@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
 #include "io/discard_unsent.h"
+#include "proto/http/url.h"
 
 namespace weir::net {
 namespace {

@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "base/error.h"
-#include "io/coroutine.h"
 #include "io/tcp.h"
 #include "net/http/client.h"
 #include "proto/redis/command.h"
 #include "proto/redis/reply_reader.h"
 #include "proto/redis/url.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::net {
 

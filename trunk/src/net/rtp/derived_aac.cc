@@ -4,6 +4,8 @@
 
 #include "media/aac.h"
 #include "proto/flv/packet_maker.h"
+#include "stream/publisher.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 namespace {

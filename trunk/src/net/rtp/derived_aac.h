@@ -12,7 +12,11 @@
 #include "io/worker_pool.h"
 #include "media/packet.h"
 #include "net/rtp/audio_bridge.h"
-#include "stream/stream.h"
+
+namespace weir::stream {
+class Publisher;
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::net {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "io/socket_address.h"
 
 namespace weir::net {
 namespace {

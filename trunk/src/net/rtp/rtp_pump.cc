@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/play_rules.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 

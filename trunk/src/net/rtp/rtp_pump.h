@@ -9,13 +9,19 @@
 #include <span>
 #include <vector>
 
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/rtp/rtp_log_writer.h"
 #include "net/rtp/rtp_player.h"
 #include "net/stream_pump.h"
-#include "stream/stream.h"
+#include "stream/wire_log.h"
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::net {
+
+struct PumpOptions;
 
 struct RtpPumpOptions {
     Millis wait_publisher{30'000};  // a player waits this long for a (new) publisher

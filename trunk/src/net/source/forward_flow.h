@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/signal.h"
 #include "net/client_table.h"
 #include "net/source/source_run.h"
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "net/source/source_run.h"
 #include "net/ts/ts_ingest.h"
+#include "stream/stream.h"
 
 namespace weir::net {
 

@@ -4,8 +4,14 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "net/cluster/claims.h"
+#include "net/http/client.h"
+#include "net/policy.h"
 #include "proto/flv/metadata.h"
 #include "proto/flv/tag.h"
+#include "stream/registry.h"
 
 namespace weir::net {
 namespace {
@@ -162,14 +168,14 @@ void Source::begin_run(MonoTime now) {
 // Yields. A pull that the configuration names brings its stream at one node of a cluster only: the
 // others try again now and then, and meanwhile a relay stands in.
 Error Source::run_once() {
-    Claims::Place claim;
+    ClaimPlace claim;
     if (services_.claims != nullptr && spec_.role == SourceRole::kPull && spec_.named) {
         Error refused = services_.claims->claim(spec_.key, stream::PublishConflict::kRefuse);
         if (!refused || refused.code() == ErrorCode::kBusy) {
             elsewhere_ = static_cast<bool>(refused);
         }
         WEIR_TRY(std::move(refused));
-        claim = Claims::Place(*services_.claims, spec_.key);
+        claim = ClaimPlace(*services_.claims, spec_.key);
     }
     Error ended = protocol_.run(*this);
     end_publish(MonoClock::now());  // before the claim is given up

@@ -13,14 +13,31 @@
 #include "base/log.h"
 #include "base/object_count.h"
 #include "io/coroutine.h"
-#include "net/cluster/claims.h"
-#include "net/policy.h"
+#include "net/cluster/origins.h"
+#include "net/play_rules.h"
 #include "net/rate_guard.h"
 #include "net/source/source_machine.h"
 #include "net/source/source_run.h"
-#include "stream/registry.h"
+#include "net/source/source_spec.h"
+#include "net/ts/group_stats.h"
+#include "stream/publisher.h"
+
+namespace weir::io {
+class Deadline;
+class SocketAddress;
+class TcpStream;
+}  // namespace weir::io
+
+namespace weir::stream {
+class Registry;
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::net {
+
+class Claims;
+class HttpClient;
+class Policy;
 
 // What all sources share.
 struct SourceServices {

@@ -12,16 +12,27 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "io/coroutine.h"
+#include "base/ref.h"
 #include "media/codec.h"
 #include "media/packet.h"
-#include "net/cluster/origins.h"
-#include "net/http/client.h"
-#include "net/source/source_spec.h"
-#include "net/ts/group_stats.h"
-#include "stream/stream.h"
+
+namespace weir::io {
+class Deadline;
+class TcpStream;
+}  // namespace weir::io
+
+namespace weir::stream {
+class Publisher;
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::net {
+
+class HttpClient;
+struct GroupStats;
+struct Origin;
+struct SourceSpec;
+struct SourceUrl;
 
 class SourceRun {
   public:

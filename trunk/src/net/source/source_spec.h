@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "net/source/source_url.h"
-#include "stream/stream.h"
+#include "stream/stream_key.h"
 
 namespace weir::net {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/deadline.h"
+#include "stream/registry.h"
 
 namespace weir::net {
 namespace {

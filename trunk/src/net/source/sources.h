@@ -16,9 +16,18 @@
 
 #include "base/log.h"
 #include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/source/source.h"
 #include "net/source/wait.h"
 #include "stream/life.h"
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::net {
 

@@ -1,5 +1,7 @@
 #include "net/ts/fast_change_link.h"
 
+#include "io/socket_address.h"
+
 namespace weir::net {
 namespace {
 

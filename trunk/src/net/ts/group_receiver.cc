@@ -4,6 +4,8 @@
 
 #include <sys/socket.h>
 
+#include "io/socket_address.h"
+
 namespace weir::net {
 
 Result<std::unique_ptr<GroupReceiver>> GroupReceiver::open(const GroupAddress& address) {

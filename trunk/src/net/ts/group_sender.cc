@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/random.h"
+#include "io/socket_address.h"
 #include "proto/rtp/header.h"
 
 namespace weir::net {

@@ -12,6 +12,11 @@ char lower(char c) {
 
 }  // namespace
 
+const Fields& no_fields() {
+    static const Fields none;
+    return none;
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](char x, char y) { return lower(x) == lower(y); });

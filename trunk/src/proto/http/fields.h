@@ -52,6 +52,9 @@ class Fields {
     std::vector<Field> fields_;
 };
 
+// None.
+const Fields& no_fields();
+
 // ASCII only, as field names and tokens are.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 

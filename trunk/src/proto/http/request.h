@@ -9,22 +9,9 @@
 #include <vector>
 
 #include "proto/http/fields.h"
+#include "proto/http/method.h"
 
 namespace weir::http {
-
-// The methods that are served. Any other one is answered 501 before a handler sees it.
-enum class Method : uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions };
-
-// "GET", "HEAD" ...
-std::string_view to_string(Method method);
-
-// Exact (methods are case-sensitive, RFC 9110 §9.1); nullopt when it is not one of ours.
-std::optional<Method> parse_method(std::string_view text);
-
-// Sets of methods, for routes: method_bit(kGet) | method_bit(kDelete).
-constexpr uint32_t method_bit(Method method) {
-    return uint32_t{1} << static_cast<uint32_t>(method);
-}
 
 // Query parameters, percent-decoded, in order. "+" stays a plus: stream keys are often base64.
 class Query {

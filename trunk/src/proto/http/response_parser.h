@@ -14,16 +14,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "proto/http/fields.h"
+#include "proto/http/response_limits.h"
 
 namespace weir::http {
-
-struct ResponseLimits {
-    size_t head_bytes = 16 * 1024;  // status line and fields
-    size_t body_bytes = 64 * 1024;  // decoded
-    size_t interim_answers = 8;     // 1xx
-    // A chunk header with its extensions, or all trailers.
-    size_t chunk_head_bytes = 16 * 1024;
-};
 
 struct Response {
     int status = 0;

@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/deadline.h"
+#include "net/source/source_spec.h"
 
 namespace weir::session {
 namespace {

@@ -5,6 +5,7 @@
 #include "proto/flv/tag.h"
 #include "session/flv/flv_muxer.h"
 #include "session/flv/relay_muxer.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

@@ -4,6 +4,11 @@
 
 #include "base/version.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "io/io_result.h"
+#include "io/tcp.h"
+#include "net/source/source_spec.h"
+#include "net/source/source_url.h"
 #include "proto/cluster/relay_field.h"
 #include "proto/cluster/relay_tag.h"
 #include "proto/flv/reader.h"

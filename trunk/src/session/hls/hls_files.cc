@@ -10,6 +10,7 @@
 
 #include "base/rfc3339.h"
 #include "base/steady_wall_time.h"
+#include "io/deadline.h"
 #include "proto/dash/mpd.h"
 #include "proto/hls/playlist_text.h"
 #include "proto/http/accept_encoding.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "session/hls/hls_file_names.h"
 
 namespace weir::session {

@@ -13,9 +13,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 #include "session/hls/hls_archive.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::session {
 

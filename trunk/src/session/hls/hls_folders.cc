@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/folder_files.h"
 #include "net/http/file_answer.h"
+#include "proto/http/fields.h"
 
 namespace weir::session {
 

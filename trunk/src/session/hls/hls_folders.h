@@ -11,6 +11,10 @@
 #include "net/http/exchange.h"
 #include "session/hls/hls_folder.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::session {
 
 class HlsFolders {

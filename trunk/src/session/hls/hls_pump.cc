@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/steady_wall_time.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/play_rules.h"
 #include "session/hls/dash_description.h"
 
 namespace weir::session {

@@ -15,8 +15,9 @@
 #include <string_view>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/client_table.h"
+#include "net/play_rules.h"
 #include "net/segments/segmenter.h"
 #include "net/stream_pump.h"
 #include "proto/hls/playlist.h"
@@ -25,6 +26,10 @@
 #include "session/hls/hls_numbers.h"
 #include "session/hls/hls_options.h"
 #include "stream/stream.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::session {
 

@@ -12,10 +12,17 @@
 #include "base/hmac.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/socket_address.h"
+#include "net/fanout.h"
+#include "net/hooks.h"
 #include "net/http_newcomer.h"
+#include "net/placement.h"
+#include "net/private_streams.h"
 #include "proto/http/access_token.h"
 #include "proto/http/target.h"
 #include "session/hls/hls_ask.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "io/worker_pool.h"
 #include "net/admission.h"
+#include "net/fanout.h"
 #include "net/http/router.h"
 #include "net/services.h"
 #include "session/hls/hls_folders.h"

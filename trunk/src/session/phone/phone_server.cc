@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/http/detached_connection.h"
+#include "net/limits.h"
+#include "net/placement.h"
 #include "proto/http/origin.h"
 #include "proto/http/ws_upgrade.h"
 #include "session/phone/phone_session.h"

@@ -18,6 +18,10 @@
 #include "net/services.h"
 #include "session/phone/phone_book.h"
 
+namespace weir::io {
+class SocketAddress;
+}
+
 namespace weir::session {
 
 class PhoneSession;

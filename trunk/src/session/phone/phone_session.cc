@@ -8,7 +8,11 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/http/detached_connection.h"
 #include "net/phone_streams.h"
+#include "net/policy.h"
 
 namespace weir::session {
 namespace {

@@ -11,9 +11,10 @@
 #include <string_view>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/client_table.h"
+#include "net/http/detached_connection.h"
 #include "net/http/exchange.h"
 #include "net/phone_lines.h"
 #include "net/private_streams.h"

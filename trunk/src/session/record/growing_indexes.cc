@@ -1,5 +1,6 @@
 #include "session/record/growing_indexes.h"
 
+#include "io/deadline.h"
 #include "session/record/vod_pieces.h"
 
 namespace weir::session {

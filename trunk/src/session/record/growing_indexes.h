@@ -11,10 +11,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "proto/mp4/file_index.h"
 #include "session/record/record_service.h"
 #include "session/record/vod_file.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::session {
 

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
 #include "io/own_fd.h"
+#include "io/tcp.h"
 #include "net/http/file_answer.h"
 #include "net/http_newcomer.h"
 #include "proto/hls/vod_playlist.h"

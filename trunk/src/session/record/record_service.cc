@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "io/deadline.h"
 #include "session/record/record_folder.h"
 
 namespace weir::session {

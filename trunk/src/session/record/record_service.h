@@ -12,10 +12,14 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "session/record/record_store.h"
 #include "session/record/recording.h"
 #include "stream/registry.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::session {
 

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "session/record/record_vod_source.h"
 
 namespace weir::session {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/cluster/origins.h"
 #include "session/relay/relay_run.h"
 
 namespace weir::session {

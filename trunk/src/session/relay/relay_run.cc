@@ -4,10 +4,16 @@
 #include <utility>
 
 #include "base/random.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
 #include "io/unix_socket.h"
+#include "net/cluster/origins.h"
+#include "net/source/source_spec.h"
+#include "net/source/source_url.h"
 #include "proto/cluster/relay_field.h"
 #include "proto/flv/tag.h"
 #include "proto/http/target.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

@@ -7,10 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "io/deadline.h"
+#include "net/cluster/origins.h"
 #include "net/cluster/relay_node.h"
 #include "net/rtp/derived_aac.h"
 #include "net/source/source_run.h"
+#include "net/source/source_spec.h"
 #include "session/relay/relay_pull.h"
+
+namespace weir::io {
+class TcpStream;
+}
+
+namespace weir::net {
+class HttpClient;
+struct GroupStats;
+struct SourceUrl;
+}  // namespace weir::net
+
+namespace weir::stream {
+class Publisher;
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::session {
 

@@ -5,6 +5,9 @@
 
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/source/source_spec.h"
+#include "net/source/source_url.h"
 #include "proto/rtmp/handshake.h"
 
 namespace weir::session {

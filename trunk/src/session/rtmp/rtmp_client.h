@@ -8,6 +8,10 @@
 #include "net/source/source_run.h"
 #include "proto/rtmp/client_session.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::session {
 
 class RtmpClient {

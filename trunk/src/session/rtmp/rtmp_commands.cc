@@ -9,9 +9,13 @@
 #include "base/redact.h"
 #include "base/strings.h"
 #include "net/admission.h"
+#include "net/fanout.h"
+#include "net/hooks.h"
+#include "net/placement.h"
 #include "session/rtmp/rtmp_connection.h"
 #include "session/rtmp/rtmp_player.h"
 #include "session/rtmp/rtmp_server.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

@@ -7,9 +7,11 @@
 
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "net/turn_reader.h"
 #include "proto/rtmp/handshake.h"
 #include "session/rtmp/rtmp_server.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

@@ -13,6 +13,7 @@
 #include "base/plant.h"
 #include "io/tcp.h"
 #include "net/admission.h"
+#include "net/client_probe.h"
 #include "net/ingress.h"
 #include "net/rate_guard.h"
 #include "net/services.h"
@@ -20,6 +21,15 @@
 #include "session/rtmp/rtmp_line.h"
 #include "session/rtmp/rtmp_player.h"
 #include "session/rtmp/rtmp_vod.h"
+#include "stream/publisher.h"
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::session {
 

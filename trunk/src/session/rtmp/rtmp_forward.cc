@@ -4,10 +4,14 @@
 #include <utility>
 
 #include "base/object_count.h"
-#include "net/player.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
+#include "net/player_protocol.h"
+#include "net/source/source_spec.h"
 #include "session/rtmp/rtmp_client.h"
 #include "session/rtmp/rtmp_muxer.h"
 #include "session/rtmp/rtmp_server.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

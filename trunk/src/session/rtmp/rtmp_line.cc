@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "io/deadline.h"
+#include "net/client.h"
 #include "session/rtmp/rtmp_muxer.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

@@ -12,11 +12,15 @@
 #include <string_view>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/phone_lines.h"
-#include "net/player.h"
+#include "net/player_protocol.h"
 #include "proto/rtmp/server_session.h"
+
+namespace weir::net {
+class Client;
+}
 
 namespace weir::session {
 

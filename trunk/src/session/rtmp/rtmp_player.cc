@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include "io/tcp.h"
+#include "net/client.h"
 #include "proto/rtmp/command.h"
 #include "session/rtmp/rtmp_muxer.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 

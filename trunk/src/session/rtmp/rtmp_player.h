@@ -8,8 +8,21 @@
 #include <string>
 
 #include "base/object_count.h"
-#include "net/player.h"
+#include "net/player_protocol.h"
 #include "proto/rtmp/server_session.h"
+
+namespace weir::io {
+class TcpStream;
+}
+
+namespace weir::net {
+class Client;
+}
+
+namespace weir::stream {
+class Muxer;
+class Stream;
+}  // namespace weir::stream
 
 namespace weir::session {
 

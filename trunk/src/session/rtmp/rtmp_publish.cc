@@ -6,10 +6,12 @@
 
 #include "base/log.h"
 #include "base/plant.h"
+#include "net/limits.h"
 #include "proto/flv/metadata.h"
 #include "proto/flv/tag.h"
 #include "session/rtmp/rtmp_connection.h"
 #include "session/rtmp/rtmp_server.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 

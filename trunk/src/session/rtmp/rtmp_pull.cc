@@ -1,5 +1,6 @@
 #include "session/rtmp/rtmp_pull.h"
 
+#include "io/deadline.h"
 #include "session/rtmp/rtmp_client.h"
 
 namespace weir::session {

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "base/plant.h"
+#include "io/deadline.h"
 #include "session/rtmp/rtmp_connection.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 

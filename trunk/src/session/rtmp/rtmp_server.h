@@ -18,6 +18,10 @@
 #include "session/rtmp/rtmp_muxer.h"
 #include "session/rtmp/rtmp_player.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::session {
 
 class RtmpConnection;

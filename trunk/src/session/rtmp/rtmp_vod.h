@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "net/link_facts.h"
 #include "net/vod_player.h"
 #include "proto/rtmp/server_session.h"
 

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "base/log.h"
+#include "net/limits.h"
 #include "proto/rtsp/transport.h"
 #include "session/rtsp/rtsp_connection.h"
 #include "session/rtsp/rtsp_server.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

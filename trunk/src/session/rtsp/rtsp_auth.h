@@ -6,10 +6,13 @@
 
 #include <string>
 
-#include "io/tcp.h"
 #include "net/policy.h"
 #include "proto/http/digest_nonce.h"
 #include "proto/rtsp/message.h"
+
+namespace weir::io {
+class SocketAddress;
+}
 
 namespace weir::session {
 

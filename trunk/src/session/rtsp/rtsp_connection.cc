@@ -5,6 +5,8 @@
 
 #include "base/fnv.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/placement.h"
 #include "net/turn_reader.h"
 #include "session/rtsp/rtsp_server.h"
 

@@ -10,6 +10,7 @@
 #include "base/object_count.h"
 #include "io/tcp.h"
 #include "net/admission.h"
+#include "net/client_probe.h"
 #include "net/ingress.h"
 #include "net/services.h"
 #include "proto/rtsp/connection_reader.h"

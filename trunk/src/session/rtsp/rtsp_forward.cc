@@ -8,13 +8,17 @@
 #include "base/object_count.h"
 #include "base/random.h"
 #include "base/version.h"
-#include "net/player.h"
+#include "net/fanout.h"
+#include "net/player_protocol.h"
 #include "net/source/forward_flow.h"
+#include "net/source/source_spec.h"
+#include "net/source/source_url.h"
 #include "proto/rtsp/client_session.h"
 #include "session/rtsp/rtsp_muxer.h"
 #include "session/rtsp/rtsp_profile.h"
 #include "session/rtsp/rtsp_server.h"
 #include "session/rtsp/rtsp_tracks.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

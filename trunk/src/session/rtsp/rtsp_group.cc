@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "session/rtsp/rtsp_udp_player.h"
+#include "session/rtsp/rtsp_udp_pump.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 
@@ -42,6 +44,10 @@ RtspGroup::~RtspGroup() {
     pump_.remove(*this);
     sender_.leave();
     pump_.release();
+}
+
+const stream::Stream& RtspGroup::stream() const {
+    return pump_.stream();
 }
 
 io::UdpPath RtspGroup::path_of(uint8_t track, RtspUdpTrack::Way way) const {

@@ -15,9 +15,14 @@
 #include "session/rtsp/rtsp_sender.h"
 #include "session/rtsp/rtsp_udp.h"
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::session {
 
 class RtspUdpPlayer;
+class RtspUdpPump;
 
 struct RtspMulticastOptions {
     NetAddress network;  // of the groups, IPv4; empty: there is no multicast
@@ -51,7 +56,7 @@ class RtspGroup final : public net::RtpPlayer, private Counted<RtspGroup> {
 
     const NetAddress& address() const { return address_; }
 
-    const stream::Stream& stream() const { return pump_.stream(); }
+    const stream::Stream& stream() const;
 
     // The answer to SETUP of a track.
     rtsp::Transport transport(uint8_t track) const;

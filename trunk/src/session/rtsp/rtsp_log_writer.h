@@ -5,9 +5,12 @@
 
 #include "base/object_count.h"
 #include "net/rtp/rtp_log_writer.h"
-#include "net/rtp/rtp_pump.h"
 #include "session/rtsp/rtsp_numbers.h"
 #include "session/rtsp/rtsp_profile.h"
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::session {
 
@@ -43,17 +46,6 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
     bool begun_ = false;   // the log knows of frame_
     size_t catching_up_ = 0;
     Bytes front_;  // header of a packet, and what stands before the frame's own bytes
-};
-
-class RtspUdpPump final : public net::RtpPump, private Counted<RtspUdpPump> {
-  public:
-    static constexpr ObjectName kObjectName{"rtsp_pump", "rtsp"};
-    static constexpr net::PumpKind kKind{&kObjectName, "rtsp-udp", "rtsp pump"};
-
-    RtspUdpPump(stream::Stream& stream, const net::RtpPumpOptions& options)
-        : RtpPump(stream, options, std::make_unique<RtspLogWriter>()) {}
-
-    RtspLogWriter& writer() { return static_cast<RtspLogWriter&>(RtpPump::writer()); }
 };
 
 }  // namespace weir::session

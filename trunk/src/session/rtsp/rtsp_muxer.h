@@ -16,6 +16,10 @@
 #include "session/rtsp/rtsp_profile.h"
 #include "stream/muxer.h"
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::session {
 
 // Where the tracks are, by net::kRtpAudioTrack and net::kRtpVideoTrack; none: the player does not

@@ -2,6 +2,7 @@
 
 #include "proto/rtcp/writer.h"
 #include "session/rtsp/rtsp_profile.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

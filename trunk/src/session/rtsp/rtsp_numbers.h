@@ -14,7 +14,10 @@
 #include "net/rtp/rtp_cutter.h"
 #include "proto/rtp/header.h"
 #include "stream/rtp_log.h"
-#include "stream/stream.h"
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::session {
 

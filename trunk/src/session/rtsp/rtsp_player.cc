@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include "io/tcp.h"
+#include "net/client.h"
+#include "stream/stream.h"
+
 namespace weir::session {
 namespace {
 

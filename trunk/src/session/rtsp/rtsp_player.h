@@ -7,10 +7,22 @@
 #include <optional>
 
 #include "base/object_count.h"
-#include "net/player.h"
+#include "net/player_protocol.h"
 #include "proto/rtsp/connection_reader.h"
 #include "session/rtsp/rtsp_muxer.h"
 #include "session/rtsp/rtsp_session.h"
+
+namespace weir::io {
+class TcpStream;
+}
+
+namespace weir::net {
+class Client;
+}
+
+namespace weir::stream {
+class Stream;
+}
 
 namespace weir::session {
 

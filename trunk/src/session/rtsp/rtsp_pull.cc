@@ -1,5 +1,6 @@
 #include "session/rtsp/rtsp_pull.h"
 
+#include "net/source/source_url.h"
 #include "session/rtsp/rtsp_pull_run.h"
 
 namespace weir::session {

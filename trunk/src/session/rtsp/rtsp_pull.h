@@ -12,6 +12,10 @@
 #include "base/clock.h"
 #include "net/source/source_run.h"
 
+namespace weir::net {
+struct SourceUrl;
+}
+
 namespace weir::session {
 
 class RtspPull final : public net::SourceProtocol {

@@ -9,12 +9,17 @@
 #include <vector>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/rtp/rtp_ingest.h"
 #include "net/rtp/rtp_ports.h"
 #include "net/source/source_run.h"
+#include "net/source/source_url.h"
 #include "proto/rtsp/client_session.h"
+
+namespace weir::io {
+class Deadline;
+}
 
 namespace weir::session {
 

@@ -7,6 +7,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
+#include "net/placement.h"
 #include "net/source/wait.h"
 #include "proto/rtsp/header_values.h"
 #include "proto/rtsp/transport.h"
@@ -14,6 +17,8 @@
 #include "session/rtsp/rtsp_connection.h"
 #include "session/rtsp/rtsp_profile.h"
 #include "session/rtsp/rtsp_server.h"
+#include "session/rtsp/rtsp_udp_pump.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

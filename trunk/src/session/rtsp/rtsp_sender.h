@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "io/tcp.h"
+#include "io/io_result.h"
 #include "net/rtp/rtp_player.h"
 #include "proto/rtp/pacer.h"
 #include "session/rtsp/rtsp_log_writer.h"

@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
+#include "net/rtp/rtp_pump.h"
 #include "session/rtsp/rtsp_connection.h"
+#include "session/rtsp/rtsp_udp_pump.h"
 
 namespace weir::session {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/acceptors.h"
 #include "net/admission.h"
@@ -24,7 +25,17 @@
 #include "session/rtsp/rtsp_udp.h"
 #include "session/rtsp/rtsp_udp_player.h"
 
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::net {
+class Ingress;
+}
+
 namespace weir::session {
+
+class RtspUdpPump;
 
 struct RtspServerOptions {
     Millis handshake{10'000};      // PROXY header and TLS

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "io/deadline.h"
+#include "io/tcp.h"
 #include "proto/rtsp/tunnel_decoder.h"
 
 namespace weir::session {

@@ -11,9 +11,15 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/net_address.h"
-#include "io/tcp.h"
+#include "io/socket_address.h"
+
+namespace weir::io {
+class TcpStream;
+}
 
 namespace weir::session {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/deadline.h"
+#include "io/socket_address.h"
 
 namespace weir::session {
 namespace {

@@ -20,6 +20,10 @@
 #include "proto/srtp/control_cipher.h"
 #include "session/rtsp/rtsp_session.h"
 
+namespace weir::io {
+class SocketAddress;
+}
+
 namespace weir::session {
 
 class RtspUdp;

@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "net/link_facts.h"
 #include "net/turn_reader.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/report.h"
 #include "session/rtsp/rtsp_server.h"
+#include "session/rtsp/rtsp_udp_pump.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 

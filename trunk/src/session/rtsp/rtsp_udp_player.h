@@ -12,7 +12,9 @@
 
 #include "base/object_count.h"
 #include "io/tcp.h"
+#include "net/client_probe.h"
 #include "net/client_table.h"
+#include "net/link_facts.h"
 #include "net/rtp/rtp_player.h"
 #include "proto/rtsp/connection_reader.h"
 #include "session/rtsp/rtsp_group.h"
@@ -26,6 +28,7 @@
 namespace weir::session {
 
 class RtspServer;
+class RtspUdpPump;
 
 using RtspUdpTracks = std::array<std::unique_ptr<RtspUdpTrack>, RtspNumbers::kTracks>;
 

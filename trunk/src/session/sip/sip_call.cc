@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "proto/sip/name_addr.h"
+#include "session/sip/sip_pump.h"
 #include "session/sip/sip_server.h"
 
 namespace weir::session {

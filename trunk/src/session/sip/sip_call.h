@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "net/admission.h"
+#include "net/client_probe.h"
+#include "net/link_facts.h"
 #include "proto/sip/call_types.h"
 #include "session/sip/sip_digits.h"
 #include "session/sip/sip_media.h"
@@ -20,6 +22,7 @@
 
 namespace weir::session {
 
+class SipPump;
 class SipServer;
 
 // Statuses of SIP (RFC 3261 §21) that this side gives.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
 #include "session/sip/sip_trunks.h"
 
 namespace weir::session {

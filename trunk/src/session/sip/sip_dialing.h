@@ -19,6 +19,10 @@
 #include "session/sip/sip_wires.h"
 #include "stream/registry.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::session {
 
 // A call by the server. SipServer::place_call() takes it.

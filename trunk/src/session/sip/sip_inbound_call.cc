@@ -7,10 +7,12 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
 #include "proto/rtmp/stream_name.h"
 #include "proto/sip/name_addr.h"
 #include "proto/sip/uri.h"
 #include "session/sip/sip_bridge.h"
+#include "session/sip/sip_pump.h"
 #include "session/sip/sip_server.h"
 #include "stream/life.h"
 

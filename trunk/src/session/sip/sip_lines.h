@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/deadline.h"
 #include "net/address_rates.h"
 #include "net/phone_lines.h"
 #include "session/sip/sip_line.h"

@@ -50,20 +50,6 @@ constinit const net::RtpProfile kSipProfile = {
     },
 };
 
-const net::PumpKind& SipPump::kind(const sdp::PhoneCodec& audio) {
-    static const auto kinds = [] {
-        std::array<net::PumpKind, kCodecs.size() + 1> made{};
-        for (net::PumpKind& each : made) {
-            each = {&each, "sip", "sip pump"};
-        }
-        return made;
-    }();
-    const auto found = std::ranges::find_if(kCodecs, [&](const sdp::PhoneCodec& each) {
-        return each.codec == audio.codec && each.clock_hz == audio.clock_hz;
-    });
-    return kinds[static_cast<size_t>(found - kCodecs.begin())];
-}
-
 SipLogWriter::SipLogWriter(const sdp::PhoneCodec& audio, io::WorkerPool* workers, std::string name)
     : RtpLogWriter(kSipProfile), audio_(audio), workers_(workers), name_(std::move(name)) {}
 

@@ -8,7 +8,6 @@
 #include "base/object_count.h"
 #include "net/rtp/audio_bridge.h"
 #include "net/rtp/rtp_log_writer.h"
-#include "net/rtp/rtp_pump.h"
 #include "proto/sdp/phone.h"
 
 namespace weir::session {
@@ -49,23 +48,6 @@ class SipLogWriter final : public net::RtpLogWriter, private Counted<SipLogWrite
     bool audio_starts_ = false;  // there is no video: any audio is where a player may begin
     Bytes rest_;                 // of G.711: less than a packet
     int64_t rest_us_ = 0;        // its time
-};
-
-// The pump of a stream's players by SIP that have agreed on one audio codec.
-class SipPump final : public net::RtpPump, private Counted<SipPump> {
-  public:
-    static constexpr ObjectName kObjectName{"sip_pump", "sip"};
-
-    SipPump(stream::Stream& stream,
-            const net::RtpPumpOptions& options,
-            const sdp::PhoneCodec& audio,
-            io::WorkerPool* workers)
-        : RtpPump(stream,
-                  options,
-                  std::make_unique<SipLogWriter>(audio, workers, stream.key().to_string())) {}
-
-    // One for each codec that phones may agree on; kUnknown: of calls without audio.
-    static const net::PumpKind& kind(const sdp::PhoneCodec& audio);
 };
 
 // What this server takes and sends in calls, in its order of preference.

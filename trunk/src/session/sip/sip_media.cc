@@ -8,10 +8,12 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "net/admission.h"
+#include "net/link_facts.h"
 #include "proto/rtcp/feedback.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/header.h"
+#include "session/sip/sip_pump.h"
 
 namespace weir::session {
 namespace {

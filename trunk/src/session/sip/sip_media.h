@@ -15,6 +15,7 @@
 
 #include "base/object_count.h"
 #include "net/client_table.h"
+#include "net/link_facts.h"
 #include "net/policy.h"
 #include "net/rate_guard.h"
 #include "net/rtp/rtp_ports.h"
@@ -29,6 +30,8 @@
 #include "session/sip/sip_stream_voice.h"
 
 namespace weir::session {
+
+class SipPump;
 
 // What holds before anything does. Never null.
 std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed();

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
 #include "session/sip/sip_server.h"
 
 namespace weir::session {

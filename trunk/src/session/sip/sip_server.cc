@@ -5,10 +5,15 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
+#include "net/player_protocol.h"
+#include "net/rtp/rtp_pump.h"
 #include "proto/rtmp/stream_name.h"
 #include "proto/sip/name_addr.h"
 #include "session/sip/sip_inbound_call.h"
 #include "session/sip/sip_outbound_call.h"
+#include "session/sip/sip_pump.h"
 
 namespace weir::session {
 

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "io/coroutine.h"
 #include "io/resolver.h"
+#include "io/signal.h"
 #include "net/admission.h"
 #include "net/services.h"
 #include "proto/sip/registrar.h"
@@ -29,7 +30,13 @@
 #include "session/sip/sip_trunks.h"
 #include "session/sip/sip_wires.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::session {
+
+class SipPump;
 
 struct SipCounters {
     uint64_t invited = 0;

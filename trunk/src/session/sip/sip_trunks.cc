@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "io/deadline.h"
 
 namespace weir::session {
 namespace {

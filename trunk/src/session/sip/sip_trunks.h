@@ -16,6 +16,10 @@
 #include "proto/sip/registration.h"
 #include "session/sip/sip_dialing.h"
 
+namespace weir::io {
+class Deadline;
+}
+
 namespace weir::session {
 
 // For the API.

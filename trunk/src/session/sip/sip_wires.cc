@@ -5,6 +5,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/deadline.h"
+#include "io/resolver.h"
+#include "io/signal.h"
+#include "io/tcp.h"
+#include "net/client_table.h"
+#include "proto/http/url.h"
 
 namespace weir::session {
 namespace {

@@ -20,6 +20,13 @@
 #include "proto/sip/message.h"
 #include "proto/sip/stream_reader.h"
 
+namespace weir::io {
+class Deadline;
+class Resolver;
+class SocketAddress;
+class WorkerPool;
+}  // namespace weir::io
+
 namespace weir::session {
 
 class SipWiresOwner {

@@ -6,7 +6,11 @@
 
 #include "base/object_count.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/socket_address.h"
 #include "net/source/run_publisher.h"
+#include "net/source/source_spec.h"
+#include "net/source/source_url.h"
 #include "net/ts/ts_ingest.h"
 #include "session/srt/srt_link.h"
 #include "session/srt/srt_server.h"

@@ -5,6 +5,10 @@
 #include "net/source/source_run.h"
 #include "proto/srt/stream_id.h"
 
+namespace weir::net {
+struct SourceUrl;
+}
+
 namespace weir::session {
 
 class SrtServer;

@@ -6,9 +6,13 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "net/limits.h"
+#include "net/player_protocol.h"
 #include "proto/rtmp/stream_name.h"
 #include "session/srt/srt_publish.h"
 #include "session/srt/srt_server.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 SrtConnection::SrtConnection(SrtServer& server, io::SrtNewcomer newcomer)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/object_count.h"
+#include "io/socket_address.h"
 #include "net/admission.h"
 #include "proto/srt/stream_id.h"
 #include "session/srt/srt_link.h"

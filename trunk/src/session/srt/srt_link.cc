@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include "io/deadline.h"
+#include "io/socket_address.h"
+#include "net/link_facts.h"
+
 namespace weir::session {
 
 SrtLink::~SrtLink() {

@@ -8,9 +8,16 @@
 
 #include "base/bytes.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/srt/srt_engine.h"
+#include "net/client_probe.h"
 #include "net/client_table.h"
+#include "net/link_facts.h"
+
+namespace weir::io {
+class Deadline;
+class SocketAddress;
+}  // namespace weir::io
 
 namespace weir::session {
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "net/play_rules.h"
 
 namespace weir::session {
 namespace {

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/srt/srt_engine.h"
 #include "net/client_table.h"
+#include "net/play_rules.h"
 #include "net/stream_pump.h"
 #include "net/ts/ts_muxer.h"
 #include "session/srt/srt_link.h"

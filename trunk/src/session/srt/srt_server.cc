@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/deadline.h"
+#include "io/udp.h"
+#include "net/fanout.h"
 #include "session/srt/srt_connection.h"
 
 namespace weir::session {

@@ -16,6 +16,12 @@
 #include "session/srt/srt_pump.h"
 #include "session/srt/srt_rules.h"
 
+namespace weir::io {
+class Deadline;
+class SocketAddress;
+class UdpSocket;
+}  // namespace weir::io
+
 namespace weir::session {
 
 // Sums over all connections that there were, as far as they were sampled.

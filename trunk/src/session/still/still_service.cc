@@ -6,8 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
+#include "media/packet.h"
 #include "net/http_newcomer.h"
 #include "proto/http/access_token.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
 #include "transcode/picture.h"
 
 namespace weir::session {

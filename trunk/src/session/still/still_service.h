@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 #include "net/admission.h"
 #include "net/http/router.h"

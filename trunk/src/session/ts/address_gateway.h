@@ -16,6 +16,10 @@
 #include "net/ts/group_address.h"
 #include "session/ts/fast_change_hints.h"
 
+namespace weir::http {
+class Query;
+}
+
 namespace weir::session {
 
 class AddressGateway {

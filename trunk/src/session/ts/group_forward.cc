@@ -7,10 +7,17 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "io/coroutine.h"
+#include "net/policy.h"
+#include "net/source/source_spec.h"
+#include "net/source/source_url.h"
 #include "net/ts/group_sender.h"
 #include "net/ts/ts_muxer.h"
 #include "net/ts/ts_pacer.h"
 #include "proto/mpegts/packet.h"
+#include "stream/registry.h"
+#include "stream/stream.h"
+#include "stream/stream_key.h"
 
 namespace weir::session {
 namespace {

@@ -2,6 +2,7 @@
 // clock (net/ts/ts_pacer.h): in plain datagrams (udp://) or in RTP (rtp://, RFC 2250).
 #pragma once
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/services.h"
 #include "net/source/source_run.h"

@@ -8,12 +8,17 @@
 #include <vector>
 
 #include "base/log.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 #include "net/source/run_publisher.h"
+#include "net/source/source_spec.h"
 #include "net/ts/fast_change_link.h"
 #include "net/ts/group_input.h"
 #include "net/ts/group_receiver.h"
+#include "net/ts/group_stats.h"
 #include "net/ts/ts_carrier.h"
 #include "net/ts/ts_ingest.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {

@@ -13,6 +13,10 @@
 #include "net/source/source_run.h"
 #include "session/ts/fast_change_hints.h"
 
+namespace weir::stream {
+class Stream;
+}
+
 namespace weir::session {
 
 // The players of a stream.

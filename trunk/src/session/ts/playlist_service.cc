@@ -10,7 +10,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/socket_address.h"
 #include "proto/http/access_token.h"
+#include "proto/http/response_parser.h"
+#include "proto/http/url.h"
 
 namespace weir::session {
 namespace {

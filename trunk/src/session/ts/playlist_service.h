@@ -10,6 +10,7 @@
 
 #include "io/coroutine.h"
 #include "io/resolver.h"
+#include "io/signal.h"
 #include "io/worker_pool.h"
 #include "net/http/client.h"
 #include "net/http/router.h"

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/net_address.h"
 #include "io/coroutine.h"
+#include "io/socket_address.h"
 #include "io/udp.h"
 
 namespace weir::session {

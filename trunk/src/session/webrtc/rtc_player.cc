@@ -3,6 +3,7 @@
 #include <string>
 
 #include "net/admission.h"
+#include "net/link_facts.h"
 #include "session/webrtc/rtc_server.h"
 #include "session/webrtc/rtc_session.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/object_count.h"
+#include "net/link_facts.h"
 #include "net/rtp/rtp_sender.h"
 #include "session/webrtc/rtc_pump.h"
 #include "session/webrtc/rtc_role.h"

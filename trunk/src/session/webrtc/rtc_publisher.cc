@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "net/admission.h"
+#include "net/link_facts.h"
 #include "session/webrtc/rtc_server.h"
 #include "session/webrtc/rtc_session.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/object_count.h"
+#include "net/link_facts.h"
+#include "net/play_rules.h"
 #include "net/rate_guard.h"
 #include "net/services.h"
 #include "session/webrtc/rtc_ingest.h"

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "net/client_table.h"
+#include "net/link_facts.h"
 #include "proto/rtcp/packet.h"
 #include "proto/sdp/negotiate.h"
 

@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "net/phone_streams.h"
+#include "net/placement.h"
 #include "proto/http/access_token.h"
 #include "proto/sdp/negotiate.h"
 
@@ -89,7 +90,7 @@ void add_phones(net::HttpRouter& router,
         options, std::move(handler));
 }
 
-std::string in_quotes(std::string_view text) {
+std::string quoted_string(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {
         if (c == '"' || c == '\\') {
@@ -106,7 +107,7 @@ std::string link_text(const IceServer& server) {
     std::string text = fmt::format("<{}>; rel=\"ice-server\"", server.url);
     if (!server.username.empty()) {
         text += fmt::format("; username={}; credential={}; credential-type=\"password\"",
-                            in_quotes(server.username), in_quotes(server.credential));
+                            quoted_string(server.username), quoted_string(server.credential));
     }
     return text;
 }

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "net/client_table.h"
+#include "net/limits.h"
+#include "net/play_rules.h"
 #include "net/services.h"
 #include "proto/dtls/transport.h"
 #include "proto/ice/lite_agent.h"

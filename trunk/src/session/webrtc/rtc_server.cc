@@ -7,8 +7,13 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
+#include "net/placement.h"
+#include "net/play_rules.h"
 #include "net/source/wait.h"
 #include "proto/sdp/ice_fragment.h"
+#include "stream/registry.h"
 
 namespace weir::session {
 namespace {

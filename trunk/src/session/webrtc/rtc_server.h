@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/services.h"
 #include "proto/dtls/identity.h"
@@ -19,6 +18,15 @@
 #include "session/webrtc/rtc_server_options.h"
 #include "session/webrtc/rtc_session.h"
 #include "session/webrtc/rtc_transport.h"
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::net {
+struct PlayRules;
+struct PublishRules;
+}  // namespace weir::net
 
 namespace weir::session {
 

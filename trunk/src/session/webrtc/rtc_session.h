@@ -12,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/object_count.h"
+#include "net/client_probe.h"
 #include "net/client_table.h"
 #include "net/limits.h"
+#include "net/link_facts.h"
 #include "proto/sdp/negotiate.h"
 #include "session/webrtc/rtc_role.h"
 #include "session/webrtc/rtc_secure_transport.h"

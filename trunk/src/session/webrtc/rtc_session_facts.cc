@@ -1,6 +1,8 @@
 // What a session tells the API of itself: its way to the peer, and its memory.
 #include <string>
 
+#include "net/fanout.h"
+#include "net/link_facts.h"
 #include "proto/dtls/handshake.h"
 #include "session/webrtc/rtc_server.h"
 #include "session/webrtc/rtc_session.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "session/webrtc/rtc_tcp.h"
 #include "session/webrtc/rtc_transport.h"
 

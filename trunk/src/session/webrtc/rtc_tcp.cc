@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/deadline.h"
+#include "net/placement.h"
 #include "session/webrtc/rtc_transport.h"
 
 namespace weir::session {

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/tcp.h"
 #include "net/ingress.h"
 #include "net/limits.h"

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "io/deadline.h"
 #include "session/webrtc/rtc_tcp.h"
 
 namespace weir::session {
@@ -46,6 +47,11 @@ RtcTransport::RtcTransport(const net::Services& services,
     : services_(services),
       options_(options),
       stats_(stats),
+      acceptors_("rtc accept",
+                 [this](std::unique_ptr<io::TcpStream> stream,
+                        const std::shared_ptr<const net::Ingress>& ingress) {
+                     serve_tcp(std::move(stream), ingress);
+                 }),
       last_number_(random_u32(system_random())) {
     links_.resize(kMaxUdpLinks);
 }

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "io/coroutine.h"
-#include "io/tcp.h"
+#include "io/signal.h"
 #include "io/udp.h"
 #include "net/acceptors.h"
 #include "net/datagram_ports.h"
@@ -32,6 +32,13 @@
 #include "session/webrtc/rtc_server_options.h"
 #include "session/webrtc/rtc_session.h"
 #include "session/webrtc/rtc_shared_port.h"
+
+namespace weir::io {
+class Deadline;
+class SocketAddress;
+class TcpListener;
+class TcpStream;
+}  // namespace weir::io
 
 namespace weir::session {
 
@@ -224,9 +231,7 @@ class RtcTransport final : public net::DatagramPorts {
     RtcServerStats& stats_;
     std::vector<std::unique_ptr<RtcUdpPort>> sockets_;
     io::UdpStats closed_udp_;  // of sockets that are gone
-    net::Acceptors acceptors_{"rtc accept", [this](auto stream, const auto& ingress) {
-                                  serve_tcp(std::move(stream), ingress);
-                              }};
+    net::Acceptors acceptors_;
     std::vector<std::unique_ptr<RtcUdpLink>> udp_links_;  // by number; null: free
     std::vector<RtcLink*> links_;                         // by number; null: free
     std::vector<uint32_t> free_links_;

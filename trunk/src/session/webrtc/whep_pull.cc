@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "net/http/client.h"
+#include "proto/http/response_parser.h"
 #include "session/webrtc/whep_pull_run.h"
 #include "session/webrtc/whep_request.h"
 

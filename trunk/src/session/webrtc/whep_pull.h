@@ -12,8 +12,17 @@
 #include "io/coroutine.h"
 #include "io/worker_pool.h"
 #include "net/source/source_run.h"
+#include "net/source/source_url.h"
 #include "proto/webrtc/client_transport.h"
 #include "session/webrtc/rtc_ingest.h"
+
+namespace weir::io {
+class Deadline;
+}
+
+namespace weir::net {
+class HttpClient;
+}
 
 namespace weir::session {
 

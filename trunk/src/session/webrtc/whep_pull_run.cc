@@ -5,7 +5,12 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "net/http/client.h"
+#include "net/source/source_spec.h"
 #include "proto/http/response.h"
+#include "proto/http/response_parser.h"
 #include "session/webrtc/whep_request.h"
 
 namespace weir::session {

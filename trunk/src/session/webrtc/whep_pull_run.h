@@ -7,11 +7,16 @@
 #include <string>
 
 #include "base/object_count.h"
-#include "io/coroutine.h"
+#include "io/signal.h"
 #include "io/udp.h"
 #include "net/source/source_run.h"
+#include "net/source/source_url.h"
 #include "session/webrtc/whep_client.h"
 #include "session/webrtc/whep_pull.h"
+
+namespace weir::http {
+struct Response;
+}
 
 namespace weir::session {
 

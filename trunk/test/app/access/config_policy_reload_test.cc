@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "app/access/config_policy.h"
+#include "io/socket_address.h"
 
 #include "test/app/access/test_config.h"
 

@@ -8,6 +8,8 @@
 
 #include "base/base64.h"
 #include "base/hmac.h"
+#include "io/socket_address.h"
+#include "proto/http/request.h"
 #include "proto/rtmp/stream_name.h"
 
 #include "test/app/access/test_config.h"

@@ -11,6 +11,7 @@
 
 #include "app/access/config_policy.h"
 #include "config/explain/explain.h"
+#include "io/socket_address.h"
 
 #include "test/app/access/test_config.h"
 

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/api/health_api.h"
+#include "app/api/health_monitor.h"
 #include "app/api/metrics.h"
 #include "app/api/openapi_document.h"
 #include "app/api/reload_api.h"
@@ -29,6 +30,7 @@
 #include "diagnosis/memory_api.h"
 #include "diagnosis/objects_api.h"
 #include "diagnosis/profile_api.h"
+#include "net/hooks.h"
 
 #include "test/net/http/test_client.h"
 #include "test/session/world.h"

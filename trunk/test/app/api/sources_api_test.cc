@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "io/resolver.h"
+#include "net/http/client.h"
 #include "net/http/server.h"
 
 #include "test/net/http/test_client.h"

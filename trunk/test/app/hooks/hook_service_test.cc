@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "io/deadline.h"
 #include "net/client_table.h"
 #include "net/http/server.h"
 

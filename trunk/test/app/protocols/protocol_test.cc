@@ -16,6 +16,7 @@
 #include "app/run/server.h"
 #include "base/log.h"
 #include "media/timeline.h"
+#include "net/client.h"
 
 #include "test/app/protocols/toy_protocol.h"
 #include "test/net/http/test_client.h"

@@ -10,8 +10,19 @@
 #include <fmt/format.h>
 
 #include "app/protocols/wiring.h"
+#include "app/run/listener_service.h"
+#include "diagnosis/memory_report.h"
+#include "io/deadline.h"
+#include "io/tcp.h"
+#include "media/packet.h"
 #include "net/acceptors.h"
-#include "net/player.h"
+#include "net/api/exposition.h"
+#include "net/client.h"
+#include "net/fanout.h"
+#include "net/play_rules.h"
+#include "net/player_protocol.h"
+#include "stream/muxer.h"
+#include "stream/stream.h"
 
 namespace weir::app {
 

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/run/listener_service.h"
+#include "app/run/listener_set.h"
+
 #include "test/session/world.h"
 
 namespace weir::app {

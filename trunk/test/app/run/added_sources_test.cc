@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 
 namespace weir::app {
 namespace {

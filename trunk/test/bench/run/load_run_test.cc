@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "io/deadline.h"
 
 #include "bench/load/core/rtmp_play_client.h"
 #include "bench/load/subcommand.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "io/deadline.h"
 #include "proto/flv/tag.h"
 #include "proto/rtmp/chunk_writer.h"
 #include "proto/rtmp/handshake.h"

@@ -1,5 +1,6 @@
 #include "config/explain/explain.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <set>

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+#include "io/signal.h"
 #include "io/udp.h"
 
 #include "test/support/io/loopback.h"

@@ -9,8 +9,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
 #include "io/resolver.h"
+#include "io/signal.h"
 #include "net/http/client.h"
+#include "proto/http/request.h"
+#include "proto/http/response_parser.h"
 
 #include "test/net/http/raw_server.h"
 #include "test/support/io/loopback.h"

@@ -5,6 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
+#include "io/resolver.h"
+#include "proto/http/request.h"
+#include "proto/http/response_parser.h"
+
 #include "test/net/http/raw_server.h"
 #include "test/support/io/loopback.h"
 

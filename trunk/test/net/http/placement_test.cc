@@ -8,8 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/signal.h"
+#include "io/tls_acceptor.h"
 #include "net/http/server.h"
 #include "net/ingress.h"
+#include "net/trusted_proxies.h"
+#include "stream/stream_key.h"
 
 #include "test/net/http/test_client.h"
 #include "test/support/io/tls_pair.h"

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/tcp.h"
 #include "proto/http/url.h"
 

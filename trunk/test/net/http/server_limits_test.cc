@@ -12,7 +12,10 @@
 
 #include "base/object_count.h"
 #include "io/coroutine.h"
+#include "io/tls.h"
+#include "io/tls_acceptor.h"
 #include "net/http/connection.h"
+#include "net/http/detached_connection.h"
 #include "net/http/server.h"
 #include "net/limits.h"
 #include "net/trusted_proxies.h"

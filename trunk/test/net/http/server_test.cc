@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "io/signal.h"
+#include "net/http/detached_connection.h"
+#include "net/limits.h"
 #include "proto/http/ws_upgrade.h"
 #include "proto/ws/message_reader.h"
 

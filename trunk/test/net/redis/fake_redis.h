@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "io/deadline.h"
 #include "net/redis/redis_link.h"
 #include "proto/redis/reply_reader.h"
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/resolver.h"
+
 #include "test/net/redis/fake_redis.h"
 
 namespace weir::net {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/resolver.h"
+
 #include "test/net/redis/fake_redis.h"
 
 namespace weir::net {

@@ -8,6 +8,7 @@
 
 #include "io/runtime.h"
 #include "io/udp.h"
+#include "net/play_rules.h"
 #include "net/rtp/rtp_ingest.h"
 #include "net/rtp/rtp_pump.h"
 #include "net/rtp/rtp_sender.h"

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "net/play_rules.h"
 #include "net/rtp/rtp_player.h"
 #include "net/rtp/rtp_profile.h"
 

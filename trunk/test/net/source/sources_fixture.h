@@ -15,7 +15,11 @@
 #include "base/log.h"
 #include "base/object_count.h"
 #include "io/resolver.h"
+#include "net/cluster/claims.h"
+#include "net/http/client.h"
+#include "net/policy.h"
 #include "net/source/sources.h"
+#include "stream/registry.h"
 
 #include "test/support/io/loopback.h"
 #include "test/support/media_packets.h"

@@ -11,8 +11,12 @@
 
 #include "base/log.h"
 #include "base/object_count.h"
+#include "io/deadline.h"
 #include "io/resolver.h"
+#include "net/http/client.h"
+#include "net/policy.h"
 #include "net/source/sources.h"
+#include "stream/registry.h"
 
 #include "test/support/io/loopback.h"
 

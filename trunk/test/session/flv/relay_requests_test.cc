@@ -9,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "io/own_fd.h"
 #include "io/unix_socket.h"
+#include "net/cluster/relay_node.h"
 #include "net/cluster/relay_server.h"
 #include "proto/cluster/relay_field.h"
 

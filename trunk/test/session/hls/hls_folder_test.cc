@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 #include "proto/hls/playlist.h"
 
 namespace weir::session {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "net/play_rules.h"
 #include "stream/registry.h"
 
 #include "test/support/codec_samples.h"

@@ -14,7 +14,11 @@
 #include <stdlib.h>
 
 #include "base/gzip.h"
+#include "io/deadline.h"
+#include "net/fanout.h"
 #include "net/http/server.h"
+#include "net/limits.h"
+#include "stream/registry.h"
 
 #include "test/net/http/test_client.h"
 #include "test/support/codec_samples.h"

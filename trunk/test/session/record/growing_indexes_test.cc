@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "io/deadline.h"
 #include "stream/registry.h"
 
 #include "test/session/record/recorded_file.h"

@@ -13,6 +13,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/folder_files.h"
 #include "proto/mp4/fragment.h"
 #include "session/record/record_folder.h"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "session/record/record_vod_source.h"
 
 #include "test/session/record/recorded_file.h"

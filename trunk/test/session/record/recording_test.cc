@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "session/record/record_service.h"
 #include "stream/registry.h"
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "net/limits.h"
 #include "session/rtmp/rtmp_server.h"
 
 #include "test/session/world.h"

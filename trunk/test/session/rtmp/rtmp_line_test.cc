@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "stream/registry.h"
+
 #include "test/session/fake_phone_lines.h"
 #include "test/session/world.h"
 

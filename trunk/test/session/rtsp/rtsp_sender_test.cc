@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/io_result.h"
 #include "proto/rtp/header.h"
 
 #include "test/session/muxer_fixture.h"

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "io/resolver.h"
+#include "net/http/client.h"
 #include "net/source/sources.h"
 #include "session/rtsp/rtsp_forward.h"
 #include "session/rtsp/rtsp_pull.h"

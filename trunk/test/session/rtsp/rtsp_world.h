@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
 #include "session/rtsp/rtsp_server.h"
 
 #include "test/session/world.h"

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/deadline.h"
 #include "media/g711.h"
 #include "media/tone.h"
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "net/source/source_url.h"
 #include "session/srt/srt_call.h"
 
 namespace weir::session {

@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "io/resolver.h"
+#include "net/http/client.h"
 #include "net/source/sources.h"
 #include "session/webrtc/whep_request.h"
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "io/coroutine.h"
+#include "io/deadline.h"
 #include "io/tcp.h"
 
 namespace weir::io {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/tls.h"
+#include "io/tls_acceptor.h"
 
 #include "test/support/io/certificates.h"
 #include "test/support/io/loopback.h"

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "io/runtime.h"
+#include "io/socket_address.h"
 #include "io/udp.h"
 #include "proto/rtp/header.h"
 #include "session/webrtc/rtc_sender.h"
