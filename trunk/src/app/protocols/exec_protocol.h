@@ -3,12 +3,9 @@
 
 #include "app/protocols/protocol.h"
 #include "app/protocols/wiring.h"
+#include "net/api/exposition.h"
+#include "net/source/sources.h"
 #include "session/exec/exec_push.h"
-
-namespace weir::net {
-class Exposition;
-class Sources;
-}  // namespace weir::net
 
 namespace weir::app {
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "app/protocols/wiring.h"
+#include "net/source/sources.h"
 #include "session/relay/relay_pull.h"
 
 namespace weir::net {
 class Exposition;
-class Sources;
-}  // namespace weir::net
+}
 
 namespace weir::app {
 

@@ -6,6 +6,7 @@
 #include "config/process_config.h"
 #include "config/source_specs.h"
 #include "io/socket_address.h"
+#include "net/private_streams.h"
 
 namespace weir::app {
 

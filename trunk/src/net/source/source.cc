@@ -196,6 +196,10 @@ void Source::take_end(MonoTime now) {
 
 // ---- the run ----
 
+Result<std::unique_ptr<io::TcpStream>> Source::connect() {
+    return connect_to(spec_.url);
+}
+
 Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) {
     http::Url to;
     to.tls = url.tls();

@@ -120,7 +120,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
   private:
     // SourceRun
-    Result<std::unique_ptr<io::TcpStream>> connect() override { return connect_to(spec_.url); }
+    Result<std::unique_ptr<io::TcpStream>> connect() override;
 
     Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) override;
 

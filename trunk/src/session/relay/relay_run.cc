@@ -86,6 +86,10 @@ io::Deadline RelayRun::connect_deadline() const {
     return io::Deadline::at(is_signed() ? std::min(all, since_ + spec_.input_timeout) : all);
 }
 
+Result<std::unique_ptr<io::TcpStream>> RelayRun::connect() {
+    return connect_to(spec_.url);
+}
+
 Result<std::unique_ptr<io::TcpStream>> RelayRun::connect_to(const net::SourceUrl& url) {
     if (!origin_.socket.empty()) {
         return io::connect_unix(origin_.socket, connect_deadline());

@@ -52,7 +52,7 @@ class RelayRun final : public net::SourceRun {
 
     const net::SourceSpec& spec() const override { return spec_; }
 
-    Result<std::unique_ptr<io::TcpStream>> connect() override { return connect_to(spec_.url); }
+    Result<std::unique_ptr<io::TcpStream>> connect() override;
 
     Result<std::unique_ptr<io::TcpStream>> connect_to(const net::SourceUrl& url) override;
 

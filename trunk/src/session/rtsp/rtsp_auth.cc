@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/random.h"
+#include "io/socket_address.h"
 #include "proto/http/digest_auth.h"
 #include "proto/rtsp/url.h"
 

@@ -6,6 +6,7 @@
 #include "base/object_count.h"
 #include "net/rtp/rtp_pump.h"
 #include "session/sip/sip_log_writer.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 

@@ -10,6 +10,7 @@
 #include "io/coroutine.h"
 #include "io/resolver.h"
 #include "io/srt/srt_engine.h"
+#include "io/udp.h"
 #include "net/admission.h"
 #include "net/datagram_ports.h"
 #include "net/services.h"
@@ -19,7 +20,6 @@
 namespace weir::io {
 class Deadline;
 class SocketAddress;
-class UdpSocket;
 }  // namespace weir::io
 
 namespace weir::session {
