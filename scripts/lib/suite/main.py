@@ -25,7 +25,7 @@ PARTS = ["lint", "headers", "build", "unit", "component", "fuzz", "fuzz-search",
 DEFAULT = ["lint", "build", "unit", "component", "e2e"]
 FAST = ["build", "unit", "component"]
 SANITIZED = ["fuzz", "smoke"]  # parts that run the sanitizer variant only
-LINTS = {"lint": [["scripts/layers"], ["scripts/lint", "--own"]], "headers": [["scripts/headers"]]}
+LINTS = {"lint": [["scripts/layers"], ["scripts/reach", "--quiet"], ["scripts/lint", "--own"]], "headers": [["scripts/headers"]]}
 LINT_LIMIT = 1800  # seconds
 AREA_TARGETS = ["weir", "weir-bench", *(program for program, _ in gtests.PROGRAMS.values())]
 
