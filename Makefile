@@ -5,6 +5,8 @@ VARIANT ?= release
 BUILD := objs/$(VARIANT)
 # TARGETS: what to build, everything when empty. DEMO (also of cluster-demo), TEST, BENCH, MICRO: arguments of what is run.
 TARGETS ?=
+# PROGRESS=scripts/lib/progress: one line that shows how far the build is, in place of a line for each step.
+PROGRESS ?=
 DEMO ?=
 TEST ?=
 FAST ?=
@@ -31,7 +33,7 @@ all: build
 
 .PHONY: build configured
 build: configured
-	@cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
+	@$(PROGRESS) cmake --build $(BUILD) $(if $(TARGETS),--target $(TARGETS))
 	@$(MAKE) --no-print-directory links
 
 configured: objs/config.mk

@@ -1,11 +1,14 @@
 """Configures and builds the variants."""
 
+import re
+
 from suite import places, programs
 from suite.programs import how, shell, tail
 from variant import another_variant
 
 VARIANTS = {"release": [], "sanitizer": ["--sanitizer=on"]}
 LIMIT = 7200  # seconds
+WARNING = re.compile(r"^.*: warning: .*$", re.M)
 IDLE = ["chrt", "--idle", "0"]
 
 
@@ -32,8 +35,11 @@ def build(tally, variant, targets, idle=False):
     with tally.start(f"build {variant}") as part:
         command = ["cmake", "--build", f"objs/{variant}", *(["--target", *targets] if targets else [])]
         done = part.run([*IDLE * idle, *command], f"build-{variant}.log", LIMIT)
-        if done.code == 0:
+        warnings = WARNING.findall(done.text) if variant == "release" else []
+        if done.code == 0 and not warnings:
             tally.passed += 1
+        elif done.code == 0:
+            tally.fail(f"build {variant}", f"{len(warnings)} warnings of the compiler\n" + "\n".join(warnings[:20]), "make check")
         else:
             tally.fail(f"build {variant}", how(done.code, LIMIT) + "\n" + tail(done.text, 30),
                        shell(["./configure", *VARIANTS[variant]]) + " && make")

@@ -22,7 +22,7 @@ std::string publish_url_of(const Url& url) {
     std::string path = url.path.substr(0, url.path.find('?'));
     for (const std::string_view suffix : {".flv", ".ts"}) {
         if (path.ends_with(suffix)) {
-            path.resize(path.size() - suffix.size());
+            path.erase(path.size() - suffix.size());
         }
     }
     Url rtmp = url;

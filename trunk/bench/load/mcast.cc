@@ -449,7 +449,7 @@ int mcast(std::span<const char* const> arguments) {
         error = make_error(ErrorCode::kUnsupported, "--report: there is none of this subcommand");
     }
     if (!error) {
-        error = McastRun(options).run(exit_code);
+        error = std::make_unique<McastRun>(options)->run(exit_code);  // too large for the stack
     }
     if (error) {
         complain(error.message());
