@@ -352,7 +352,8 @@ int run_drain(std::span<char* const> words) {
     return drain(*request, environment);
 }
 
-// What a start would warn of, printed (a server that runs has it in its log), and what would stop it.
+// What a start would warn of, printed (a server that runs has it in its log), and what would stop
+// it.
 std::vector<Diagnostic> test_start(const config::ParseOutcome& outcome) {
     const config::Config& config = *outcome.config;
     StartCheck start = check_start(config);

@@ -13,7 +13,8 @@ namespace weir {
 // or of seconds since 1970 with up to three decimals. nullopt: it is neither.
 std::optional<int64_t> parse_time_point(std::string_view text);
 
-// "2026-11-25T17:31:59.123Z" of milliseconds since 1970, as RFC 8216 §4.3.2.6 and xs:dateTime have it.
+// "2026-11-25T17:31:59.123Z" of milliseconds since 1970, as RFC 8216 §4.3.2.6 and xs:dateTime have
+// it.
 std::string write_time_point(int64_t wall_ms);
 
 }  // namespace weir

@@ -125,9 +125,9 @@ std::string config_man_page() {
             }
         }
         if (!section.empty()) {
-            out += fmt::format(".SH {}\n{}",
-                               in_quotes(context == kGlobalContext ? "TOP LEVEL" : to_string(context)),
-                               section);
+            out += fmt::format(
+                ".SH {}\n{}",
+                in_quotes(context == kGlobalContext ? "TOP LEVEL" : to_string(context)), section);
         }
     }
     return out + std::string(kTail);

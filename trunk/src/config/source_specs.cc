@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/format.h>
 
 #include "base/log.h"
 #include "base/stream_path.h"

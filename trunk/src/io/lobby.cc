@@ -1,5 +1,6 @@
 #include "io/lobby.h"
 
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"

@@ -1,6 +1,7 @@
 #include "app/api/system_probe.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "net/api/exposition.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/fnv.h"
 

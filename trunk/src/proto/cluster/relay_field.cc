@@ -5,7 +5,6 @@
 #include <span>
 
 #include <fmt/format.h>
-#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/hmac.h"
@@ -89,8 +88,8 @@ std::string write_relay_request(const RelayRequest& request,
                                 std::string_view method,
                                 std::string_view target) {
     const std::string front =
-        fmt::format("v=1;path={};epoch={};time={};nonce={}", join(request.path, ","),
-                    request.epoch, request.time_ms, hex(request.nonce));
+        fmt::format("v=1;path={};epoch={};time={};nonce={}", join(request.path, ","), request.epoch,
+                    request.time_ms, hex(request.nonce));
     return fmt::format("{}{}{}", front, kMac, hex(mac_of(front, secret, method, target)));
 }
 

@@ -155,8 +155,9 @@ std::string write_mpd(const Presentation& presentation) {
         "availabilityStartTime=\"1970-01-01T00:00:00Z\" publishTime=\"{}\" "
         "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
         "suggestedPresentationDelay=\"{}\"",
-        write_time_point(presentation.published_ms), duration(depth_ms), duration(presentation.target_ms),
-        duration(presentation.target_ms), duration(2 * presentation.target_ms));
+        write_time_point(presentation.published_ms), duration(depth_ms),
+        duration(presentation.target_ms), duration(presentation.target_ms),
+        duration(2 * presentation.target_ms));
     if (live) {
         out += fmt::format(" minimumUpdatePeriod=\"{}\"",
                            duration(std::min(presentation.target_ms / 2, kMaxUpdateMs)));

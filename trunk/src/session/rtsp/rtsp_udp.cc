@@ -1,6 +1,7 @@
 #include "session/rtsp/rtsp_udp.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 #include "io/deadline.h"

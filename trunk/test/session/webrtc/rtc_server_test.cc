@@ -1,9 +1,11 @@
 // WebRTC sessions as a whole, over UDP on loopback: a peer of the test's own offers, checks, shakes
-// hands and sends or receives media.
-#include "session/webrtc/rtc_server.h"
 
+#include <tuple>
+// hands and sends or receives media.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "session/webrtc/rtc_server.h"
 
 #include "test/session/webrtc/rtc_world.h"
 
