@@ -49,9 +49,9 @@ struct Case {
     std::vector<Probe> asked = {};   // a hook server is asked before
 };
 
-class Result {
+class ExplainedServer {
   public:
-    explicit Result(Config config) : config_(std::move(config)) {
+    explicit ExplainedServer(Config config) : config_(std::move(config)) {
         access_.use(secrets_of(config_));
     }
 
@@ -498,7 +498,7 @@ TEST(ExplainClosedTest, NothingThatWasClosedIsOpenAfterwards) {
             EXPECT_THAT(done.text, HasSubstr("\n- " + done.decisions.front()));
             continue;
         }
-        const auto result = std::make_unique<Result>(*outcome.config);
+        const auto result = std::make_unique<ExplainedServer>(*outcome.config);
         const auto shown = [&](const Probe& probe) {
             return fmt::format("{} {} from {} vhost '{}'\n{}", to_string(probe.action), probe.app,
                                probe.address, probe.vhost, done.config);
