@@ -15,8 +15,7 @@ import pytest
 
 from hls import Media, Multivariant, Viewer, fetch, status_of
 from hooks import HookServer
-from media import Recording, check_frames, check_rising, play_ffmpeg, publisher
-from test_ts import encoded
+from media import Recording, check_frames, check_rising, encoded, play_ffmpeg, publisher
 from weir import wait_until
 
 SEEK = float(os.environ.get("WEIR_DVR_SECONDS", "11"))  # of history that a viewer goes back
@@ -30,7 +29,7 @@ def place(folder):
 
 
 def short_gops(folder):
-    return encoded(folder, "-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")
+    return encoded("-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")
 
 
 def disk(server):
@@ -124,6 +123,7 @@ def test_a_web_server_plays_it_live(new_weir, folder, place, container):
     with publisher(server.rtmp(), folder, source):
         wait_segments(place, 3)
         recording = play_ffmpeg(web.url("live/livestream.m3u8"), folder, 5 if container == "fmp4" else 3, suffix="mkv")
+        wait_until(lambda: (now := lists(place)).sequence > 1 and now.last() > 6, 20, "segments have left the playlist")
         info = Multivariant((place / "live/livestream.m3u8").read_bytes())
         assert info.uri == "livestream/index.m3u8" and info.info["RESOLUTION"] == "640x360", info.info
         playlist, stream = lists(place), place / "live/livestream"

@@ -9,22 +9,17 @@ import pytest
 
 from browser import Browser, watch
 from hls import Viewer
-from media import Recording, check_frames, frames_of, modern_ffmpeg, play_ffmpeg, publisher
+from media import Recording, check_frames, encoded, frames_of, modern_ffmpeg, play_ffmpeg, publisher
 from rtsp import gst
 from test_hls import MORE, short_gops
-from test_ts import encoded
 from weir import wait_until
 
 AUDIO = (["-vn", "-c:a", "aac", "-b:a", "96k"], {"audio": ["aac"]})
 KINDS = {**MORE, "audio": AUDIO}
 
 
-def sources(folder, kinds):
-    made = {}
-    for kind in kinds:
-        (folder / kind).mkdir()
-        made[kind] = encoded(folder / kind, *KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {}))
-    return made
+def sources(kinds):
+    return {kind: encoded(*KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {})) for kind in kinds}
 
 
 def publish_all(stack, server, folder, made):
@@ -37,11 +32,11 @@ def publish_all(stack, server, folder, made):
 @pytest.mark.timeout(180)  # it encodes eight times
 def test_ffmpeg_plays_every_codec(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
-    made = sources(folder, ("hevc", "av1", "vp9", "ac3", "opus", "mp3", "audio", "video"))
+    made = sources(("hevc", "av1", "vp9", "ac3", "opus", "mp3", "audio", "video"))
     with ExitStack() as stack:
         publish_all(stack, server, folder, made)
         with ThreadPoolExecutor(len(made)) as pool:
-            jobs = {kind: pool.submit(play_ffmpeg, server.http(f"/live/{kind}.m3u8"), folder, 5, name=f"play-{kind}", ffmpeg=modern_ffmpeg(),
+            jobs = {kind: pool.submit(play_ffmpeg, server.http(f"/live/{kind}.m3u8"), folder, 3.5, name=f"play-{kind}", ffmpeg=modern_ffmpeg(),
                                       suffix="mkv") for kind in made}
             played = {kind: job.result() for kind, job in jobs.items()}
     for kind, recording in played.items():
@@ -57,7 +52,7 @@ def test_ffmpeg_plays_every_codec(new_weir, folder):
 def test_hls_js_plays_other_codecs(new_weir, folder):
     """One behind the other in the same browser. MP3 in MP4 is not among them: Chromium takes it for no codec of Media Source Extensions."""
     server = new_weir("hls { fragment 1s; }").start()
-    made = sources(folder, ("av1", "vp9", "opus", "video", "audio"))
+    made = sources(("av1", "vp9", "opus", "video", "audio"))
     with ExitStack() as stack:
         publish_all(stack, server, folder, made)
         browser = stack.enter_context(Browser(folder))
