@@ -67,14 +67,14 @@ class Viewer:
             return answer.read()
 
     def record(self, path, seconds, parts=False):
-        """Reads segments, or parts as low-latency players do, one behind the other; the file begins with the header. Some
-        seconds more where someone stood still and too little media has come."""
+        """Reads segments, or parts as low-latency players do, one behind the other, until it has so much media, or for so long; the
+        file begins with the header. Some seconds more where someone stood still and too little media has come."""
         playlist = self.reload()
         deadline, seen, delays, media = time.monotonic() + seconds, set(), [], 0.0
-        least = (0.8 if parts else 0.5) * seconds  # whole segments come late
+        least, most = (0.8 if parts else 0.5) * seconds, float("inf") if parts else seconds  # whole segments come late
         with open(path, "wb") as out:
             header = None
-            while (now := time.monotonic()) < deadline or now < deadline + 5 and media < least:
+            while (now := time.monotonic()) < deadline and media < most or now < deadline + 5 and media < least:
                 every = [*playlist.segments, *([playlist.open] if parts else [])]
                 for segment in every:
                     if segment.uri in seen:  # all of its parts were read, which it may have lost now
@@ -97,6 +97,6 @@ class Viewer:
                     playlist = self.reload(_HLS_msn=number, _HLS_part=part)
                     delays.append(time.monotonic() - asked)
                 else:
-                    time.sleep(0.3)
+                    time.sleep(0.1)
                     playlist = self.reload()
         return delays

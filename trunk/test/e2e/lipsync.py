@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from statistics import median
 
-from media import run
+from media import encoded, run
 
 FLASH = 128       # mean luma
 BEEP_DB = -30.0   # RMS level of BLOCK samples
@@ -13,15 +13,12 @@ BLOCK = 220       # 5 ms
 MOST_MS = 20
 
 
-def make_clip(folder, seconds=60, encoder=("-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "50")):
+def make_clip(seconds=60, encoder=("-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "50")):
     """Black with two white frames, silence with a beep of 60 ms, at the beginning of each second. Longer than a test
     plays it: where it starts again, sound is off by a part of an AAC frame."""
-    clip = folder / "flash-and-beep.flv"
-    run(["ffmpeg", "-v", "error", "-y",
-         "-f", "lavfi", "-i", f"color=black:s=320x180:r=25:d={seconds},drawbox=enable='lt(mod(t,1),0.075)':color=white:t=fill",
-         "-f", "lavfi", "-i", f"aevalsrc='if(lt(mod(t,1),0.06),0.8*sin(6283*t),0)':s=44100:d={seconds}",
-         *encoder, "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "96k", clip])
-    return clip
+    return encoded(*encoder, "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "96k", suffix="flv", ffmpeg="ffmpeg", inputs=(
+        "-f", "lavfi", "-i", f"color=black:s=320x180:r=25:d={seconds},drawbox=enable='lt(mod(t,1),0.075)':color=white:t=fill",
+        "-f", "lavfi", "-i", f"aevalsrc='if(lt(mod(t,1),0.06),0.8*sin(6283*t),0)':s=44100:d={seconds}"))
 
 
 def values(path, track, filters, key):

@@ -5,7 +5,7 @@ import socket
 import struct
 from pathlib import Path
 
-from media import SAMPLE, Program, record
+from media import BRIEF, PLAY_SECONDS, QUICK, SAMPLE, Program, copied, record
 from weir import free_port
 
 
@@ -24,16 +24,15 @@ def group_ports():
     return free_port(4)
 
 
-def play_rtsp(url, folder, transport="tcp", seconds=3, name="rtsp-player", ffmpeg="ffmpeg", **options):
+def play_rtsp(url, folder, transport="tcp", seconds=PLAY_SECONDS, name="rtsp-player", ffmpeg="ffmpeg", **options):
     """ffmpeg, to a file: what it got, without decoding."""
     out = folder / f"{name}.mkv"
-    command = [ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-rtsp_transport", transport, "-i", url, "-map", "0",
-               "-c", "copy", "-flush_packets", "1", out]
+    command = [ffmpeg, *QUICK, "-y", *BRIEF, "-rtsp_transport", transport, "-i", url, *copied(out, "-map", "0")]
     return record(name, command, folder, seconds, output=out, **options)
 
 
 def publish_rtsp(url, folder, transport="tcp", source=SAMPLE, output=("-c", "copy"), name="rtsp-publisher", ffmpeg="ffmpeg"):
-    return Program(name, [ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-re", "-stream_loop", "-1", "-i", source,
+    return Program(name, [ffmpeg, *QUICK, "-re", "-stream_loop", "-1", "-i", source,
                           *output, "-f", "rtsp", "-rtsp_transport", transport, url], folder)
 
 

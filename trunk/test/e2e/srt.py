@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from media import SAMPLE, Program, record
+from media import PLAY_SECONDS, SAMPLE, Program, record
 from weir import free_port
 
 PASSPHRASE = "a-passphrase-of-tests"
@@ -36,7 +36,7 @@ def publish_srt(url, folder, source=SAMPLE, name="srt-publisher"):
                           "-f", "mpegts", url], folder)
 
 
-def play_srt(url, folder, seconds=3, name="srt-player"):
+def play_srt(url, folder, seconds=PLAY_SECONDS, name="srt-player"):
     """srt-live-transmit, to a file: the bytes as they came."""
     return record(name, ["srt-live-transmit", "-q", url, "file://con"], folder, seconds, stdout=folder / f"{name}.ts")
 

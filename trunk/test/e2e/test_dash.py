@@ -10,9 +10,8 @@ import pytest
 
 from browser import Browser
 from hls import fetch, status_of
-from media import Recording, check_frames, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
+from media import Recording, check_frames, encoded, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
 from test_hls import MORE, short_gops
-from test_ts import encoded
 from weir import TOP, wait_until
 
 NAMESPACE = {"d": "urn:mpeg:dash:schema:mpd:2011"}
@@ -54,11 +53,11 @@ def listed(template):
 def test_ffmpeg_plays_every_frame(new_weir, folder, kind):
     server = new_weir("").start()
     output, codecs = MORE.get(kind, (("-c:v", "libx264", "-g", "50", "-c:a", "aac"), {"video": ["h264"], "audio": ["aac"]}))
-    source = encoded(folder, *output)
+    source = encoded(*output)
     with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
         # Before, nobody knows where the first segment will end, and ffmpeg guesses wrong.
         wait_until(lambda: server.wait_live()["gop"]["key_frames"] > 1, 20, "the length of a GOP is known")
-        recording = play_ffmpeg(mpd(server), folder, 6, suffix="mkv", ffmpeg=modern_ffmpeg())
+        recording = play_ffmpeg(mpd(server), folder, 4, suffix="mkv", ffmpeg=modern_ffmpeg())
         assert server.wait_live()["viewers"]["dash"] == 1, "ffmpeg asks again and again, and is one viewer"
     assert recording.streams() == codecs, recording.streams()
     check_frames(recording, source, least=75)
@@ -68,9 +67,9 @@ def test_ffmpeg_plays_every_frame(new_weir, folder, kind):
 
 def test_audio_alone(new_weir, folder):
     server = new_weir("").start()
-    with publisher(server.rtmp(), folder, encoded(folder, "-vn", "-c:a", "aac", suffix="m4a")):
+    with publisher(server.rtmp(), folder, encoded("-vn", "-c:a", "aac", suffix="m4a")):
         server.wait_live()
-        recording = play_ffmpeg(mpd(server), folder, 5, suffix="mkv", least=5_000)
+        recording = play_ffmpeg(mpd(server), folder, 3.5, suffix="mkv", least=5_000)
     assert recording.streams() == {"audio": ["aac"]}, recording.streams()
     assert recording.audio_seconds() > 3
 
@@ -80,7 +79,7 @@ def test_vlc_plays(new_weir, folder):
     source = short_gops(folder)
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
-        recording = play_vlc(mpd(server), folder, 12)
+        recording = play_vlc(mpd(server), folder)
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
     check_frames(recording, source)
 

@@ -8,20 +8,20 @@ import pytest
 
 from browser import Browser, watch
 from hls import Viewer, fetch, status_of
-from media import Recording, check_frames, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
+from media import Recording, check_frames, encoded, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
 from rtsp import gst
 from test_load_client import bench
-from test_ts import KINDS, encoded
+from test_ts import KINDS
 from weir import wait_until
 
 
-def play(server, folder, seconds=6, suffix="mkv", **options):
+def play(server, folder, seconds=4, suffix="mkv", **options):
     return play_ffmpeg(server.http("/live/livestream.m3u8"), folder, seconds, suffix=suffix, **options)
 
 
 def short_gops(folder, *output):
     """The sample with a key frame each second."""
-    return encoded(folder, *(output or ("-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")))
+    return encoded(*(output or ("-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")))
 
 
 @pytest.mark.parametrize("container", ["fmp4", "ts"])
@@ -97,7 +97,7 @@ def test_low_latency_players_get_every_part_as_it_is_made(new_weir, folder):
 
 def test_the_first_request_is_answered_at_once(new_weir, folder):
     server = new_weir("").start()
-    with publisher(server.rtmp(), folder, encoded(folder, "-c:v", "libx264", "-preset", "fast", "-g", "250", "-c:a", "aac")):
+    with publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-preset", "fast", "-g", "250", "-c:a", "aac")):
         server.wait_live()
         time.sleep(1)  # the next key frame is 9 s away
         started = time.monotonic()
@@ -121,11 +121,11 @@ NAMES = {"hevc": "hvc1.", "mp3": "mp4a.40.34", "ac3": "ac-3", "eac3": "ec-3", "o
 def test_kinds(new_weir, folder, kind):
     server = new_weir("").start()
     output, codecs = MORE[kind]
-    source = encoded(folder, *output)
+    source = encoded(*output)
     with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
         server.wait_live()
         viewer = Viewer(server.http("/live/livestream.m3u8"))
-        viewer.record(folder / "kind.mp4", 6)
+        viewer.record(folder / "kind.mp4", 4)
     recording = Recording(folder / "kind.mp4", ffmpeg=modern_ffmpeg())
     assert recording.streams() == codecs, recording.streams()
     assert NAMES.get(kind, "avc1.") in viewer.multivariant.info["CODECS"], viewer.multivariant.info
@@ -137,12 +137,12 @@ def test_kinds(new_weir, folder, kind):
 def test_audio_alone(new_weir, folder):
     server = new_weir("").start()
     # So long that it does not begin again, where its times have a seam.
-    source = encoded(folder, "-c:a", "aac", "-b:a", "96k", inputs=("-f", "lavfi", "-i", "sine=sample_rate=44100:duration=60"), suffix="m4a")
+    source = encoded("-c:a", "aac", "-b:a", "96k", inputs=("-f", "lavfi", "-i", "sine=sample_rate=44100:duration=60"), suffix="m4a")
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
         viewer = Viewer(server.http("/live/livestream.m3u8"))
         assert viewer.multivariant.info["CODECS"] == "mp4a.40.2" and "RESOLUTION" not in viewer.multivariant.info
-        viewer.record(folder / "audio.mp4", 6)
+        viewer.record(folder / "audio.mp4", 4)
     recording = Recording(folder / "audio.mp4")
     assert recording.streams() == {"audio": ["aac"]}, recording.streams()
     assert recording.audio_seconds() > 3
@@ -156,7 +156,7 @@ def test_vlc_plays(new_weir, folder):
     source = short_gops(folder)
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
-        recording = play_vlc(server.http("/live/livestream.m3u8"), folder, 12)
+        recording = play_vlc(server.http("/live/livestream.m3u8"), folder)
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
         check_frames(recording, source)
 
@@ -179,7 +179,7 @@ def test_a_second_publisher_is_a_discontinuity(new_weir, folder):
     server = new_weir("").start()
     first, second = short_gops(folder), folder / "second"
     second.mkdir()
-    hevc = encoded(second, *KINDS["hevc"][0])
+    hevc = encoded(*KINDS["hevc"][0])
     with publisher(server.rtmp(), folder, first):
         server.wait_live()
         viewer = Viewer(server.http("/live/livestream.m3u8"))

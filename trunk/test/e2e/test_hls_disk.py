@@ -15,8 +15,7 @@ import pytest
 
 from hls import Media, Multivariant, Viewer, fetch, status_of
 from hooks import HookServer
-from media import Recording, check_frames, check_rising, play_ffmpeg, publisher
-from test_ts import encoded
+from media import Recording, check_frames, check_rising, encoded, play_ffmpeg, publisher
 from weir import wait_until
 
 SEEK = float(os.environ.get("WEIR_DVR_SECONDS", "11"))  # of history that a viewer goes back
@@ -30,7 +29,7 @@ def place(folder):
 
 
 def short_gops(folder):
-    return encoded(folder, "-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")
+    return encoded("-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")
 
 
 def disk(server):

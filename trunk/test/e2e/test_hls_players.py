@@ -9,10 +9,9 @@ import pytest
 
 from browser import Browser, watch
 from hls import Viewer
-from media import Recording, check_frames, frames_of, modern_ffmpeg, play_ffmpeg, publisher
+from media import Recording, check_frames, encoded, frames_of, modern_ffmpeg, play_ffmpeg, publisher
 from rtsp import gst
 from test_hls import MORE, short_gops
-from test_ts import encoded
 from weir import wait_until
 
 AUDIO = (["-vn", "-c:a", "aac", "-b:a", "96k"], {"audio": ["aac"]})
@@ -23,7 +22,7 @@ def sources(folder, kinds):
     made = {}
     for kind in kinds:
         (folder / kind).mkdir()
-        made[kind] = encoded(folder / kind, *KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {}))
+        made[kind] = encoded(*KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {}))
     return made
 
 

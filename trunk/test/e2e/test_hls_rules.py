@@ -6,10 +6,9 @@ import time
 import pytest
 
 from hls_examine import examine
-from media import modern_ffmpeg, publisher
+from media import encoded, modern_ffmpeg, publisher
 from test_hls import short_gops
 from test_record import recordings
-from test_ts import encoded
 from weir import wait_until
 
 ALWAYS = ("content-type", "target", "media-sequence", "sequence-grows", "segments-stay", "target-constant", "m-extinf", "m-times")
@@ -53,7 +52,7 @@ def test_variants(new_weir, folder):
 
 def test_audio_alone(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
-    with publisher(server.rtmp(), folder, encoded(folder, "-vn", "-c:a", "aac", "-b:a", "96k", suffix="m4a")):
+    with publisher(server.rtmp(), folder, encoded("-vn", "-c:a", "aac", "-b:a", "96k", suffix="m4a")):
         server.wait_live()
         check_live(server.http("/live/livestream.m3u8"), 6, *LOW, "m-codecs")
 
@@ -64,7 +63,7 @@ def test_another_publisher(new_weir, folder, container):
     server = new_weir(f"hls {{ fragment 1s; container {container}; }}").start()
     first, second = short_gops(folder), folder / "second"
     second.mkdir()
-    hevc = encoded(second, "-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error:keyint=25:bframes=0", "-c:a", "aac")
+    hevc = encoded("-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error:keyint=25:bframes=0", "-c:a", "aac")
     reports = []
     with publisher(server.rtmp(), folder, first):
         server.wait_live()

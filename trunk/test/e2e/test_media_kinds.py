@@ -3,7 +3,7 @@
 import pytest
 
 from flv import AUDIO, VIDEO, HttpFlv
-from media import (SAMPLE, Recording, check_frames, check_rising, modern_ffmpeg, play_curl, play_ffmpeg, publisher, run)
+from media import (SAMPLE, Recording, check_frames, check_rising, encoded, modern_ffmpeg, play_curl, play_ffmpeg, publisher)
 
 VIDEO_INPUT = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=6"]
 AUDIO_INPUT = ["-f", "lavfi", "-i", "sine=frequency=500:sample_rate=48000:duration=6"]
@@ -27,22 +27,14 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def clips(tmp_path_factory):
-    """Makes a clip of a kind once."""
-    folder, made = tmp_path_factory.mktemp("clips"), {}
-
-    def clip(kind):
-        if kind not in made:
-            made[kind] = folder / f"{kind}.mkv"
-            run([modern_ffmpeg(), "-v", "error", "-y", *VIDEO_INPUT, *AUDIO_INPUT, *KINDS[kind][0], made[kind]])
-        return made[kind]
-    return clip
+def clips(kind):
+    """A clip of this kind."""
+    return encoded(*KINDS[kind][0], inputs=(*VIDEO_INPUT, *AUDIO_INPUT))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["rtmp", "http"])
-def test_kind_is_played_as_it_was_sent(weir, folder, clips, kind, way):
+def test_kind_is_played_as_it_was_sent(weir, folder, kind, way):
     clip, codecs = clips(kind), KINDS[kind][1]
     with publisher(weir.rtmp(), folder, clip, ffmpeg=modern_ffmpeg()):
         weir.wait_live()
@@ -58,7 +50,7 @@ def test_kind_is_played_as_it_was_sent(weir, folder, clips, kind, way):
 
 
 @pytest.mark.parametrize("kind, audio, video", [("video-only", False, True), ("audio-only", True, False)])
-def test_flags_of_flv_say_what_is_there(weir, folder, clips, kind, audio, video):
+def test_flags_of_flv_say_what_is_there(weir, folder, kind, audio, video):
     with publisher(weir.rtmp(), folder, clips(kind)):
         weir.wait_live()
         with HttpFlv(weir.http_port) as player:
@@ -68,7 +60,7 @@ def test_flags_of_flv_say_what_is_there(weir, folder, clips, kind, audio, video)
     assert {tag.type for tag in tags} & {AUDIO, VIDEO} == ({AUDIO} if audio else {VIDEO})
 
 
-def test_debian_ffmpeg_plays_what_it_can_of_a_modern_stream(weir, folder, clips):
+def test_debian_ffmpeg_plays_what_it_can_of_a_modern_stream(weir, folder):
     """A player that cannot decode HEVC in FLV still gets a stream that it can read to the end."""
     with publisher(weir.rtmp(), folder, clips("hevc-aac"), ffmpeg=modern_ffmpeg()):
         weir.wait_live()
@@ -76,7 +68,7 @@ def test_debian_ffmpeg_plays_what_it_can_of_a_modern_stream(weir, folder, clips)
     check_frames(Recording(recording.path, ffmpeg=modern_ffmpeg()), clips("hevc-aac"), least=25)
 
 
-def test_sequence_header_that_changes_reaches_players(weir, folder, clips):
+def test_sequence_header_that_changes_reaches_players(weir, folder):
     """A publisher that comes back with another picture size: the player that stayed decodes both."""
     other = clips("h264-no-b-frames")
     with publisher(weir.rtmp(), folder, SAMPLE, name="first") as first:

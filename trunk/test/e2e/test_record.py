@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from hooks import HookServer
-from media import Recording, check_frames, check_rising, modern_ffmpeg, play_ffmpeg, probe, publisher
-from test_ts import KINDS, encoded
+from media import Recording, check_frames, check_rising, encoded, modern_ffmpeg, play_ffmpeg, probe, publisher
+from test_ts import KINDS
 from weir import wait_until
 
 
 def short_gops(folder):
-    return encoded(folder, "-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")
+    return encoded("-c:v", "libx264", "-preset", "fast", "-bf", "2", "-g", "25", "-c:a", "aac")
 
 
 def recorded(place, kind="mp4"):
@@ -104,7 +104,7 @@ def test_kinds(new_weir, folder, place):
     sources = {}
     for kind in kinds:
         (folder / kind).mkdir()
-        sources[kind] = encoded(folder / kind, *KINDS[kind][0])
+        sources[kind] = encoded(*KINDS[kind][0])
     with ExitStack() as stack:
         for kind in kinds:
             stack.enter_context(publisher(server.rtmp(f"live/{kind}"), folder, sources[kind], name=kind, ffmpeg=modern_ffmpeg()))

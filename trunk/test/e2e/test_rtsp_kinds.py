@@ -2,11 +2,12 @@
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from aio_peers import AioPeer, TONE_HZ, read_code, tone_of
-from media import check_frames, modern_ffmpeg, play_ffmpeg, publisher, record, run
+from media import BRIEF, PLAY_SECONDS, QUICK, check_frames, encoded, listed_frames, modern_ffmpeg, play_ffmpeg, publisher, record, run
 from rtc import ClockPublisher, rtc_weir
 from rtsp import play_rtsp, publish_rtsp, rtsp_weir
 from test_rtsp import most_runs
@@ -29,17 +30,9 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def clips(tmp_path_factory):
-    """Makes a clip of a kind once."""
-    folder, made = tmp_path_factory.mktemp("rtsp-clips"), {}
-
-    def clip(kind):
-        if kind not in made:
-            made[kind] = folder / f"{kind}.mkv"
-            run([modern_ffmpeg(), "-v", "error", "-y", *PICTURES, *SOUND, *KINDS[kind][0], made[kind]], 120)
-        return made[kind]
-    return clip
+def clips(kind):
+    """A clip of this kind."""
+    return encoded(*KINDS[kind][0], inputs=(*PICTURES, *SOUND))
 
 
 class Decoded:
@@ -47,38 +40,39 @@ class Decoded:
 
     def __init__(self, url, folder, name, transport="tcp"):
         self.ffmpeg = modern_ffmpeg()
-        self.pictures, self.sound = folder / f"{name}.framemd5", folder / f"{name}.raw"
-        command = [self.ffmpeg, "-hide_banner", "-loglevel", "info", "-nostdin", "-y", "-rtsp_transport", transport, "-i", url,
-                   "-map", "0:v:0", "-fps_mode", "passthrough", "-flush_packets", "1", "-f", "framemd5", self.pictures,
-                   "-map", "0:a:0", "-ac", "1", "-ar", "8000", "-f", "s16le", self.sound]
-        self.said = record(name, command, folder, 3, output=self.pictures, least=1_000).said
+        self.list = folder / f"{name}.framemd5"
+        command = [self.ffmpeg, *QUICK, "-y", *BRIEF, "-rtsp_transport", transport, "-i", url,
+                   "-map", "0:v:0", "-map", "0:a:0", "-fps_mode", "passthrough", "-ac", "1", "-ar", "8000", "-flush_packets", "1",
+                   "-f", "framemd5", self.list]
+        self.said = record(name, command, folder, PLAY_SECONDS, output=self.list, least=1_000).said
 
     def frames(self):
-        return [line.split(",")[-1].strip() for line in self.pictures.read_text().splitlines() if not line.startswith("#")]
+        return [digest for _, digest in listed_frames(self.list.read_text(), 2)[0]]
 
     def codecs(self):
         found = re.search(r"Input #0.*?Stream mapping", self.said, re.S)[0]
         return {kind.lower(): name for kind, name in re.findall(r"(Video|Audio): (\w+)", found)}
 
     def audio_seconds(self):
-        return self.sound.stat().st_size / 2 / 8000
+        return sum(size for size, _ in listed_frames(self.list.read_text(), 2)[1]) / 2 / 8000
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kind_goes_in_and_out_by_rtsp(new_weir, folder, clips, kind):
+def test_kind_goes_in_and_out_by_rtsp(new_weir, folder, kind):
     server = rtsp_weir(new_weir)
     clip, codecs = clips(kind), KINDS[kind][1]
     with publish_rtsp(server.rtsp(), folder, source=clip, output=("-c", "copy", "-strict", "experimental"), ffmpeg=modern_ffmpeg()):
         server.wait_live()
-        for transport in ("tcp", "udp"):
-            played = Decoded(server.rtsp(), folder, f"player-{transport}", transport)
+        with ThreadPoolExecutor() as both:
+            players = both.map(lambda transport: Decoded(server.rtsp(), folder, f"player-{transport}", transport), ("tcp", "udp"))
+        for played in players:
             assert played.codecs() == codecs, played.codecs()
             check_frames(played, clip, least=40, most_runs=most_runs(server))
             assert played.audio_seconds() > 1.0
 
 
 @pytest.mark.parametrize("kind", ["hevc-opus", "av1-aac"])
-def test_kind_comes_by_rtmp_and_goes_by_rtsp(new_weir, folder, clips, kind):
+def test_kind_comes_by_rtmp_and_goes_by_rtsp(new_weir, folder, kind):
     server = rtsp_weir(new_weir)
     with publisher(server.rtmp(), folder, clips(kind), ffmpeg=modern_ffmpeg()):
         server.wait_live()

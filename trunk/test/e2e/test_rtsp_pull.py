@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from flv import HttpFlv
-from media import SAMPLE, Program, check_both, check_frames, check_rising, modern_ffmpeg, play_ffmpeg, publisher, run
+from media import PLAY_SECONDS, SAMPLE, Program, check_both, check_frames, check_rising, encoded, modern_ffmpeg, play_ffmpeg, publisher
 from rtsp import rtsp_weir
 from rtsp_camera import H264_IN_BAND, Camera
 from test_sources import sources, wait_state
@@ -23,14 +23,7 @@ def pulled(new_weir, camera, more="", url=None):
     return new_weir(text).start()
 
 
-def encoded(folder, *output, suffix="mp4"):
-    """Ten seconds of the sample, encoded otherwise."""
-    path = Path(folder) / f"encoded.{suffix}"
-    run(["ffmpeg", "-hide_banner", "-v", "error", "-y", "-t", "10", "-i", SAMPLE, *output, path], 120)
-    return path
-
-
-def play(weir, folder, seconds=3, **options):
+def play(weir, folder, seconds=PLAY_SECONDS, **options):
     return play_ffmpeg(weir.http("/live/cam.flv"), folder, seconds, **options)
 
 
@@ -85,7 +78,7 @@ def test_a_clock_that_never_runs(new_weir, folder):
         weir = pulled(new_weir, camera)
         wait_state(weir, "cam", "live")
         wait_until(lambda: sources(weir)[0]["bytes"] > 120_000, 30, "some seconds of media came")
-        recording = play(weir, folder, 4)
+        recording = play(weir, folder)
         check_frames(recording)
         check_rising(recording)
         times = [float(packet["pts_time"]) for packet in recording.packets()]
@@ -94,11 +87,11 @@ def test_a_clock_that_never_runs(new_weir, folder):
 
 
 def test_b_frames_have_times_of_decoding(new_weir, folder):
-    source = encoded(folder, "-c:v", "libx264", "-preset", "fast", "-bf", "3", "-g", "50", "-c:a", "aac")
+    source = encoded("-c:v", "libx264", "-preset", "fast", "-bf", "3", "-g", "50", "-c:a", "aac", suffix="mp4", ffmpeg="ffmpeg")
     with Camera(folder, source=source) as camera:
         weir = pulled(new_weir, camera)
         wait_state(weir, "cam", "live")
-        recording = play(weir, folder, 5)
+        recording = play(weir, folder)
         check_rising(recording)
         check_frames(recording, source)
         shown = [packet for packet in recording.packets() if packet["codec_type"] == "video" and packet["pts"] != packet["dts"]]
@@ -127,7 +120,8 @@ def test_audio_of_cameras(new_weir, folder, kind):
 
 
 def test_parameter_sets_that_change(new_weir, folder):
-    other = encoded(folder, "-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-s", "320x180", "-c:a", "aac")
+    other = encoded("-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-s", "320x180", "-c:a", "aac", suffix="mp4",
+                    ffmpeg="ffmpeg")
     with Camera(folder, sprop=False, video=H264_IN_BAND) as camera:
         weir = pulled(new_weir, camera)
         wait_state(weir, "cam", "live")
@@ -143,8 +137,8 @@ def test_parameter_sets_that_change(new_weir, folder):
 
 
 def test_hevc(new_weir, folder):
-    source = encoded(folder, "-c:v", "libx265", "-preset", "ultrafast", "-g", "25", "-x265-params", "log-level=1", "-c:a", "aac",
-                     suffix="mkv")
+    source = encoded("-c:v", "libx265", "-preset", "ultrafast", "-g", "25", "-x265-params", "log-level=1", "-c:a", "aac",
+                     ffmpeg="ffmpeg")
     with Camera(folder, source=source) as camera:
         weir = pulled(new_weir, camera)
         wait_state(weir, "cam", "live")

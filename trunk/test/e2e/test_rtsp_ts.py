@@ -2,7 +2,7 @@
 
 import pytest
 
-from media import check_frames, check_rising, modern_ffmpeg, play_ffmpeg, run
+from media import check_frames, check_rising, encoded, modern_ffmpeg, play_ffmpeg
 from rtsp import gst, rtsp_weir
 from test_sources import sources, wait_state
 from test_rtsp_pull import gst_server
@@ -23,17 +23,9 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def clips(tmp_path_factory):
-    """Makes a transport stream of a kind once."""
-    folder, made = tmp_path_factory.mktemp("ts-clips"), {}
-
-    def clip(kind):
-        if kind not in made:
-            made[kind] = folder / f"{kind}.ts"
-            run([modern_ffmpeg(), "-v", "error", "-y", *PICTURES, *SOUND, *KINDS[kind][0], made[kind]], 120)
-        return made[kind]
-    return clip
+def clips(kind):
+    """A transport stream of this kind."""
+    return encoded(*KINDS[kind][0], inputs=(*PICTURES, *SOUND), suffix="ts")
 
 
 def from_file(clip):
@@ -51,24 +43,24 @@ def check(recording, clip, kind, least=40):
 
 
 @pytest.mark.parametrize("kind, transport", [*((kind, "tcp") for kind in KINDS), ("h264-aac", "udp"), ("hevc-aac", "udp")])
-def test_a_publisher_sends_a_transport_stream(new_weir, folder, clips, kind, transport):
+def test_a_publisher_sends_a_transport_stream(new_weir, folder, kind, transport):
     server, clip = rtsp_weir(new_weir), clips(kind)
     with gst("gst-publisher", folder, "rtspclientsink", "name=s", f"location={server.rtsp()}", f"protocols={transport}", "latency=0",
              *from_file(clip), "!", "queue", "!", "s."):
         server.wait_live()
-        recording = play_ffmpeg(server.http("/live/livestream.flv"), folder, 4, ffmpeg=modern_ffmpeg(), suffix="mkv", least=5_000)
+        recording = play_ffmpeg(server.http("/live/livestream.flv"), folder, 2.5, ffmpeg=modern_ffmpeg(), suffix="mkv", least=5_000)
     recording.ffmpeg = modern_ffmpeg()
     check(recording, clip, kind)
 
 
 @pytest.mark.parametrize("kind, transport", [("h264-aac", "tcp"), ("h264-aac", "udp"), ("hevc-aac", "tcp"), ("h264-latm", "udp")])
-def test_a_server_that_has_a_transport_stream_is_pulled(new_weir, folder, clips, kind, transport):
+def test_a_server_that_has_a_transport_stream_is_pulled(new_weir, folder, kind, transport):
     clip = clips(kind)
     launch = " ".join([*from_file(clip), "!", "rtpmp2tpay", "name=pay0", "pt=33"])
     with gst_server(folder, None, launch=launch) as url:
         server = new_weir(f"application live {{ source {url} {{ stream cam; transport {transport}; }} }}").start()
         wait_state(server, "cam", "live")
-        recording = play_ffmpeg(server.http("/live/cam.flv"), folder, 4, ffmpeg=modern_ffmpeg(), suffix="mkv", least=5_000)
+        recording = play_ffmpeg(server.http("/live/cam.flv"), folder, 2.5, ffmpeg=modern_ffmpeg(), suffix="mkv", least=5_000)
         assert sources(server)[0]["failures"] == 0, sources(server)
     recording.ffmpeg = modern_ffmpeg()
     check(recording, clip, kind)

@@ -18,8 +18,8 @@ def tone_publisher(url, folder, codec=("-c:a", "aac"), hz=PLAYED_HZ, rate=44100)
                             *codec, "-f", "flv", url], folder)
 
 
-def wav_of(server, stream, folder, seconds=2, name="said", suffix="flv"):
-    """What a stream says, as a WAV file of 8 kHz: ffmpeg looks at it for five seconds, and then for some more."""
+def wav_of(server, stream, folder, seconds=4.5, name="said", suffix="flv"):
+    """What a stream says, as a WAV file of 8 kHz."""
     recording = play_ffmpeg(server.http(f"/{stream}.{suffix}"), folder, seconds=seconds, name=name, least=5_000, ffmpeg=modern_ffmpeg(),
                             suffix="ts" if suffix != "flv" else "flv")
     out = folder / f"{name}.wav"
@@ -93,7 +93,7 @@ def test_ts_and_hls_play_what_a_phone_says(new_weir, folder, codec):
             wait_answered(server)
             before = bridges(server)  # what the phone hears may be made, too
             with ThreadPoolExecutor(2) as both:
-                said = [both.submit(wav_of, server, "talk/phone", folder, 6, suffix, suffix) for suffix in ("ts", "m3u8")]
+                said = [both.submit(wav_of, server, "talk/phone", folder, 5, suffix, suffix) for suffix in ("ts", "m3u8")]
                 wait_until(lambda: bridges(server) > before, 20, "AAC is made")
                 paths = [each.result() for each in said]
         wait_no_call(server)

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hls import fetch, status_of
-from media import modern_ffmpeg, publisher, run
+from media import encoded, modern_ffmpeg, publisher, run
 from test_record import short_gops
-from test_ts import KINDS, encoded
+from test_ts import KINDS
 from weir import wait_until
 
 
@@ -32,7 +32,7 @@ def difference(one, other):
 
 @pytest.mark.parametrize("kind", ["h264", "hevc"])
 def test_it_is_the_newest_key_frame(new_weir, folder, kind):
-    source = short_gops(folder) if kind == "h264" else encoded(folder, *KINDS["hevc"][0])
+    source = short_gops(folder) if kind == "h264" else encoded(*KINDS["hevc"][0])
     sent = key_frames(source, folder)
     server = new_weir().start()
     with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
@@ -75,7 +75,7 @@ def test_another_publisher_has_another_picture(new_weir, folder):
     shown = []
     for name, look in (("one", "null"), ("other", "negate")):
         (folder / name).mkdir()
-        source = encoded(folder / name, "-vf", look, "-c:v", "libx264", "-g", "1000", "-an")
+        source = encoded("-vf", look, "-c:v", "libx264", "-g", "1000", "-an")
         with publisher(server.rtmp(), folder, source, name=name):
             server.wait_live()
             with fetch(url) as answer:
@@ -87,7 +87,7 @@ def test_another_publisher_has_another_picture(new_weir, folder):
 def test_streams_without_picture_and_without_snapshots(new_weir, folder):
     server = new_weir("vhost __defaultVhost__ { application hidden { play { snapshots off; } } }").start()
     (folder / "sound").mkdir()
-    sound = encoded(folder / "sound", "-vn", "-c:a", "aac")
+    sound = encoded("-vn", "-c:a", "aac")
     with publisher(server.rtmp("live/sound"), folder, sound, name="sound"), \
             publisher(server.rtmp("hidden/cam"), folder, short_gops(folder), name="hidden"):
         server.wait_live("sound")

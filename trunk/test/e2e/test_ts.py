@@ -1,44 +1,22 @@
 """HTTP-TS: real players get every frame as it was sent, with B-frames, HEVC, audio alone, and codecs that change."""
 
 import json
-import os
-import shutil
 import subprocess
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 import pytest
 
-from conftest import RUNS
-from media import (SAMPLE, Program, Recording, check_both, check_frames, check_rising, modern_ffmpeg, play_curl, play_ffmpeg, play_vlc,
+from media import (PLAY_SECONDS, Program, Recording, check_both, check_frames, check_rising, encoded, modern_ffmpeg, play_curl, play_ffmpeg, play_vlc,
                    publisher, run)
 from rtsp import gst, rtsp_weir
 from test_load_client import BENCH, bench
 from weir import wait_until
 
 
-def play(server, folder, seconds=3, **options):
+def play(server, folder, seconds=PLAY_SECONDS, **options):
     return play_ffmpeg(server.http("/live/livestream.ts"), folder, seconds, suffix="ts", **options)
-
-
-ENCODED = RUNS / f"encoded-{os.environ.get('PYTEST_XDIST_WORKER', '')}"  # of this worker
-
-
-def encoded(_folder, *output, inputs=("-t", "10", "-i", SAMPLE), suffix="mkv"):
-    """Ten seconds of the sample, encoded otherwise: once for all tests, none of which writes to it."""
-    return encoded_once(output, inputs, suffix)
-
-
-@lru_cache
-def encoded_once(output, inputs, suffix):
-    if encoded_once.cache_info().currsize == 0:
-        shutil.rmtree(ENCODED, ignore_errors=True)
-        ENCODED.mkdir(parents=True)
-    path = ENCODED / f"{len(os.listdir(ENCODED))}.{suffix}"
-    run([modern_ffmpeg(), "-v", "error", "-y", *inputs, *output, path], 120)
-    return path
 
 
 def check_packets(data):
@@ -132,12 +110,12 @@ KINDS = {
 def test_kinds(new_weir, folder, kind):
     server = new_weir("").start()
     output, codecs = KINDS[kind]
-    source = encoded(folder, *output)
+    source = encoded(*output)
     with publisher(server.rtmp(), folder, source, ffmpeg=modern_ffmpeg()):
         server.wait_live()
         with ThreadPoolExecutor() as both:
-            played = both.submit(play, server, folder, 5, ffmpeg=modern_ffmpeg(), least=10_000)
-            raw = play_curl(server.http("/live/livestream.ts"), folder, 4, least=20_000).path.read_bytes()
+            played = both.submit(play, server, folder, 3.2, ffmpeg=modern_ffmpeg(), least=10_000)
+            raw = play_curl(server.http("/live/livestream.ts"), folder, 3.2, least=20_000).path.read_bytes()
         recording = played.result()
     recording.ffmpeg = modern_ffmpeg()
     assert recording.streams() == codecs, recording.streams()
@@ -150,7 +128,7 @@ def test_kinds(new_weir, folder, kind):
 
 def test_audio_alone(new_weir, folder):
     server = new_weir("").start()
-    source = encoded(folder, "-vn", "-c:a", "aac", "-b:a", "96k", suffix="m4a")
+    source = encoded("-vn", "-c:a", "aac", "-b:a", "96k", suffix="m4a")
     with publisher(server.rtmp(), folder, source):
         server.wait_live()
         recording = play_curl(server.http("/live/livestream.ts"), folder, 4, least=50_000)  # of 12,000 a second
@@ -162,7 +140,7 @@ def test_audio_alone(new_weir, folder):
 
 def test_a_publisher_with_another_codec_goes_on_in_the_same_answer(new_weir, folder):
     server = new_weir("").start()
-    hevc = encoded(folder, *KINDS["hevc"][0])
+    hevc = encoded(*KINDS["hevc"][0])
     out = folder / "curl.ts"
     with open(out, "wb") as file:
         player = subprocess.Popen(["curl", "-sN", "-m", "80", server.http("/live/livestream.ts")], stdout=file)

@@ -14,11 +14,10 @@ from aiortc import RTCPeerConnection, RTCRtpSender, RTCSessionDescription
 
 import aio_peers
 from flv import HttpFlv
-from media import Program, check_frames, check_rising, play_ffmpeg, publisher
+from media import Program, check_frames, check_rising, encoded, play_ffmpeg, publisher
 from rtc import Link, objects, rtc_weir, through, whep_path, whip_path
 from test_sources import sources, wait_state
 from test_sources_api import post
-from test_ts import encoded
 from test_webrtc_pion import PION, clip, decode, finish, pion  # noqa: F401 - clip is a fixture
 from tls import certificate
 from weir import accepts, free_port, wait_until
@@ -36,7 +35,7 @@ def edge_of(new_weir, url, more="", extra=""):
 
 def without_b_frames(folder):
     """The sample as WebRTC can carry it."""
-    return encoded(folder, "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "25", "-c:a", "aac")
+    return encoded("-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "25", "-c:a", "aac")
 
 
 @contextlib.contextmanager
@@ -79,7 +78,7 @@ def test_a_webrtc_publisher_comes_as_it_is(new_weir, folder, clip):  # noqa: F81
     edge = rtc_weir(new_weir, f"application live {{ source {whep_url(origin)} {{ stream cam; }} }}", "edge")
     with pion("publish", origin, whip_path("cam"), folder, video, audio, 14, name="publisher") as publishing:
         wait_state(edge, "cam", "live", 20)
-        recording = play_ffmpeg(edge.http("/live/cam.flv"), folder, 5, least=5000)
+        recording = play_ffmpeg(edge.http("/live/cam.flv"), folder, 3.5, least=5000)
         assert edge.wait_live("cam")["audio"]["codec"], edge.streams()
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}
         check_rising(recording)
@@ -390,7 +389,7 @@ def test_a_server_of_pion(new_weir, folder, clip, loss):  # noqa: F811 - full IC
         wait_until(lambda: accepts(port), 20, "pion listens")
         edge = edge_of(new_weir, f"whep+http://127.0.0.1:{port}/whep").start()
         wait_state(edge, "cam", "live", 20)
-        recording = play_ffmpeg(edge.http("/live/cam.flv"), folder, 5, least=5000)
+        recording = play_ffmpeg(edge.http("/live/cam.flv"), folder, 3.5, least=5000)
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}
         check_rising(recording)
         frames = decode(recording.path)
