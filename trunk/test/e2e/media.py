@@ -162,8 +162,7 @@ def record(name, command, folder, seconds, stdout=None, output=None, least=20_00
                 if is_late(begun, seconds + LATE_SECONDS):
                     break
                 time.sleep(0.05)
-            # What was started in the background has curl ignore SIGINT, which the others ask for themselves.
-            program.end(signal.SIGTERM if Path(command[0]).name in ("curl", "srt-live-transmit") or name == "vlc" else signal.SIGINT)
+            program.end(signal.SIGINT if name != "vlc" else signal.SIGTERM)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{program.log()[-2000:]}")
         said = program.log()

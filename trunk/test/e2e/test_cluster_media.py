@@ -4,7 +4,7 @@ import concurrent.futures
 
 import pytest
 
-from media import check_frames, check_rising, play_ffmpeg, publisher, run
+from media import PLAY_SECONDS, check_frames, check_rising, encoded, play_ffmpeg, publisher
 from redis_server import Redis
 from relays import metric
 from rtc import whep_path, whip_path
@@ -17,14 +17,12 @@ SECRET = "0123456789abcdef-of-all-nodes"
 
 
 @pytest.fixture(scope="module")
-def clip(tmp_path_factory):
+def clip():
     """(H.264 without B-frames, Opus in Ogg) of 40 s, a key frame each second."""
-    place = tmp_path_factory.mktemp("clip")
-    video, audio = place / "clip.h264", place / "clip.ogg"
-    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-t", 40, "-c:v", "libx264",
-         "-preset", "veryfast", "-profile:v", "baseline", "-b:v", "300k", "-g", 25, "-pix_fmt", "yuv420p", video])
-    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", 40, "-ac", 2, "-c:a",
-         "libopus", "-page_duration", 20000, audio])
+    video = encoded("-t", "40", "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline", "-b:v", "300k", "-g", "25", "-pix_fmt",
+                    "yuv420p", inputs=("-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25"), suffix="h264", ffmpeg="ffmpeg")
+    audio = encoded("-t", "40", "-ac", "2", "-c:a", "libopus", "-page_duration", "20000",
+                    inputs=("-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"), suffix="ogg", ffmpeg="ffmpeg")
     return video, audio
 
 
@@ -67,16 +65,16 @@ def test_a_stream_of_another_node_is_played_by_every_protocol(nodes, folder, cli
     a, b = nodes
     with publish(way, a, folder, clip):
         a.wait_live("cam", 20)
-        ways = [(play_ffmpeg, b.http("/live/cam.flv"), folder, 3, "flv"),
-                (play_ffmpeg, b.rtmp("live/cam"), folder, 3, "rtmp"),
-                (play_ffmpeg, b.http("/live/cam.ts"), folder, 3, "ts"),
-                (play_ffmpeg, b.http("/live/cam.m3u8"), folder, 5, "hls"),
-                (play_rtsp, f"rtsp://127.0.0.1:{b.rtsp_port}/live/cam", folder, "tcp", 3, "rtsp"),
-                (play_srt, srt_url(b.srt_port, "request:live/cam"), folder, 3, "srt")]
+        ways = [(play_ffmpeg, b.http("/live/cam.flv"), folder, PLAY_SECONDS, "flv"),
+                (play_ffmpeg, b.rtmp("live/cam"), folder, PLAY_SECONDS, "rtmp"),
+                (play_ffmpeg, b.http("/live/cam.ts"), folder, PLAY_SECONDS, "ts"),
+                (play_ffmpeg, b.http("/live/cam.m3u8"), folder, PLAY_SECONDS, "hls"),
+                (play_rtsp, f"rtsp://127.0.0.1:{b.rtsp_port}/live/cam", folder, "tcp", PLAY_SECONDS, "rtsp"),
+                (play_srt, srt_url(b.srt_port, "request:live/cam"), folder, PLAY_SECONDS, "srt")]
         first, *others = ways  # it brings the stream with its sound: ffmpeg's times by RTSP begin anew where that comes later
         recordings = [first[0](*first[1:])]
         with concurrent.futures.ThreadPoolExecutor(len(ways)) as pool, \
-                pion("play", b, whep_path("cam"), folder, folder / "whep.h264", folder / "whep.ogg", 5, name="whep") as player:
+                pion("play", b, whep_path("cam"), folder, folder / "whep.h264", folder / "whep.ogg", 3, name="whep") as player:
             recordings += [each.result() for each in [pool.submit(*way) for way in others]]
             report = finish(player)
         assert len([each for each in b.api("/api/v1/sources")["sources"] if each["role"] == "pull"]) == 1

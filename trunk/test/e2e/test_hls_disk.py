@@ -123,6 +123,7 @@ def test_a_web_server_plays_it_live(new_weir, folder, place, container):
     with publisher(server.rtmp(), folder, source):
         wait_segments(place, 3)
         recording = play_ffmpeg(web.url("live/livestream.m3u8"), folder, 5 if container == "fmp4" else 3, suffix="mkv")
+        wait_until(lambda: (now := lists(place)).sequence > 1 and now.last() > 6, 20, "segments have left the playlist")
         info = Multivariant((place / "live/livestream.m3u8").read_bytes())
         assert info.uri == "livestream/index.m3u8" and info.info["RESOLUTION"] == "640x360", info.info
         playlist, stream = lists(place), place / "live/livestream"

@@ -21,7 +21,6 @@ KINDS = {**MORE, "audio": AUDIO}
 def sources(folder, kinds):
     made = {}
     for kind in kinds:
-        (folder / kind).mkdir()
         made[kind] = encoded(*KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {}))
     return made
 
@@ -40,7 +39,7 @@ def test_ffmpeg_plays_every_codec(new_weir, folder):
     with ExitStack() as stack:
         publish_all(stack, server, folder, made)
         with ThreadPoolExecutor(len(made)) as pool:
-            jobs = {kind: pool.submit(play_ffmpeg, server.http(f"/live/{kind}.m3u8"), folder, 5, name=f"play-{kind}", ffmpeg=modern_ffmpeg(),
+            jobs = {kind: pool.submit(play_ffmpeg, server.http(f"/live/{kind}.m3u8"), folder, 3.5, name=f"play-{kind}", ffmpeg=modern_ffmpeg(),
                                       suffix="mkv") for kind in made}
             played = {kind: job.result() for kind, job in jobs.items()}
     for kind, recording in played.items():

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from browser import Browser
-from media import SAMPLE, modern_ffmpeg, publisher, run
+from media import SAMPLE, encoded, modern_ffmpeg, publisher, run
 from rtc import rtc_weir
 from test_access import ask, guarded
 from test_console import shows
@@ -214,18 +214,16 @@ def test_https_is_told_to_stay_https(new_weir, folder):
 
 # ---- what cannot be played
 
-def hevc_file(folder):
-    path = folder / "hevc.mp4"
-    run(["ffmpeg", "-v", "error", "-i", SAMPLE, "-t", "3", "-an", "-c:v", "libx265", "-x265-params", "log-level=error:bframes=0",
-         "-preset", "ultrafast", "-tag:v", "hvc1", path], 60)
-    return path
+def hevc_file():
+    return encoded("-t", "3", "-an", "-c:v", "libx265", "-x265-params", "log-level=error:bframes=0", "-preset", "ultrafast", "-tag:v", "hvc1",
+                   inputs=("-i", SAMPLE), suffix="mp4", ffmpeg="ffmpeg")
 
 
 def test_a_player_that_finds_out_by_itself_leaves_no_errors_behind(new_weir, folder):
     server = new_weir()
     server.config_path.write_text(server.config_path.read_text().replace("http_server {", "http_server { stream_list none;"))
     server.start()
-    with publisher(server.rtmp(), folder, hevc_file(folder), ffmpeg=modern_ffmpeg()), Browser(folder) as browser:
+    with publisher(server.rtmp(), folder, hevc_file(), ffmpeg=modern_ffmpeg()), Browser(folder) as browser:
         server.wait_live()
         for transport in ("http", "ws"):
             browser.open(server.http(f"/?play=live/livestream&transport={transport}&autoplay=1"))
@@ -237,7 +235,7 @@ def test_a_player_that_finds_out_by_itself_leaves_no_errors_behind(new_weir, fol
 
 def test_what_this_browser_cannot_decode_is_said_in_one_sentence(new_weir, folder):
     weir = rtc_weir(new_weir)
-    hevc = hevc_file(folder)
+    hevc = hevc_file()
     with publisher(weir.rtmp(), folder, hevc, ffmpeg=modern_ffmpeg()), Browser(folder) as browser:
         wait_until(lambda: any(one["video"] == "HEVC" for one in live(weir.http("/live.json"))["streams"]), 20, "HEVC is live")
         browser.call("Log.enable")
@@ -255,9 +253,8 @@ def test_what_this_browser_cannot_decode_is_said_in_one_sentence(new_weir, folde
 
 def test_the_console_says_whether_webrtc_can_play_it(new_weir, folder):
     weir = rtc_weir(new_weir)
-    pyramid = folder / "pyramid.mp4"
-    run(["ffmpeg", "-v", "error", "-i", SAMPLE, "-t", "4", "-c:a", "copy", "-c:v", "libx264", "-preset", "veryfast", "-g", "50",
-         "-bf", "3", "-x264-params", "b-pyramid=normal:b-adapt=0", pyramid], 60)
+    pyramid = encoded("-t", "4", "-c:a", "copy", "-c:v", "libx264", "-preset", "veryfast", "-g", "50", "-bf", "3", "-x264-params",
+                      "b-pyramid=normal:b-adapt=0", inputs=("-i", SAMPLE), suffix="mp4", ffmpeg="ffmpeg")
     with publisher(weir.rtmp("live/pyramid"), folder, pyramid), publisher(weir.rtmp("live/plain"), folder, name="plain"):
         def told():
             return {stream["name"]: stream["webrtc"] for stream in weir.streams()}

@@ -7,19 +7,17 @@ import pytest
 
 import rtc
 from browser import Browser, nearest, sample_pictures, watch
-from media import SAMPLE, Recording, check_rising, play_ffmpeg, publisher, run
+from media import SAMPLE, Recording, check_rising, encoded, play_ffmpeg, publisher
 from weir import is_late, wait_until
 
 SIMILAR = 25  # as in test_browser.py
 
 
 @pytest.fixture(scope="session")
-def pyramid(tmp_path_factory):
+def pyramid():
     """The sample with B-frames that others refer to, as x264 makes them by default."""
-    path = tmp_path_factory.mktemp("pyramid") / "pyramid.flv"
-    run(["ffmpeg", "-v", "error", "-i", SAMPLE, "-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-b_strategy", "0",
-         "-x264-params", "b-pyramid=normal", "-g", "25", "-c:a", "copy", path])
-    return path
+    return encoded("-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-b_strategy", "0", "-x264-params", "b-pyramid=normal", "-g", "25",
+                   "-c:a", "copy", inputs=("-i", SAMPLE), suffix="flv", ffmpeg="ffmpeg")
 
 
 @pytest.fixture

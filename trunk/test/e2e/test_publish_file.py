@@ -7,18 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from media import (Program, check_frames, check_rising, modern_ffmpeg, play_curl, play_ffmpeg, run, SAMPLE)
+from media import (Program, check_frames, check_rising, encoded, modern_ffmpeg, play_curl, play_ffmpeg, SAMPLE)
 from weir import TOP
 
 BENCH = TOP / os.environ.get("WEIR_BENCH", "objs/weir-bench")
 CLIP_SECONDS = 2
 
 
-def clip(folder, name, *codecs, ffmpeg="ffmpeg"):
+def clip(name, *codecs):
     """The first seconds of the sample, so that a short test sees several turns."""
-    path = folder / name
-    run([ffmpeg, "-v", "error", "-y", "-i", SAMPLE, "-t", str(CLIP_SECONDS), *(codecs or ("-c", "copy")), path])
-    return path
+    return encoded("-t", str(CLIP_SECONDS), *(codecs or ("-c", "copy")), inputs=("-i", SAMPLE), suffix=name.rpartition(".")[2], ffmpeg="ffmpeg")
 
 
 def bench_publisher(url, folder, path, *more):
@@ -43,7 +41,7 @@ def errors_of(recording, ffmpeg="ffmpeg"):
 
 @pytest.mark.parametrize("name", ["clip.flv", "clip.mp4", "fragmented.mp4"])
 def test_looped_file_decodes_without_an_error(weir, folder, name):
-    path = clip(folder, name, "-c", "copy", *(["-movflags", "frag_keyframe+empty_moov"] if "frag" in name else []))
+    path = clip(name, "-c", "copy", *(["-movflags", "frag_keyframe+empty_moov"] if "frag" in name else []))
     with bench_publisher(weir.rtmp(), folder, path):
         weir.wait_live()
         with ThreadPoolExecutor() as pool:
@@ -58,7 +56,7 @@ def test_looped_file_decodes_without_an_error(weir, folder, name):
 
 
 def test_time_does_not_jump_where_the_file_repeats(weir, folder):
-    path = clip(folder, "clip.mp4", "-c:v", "libx264", "-bf", "2", "-c:a", "aac")  # the copy would be cut between B-frames
+    path = clip("clip.mp4", "-c:v", "libx264", "-bf", "2", "-c:a", "aac")  # the copy would be cut between B-frames
     with bench_publisher(weir.rtmp(), folder, path):
         weir.wait_live()
         recording = play_ffmpeg(weir.rtmp(), folder, seconds=3 * CLIP_SECONDS)
@@ -73,7 +71,7 @@ def test_time_does_not_jump_where_the_file_repeats(weir, folder):
 @pytest.mark.smoke
 @pytest.mark.parametrize("subcommand", ["rtmp-play", "flv-play"])
 def test_frames_of_a_file_are_verified(weir, folder, subcommand):
-    path = clip(folder, "clip.mp4")
+    path = clip("clip.mp4")
     url = {"rtmp-play": weir.rtmp("live/s%d"), "flv-play": weir.http("/live/s%d.flv")}[subcommand]
     where = ["--publish-url", weir.rtmp("live/s%d")] if subcommand == "flv-play" else []
     done, report = bench_play(weir, folder, "--publish-file", path, "--streams", "2", "--clients", "6", "--duration", "4s",
@@ -86,7 +84,7 @@ def test_frames_of_a_file_are_verified(weir, folder, subcommand):
 
 
 def test_hevc_is_stamped_and_decodes(weir, folder):
-    path = clip(folder, "hevc.mp4", "-c:v", "libx265", "-x265-params", "log-level=error", "-preset", "ultrafast", "-c:a",
+    path = clip("hevc.mp4", "-c:v", "libx265", "-x265-params", "log-level=error", "-preset", "ultrafast", "-c:a",
                 "copy", "-tag:v", "hvc1")
     with bench_publisher(weir.rtmp(), folder, path):
         weir.wait_live()
@@ -97,7 +95,7 @@ def test_hevc_is_stamped_and_decodes(weir, folder):
 
 
 def test_a_file_that_cannot_be_stamped_is_counted_and_said_to_be_unverified(weir, folder):
-    path = clip(folder, "clip.flv", "-c:v", "flv", "-c:a", "libmp3lame")
+    path = clip("clip.flv", "-c:v", "flv", "-c:a", "libmp3lame")
     done, report = bench_play(weir, folder, "--publish-file", path, "--clients", "2", "--duration", "2s")
     assert done.returncode == 0, done.stdout
     assert report["media"]["video_frames"] > 25 and report["media"]["stalls"] == 0
@@ -106,7 +104,7 @@ def test_a_file_that_cannot_be_stamped_is_counted_and_said_to_be_unverified(weir
 
 
 def test_a_broken_file_is_explained(weir, folder):
-    whole = clip(folder, "clip.mp4")
+    whole = clip("clip.mp4")
     cut = folder / "cut.mp4"
     cut.write_bytes(whole.read_bytes()[:-100])
     for path, words in ((cut, ("cut.mp4", "at byte", "moov")), (folder / "none.flv", ("none.flv", "No such file"))):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aio_peers import AioPeer
-from media import publisher, run
+from media import encoded, publisher
 from processes import COUNT, all_run, kill, pids, process_of, start
 from rtc import http, whep_path, whip_path
 from test_webrtc_pion import clip, decode, finish, pion  # noqa: F401  (a fixture)
@@ -52,13 +52,11 @@ def seated(many, count):
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory):
+def film():
     """10 s without B-frames, which WebRTC cannot show, and a key frame each second."""
-    path = tmp_path_factory.mktemp("film") / "film.flv"
-    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i",
-         "sine=frequency=440:sample_rate=48000", "-t", 10, "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline",
-         "-b:v", "300k", "-g", 25, "-keyint_min", 25, "-sc_threshold", 0, "-pix_fmt", "yuv420p", "-c:a", "aac", path])
-    return path
+    return encoded("-t", "10", "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline", "-b:v", "300k", "-g", "25", "-keyint_min", "25",
+                   "-sc_threshold", "0", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix="flv", ffmpeg="ffmpeg",
+                   inputs=("-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"))
 
 
 def publish_in_each(many, folder, stack, film):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from media import Program, check_rising, play_ffmpeg, run, runs_of
+from media import Program, check_rising, encoded, play_ffmpeg, run, runs_of
 from rtc import ClockPublisher, rtc_weir, whep_path, whip_path
 from weir import TOP, patience, wait_until
 
@@ -33,15 +33,13 @@ def decode(path):
 
 
 @pytest.fixture(scope="module")
-def clip(tmp_path_factory):
+def clip():
     """(H.264, Opus in Ogg, pictures' MD5s) of 10 s with a key frame each second."""
-    place = tmp_path_factory.mktemp("clip")
-    video, audio = place / "clip.h264", place / "clip.ogg"
-    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-t", 10, "-c:v", "libx264",
-         "-preset", "veryfast", "-profile:v", "baseline", "-b:v", "800k", "-g", 25, "-keyint_min", 25, "-sc_threshold", 0,
-         "-slices", 1, "-pix_fmt", "yuv420p", video])
-    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", 10, "-ac", 2, "-c:a",
-         "libopus", "-page_duration", 20000, audio])
+    video = encoded("-t", "10", "-c:v", "libx264", "-preset", "veryfast", "-profile:v", "baseline", "-b:v", "800k", "-g", "25", "-keyint_min",
+                    "25", "-sc_threshold", "0", "-slices", "1", "-pix_fmt", "yuv420p",
+                    inputs=("-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25"), suffix="h264", ffmpeg="ffmpeg")
+    audio = encoded("-t", "10", "-ac", "2", "-c:a", "libopus", "-page_duration", "20000",
+                    inputs=("-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"), suffix="ogg", ffmpeg="ffmpeg")
     return video, audio, decode(video)
 
 

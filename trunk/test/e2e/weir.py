@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -40,6 +41,10 @@ START_SECONDS = 20
 # The leak check at exit takes its time.
 STOP_SECONDS, STOP_SECONDS_ALONE = (15, 15) if SANITIZED else (3.0, 1.0)
 BAD_LOG = re.compile(r"bug:|AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:")
+
+# What was started in the background ignores SIGINT, and so would every program of the tests: curl that is to end, the demo of a cluster.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _next_port = os.getpid() * 7 % len(PORTS)
 
