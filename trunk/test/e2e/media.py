@@ -144,6 +144,8 @@ def record(name, command, folder, seconds, stdout=None, output=None, least=20_00
     """Lets a player run until it has so much media; where nothing tells how much it has, for so long after its first bytes. The
     Recording. What comes at once in the beginning counts, and who stands still gets some seconds more."""
     path = stdout or output
+    for each in (path, listed(path)):  # of a player before this one
+        each.unlink(missing_ok=True)
 
     def media_seconds():
         if listed(path).exists():  # ffmpeg writes files of Matroska cluster by cluster

@@ -18,11 +18,8 @@ AUDIO = (["-vn", "-c:a", "aac", "-b:a", "96k"], {"audio": ["aac"]})
 KINDS = {**MORE, "audio": AUDIO}
 
 
-def sources(folder, kinds):
-    made = {}
-    for kind in kinds:
-        made[kind] = encoded(*KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {}))
-    return made
+def sources(kinds):
+    return {kind: encoded(*KINDS[kind][0], **({"suffix": "m4a"} if kind == "audio" else {})) for kind in kinds}
 
 
 def publish_all(stack, server, folder, made):
@@ -35,7 +32,7 @@ def publish_all(stack, server, folder, made):
 @pytest.mark.timeout(180)  # it encodes eight times
 def test_ffmpeg_plays_every_codec(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
-    made = sources(folder, ("hevc", "av1", "vp9", "ac3", "opus", "mp3", "audio", "video"))
+    made = sources(("hevc", "av1", "vp9", "ac3", "opus", "mp3", "audio", "video"))
     with ExitStack() as stack:
         publish_all(stack, server, folder, made)
         with ThreadPoolExecutor(len(made)) as pool:
@@ -55,7 +52,7 @@ def test_ffmpeg_plays_every_codec(new_weir, folder):
 def test_hls_js_plays_other_codecs(new_weir, folder):
     """One behind the other in the same browser. MP3 in MP4 is not among them: Chromium takes it for no codec of Media Source Extensions."""
     server = new_weir("hls { fragment 1s; }").start()
-    made = sources(folder, ("av1", "vp9", "opus", "video", "audio"))
+    made = sources(("av1", "vp9", "opus", "video", "audio"))
     with ExitStack() as stack:
         publish_all(stack, server, folder, made)
         browser = stack.enter_context(Browser(folder))

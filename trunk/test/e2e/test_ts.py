@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from media import (PLAY_SECONDS, Program, Recording, check_both, check_frames, check_rising, encoded, modern_ffmpeg, play_curl, play_ffmpeg, play_vlc,
-                   publisher, run)
+from media import (BRIEF, PLAY_SECONDS, Program, Recording, check_both, check_frames, check_rising, encoded, modern_ffmpeg, play_curl,
+                   play_ffmpeg, play_vlc, publisher, run)
 from rtsp import gst, rtsp_weir
 from test_load_client import BENCH, bench
 from weir import wait_until
@@ -60,7 +60,7 @@ def test_ffprobe_knows_the_stream_at_once(new_weir, folder):
     server = new_weir("").start()
     with publisher(server.rtmp(), folder):
         server.wait_live()
-        said = json.loads(run(["ffprobe", "-v", "error", "-show_streams", "-show_programs", "-of", "json",
+        said = json.loads(run(["ffprobe", "-v", "error", *BRIEF, "-show_streams", "-show_programs", "-of", "json",
                                server.http("/live/livestream.ts")], 30))
         found = {stream["codec_type"]: stream for stream in said["streams"]}
         assert found["video"]["codec_name"] == "h264" and found["video"]["width"] == 640, found
