@@ -46,7 +46,7 @@ def check(text):
                             ("rtmp", "RtmpConnection::converse"), ("pump", "Pump::run"), ("reactor", "Reactor::run")):
         assert innermost in stack[name], stack[name]
         assert "Scheduler::thread_main" in stack[name], f"the stack is whole: {stack[name]}"
-    assert "weir::app::(anonymous namespace)::serve" in stack["main"]
+    assert re.search(r"\bserve at main\.cc:\d+", stack["main"]), stack["main"]
     assert "TcpListener::accept" in stack["rtmp accept"] and "RtmpConnection::hear_in_turns" in stack["rtmp"]
 
 
