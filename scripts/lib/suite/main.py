@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from suite import areas, builds, e2e, fuzzing, gtests, repeats, soak
+from suite import areas, builds, e2e, fuzzing, gtests, repeats, soak, surroundings
 from suite.programs import how, shell, tail
 from suite.summary import print_summary
 from suite.tally import Tally, side_by_side
@@ -67,6 +67,7 @@ def build_parts(tally, args, parts):
 
 def run_parts(tally, args):
     parts, chosen = parts_of(args), areas.areas_of(args.area)
+    rootless = " and not root" if "e2e" in parts and surroundings.note_left_out(args.all) else ""
     variants, ready = build_parts(tally, args, parts)
 
     # The tests wait: what computes goes on beside them. The shares of one variant are enough for the load client's tests,
@@ -76,14 +77,14 @@ def run_parts(tally, args):
 
     side_by_side(tally, [*tests("release"), [(lint, part) for part in LINTS if part in parts]])
     side_by_side(tally, [
-        [(e2e.e2e, "e2e", "release", "not alone", chosen)] if "e2e" in parts else [],
+        [(e2e.e2e, "e2e", "release", "not alone" + rootless, chosen)] if "e2e" in parts else [],
         [(builds.build, "sanitizer", targets_of(args), "e2e" in parts)] if "sanitizer" in ready else []])
     side_by_side(tally, [*tests("sanitizer"), [(fuzzing.replay,)] if "fuzz" in parts else [],
                          [(fuzzing.search, args.fuzz == "all")] if "fuzz-search" in parts else []])
     if "smoke" in parts:
         side_by_side(tally, [[(e2e.e2e, "smoke", "sanitizer", "smoke", chosen)]])
     if "e2e" in parts:
-        side_by_side(tally, [[(e2e.e2e, "e2e-alone", "release", "alone", chosen)]])
+        side_by_side(tally, [[(e2e.e2e, "e2e-alone", "release", "alone" + rootless, chosen)]])
     side_by_side(tally, [[(repeats.repeat, tally.suspects)]])
 
 
@@ -118,11 +119,19 @@ def main(words=None):
     started, tally = time.monotonic(), Tally()
     if args.deps != "ok":
         tally.fail("dependencies", "scripts/install-deps.sh could not install them", "scripts/install-deps.sh --tests")
-    if args.soak:
-        parts = parts_of(args)
-        build_parts(tally, args, parts)
-        soak.soak(tally, args.soak, parts, areas.areas_of(args.area))
-    else:
-        run_parts(tally, args)
+    hopeless = surroundings.problems(args.all, "build" in parts_of(args))
+    for problem in hopeless:
+        tally.fail("surroundings", problem, "make test")
+    try:
+        if hopeless:
+            pass
+        elif args.soak:
+            parts = parts_of(args)
+            build_parts(tally, args, parts)
+            soak.soak(tally, args.soak, parts, areas.areas_of(args.area))
+        else:
+            run_parts(tally, args)
+    except OSError as error:  # a disk that is full now
+        tally.fail("files of the run", f"{error.filename or 'objs/'}: {error.strerror}", "make test")
     print_summary(tally, time.monotonic() - started)
     sys.exit(1 if tally.failures or tally.passed == 0 else 0)

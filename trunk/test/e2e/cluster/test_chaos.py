@@ -59,6 +59,7 @@ def test_a_session_that_was_followed_is_not_shown_to_who_comes_later():
 # ---- chaos ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.root
 @pytest.mark.timeout(SECONDS * 3 + 240)
 def test_a_cluster_comes_through_random_trouble(folder):
     log = folder / "chaos.log"

@@ -12,7 +12,7 @@ import pytest
 from cluster_nodes import LEASE_S, Cluster
 from weir import patience, wait_until
 
-pytestmark = pytest.mark.alone  # they measure time
+pytestmark = [pytest.mark.alone, pytest.mark.root]  # they measure time, in network namespaces
 
 FULL = "WEIR_FULL" in os.environ
 OUTAGE_MS = 5.0  # more delay than before, at the 99th percentile

@@ -247,6 +247,7 @@ def fill(place, left):
     return filler
 
 
+@pytest.mark.root
 def test_a_full_disk_touches_no_viewer(new_weir, folder, place):
     assert tmpfs(place, "2m"), "the test needs root and mount(2)"  # twice what is there at a time
     try:
