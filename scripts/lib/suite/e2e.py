@@ -1,5 +1,6 @@
 """End-to-end tests: pytest with several workers, or one test after the other."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 from suite import areas, places
@@ -13,6 +14,8 @@ SIDE_BY_SIDE = ["-n", str(WORKERS), "--dist", "worksteal"]
 LIMITS = {"e2e": 7200, "e2e-alone": 3600, "smoke": 1200}  # seconds
 PYTHON = "objs/tools/venv/bin/python"
 BASE = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider"]
+# What no other load excuses: such a test has failed, and is not repeated. See support/weir.py.
+CRASH = re.compile(r"bug:|AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|had ended by itself|exit code -?\d+ after ")
 NO_TESTS = 5  # exit code of pytest
 
 
@@ -48,7 +51,7 @@ def run_pytest(tally, running, name, variant, options, tests, limit, may_be_empt
         seen.add(test)
         failure = Failure(f"{test} ({variant})", f"{problem.tag}: {problem.get('message', '')[:800]}",
                           shell([*BASE, f"'{test}'"], env))
-        if suspect and problem.tag != "skipped" and case.get("classname"):
+        if suspect and problem.tag != "skipped" and case.get("classname") and not CRASH.search(failure.why + (problem.text or "")):
             tally.suspects.append(Suspect(failure, Repeat(test, variant), folder_of(case), problem.text or ""))
         else:
             tally.failures.append(failure)

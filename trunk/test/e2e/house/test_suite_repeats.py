@@ -48,6 +48,12 @@ BAD = """
 def test_bad():
     fails("bad", 9)
 """
+CRASHES = """
+def test_crashes():
+    with open(FOLDER / "crash", "a+") as file:
+        file.write(".")
+        assert file.tell() > 1, "the server had ended by itself, exit code -11"
+"""
 ALONE = """
 @pytest.mark.alone
 def test_alone():
@@ -129,6 +135,13 @@ def test_nothing_is_repeated_where_nearly_everything_fails(tree):
     tally = run()
     assert tally.passed == 1 and len(tally.failures) == repeats.MOST_REPEATED + 1
     assert (top / "trunk/test/e2e/srt/way0").read_text() == "."
+
+
+def test_a_server_that_crashed_is_never_excused(tree):
+    tree(CRASHES)
+    tally = run()
+    [(name, why, _)] = tally.failures
+    assert name.endswith("test_crashes (release)") and "exit code -11" in why and not tally.unstable
 
 
 def test_a_test_that_ran_alone_is_not_repeated(tree):
