@@ -85,10 +85,10 @@ class Client : private Counted<Client> {
     uint32_t write_stalls = 0;    // how often its socket was full, and it had to wait
     int32_t first_frame_ms = -1;  // of a player, from its request to its first frame; -1: none yet
 
-    // Of whoever has more to say; null: nobody. Good as long as it is set.
+    // The source of further facts about this client, or null. Valid while it is set.
     const ClientProbe* probe = nullptr;
 
-    // Ends the session soon; set by whoever owns the connection at the moment.
+    // Ends the session soon. The present owner of the connection sets it.
     std::function<void()> kick;
 
     BitRates send_rates(MonoTime now) const;
@@ -97,8 +97,8 @@ class Client : private Counted<Client> {
     // When a byte went or came last, to about a second.
     MonoTime active_at() const { return active_at_; }
 
-    // Of what hook servers allowed: the connection, and what it publishes or plays (an RTMP
-    // publisher keeps one with each stream instead).
+    // The permissions of hook servers: for the connection, and for the stream that it publishes or
+    // plays (an RTMP publisher keeps one with each stream instead).
     HookTicket connected_ticket;
     HookTicket turn_ticket;
 
@@ -109,7 +109,8 @@ class Client : private Counted<Client> {
     // summary line (role, stream, duration, bytes, rate, reason), the counter, the hook servers.
     void log_summary(EndClass why, std::string_view detail);
 
-    // The same without the line, for who can come and fail at will: whoever says why throttles it.
+    // The same without the line, for peers that can connect and fail at will. The caller throttles
+    // its own line.
     void end_quietly(EndClass why, std::string_view detail) {
         tell_end(why, detail);
         count_end(why);

@@ -11,14 +11,14 @@ class TcpStream;
 
 namespace weir::net {
 
-// Whoever has a client's connection, and knows more of it than its counters say. Never yields.
+// The owner of a client's connection, which knows more about it than its counters. Never yields.
 class ClientProbe {
   public:
     virtual std::optional<LinkFacts> link_facts() const { return std::nullopt; }
 
     virtual std::optional<SrtFacts> srt_facts() const { return std::nullopt; }
 
-    // Of players. Cheap: asked once a second for each.
+    // For players. Cheap, because it is called once a second for each.
     virtual std::optional<LagFacts> lag_facts() const { return std::nullopt; }
 
     // Its TCP connection, null where there is none (any more).

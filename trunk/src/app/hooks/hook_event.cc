@@ -4,6 +4,7 @@
 
 #include "app/api/stream_json.h"
 #include "base/hmac.h"
+#include "base/strings.h"
 
 namespace weir::app {
 
@@ -115,11 +116,7 @@ std::string hook_signature(std::string_view secret,
                            std::string_view body) {
     const Sha256Digest digest =
         hmac_sha256(as_bytes(secret), as_bytes(fmt::format("{}.", timestamp)), as_bytes(body));
-    std::string text = "sha256=";
-    for (uint8_t byte : digest) {
-        text += fmt::format("{:02x}", byte);
-    }
-    return text;
+    return "sha256=" + hex(digest);
 }
 
 }  // namespace weir::app
