@@ -132,11 +132,11 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
     return best;
 }
 
-std::string url_decode(std::string_view text, bool plus_is_space) {
+std::string url_decode(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     for (size_t i = 0; i < text.size(); i++) {
-        char c = text[i];
+        const char c = text[i];
         if (c == '%' && i + 2 < text.size()) {
             int high = hex_digit(text[i + 1]);
             int low = hex_digit(text[i + 2]);
@@ -146,7 +146,7 @@ std::string url_decode(std::string_view text, bool plus_is_space) {
                 continue;
             }
         }
-        out.push_back(c == '+' && plus_is_space ? ' ' : c);
+        out.push_back(c);
     }
     return out;
 }
@@ -163,7 +163,7 @@ std::vector<QueryItem> parse_query(std::string_view query) {
             continue;
         }
         Halves pair = split_once(item.before, '=');
-        items.push_back({url_decode(pair.before, true), url_decode(pair.after, true)});
+        items.push_back({url_decode(pair.before), url_decode(pair.after)});
     }
     return items;
 }

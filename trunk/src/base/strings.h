@@ -47,8 +47,9 @@ size_t edit_distance(std::string_view a, std::string_view b);
 // wins a tie. The result has the lifetime of the candidate.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
-// %XX decoded; a % without two hex digits stays as it is. '+' becomes a space only when asked for.
-std::string url_decode(std::string_view text, bool plus_is_space = false);
+// %XX decoded; a % without two hex digits stays as it is. A + stays a plus sign, also in queries:
+// keys are often base64, and are typed into encoders as they are.
+std::string url_decode(std::string_view text);
 
 // "ab", "c" and ", " give "ab, c". The texts: a range of anything that converts to a string_view.
 // fmt::join() does the same, and compiles all of fmt in each file that uses it.
