@@ -86,6 +86,7 @@ enum class ValueType : uint8_t {
     kCommand,       // PROGRAM ARGUMENT ..., perhaps with $app, $name and $vhost
     kGroupOut,      // STREAM udp://GROUP:PORT
     kStreamNames,   // one or more of APP/STREAM, perhaps with [app] and [stream]
+    kStreamName,    // APP/STREAM
     kDial,          // NUMBER APP/STREAM [APP/STREAM]
     kMeeting,       // NUMBER APP/STREAM
     kPortRange,     // FIRST-LAST

@@ -25,6 +25,15 @@ const Directive kSrtDirectives[] = {
      .doc = "UDP addresses for SRT.",
      .apply = [](const Target& t,
                  const Value& v) { add_listeners(t.config.srt_server.listen, t, v); }},
+    {.name = "default_stream",
+     .contexts = kSrtServerContext,
+     .type = ValueType::kStreamName,
+     .effect = Effect::kNewConnections,
+     .example = "live/camera",
+     .doc = "APP/STREAM of SRT callers whose stream id is empty or names no stream, for encoders "
+            "that have no field for it. The first that sends publishes, the others play. Without "
+            "it such callers are refused.",
+     .apply = [](const Target& t, const Value& v) { t.config.srt_server.default_stream = v.text; }},
     {.name = "srt_passphrase",
      .contexts = kSrtVhost,
      .type = ValueType::kSecret,

@@ -14,6 +14,7 @@ namespace weir::config {
 struct SrtServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;  // UDP
+    std::string default_stream;         // APP/STREAM; empty: none
 
     bool operator==(const SrtServerConfig&) const = default;
 };

@@ -31,6 +31,14 @@ bool is_vhost_name(std::string_view name) {
            });
 }
 
+// APP/STREAM; the app may have slashes of its own.
+bool names_stream(std::string_view text) {
+    const size_t slash = text.rfind('/');
+    rtmp::StreamName name;
+    return slash != std::string_view::npos &&
+           !rtmp::parse_path(text.substr(0, slash), text.substr(slash + 1), name);
+}
+
 }  // namespace
 
 std::optional<Value> ValueParser::parse() {
@@ -441,15 +449,15 @@ bool ValueParser::parse_stream_names(Value& value) {
     return true;
 }
 
+bool ValueParser::parse_stream_name(Value& value) {
+    value.text = word(0).text;
+    return names_stream(value.text) || fail(word(0), expectation(directive_));
+}
+
 bool ValueParser::parse_dial(Value& value) {
     for (size_t i = 0; i < statement_.arguments.size(); i++) {
         const Token& token = word(i);
-        const size_t slash = token.text.rfind('/');
-        rtmp::StreamName stream;
-        const bool good = i == 0 ? !token.text.empty()
-                                 : slash != std::string::npos &&
-                                       !rtmp::parse_path(token.text.substr(0, slash),
-                                                         token.text.substr(slash + 1), stream);
+        const bool good = i == 0 ? !token.text.empty() : names_stream(token.text);
         if (!good) {
             return fail(token, expectation(directive_));
         }

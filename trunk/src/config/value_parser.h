@@ -85,6 +85,7 @@ class ValueParser {
     bool parse_group_out(Value& value);
     bool parse_command(Value& value);
     bool parse_stream_names(Value& value);
+    bool parse_stream_name(Value& value);
     bool parse_dial(Value& value);
     bool parse_sip_domains(Value& value);
     bool parse_port_range(Value& value);

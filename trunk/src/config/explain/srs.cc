@@ -3,6 +3,7 @@
 
 #include "config/explain/convert.h"
 #include "config/explain/explain.h"
+#include "proto/srt/stream_id.h"
 
 namespace weir::config {
 namespace {
@@ -43,6 +44,13 @@ Values tcp_of_protocol(const Statement& statement) {
 Values hls_fragment(const Statement& statement) {
     const double seconds_wanted = std::strtod(first_word(statement).c_str(), nullptr);
     return seconds_wanted >= 1 && seconds_wanted <= 60 ? seconds(statement) : Values{};
+}
+
+Values stream_of_srt_id(const Statement& statement) {
+    const Result<srt::StreamId> id = srt::StreamId::parse(first_word(statement));
+    return id.ok() && id->resource.find('/') != std::string::npos
+               ? Values{quoted_word(id->resource)}
+               : Values{};
 }
 
 constexpr std::string_view kLater = "Not in this version.";
@@ -161,6 +169,9 @@ const ForeignDirective kSrsDirectives[] = {
     {"srt_server.enabled", Fate::kSame, "srt_server.enabled", "Off where no vhost has srt.",
      only_on, true},
     {"srt_server.listen", Fate::kSame, "srt_server.listen", "", addresses, true},
+    {"srt_server.default_streamid", Fate::kDiffers, "srt_server.default_stream",
+     "APP/STREAM, whether such callers publish or play; without it they are refused.",
+     stream_of_srt_id},
     {"srt_server.*", Fate::kNone, "",
      "srt_latency, srt_passphrase, srt_pbkeylen and srt_max_bandwidth stand at the top level or in "
      "a vhost."},

@@ -1,6 +1,7 @@
 #include "proto/srt/stream_id.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -10,6 +11,8 @@ namespace {
 
 constexpr std::string_view kFlat = "#!::";
 constexpr std::string_view kBraces = "#!:{";
+constexpr std::string_view kBlackmagic = "bmd_";  // how its keys begin
+constexpr std::string_view kBlackmagicApp = "live/";
 
 std::string_view without_slashes(std::string_view path) {
     while (path.starts_with('/')) {
@@ -56,7 +59,33 @@ Error take_mode(StreamId& id, std::string_view value) {
     return find_mode(value, id.mode) ? Error() : malformed("the stream id has an unknown mode");
 }
 
-Error take_key(StreamId& id, std::string_view name, std::string_view value) {
+// As a part of a query, whose readers decode it.
+void append_encoded(std::string_view text, std::string& out) {
+    for (const char c : text) {
+        switch (c) {
+            case '%': out += "%25"; break;
+            case '&': out += "%26"; break;
+            case '#': out += "%23"; break;
+            default: out += c;
+        }
+    }
+}
+
+// What the form of access control says besides StreamId's own.
+struct OtherKeys {
+    std::string query;
+    bool blackmagic = false;
+
+    void take(std::string_view name, std::string_view value) {
+        query += query.empty() ? "" : "&";
+        append_encoded(name, query);
+        query += '=';
+        append_encoded(value, query);
+        blackmagic = blackmagic || name.starts_with(kBlackmagic);
+    }
+};
+
+Error take_key(StreamId& id, OtherKeys& others, std::string_view name, std::string_view value) {
     if (name == "r") {
         set_resource(id, value);
     } else if (name == "m") {
@@ -69,15 +98,18 @@ Error take_key(StreamId& id, std::string_view name, std::string_view value) {
         id.session = value;
     } else if (name == "key" || name == "token" || name == "password") {
         id.token = value;
-    } else if (name == "t" && !equals_ignore_case(value, "stream") &&
-               !equals_ignore_case(value, "live")) {
-        return make_error(ErrorCode::kUnsupported, "only t=stream is supported in a stream id");
+    } else if (name == "t") {
+        if (!equals_ignore_case(value, "stream") && !equals_ignore_case(value, "live")) {
+            return make_error(ErrorCode::kUnsupported, "only t=stream is supported in a stream id");
+        }
+    } else {
+        others.take(name, value);
     }
-    return {};  // other keys are for others
+    return {};
 }
 
 // Pairs between commas; commas within braces belong to the value.
-Error parse_pairs(std::string_view text, StreamId& id) {
+Error parse_pairs(std::string_view text, StreamId& id, OtherKeys& others) {
     size_t keys = 0;
     while (!text.empty()) {
         size_t end = 0;
@@ -94,7 +126,7 @@ Error parse_pairs(std::string_view text, StreamId& id) {
             return make_error(ErrorCode::kLimit, "the stream id has more than {} keys",
                               kMaxStreamIdKeys);
         }
-        WEIR_TRY(take_key(id, pair.before, pair.after));
+        WEIR_TRY(take_key(id, others, pair.before, pair.after));
     }
     return {};
 }
@@ -112,6 +144,19 @@ void take_host_for_resource(StreamId& id) {
         } else {
             set_resource(id, both);
         }
+    }
+}
+
+// Nothing names a resource: the user does, if it looks like one or the encoder puts it there.
+void take_user_for_resource(StreamId& id, bool blackmagic) {
+    if (id.resource.empty() && (blackmagic || id.user.find('/') != std::string::npos)) {
+        const std::string user = std::exchange(id.user, {});
+        set_resource(id, user);
+    }
+    if (blackmagic) {
+        const bool no_app = !id.resource.empty() && id.resource.find('/') == std::string::npos;
+        id.resource.insert(0, no_app ? kBlackmagicApp : "");
+        id.mode = id.mode == StreamMode::kNone ? StreamMode::kPublish : id.mode;
     }
 }
 
@@ -159,13 +204,14 @@ Result<StreamId> StreamId::parse(std::string_view text) {
         }
     }
     StreamId id;
+    OtherKeys others;
     if (text.starts_with(kFlat)) {
-        WEIR_TRY(parse_pairs(text.substr(kFlat.size()), id));
+        WEIR_TRY(parse_pairs(text.substr(kFlat.size()), id, others));
     } else if (text.starts_with(kBraces)) {
         if (!text.ends_with('}')) {
             return malformed("the stream id has no closing brace");
         }
-        WEIR_TRY(parse_pairs(text.substr(kBraces.size(), text.size() - kBraces.size() - 1), id));
+        WEIR_TRY(parse_pairs(text.substr(kBraces.size(), text.size() - kBraces.size() - 1), id, others));
     } else if (text.starts_with("#!")) {
         return malformed("the stream id is of an unknown form");
     } else {
@@ -173,6 +219,9 @@ Result<StreamId> StreamId::parse(std::string_view text) {
         return id;
     }
     take_host_for_resource(id);
+    take_user_for_resource(id, others.blackmagic);
+    id.query += id.query.empty() || others.query.empty() ? "" : "&";
+    id.query += others.query;
     id.mode = id.mode == StreamMode::kNone ? StreamMode::kRequest : id.mode;
     return id;
 }

@@ -2,7 +2,12 @@
 //
 // Two forms. That of SRT's access control guidelines: "#!::r=live/cam,m=publish,key=SECRET", also
 // in braces, "#!:{...}". And plain forms, as encoders and players send them: "live/cam",
-// "publish:live/cam", "read:live/cam:USER:PASSWORD". Both may have a query behind the resource.
+// "publish:live/cam", "read:live/cam:USER:PASSWORD". Both may have a query behind the resource, and
+// the keys of the first form that are not its own belong to that query: "#!::r=live/cam,secret=abc"
+// means "live/cam?secret=abc", so hooks get them.
+//
+// Blackmagic encoders have a form without resource and mode, "#!::bmd_uuid=...,bmd_name=...,u=KEY",
+// where KEY, the "stream key" that the user typed, can have no slash: it means live/KEY, published.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +30,7 @@ enum class StreamMode : uint8_t {
 
 struct StreamId {
     std::string resource;  // "live/cam", without slashes at its ends; may be empty
-    std::string query;     // behind the resource's '?', without it
+    std::string query;     // behind the resource's '?', without it, and all other keys
     std::string vhost;     // key h
     std::string user;      // key u
     std::string token;     // key "key", "token" or "password": a secret

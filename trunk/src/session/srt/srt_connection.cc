@@ -59,11 +59,9 @@ void SrtConnection::run() {
 }
 
 Error SrtConnection::converse() {
-    WEIR_TRY_ASSIGN(id_, srt::StreamId::parse(stream_id_));
+    const SrtRules* const rules = server_.rules();
+    WEIR_TRY_ASSIGN(id_, rules ? rules->read(stream_id_) : SrtRules({}).read(stream_id_));
     const size_t slash = id_.resource.rfind('/');
-    if (slash == std::string::npos) {
-        return make_error(ErrorCode::kMalformed, "the stream id names no APP/STREAM");
-    }
     const std::string_view path = id_.resource;
     rtmp::StreamName name;
     WEIR_TRY(rtmp::parse_path(path.substr(0, slash), path.substr(slash + 1), name));

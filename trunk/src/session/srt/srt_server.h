@@ -48,7 +48,13 @@ class SrtServer final : public net::DatagramPorts, private io::SrtSink {
     Error start() { return engine_.start(); }
 
     // For handshakes from now on.
-    void set_rules(std::shared_ptr<const SrtRules> rules) { engine_.set_gate(std::move(rules)); }
+    void set_rules(std::shared_ptr<const SrtRules> rules) {
+        rules_ = rules;
+        engine_.set_gate(std::move(rules));
+    }
+
+    // Null before the first set_rules().
+    const SrtRules* rules() const { return rules_.get(); }
 
     // For a drain: no new connection; those that are there go on.
     void stop_accepting();
@@ -99,6 +105,7 @@ class SrtServer final : public net::DatagramPorts, private io::SrtSink {
     net::Services services_;
     net::Admission admission_{services_};
     io::SrtEngine engine_;
+    std::shared_ptr<const SrtRules> rules_;  // shared with libsrt's threads
     io::Resolver resolver_;
     std::vector<Port> ports_;
     MonoTime last_retired_{};

@@ -27,6 +27,37 @@ TEST(StreamIdTest, ReadsTheFormOfAccessControl) {
     EXPECT_EQ(id.mode, StreamMode::kPublish);
 }
 
+TEST(StreamIdTest, KeysThatAreNotItsOwnBelongToTheQuery) {
+    const StreamId id = parsed("#!::r=live/cam,secret=abc,user_id=7,m=publish,u=ann,s=1,t=stream");
+    EXPECT_EQ(id.resource, "live/cam");
+    EXPECT_EQ(id.query, "secret=abc&user_id=7");
+    EXPECT_EQ(parsed("#!::secret=abc,r=live/cam?key=k").query, "key=k&secret=abc");
+    EXPECT_EQ(parsed("#!:{r=live/cam,secret=abc}").query, "secret=abc");
+    EXPECT_EQ(parsed("#!::h=live/cam?key=k,secret=abc").query, "key=k&secret=abc");
+}
+
+TEST(StreamIdTest, AValueCannotAddAKeyToTheQuery) {
+    EXPECT_EQ(parsed("#!::r=live/cam,x=1&key=%41#").query, "x=1%26key=%2541%23");
+}
+
+TEST(StreamIdTest, ReadsTheFormOfBlackmagic) {
+    const StreamId id = parsed("#!::bmd_uuid=0e1df79f-77e6,bmd_name=Web Presenter,u=cam");
+    EXPECT_EQ(id.resource, "live/cam");
+    EXPECT_EQ(id.mode, StreamMode::kPublish);
+    EXPECT_EQ(id.user, "");
+    EXPECT_EQ(id.query, "bmd_uuid=0e1df79f-77e6&bmd_name=Web Presenter");
+    EXPECT_EQ(parsed("#!::bmd_uuid=1,r=cam,m=publish").resource, "live/cam");
+    EXPECT_EQ(parsed("#!::bmd_uuid=1,u=room/cam?key=k").resource, "room/cam");
+    EXPECT_EQ(parsed("#!::bmd_uuid=1,u=room/cam?key=k").query, "key=k&bmd_uuid=1");
+    EXPECT_EQ(parsed("#!::bmd_uuid=1").resource, "");
+}
+
+TEST(StreamIdTest, TakesTheResourceFromTheUserWhereItStandsThere) {
+    EXPECT_EQ(parsed("#!::u=live/cam,m=publish").resource, "live/cam");
+    EXPECT_EQ(parsed("#!::u=live/cam,m=publish").user, "");
+    EXPECT_EQ(parsed("#!::u=ann,m=publish").resource, "");
+}
+
 TEST(StreamIdTest, WithoutAModeTheFormOfAccessControlRequests) {
     EXPECT_EQ(parsed("#!::r=live/cam").mode, StreamMode::kRequest);
     EXPECT_EQ(parsed("#!::r=live/cam,m=request").mode, StreamMode::kRequest);

@@ -36,6 +36,20 @@ TEST_F(SrtRulesTest, RefusesWhatNamesNoStreamAndVhostsThatAreDisabled) {
     EXPECT_EQ(rules_.decide("#!::r=live/cam,h=off.example").reject, io::kSrtForbidden);
 }
 
+TEST(SrtDefaultStreamTest, IsThatOfCallersThatNameNone) {
+    const SrtRules rules({vhost("", ""), vhost("a.example", "secret-of-a")}, "live/x");
+    for (const char* text : {"", "#!::m=publish", "#!::bmd_uuid=1", "#!::h=a.example,m=request"}) {
+        const Result<srt::StreamId> id = rules.read(text);
+        ASSERT_TRUE(id.ok()) << text;
+        EXPECT_EQ(id->resource, "live/x") << text;
+        EXPECT_EQ(rules.decide(text).reject, 0) << text;
+    }
+    EXPECT_EQ(rules.read("")->mode, srt::StreamMode::kNone) << "whoever sends publishes";
+    EXPECT_EQ(rules.read("live/cam")->resource, "live/cam");
+    EXPECT_EQ(rules.decide("#!::h=a.example").options.passphrase, "secret-of-a");
+    EXPECT_EQ(rules.decide("cam").reject, io::kSrtBadRequest) << "it names something, not a stream";
+}
+
 io::SrtOptions options_of(std::string_view text) {
     const Result<net::SourceUrl> url = net::SourceUrl::parse(text);
     EXPECT_TRUE(url.ok()) << text;
