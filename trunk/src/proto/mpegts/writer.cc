@@ -186,8 +186,27 @@ void Writer::write_pcr(Bytes& out) {
     write_head(pid, before, 0, kMaxPayload, pcr_, add_packet(out));
 }
 
-void Writer::write(const Frame& frame, Bytes& out) {
-    WEIR_DCHECK(has_stream(frame.stream));
+void Writer::put_in_order(Frame& frame) {
+    Order& order = orders_[frame.stream];
+    const int64_t lead = frame.dts - frame.pts;
+    if (order.last_dts && *order.last_dts - (frame.dts - order.earlier) > kMaxOrdered) {
+        order = {};
+    }
+    if (lead > order.earlier && lead <= kMaxOrdered) {
+        order.earlier = lead;
+    }
+    frame.dts -= order.earlier;
+    if (order.last_dts && frame.dts <= *order.last_dts) {
+        frame.dts = *order.last_dts + 1;
+    }
+    frame.pts = std::max(frame.pts, frame.dts);
+    order.last_dts = frame.dts;
+}
+
+void Writer::write(const Frame& as_given, Bytes& out) {
+    WEIR_DCHECK(has_stream(as_given.stream));
+    Frame frame = as_given;
+    put_in_order(frame);
     const int64_t due = frame.dts - kPcrLead;
     if (pcr_ && (due - *pcr_ > kMaxPcrFill || due < *pcr_ - kMaxPcrFill)) {
         pcr_.reset();
@@ -250,7 +269,9 @@ void Writer::write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& ou
 void Writer::write_beginning(std::span<const Frame> before, Bytes& out) const {
     Writer copy = *this;
     Bytes packets;
-    for (const Frame& frame : before) {
+    copy.orders_ = {};
+    for (Frame frame : before) {
+        copy.put_in_order(frame);
         copy.write_pes(frame, {}, packets);
     }
     // So many packets before the counters of this.

@@ -30,6 +30,7 @@ class Writer {
     static constexpr int64_t kPcrEach = kClockHz / 25;      // 40 ms
     static constexpr int64_t kPcrLead = kClockHz * 3 / 10;  // 300 ms
     static constexpr int64_t kMaxPcrFill = kClockHz;  // a longer pause is not filled with PCRs
+    static constexpr int64_t kMaxOrdered = kClockHz;  // a longer step back is another clock
 
     struct Frame {
         size_t stream = 0;  // index
@@ -48,7 +49,10 @@ class Writer {
 
     bool has_stream(size_t index) const { return streams_[index].has_value(); }
 
-    // Appends the packets of a frame of one of the streams, and what is due before it.
+    // Appends the packets of a frame of one of the streams, and what is due before it. ISO/IEC
+    // 13818-1 §2.4.3.7 has no PTS before its DTS, and no two access units with one DTS: where
+    // frames have, the DTS of the stream are earlier by as much from then on, and one that is not
+    // behind the last is a tick behind it.
     void write(const Frame& frame, Bytes& out);
 
     // Appends PAT and PMT, where no frame brings them.
@@ -61,6 +65,13 @@ class Writer {
     void write_beginning(std::span<const Frame> before, Bytes& out) const;
 
   private:
+    // Of one stream, in 90 kHz.
+    struct Order {
+        std::optional<int64_t> last_dts;  // that was written
+        int64_t earlier = 0;              // how much DTS are
+    };
+
+    void put_in_order(Frame& frame);
     void put_tables(bool beginning, Bytes& out);
     void write_due_tables(int64_t time, bool key, Bytes& out);
     void write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes& out);
@@ -72,6 +83,7 @@ class Writer {
 
     std::array<std::optional<StreamInfo>, kMaxWrittenStreams> streams_;
     size_t clock_stream_ = 0;
+    std::array<Order, kMaxWrittenStreams> orders_;
     uint8_t version_ = 0;
     Bytes pat_;  // sections
     Bytes pmt_;

@@ -117,6 +117,48 @@ TEST_F(TsWriterTest, TheReaderReadsWhatItWrites) {
     }
 }
 
+// Encoders that make the composition times of B-frames negative instead of delaying all others.
+TEST_F(TsWriterTest, WherePtsAreBeforeDtsTheDtsAreEarlierFromThenOn) {
+    for (const int64_t ahead : {0, 1, -1, 0, 1, -1, 0}) {
+        video(90'000 + static_cast<int64_t>(frames_.size()) * kFrame, frames_.empty(), 100,
+              ahead * kFrame);
+    }
+    const auto read = read_ts(out_);
+    ASSERT_EQ(read.units.size(), 7U);
+    for (size_t i = 0; i < 7; i++) {
+        const int64_t given = 90'000 + static_cast<int64_t>(i) * kFrame;
+        const int64_t ahead = i % 3 == 1 ? kFrame : i % 3 == 2 ? -kFrame : 0;
+        EXPECT_NEAR(read.units[i].pts, given + ahead, 1) << "pictures stay where they are";
+        EXPECT_LE(read.units[i].dts, read.units[i].pts);
+        EXPECT_TRUE(i == 0 || read.units[i].dts > read.units[i - 1].dts);
+    }
+    EXPECT_EQ(read.units[6].dts, 90'000 + 5 * kFrame);
+}
+
+TEST_F(TsWriterTest, NoTwoFramesOfAStreamHaveOneDts) {
+    for (int i = 0; i < 5; i++) {
+        audio(90'000);
+        video(90'000, i == 0, 100, 0);
+    }
+    audio(92'000);
+    const auto read = read_ts(out_);
+    ASSERT_EQ(read.units.size(), 11U);
+    for (size_t i = 0; i < 10; i++) {
+        EXPECT_EQ(read.units[i].dts, 90'000 + static_cast<int64_t>(i / 2));
+        EXPECT_GE(read.units[i].pts, read.units[i].dts);
+    }
+    EXPECT_EQ(read.units[10].dts, 92'000);
+}
+
+TEST_F(TsWriterTest, AClockThatBeginsAnewIsFollowed) {
+    video(9'000'000, true);
+    video(90'000, true);
+    const auto read = read_ts(out_);
+    ASSERT_EQ(read.units.size(), 2U);
+    EXPECT_EQ(read.units[1].pts - read.units[1].dts, kFrame);
+    EXPECT_LT(read.units[1].dts, read.units[0].dts);
+}
+
 TEST_F(TsWriterTest, FramesOfEverySizeFillPackets) {
     for (size_t size = 1; size < 600; size++) {
         audio(static_cast<int64_t>(size) * 1'920, size);
