@@ -44,8 +44,8 @@ Result<std::shared_ptr<const session::SrtRules>> load_rules(const config::Config
         one.options.max_bandwidth = vhost.srt.max_bandwidth / kBitsPerByte;
         vhosts.push_back(std::move(one));
     }
-    return std::shared_ptr<const session::SrtRules>(std::make_shared<session::SrtRules>(
-        std::move(vhosts), config.srt_server.default_stream));
+    return std::shared_ptr<const session::SrtRules>(
+        std::make_shared<session::SrtRules>(std::move(vhosts), config.srt_server.default_stream));
 }
 
 }  // namespace
