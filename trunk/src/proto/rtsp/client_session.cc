@@ -252,12 +252,12 @@ std::optional<ClientEvent> ClientSession::on_keep_alive(MonoTime now, const Resp
         login_.on_challenge(response.headers) == http::Login::Outcome::kAnswer) {
         keep_alive_again_ = true;
         send_keep_alive(now);
-    } else if (response.status == 454) {
-        return fail(make_error(ErrorCode::kClosed, "the server has no such session any more"));
     } else if (response.status >= 400 && got_parameter_) {
         got_parameter_ = false;  // the next one is an OPTIONS
         send_keep_alive(now);
     }
+    // Deviation: 454 (Session Not Found) is no end. Cameras answer so to a method that they do not
+    // know while media comes; a session that is gone is told by its silence.
     return std::nullopt;
 }
 
