@@ -265,8 +265,10 @@ void TsIngest::take_latm(MonoTime now, const mpegts::Unit& unit) {
     for (rtp::Frame frame; audio_.frames->next(frame);) {
         // An element may have several frames, each later than the one before.
         const auto later = static_cast<int32_t>(frame.rtp_time - first);
-        const Bytes config = frame.config.empty() ? audio_.config : std::move(frame.config);
-        publish_audio(now, unit.pts + later, config, frame.data);
+        if (!frame.config.empty()) {
+            audio_.latm_config = std::move(frame.config);
+        }
+        publish_audio(now, unit.pts + later, audio_.latm_config, frame.data);
     }
 }
 

@@ -83,7 +83,8 @@ class TsIngest final : private Counted<TsIngest> {
         mpegts::StreamInfo info;
         media::Codec codec = media::Codec::kUnknown;
         std::unique_ptr<rtp::Depacketizer> frames;  // of LATM
-        Bytes config;                               // that was published
+        Bytes latm_config;  // that LATM brought along, once or from time to time
+        Bytes config;       // that was published
         bool begun = false;
     };
 

@@ -258,27 +258,31 @@ TEST_F(TsIngestTest, Mp3Ac3AndOpusArePassedOn) {
     EXPECT_EQ(configs_.size(), 1U);
 }
 
+// A frame of AAC as LATM in LOAS, ISO/IEC 14496-3 §1.7; AudioSpecificConfig 1190 (LC, 48 kHz,
+// stereo) with the first one only.
+Bytes latm(ByteSpan frame, bool with_config) {
+    test::BitWriter bits;
+    bits.flag(!with_config);
+    if (with_config) {
+        bits.flag(false).flag(true).bits(6, 0).bits(4, 0).bits(3, 0);
+        bits.bits(16, 0x1190).bits(3, 0).bits(8, 0xFF).flag(false).flag(false);
+    }
+    bits.bits(8, static_cast<uint32_t>(frame.size()));
+    for (const uint8_t byte : frame) {
+        bits.bits(8, byte);
+    }
+    Bytes loas;
+    ByteWriter(loas).u24(static_cast<uint32_t>(0x56E000 | bits.bytes().size())).bytes(bits.bytes());
+    return loas;
+}
+
 TEST_F(TsIngestTest, LatmGivesFramesWithTheirConfiguration) {
     tables(Content::kTeletext, Content::kAacLatm);
     fill();
     std::vector<Bytes> frames;
     for (uint32_t i = 0; i < 3; i++) {
         frames.push_back(counted({0x21}, 100, i));
-        test::BitWriter bits;
-        bits.flag(i != 0);
-        if (i == 0) {
-            bits.flag(false).flag(true).bits(6, 0).bits(4, 0).bits(3, 0);
-            bits.bits(16, 0x1190).bits(3, 0).bits(8, 0xFF).flag(false).flag(false);
-        }
-        bits.bits(8, 100);
-        for (const uint8_t byte : frames.back()) {
-            bits.bits(8, byte);
-        }
-        Bytes loas;
-        ByteWriter(loas)
-            .u24(static_cast<uint32_t>(0x56E000 | bits.bytes().size()))
-            .bytes(bits.bytes());
-        ts_.pes(kAudioPid, kStart + i * 1'920, {}, loas);
+        ts_.pes(kAudioPid, kStart + i * 1'920, {}, latm(frames.back(), i == 0));
     }
     feed();
     ASSERT_EQ(configs_.size(), 1U);
@@ -289,6 +293,23 @@ TEST_F(TsIngestTest, LatmGivesFramesWithTheirConfiguration) {
         EXPECT_EQ(audio_[i]->time_ms() - audio_[0]->time_ms(),
                   static_cast<int64_t>(i * 1'920 / 90));
     }
+}
+
+TEST_F(TsIngestTest, AConfigurationOfLatmThatComesBeforeTheFirstPictureIsKept) {
+    tables(Content::kH264, Content::kAacLatm);
+    fill();
+    const Bytes frame_bytes = counted({0x21}, 100, 1);
+    ts_.pes(kAudioPid, kStart, {}, latm(frame_bytes, true));
+    ts_.pes(kAudioPid, kStart + 1'920, {}, latm(frame_bytes, false));
+    key(kStart, 0);
+    frame(kStart + kFrame, 1);
+    for (uint64_t i = 2; i < 6; i++) {
+        ts_.pes(kAudioPid, kStart + i * 1'920, {}, latm(frame_bytes, false));
+    }
+    feed();
+    EXPECT_GE(audio_.size(), 2U);
+    ASSERT_EQ(configs_.size(), 2U);
+    EXPECT_EQ(payload(configs_[1]), from_hex("1190"));
 }
 
 TEST_F(TsIngestTest, LayerTwoAndUnnamedChannelsAreCountedOnly) {
