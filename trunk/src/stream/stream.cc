@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
+#include "media/audio_length.h"
 
 namespace weir::stream {
 namespace {
@@ -63,6 +65,13 @@ bool is_for(const PacketInfo& info, const PacketSink& sink) {
 
 const Configs kNoConfigs;
 
+constexpr size_t kAudioPlace = static_cast<size_t>(TrackKind::kAudio);
+constexpr size_t kVideoPlace = static_cast<size_t>(TrackKind::kVideo);
+
+size_t place_of(TrackKind kind) {
+    return static_cast<size_t>(kind);
+}
+
 }  // namespace
 
 std::string StreamKey::to_string() const {
@@ -114,6 +123,7 @@ void Stream::want_key_frame_of(uint8_t layer) {
 Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTime now) {
     if (publisher_) {
         WEIR_TRY(may_publish(policy));
+        finish_entrance(now);
         Publisher* previous = publisher_;
         publisher_ = nullptr;
         previous->on_taken_over();
@@ -140,8 +150,12 @@ void Stream::begin_frames() {
     previous_configs_ = std::move(configs_);
     configs_.clear();
     awaiting_key_ = true;
-    first_video_track_ = -1;
-    video_present_ = audio_present_ = false;
+    first_video_track_ = first_audio_track_ = -1;
+    video_present_ = false;
+    presence_ = {};
+    first_frame_.reset();
+    entrance_.clear();
+    audio_clock_.restart();
     description_ = {};
     video_ = {};
     audio_ = {};
@@ -160,6 +174,7 @@ void Stream::end_publish(const Publisher& publisher, MonoTime now) {
     if (publisher_ != &publisher) {
         return;
     }
+    finish_entrance(now);
     publisher_ = nullptr;
     absent_since_ = now;
     forget_gop(StartLost::kPublisherGone);
@@ -182,11 +197,15 @@ void Stream::describe(const Publisher& publisher, media::Description description
 }
 
 bool Stream::has_video() const {
-    return video_present_ || config(TrackKind::kVideo) != nullptr || description_.names_video;
+    const Presence& video = presence_[kVideoPlace];
+    return !video.missing &&
+           (video.came || config(TrackKind::kVideo) != nullptr || description_.names_video);
 }
 
 bool Stream::has_audio() const {
-    return audio_present_ || config(TrackKind::kAudio) != nullptr || description_.names_audio;
+    const Presence& audio = presence_[kAudioPlace];
+    return !audio.missing &&
+           (audio.came || config(TrackKind::kAudio) != nullptr || description_.names_audio);
 }
 
 void Stream::forget_gop(StartLost why) {
@@ -233,12 +252,10 @@ void Stream::announce(const PacketInfo& info, MonoTime now) {
     if (!info.config) {
         return;
     }
-    if (info.kind == TrackKind::kAudio) {
-        audio_present_ = true;
-    } else if (info.kind == TrackKind::kVideo && !video_present_) {
+    if (info.kind == TrackKind::kVideo && !video_present_) {
         video_present_ = true;
         awaiting_key_ = true;
-        last_video_ = now;
+        presence_[kVideoPlace].last = now;
         forget_gop(StartLost::kVideoAppeared);
     }
 }
@@ -290,8 +307,7 @@ bool Stream::take_config(const PacketRef& packet, MonoTime now) {
 
 // Video decides where a player can start. False: the frame cannot be decoded by anybody, since no
 // key frame came yet.
-bool Stream::keep_video(const PacketInfo& info, MonoTime now) {
-    last_video_ = now;
+bool Stream::keep_video(const PacketInfo& info) {
     if (first_video_track_ < 0) {
         first_video_track_ = info.track_id;
     }
@@ -348,6 +364,11 @@ void Stream::begin_gop(const PacketRef& key) {
     gop_.clear();
     gop_bytes_ = 0;
     gop_configs_ = configs_;
+    // A player that is told of a track waits for it.
+    std::erase_if(gop_configs_, [this](const PacketRef& held) {
+        const PacketInfo& info = held->info();
+        return info.kind != TrackKind::kData && presence_[place_of(info.kind)].missing;
+    });
     std::ranges::transform(early, std::back_inserter(gop_configs_), &with_own_body);
 }
 
@@ -456,34 +477,159 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
     if (publisher_ != &publisher) {
         return;
     }
+    bytes_received_ += has_transport_ ? 0 : packet->body().size();
+    if (packet->info().kind != TrackKind::kVideo && !entrance_.has_waiting()) {
+        accept(std::move(packet), now);
+        return;
+    }
+    Entrance::Ready ready;
+    if (packet->info().kind == TrackKind::kVideo) {
+        entrance_.take(std::move(packet), ready);
+        accept_all(ready, now);
+    } else {
+        entrance_.take_other(ready);
+        accept_all(ready, now);
+        accept(std::move(packet), now);
+    }
+}
+
+void Stream::accept_all(Entrance::Ready& ready, MonoTime now) {
+    if (entrance_.take_broken_key()) {
+        forget_gop(StartLost::kConfigChanged);  // nobody can decode from there
+    }
+    for (Ref<media::MediaPacket>& packet : ready) {
+        accept(std::move(packet), now);
+    }
+}
+
+// The publisher goes.
+void Stream::finish_entrance(MonoTime now) {
+    Entrance::Ready ready;
+    entrance_.release(ready);
+    accept_all(ready, now);
+    const EntranceStats& mended = entrance_.stats();
+    if (mended.any() || audio_clock_.holes() > 0) {
+        log::info(
+            "mended stream={} messages_joined={} units_left_out={} messages_dropped={} "
+            "pictures_damaged={} configs_made={} audio_holes={}: what the publisher sent was put "
+            "in order",
+            log::token(key_.to_string()), mended.messages_joined, mended.units_left_out,
+            mended.messages_dropped, mended.pictures_damaged, mended.configs_made,
+            audio_clock_.holes());
+    }
+}
+
+// ---- tracks that come, and those that were only announced ----
+
+// A frame of the other kind came: whether this one is missing.
+void Stream::note_absence(TrackKind kind, MonoTime now) {
+    Presence& track = presence_[place_of(kind)];
+    if (track.missing) {
+        return;
+    }
+    const bool video = kind == TrackKind::kVideo;
+    const Millis most = !track.came ? kPromiseHolds : video ? kVideoGone : kAudioGone;
+    if (now - std::max(track.last, *first_frame_) <= most) {
+        return;
+    }
+    track.missing = true;
+    if (video) {
+        video_present_ = false;
+        awaiting_key_ = true;
+    }
+}
+
+void Stream::note_presence(TrackKind kind, MonoTime now) {
+    Presence& track = presence_[place_of(kind)];
+    first_frame_ = first_frame_.value_or(now);
+    track.came = true;
+    track.last = now;
+    if (track.missing) {
+        track.missing = false;
+        repeat_configs(kind);
+        note_codecs(kind);
+    }
+}
+
+// Whoever began while the track was missing was not told its configuration.
+void Stream::repeat_configs(TrackKind kind) {
+    const Configs configs = configs_;
+    for (const PacketRef& held : configs) {
+        if (held->info().kind == kind) {
+            const PacketRef again = make_ref<media::MediaPacket>(
+                held->info(), timeline_.latest(), Bytes(held->body().begin(), held->body().end()));
+            remember(again, false);
+            hand_out(again, false);
+        }
+    }
+}
+
+bool Stream::accept_state(const Ref<media::MediaPacket>& packet, MonoTime now) {
+    if (!config_fits(*packet)) {
+        dropped_configs_++;
+        return false;
+    }
+    packet->set_time_ms(timeline_.latest());
+    if (!take_config(packet, now)) {
+        tell_codecs();
+        return false;
+    }
+    return true;
+}
+
+bool Stream::accept_video(const PacketInfo& info, MonoTime now) {
+    note_presence(TrackKind::kVideo, now);
+    note_absence(TrackKind::kAudio, now);
+    if (!keep_video(info)) {
+        dropped_before_key_++;
+        return false;
+    }
+    return true;
+}
+
+// Whether a player may begin here.
+bool Stream::accept_audio(const PacketInfo& info, MonoTime now) {
+    if (first_audio_track_ < 0) {
+        first_audio_track_ = info.track_id;
+    }
+    note_presence(TrackKind::kAudio, now);
+    note_absence(TrackKind::kVideo, now);
+    return !video_present_;
+}
+
+// On the stream's timeline. Audio has the times of its samples.
+int64_t Stream::time_of(const media::MediaPacket& packet, MonoTime now) {
+    const PacketInfo& info = packet.info();
+    const int64_t time = timeline_.map(info.kind, static_cast<uint32_t>(packet.time_ms()), now);
+    if (info.kind != TrackKind::kAudio || info.track_id != first_audio_track_) {
+        return time;
+    }
+    if (timeline_.shifts() != timeline_shifts_) {
+        timeline_shifts_ = timeline_.shifts();
+        audio_clock_.restart();
+    }
+    const media::MediaPacket* const described = config(TrackKind::kAudio);
+    return audio_clock_.place(
+        time, media::audio_length(info.codec, described ? described->payload() : ByteSpan(),
+                                  packet.payload()));
+}
+
+void Stream::accept(Ref<media::MediaPacket> packet, MonoTime now) {
     const PacketInfo& info = packet->info();
     const bool video = info.kind == TrackKind::kVideo;
     const bool audio = info.kind == TrackKind::kAudio;
-    bytes_received_ += has_transport_ ? 0 : packet->body().size();
     bool start = false;
     if (is_state(info)) {
-        if (!config_fits(*packet)) {
-            dropped_configs_++;
-            return;
-        }
-        packet->set_time_ms(timeline_.latest());
-        if (!take_config(packet, now)) {
-            tell_codecs();
+        if (!accept_state(packet, now)) {
             return;
         }
     } else if (video) {
-        if (!keep_video(info, now)) {
-            dropped_before_key_++;
+        if (!accept_video(info, now)) {
             return;
         }
         start = info.key && info.track_id == first_video_track_;
     } else if (audio) {
-        audio_present_ = true;
-        if (video_present_ && now - last_video_ > kVideoGone) {
-            video_present_ = false;
-            awaiting_key_ = true;
-        }
-        start = !video_present_;
+        start = accept_audio(info, now);
     }
     if (audio || video) {
         TrackStats& track = video ? video_ : audio_;
@@ -494,8 +640,7 @@ void Stream::publish(const Publisher& publisher, Ref<media::MediaPacket> packet,
         track.bytes += packet->body().size();
         if (!is_state(info)) {
             track.frames++;
-            packet->set_time_ms(
-                timeline_.map(info.kind, static_cast<uint32_t>(packet->time_ms()), now));
+            packet->set_time_ms(time_of(*packet, now));
             if (video && info.track_id == first_video_track_) {
                 count_video(*packet, start, now);
                 frame_order_.on_frame(*packet, config(TrackKind::kVideo));

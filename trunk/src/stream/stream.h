@@ -1,13 +1,16 @@
 // Stream: what one publisher sends and any number of players take. The core of the server; pure,
 // never yields.
 //
-// It maps the publisher's clock to the stream's timeline, keeps the frames of the current GOP (a
+// It puts what comes in order (Entrance, media::AudioClock), maps the publisher's clock to the
+// stream's timeline, keeps the frames of the current GOP (a
 // muxer attached later is filled from them) and the codec configurations in force, and hands every
 // packet to the attached sinks (muxers). It outlives its publisher while players wait for the next
 // one.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +19,12 @@
 #include "base/error.h"
 #include "base/object_count.h"
 #include "base/rate_history.h"
+#include "media/audio_clock.h"
 #include "media/description.h"
 #include "media/frame_order.h"
 #include "media/packet.h"
 #include "media/timeline.h"
+#include "stream/entrance.h"
 #include "stream/life.h"
 #include "stream/muxer.h"
 #include "stream/publisher.h"
@@ -62,6 +67,11 @@ class Stream : private Counted<Stream> {
     static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: none is kept
     static constexpr Millis kVideoGone{
         10'000};  // audio goes on alone: joiners no longer wait for a key frame
+
+    // A track that was announced and never comes is not waited for any longer than this after the
+    // first frame of the other one, and not spoken of until it comes.
+    static constexpr Millis kPromiseHolds{2'000};
+    static constexpr Millis kAudioGone{10'000};  // video goes on alone
 
     // `of_all`: who is told of the life of all streams; null: nobody. Must outlive the stream.
     Stream(StreamKey key,
@@ -174,7 +184,12 @@ class Stream : private Counted<Stream> {
 
     const TrackStats& audio() const { return audio_; }
 
-    // Frames or a codec configuration of it came, and not too long ago.
+    // What of the current publisher was mended.
+    const EntranceStats& mended() const { return entrance_.stats(); }
+
+    uint64_t audio_holes() const { return audio_clock_.holes(); }
+
+    // Frames of it came, and not too long ago; or it was announced, just now.
     bool has_video() const;
     bool has_audio() const;
 
@@ -222,12 +237,22 @@ class Stream : private Counted<Stream> {
     const media::MediaPacket* config(media::TrackKind kind) const;
 
   private:
+    void accept(Ref<media::MediaPacket> packet, MonoTime now);
+    void accept_all(Entrance::Ready& ready, MonoTime now);
+    bool accept_state(const Ref<media::MediaPacket>& packet, MonoTime now);
+    bool accept_video(const media::PacketInfo& info, MonoTime now);
+    bool accept_audio(const media::PacketInfo& info, MonoTime now);
+    void note_absence(media::TrackKind kind, MonoTime now);
+    void note_presence(media::TrackKind kind, MonoTime now);
+    void repeat_configs(media::TrackKind kind);
+    int64_t time_of(const media::MediaPacket& packet, MonoTime now);
+    void finish_entrance(MonoTime now);
     void announce(const media::PacketInfo& info, MonoTime now);
     void begin_frames();
     void forget_transport(StartLost why);
     bool take_config(const media::PacketRef& packet, MonoTime now);
     bool config_fits(const media::MediaPacket& packet) const;
-    bool keep_video(const media::PacketInfo& info, MonoTime now);
+    bool keep_video(const media::PacketInfo& info);
     void remember(const media::PacketRef& packet, bool start);
     void begin_gop(const media::PacketRef& key);
     void keep_derived(const media::PacketRef& packet);
@@ -265,11 +290,22 @@ class Stream : private Counted<Stream> {
     uint64_t transport_bytes_ = 0;
     bool has_transport_ = false;  // of this publisher
 
+    // Of one kind of track.
+    struct Presence {
+        bool came = false;     // a frame
+        bool missing = false;  // it was announced, or came, and the other one goes on alone
+        MonoTime last{};       // frame
+    };
+
+    Entrance entrance_;
+    media::AudioClock audio_clock_;
+    uint64_t timeline_shifts_ = 0;      // that the audio clock has seen
+    std::array<Presence, 2> presence_;  // by media::TrackKind: audio, video
+    std::optional<MonoTime> first_frame_;
     bool video_present_ = false;
-    bool audio_present_ = false;
     bool awaiting_key_ = true;
     int first_video_track_ = -1;
-    MonoTime last_video_{};
+    int first_audio_track_ = -1;
 
     std::vector<PacketSink*> sinks_;
     LifeObservers observers_;

@@ -14,6 +14,25 @@
 
 namespace weir::test {
 
+// Units of a picture with their lengths: of a key picture a message (SEI) and a slice, as encoders
+// have them, of others a slice. The marker is behind the first bytes of the slice.
+inline Bytes filled_picture(Bytes head, bool key, uint32_t marker, size_t payload) {
+    constexpr size_t kSmallest = 16;
+    const size_t end = head.size() + payload;
+    if (key && payload >= kSmallest) {
+        ByteWriter(head).u32(2).u8(0x06).u8(0x80);
+    }
+    const size_t at = head.size();
+    ByteWriter(head).u32(static_cast<uint32_t>(end < at + 4 ? 0 : end - at - 4));
+    head.push_back(key ? 0x65 : 0x41);
+    head.push_back(0x9A);  // first macroblock 0
+    for (size_t i = 0; head.size() < end; i++) {
+        head.push_back(static_cast<uint8_t>(i < 4 ? marker >> (24 - 8 * i) : marker + i * 7));
+    }
+    head.resize(end);
+    return head;
+}
+
 inline Bytes filled(Bytes head, uint32_t marker, size_t payload) {
     for (size_t i = 0; i < payload; i++) {
         head.push_back(static_cast<uint8_t>(i < 4 ? marker >> (24 - 8 * i) : marker + i * 7));
@@ -30,7 +49,7 @@ inline Bytes avc_header(uint32_t marker = 1) {
 inline Bytes avc_frame(bool key, uint32_t marker, size_t payload = 40, int composition_ms = 0) {
     Bytes head = {static_cast<uint8_t>(key ? 0x17 : 0x27), 1};
     ByteWriter(head).u24(static_cast<uint32_t>(composition_ms));
-    return filled(std::move(head), marker, payload);
+    return filled_picture(std::move(head), key, marker, payload);
 }
 
 inline Bytes aac_header(uint32_t marker = 1) {
@@ -95,9 +114,13 @@ inline Bytes tag_body(media::Codec codec, BodyKind kind, ByteSpan payload) {
 
 // ---- packets ----
 
+// A frame is a whole picture, as of a session that puts pictures together.
 inline Ref<media::MediaPacket> packet(media::TrackKind kind, uint32_t time_ms, Bytes body) {
-    const auto info = flv::parse_tag_body(kind, body);
+    auto info = flv::parse_tag_body(kind, body);
     EXPECT_TRUE(info.has_value()) << "the test makes bodies that are none";
+    if (info) {
+        info->whole_picture = kind == media::TrackKind::kVideo;
+    }
     return make_ref<media::MediaPacket>(info.value_or(media::PacketInfo{}), time_ms,
                                         std::move(body));
 }

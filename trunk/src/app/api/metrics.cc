@@ -187,6 +187,19 @@ constexpr Series kStreamSeries[] = {
      [](const stream::Stream& stream, const net::Services&) { return stream.timeline().shifts(); }},
     {"weir_stream_timestamp_clamps_total", "counter", "Frames whose time had to be corrected.",
      [](const stream::Stream& stream, const net::Services&) { return stream.timeline().clamps(); }},
+    {"weir_stream_messages_joined_total", "counter",
+     "Messages of a publisher that were put to the picture that they belong to.",
+     [](const stream::Stream& stream, const net::Services&) {
+         return stream.mended().messages_joined;
+     }},
+    {"weir_stream_units_left_out_total", "counter", "Broken NAL units and OBUs of a publisher.",
+     [](const stream::Stream& stream, const net::Services&) {
+         return stream.mended().units_left_out;
+     }},
+    {"weir_stream_pictures_damaged_total", "counter", "Pictures of a publisher that lost a part.",
+     [](const stream::Stream& stream, const net::Services&) {
+         return stream.mended().pictures_damaged;
+     }},
     {"weir_stream_gop_bytes", "gauge", "Bytes of the current group of pictures.",
      [](const stream::Stream& stream, const net::Services&) { return stream.gop_bytes(); }},
 };

@@ -92,6 +92,17 @@ void add_players(net::Json& json, const PlayerCounts& players, const ProtocolSet
     json["viewers"] = std::move(viewers);
 }
 
+// What was wrong with what the publisher sent, and is right now.
+net::Json mended_json(const stream::Stream& stream) {
+    const stream::EntranceStats& mended = stream.mended();
+    return {{"messages_joined", mended.messages_joined},
+            {"units_left_out", mended.units_left_out},
+            {"messages_dropped", mended.messages_dropped},
+            {"pictures_damaged", mended.pictures_damaged},
+            {"configs_made", mended.configs_made},
+            {"audio_holes", stream.audio_holes()}};
+}
+
 }  // namespace
 
 std::string stream_id(const stream::StreamKey& key) {
@@ -182,6 +193,7 @@ net::Json stream_json(const stream::Stream& stream,
     json["timestamp_shifts"] = timeline.shifts();
     json["timestamp_clamps"] = timeline.clamps();
     json["frames_dropped"] = stream.frames_before_key_dropped();
+    json["mended"] = mended_json(stream);
     json["encoder"] = stream.description().encoder;
     add_protocol_facts(json, stream, protocols);
     json["video"] = video_json(stream, clock, now);

@@ -168,6 +168,7 @@ Ref<media::MediaPacket> make_packet(const PacketInfo& info, int64_t time_ms, Byt
     body.insert(body.end(), payload.begin(), payload.end());
     PacketInfo made = info;
     made.payload_offset = static_cast<uint16_t>(header.size);
+    made.whole_picture = true;
     return make_ref<media::MediaPacket>(made, time_ms, std::move(body));
 }
 
@@ -184,6 +185,7 @@ Ref<media::MediaPacket> make_packet(const PacketInfo& info,
             std::copy_n(header.bytes.data(), header.size, body.data());
             PacketInfo made = info;
             made.payload_offset = static_cast<uint16_t>(room);
+            made.whole_picture = true;
             return make_ref<media::MediaPacket>(made, time_ms, std::move(body));
         }
     }

@@ -1,0 +1,119 @@
+#include "media/parameter_sets.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "media/avc.h"
+#include "media/bit_reader.h"
+#include "media/hevc.h"
+
+namespace weir::media {
+namespace {
+
+// H.264 §7.4.1: zero bytes behind a unit are none of it; there are encoders that leave them there.
+ByteSpan without_trailing_zeros(ByteSpan nal) {
+    while (!nal.empty() && nal.back() == 0) {
+        nal = nal.first(nal.size() - 1);
+    }
+    return nal;
+}
+
+}  // namespace
+
+bool ParameterSets::identify(ByteSpan nal, Set& out) const {
+    if (nal.empty() || nal.size() > kMaxSetSize) {
+        return false;
+    }
+    if (codec_ == Codec::kH264) {
+        const avc::NalType type = avc::nal_type(nal[0]);
+        out.type = static_cast<uint8_t>(type);
+        if (type == avc::NalType::kSps) {
+            const std::optional<avc::Sps> sps = avc::parse_sps(nal);
+            out.id = sps ? sps->id : 0;
+            return sps.has_value();
+        }
+        const std::optional<avc::PpsIds> ids = avc::parse_pps_ids(nal);
+        out.id = ids ? ids->id : 0;
+        return ids.has_value();
+    }
+    const hevc::NalType type = hevc::nal_type(nal[0]);
+    out.type = static_cast<uint8_t>(type);
+    if (nal.size() <= hevc::kNalHeaderSize || !hevc::is_parameter_set(type)) {
+        return false;
+    }
+    if (type == hevc::NalType::kSps) {
+        const std::optional<hevc::Sps> sps = hevc::parse_sps(nal);
+        out.id = sps ? sps->id : 0;
+        return sps.has_value();
+    }
+    BitReader reader(nal.subspan(hevc::kNalHeaderSize), BitReader::Escapes::kNalUnit);
+    out.id = type == hevc::NalType::kVps ? reader.bits(4) : reader.ue();
+    return reader.ok();
+}
+
+void ParameterSets::begin(Codec codec) {
+    if (codec_ != codec) {
+        set_config(codec, {});
+    }
+}
+
+void ParameterSets::set_config(Codec codec, ByteSpan record) {
+    codec_ = codec;
+    sets_.clear();
+    const auto take_it = [this](ByteSpan nal) { (void)take(nal); };
+    if (codec == Codec::kH264) {
+        if (const auto config = avc::ConfigView::parse(record)) {
+            config->for_each_parameter_set(take_it);
+        }
+    } else if (const auto config = hevc::ConfigView::parse(record)) {
+        config->for_each_parameter_set(take_it);
+    }
+}
+
+ParameterSets::Taken ParameterSets::take(ByteSpan nal) {
+    nal = without_trailing_zeros(nal);
+    const auto is_same = [nal](const Set& set) { return std::ranges::equal(set.nal, nal); };
+    if (std::ranges::any_of(sets_, is_same)) {
+        return Taken::kKnown;
+    }
+    Set set;
+    if (!identify(nal, set)) {
+        return Taken::kRefused;
+    }
+    set.nal.assign(nal.begin(), nal.end());
+    const uint8_t pps = static_cast<uint8_t>(
+        codec_ == Codec::kH264 ? uint8_t{8} : static_cast<uint8_t>(hevc::NalType::kPps));
+    const Taken taken = set.type == pps ? Taken::kPicture : Taken::kSequence;
+    const auto of_same_id = std::ranges::find_if(
+        sets_, [&set](const Set& each) { return each.type == set.type && each.id == set.id; });
+    if (of_same_id != sets_.end()) {
+        of_same_id->nal = std::move(set.nal);
+        return taken;
+    }
+    if (std::ranges::count(sets_, set.type, &Set::type) >= std::ptrdiff_t{kMaxSets}) {
+        return Taken::kRefused;
+    }
+    sets_.push_back(std::move(set));
+    return taken;
+}
+
+std::vector<ByteSpan> ParameterSets::of_type(uint8_t type) const {
+    std::vector<ByteSpan> found;
+    for (const Set& set : sets_) {
+        if (set.type == type) {
+            found.emplace_back(set.nal);
+        }
+    }
+    return found;
+}
+
+Bytes ParameterSets::build() const {
+    const auto sets = [this](auto type) { return of_type(static_cast<uint8_t>(type)); };
+    if (codec_ == Codec::kH264) {
+        return avc::build_config(sets(avc::NalType::kSps), sets(avc::NalType::kPps));
+    }
+    return hevc::build_config(sets(hevc::NalType::kVps), sets(hevc::NalType::kSps),
+                              sets(hevc::NalType::kPps));
+}
+
+}  // namespace weir::media

@@ -1,0 +1,139 @@
+#include "media/audio_clock.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir::media {
+namespace {
+
+constexpr AudioLength kAac{1024, 44'100};
+constexpr double kFrameMs = 1024.0 * 1000 / 44'100;
+
+struct Placed {
+    std::vector<int64_t> times;
+    int64_t shortest = INT64_MAX;
+    int64_t longest = 0;
+    double mean_off = 0;  // time minus stamp, of the second half
+};
+
+// `stamp`: of a frame by its number.
+Placed place(AudioClock& clock, int frames, const std::function<int64_t(int)>& stamp) {
+    Placed result;
+    for (int i = 0; i < frames; i++) {
+        result.times.push_back(clock.place(stamp(i), kAac));
+        if (i > 0) {
+            const int64_t step = result.times[size_t(i)] - result.times[size_t(i) - 1];
+            result.shortest = std::min(result.shortest, step);
+            result.longest = std::max(result.longest, step);
+        }
+        if (i >= frames / 2) {
+            result.mean_off +=
+                static_cast<double>(result.times.back() - stamp(i)) / (frames - frames / 2);
+        }
+    }
+    return result;
+}
+
+int64_t true_ms(int frame) {
+    return 10'000 + static_cast<int64_t>(frame * kFrameMs);
+}
+
+TEST(AudioClockTest, StampsInWholeMillisecondsStayAsTheyAre) {
+    AudioClock clock;
+    const Placed result = place(clock, 5'000, true_ms);
+    EXPECT_GE(result.shortest, 23);
+    EXPECT_LE(result.longest, 24);
+    EXPECT_NEAR(result.mean_off, 0.5, 0.6);
+    EXPECT_EQ(clock.holes(), 0U);
+}
+
+TEST(AudioClockTest, FiveFramesWithOneStampAreFiveFramesOfEqualLength) {
+    AudioClock clock;
+    const Placed result = place(clock, 2'000, [](int i) { return true_ms(i / 5 * 5); });
+    EXPECT_GE(result.shortest, 20);
+    EXPECT_LE(result.longest, 26);
+    EXPECT_NEAR(result.mean_off, 0, 20);
+    EXPECT_EQ(clock.holes(), 0U);
+    EXPECT_NEAR(static_cast<double>(result.times.back() - result.times.front()), 1'999 * kFrameMs,
+                60);
+}
+
+TEST(AudioClockTest, JitterOfTheStampsIsNotHeard) {
+    AudioClock clock;
+    const Placed result =
+        place(clock, 3'000, [](int i) { return true_ms(i) + (i * 7919) % 21 - 10; });
+    EXPECT_GE(result.shortest, 22);
+    EXPECT_LE(result.longest, 25);
+    EXPECT_NEAR(result.mean_off, 0, 2);
+}
+
+class AudioClockDriftTest : public testing::TestWithParam<double> {};
+
+TEST_P(AudioClockDriftTest, TheStampsAreFollowedWithoutSteps) {
+    AudioClock clock;
+    const double frame_ms = kFrameMs * (1 + GetParam());
+    const Placed result = place(
+        clock, 5'000, [frame_ms](int i) { return 10'000 + static_cast<int64_t>(i * frame_ms); });
+    EXPECT_GE(result.shortest, 22);
+    EXPECT_LE(result.longest, 25);
+    EXPECT_NEAR(result.mean_off, 0, 20);
+    EXPECT_EQ(clock.holes(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(SoundCards,
+                         AudioClockDriftTest,
+                         testing::Values(-0.0095, -0.002, 0.002, 0.0095));
+
+TEST(AudioClockTest, ARealHoleStaysAHole) {
+    AudioClock clock;
+    const Placed result =
+        place(clock, 400, [](int i) { return true_ms(i) + (i >= 200 ? 400 : 0); });
+    EXPECT_EQ(clock.holes(), 1U);
+    EXPECT_NEAR(static_cast<double>(result.times[200] - result.times[199]), 400 + kFrameMs, 2);
+    EXPECT_NEAR(result.mean_off, 0, 2);
+}
+
+TEST(AudioClockTest, ASmallStepBackIsMadeGoodInSmallOnes) {
+    AudioClock clock;
+    const Placed result =
+        place(clock, 1'000, [](int i) { return true_ms(i) - (i >= 200 ? 200 : 0); });
+    EXPECT_GE(result.shortest, 19);
+    EXPECT_NEAR(static_cast<double>(result.times.back() - (true_ms(999) - 200)), 0, 2);
+}
+
+TEST(AudioClockTest, SamplesThatDoNotFitTheStampsAtAllCountNoMore) {
+    for (const AudioLength length : {AudioLength{2048, 44'100}, AudioLength{512, 44'100}}) {
+        AudioClock clock;
+        int64_t last = 0;
+        for (int i = 0; i < 2'000; i++) {
+            const int64_t time = clock.place(true_ms(i), length);
+            EXPECT_GE(time, last);
+            EXPECT_LE(std::abs(time - true_ms(i)), 600) << i << " " << length.samples;
+            last = time;
+        }
+        EXPECT_EQ(last, true_ms(1'999));
+    }
+}
+
+TEST(AudioClockTest, AFrameOfUnknownLengthHasItsStamp) {
+    AudioClock clock;
+    EXPECT_EQ(clock.place(10'000, {}), 10'000);
+    EXPECT_EQ(clock.place(10'050, {}), 10'050);
+    EXPECT_EQ(clock.place(10'040, {}), 10'050) << "never back";
+}
+
+TEST(AudioClockTest, AfterARestartTheFirstFrameHasItsStamp) {
+    AudioClock clock;
+    EXPECT_EQ(clock.place(10'000, kAac), 10'000);
+    clock.restart();
+    EXPECT_EQ(clock.place(50'000, kAac), 50'000);
+    clock.restart();
+    EXPECT_EQ(clock.place(40'000, kAac), 50'000) << "never back";
+}
+
+}  // namespace
+}  // namespace weir::media
