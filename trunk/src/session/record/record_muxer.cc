@@ -111,10 +111,19 @@ const char* RecordMuxer::reason_to_split(const PartFrames& frames) const {
     return nullptr;
 }
 
-size_t RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
+bool RecordMuxer::may_begin_with(const PartFrames& frames, int64_t duration_ms) {
     const auto& video = frames[kPartVideo];
-    const bool start =
-        tracks_[kPartVideo] ? !video.empty() && video.front().packet->info().key : true;
+    without_video_ms_ = video.empty() ? without_video_ms_ + duration_ms : 0;
+    if (!tracks_[kPartVideo]) {
+        return true;
+    }
+    return video.empty() ? without_video_ms_ > kVideoGoneMs : video.front().packet->info().key;
+}
+
+size_t RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
+    const Sums sums = sum_of(frames, tracks_);
+    const int64_t duration_ms = sums.end_ms - sums.first_ms;
+    const bool start = may_begin_with(frames, duration_ms);
     if (open_ && start) {
         if (const char* why = reason_to_split(frames)) {
             end(why);
@@ -122,8 +131,6 @@ size_t RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
             last_bytes_ = std::exchange(since_start_, 0);
         }
     }
-    const Sums sums = sum_of(frames, tracks_);
-    const int64_t duration_ms = sums.end_ms - sums.first_ms;
     const bool fresh = !open_;
     if (fresh && (!start || !begin_file(frames))) {
         output_.lose(sums.frames, sums.bytes, duration_ms);
@@ -133,7 +140,7 @@ size_t RecordMuxer::write(const PartFrames& frames, bool first, Bytes&) {
     unit.frames = static_cast<uint32_t>(sums.frames);
     unit.end_ms = std::max(end_ms_, sums.end_ms - origin_ms_);
     if (writer_) {
-        const Moved moved(frames, tracks_, origin_ms_);
+        const Moved moved(frames, tracks_, format_ == RecordFormat::kTs ? 0 : origin_ms_);
         // No styp: it is a file, not segments. Tables of a transport stream are due.
         const bool tables = (first || fresh) && format_ == RecordFormat::kTs;
         writer_->write(moved.frames, tables, unit.bytes);

@@ -1,8 +1,8 @@
 // RecordMuxer: from the frames of a stream to the bytes of its files. It is the PartWriter of a
 // Segmenter of its own, so a part is a fragment of a file; its bytes go to a RecordOutput and are
 // not kept. It decides where a file begins: at a start (a key frame, or any frame of an audio-only
-// stream), when there is none, the tracks have changed, the file is long or large enough, or
-// the day has changed. Times of a file begin at 0, but in transport streams. Never yields.
+// stream or of one whose video has been missing for 10 s), when there is none, the tracks have
+// changed, the file is long or large enough, or the day has changed. Times of a file begin at 0, but in transport streams. Never yields.
 #pragma once
 
 #include <array>
@@ -53,6 +53,8 @@ struct SplitRules {
 
 class RecordMuxer final : public net::PartWriter {
   public:
+    static constexpr int64_t kVideoGoneMs = 10'000;
+
     // `output` must outlive this.
     RecordMuxer(RecordFormat format, const SplitRules& split, RecordOutput& output);
 
@@ -71,6 +73,7 @@ class RecordMuxer final : public net::PartWriter {
     // Frames of a part with times that begin at the file's.
     struct Moved;
 
+    bool may_begin_with(const net::PartFrames& frames, int64_t duration_ms);
     const char* reason_to_split(const net::PartFrames& frames) const;
     bool begin_file(const net::PartFrames& frames);
     Bytes write_beginning();
@@ -90,6 +93,7 @@ class RecordMuxer final : public net::PartWriter {
     uint64_t bytes_ = 0;
     uint64_t last_bytes_ = 0;  // since the last start: a file is split before it gets too large
     uint64_t since_start_ = 0;
+    int64_t without_video_ms_ = 0;  // the length of the newest parts, of audio alone
 };
 
 }  // namespace weir::session

@@ -247,6 +247,25 @@ TEST_F(RecordingTest, FilesAreSplitAtKeyFrames) {
     EXPECT_EQ(disk_.files[1].units, 3U);
 }
 
+// A camera's picture is gone, and its microphone is not.
+TEST_F(RecordingTest, FilesAreSplitWithoutVideoOnceItHasBeenMissingForTenSeconds) {
+    options_.split_ms = 4'000;
+    publish();
+    send(TrackKind::kAudio, tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1190")));
+    const auto sounds = [this](uint32_t until_ms) {
+        for (; clock_ < until_ms; clock_ += 20) {
+            send(TrackKind::kAudio, tag_body(Codec::kAac, BodyKind::kFrame, Bytes(30, 0x21)));
+        }
+    };
+    pictures(50);
+    sounds(40'000);
+    number_ = 0;
+    pictures(50);
+    leave();
+    wait_until([&] { return service_->recording() == 0 && told_.size() >= 6; });
+    EXPECT_EQ(told_[1].why, "split");
+}
+
 TEST_F(RecordingTest, FilesAreSplitBeforeTheyAreTooLarge) {
     options_.split_bytes = 20'000;
     publish();
