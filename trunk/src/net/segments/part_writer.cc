@@ -101,6 +101,7 @@ class TsPartWriter final : public PartWriter {
         for (size_t i = 0; i < tracks.size(); i++) {
             writers_[i].reset();
             if (tracks[i]) {
+                timescales_[i] = std::max<uint32_t>(tracks[i]->track.timescale, 1);
                 writers_[i].emplace(tracks[i]->track.codec);
                 if (tracks[i]->config) {
                     writers_[i]->set_config(tracks[i]->config->payload());
@@ -114,19 +115,18 @@ class TsPartWriter final : public PartWriter {
     }
 
     size_t write(const PartFrames& frames, bool first, Bytes& out) override {
-        std::vector<std::pair<size_t, const media::MediaPacket*>> order;
+        std::vector<Entry> order;
         for (size_t i = 0; i < frames.size(); i++) {
             for (const PartFrame& frame : frames[i]) {
-                order.emplace_back(i, frame.packet.get());
+                order.push_back({i, frame.packet.get(), time_of(i, frame)});
             }
         }
-        std::ranges::stable_sort(order, {},
-                                 [](const auto& entry) { return entry.second->time_ms(); });
+        std::ranges::stable_sort(order, {}, &Entry::dts);
         if (first) {
             tell_streams(order);
             writer_.write_tables(out);  // RFC 8216 §3.2
         }
-        for (const auto& [place, packet] : order) {
+        for (const auto& [place, packet, dts] : order) {
             if (!writers_[place]) {
                 continue;
             }
@@ -135,9 +135,12 @@ class TsPartWriter final : public PartWriter {
             if (parts.empty() || !writer_.has_stream(place)) {
                 continue;
             }
-            const int64_t dts = packet->time_ms() * kTicksPerMs;
+            const int64_t pts =
+                place == kPartAudio
+                    ? dts
+                    : (packet->time_ms() + packet->info().composition_ms) * kTicksPerMs;
             writer_.write({.stream = place,
-                           .pts = dts + packet->info().composition_ms * kTicksPerMs,
+                           .pts = std::max(pts, dts),  // ISO/IEC 13818-1 §2.4.3.7
                            .dts = dts,
                            .key = key,
                            .parts = parts},
@@ -147,13 +150,22 @@ class TsPartWriter final : public PartWriter {
     }
 
   private:
+    struct Entry {
+        size_t place = 0;
+        const media::MediaPacket* packet = nullptr;
+        int64_t dts = 0;
+    };
+
+    int64_t time_of(size_t place, const PartFrame& frame) const {
+        return static_cast<int64_t>(frame.ticks * mpegts::kClockHz / timescales_[place]);
+    }
+
     // Some codecs say what they are with their first frame only.
-    void tell_streams(const std::vector<std::pair<size_t, const media::MediaPacket*>>& order) {
+    void tell_streams(const std::vector<Entry>& order) {
         for (size_t i = 0; i < writers_.size(); i++) {
-            const auto of_track = [i](const auto& entry) { return entry.first == i; };
-            const auto frame = std::ranges::find_if(order, of_track);
+            const auto frame = std::ranges::find(order, i, &Entry::place);
             if (writers_[i] && !told_[i] && frame != order.end()) {
-                (void)writers_[i]->write(frame->second->payload(), frame->second->info().key);
+                (void)writers_[i]->write(frame->packet->payload(), frame->packet->info().key);
                 told_[i] = writers_[i]->stream();
                 writer_.set_streams(told_);
             }
@@ -163,6 +175,7 @@ class TsPartWriter final : public PartWriter {
     mpegts::Writer writer_;
     std::array<std::optional<mpegts::EsWriter>, 2> writers_;
     std::array<std::optional<mpegts::StreamInfo>, 2> told_;
+    std::array<uint32_t, 2> timescales_{1, 1};
 };
 
 }  // namespace

@@ -46,7 +46,9 @@ void SegmentStore::add_part(NewPart part) {
     }
     append(std::move(bytes), part);
     parts_made_++;
-    expect_part(part.duration_ms);
+    if (part.duration_ms <= 2 * options_.part_ms && part.duration_ms > usual_part_ms_) {
+        usual_part_ms_ = part.duration_ms + kPartSlackMs;
+    }
     changed();
 }
 
@@ -90,13 +92,42 @@ void SegmentStore::end() {
 }
 
 void SegmentStore::expect(int64_t duration_ms) {
-    longest_ms_ = std::max(longest_ms_, duration_ms);
+    if (!target_fixed_) {
+        longest_ms_ = std::max(longest_ms_, duration_ms);
+    }
 }
 
-void SegmentStore::expect_part(int64_t duration_ms) {
-    if (duration_ms > part_target_ms_) {
-        part_target_ms_ = duration_ms + kPartSlackMs;
+void SegmentStore::fix_target() {
+    if (has_open()) {
+        expect(segments_.back().duration_ms);
     }
+    target_fixed_ = true;
+}
+
+std::optional<int64_t> SegmentStore::longest_ms() const {
+    return target_fixed_ ? std::optional(target_seconds() * 1000 + 499) : std::nullopt;
+}
+
+size_t SegmentStore::first_with_parts() const {
+    int64_t behind_ms = 0;
+    size_t first = segments_.size();
+    while (first > first_listed_ && behind_ms < kPartTargets * target_seconds() * 1000) {
+        behind_ms += segments_[--first].duration_ms;
+    }
+    return first;
+}
+
+int64_t SegmentStore::part_target_ms() const {
+    int64_t longest = 0;
+    for (size_t i = first_with_parts(); i < segments_.size(); i++) {
+        for (const SegmentPart& part : segments_[i].parts) {
+            longest = std::max(longest, part.duration_ms);
+        }
+    }
+    if (longest <= usual_part_ms_) {
+        return usual_part_ms_;
+    }
+    return (longest + kPartSlackMs + kLongPartStepMs - 1) / kLongPartStepMs * kLongPartStepMs;
 }
 
 // Segments leave the list while it stays as long as it has to be without them, and memory when

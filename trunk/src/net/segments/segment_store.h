@@ -47,6 +47,12 @@ class SegmentStore : private Counted<SegmentStore> {
     static constexpr uint64_t kMaxBytes = 256u << 20;  // beyond it the window becomes shorter
     static constexpr uint32_t kMinWindow = 3;          // RFC 8216 §6.2.2
     static constexpr int64_t kPartSlackMs = 5;         // times are whole milliseconds
+    // Playlists list the parts of the newest segments, this many target durations at least
+    // (§4.4.4.9 of draft-pantos-hls-rfc8216bis).
+    static constexpr int64_t kPartTargets = 3;
+    // PART-TARGET of longer parts than twice SegmentOptions::part_ms is rounded up to so much: it
+    // stays the same while they are about equally long.
+    static constexpr int64_t kLongPartStepMs = 50;
 
     SegmentStore(const SegmentOptions& options, uint64_t first_number);
 
@@ -93,10 +99,14 @@ class SegmentStore : private Counted<SegmentStore> {
     // The video has these captions, since its newest discontinuity.
     void note_captions(const media::CaptionChannels& found) { captions_ = found; }
 
-    // How long parts will be: whole frames, about SegmentOptions::part_ms.
-    void expect_part(int64_t duration_ms);
+    // The longest segment that a player may be given; nothing while target_seconds() may grow.
+    std::optional<int64_t> longest_ms() const;
 
     // ---- for readers ----
+
+    // A player is told target_seconds(): it stays what it is (RFC 8216 §6.2.1), and the segmenter
+    // makes no segment that is longer.
+    void fix_target();
 
     // In order; only the last may be incomplete.
     const std::deque<Segment>& all() const { return segments_; }
@@ -128,11 +138,15 @@ class SegmentStore : private Counted<SegmentStore> {
 
     bool ended() const { return ended_; }
 
-    // EXT-X-TARGETDURATION: no listed segment is longer when rounded. Grows only.
+    // EXT-X-TARGETDURATION: no listed segment is longer when rounded. Grows until fix_target().
     int64_t target_seconds() const;
 
-    // PART-TARGET: no part is longer. Grows only.
-    int64_t part_target_ms() const { return part_target_ms_; }
+    // PART-TARGET: no part that playlists list is longer. Of parts of about the usual length it
+    // only grows; a part that is more than twice as long counts while it is listed. 0: no part yet.
+    int64_t part_target_ms() const;
+
+    // Where playlists begin to list parts: index in all().
+    size_t first_with_parts() const;
 
     // All listed segments begin with a key frame.
     bool independent() const;
@@ -160,7 +174,8 @@ class SegmentStore : private Counted<SegmentStore> {
     uint64_t discontinuities_before_ = 0;
     uint64_t version_ = 1;
     int64_t longest_ms_ = 0;
-    int64_t part_target_ms_ = 0;
+    bool target_fixed_ = false;
+    int64_t usual_part_ms_ = 0;
     media::CaptionChannels captions_;
     uint64_t bytes_ = 0;
     uint64_t segments_made_ = 0;

@@ -25,10 +25,6 @@ ByteSpan config_of(const PacketRef& config) {
     return config ? config->payload() : ByteSpan();
 }
 
-int64_t rescaled(int64_t value, int64_t from, int64_t to) {
-    return value * to / from;
-}
-
 }  // namespace
 
 // The wall clock is that of the newest packet: it came just now.
@@ -42,6 +38,9 @@ Segmenter::Segmenter(stream::Stream& stream,
     wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
     gop_ms_ = last_gop_ms_ = stream.gop().last_ms;
     store_.expect(last_gop_ms_);
+    if (stream.gop().key_frames > 0) {
+        store_.expect(stream.timeline().latest() - stream.gop().key_time_ms);
+    }
     settling_ = store.options().settle_ms > 0 &&
                 MonoClock::now() - stream.live_since() < Millis(store.options().settle_ms);
     stream_.attach(*this);
@@ -129,9 +128,8 @@ void Segmenter::on_packet(const PacketRef& packet, const stream::Configs* start)
 
 bool Segmenter::both_are_known() const {
     const Track& audio = tracks_[kPartAudio];
-    const bool has_audio =
-        audio.id && (audio.config || !mp4::needs_config(audio.codec)) && stream_.has_audio();
-    return tracks_[kPartVideo].id && has_audio;
+    return tracks_[kPartVideo].id && audio.came &&
+           (audio.config || !mp4::needs_config(audio.codec));
 }
 
 // False: it is to be taken; and what was held before it, where nothing is settling any more.
@@ -141,8 +139,8 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
         return false;  // of a track: it is taken, and what waits is decided with the next frame
     }
     take_configs(start);
-    if (is_frame(info)) {
-        track_of(info);
+    if (Track* const track = is_frame(info) ? track_of(info) : nullptr) {
+        track->came = true;
     }
     const int64_t settle_ms = store_.options().settle_ms;
     const bool late =
@@ -155,6 +153,7 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
         return true;
     }
     settling_ = false;
+    waited_ = late;
     return false;
 }
 
@@ -179,6 +178,12 @@ void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
         return;
     }
     Track* const track = is_frame(info) ? track_of(info) : nullptr;
+    if (track != nullptr) {
+        track->came = true;
+        if (running_ && !renew_ && is_hole_before(*packet)) {
+            end_before_hole(*packet);
+        }
+    }
     if (track == nullptr || !writer_->carries(info.codec) ||
         (mp4::needs_config(info.codec) && !track->config)) {
         left_out_ += is_frame(info) ? 1U : 0U;
@@ -216,21 +221,66 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
         captions_ = {};
         for (Track& track : tracks_) {
             track.waits = false;
-            track.next_ticks.reset();
         }
+        tracks_[kPartVideo].next_ticks.reset();
+        audio_chain_.restart(now_ms);
         running_ = true;
         renew_ = false;
-        part_start_ms_ = segment_start_ms_ = last_key_ms_ = now_ms;
+        part_start_ms_ = segment_start_ms_ = last_key_ms_ = newest_ms_ = end_ms_ = now_ms;
         return;
     }
     const int64_t gop_ms = now_ms - last_key_ms_;
     last_key_ms_ = now_ms;
     gop_ms_ = std::abs(gop_ms - last_gop_ms_) <= kGopJitterMs ? gop_ms : 0;
     last_gop_ms_ = gop_ms;
-    if (now_ms - segment_start_ms_ + gop_ms / 2 >= store_.options().fragment_ms) {
+    const bool repairs = packet.info().kind == TrackKind::kVideo && !begins_with_key();
+    if (repairs || now_ms - segment_start_ms_ >= least_length_ms(gop_ms)) {
         cut_part_before(packet);
         end_segment(now_ms, false);
     }
+}
+
+// A key frame so far from the beginning of its segment begins the next one: it is the nearest to
+// `fragment`, or the one after it would make the segment longer than it may be.
+int64_t Segmenter::least_length_ms(int64_t gop_ms) const {
+    const int64_t nearest = store_.options().fragment_ms - gop_ms / 2;
+    const int64_t longest = store_.longest_ms().value_or(kMaxSegmentMs);
+    return gop_ms >= longest ? nearest : std::min(nearest, longest - gop_ms - kGopJitterMs + 1);
+}
+
+// The segment that the next part will be of.
+bool Segmenter::begins_with_key() const {
+    if (store_.has_open() && !store_.all().back().parts.empty()) {
+        return store_.all().back().parts.front().independent;
+    }
+    const std::vector<PartFrame>& frames = tracks_[kPartVideo].frames;
+    return frames.empty() || frames.front().packet->info().key;
+}
+
+// No track has had a frame for a while, and of that nothing can be listed: no part may be so long,
+// nor any segment. Video alone that only comes irregularly is not cut where a player would have to
+// wait for a key frame then.
+bool Segmenter::is_hole_before(const media::MediaPacket& packet) const {
+    const int64_t now_ms = packet.time_ms();
+    if (now_ms - newest_ms_ > store_.longest_ms().value_or(kMaxSegmentMs)) {
+        return true;
+    }
+    const bool audio = format_ ? format_tracks_[kPartAudio].has_value() : tracks_[kPartAudio].came;
+    const int64_t interval_ms = tracks_[kPartVideo].last_duration / kTicksPerMs;
+    const int64_t least = audio ? kHoleMs : std::max(kHoleMs, kHoleIntervals * interval_ms);
+    return (audio || packet.info().key) && now_ms - end_ms_ >= least;
+}
+
+// What came ends where its last frame does, and the times of what follows are told by a
+// discontinuity: "timestamp sequence", RFC 8216 §4.3.2.3.
+void Segmenter::end_before_hole(const media::MediaPacket& packet) {
+    const int64_t now_ms = packet.time_ms();
+    end_segment(end_ms_, true);
+    drop_frames();
+    discontinuity_ = store_.segments_made() > 0;
+    video_late_ = false;
+    last_key_ms_ += now_ms - end_ms_;  // no GOP is longer by it
+    part_start_ms_ = segment_start_ms_ = newest_ms_ = end_ms_ = now_ms;
 }
 
 // Of the last video frame the length is known now: it goes into the part that ends here.
@@ -241,6 +291,7 @@ void Segmenter::cut_part_before(const media::MediaPacket& packet) {
         const uint64_t ticks = std::max<uint64_t>(
             static_cast<uint64_t>(packet.time_ms()) * kTicksPerMs, last.ticks + 1);
         last.duration = static_cast<uint32_t>(ticks - last.ticks);
+        video.last_duration = last.duration;
     }
     end_part(packet.time_ms(), true);
 }
@@ -259,29 +310,63 @@ void Segmenter::take_frame(const PacketRef& packet) {
         left_out_++;
         return;
     }
+    cut_parts_for(*packet, track);
     const int64_t time_ms = packet->time_ms();
-    const int64_t part_ms = store_.options().part_ms;
-    const size_t waiting = tracks_[0].frames.size() + tracks_[1].frames.size();
-    const uint64_t bytes = tracks_[0].bytes + tracks_[1].bytes + packet->payload().size();
-    const bool full = waiting >= kMaxPartFrames || (waiting > 0 && bytes > kMaxPartBytes);
-    if (reference_is(info.kind)) {
-        const int64_t interval = std::max<int64_t>(time_ms - track.last_ms, 0);
-        if (!track.frames.empty() && (full || time_ms - part_start_ms_ + interval / 2 >= part_ms)) {
-            cut_part_before(*packet);
-        }
-    } else if (full || time_ms - part_start_ms_ >= std::max(kMaxHeldMs, 3 * part_ms)) {
-        end_part(time_ms, full);
-    }
+    uint64_t length = 0;  // in ms
     if (info.kind == TrackKind::kVideo) {
-        add_video(packet);
+        video_late_ = false;
+        length = add_video(packet) / kTicksPerMs;
     } else {
-        add_audio(packet);
+        length = add_audio(packet);
     }
     track.bytes += packet->payload().size();
     track.last_ms = time_ms;
+    newest_ms_ = std::max(newest_ms_, time_ms);
+    end_ms_ = std::max(end_ms_, time_ms + static_cast<int64_t>(length));
 }
 
-void Segmenter::add_video(const PacketRef& packet) {
+// The parts that end before this frame of `track`.
+void Segmenter::cut_parts_for(const media::MediaPacket& packet, const Track& track) {
+    const int64_t time_ms = packet.time_ms();
+    const int64_t part_ms = store_.options().part_ms;
+    const size_t waiting = tracks_[0].frames.size() + tracks_[1].frames.size();
+    const uint64_t bytes = tracks_[0].bytes + tracks_[1].bytes + packet.payload().size();
+    const bool full = waiting >= kMaxPartFrames || (waiting > 0 && bytes > kMaxPartBytes);
+    const bool video = packet.info().kind == TrackKind::kVideo;
+    if (reference_is(packet.info().kind)) {
+        const int64_t interval = std::max<int64_t>(time_ms - track.last_ms, 0);
+        if (track.frames.empty() || (!full && time_ms - part_start_ms_ + interval / 2 < part_ms)) {
+            return;
+        }
+        if (video && track.frames.size() > 1 && time_ms - part_start_ms_ > 2 * part_ms) {
+            end_part(track.last_ms, false);  // its last frame is so long that it is a part
+        }
+        cut_part_before(packet);
+    } else if (full) {
+        end_part(time_ms, true);
+    } else if (video_late_ || time_ms - part_start_ms_ >= std::max(kMaxHeldMs, 3 * part_ms)) {
+        cut_audio_parts(time_ms);
+    }
+}
+
+// The video does not come: parts of audio as long as usual, and segments, if it stays away.
+void Segmenter::cut_audio_parts(int64_t time_ms) {
+    const SegmentOptions& options = store_.options();
+    const Track& video = tracks_[kPartVideo];
+    video_late_ = true;
+    for (int64_t before = -1;
+         part_start_ms_ != before && time_ms - part_start_ms_ >= options.part_ms;) {
+        before = part_start_ms_;
+        end_part(part_start_ms_ + options.part_ms, false);
+        const bool gone = part_start_ms_ - video.last_ms >= options.fragment_ms;
+        if (gone && part_start_ms_ - segment_start_ms_ >= options.fragment_ms) {
+            end_segment(part_start_ms_, false);
+        }
+    }
+}
+
+// How long it probably is, in ticks.
+uint32_t Segmenter::add_video(const PacketRef& packet) {
     Track& track = tracks_[kPartVideo];
     media::find_captions(track.codec, packet->payload(), track.nal_length, captions_);
     store_.note_captions(captions_);
@@ -294,14 +379,14 @@ void Segmenter::add_video(const PacketRef& packet) {
         last.duration = static_cast<uint32_t>(ticks - last.ticks);
         track.last_duration = last.duration;
     }
-    track.frames.push_back(
-        {packet, ticks, track.last_duration > 0 ? track.last_duration : kUsualFrameTicks});
+    const uint32_t duration = track.last_duration > 0 ? track.last_duration : kUsualFrameTicks;
+    track.frames.push_back({packet, ticks, duration});
     track.next_ticks = ticks + 1;  // times rise
+    return duration;
 }
 
-// Audio frames follow each other without a gap: their times in whole milliseconds only say where
-// the first one is, and where some are missing.
-void Segmenter::add_audio(const PacketRef& packet) {
+// How long it is, in ms.
+uint32_t Segmenter::add_audio(const PacketRef& packet) {
     Track& track = tracks_[kPartAudio];
     const ByteSpan config = config_of(track.config);
     const auto made = format_ && format_tracks_[kPartAudio]
@@ -309,22 +394,16 @@ void Segmenter::add_audio(const PacketRef& packet) {
                           : mp4::make_track(track.codec, config, packet->payload());
     if (!made) {
         left_out_++;
-        return;
+        return 0;
     }
-    const auto scale = static_cast<int64_t>(made->timescale);
-    const auto wanted = static_cast<uint64_t>(rescaled(packet->time_ms(), 1000, scale));
-    const uint64_t drift = static_cast<uint64_t>(rescaled(kMaxAudioDriftMs, 1000, scale));
-    uint64_t ticks = track.next_ticks.value_or(wanted);
-    if (wanted > ticks + drift || wanted + drift < ticks) {
-        if (!track.frames.empty() && wanted > track.frames.back().ticks) {
-            track.frames.back().duration =
-                static_cast<uint32_t>(wanted - track.frames.back().ticks);
-        }
-        ticks = wanted;
+    const uint32_t nominal = mp4::audio_duration(*made, config, packet->payload());
+    const AudioChain::Place place = audio_chain_.place(packet->time_ms(), made->timescale, nominal);
+    if (place.hole && !track.frames.empty()) {
+        PartFrame& last = track.frames.back();  // a fragment cannot have a gap
+        last.duration = static_cast<uint32_t>(place.ticks - last.ticks);
     }
-    const uint32_t duration = mp4::audio_duration(*made, config, packet->payload());
-    track.frames.push_back({packet, ticks, duration});
-    track.next_ticks = ticks + duration;
+    track.frames.push_back({packet, place.ticks, place.duration});
+    return static_cast<uint32_t>(uint64_t{nominal} * 1000 / made->timescale);
 }
 
 // With what is known when the first part ends.
@@ -333,7 +412,9 @@ bool Segmenter::decide_format() {
     auto format = make_ref<SegmentFormat>();
     for (size_t i = 0; i < tracks_.size(); i++) {
         Track& track = tracks_[i];
-        const bool known = track.config && stream_.has_audio() && writer_->carries(track.codec);
+        // Announced audio counts for as long as it may still come in time.
+        const bool known = track.config && stream_.has_audio() && (track.came || !waited_) &&
+                           writer_->carries(track.codec);
         if (track.frames.empty() && (i == kPartVideo || !known)) {
             continue;
         }
@@ -377,12 +458,13 @@ int64_t Segmenter::expected_ms(int64_t start_ms) const {
     if (gop_ms_ <= 0 || gop_ms_ >= kMaxSegmentMs) {
         return 0;
     }
-    const int64_t least = start_ms + store_.options().fragment_ms - gop_ms_ / 2;
+    const int64_t least = start_ms + least_length_ms(gop_ms_);
     int64_t cut_ms = last_key_ms_ + gop_ms_;
     if (cut_ms < least) {
         cut_ms += (least - cut_ms + gop_ms_ - 1) / gop_ms_ * gop_ms_;
     }
-    return cut_ms - start_ms;
+    const int64_t length = cut_ms - start_ms;
+    return length <= store_.longest_ms().value_or(kMaxSegmentMs) ? length : 0;
 }
 
 // Not at once: a publisher that was held up may send what it has kept.
@@ -418,8 +500,27 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     Track& audio = tracks_[kPartAudio];
     const size_t held = !all && !video.frames.empty() ? 1 : 0;
     const std::span<const PartFrame> frames(video.frames.data(), video.frames.size() - held);
-    if (frames.empty() && audio.frames.empty()) {
+    // Behind a part of audio comes the next one; beside video all of it that came goes along.
+    const bool alone = video_late_ && !all;
+    const auto sounds_end = std::ranges::find_if(audio.frames, [&](const PartFrame& frame) {
+        return alone && frame.packet->time_ms() >= end_ms;
+    });
+    const std::span<const PartFrame> sounds(audio.frames.begin(), sounds_end);
+    if (frames.empty() && sounds.empty()) {
         return;
+    }
+    if (all && !frames.empty()) {
+        PartFrame& last = video.frames.back();
+        const auto end = static_cast<uint64_t>(end_ms) * kTicksPerMs;
+        if (end > last.ticks) {  // what follows begins there
+            last.duration =
+                static_cast<uint32_t>(std::min<uint64_t>(last.duration, end - last.ticks));
+        }
+        video.next_ticks = last.ticks + last.duration;
+    }
+    if (end_ms - segment_start_ms_ > store_.longest_ms().value_or(INT64_MAX) &&
+        part_start_ms_ > segment_start_ms_) {
+        store_.close();
     }
     if (!store_.has_open()) {
         open_segment(part_start_ms_);
@@ -429,13 +530,17 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
         format_tracks_[kPartVideo] ? !frames.empty() && frames.front().packet->info().key : true;
     SegmentStore::NewPart part;
     part.independent = independent;
-    part.audio_at = writer_->write({frames, audio.frames}, first, part.bytes);
+    part.audio_at = writer_->write({frames, sounds}, first, part.bytes);
     const auto count = static_cast<uint32_t>(frames.size());
     video.frames.erase(video.frames.begin(),
                        video.frames.begin() + static_cast<std::ptrdiff_t>(count));
-    audio.frames.clear();
-    video.bytes = video.frames.empty() ? 0 : video.frames.back().packet->payload().size();
-    audio.bytes = 0;
+    audio.frames.erase(audio.frames.begin(), sounds_end);
+    for (Track& track : tracks_) {
+        track.bytes = 0;
+        for (const PartFrame& frame : track.frames) {
+            track.bytes += frame.packet->payload().size();
+        }
+    }
     part.duration_ms = std::max<int64_t>(end_ms - part_start_ms_, 1);
     part.video_frames = count;
     part_start_ms_ = std::max(end_ms, part_start_ms_ + 1);
@@ -453,7 +558,7 @@ void Segmenter::end_segment(int64_t end_ms, bool all) {
         // What is there ends where its last picture would have ended, whatever follows: audio that
         // goes beyond it must not make the part longer than parts may be.
         const Track& video = tracks_[kPartVideo];
-        const int64_t last = video.frames.empty()
+        const int64_t last = video.frames.empty() || video_late_
                                  ? std::max(video.last_ms, tracks_[kPartAudio].last_ms)
                                  : video.last_ms;
         const auto frame_ms = static_cast<int64_t>(video.last_duration / kTicksPerMs);
@@ -493,9 +598,12 @@ void Segmenter::on_start_lost(stream::StartLost why) {
     early_.clear();
     early_bytes_ = 0;
     settling_ = settling_ || (why == StartLost::kPublisherCame && store_.options().settle_ms > 0);
+    video_late_ = false;
     if (why != StartLost::kVideoAppeared) {
+        waited_ = false;
         for (Track& track : tracks_) {
             track.id.reset();
+            track.came = false;
         }
     }
 }

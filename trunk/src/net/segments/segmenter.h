@@ -1,10 +1,12 @@
 // Segmenter: makes parts and segments of a stream's packets and puts them into a SegmentStore.
 //
 // A part ends when the frame arrives that would make it longer than about `part`, so the length of
-// each of its frames is known; a segment ends at the key frame nearest to `fragment`. Other codecs,
-// and another publisher, begin with a discontinuity. Of a stream that has video, audio alone never
-// cuts a segment. The first video and the first audio track are taken. What a publisher sends at
-// first waits until both are there, for SegmentOptions::settle_ms at most. Never yields.
+// each of its frames is known; a segment ends at the key frame nearest to `fragment`, and at any
+// frame where players were told that it will not be longer (SegmentStore::longest_ms). Other
+// codecs, another publisher, and a hole in which no track has frames begin with a discontinuity.
+// Audio alone cuts parts once the video is late, and segments once it is missing for `fragment`.
+// The first video and the first audio track are taken. What a publisher sends at first waits until
+// both are there, for SegmentOptions::settle_ms at most. Never yields.
 #pragma once
 
 #include <array>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "base/object_count.h"
+#include "net/segments/audio_chain.h"
 #include "net/segments/part_writer.h"
 #include "net/segments/segment_store.h"
 #include "stream/stream.h"
@@ -31,8 +34,10 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     static constexpr size_t kMaxPartBytes = 16u << 20;
     // Video that comes no more holds audio back for so long.
     static constexpr int64_t kMaxHeldMs = 1'000;
-    // The sum of the lengths of audio frames, and their times, may differ by so much.
-    static constexpr int64_t kMaxAudioDriftMs = 60;
+    // A stream without a frame of any track for so long has a hole: less is jitter. Of video alone
+    // it has none where its frames always come so slowly: four of their intervals.
+    static constexpr int64_t kHoleMs = 1'000;
+    static constexpr int64_t kHoleIntervals = 4;
     // GOPs are alike that differ by no more.
     static constexpr int64_t kGopJitterMs = 50;
     // By so much the dates of segments are corrected, with each of them.
@@ -67,12 +72,13 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
         std::optional<uint8_t> id;  // of the first one of its kind
         media::Codec codec = media::Codec::kUnknown;
         media::PacketRef config;
-        size_t nal_length = 4;          // bytes of a length, of H.264 and HEVC
-        bool waits = false;             // for the next start: it is not as the format says
-        std::vector<PartFrame> frames;  // in no part yet
-        uint64_t bytes = 0;             // of these
-        std::optional<uint64_t> next_ticks;
-        int64_t last_ms = 0;  // time of its newest frame
+        size_t nal_length = 4;               // bytes of a length, of H.264 and HEVC
+        bool waits = false;                  // for the next start: it is not as the format says
+        bool came = false;                   // a frame of this publisher
+        std::vector<PartFrame> frames;       // in no part yet
+        uint64_t bytes = 0;                  // of these
+        std::optional<uint64_t> next_ticks;  // of video: no frame may begin earlier
+        int64_t last_ms = 0;                 // time of its newest frame
         uint32_t last_duration = 0;
     };
 
@@ -93,9 +99,15 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     void wait_for_start(Track& track);
     void take_frame(const media::PacketRef& packet);
     void begin_at(const media::MediaPacket& packet);
+    bool is_hole_before(const media::MediaPacket& packet) const;
+    void end_before_hole(const media::MediaPacket& packet);
+    bool begins_with_key() const;
+    int64_t least_length_ms(int64_t gop_ms) const;
     void cut_part_before(const media::MediaPacket& packet);
-    void add_video(const media::PacketRef& packet);
-    void add_audio(const media::PacketRef& packet);
+    void cut_parts_for(const media::MediaPacket& packet, const Track& track);
+    void cut_audio_parts(int64_t time_ms);
+    uint32_t add_video(const media::PacketRef& packet);
+    uint32_t add_audio(const media::PacketRef& packet);
     bool decide_format();
     void open_segment(int64_t start_ms);
     void follow_clock(int64_t start_ms);
@@ -111,17 +123,22 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     SegmentStore& store_;
     std::unique_ptr<PartWriter> writer_;
     std::array<Track, 2> tracks_;
+    AudioChain audio_chain_;
     PartTracks format_tracks_;
     Ref<const SegmentFormat> format_;  // null: it is decided with the next part
     std::vector<Early> early_;         // what waits for the other track
     size_t early_bytes_ = 0;
     bool settling_ = false;
+    bool waited_ = false;         // for the tracks of this publisher, as long as that is done
+    bool video_late_ = false;     // audio goes on without it
     bool running_ = false;        // a start has come, and was not lost since
     bool discontinuity_ = false;  // before the next segment
     bool renew_ = false;          // the format changes with the next start
     bool filling_ = true;         // from what was kept: arrival times say nothing
     int64_t part_start_ms_ = 0;
     int64_t segment_start_ms_ = 0;
+    int64_t newest_ms_ = 0;  // time of the newest frame of all
+    int64_t end_ms_ = 0;     // where the frames end that came
     int64_t last_key_ms_ = 0;
     int64_t last_gop_ms_ = 0;
     int64_t gop_ms_ = 0;  // 0: no two in a row were alike

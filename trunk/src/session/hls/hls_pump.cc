@@ -25,9 +25,6 @@ uint64_t bits_per_second(uint64_t bytes, int64_t duration_ms) {
     return duration_ms <= 0 ? 0 : bytes * 8'000 / static_cast<uint64_t>(duration_ms);
 }
 
-// Parts of segments that end so far from the present are listed no more (§4.4.4.9 of the draft).
-constexpr int64_t kPartTargets = 3;
-
 uint64_t now_s() {
     return static_cast<uint64_t>(wall_time_ms() / 1000);
 }
@@ -128,6 +125,7 @@ const std::string& HlsPump::media_playlist(bool skip) {
         return text;
     }
     version = store_.version();
+    store_.fix_target();
     hls::MediaPlaylist playlist;
     playlist.mp4 = options_.container == net::SegmentContainer::kMp4;
     playlist.target_s = store_.target_seconds();
@@ -138,6 +136,7 @@ const std::string& HlsPump::media_playlist(bool skip) {
     playlist.skip = skip;
     playlist.next_number = store_.next_number();
     const auto& all = store_.all();
+    const size_t with_parts = store_.first_with_parts();
     int64_t behind_ms = 0;
     for (size_t i = all.size(); i > store_.first_listed(); i--) {
         const net::Segment& from = all[i - 1];
@@ -151,7 +150,7 @@ const std::string& HlsPump::media_playlist(bool skip) {
                                      .discontinuity = from.discontinuity,
                                      .key = from.key,
                                      .complete = from.complete};
-        if (playlist.part_target_ms > 0 && behind_ms < kPartTargets * playlist.target_s * 1000) {
+        if (playlist.part_target_ms > 0 && i > with_parts) {
             for (const net::SegmentPart& part : from.parts) {
                 segment.parts.push_back({part.duration_ms, part.independent});
             }
@@ -175,6 +174,7 @@ std::string HlsPump::description(std::string_view folder) {
     if (options_.container != net::SegmentContainer::kMp4 || store_.cipher() != nullptr) {
         return {};
     }
+    store_.fix_target();
     const std::string location = fmt::format("{}{}", folder, hls::kDescriptionName);
     dash::Presentation presentation = describe_segments(store_, low_latency());
     presentation.folder = folder;
@@ -279,6 +279,7 @@ void HlsPump::fill_files() {
         return;
     }
     for (; next != nullptr && next->complete; next = store_.find(++next_file_)) {
+        store_.fix_target();
         files_->add(*next, {store_.target_seconds(), variant()});
     }
     if (store_.ended()) {

@@ -57,6 +57,39 @@ class SegmenterTest : public MuxerFixture {
         }
     }
 
+    // Nothing comes for a while.
+    void hole(uint32_t ms) {
+        clock_ += ms;
+        sound_ms_ += ms;
+        sound_samples_ += uint64_t{ms} * 48;
+    }
+
+    // A second of AAC has 46.875 frames.
+    void sounds(int count) {
+        for (int i = 0; i < count; i++, sound_samples_ += 1024) {
+            sound(sound_ms_);
+            sound_ms_ = static_cast<uint32_t>((sound_samples_ + 1024) * 1000 / 48'000);
+        }
+    }
+
+    int64_t longest_part_ms() const {
+        int64_t longest = 0;
+        for (const Segment& segment : store_.all()) {
+            for (const SegmentPart& part : segment.parts) {
+                longest = std::max(longest, part.duration_ms);
+            }
+        }
+        return longest;
+    }
+
+    size_t discontinuities() const {
+        size_t count = store_.discontinuities_before();
+        for (size_t i = store_.first_listed(); i < store_.all().size(); i++) {
+            count += store_.all()[i].discontinuity ? 1U : 0U;
+        }
+        return count;
+    }
+
     // As players read it: complete segments.
     std::vector<int64_t> durations() const { return durations(store_); }
 
@@ -346,6 +379,154 @@ TEST_F(SegmenterTest, VideoThatStopsDoesNotHoldAudioBack) {
     EXPECT_GE(store_.parts_made(), parts + 3);
 }
 
+// RFC 8216 §6.2.1: EXT-X-TARGETDURATION does not change; a part is not longer than PART-TARGET.
+TEST_F(SegmenterTest, AHoleIsADiscontinuityAndMakesNothingLonger) {
+    for (const int before : {100, 113}) {  // a key frame follows, or another one
+        SCOPED_TRACE(before);
+        SegmentStore store(store_.options(), 100);
+        Segmenter segmenter(stream_, SegmentContainer::kMp4, store);
+        number_ = 0;
+        publish_again(0);
+        sound_ms_ = 0;
+        sound_samples_ = 0;
+        configs();
+        pictures(before);
+        store.fix_target();
+        const int64_t part_target_ms = store.part_target_ms();
+        const uint64_t number = store.next_number();
+        hole(4'000);
+        pictures(60);
+        ASSERT_GE(store.next_number(), number + 1);
+        EXPECT_EQ(store.target_seconds(), 2);
+        EXPECT_LE(store.part_target_ms(), part_target_ms + 25) << "an audio frame";
+        EXPECT_TRUE(store.find(number)->discontinuity);
+        const Segment* const last = store.find(number - 1);
+        EXPECT_NEAR(static_cast<double>(store.find(number)->start_ms),
+                    static_cast<double>(last->start_ms + last->duration_ms + 4'000), 30);
+    }
+}
+
+TEST_F(SegmenterTest, SlowVideoHasNoHoles) {
+    watch();
+    send(TrackKind::kVideo, 0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    store_.fix_target();
+    for (int i = 0; i < 30; i++) {
+        picture(i % 10 == 0);
+        clock_ += i % 3 == 0 ? 1'500 : 500;  // a screen that is shared
+    }
+    EXPECT_EQ(discontinuities(), 0U);
+    EXPECT_EQ(store_.target_seconds(), 2);
+    for (const int64_t duration : durations()) {
+        EXPECT_LT(duration, 2'500);
+    }
+}
+
+// A long part counts for PART-TARGET no longer than playlists name it.
+TEST_F(SegmenterTest, APartTargetReturnsToTheUsualParts) {
+    watch();
+    send(TrackKind::kVideo, 0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    for (int i = 0; i < 60; i++, clock_ += 40) {
+        picture(i % 50 == 0);
+    }
+    EXPECT_EQ(store_.part_target_ms(), 205);
+    clock_ += 800;
+    for (int i = 60; i < 70; i++, clock_ += 40) {
+        picture(i % 50 == 0);
+    }
+    EXPECT_EQ(store_.part_target_ms(), 850);
+    for (int i = 70; i < 370; i++, clock_ += 40) {
+        picture(i % 50 == 0);
+    }
+    EXPECT_EQ(store_.part_target_ms(), 205);
+    EXPECT_EQ(discontinuities(), 0U);
+}
+
+TEST_F(SegmenterTest, AGopThatIsLongerThanPlayersWereToldIsCut) {
+    watch();
+    configs();
+    pictures(100, 25);
+    store_.fix_target();
+    number_ = 0;
+    pictures(320, 150);
+    EXPECT_EQ(store_.target_seconds(), 2);
+    for (const int64_t duration : durations()) {
+        EXPECT_LT(duration, 2'500);
+    }
+    EXPECT_TRUE(store_.all().back().parts.front().independent) << "a key frame repairs it";
+    EXPECT_EQ(discontinuities(), 0U);
+}
+
+// Key frames each 1.3 s: two of them would be 2.6 s, which is rounded to 3.
+TEST_F(SegmenterTest, KeyFramesCutBeforeASegmentIsTooLong) {
+    watch();
+    configs();
+    pictures(34, 33);
+    store_.fix_target();
+    pictures(330, 33);
+    EXPECT_EQ(store_.target_seconds(), 2);
+    for (const Segment& segment : store_.all()) {
+        EXPECT_LT(segment.duration_ms, 2'500);
+    }
+    EXPECT_TRUE(store_.independent());
+    EXPECT_EQ(durations().back(), 1'320);
+}
+
+TEST_F(SegmenterTest, VideoThatEndsLetsAudioCutPartsAndSegments) {
+    watch();
+    configs();
+    pictures(60);
+    store_.fix_target();
+    const uint64_t segments = store_.segments_made();
+    sounds(8 * 47);
+    EXPECT_GE(store_.segments_made(), segments + 3);
+    EXPECT_LE(longest_part_ms(), 225);
+    for (const int64_t duration : durations()) {
+        EXPECT_LT(duration, 2'500);
+    }
+    clock_ = sound_ms_;
+    number_ = 0;
+    pictures(30);
+    EXPECT_TRUE(store_.all().back().parts.front().independent) << "video begins a segment again";
+    EXPECT_EQ(discontinuities(), 0U);
+}
+
+TEST_F(SegmenterTest, VideoThatIsLateForASecondMakesNoLongerPart) {
+    watch();
+    configs();
+    pictures(60);
+    store_.fix_target();
+    sounds(75);
+    clock_ = sound_ms_;
+    pictures(60);
+    EXPECT_LE(longest_part_ms(), 225);
+    EXPECT_EQ(discontinuities(), 0U);
+}
+
+// Audio stays the same where only the video has changed: no overlap, and no step.
+TEST_F(SegmenterTest, AudioTimesGoOnOverADiscontinuity) {
+    watch();
+    configs();
+    pictures(60);
+    number_ = 0;
+    configs(test::kAvcBaselineConfig);
+    pictures(60);
+    uint64_t end = 0;
+    for (const Segment& segment : store_.all()) {
+        for (const SegmentPart& part : segment.parts) {
+            const ByteSpan audio = part.bytes->bytes().subspan(part.audio_at);
+            const std::string_view text = as_text(audio);
+            if (audio.empty()) {
+                continue;
+            }
+            ByteReader tfdt(audio.subspan(text.find("tfdt") + 8));
+            const uint64_t time = tfdt.u64();
+            ByteReader trun(audio.subspan(text.find("trun") + 8));
+            EXPECT_GE(time, end);
+            end = time + trun.u32() * 1024;
+        }
+    }
+}
+
 TEST_F(SegmenterTest, AudioBeyondTheLastPictureMakesNoLongerPart) {
     watch();
     configs();
@@ -448,6 +629,22 @@ TEST_F(SettlingSegmenterTest, VideoAloneWaitsForASecond) {
     ASSERT_TRUE(settled_->has_open());
     EXPECT_EQ(settled_->all().front().parts.size(), 5U);
     EXPECT_EQ(settled_->all().front().format->audio_codecs, "");
+}
+
+TEST_F(SettlingSegmenterTest, AudioThatIsOnlyAnnouncedIsInNoPlaylistUntilItComes) {
+    watch();
+    avc();
+    aac();
+    silent_pictures(60);
+    ASSERT_TRUE(settled_->has_open());
+    EXPECT_EQ(settled_->all().front().format->audio_codecs, "");
+    pictures(100);
+    EXPECT_EQ(settled_->all().back().format->audio_codecs, "mp4a.40.2");
+    size_t discontinuities = 0;
+    for (const Segment& segment : settled_->all()) {
+        discontinuities += segment.discontinuity ? 1 : 0;
+    }
+    EXPECT_EQ(discontinuities, 1U);
 }
 
 TEST_F(SettlingSegmenterTest, TheNextPublisherIsWaitedForAgain) {
