@@ -1,5 +1,6 @@
 // FLV: the reader gives the same tags for whole and cut input; whatever a body is, what is said of
-// it lies inside it; and a packet that is made of what was read is read as the same.
+// it lies inside it; a packet that is made of what was read is read as the same; and what a plain
+// player gets of it has no tracks and is plain itself.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "base/check.h"
 #include "proto/flv/packet_maker.h"
+#include "proto/flv/plain_form.h"
 #include "proto/flv/reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
@@ -53,12 +55,25 @@ void check_made(const weir::media::PacketInfo& info, weir::ByteSpan payload) {
                again->payload_offset == made->info().payload_offset);
 }
 
+void check_plain(const weir::media::PacketInfo& info, weir::ByteSpan body) {
+    const weir::media::PacketRef packet =
+        weir::make_ref<weir::media::MediaPacket>(info, 0, weir::Bytes(body.begin(), body.end()));
+    const weir::media::PacketRef plain = weir::flv::plain_form(packet, info.track_id);
+    if (plain) {
+        const weir::media::PacketInfo& made = plain->info();
+        WEIR_CHECK(!made.multitrack && made.track_id == 0 && made.kind == info.kind);
+        WEIR_CHECK(made.payload_offset <= plain->body().size());
+        WEIR_CHECK(weir::flv::plain_form(plain, 0) == plain);
+    }
+}
+
 void check_body(weir::media::TrackKind kind, weir::ByteSpan body) {
     const auto info = weir::flv::parse_tag_body(kind, body);
     if (info) {
         WEIR_CHECK(info->kind == kind && info->payload_offset <= body.size());
         WEIR_CHECK(!info->key || (!info->config && !info->end && !info->metadata));
         check_made(*info, body.subspan(info->payload_offset));
+        check_plain(*info, body);
     }
 }
 

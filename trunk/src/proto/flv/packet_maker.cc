@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "proto/flv/enhanced.h"
 #include "proto/flv/four_cc.h"
 #include "proto/flv/tag.h"
 
@@ -13,23 +14,7 @@ using media::Codec;
 using media::PacketInfo;
 using media::TrackKind;
 
-// VideoFrameType.
-constexpr uint8_t kKeyFrame = 1;
-constexpr uint8_t kInterFrame = 2;
-
-// VideoPacketType and AudioPacketType of Enhanced RTMP v2 agree in the first three, and in 4, which
-// is what PacketInfo calls metadata.
-constexpr uint8_t kSequenceStart = 0;
-constexpr uint8_t kCodedFrames = 1;
-constexpr uint8_t kSequenceEnd = 2;
-constexpr uint8_t kCodedFramesX = 3;  // video without composition time, which is 0
-constexpr uint8_t kMetadata = 4;
-constexpr uint8_t kVideoMultitrack = 6;
-constexpr uint8_t kAudioMultitrack = 5;
-
-constexpr uint8_t kVideoExHeader = 0x80;
-constexpr uint8_t kAudioExHeader = 0x90;  // SoundFormat 9
-constexpr uint8_t kAvc = 7;               // CodecID
+constexpr uint8_t kAvc = 7;  // CodecID
 
 struct Header {
     std::array<uint8_t, kMaxBodyHeader> bytes{};

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "proto/amf/amf0.h"
 #include "proto/flv/tag.h"
 
 namespace weir::flv {
@@ -75,6 +76,30 @@ Bytes message_head() {
 
 constexpr size_t kBodyAt = kFileHeaderSize + kTagHeaderSize;
 
+// What the end fills in, and what the file knows better.
+bool is_of_the_file(std::string_view name, const FileFacts& facts) {
+    constexpr std::array<std::string_view, 7> kNames = {
+        "duration", "filesize", "hasKeyframes", "keyframes", "spacer", "hasVideo", "hasAudio"};
+    return std::ranges::find(kNames, name) != kNames.end() ||
+           (facts.width > 0 && (name == "width" || name == "height"));
+}
+
+// False: the publisher does not name its encoder.
+bool put_members_of_publisher(const FileFacts& facts, Bytes& out) {
+    ByteReader reader(facts.metadata);
+    const bool named = amf::parse(reader).ok();
+    const Result<amf::Value> said = named ? amf::parse(reader) : amf::Value();
+    if (!said.ok() || !said->has_members()) {
+        return false;
+    }
+    for (const amf::Member& member : said->members()) {
+        if (!member.name.empty() && !is_of_the_file(member.name, facts)) {
+            amf::Writer(out).key(member.name).value(member.value);
+        }
+    }
+    return said->find("encoder") != nullptr;
+}
+
 // As far as ending_block() is the same in each file.
 bool begins_as_ours(ByteSpan body) {
     Bytes head = message_head();
@@ -97,9 +122,11 @@ void write_file_beginning(const FileFacts& facts, Bytes& out) {
         put_number(body, "width", facts.width);
         put_number(body, "height", facts.height);
     }
-    put_name(body, "encoder");
-    writer.u8(kString);
-    put_name(body, "weir");
+    if (!put_members_of_publisher(facts, body)) {
+        put_name(body, "encoder");
+        writer.u8(kString);
+        put_name(body, "weir");
+    }
     writer.u16(0).u8(kObjectEnd);
 
     std::array<uint8_t, kFileHeaderSize> file_header;

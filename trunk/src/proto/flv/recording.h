@@ -2,8 +2,10 @@
 // only (duration, size, index of key frames), and what its tags say. A file that is finished and
 // one that a crash has cut off are read by the same code. Pure.
 //
-//     header 13 | script tag: "onMetaData" { what the end fills in | codecs, size of pictures } |
-//     tags
+//     header 13 | script tag: "onMetaData" { what the end fills in | tracks, size of pictures |
+//     what the publisher said of its stream } | tags
+//
+// Peers: amf
 #pragma once
 
 #include <cstdint>
@@ -19,6 +21,9 @@ struct FileFacts {
     bool video = false;
     uint32_t width = 0;  // in pixels; 0: not known
     uint32_t height = 0;
+    // The publisher's onMetaData message; empty: none. Its members are kept but for those that the
+    // file has of its own. What cannot be read is left out.
+    ByteSpan metadata = {};
 };
 
 // The header of the file and its metadata. Appends to `out`.

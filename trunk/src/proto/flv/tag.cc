@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "proto/flv/enhanced.h"
 #include "proto/flv/four_cc.h"
 
 namespace weir::flv {
@@ -11,29 +12,6 @@ namespace {
 using media::Codec;
 using media::PacketInfo;
 using media::TrackKind;
-
-// ModEx packets in front of one frame; the specification names one kind.
-constexpr int kMaxModEx = 8;
-
-// VideoFrameType, FLV E.4.3.1 and Enhanced RTMP v2 "Enhanced Video".
-constexpr uint8_t kKeyFrame = 1;
-constexpr uint8_t kGeneratedKeyFrame = 4;
-constexpr uint8_t kCommandFrame = 5;
-
-// VideoPacketType and AudioPacketType agree in 0, 1, 2 and 7.
-constexpr uint8_t kSequenceStart = 0;
-constexpr uint8_t kCodedFrames = 1;
-constexpr uint8_t kSequenceEnd = 2;
-constexpr uint8_t kVideoMetadata = 4;
-constexpr uint8_t kMpeg2TsSequenceStart = 5;
-constexpr uint8_t kVideoMultitrack = 6;
-constexpr uint8_t kAudioMultichannelConfig = 4;
-constexpr uint8_t kAudioMultitrack = 5;
-constexpr uint8_t kModEx = 7;
-
-// AvMultitrackType.
-constexpr uint8_t kOneTrack = 0;
-constexpr uint8_t kManyTracksManyCodecs = 2;
 
 // SoundFormat.
 constexpr uint8_t kSoundExHeader = 9;
@@ -50,23 +28,6 @@ Codec codec_of_fourcc(TrackKind kind, uint32_t code) {
 
 int32_t s24(ByteReader& reader) {
     return static_cast<int32_t>(reader.u24() << 8) >> 8;
-}
-
-// Skips ModEx packets and gives the packet type behind them.
-uint8_t skip_mod_ex(ByteReader& reader, uint8_t packet_type) {
-    for (int i = 0; packet_type == kModEx && reader.ok(); i++) {
-        if (i == kMaxModEx) {
-            reader.fail();
-            break;
-        }
-        size_t size = size_t{reader.u8()} + 1;
-        if (size == 256) {
-            size = size_t{reader.u16()} + 1;
-        }
-        reader.skip(size);
-        packet_type = reader.u8() & 0x0F;  // the upper half is the kind of ModEx
-    }
-    return packet_type;
 }
 
 // What follows the packet type: multitrack type, four-character code, track id and size. Gives the
@@ -105,7 +66,7 @@ std::optional<PacketInfo> parse_enhanced_video(ByteReader& reader,
     PacketInfo info;
     info.kind = TrackKind::kVideo;
     packet_type = skip_mod_ex(reader, packet_type);
-    if (frame_type == kCommandFrame && packet_type != kVideoMetadata) {
+    if (frame_type == kCommandFrame && packet_type != kMetadata) {
         // One byte: start or end of seeking. No four-character code follows.
         info.codec = Codec::kUnknown;
         reader.u8();
@@ -114,7 +75,7 @@ std::optional<PacketInfo> parse_enhanced_video(ByteReader& reader,
     packet_type = read_tracks(reader, packet_type, packet_type == kVideoMultitrack, info);
     info.config = packet_type == kSequenceStart || packet_type == kMpeg2TsSequenceStart;
     info.end = packet_type == kSequenceEnd;
-    info.metadata = packet_type == kVideoMetadata;
+    info.metadata = packet_type == kMetadata;
     const bool frames = !info.config && !info.end && !info.metadata;
     info.key = frames && (frame_type == kKeyFrame || frame_type == kGeneratedKeyFrame);
     if (packet_type == kCodedFrames && (info.codec == Codec::kH264 || info.codec == Codec::kHevc)) {
@@ -176,7 +137,7 @@ std::optional<PacketInfo> parse_enhanced_audio(ByteReader& reader, uint8_t packe
     packet_type = read_tracks(reader, packet_type, packet_type == kAudioMultitrack, info);
     info.config = packet_type == kSequenceStart;
     info.end = packet_type == kSequenceEnd;
-    info.metadata = packet_type == kAudioMultichannelConfig;
+    info.metadata = packet_type == kMetadata;
     return finish(reader, info);
 }
 

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kMaxReportedText = 1024;
 constexpr size_t kMaxCodecList = 256;
 constexpr size_t kMaxShownName = 64;
+constexpr uint32_t kCapsMultitrack = 2;      // of capsEx, Enhanced RTMP v2
 constexpr double kMaxDurationMs = 1e12;      // 30 years: more is no end
 constexpr std::string_view kFmle = "FMLE/";  // how flashVer of an encoder begins
 
@@ -158,6 +159,7 @@ bool ServerSession::on_connect(const Message&, const Command& command, Event& ev
     }
     pending_connect_->object_encoding = request.object_encoding;
     pending_connect_->enhanced = request.enhanced.present;
+    takes_multitrack_ = (request.enhanced.caps_ex & kCapsMultitrack) != 0;
     fmle_ = request.flash_version.starts_with(kFmle);
     names_ = request.app + request.vhost + request.query;
     app_size_ = static_cast<uint16_t>(request.app.size());

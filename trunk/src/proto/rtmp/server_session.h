@@ -123,6 +123,9 @@ class ServerSession {
 
     uint32_t pongs() const { return pongs_; }
 
+    // Its connect announced Enhanced RTMP v2 with tracks (capsEx), so it may be sent all of that.
+    bool takes_multitrack() const { return takes_multitrack_; }
+
     // How much a playing peer wants to have in advance, as it said last; 0: nothing.
     uint32_t buffer_ms() const { return buffer_ms_; }
 
@@ -231,6 +234,7 @@ class ServerSession {
     bool fmle_ = false;  // the peer says that it is Adobe's encoder, or one that does as that does
     bool failed_ = false;
     bool takes_calls_ = false;
+    bool takes_multitrack_ = false;
 };
 
 }  // namespace weir::rtmp

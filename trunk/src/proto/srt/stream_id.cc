@@ -211,7 +211,8 @@ Result<StreamId> StreamId::parse(std::string_view text) {
         if (!text.ends_with('}')) {
             return malformed("the stream id has no closing brace");
         }
-        WEIR_TRY(parse_pairs(text.substr(kBraces.size(), text.size() - kBraces.size() - 1), id, others));
+        WEIR_TRY(
+            parse_pairs(text.substr(kBraces.size(), text.size() - kBraces.size() - 1), id, others));
     } else if (text.starts_with("#!")) {
         return malformed("the stream id is of an unknown form");
     } else {

@@ -12,6 +12,27 @@ uint32_t FlvMuxer::tag_time(int64_t time_ms) const {
 }
 
 void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
+    if (takes_all_tracks()) {
+        write(packet, start);
+        return;
+    }
+    stream::Configs configs;
+    if (start) {
+        configs = plain_.take_all(*start);
+    }
+    if (const media::PacketRef plain = plain_.take(packet, start != nullptr)) {
+        write(plain, start ? &configs : nullptr);
+    }
+}
+
+void FlvMuxer::on_start_lost(stream::StartLost why) {
+    if (why == stream::StartLost::kPublisherCame) {
+        plain_.forget();
+    }
+    Muxer::on_start_lost(why);
+}
+
+void FlvMuxer::write(const media::PacketRef& packet, const stream::Configs* start) {
     const int64_t time_ms = packet->time_ms();
     const ByteSpan body = packet->body();
     if (!begun_) {

@@ -22,6 +22,8 @@ class RelayMuxer final : public FlvMuxer {
     uint32_t stream_id(const media::PacketInfo& info) const override {
         return cluster::relay_stream_id(info.audience);
     }
+
+    bool takes_all_tracks() const override { return true; }
 };
 
 class RelayFormat final : public stream::Format {

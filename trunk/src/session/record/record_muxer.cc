@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/record_name.h"
+#include "proto/flv/plain_form.h"
 #include "proto/flv/recording.h"
 #include "proto/flv/tag.h"
 #include "proto/mp4/fragment.h"
@@ -193,43 +194,49 @@ Bytes RecordMuxer::write_beginning() {
         flv::write_file_beginning({.audio = tracks_[kPartAudio].has_value(),
                                    .video = video.has_value(),
                                    .width = video ? video->track.width : 0,
-                                   .height = video ? video->track.height : 0},
+                                   .height = video ? video->track.height : 0,
+                                   .metadata = output_.metadata()},
                                   out);
         for (const auto& track : tracks_) {
             if (track && track->config) {
-                put_tag(*track->config, 0, out);
+                put_tag(track->config, 0, out);
             }
         }
     }
     return out;
 }
 
-void RecordMuxer::put_tag(const media::MediaPacket& packet, int64_t time_ms, Bytes& out) const {
+// For players that know no tracks.
+void RecordMuxer::put_tag(const media::PacketRef& packet, int64_t time_ms, Bytes& out) const {
+    const media::PacketRef plain = flv::plain_form(packet, packet->info().track_id);
+    if (!plain) {
+        return;
+    }
     std::array<uint8_t, flv::kTagHeaderSize> header;
     std::array<uint8_t, flv::kTagTrailerSize> trailer;
-    const auto size = static_cast<uint32_t>(packet.body().size());
+    const auto size = static_cast<uint32_t>(plain->body().size());
     const auto time = static_cast<uint32_t>(std::max<int64_t>(time_ms, 0));
     ByteWriter(out)
-        .bytes({header.data(), flv::write_tag_header(flv::tag_type(packet.info().kind), time, size,
+        .bytes({header.data(), flv::write_tag_header(flv::tag_type(plain->info().kind), time, size,
                                                      header.data())})
-        .bytes(packet.body())
+        .bytes(plain->body())
         .bytes({trailer.data(), flv::write_tag_trailer(size, trailer.data())});
 }
 
 // In order of time. Audio keeps the times that it came with, so that no rounding adds up.
 void RecordMuxer::write_flv(const PartFrames& frames, Bytes& out) {
-    std::vector<const media::MediaPacket*> order;
+    std::vector<const media::PacketRef*> order;
     size_t bytes = 0;
     for (const auto& list : frames) {
         for (const PartFrame& frame : list) {
-            order.push_back(frame.packet.get());
+            order.push_back(&frame.packet);
             bytes += flv::tag_size(frame.packet->body().size());
         }
     }
-    std::ranges::stable_sort(order, {}, &media::MediaPacket::time_ms);
+    std::ranges::stable_sort(order, {}, [](const auto* each) { return (*each)->time_ms(); });
     out.reserve(bytes);
-    for (const media::MediaPacket* packet : order) {
-        put_tag(*packet, packet->time_ms() - origin_ms_, out);
+    for (const media::PacketRef* packet : order) {
+        put_tag(*packet, (*packet)->time_ms() - origin_ms_, out);
     }
 }
 

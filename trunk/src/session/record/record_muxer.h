@@ -41,6 +41,9 @@ class RecordOutput {
 
     virtual int64_t wall_now_ms() const = 0;
 
+    // The publisher's onMetaData message, until something is published; empty: none.
+    virtual ByteSpan metadata() const = 0;
+
   protected:
     ~RecordOutput() = default;
 };
@@ -78,7 +81,7 @@ class RecordMuxer final : public net::PartWriter {
     bool begin_file(const net::PartFrames& frames);
     Bytes write_beginning();
     void write_flv(const net::PartFrames& frames, Bytes& out);
-    void put_tag(const media::MediaPacket& packet, int64_t time_ms, Bytes& out) const;
+    void put_tag(const media::PacketRef& packet, int64_t time_ms, Bytes& out) const;
 
     RecordFormat format_;
     SplitRules split_;

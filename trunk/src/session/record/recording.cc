@@ -49,6 +49,11 @@ int64_t Recording::wall_now_ms() const {
     return wall_time_ms();
 }
 
+ByteSpan Recording::metadata() const {
+    const media::MediaPacket* const said = stream_.config(media::TrackKind::kData);
+    return said ? said->body() : ByteSpan();
+}
+
 bool Recording::begin_file(int64_t start_ms, Bytes beginning) {
     if (MonoClock::now() < retry_at_) {
         return false;

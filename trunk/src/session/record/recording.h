@@ -67,6 +67,7 @@ class Recording final : private RecordOutput, private FileQueueOwner, private Co
     void end_file(const char* why) override;
     void lose(uint64_t frames, uint64_t bytes, int64_t duration_ms) override;
     int64_t wall_now_ms() const override;
+    ByteSpan metadata() const override;
     void on_file_failed(FileQueue& queue, const Error& why, const RecordLoss& loss) override;
 
     void begin_gap(std::string_view why);

@@ -408,7 +408,9 @@ void RtmpConnection::hand_over(uint32_t stream_id,
                                ByteSpan rest) {
     client_->kick = nullptr;
     client_->probe = nullptr;
-    const RtmpFormat& format = server_.format(session_.chunk_size());
+    const RtmpFormat& format =
+        server_.format(session_.chunk_size(),
+                       session_.takes_multitrack() ? RtmpTracks::kAll : RtmpTracks::kDefault);
     auto player = std::make_unique<RtmpPlayer>(std::move(session_), stream_id, duration_ms,
                                                Bytes(rest.begin(), rest.end()), std::move(facts_),
                                                server_.resume());

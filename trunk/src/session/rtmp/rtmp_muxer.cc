@@ -15,6 +15,10 @@ using media::TrackKind;
 // A chunk stream whose clock lags by more than this at a start would pull the players' common
 // origin away.
 constexpr int64_t kSilentMs = 500;
+// A track that was heard so lately is late rather than silent: its clock is left to it, up to
+// kMaxLateMs behind.
+constexpr int64_t kHeardMs = 1'000;
+constexpr int64_t kMaxLateMs = 3'000;
 // Room below the first message, for a track that begins earlier than it.
 constexpr int64_t kHeadroomMs = 300;
 
@@ -67,17 +71,37 @@ void RtmpMuxer::write_message(size_t track, uint8_t type, int64_t time_ms, ByteS
 // keeps half a second for a late frame.
 void RtmpMuxer::catch_up_silent_track(int64_t time_ms) {
     for (size_t track = 0; track < kTracks; track++) {
-        if (time_ms - clocks_[track] <= kSilentMs) {
+        const bool late = has_heard_[track] && time_ms - heard_ms_[track] <= kHeardMs;
+        if (time_ms - clocks_[track] <= (late ? kMaxLateMs : kSilentMs)) {
             continue;
         }
         const size_t other = 1 - track;
         const bool other_plays = track_begun_[other] && time_ms - clocks_[other] <= kSilentMs;
-        const int64_t target = track_begun_[track] ? time_ms - kSilentMs
-                               : other_plays       ? clocks_[other]
-                                                   : time_ms;
+        const int64_t target = late                  ? time_ms - kMaxLateMs
+                               : track_begun_[track] ? time_ms - kSilentMs
+                               : other_plays         ? clocks_[other]
+                                                     : time_ms;
         log().begin_entry(time_ms, false);
         write_message(track, kMessageTypes[track], target, {});
         log().end_entry();
+    }
+}
+
+void RtmpMuxer::hear(size_t track, int64_t time_ms) {
+    newest_ms_ = std::max(newest_ms_, time_ms);
+    heard_ms_[track] = newest_ms_;
+    has_heard_[track] = true;
+}
+
+// A log that begins at a start has not seen the audio that came before it, which is in the front of
+// its players: the log goes on behind that.
+void RtmpMuxer::skip_early_audio(const stream::Configs& configs) {
+    for (const media::PacketRef& packet : configs) {
+        if (is_frame(*packet)) {
+            const auto track = static_cast<size_t>(packet->info().kind);
+            clocks_[track] = std::max(clocks_[track], packet->time_ms());
+            track_begun_[track] = has_frames_[track] = true;
+        }
     }
 }
 
@@ -88,6 +112,27 @@ size_t RtmpMuxer::track_for_data() const {
 }
 
 void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
+    if (tracks_ == RtmpTracks::kAll) {
+        write(packet, start);
+        return;
+    }
+    stream::Configs configs;
+    if (start) {
+        configs = plain_.take_all(*start);
+    }
+    if (const media::PacketRef plain = plain_.take(packet, start != nullptr)) {
+        write(plain, start ? &configs : nullptr);
+    }
+}
+
+void RtmpMuxer::on_start_lost(stream::StartLost why) {
+    if (why == stream::StartLost::kPublisherCame) {
+        plain_.forget();
+    }
+    Muxer::on_start_lost(why);
+}
+
+void RtmpMuxer::write(const media::PacketRef& packet, const stream::Configs* start) {
     const bool data = packet->info().kind == TrackKind::kData;
     const size_t track = data ? track_for_data() : static_cast<size_t>(packet->info().kind);
     const int64_t time_ms = packet->time_ms();
@@ -96,12 +141,17 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
         origin_ms_ = time_ms - kHeadroomMs;
         clocks_.fill(origin_ms_);
         clocks_[track] = time_ms;
+        newest_ms_ = time_ms;
+        if (start) {
+            skip_early_audio(*start);
+        }
     }
     // Audio that came far behind its picture: the log has no times for it (any more).
     if (is_frame(*packet)) {
         const bool is_past =
             time_ms < origin_ms_ || (!has_frames_[track] && time_ms < clocks_[track]);
         if (is_past && !start) {
+            hear(track, time_ms);
             return;
         }
         has_frames_[track] = true;
@@ -112,6 +162,9 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
         start_clocks_ = clocks_;
         start_begun_ = track_begun_;
         start_configs_ = *start;
+    }
+    if (is_frame(*packet)) {
+        hear(track, time_ms);
     }
     log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
     // A configuration has the newest time of all tracks; the frames behind it may be of an earlier

@@ -46,8 +46,8 @@ Error RtmpServer::serve(std::unique_ptr<io::TcpListener> listener,
     return acceptors_.serve(std::move(listener), std::move(ingress));
 }
 
-const RtmpFormat& RtmpServer::format(uint32_t chunk_size) {
-    return formats_.try_emplace(chunk_size, chunk_size).first->second;
+const RtmpFormat& RtmpServer::format(uint32_t chunk_size, RtmpTracks tracks) {
+    return formats_.try_emplace({chunk_size, tracks}, chunk_size, tracks).first->second;
 }
 
 const RtmpFormat& RtmpServer::line_format(uint32_t chunk_size) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/log.h"
 #include "io/coroutine.h"
@@ -63,8 +64,9 @@ class RtmpServer {
 
     const RtmpServerOptions& options() const { return options_; }
 
-    // What players whose session sends chunks of that size share. Lives as long as the server.
-    const RtmpFormat& format(uint32_t chunk_size);
+    // What players whose session sends chunks of that size, and who get those tracks, share. Lives
+    // as long as the server.
+    const RtmpFormat& format(uint32_t chunk_size, RtmpTracks tracks);
 
     // The same for telephone lines, whose players wait from call to call.
     const RtmpFormat& line_format(uint32_t chunk_size);
@@ -87,7 +89,8 @@ class RtmpServer {
     net::Services services_;
     net::Admission admission_{services_};
     RtmpServerOptions options_;
-    std::map<uint32_t, RtmpFormat> formats_;  // by chunk size: as many as were ever configured
+    // By chunk size: as many as were ever configured.
+    std::map<std::pair<uint32_t, RtmpTracks>, RtmpFormat> formats_;
     std::map<uint32_t, RtmpFormat> line_formats_;
     RtmpResume resume_;
     io::TaskGroup connections_;

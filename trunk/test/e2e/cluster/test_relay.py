@@ -221,18 +221,31 @@ def test_enhanced_codecs_come_along(new_weir, folder):
             reader.tags_until(lambda tag: tag.type == 8 and tag.data[:5] == b"\x91Opus")
 
 
+def track_of(kind, body):
+    """The number of the track that a message of Enhanced RTMP names; of a plain one None."""
+    named = kind == 9 and body[:1] and body[0] & 0x8F == 0x86 or kind == 8 and body[:1] == b"\x95"
+    return body[6] if named else None
+
+
 def multitrack(server, wanted):
-    """(kind, track) of the tags that are Enhanced RTMP with a number of a track, up to when all that are wanted have come."""
+    """(kind, track) of messages that name their track, up to when all that are wanted have come, to a player that asks for them."""
     found = set()
-
-    def all_came(tag):
-        if tag.type == 9 and tag.data[0] & 0x8F == 0x86 or tag.type == 8 and tag.data[0] == 0x95:
-            found.add((tag.type, tag.data[6]))
-        return found >= wanted
-
-    with HttpFlv(server.http_port, "/live/cam.flv", timeout=20) as player:
-        player.reader().tags_until(all_came, 20)
+    with RtmpPlayer(server.rtmp_port, stream="cam", timeout=20, caps_ex=2) as player:
+        while not found >= wanted:
+            kind, _, body, _ = player.message()
+            if track_of(kind, body) is not None:
+                found.add((kind, track_of(kind, body)))
     return found
+
+
+def plain_messages(server, count=150):
+    """(kind, body) of so many messages, to players that know nothing of tracks: by HTTP-FLV, then by RTMP."""
+    with HttpFlv(server.http_port, "/live/cam.flv", timeout=20) as player:
+        reader = player.reader()
+        tags = [reader.tags_until(lambda tag: True, 20)[-1] for _ in range(count)]
+    with RtmpPlayer(server.rtmp_port, stream="cam", timeout=20) as player:
+        messages = [player.message() for _ in range(count)]
+    return [(tag.type, tag.data) for tag in tags], [(kind, body) for kind, _, body, _ in messages]
 
 
 def test_all_tracks_come_along(new_weir, folder):
@@ -243,6 +256,9 @@ def test_all_tracks_come_along(new_weir, folder):
         a.wait_live("cam", 20)
         for server in (a, b):
             assert multitrack(server, {(9, 1), (8, 1)}) == {(9, 1), (8, 1)}
+            for messages in plain_messages(server):
+                assert {kind for kind, _ in messages} >= {8, 9}
+                assert not [body[:8] for kind, body in messages if track_of(kind, body) is not None]
 
 
 def test_nginx_is_an_origin(new_weir, folder):

@@ -25,7 +25,7 @@ class RtmpPlayer:
 
     AUDIO, VIDEO, COMMAND = 8, 9, 20
 
-    def __init__(self, port, app="live", stream="livestream", timeout=10, play=True, host="127.0.0.1"):
+    def __init__(self, port, app="live", stream="livestream", timeout=10, play=True, host="127.0.0.1", caps_ex=None):
         self.socket = socket.create_connection((host, port), timeout)
         self.buffer = b""
         self.chunk_size = 128
@@ -33,7 +33,8 @@ class RtmpPlayer:
         self.socket.sendall(b"\x03" + bytes(8) + os.urandom(1528))
         answer = self._take(1 + 1536 + 1536)
         self.socket.sendall(answer[1:1537])
-        self.command("connect", 1, {"app": app, "tcUrl": f"rtmp://{host}:{port}/{app}"}, stream=0)
+        enhanced = {} if caps_ex is None else {"capsEx": caps_ex}  # of Enhanced RTMP v2: 2 takes tracks
+        self.command("connect", 1, {"app": app, "tcUrl": f"rtmp://{host}:{port}/{app}", **enhanced}, stream=0)
         self.command("createStream", 2, None, stream=0)
         self.wait_command(b"_result", 2)
         if play:

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/amf/amf0.h"
 #include "proto/flv/tag.h"
 
 #include "test/support/media_packets.h"
@@ -115,6 +116,49 @@ TEST(FlvRecordingTest, KeepsItsIndexWithinItsPlaces) {
     const auto patches = scan.patches();
     ASSERT_EQ(patches.size(), 1U);
     EXPECT_LT(patches[0].offset + patches[0].bytes.size(), beginning);
+}
+
+// The message that a file begins with.
+amf::Value metadata_of(ByteSpan file) {
+    ByteReader reader(file.subspan(kFileHeaderSize + kTagHeaderSize));
+    EXPECT_EQ(amf::parse(reader)->as_string(), "onMetaData");
+    Result<amf::Value> values = amf::parse(reader);
+    EXPECT_TRUE(values.ok());
+    return values.ok() ? std::move(*values) : amf::Value();
+}
+
+TEST(FlvRecordingTest, KeepsWhatThePublisherSaidOfItsStream) {
+    amf::Value colors = amf::Value::object();
+    colors.set("primaries", amf::Value::number(9));
+    amf::Value said = amf::Value::ecma_array();
+    said.set("duration", amf::Value::number(77));
+    said.set("width", amf::Value::number(1));
+    said.set("encoder", amf::Value::string("studio 5"));
+    said.set("videodatarate", amf::Value::number(2500));
+    said.set("colors", colors);
+    Bytes message;
+    amf::Writer(message).string("onMetaData").value(said);
+    Bytes bytes;
+    write_file_beginning({.video = true, .width = 640, .height = 360, .metadata = message}, bytes);
+    const amf::Value kept = metadata_of(bytes);
+    EXPECT_EQ(kept.text_of("encoder"), "studio 5");
+    EXPECT_EQ(kept.number_of("videodatarate"), 2500);
+    EXPECT_EQ(*kept.find("colors"), colors);
+    EXPECT_EQ(kept.number_of("width"), 640) << "the file knows better";
+    EXPECT_EQ(kept.number_of("duration"), 0) << "the end fills it in";
+    FileScan scan;
+    scan_all(scan, bytes);
+    ASSERT_EQ(scan.patches().size(), 1U);
+}
+
+TEST(FlvRecordingTest, LeavesOutMetadataThatCannotBeRead) {
+    const Bytes whole = test::metadata(1);
+    for (size_t size = 0; size < whole.size(); size++) {
+        const Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+        Bytes bytes;
+        write_file_beginning({.video = true, .metadata = cut}, bytes);
+        EXPECT_EQ(metadata_of(bytes).text_of("encoder"), "weir") << size;
+    }
 }
 
 TEST(FlvRecordingTest, DoesNotFillInMetadataOfOthers) {

@@ -137,6 +137,7 @@ TEST(ServerSessionTest, ConnectReadsEnhancedCapabilities) {
     ASSERT_EQ(events.size(), 1u);
     EXPECT_TRUE(events[0].connect().enhanced.present);
     EXPECT_EQ(events[0].connect().enhanced.caps_ex, 14u);
+    EXPECT_TRUE(peer.session.takes_multitrack());
     EXPECT_EQ(events[0].connect().enhanced.codecs, "av01,hvc1,vp09");
     peer.session.accept_connect();
     EXPECT_EQ(peer.commands().at(0).arg(0).number_of("capsEx"), 6);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/flv/reader.h"
+#include "session/flv/relay_muxer.h"
 
 #include "test/session/muxer_fixture.h"
 
@@ -116,6 +117,26 @@ TEST_F(FlvMuxerTest, AudioThatCameBeforeItsKeyFrameIsInTheFront) {
     EXPECT_EQ(log_from_start().at(1).timestamp, start + 100);
 }
 
+TEST_F(FlvMuxerTest, PlayersGetTheFirstTrackAsIfItWereTheOnlyOne) {
+    send(TrackKind::kVideo, 0, test::hevc_multitrack(0, true, false, 1));
+    send(TrackKind::kVideo, 0, test::hevc_multitrack(1, true, false, 2));
+    for (int i = 0; i < 10; i++) {
+        send(TrackKind::kVideo, clock_, test::hevc_multitrack(0, false, i == 0, ++marker_));
+        send(TrackKind::kVideo, clock_, test::hevc_multitrack(1, false, i == 0, ++marker_));
+        pass(40);
+    }
+    ASSERT_EQ(front().size(), 1U);
+    EXPECT_EQ(front()[0].body.at(0), 0x90);
+    ASSERT_EQ(log_from_start().size(), 10U);
+    for (const flv::Tag& tag : log_from_start()) {
+        EXPECT_TRUE(tag.body.at(0) == 0x93 || tag.body.at(0) == 0xA3);
+    }
+    publish_again();
+    send(TrackKind::kVideo, clock_, test::hevc_multitrack(1, true, false, 2));
+    send(TrackKind::kVideo, clock_, test::hevc_multitrack(1, false, true, 2));
+    EXPECT_EQ(log_from_start().size(), 1U) << "the next publisher has another first track";
+}
+
 TEST_F(FlvMuxerTest, TheFrontTellsTheConfigurationAtTheStartNotTheNewest) {
     headers(1);
     gop(5);
@@ -172,6 +193,26 @@ TEST_F(FlvMuxerTest, BigBodiesSpanBlocks) {
         pass(40);
         expect_log_is_the_source(origin);
     }
+}
+
+class RelayMuxerTest : public MuxerFixture {
+  protected:
+    RelayMuxerTest() { stream_.attach(muxer_); }
+
+    ~RelayMuxerTest() override { stream_.detach(muxer_); }
+
+    RelayMuxer muxer_;
+};
+
+TEST_F(RelayMuxerTest, AnotherNodeGetsAllTracksAsTheyCame) {
+    const Bytes first = test::hevc_multitrack(0, true, false, 1);
+    const Bytes second = test::hevc_multitrack(1, true, false, 2);
+    send(TrackKind::kVideo, 0, first);
+    send(TrackKind::kVideo, 0, second);
+    send(TrackKind::kVideo, 0, test::hevc_multitrack(0, false, true, 3));
+    Bytes front;
+    muxer_.front(front);
+    EXPECT_EQ(front.size(), flv::tag_size(first.size()) + flv::tag_size(second.size()));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ class Viewer {
 
     // Everything from the start entry on has come, in order, with the source's bytes; the times of
     // media are the source's but for one distance, the same for all tracks.
-    void expect_all_of_the_source() {
+    // `begins_at`: the latest.
+    void expect_all_of_the_source(uint32_t begins_at = 1000) {
         read();
         std::vector<rtmp::Message> got;
         for (const rtmp::Message& message : messages_) {
@@ -71,7 +72,7 @@ class Viewer {
         }
         ASSERT_EQ(got.size(), recorder_.packets.size() - from_);
         const media::MediaPacket& first = *recorder_.packets[from_];
-        EXPECT_LE(got.at(0).timestamp, 1000U) << "a player's time begins near 0";
+        EXPECT_LE(got.at(0).timestamp, begins_at) << "a player's time begins near 0";
         for (size_t i = 0; i < got.size(); i++) {
             const media::MediaPacket& sent = *recorder_.packets[from_ + i];
             SCOPED_TRACE(testing::Message()
@@ -133,13 +134,13 @@ class RtmpMuxerTest : public MuxerFixture {
         stream_.detach(*muxer_);
     }
 
-    void use(uint32_t chunk_size) {
+    void use(uint32_t chunk_size, RtmpTracks tracks = RtmpTracks::kDefault) {
         viewers_.clear();
         if (muxer_) {
             stream_.detach(*muxer_);
         }
         chunk_size_ = chunk_size;
-        muxer_ = std::make_unique<RtmpMuxer>(chunk_size);
+        muxer_ = std::make_unique<RtmpMuxer>(chunk_size, tracks);
         stream_.attach(*muxer_);
     }
 
@@ -506,6 +507,7 @@ TEST_F(RtmpMuxerTest, ADataMessageDoesNotDisturbTheTimesOfATrackThatIsBehind) {
 }
 
 TEST_F(RtmpMuxerTest, SeveralVideoTracksShareTheChunkStream) {
+    use(60'000, RtmpTracks::kAll);
     send(TrackKind::kVideo, 0, test::hevc_multitrack(0, true, false, 1));
     send(TrackKind::kVideo, 0, test::hevc_multitrack(1, true, false, 2));
     send(TrackKind::kAudio, 0, test::aac_header());
@@ -522,6 +524,25 @@ TEST_F(RtmpMuxerTest, SeveralVideoTracksShareTheChunkStream) {
     EXPECT_EQ(join().front_messages().size(), 3U) << "a configuration of each track";
 }
 
+TEST_F(RtmpMuxerTest, APeerWithoutMultitrackGetsTheFirstTrackAlone) {
+    send(TrackKind::kVideo, 0, test::hevc_multitrack(0, true, false, 1));
+    send(TrackKind::kVideo, 0, test::hevc_multitrack(1, true, false, 2));
+    send(TrackKind::kAudio, 0, test::aac_header());
+    for (int i = 0; i < 20; i++) {
+        send(TrackKind::kVideo, clock_, test::hevc_multitrack(0, false, i == 0, ++marker_));
+        send(TrackKind::kVideo, clock_, test::hevc_multitrack(1, false, i == 0, ++marker_));
+        pass(40);
+    }
+    Viewer& viewer = join();
+    viewer.read();
+    EXPECT_THAT(viewer.front(), testing::ElementsAre("9:90", "8:af"));
+    ASSERT_EQ(viewer.messages().size(), 20U);
+    for (size_t i = 0; i < 20; i++) {
+        EXPECT_EQ(viewer.messages()[i].body.at(0), i == 0 ? 0x93 : 0xA3);
+        EXPECT_EQ(viewer.messages()[i].timestamp - viewer.messages()[0].timestamp, 40 * i);
+    }
+}
+
 TEST_F(RtmpMuxerTest, AViewerMovedToTheNewestKeyFrameBeginsAnew) {
     headers();
     gop();
@@ -533,6 +554,53 @@ TEST_F(RtmpMuxerTest, AViewerMovedToTheNewestKeyFrameBeginsAnew) {
     slow.move_to_start();
     gop(10);
     slow.expect_all_of_the_source();
+}
+
+// The muxer begins with that start: the audio in front of it is not 300 ms early.
+TEST_F(RtmpMuxerTest, TheFirstPlayerGetsAudioOfBeforeItsKeyFrameAtItsTime) {
+    headers();
+    gop();
+    const uint32_t key = clock_;
+    for (int i = 0; i < 15; i++) {
+        audio();
+        pass(20);
+    }
+    send(TrackKind::kVideo, key, test::avc_frame(true, 77));
+    use(60'000);
+    Viewer& viewer = join();
+    audio();
+    viewer.read();
+    const std::vector<rtmp::Message>& front = viewer.front_messages();
+    ASSERT_EQ(front.size(), 3U + 15U);
+    const std::vector<rtmp::Message>& log = viewer.messages();
+    for (size_t i = 0; i < 15; i++) {
+        EXPECT_EQ(front[3 + i].timestamp, log.at(0).timestamp + i * 20);
+    }
+    EXPECT_EQ(log.at(1).timestamp, log.at(0).timestamp + 300);
+}
+
+// A multiplexer that sends video up to two seconds before its audio.
+TEST_F(RtmpMuxerTest, AudioThatIsAlwaysFarBehindKeepsItsTimes) {
+    for (const uint32_t lag : {700U, 1000U, 2000U}) {
+        publish_again();
+        headers();
+        for (int i = 0; i < 250; i++) {
+            video(i % 25 == 0);
+            if (clock_ >= lag) {
+                audio(30, lag);
+                pass(20);
+                audio(30, lag);
+                pass(20);
+            } else {
+                pass(40);
+            }
+            if (i == 150) {
+                join();
+            }
+        }
+        viewers_.back()->expect_all_of_the_source(lag + 100);  // its audio begins near 0
+        viewers_.clear();
+    }
 }
 
 TEST_F(RtmpMuxerTest, AMuxerAttachedLateTellsTheSame) {

@@ -1,0 +1,40 @@
+// Audio and video messages for players that know FLV and Enhanced RTMP v1, and nothing of v2
+// (mpegts.js, flv.js, ffmpeg before 7.1, rtmpdump, VLC): one track of a kind, no ModEx, no metadata
+// frames, and the old header where the codec has one (H.264, AAC, MP3). A message of any other form
+// ends the playing in mpegts.js, and makes a second stream or broken frames in others.
+//
+// Pure; never yields.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "media/packet.h"
+
+namespace weir::flv {
+
+// The message in which `track_id` of the packet is plain: the packet itself where it is so already.
+// Null: it has no such track, or nothing for such a player. Data messages stay as they are. What
+// stream and session have put into the info (audience, layer, time) is kept.
+media::PacketRef plain_form(const media::PacketRef& packet, uint8_t track_id);
+
+// The same for a stream, whose default track of each kind is that of its first message. One for
+// each wire format that serves plain players.
+class PlainTracks {
+  public:
+    // `start`: a player may begin at this packet, so if it is video, its track is the default.
+    media::PacketRef take(const media::PacketRef& packet, bool start);
+
+    // What remains of configurations, metadata and early audio, in the same order.
+    std::vector<media::PacketRef> take_all(const std::vector<media::PacketRef>& packets);
+
+    // The next message is of another publisher.
+    void forget() { tracks_ = {}; }
+
+  private:
+    std::array<std::optional<uint8_t>, 2> tracks_;  // by TrackKind
+};
+
+}  // namespace weir::flv
