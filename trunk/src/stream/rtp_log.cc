@@ -41,7 +41,7 @@ void RtpLog::add_packet(ByteSpan head, ByteSpan body) {
     open_.insert(open_.end(), body.begin(), body.end());
 }
 
-void RtpLog::close_run(bool marker) {
+void RtpLog::close_run(bool last) {
     if (frame_.start && !frame_begun_) {
         start_ = head();
     }
@@ -56,7 +56,8 @@ void RtpLog::close_run(bool marker) {
     run.packets = open_packets_;
     run.track = frame_.track;
     run.temporal_layer = frame_.temporal_layer;
-    run.marker = marker;
+    run.frame_end = last;
+    run.marker = last && frame_.marker;
     run.frame_start = !frame_begun_;
     run.start = frame_.start && !frame_begun_;
     run.key = frame_.key && !frame_begun_;
@@ -79,12 +80,20 @@ void RtpLog::end_frame() {
         close_run(true);
     }
     head_time_ms_ = std::max(head_time_ms_, frame_.time_ms);
+    note_time(frame_.track, frame_.time_ms);
     if (bytes_ > kMaxBytes) {
         start_.reset();
     }
     trim();
     if (listener_) {
         listener_->on_log_change();
+    }
+}
+
+void RtpLog::note_time(uint8_t track, int64_t time_ms) {
+    newest_ms_[track] = std::max(newest_ms_[track], time_ms);
+    for (int64_t& newest : newest_ms_) {
+        newest = std::max(newest, head_time_ms_ - kMaxTrackLagMs);
     }
 }
 
@@ -103,8 +112,8 @@ void RtpLog::trim() {
     const uint64_t keep_from = start_.value_or(head());
     while (first_ < keep_from) {
         const RtpRun& run = runs_.front();
-        const bool recent = head_time_ms_ - run.time_ms <= history_ms_ &&
-                            keep_from - first_ <= kHistoryRuns && bytes_ <= kMaxBytes;
+        const bool recent =
+            lag_ms(run) <= history_ms_ && keep_from - first_ <= kHistoryRuns && bytes_ <= kMaxBytes;
         if (recent) {
             return;
         }

@@ -31,7 +31,8 @@ struct RtpRun {
     uint16_t packets = 0;
     uint8_t track = 0;
     uint8_t temporal_layer = 0;  // players that cannot keep up leave out the upper ones
-    bool marker = false;         // on the last packet: the frame ends there
+    bool frame_end = false;      // last run of its frame
+    bool marker = false;         // on its last packet
     bool start = false;          // a player may begin here
     bool key = false;            // a decoder of this track may
     bool frame_start = false;    // first run of its frame
@@ -54,6 +55,10 @@ class RtpLog : private Counted<RtpLog> {
     // packet comes too late for anybody.
     static constexpr int64_t kHistoryMs = 1000;
     static constexpr size_t kHistoryRuns = 2048;
+    // A track may be so far behind the others on the timeline: its frames are old only by what it
+    // is further behind. Broadcast multiplexes have audio 0.3 to 1 s behind the video, some cameras
+    // more.
+    static constexpr int64_t kMaxTrackLagMs = 3'000;
     // A GOP longer than this is not kept: new players wait for the next key frame.
     static constexpr uint64_t kMaxBytes = 32u << 20;
 
@@ -72,13 +77,18 @@ class RtpLog : private Counted<RtpLog> {
         bool start = false;
         bool key = false;
         bool discardable = false;
+        bool marker = true;  // on the last packet
         uint32_t rtp_time = 0;
         int64_t time_ms = 0;
     };
 
     void begin_frame(const Frame& frame);
     void add_packet(ByteSpan head, ByteSpan body);  // the payload is both, one behind the other
-    void end_frame();                               // the last packet gets the marker
+    void end_frame();
+
+    // The stream has a frame of that time, which will be written later (another codec is made of
+    // it): what is written until then is that old.
+    void note_coming(uint8_t track, int64_t time_ms) { note_time(track, time_ms); }
 
     // No place to begin until the next start.
     void forget_start();
@@ -117,6 +127,13 @@ class RtpLog : private Counted<RtpLog> {
 
     int64_t head_time_ms() const { return head_time_ms_; }
 
+    // How far a run is behind the newest frame of its own track. Beyond kMaxTrackLagMs the others
+    // count, too: a track that has ended grows old.
+    int64_t lag_ms(const RtpRun& run) const { return newest_ms_[run.track] - run.time_ms; }
+
+    // What lag_ms() counts from.
+    int64_t newest_ms(uint8_t track) const { return newest_ms_[track]; }
+
     // Of the runs.
     uint64_t bytes() const { return bytes_; }
 
@@ -126,7 +143,8 @@ class RtpLog : private Counted<RtpLog> {
         uint64_t run;
     };
 
-    void close_run(bool marker);
+    void close_run(bool last);
+    void note_time(uint8_t track, int64_t time_ms);
     void trim();
 
     LogListener* listener_ = nullptr;
@@ -138,6 +156,7 @@ class RtpLog : private Counted<RtpLog> {
     std::optional<uint64_t> start_;
     uint64_t bytes_ = 0;
     int64_t head_time_ms_ = 0;
+    std::array<int64_t, kTracks> newest_ms_{};
     int64_t history_ms_ = kHistoryMs;
     // The frame that is open.
     Frame frame_;

@@ -101,6 +101,36 @@ TEST_F(RtpLogTest, KeepsALongerHistoryWhenAsked) {
     EXPECT_EQ(log_.oldest(), 1u);
 }
 
+// A multiplex has its audio behind its video on the timeline.
+TEST_F(RtpLogTest, AFrameIsOldByWhatItIsBehindItsOwnTrack) {
+    frame(5'000, {100}, true);
+    frame(3'500, {80}, false, kAudio);
+    EXPECT_EQ(log_.lag_ms(run(1)), 0);
+    frame(3'540, {80}, false, kAudio);
+    EXPECT_EQ(log_.lag_ms(run(1)), 40);
+    EXPECT_EQ(log_.lag_ms(run(0)), 0);
+    log_.note_coming(kAudio, 3'600);
+    EXPECT_EQ(log_.lag_ms(run(2)), 60) << "newer audio is on its way";
+}
+
+TEST_F(RtpLogTest, ATrackThatHasEndedGrowsOld) {
+    frame(1'000, {80}, true, kAudio);
+    frame(1'000 + RtpLog::kMaxTrackLagMs, {100});
+    EXPECT_EQ(log_.lag_ms(run(0)), 0);
+    frame(1'500 + RtpLog::kMaxTrackLagMs, {100});
+    EXPECT_EQ(log_.lag_ms(run(0)), 500);
+    frame(2'001 + RtpLog::kMaxTrackLagMs, {100}, true);
+    EXPECT_GT(log_.oldest(), 0U) << "it does not hold back what is behind it";
+}
+
+TEST_F(RtpLogTest, KeepsTheHistoryOfATrackThatIsBehind) {
+    frame(2'000, {80}, true, kAudio);
+    frame(0, {100});
+    frame(2'040, {80}, true, kAudio);
+    frame(40, {100});
+    EXPECT_EQ(log_.oldest(), 0U);
+}
+
 TEST_F(RtpLogTest, TracksAreNumberedApart) {
     frame(0, {1000, 500}, true);
     frame(5, {80}, false, kAudio);

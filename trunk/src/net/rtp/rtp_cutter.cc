@@ -7,6 +7,7 @@
 #include "media/avc.h"
 #include "media/hevc.h"
 #include "media/opus.h"
+#include "proto/rtp/payload_audio.h"
 
 namespace weir::net {
 namespace {
@@ -52,6 +53,8 @@ bool RtpCutter::use_codec(uint8_t index, Codec codec) {
     edition_++;
     if (index >= kRtpVideoTrack) {
         refusal_ = {};
+    } else {
+        audio_end_.reset();
     }
     track = {};
     track.codec.codec = codec;
@@ -210,7 +213,21 @@ void RtpCutter::write_packet(uint8_t index,
     write(frame, packet.payload());
 }
 
-void RtpCutter::write(const stream::RtpLog::Frame& frame, ByteSpan payload) {
+// RFC 3551 §4.1: whether it is the first of the audio after silence.
+bool RtpCutter::begins_talkspurt(const stream::RtpLog::Frame& frame, ByteSpan payload) {
+    const RtpTrack& track = tracks_[frame.track];
+    const auto gap = static_cast<int32_t>(frame.rtp_time - audio_end_.value_or(0));
+    const bool begins = !audio_end_ || int64_t{gap} * 1000 > kSilenceMs * track.clock_hz;
+    audio_end_ = frame.rtp_time + rtp::audio_ticks(track.codec.codec, track.clock_hz, payload);
+    return begins;
+}
+
+// The marker of AAC ends a frame (RFC 3640 §3.1), as that of video does.
+void RtpCutter::write(stream::RtpLog::Frame frame, ByteSpan payload) {
+    const bool ends_frame =
+        frame.track != kRtpAudioTrack || tracks_[frame.track].codec.codec == Codec::kAac;
+    marker_ = ends_frame || begins_talkspurt(frame, payload);
+    frame.marker = marker_;
     begin_frame(frame);
     if (!packetizers_[frame.track]->packetize(payload, profile_.max_payload_bytes, *this)) {
         skipped_++;
@@ -220,14 +237,14 @@ void RtpCutter::write(const stream::RtpLog::Frame& frame, ByteSpan payload) {
 
 void RtpCutter::on_payload(std::span<const ByteSpan> parts, bool last) {
     if (parts.size() <= 2) {
-        add_payload(parts.size() == 2 ? parts[0] : ByteSpan(), parts.back(), last);
+        add_payload(parts.size() == 2 ? parts[0] : ByteSpan(), parts.back(), last && marker_);
         return;
     }
     joined_.clear();
     for (const ByteSpan part : parts) {
         joined_.insert(joined_.end(), part.begin(), part.end());
     }
-    add_payload({}, joined_, last);
+    add_payload({}, joined_, last && marker_);
 }
 
 }  // namespace weir::net

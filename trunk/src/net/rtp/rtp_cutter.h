@@ -50,6 +50,9 @@ class RtpCutter : private rtp::PayloadSink {
     // Why nobody can play this stream by this profile; empty when one can.
     std::string_view refusal() const { return refusal_; }
 
+    // Audio frames that begin further behind the end of the one before have had silence in front.
+    static constexpr int64_t kSilenceMs = 100;
+
     // Frames that were left out: B-frames, and such as could not be cut into packets.
     uint64_t skipped_frames() const { return skipped_; }
 
@@ -64,8 +67,8 @@ class RtpCutter : private rtp::PayloadSink {
 
     virtual void begin_frame(const stream::RtpLog::Frame& frame) = 0;
 
-    // The payload is both, one behind the other. `last`: of its frame.
-    virtual void add_payload(ByteSpan head, ByteSpan body, bool last) = 0;
+    // The payload is both, one behind the other. `marker`: of its packet.
+    virtual void add_payload(ByteSpan head, ByteSpan body, bool marker) = 0;
 
     // Also of a frame that gave no payload.
     virtual void end_frame() = 0;
@@ -88,8 +91,8 @@ class RtpCutter : private rtp::PayloadSink {
     // False: the codec has no RTP payload format here.
     bool use_codec(uint8_t index, media::Codec codec);
 
-    // Writes a frame of the track `frame.track`, whose codec must be in use.
-    void write(const stream::RtpLog::Frame& frame, ByteSpan payload);
+    // Writes a frame of the track `frame.track`, whose codec must be in use; sets its marker.
+    void write(stream::RtpLog::Frame frame, ByteSpan payload);
 
   private:
     void on_payload(std::span<const ByteSpan> parts, bool last) override;
@@ -99,6 +102,7 @@ class RtpCutter : private rtp::PayloadSink {
     void take_audio_config(const media::MediaPacket& packet);
     void take_video_config(const media::MediaPacket& packet);
     void on_video(const media::MediaPacket& packet, bool start);
+    bool begins_talkspurt(const stream::RtpLog::Frame& frame, ByteSpan payload);
     bool is_behind(const media::MediaPacket& packet);
     bool leave_out(const media::MediaPacket& packet, bool& discardable);
     void write_packet(uint8_t index,
@@ -115,6 +119,8 @@ class RtpCutter : private rtp::PayloadSink {
     uint32_t edition_ = 0;
     size_t length_size_ = 4;                // of H.264 and HEVC
     int64_t highest_shown_ms_ = INT64_MIN;  // since the last key frame, of HEVC
+    bool marker_ = true;                    // on the last packet of the frame that is being cut
+    std::optional<uint32_t> audio_end_;     // RTP time
     std::string_view refusal_;
     uint64_t skipped_ = 0;
     Bytes joined_;  // of a payload of several parts

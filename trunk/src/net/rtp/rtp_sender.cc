@@ -55,11 +55,13 @@ std::optional<uint8_t> RtpSender::track_of(uint32_t ssrc) const {
 }
 
 // Never back: audio that was sent is not sent again when the video begins anew.
-void RtpSender::place(uint64_t number) {
+void RtpSender::place(MonoTime now, uint64_t number) {
     for (Track& track : tracks_) {
         track.cursor = std::max(track.cursor, number);
     }
     placed_ = true;
+    placed_at_ = now;
+    audio_begun_ = false;
     skip_old_audio();
 }
 
@@ -69,10 +71,18 @@ void RtpSender::skip_old_audio() {
     for (; track.cursor < log_.head(); track.cursor++) {
         const RtpRun* run = log_.run(track.cursor);
         if (run != nullptr && run->track == kRtpAudioTrack &&
-            log_.head_time_ms() - run->time_ms <= kFirstAudioLagMs) {
+            log_.lag_ms(*run) <= kFirstAudioLagMs) {
             return;
         }
     }
+}
+
+// How far behind the newest of its track audio may be to be sent.
+int64_t RtpSender::oldest_audio_ms(MonoTime now) const {
+    const bool starts = !audio_begun_ && now - placed_at_ <= kFirstAudioWait;
+    const bool waited =
+        audio_blocked_since_ && now - *audio_blocked_since_ > Millis(kMaxAudioLagMs);
+    return starts || waited ? kMaxAudioLagMs : kMaxAudioBunchMs;
 }
 
 // The newest place from which the wanted track, or the present one, can be shown.
@@ -129,16 +139,20 @@ void RtpSender::note_mapping(Track& track, const RtpRun& run) {
 RtpFlush RtpSender::flush_audio(MonoTime now, RtpOutlet& outlet) {
     Track& track = tracks_[kRtpAudioTrack];
     track.cursor = std::max(track.cursor, log_.oldest());
+    const bool any = track.used && track.cursor < log_.head();
+    const int64_t oldest_ms = any ? oldest_audio_ms(now) : 0;
     for (; track.used && track.cursor < log_.head(); track.cursor++) {
         const RtpRun* run = log_.run(track.cursor);
-        if (run == nullptr || run->track != kRtpAudioTrack ||
-            log_.head_time_ms() - run->time_ms > kMaxAudioLagMs) {
+        if (run == nullptr || run->track != kRtpAudioTrack || log_.lag_ms(*run) > oldest_ms) {
             continue;
         }
         if (!send_run(now, kRtpAudioTrack, *run, outlet)) {
+            audio_blocked_since_ = audio_blocked_since_.value_or(now);
             return RtpFlush::kBlocked;
         }
+        audio_begun_ = true;
     }
+    audio_blocked_since_.reset();
     return RtpFlush::kCaughtUp;
 }
 
@@ -146,7 +160,7 @@ RtpFlush RtpSender::flush_video(MonoTime now, RtpOutlet& outlet, size_t most_run
     Track& track = tracks_[kRtpVideoTrack];
     for (size_t sent = 0; track.used && track.cursor < log_.head();) {
         const RtpRun* run = log_.run(track.cursor);
-        const int64_t lag_ms = run ? log_.head_time_ms() - run->time_ms : kLagToJumpMs + 1;
+        const int64_t lag_ms = run ? log_.lag_ms(*run) : kLagToJumpMs + 1;
         // A frame that has begun is finished: what is left out makes no hole in the numbers, so a
         // frame that was broken off would be taken for a whole one.
         const bool may_leave_out = !frame_open_ || run == nullptr;
@@ -184,7 +198,7 @@ RtpFlush RtpSender::flush_video(MonoTime now, RtpOutlet& outlet, size_t most_run
         if (!send_run(now, kRtpVideoTrack, *run, outlet)) {
             return RtpFlush::kBlocked;
         }
-        frame_open_ = !run->marker;
+        frame_open_ = !run->frame_end;
         track.cursor++;
         sent++;
     }
@@ -198,7 +212,7 @@ RtpFlush RtpSender::flush(MonoTime now, RtpOutlet& outlet, size_t most_runs) {
         if (!begin) {
             return RtpFlush::kCaughtUp;
         }
-        place(*begin);
+        place(now, *begin);
         video_track_ = one_of_many_ ? std::nullopt : std::optional(wanted_track_);
     }
     const RtpFlush audio = flush_audio(now, outlet);

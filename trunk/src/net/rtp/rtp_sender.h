@@ -2,8 +2,12 @@
 // an RtpSealer. No socket: bursts go to an RtpOutlet. Never yields.
 //
 // A cursor is the number of the next run of the log, one for each track: audio does not wait behind
-// a large video frame, and old audio is not sent at all. Packets that are skipped leave no hole in
-// the player's numbers, so a gap that it sees is a loss.
+// a large video frame, and audio that had to wait for the path is not sent. Packets that are
+// skipped leave no hole in the player's numbers, so a gap that it sees is a loss.
+//
+// A frame is old by what it is behind the newest of its own track (RtpLog::lag_ms): the audio of a
+// stream may come up to RtpLog::kMaxTrackLagMs behind its video, or before it, and all of it is
+// sent. Players delay the other track then, by what the sender reports say.
 //
 // Where the log has several tracks of the same video (simulcast), the player gets one at a time, as
 // one track: numbers go on, times rise, and another one begins with its key frame.
@@ -69,15 +73,19 @@ struct RtpReception {
 
 class RtpSender {
   public:
-    // Further behind the head than this, frames that nothing refers to are left out; further than
-    // the second, all up to the newest key frame.
+    // Further behind its newest frame than this, frames of the video that nothing refers to are
+    // left out; further than the second, all up to the newest key frame.
     static constexpr int64_t kLagToThinMs = 250;
     static constexpr int64_t kLagToJumpMs = 1'000;
-    // Audio that is older than this is left out: with that of the whole GOP a player would begin
-    // far behind, and catch up slowly.
+    // After its path took nothing for longer than this, a player gets no audio that is older. The
+    // same holds for the first audio up to kFirstAudioWait after the start: another codec may be
+    // made of a whole GOP then, and with all of that a player would begin far behind.
     static constexpr int64_t kMaxAudioLagMs = 200;
-    // And in the beginning: what comes then decides how far behind a browser plays its audio.
+    static constexpr Micros kFirstAudioWait{2'000'000};
+    // Of what is there at the start: it decides how far behind a browser plays its audio.
     static constexpr int64_t kFirstAudioLagMs = 60;
+    // Audio that comes at once (a PES packet has up to 0.4 s) is sent, up to this.
+    static constexpr int64_t kMaxAudioBunchMs = 2'000;
     // For a path that takes whatever comes.
     static constexpr int64_t kNoPace = std::numeric_limits<int64_t>::max();
 
@@ -109,7 +117,7 @@ class RtpSender {
 
     const RtpSenderStats& stats() const { return stats_; }
 
-    // How far the newest video that was sent was behind the stream's head.
+    // How far the newest video that was sent was behind the log's newest video.
     int64_t lag_ms() const { return lag_ms_; }
 
     // ---- for protocols with more ----
@@ -175,9 +183,10 @@ class RtpSender {
     };
 
     static void set_up(Track& track, const RtpTrackSetup* setup, RandomSource& random);
-    void place(uint64_t run);
+    void place(MonoTime now, uint64_t run);
     void skip_old_audio();
     std::optional<uint64_t> where_to_begin() const;
+    int64_t oldest_audio_ms(MonoTime now) const;
     bool takes_video(const stream::RtpRun& run);
     RtpFlush flush_audio(MonoTime now, RtpOutlet& outlet);
     RtpFlush flush_video(MonoTime now, RtpOutlet& outlet, size_t most_runs);
@@ -189,7 +198,10 @@ class RtpSender {
     RtpSealer& sealer_;
     std::array<Track, 2> tracks_;  // kRtpAudioTrack, kRtpVideoTrack
     bool placed_ = false;
-    bool frame_open_ = false;  // a video frame was sent in part
+    MonoTime placed_at_{};
+    bool audio_begun_ = false;                     // some was sent since then
+    std::optional<MonoTime> audio_blocked_since_;  // none: its path took all that there was
+    bool frame_open_ = false;                      // a video frame was sent in part
     bool one_of_many_ = false;
     uint8_t wanted_track_ = kRtpVideoTrack;  // of the log, from its next key frame on
     std::optional<uint8_t> video_track_;     // of the log, that is sent

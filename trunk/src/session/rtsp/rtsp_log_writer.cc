@@ -16,7 +16,7 @@ void RtspLogWriter::begin_frame(const stream::RtpLog::Frame& frame) {
     RtpLogWriter::begin_frame(frame_);
 }
 
-void RtspLogWriter::add_payload(ByteSpan head, ByteSpan body, bool last) {
+void RtspLogWriter::add_payload(ByteSpan head, ByteSpan body, bool marker) {
     if (!begun_) {
         begun_ = true;
         if (starts_) {
@@ -26,7 +26,7 @@ void RtspLogWriter::add_payload(ByteSpan head, ByteSpan body, bool last) {
         numbers_.begin_frame(frame_, track(frame_.track));
         numbers_.note_head(frame_.time_ms, MonoClock::now());
     }
-    const RtspNumbers::Header header = numbers_.next_header(head.size() + body.size(), last);
+    const RtspNumbers::Header header = numbers_.next_header(head.size() + body.size(), marker);
     front_.assign(header.begin(), header.end());
     front_.insert(front_.end(), head.begin(), head.end());
     log().add_packet(front_, body);

@@ -38,7 +38,7 @@ class RtspLogWriter final : public net::RtpLogWriter, private Counted<RtspLogWri
     void on_start() override { starts_ = true; }
 
     void begin_frame(const stream::RtpLog::Frame& frame) override;
-    void add_payload(ByteSpan head, ByteSpan body, bool last) override;
+    void add_payload(ByteSpan head, ByteSpan body, bool marker) override;
 
     RtspNumbers numbers_;
     stream::RtpLog::Frame frame_;

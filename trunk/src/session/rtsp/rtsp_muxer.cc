@@ -30,7 +30,7 @@ void RtspMuxer::begin_frame(const stream::RtpLog::Frame& frame) {
 
 // A start whose own frame is not for this player (video that it did not set up) is the next
 // frame's.
-void RtspMuxer::add_payload(ByteSpan head, ByteSpan body, bool last) {
+void RtspMuxer::add_payload(ByteSpan head, ByteSpan body, bool marker) {
     if (!wanted_) {
         return;
     }
@@ -45,7 +45,7 @@ void RtspMuxer::add_payload(ByteSpan head, ByteSpan body, bool last) {
         starts_ = false;
     }
     const size_t bytes = head.size() + body.size();
-    const RtspNumbers::Header header = numbers_.next_header(bytes, last);
+    const RtspNumbers::Header header = numbers_.next_header(bytes, marker);
     log().write(rtsp::frame_header(channels_[frame_.track]->rtp,
                                    static_cast<uint16_t>(header.size() + bytes)));
     log().write(header);

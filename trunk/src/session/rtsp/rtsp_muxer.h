@@ -53,7 +53,7 @@ class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Co
 
   private:
     void begin_frame(const stream::RtpLog::Frame& frame) override;
-    void add_payload(ByteSpan head, ByteSpan body, bool last) override;
+    void add_payload(ByteSpan head, ByteSpan body, bool marker) override;
     void end_frame() override;
 
     RtspChannels channels_;

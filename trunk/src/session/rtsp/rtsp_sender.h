@@ -7,6 +7,7 @@
 // would give most frames the same time, or begin anew in the middle of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -68,7 +69,7 @@ class RtspSender {
                 end_catching_up();
                 return net::RtpFlush::kCaughtUp;
             }
-            lag_ms_ = log.head_time_ms() - run->time_ms;
+            lag_ms_ = log.lag_ms(*run);
             if (!pacer_.may_send(now) || is_early(*run, now)) {
                 return net::RtpFlush::kPaced;
             }
@@ -92,7 +93,7 @@ class RtspSender {
     // Moves to a newer key frame.
     uint64_t resyncs() const { return resyncs_; }
 
-    // Of what was sent last, behind the head of the stream; 0: all of it was sent.
+    // Of what was sent last, behind the newest of its track; 0: all of it was sent.
     int64_t lag_ms() const {
         return cursor_ && *cursor_ < writer_.log().head() ? lag_ms_ : int64_t{0};
     }
@@ -120,19 +121,22 @@ class RtspSender {
         }
         if (!began_at_) {
             began_at_ = now;
-            began_ms_ = run.time_ms;
-            const Millis behind(writer_.log().head_time_ms() - run.time_ms);
+            const stream::RtpLog& log = writer_.log();
+            const Millis behind(log.lag_ms(run));
             percent_ = behind <= kNear ? kNearPercent : kFarPercent;
+            for (uint8_t track = 0; track < began_ms_.size(); track++) {
+                began_ms_[track] = log.newest_ms(track) - behind.count();
+            }
         }
-        return Millis(run.time_ms - began_ms_) > kFirstBurst + (now - *began_at_) * percent_ / 100;
+        return Millis(run.time_ms - began_ms_[run.track]) >
+               kFirstBurst + (now - *began_at_) * percent_ / 100;
     }
 
     // Who catches up may be as far behind as its start is.
     void skip_old(const stream::RtpLog& log) {
         const stream::RtpRun* const run = log.run(*cursor_);
-        const bool late = run != nullptr && !catching_up_ &&
-                          log.head_time_ms() - run->time_ms > kLagToJumpMs && log.has_start() &&
-                          log.start() > *cursor_;
+        const bool late = run != nullptr && !catching_up_ && log.lag_ms(*run) > kLagToJumpMs &&
+                          log.has_start() && log.start() > *cursor_;
         if (*cursor_ < log.oldest() || late) {
             const uint64_t next = log.has_start() ? log.start() : log.head();
             skipped_runs_ += next - *cursor_;
@@ -145,7 +149,8 @@ class RtspSender {
     rtp::Pacer pacer_{kPaceBps};
     std::optional<uint64_t> cursor_;    // number of a run; none: there was no start yet
     std::optional<MonoTime> began_at_;  // at the start, or at a newer one
-    int64_t began_ms_ = 0;              // on the stream's timeline
+    // On the stream's timeline, of each track: one may be behind the other there.
+    std::array<int64_t, stream::RtpLog::kTracks> began_ms_{};
     int64_t lag_ms_ = 0;
     uint64_t packets_ = 0;
     uint64_t skipped_runs_ = 0;

@@ -93,6 +93,7 @@ void SipLogWriter::on_audio(const media::PacketRef& packet, bool start) {
             begin_bridge(packet->info(), {});
         }
         if (bridge_) {
+            log().note_coming(net::kRtpAudioTrack, packet->time_ms());
             bridge_->push(packet);
         }
         return;

@@ -73,6 +73,7 @@ void RtcLogWriter::on_audio(const media::PacketRef& packet, bool start) {
         on_audio_config(media::MediaPacket(packet->info(), packet->time_ms(), {}));
     }
     if (bridge_) {
+        log().note_coming(kRtpAudioTrack, packet->time_ms());
         bridge_->push(packet);
     }
 }

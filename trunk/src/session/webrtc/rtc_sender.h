@@ -76,7 +76,7 @@ class RtcSender final : private net::RtpSealer, private Counted<RtcSender> {
         return {sender_.stats(), retransmitted_, too_late_, key_requests_};
     }
 
-    // How far the newest video that was sent was behind the stream's head.
+    // How far the newest video that was sent was behind the log's newest video.
     int64_t lag_ms() const { return sender_.lag_ms(); }
 
     // Whether anything was sent.

@@ -99,6 +99,39 @@ TEST_F(RtpLogWriterTest, PayloadsAreAsLargeAsTheProfileSays) {
     }
 }
 
+// RFC 3551 §4.1.
+TEST_F(RtpLogWriterTest, TheMarkerOfAudioFollowsSilence) {
+    attach();
+    for (const int pause_ms : {0, 20, 20, 60, 300, 20}) {
+        publisher_->pass(static_cast<uint32_t>(pause_ms));
+        publisher_->opus();  // of 20 ms
+    }
+    std::vector<bool> markers;
+    for (const stream::RtpRun* run : runs(kRtpAudioTrack)) {
+        EXPECT_TRUE(run->frame_end);
+        markers.push_back(run->marker);
+    }
+    EXPECT_EQ(markers, (std::vector<bool>{true, false, false, false, true, false}));
+}
+
+// RFC 3640 §3.1: it ends a frame.
+TEST_F(RtpLogWriterTest, TheMarkerOfAacIsOnEachFrame) {
+    attach();
+    publisher_->send(
+        media::TrackKind::kAudio,
+        test::tag_body(media::Codec::kAac, test::BodyKind::kConfig, Bytes{0x11, 0x90}));
+    for (int i = 0; i < 3; i++) {
+        publisher_->send(
+            media::TrackKind::kAudio,
+            test::tag_body(media::Codec::kAac, test::BodyKind::kFrame, test::counted({0x21}, 100)));
+        publisher_->pass(21);
+    }
+    ASSERT_EQ(runs(kRtpAudioTrack).size(), 3U);
+    for (const stream::RtpRun* run : runs(kRtpAudioTrack)) {
+        EXPECT_TRUE(run->marker);
+    }
+}
+
 TEST_F(RtpLogWriterTest, CodecsThatAreNotOfTheProfileHaveNoTrack) {
     profile_.takes = [](media::Codec codec) { return codec == media::Codec::kH264; };
     attach();

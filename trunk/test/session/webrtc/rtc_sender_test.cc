@@ -166,6 +166,45 @@ class RtcSenderTest : public testing::TestWithParam<Resend> {
         return reader.frames;
     }
 
+    // Another stream's publisher and player.
+    void begin_anew() {
+        player_.reset();
+        publisher_.reset();
+        publisher_ = std::make_unique<TestPublisher>(stream_);
+        publisher_->config();
+        publisher_->clock_ms = 5'000;
+        published_ = 0;
+        video_packets.clear();
+        audio_packets.clear();
+    }
+
+    // Video each 40 ms and audio each 20 ms: one of both is behind the other on the timeline.
+    void apart(uint32_t audio_behind_ms, uint32_t video_behind_ms, int pictures) {
+        for (int i = 0; i < pictures; i++) {
+            const uint32_t clock_ms = publisher_->clock_ms;
+            publisher_->clock_ms = clock_ms - video_behind_ms;
+            publisher_->video(published_++ % 25 == 0 ? Picture::kKey : Picture::kUnreferenced,
+                              1000);
+            for (const uint32_t each_ms : {0U, 20U}) {
+                publisher_->clock_ms = clock_ms - audio_behind_ms + each_ms;
+                publisher_->opus();
+            }
+            publisher_->clock_ms = clock_ms;
+            publisher_->pass(40);
+        }
+    }
+
+    // The newest audio that came.
+    std::vector<Bytes> heard(size_t count) const {
+        std::vector<Bytes> all;
+        for (const Received& packet : audio_packets) {
+            all.push_back(packet.payload);
+        }
+        all.erase(all.begin(),
+                  all.end() - static_cast<std::ptrdiff_t>(std::min(count, all.size())));
+        return all;
+    }
+
     bool feedback(const std::function<void(rtcp::CompoundWriter&)>& write) {
         std::array<uint8_t, 1400> buffer;
         rtcp::CompoundWriter writer(buffer);
@@ -219,6 +258,7 @@ class RtcSenderTest : public testing::TestWithParam<Resend> {
     test::SeededRandom random_{7};
     std::unique_ptr<RtcSender> player_;
     Wire wire_;
+    int published_ = 0;
     std::vector<Received> video_packets;
     std::vector<Received> audio_packets;
     std::vector<Received> rtx;
@@ -491,6 +531,120 @@ TEST_P(RtcSenderTest, OldAudioIsLeftOutAtTheStart) {
                   static_cast<uint16_t>(audio_packets[i - 1].sequence + 1));
         EXPECT_EQ(audio_packets[i].time - audio_packets[i - 1].time, 960U);
     }
+}
+
+// ---- audio and video apart from each other on the timeline ----
+
+TEST_P(RtcSenderTest, AudioThatComesBehindTheVideoIsPlayed) {
+    for (const uint32_t behind_ms : {300U, 500U, 1000U, 2000U}) {
+        SCOPED_TRACE(behind_ms);
+        begin_anew();
+        apart(behind_ms, 0, 10);
+        join();
+        const size_t before = publisher_->sounds.size();
+        for (int i = 0; i < 100; i++) {
+            apart(behind_ms, 0, 1);
+            EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
+        }
+        const std::vector<Bytes> since(
+            publisher_->sounds.begin() + static_cast<std::ptrdiff_t>(before),
+            publisher_->sounds.end());
+        EXPECT_EQ(heard(since.size()), since);
+        EXPECT_LE(audio_packets.size() - since.size(), net::RtpSender::kFirstAudioLagMs / 20 + 1U);
+    }
+}
+
+TEST_P(RtcSenderTest, VideoThatComesBehindTheAudioIsNeitherThinnedNorSkipped) {
+    for (const uint32_t behind_ms : {300U, 1200U, 2000U}) {
+        SCOPED_TRACE(behind_ms);
+        begin_anew();
+        apart(0, behind_ms, 10);
+        join();
+        for (int i = 0; i < 200; i++) {
+            apart(0, behind_ms, 1);
+            EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
+            EXPECT_EQ(player_->lag_ms(), 0);
+        }
+        EXPECT_EQ(player_->stats().skipped_runs, 0U);
+        EXPECT_EQ(player_->stats().resyncs, 0U);
+    }
+}
+
+// AAC in transport streams: a PES packet has up to 0.4 s.
+TEST_P(RtcSenderTest, AudioThatComesInBunchesIsPlayed) {
+    publisher_->config();
+    publisher_->video(Picture::kKey, 1000);
+    join();
+    for (int bunch = 0; bunch < 10; bunch++) {
+        for (int i = 0; i < 20; i++) {
+            publisher_->opus();
+            publisher_->clock_ms += 20;
+        }
+        publisher_->now += Millis(400);
+        publisher_->video(Picture::kReferenced, 1000);
+        EXPECT_EQ(flush(), net::RtpFlush::kCaughtUp);
+    }
+    const std::vector<Bytes> since(publisher_->sounds.begin() + 20, publisher_->sounds.end());
+    EXPECT_EQ(heard(since.size()), since) << "all but the first bunch, of which it has the end";
+    EXPECT_LE(audio_packets.size(), since.size() + 10);
+}
+
+TEST_P(RtcSenderTest, AudioThatHadToWaitForThePathIsLeftOut) {
+    for (const uint32_t behind_ms : {0U, 500U}) {
+        SCOPED_TRACE(behind_ms);
+        begin_anew();
+        apart(behind_ms, 0, 10);
+        join();
+        flush();
+        const size_t before = audio_packets.size();
+        wire_.blocked = true;
+        for (int i = 0; i < 50; i++) {
+            apart(behind_ms, 0, 1);
+            EXPECT_EQ(player_->flush(now(), wire_, 8), net::RtpFlush::kBlocked);
+        }
+        wire_.blocked = false;
+        flush();
+        EXPECT_EQ(audio_packets.size() - before, net::RtpSender::kMaxAudioLagMs / 20 + 1U);
+        EXPECT_EQ(audio_packets.back().payload, publisher_->sounds.back());
+    }
+}
+
+TEST_P(RtcSenderTest, AudioThatWaitedForAMomentIsSent) {
+    publisher_->config();
+    publisher_->video(Picture::kKey, 1000);
+    publisher_->opus();
+    join();
+    flush();
+    wire_.blocked = true;
+    for (int i = 0; i < 20; i++) {
+        publisher_->clock_ms += 20;
+        publisher_->opus();
+    }
+    EXPECT_EQ(player_->flush(now(), wire_, 8), net::RtpFlush::kBlocked);
+    publisher_->now += Millis(100);
+    wire_.blocked = false;
+    flush();
+    EXPECT_EQ(audio_packets.size(), publisher_->sounds.size());
+}
+
+// Opus is made of the AAC of a GOP when the first player comes.
+TEST_P(RtcSenderTest, OldAudioThatIsWrittenAfterTheStartIsLeftOut) {
+    publisher_->config();
+    publisher_->gop(25);
+    join();
+    flush();
+    const int64_t newest_ms = muxer_.log().head_time_ms();
+    muxer_.log().note_coming(kRtpAudioTrack, newest_ms);
+    for (int64_t time_ms = newest_ms - 960; time_ms <= newest_ms; time_ms += 20) {
+        stream::RtpLog::Frame frame;
+        frame.track = kRtpAudioTrack;
+        frame.time_ms = time_ms;
+        muxer_.log().begin_frame(frame);
+        muxer_.log().add_packet({}, Bytes(80, 1));
+        muxer_.log().end_frame();
+        flush();
+    }
+    EXPECT_EQ(audio_packets.size(), net::RtpSender::kMaxAudioLagMs / 20 + 1U);
 }
 
 TEST_P(RtcSenderTest, ReportsPutAudioAndVideoOnOneClock) {
