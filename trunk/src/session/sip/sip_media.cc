@@ -141,6 +141,7 @@ void SipMedia::tick(MonoTime now) {
         }
         ask_for_key_frame(now);
     }
+    send_due_audio(now);
     if (sender_) {
         if (const size_t size = sender_->report(now, unix_epoch_, room); size > 0) {
             send_rtcp(main, {room.data(), size});
@@ -160,6 +161,7 @@ void SipMedia::stop_playing() {
         pump_->release();
         pump_ = nullptr;
         sender_.reset();
+        audio_pacer_.clear();
         player_ = nullptr;
     }
 }
@@ -410,6 +412,7 @@ void SipMedia::play(SipPump& pump, net::Client& client) {
 }
 
 void SipMedia::begin_sender(MonoTime now) {
+    audio_pacer_.clear();
     audio_out_.restart();
     const auto setup = [&](size_t index) {
         return net::RtpTrackSetup{track(index).payload_type, ssrcs_[index],
@@ -455,6 +458,7 @@ bool SipMedia::send_burst(ByteSpan packets, size_t segment_bytes) {
     const size_t index = ssrc_of(packets) == ssrcs_[kVideo] ? kVideo : kAudio;
     if (!may_hear(index)) {
         if (index == kAudio) {
+            audio_pacer_.clear();
             audio_out_.restart();  // what is left out now is no loss afterwards
         }
         return true;  // on hold: it is as if it had gone
@@ -471,11 +475,20 @@ bool SipMedia::send_burst(ByteSpan packets, size_t segment_bytes) {
             send_rtp(index, one);
             continue;
         }
-        std::array<uint8_t, kMaxPacket> own;
-        std::copy(one.begin(), one.end(), own.begin());
-        send_rtp(kAudio, audio_out_.take(now, std::span(own).first(one.size())));
+        audio_pacer_.push(now, track(kAudio).clock_hz, one);
     }
     return true;
+}
+
+void SipMedia::send_due_audio(MonoTime now) {
+    while (auto packet = audio_pacer_.poll(now)) {
+        if (packet->after_drop) {
+            audio_out_.restart();  // what was dropped here is no loss of the path
+        }
+        if (may_hear(kAudio)) {
+            send_rtp(kAudio, audio_out_.take(now, packet->bytes));
+        }
+    }
 }
 
 void SipMedia::send_rtp(size_t index, ByteSpan packet) {
@@ -681,7 +694,7 @@ std::optional<net::LinkFacts> SipMedia::play_facts() const {
     }
     facts.loss = stats.loss;
     facts.packets = stats.packets;
-    facts.skipped = stats.skipped_runs;
+    facts.skipped = stats.skipped_runs + audio_pacer_.dropped();
     return facts;
 }
 

@@ -23,6 +23,7 @@
 #include "proto/rtp/telephone_event.h"
 #include "proto/sdp/phone.h"
 #include "session/sip/sip_audio_out.h"
+#include "session/sip/sip_audio_pacer.h"
 #include "session/sip/sip_conference.h"
 #include "session/sip/sip_ingest.h"
 #include "session/sip/sip_log_writer.h"
@@ -199,6 +200,7 @@ class SipMedia final : public stream::Publisher,
     void begin_voice();
     void take_payload(MonoTime now, size_t index, ByteSpan bytes, const rtp::PacketView& packet);
     void send_rtp(size_t index, ByteSpan packet);
+    void send_due_audio(MonoTime now);
     void send_rtcp(size_t index, ByteSpan compound);
     void keep_alive(MonoTime now);
     void send_mixed(MonoTime now, ByteSpan payload, uint32_t rtp_time);
@@ -224,6 +226,7 @@ class SipMedia final : public stream::Publisher,
     std::unique_ptr<net::RtpSender> sender_;
     std::array<uint32_t, 2> ssrcs_{};  // by track
     MonoTime key_asked_{};
+    SipAudioPacer audio_pacer_;
     SipAudioOut audio_out_;
     MonoTime video_sent_{};  // any packet
 

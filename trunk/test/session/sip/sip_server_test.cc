@@ -1,7 +1,9 @@
 // A SIP server over real sockets, and telephones.
 #include "session/sip/sip_server.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,6 +36,39 @@ TEST_F(SipServerTest, AStreamIsHeardInPacketsOf20Milliseconds) {
     EXPECT_EQ(packet->payload().size(), kPhoneFrame);
     EXPECT_EQ(packet->payload()[0], 0x55);
     EXPECT_EQ(calls().at(0).play, "/live/stage");
+}
+
+// Transport streams bring up to 0.4 s of audio at once.
+TEST_F(SipServerTest, AudioThatComesInBunchesIsHeardInEvenSteps) {
+    constexpr size_t kBunch = 15;
+    publish();
+    Phone phone(address_);
+    phone.call(number("100"));
+    ASSERT_TRUE(phone.waits_for(Kind::kAnswered));
+    std::vector<MonoTime> heard_at;
+    std::vector<bool> markers;
+    const auto hear = [&] {
+        const Bytes heard = phone.hear();
+        if (const auto packet = rtp::PacketView::parse(heard)) {
+            heard_at.push_back(MonoClock::now());
+            markers.push_back(packet->marker());
+        }
+    };
+    ASSERT_TRUE(io::eventually([&] {
+        hear();
+        return !heard_at.empty();
+    })) << "what the stream began with";
+    for (size_t i = 0; i < kBunch; i++) {
+        speaker_->say();
+    }
+    ASSERT_TRUE(io::eventually([&] {
+        hear();
+        return heard_at.size() == kBunch + 1;
+    }));
+    // A tick may be late, none is early.
+    EXPECT_GE(heard_at.back() - heard_at[1], Millis(20) * (kBunch - 1) - Millis(100));
+    EXPECT_EQ(std::count(markers.begin() + 1, markers.end(), true), 0)
+        << "the marker is for silence that has ended (RFC 3551 4.1)";
 }
 
 TEST_F(SipServerTest, WhatThePhoneSaysIsAStream) {
