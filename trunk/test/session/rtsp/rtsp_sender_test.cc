@@ -1,6 +1,8 @@
 #include "session/rtsp/rtsp_sender.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,18 +23,26 @@ using test::BodyKind;
 
 constexpr int kGop = 50;  // frames, of 40 ms
 
-// Video alone; the clock goes in steps of 5 ms, as the pump's does.
+// Video, with audio where a test says so; the clock goes in steps of 5 ms, as the pump's does.
 class RtspSenderTest : public MuxerFixture {
   protected:
     RtspSenderTest() {
         stream_.attach(writer_);
-        send(TrackKind::kVideo, 0,
-             test::tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+        config();
     }
 
     ~RtspSenderTest() override { stream_.detach(writer_); }
 
+    void config() {
+        send(TrackKind::kVideo, clock_,
+             test::tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    }
+
     void frame() {
+        if (audio_after_ms_) {
+            send(TrackKind::kAudio, static_cast<uint32_t>(clock_ + *audio_after_ms_),
+                 test::tag_body(Codec::kOpus, BodyKind::kFrame, test::counted({0xFC}, 80)));
+        }
         const bool key = frames_++ % kGop == 0;
         const uint8_t type = key ? 0x65 : 0x41;
         send(TrackKind::kVideo, clock_,
@@ -76,16 +86,20 @@ class RtspSenderTest : public MuxerFixture {
         for (size_t i = 0; i < run.packets; i++) {
             const auto packet = rtp::PacketView::parse(run.packet(i));
             ASSERT_TRUE(packet);
-            lost_ += next_ && *next_ != packet->sequence() ? 1U : 0U;
-            next_ = static_cast<uint16_t>(packet->sequence() + 1);
+            std::optional<uint16_t>& next = next_[run.track];
+            lost_ += next && *next != packet->sequence() ? 1U : 0U;
+            next = static_cast<uint16_t>(packet->sequence() + 1);
         }
         sent_ms_ = run.time_ms;
+        sent_at_[run.track] = now_;
     }
 
     RtspLogWriter writer_;
     int frames_ = 0;
+    std::optional<int64_t> audio_after_ms_;  // on the timeline; negative: behind the video
+    std::array<MonoTime, 2> sent_at_{};      // by track
     bool blocked_ = false;
-    std::optional<uint16_t> next_;
+    std::array<std::optional<uint16_t>, 2> next_;  // by track
     size_t lost_ = 0;
     int64_t sent_ms_ = -1;
 };
@@ -127,6 +141,27 @@ TEST_F(RtspSenderTest, GoesOnWithTheNewestKeyFrameWhenItFallsBehindLater) {
     EXPECT_EQ(sender.resyncs(), 1U);
     EXPECT_GT(sender.skipped_runs(), 0U);
     EXPECT_EQ(sender.lag_ms(), 0);
+}
+
+TEST_F(RtspSenderTest, TracksThatAreApartOnTheTimelineMakeNobodyJumpOrWait) {
+    for (const int64_t after_ms : {-1'500, 1'500}) {
+        SCOPED_TRACE(after_ms);
+        publish_again(10'000);
+        config();
+        frames_ = 0;
+        audio_after_ms_ = after_ms;
+        frames(kGop + 2);
+        RtspSender sender(writer_);
+        next_ = {};
+        for (int i = 0; i < 12; i++) {
+            live(sender, Seconds(1));
+            EXPECT_LE(now_ - sent_at_[net::kRtpAudioTrack], Millis(100));
+            EXPECT_LE(now_ - sent_at_[net::kRtpVideoTrack], Millis(100));
+        }
+        EXPECT_EQ(sender.lag_ms(), 0);
+        EXPECT_EQ(lost_, 0U);
+        EXPECT_EQ(sender.resyncs(), 0U);
+    }
 }
 
 TEST_F(RtspSenderTest, LetsTheLogForgetWhenNobodyIsOnTheWay) {

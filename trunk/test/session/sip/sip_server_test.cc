@@ -55,15 +55,16 @@ TEST_F(SipServerTest, AudioThatComesInBunchesIsHeardInEvenSteps) {
         }
     };
     ASSERT_TRUE(io::eventually([&] {
+        speaker_->say();
         hear();
         return !heard_at.empty();
-    })) << "what the stream began with";
+    }));
     for (size_t i = 0; i < kBunch; i++) {
         speaker_->say();
     }
     ASSERT_TRUE(io::eventually([&] {
         hear();
-        return heard_at.size() == kBunch + 1;
+        return heard_at.size() > kBunch;
     }));
     // A tick may be late, none is early.
     EXPECT_GE(heard_at.back() - heard_at[1], Millis(20) * (kBunch - 1) - Millis(100));
