@@ -357,8 +357,9 @@ void Segmenter::cut_audio_parts(int64_t time_ms) {
     for (int64_t before = -1;
          part_start_ms_ != before && time_ms - part_start_ms_ >= options.part_ms;) {
         before = part_start_ms_;
-        end_part(part_start_ms_ + options.part_ms, false);
+        // Its last picture must not wait for one that may never come, and have that one's time.
         const bool gone = part_start_ms_ - video.last_ms >= options.fragment_ms;
+        end_part(part_start_ms_ + options.part_ms, gone && !video.frames.empty());
         if (gone && part_start_ms_ - segment_start_ms_ >= options.fragment_ms) {
             end_segment(part_start_ms_, false);
         }
