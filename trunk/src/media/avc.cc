@@ -54,7 +54,7 @@ void read_high_profile(BitReader& reader, Sps& sps) {
         reader.fail();
     }
     if (sps.chroma_format_idc == 3) {
-        reader.bit();  // separate_colour_plane_flag: sizes and lists are as without it
+        sps.separate_planes = reader.flag();  // sizes and lists are as without it
     }
     const uint32_t luma = reader.ue();
     const uint32_t chroma = reader.ue();
@@ -75,7 +75,7 @@ void read_high_profile(BitReader& reader, Sps& sps) {
 }
 
 void read_picture_order(BitReader& reader, Sps& sps) {
-    reader.ue();  // log2_max_frame_num_minus4
+    sps.frame_num_bits = 4 + std::min<uint32_t>(reader.ue(), 12);  // §7.4.2.1.1: not more
     sps.poc_type = reader.ue();
     if (sps.poc_type == 0) {
         reader.ue();
@@ -236,6 +236,23 @@ std::optional<Slice> parse_slice(ByteSpan nal) {
     }
     slice.type = static_cast<SliceType>(slice_type % 5);  // 5 to 9: all slices of the picture
     return slice;
+}
+
+std::optional<Structure> parse_structure(ByteSpan slice_header, const Sps& sps) {
+    if (!sps.interlaced) {
+        return Structure::kFrame;
+    }
+    BitReader reader(slice_header, BitReader::Escapes::kNalUnit);
+    reader.ue();  // first_mb_in_slice
+    reader.ue();  // slice_type
+    reader.ue();  // pic_parameter_set_id
+    reader.skip((sps.separate_planes ? 2U : 0U) + sps.frame_num_bits);
+    const bool field = reader.flag();
+    const bool bottom = field && reader.flag();
+    if (!reader.ok()) {
+        return std::nullopt;
+    }
+    return !field ? Structure::kFrame : bottom ? Structure::kBottomField : Structure::kTopField;
 }
 
 // H.264 §7.3.2.3.1: messages, each with its type and size in bytes of 255 and a last one.

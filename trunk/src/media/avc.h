@@ -63,7 +63,9 @@ struct Sps {
     uint32_t max_ref_frames = 0;
     uint32_t poc_type = 0;  // 2: pictures are shown in the order of decoding
     bool interlaced = false;
-    uint32_t width = 0;  // of what is shown, in pixels
+    bool separate_planes = false;  // a slice names its colour plane
+    uint32_t frame_num_bits = 4;   // of frame_num in a slice
+    uint32_t width = 0;            // of what is shown, in pixels
     uint32_t height = 0;
     // Frames that may come before one they are shown after; nothing when the encoder does not say.
     std::optional<uint32_t> max_reorder_frames;
@@ -92,6 +94,13 @@ struct Slice {
 
 // Reads NAL units of type 1, 2 and 5; needs only their first bytes.
 std::optional<Slice> parse_slice(ByteSpan nal);
+
+// What a slice is a part of.
+enum class Structure : uint8_t { kTopField = 1, kBottomField = 2, kFrame = 3 };
+
+// Of the slice header behind the byte of its NAL header, H.264 §7.3.3. Nothing when it is too
+// short.
+std::optional<Structure> parse_structure(ByteSpan slice_header, const Sps& sps);
 
 // Whether a SEI says that decoding can start with its picture, though it is no IDR picture: a
 // recovery point without pictures to wait for (H.264 §D.2.8). Broadcasters send these.

@@ -33,37 +33,39 @@ void Depacketizer::give(Frame&& frame, ByteSpan data) {
 
 FeedStatus FrameAssembler::feed(ByteSpan payload, const PayloadInfo& info) {
     FeedStatus status = FeedStatus::kTaken;
+    const bool other_time = info.rtp_time != rtp_time_;
     if (info.gap) {
         status = FeedStatus::kLost;
-        const bool same_frame = open_ && info.rtp_time == rtp_time_;
-        if (open_) {
-            drop();
-        }
-        skipping_ = skipping_ || same_frame;
-        need_start_ = true;
-        after_loss_ = true;
+        lose(other_time);
     }
     if (payload.empty()) {
         return status;
     }
-    const bool other_frame = info.rtp_time != rtp_time_;
-    if (open_ && other_frame) {
-        status = finish();  // nothing is missing: its sender set no marker
+    if (!other_time && !info.gap) {
+        judge_markers(payload, info);
+    }
+    // A camera whose clock stands still gives every picture the same time.
+    const bool other_frame = other_time || (ended_ && begins_picture(payload));
+    if (has_open_picture() && other_frame) {
+        status = finish();  // nothing is missing: its sender set no marker, or too many
     }
     if (skipping_ && other_frame) {
         skipping_ = false;
         need_start_ = info.gap;
     }
     rtp_time_ = info.rtp_time;
+    ended_ = info.marker;
+    const bool marked_end = info.marker && trusts_markers_;
     if (!open_ && !skipping_ && need_start_ && !begins_frame(payload)) {
         skipping_ = true;
         after_loss_ = true;
         count_dropped();
     }
     if (skipping_) {
-        if (info.marker) {
+        if (marked_end) {
             skipping_ = false;
             need_start_ = false;
+            last_time_ = rtp_time_;
         }
         return FeedStatus::kLost;
     }
@@ -71,13 +73,51 @@ FeedStatus FrameAssembler::feed(ByteSpan payload, const PayloadInfo& info) {
     need_start_ = false;
     if (!add(payload)) {
         drop();
-        skipping_ = !info.marker;
+        skipping_ = !marked_end;
         return FeedStatus::kMalformed;
     }
-    if ((info.marker || ends_frame()) && finish() != FeedStatus::kTaken) {
+    const bool whole = marked_end && !hold_ && has_picture() && !is_cut();
+    if ((whole || ends_frame()) && finish() != FeedStatus::kTaken) {
         status = FeedStatus::kLost;
     }
     return status;
+}
+
+// Packets before the one that comes are missing.
+void FrameAssembler::lose(bool other_time) {
+    if (holds_frame() && other_time) {
+        finish();
+    }
+    if (open_ && (has_picture() || !other_time)) {
+        drop();
+        skipping_ = skipping_ || !other_time;
+    } else if (open_) {
+        close();
+    }
+    need_start_ = true;
+    after_loss_ = true;
+    ended_ = false;
+}
+
+// A payload with the time of the one before it, and nothing between them is missing.
+void FrameAssembler::judge_markers(ByteSpan payload, const PayloadInfo& info) {
+    if (has_open_picture()) {
+        if (ended_ && trusts_markers_ && continues_picture(payload)) {
+            trusts_markers_ = false;
+            hold_ = false;
+        }
+    } else if (!skipping_ && last_time_ == info.rtp_time && continues_picture(payload)) {
+        // The rest of a frame that was given out as if it were whole.
+        trusts_markers_ = false;
+        drop();
+        skipping_ = true;
+    }
+}
+
+void FrameAssembler::flush() {
+    if (holds_frame()) {
+        finish();
+    }
 }
 
 bool FrameAssembler::append(ByteSpan bytes) {
@@ -89,6 +129,7 @@ bool FrameAssembler::append(ByteSpan bytes) {
 }
 
 FeedStatus FrameAssembler::finish() {
+    last_time_ = rtp_time_;
     Frame frame;
     frame.rtp_time = rtp_time_;
     frame.after_loss = after_loss_;
@@ -99,6 +140,7 @@ FeedStatus FrameAssembler::finish() {
     }
     if (completion == Completion::kFrame) {
         after_loss_ = false;
+        hold_ = false;
         give(std::move(frame), data_);
     }
     close();

@@ -6,6 +6,10 @@
 // frame counts only when its first packet is surely the first. Not driven by time, knows no RTP
 // headers.
 //
+// A marker ends a frame at once, until the source shows that its markers do not tell (RFC 6184
+// §5.1: a receiver must not rely on them): a slice or a fragment that continues the picture comes
+// behind one. From then on a frame ends where another one begins.
+//
 // Frames come out as MediaPacket::payload() has them: length-prefixed NAL units for H.264 and HEVC
 // without parameter sets (those are in the configuration), OBUs with their sizes for AV1, the
 // codec's own bytes for all others. Several frames of one packet have the times that follow from
@@ -15,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -76,6 +81,16 @@ class Depacketizer {
     // The next whole frame; call it until it gives nothing, before the next feed().
     bool next(Frame& out);
 
+    // The first frame, which others refer to, is given out only when the next packet has shown that
+    // the marker was its end, or at flush(). Call it before the first feed().
+    virtual void hold_first_frame() {}
+
+    // A frame whose marker has come is held.
+    virtual bool holds_frame() const { return false; }
+
+    // Gives the held frame out by next().
+    virtual void flush() {}
+
     // Frames that were begun and not given out: lost packets, broken payloads.
     uint64_t dropped_frames() const { return dropped_frames_; }
 
@@ -101,9 +116,32 @@ class FrameAssembler : public Depacketizer {
 
     FeedStatus feed(ByteSpan payload, const PayloadInfo& info) final;
 
+    void hold_first_frame() final { hold_ = !ends_frame(); }
+
+    bool holds_frame() const final { return hold_ && ended_ && has_open_picture() && !is_cut(); }
+
+    void flush() final;
+
+    // False when a marker was seen that did not end its frame.
+    bool trusts_markers() const { return trusts_markers_; }
+
   protected:
     // Whether this payload is certainly the first one of a frame.
     virtual bool begins_frame(ByteSpan payload) const = 0;
+
+    // Whether a picture certainly begins in this payload that is none of the open frame, though it
+    // has its time.
+    virtual bool begins_picture(ByteSpan payload) const { return begins_frame(payload); }
+
+    // Whether this payload certainly continues the picture of the payload before it.
+    virtual bool continues_picture(ByteSpan /*payload*/) const { return false; }
+
+    // Whether the open frame has some of a picture. Without, it belongs to the picture that
+    // follows, whatever its marker and time (parameter sets, SEI).
+    virtual bool has_picture() const { return true; }
+
+    // Whether the open frame cannot end here: a unit in pieces, the first of two fields.
+    virtual bool is_cut() const { return false; }
 
     // Whether every payload is a frame of its own, whatever its marker says (audio).
     virtual bool ends_frame() const { return false; }
@@ -133,7 +171,14 @@ class FrameAssembler : public Depacketizer {
     // True when packets were lost before the frame that is being put together.
     bool is_after_loss() const { return after_loss_; }
 
+    // True when the frame before had the same time.
+    bool repeats_time() const { return last_time_ == rtp_time_; }
+
   private:
+    bool has_open_picture() const { return open_ && has_picture(); }
+
+    void lose(bool other_time);
+    void judge_markers(ByteSpan payload, const PayloadInfo& info);
     FeedStatus finish();
     void close();
     void drop();
@@ -144,6 +189,10 @@ class FrameAssembler : public Depacketizer {
     bool skipping_ = false;   // the rest of a broken frame is left out
     bool need_start_ = true;  // packets are missing: only the certain start of a frame counts
     bool after_loss_ = false;
+    bool ended_ = false;  // the packet before had a marker
+    bool trusts_markers_ = true;
+    bool hold_ = false;                  // the first frame
+    std::optional<uint32_t> last_time_;  // of the frame that ended last
 };
 
 // nullptr for codecs that have no RTP payload format here.

@@ -30,6 +30,16 @@ bool begins_unit(ObuType type) {
            type == ObuType::kFrameHeader || type == ObuType::kTemporalDelimiter;
 }
 
+// Of a payload that begins with an OBU's first byte.
+std::optional<ObuType> first_type(ByteSpan payload) {
+    ByteReader reader(payload);
+    if ((reader.u8() >> kCountShift & 3) != 1) {
+        av1::read_leb128(reader);
+    }
+    const uint8_t first = reader.u8();
+    return reader.ok() ? std::optional(av1::obu_type(first)) : std::nullopt;
+}
+
 // The bytes of an OBU as they are sent: header without size field, then payload.
 struct Element {
     std::array<uint8_t, 2> head{};
@@ -187,12 +197,12 @@ bool Av1Depacketizer::begins_frame(ByteSpan payload) const {
     if ((header & kNewSequenceBit) != 0) {
         return true;
     }
-    ByteReader reader(payload.subspan(1));
-    if ((header >> kCountShift & 3) != 1) {
-        av1::read_leb128(reader);
-    }
-    const uint8_t first = reader.u8();
-    return reader.ok() && begins_unit(av1::obu_type(first));
+    const std::optional<ObuType> first = first_type(payload);
+    return first && begins_unit(*first);
+}
+
+bool Av1Depacketizer::continues_picture(ByteSpan payload) const {
+    return (payload[0] & kContinuesBit) != 0 || first_type(payload) == ObuType::kTileGroup;
 }
 
 bool Av1Depacketizer::add(ByteSpan payload) {
@@ -240,6 +250,8 @@ bool Av1Depacketizer::finish_obu() {
         data().resize(obu_at_);
         return true;
     }
+    frame_ = frame_ || obu.type == ObuType::kFrame || obu.type == ObuType::kFrameHeader ||
+             obu.type == ObuType::kTileGroup;
     if ((obu.header & av1::kObuHasSize) != 0) {
         return true;
     }
@@ -258,7 +270,7 @@ FrameAssembler::Completion Av1Depacketizer::complete(Frame& out) {
     if (in_obu_) {
         return Completion::kBroken;
     }
-    if (data().empty()) {
+    if (!frame_) {
         return Completion::kNothing;
     }
     const av1::FrameInfo info = av1::inspect_frame(data());
@@ -283,6 +295,7 @@ FrameAssembler::Completion Av1Depacketizer::complete(Frame& out) {
 
 void Av1Depacketizer::reset() {
     in_obu_ = false;
+    frame_ = false;
 }
 
 }  // namespace weir::rtp

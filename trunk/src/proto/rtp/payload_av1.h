@@ -31,6 +31,16 @@ class Av1Depacketizer final : public FrameAssembler {
 
   private:
     bool begins_frame(ByteSpan payload) const override;
+
+    // A temporal unit has frames that are not shown, and layers: its time tells where it ends.
+    bool begins_picture(ByteSpan /*payload*/) const override { return false; }
+
+    bool continues_picture(ByteSpan payload) const override;
+
+    bool has_picture() const override { return frame_ || in_obu_; }
+
+    bool is_cut() const override { return in_obu_; }
+
     bool add(ByteSpan payload) override;
     Completion complete(Frame& out) override;
     void reset() override;
@@ -40,6 +50,7 @@ class Av1Depacketizer final : public FrameAssembler {
 
     size_t obu_at_ = 0;  // where the OBU in pieces begins in data()
     bool in_obu_ = false;
+    bool frame_ = false;  // there is some of a frame in data()
     uint32_t width_ = 0;
     uint32_t height_ = 0;
     Bytes config_;

@@ -42,8 +42,6 @@ bool starts_at_first_macroblock(ByteSpan slice_header) {
     return !slice_header.empty() && (slice_header[0] & 0x80) != 0;
 }
 
-constexpr size_t kSizeField = 2;  // of a unit in an aggregation packet
-
 constexpr size_t time_offset_size(uint8_t mtap) {
     return mtap == kMtap16 ? 2 : 3;
 }
@@ -51,6 +49,70 @@ constexpr size_t time_offset_size(uint8_t mtap) {
 bool begins_with(NalType type, ByteSpan behind_header) {
     return avc::is_slice(type) ? starts_at_first_macroblock(behind_header)
                                : avc::begins_access_unit(type);
+}
+
+// A NAL unit in a payload, or a part of one.
+struct Piece {
+    NalType type = NalType::kFiller;
+    ByteSpan body;      // behind the NAL header, not empty
+    bool start = true;  // of the unit
+};
+
+// Goes over the units of a payload, as far as they are what they say.
+class Units {
+  public:
+    explicit Units(ByteSpan payload) : reader_(payload) {
+        kind_ = reader_.u8() & kTypeBits;
+        switch (kind_) {
+            case kStapB:
+            case kMtap16:
+            case kMtap24: reader_.skip(kOrderSize); break;
+            default: break;
+        }
+    }
+
+    std::optional<Piece> next() {
+        switch (kind_) {
+            case kStapA:
+            case kStapB: return unit_of(reader_.take(reader_.u16()));
+            case kMtap16:
+            case kMtap24: {
+                const size_t size = reader_.u16();
+                reader_.skip(kOrderStepSize + time_offset_size(kind_));
+                return unit_of(reader_.take(size));
+            }
+            case kFuA:
+            case kFuB: {
+                const uint8_t fu = reader_.u8();
+                const bool start = (fu & kStartBit) != 0;
+                reader_.skip(kind_ == kFuB && start ? kOrderSize : 0);
+                return piece(avc::nal_type(fu), reader_.rest(), start);
+            }
+            default: return piece(avc::nal_type(kind_), reader_.rest(), true);
+        }
+    }
+
+  private:
+    std::optional<Piece> unit_of(ByteSpan nal) const {
+        return nal.empty() ? std::nullopt : piece(avc::nal_type(nal[0]), nal.subspan(1), true);
+    }
+
+    std::optional<Piece> piece(NalType type, ByteSpan body, bool start) const {
+        return reader_.ok() && !body.empty() ? std::optional(Piece{type, body, start})
+                                             : std::nullopt;
+    }
+
+    ByteReader reader_;
+    uint8_t kind_ = 0;
+};
+
+std::optional<Piece> first_slice(ByteSpan payload) {
+    Units units(payload);
+    std::optional<Piece> unit = units.next();
+    while (unit && !avc::is_slice(unit->type)) {
+        unit = units.next();
+    }
+    return unit;
 }
 
 }  // namespace
@@ -90,26 +152,33 @@ void H264Packetizer::write_fragment_header(ByteSpan nal, bool start, bool end, u
 }
 
 bool H264Depacketizer::begins_frame(ByteSpan payload) const {
-    const uint8_t type = payload[0] & kTypeBits;
-    // Where the first unit of an aggregation packet is.
-    size_t unit = 0;
-    switch (type) {
-        case kStapA: unit = 1 + kSizeField; break;
-        case kStapB: unit = 1 + kOrderSize + kSizeField; break;
-        case kMtap16:
-        case kMtap24:
-            unit = 1 + kOrderSize + kSizeField + kOrderStepSize + time_offset_size(type);
-            break;
-        case kFuA:
-        case kFuB: {
-            const size_t body = type == kFuA ? 2 : 2 + kOrderSize;
-            return payload.size() > body && (payload[1] & kStartBit) != 0 &&
-                   begins_with(avc::nal_type(payload[1]), payload.subspan(body));
-        }
-        default: return begins_with(avc::nal_type(type), payload.subspan(1));
+    const std::optional<Piece> first = Units(payload).next();
+    return first && first->start && begins_with(first->type, first->body);
+}
+
+bool H264Depacketizer::begins_picture(ByteSpan payload) const {
+    const std::optional<Piece> slice = first_slice(payload);
+    return slice && slice->start && starts_at_first_macroblock(slice->body) &&
+           !is_second_field(slice->body);
+}
+
+bool H264Depacketizer::continues_picture(ByteSpan payload) const {
+    const std::optional<Piece> slice = first_slice(payload);
+    return slice && (!slice->start || !starts_at_first_macroblock(slice->body));
+}
+
+// A lone field waits for the other one where the source sends both with one time.
+bool H264Depacketizer::is_cut() const {
+    constexpr auto kBoth = static_cast<uint8_t>(avc::Structure::kFrame);
+    return in_fragment() || (pairs_fields_ && fields_ != 0 && fields_ != kBoth);
+}
+
+bool H264Depacketizer::is_second_field(ByteSpan slice_header) const {
+    if (!sps_ || fields_ == 0) {
+        return false;
     }
-    return payload.size() > unit + 1 &&
-           begins_with(avc::nal_type(payload[unit]), payload.subspan(unit + 1));
+    const std::optional<avc::Structure> structure = avc::parse_structure(slice_header, *sps_);
+    return structure && (fields_ & static_cast<uint8_t>(*structure)) == 0;
 }
 
 bool H264Depacketizer::add(ByteSpan payload) {
@@ -189,15 +258,37 @@ void H264Depacketizer::note(ByteSpan nal) {
         const std::optional<avc::Slice> slice = avc::parse_slice(nal);
         intra_ = slice && slice->type == avc::SliceType::kI;
     }
+    if (avc::is_slice(type)) {
+        note_field(nal.subspan(1));
+    }
     slice_ = slice_ || avc::is_slice(type);
     key_ = key_ || type == NalType::kIdr;
     referenced_ = referenced_ || avc::nal_ref_idc(nal[0]) != 0;
+}
+
+void H264Depacketizer::note_field(ByteSpan slice_header) {
+    if (!slice_ && config_changed()) {
+        const std::vector<ByteSpan> sets = parameter_sets(kSpsType);
+        const auto sps = sets.empty() ? std::nullopt : avc::parse_sps(sets[0]);
+        sps_ = sps && sps->interlaced ? sps : std::nullopt;
+    }
+    if (!sps_ || !starts_at_first_macroblock(slice_header)) {
+        return;
+    }
+    constexpr auto kBoth = static_cast<uint8_t>(avc::Structure::kFrame);
+    const auto field = static_cast<uint8_t>(
+        avc::parse_structure(slice_header, *sps_).value_or(avc::Structure::kFrame));
+    const uint8_t before = fields_ != 0 ? fields_ : repeats_time() ? last_fields_ : uint8_t{0};
+    pairs_fields_ =
+        pairs_fields_ || (before != kBoth && field != kBoth && (before | field) == kBoth);
+    fields_ |= field;
 }
 
 FrameAssembler::Completion H264Depacketizer::complete(Frame& out) {
     if (in_fragment()) {
         return Completion::kBroken;
     }
+    last_fields_ = fields_;
     if (!slice_) {
         return Completion::kNothing;
     }
@@ -234,6 +325,7 @@ void H264Depacketizer::reset() {
     referenced_ = false;
     recovery_ = false;
     intra_ = false;
+    fields_ = 0;
 }
 
 }  // namespace weir::rtp

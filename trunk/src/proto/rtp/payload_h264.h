@@ -7,9 +7,13 @@
 //
 // Access unit delimiters and filler data are not sent. A depacketizer gives parameter sets out as
 // the configuration, and a key frame after a loss only with its own sets where the source sends
-// them: the lost packet may have changed them.
+// them: the lost packet may have changed them. Two fields of one time are one frame; a source whose
+// first field has a marker shows once that the second follows.
 #pragma once
 
+#include <optional>
+
+#include "media/avc.h"
 #include "proto/rtp/payload_nal.h"
 
 namespace weir::rtp {
@@ -34,6 +38,12 @@ class H264Depacketizer final : public NalDepacketizer {
 
   private:
     bool begins_frame(ByteSpan payload) const override;
+    bool begins_picture(ByteSpan payload) const override;
+    bool continues_picture(ByteSpan payload) const override;
+
+    bool has_picture() const override { return slice_ || in_fragment(); }
+
+    bool is_cut() const override;
     bool add(ByteSpan payload) override;
     bool add_multi_time(ByteReader& reader, size_t offset_size);
     Completion complete(Frame& out) override;
@@ -41,15 +51,21 @@ class H264Depacketizer final : public NalDepacketizer {
     NalUse use_of(ByteSpan nal) const override;
     bool identify(ByteSpan nal, ParameterSet& out) const override;
     void note(ByteSpan nal) override;
+    void note_field(ByteSpan slice_header);
+    bool is_second_field(ByteSpan slice_header) const;
 
     uint32_t width_ = 0;
     uint32_t height_ = 0;
     bool slice_ = false;
     bool key_ = false;
     bool referenced_ = false;
-    bool recovery_points_ = false;  // count as key frames
-    bool recovery_ = false;         // the frame is at one
-    bool intra_ = false;            // its first slice is an I slice
+    bool recovery_points_ = false;        // count as key frames
+    bool recovery_ = false;               // the frame is at one
+    bool intra_ = false;                  // its first slice is an I slice
+    std::optional<media::avc::Sps> sps_;  // nothing: there are no fields
+    uint8_t fields_ = 0;                  // of the frame, bits as in avc::Structure
+    uint8_t last_fields_ = 0;             // of the frame before
+    bool pairs_fields_ = false;           // the source sends both fields of a frame with one time
 };
 
 }  // namespace weir::rtp

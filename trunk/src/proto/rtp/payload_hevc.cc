@@ -43,6 +43,67 @@ bool begins_with(NalType type, ByteSpan behind_header) {
                                 : hevc::begins_access_unit(type);
 }
 
+// A NAL unit in a payload, or a part of one.
+struct Piece {
+    NalType type = NalType::kFiller;
+    ByteSpan body;      // behind the NAL header, not empty
+    bool start = true;  // of the unit
+    bool base = true;   // of the base layer
+};
+
+// Goes over the units of a payload, as far as they are what they say. `order_size`: bytes of a
+// decoding order number, 0 or 2.
+class Units {
+  public:
+    Units(ByteSpan payload, size_t order_size) : reader_(payload), order_size_(order_size) {
+        header_ = reader_.take(kNalHeaderSize);
+        kind_ = header_.empty() ? uint8_t{0} : payload_type(header_);
+        if (kind_ != kFragment) {
+            reader_.skip(order_size_);
+        }
+    }
+
+    std::optional<Piece> next() {
+        if (kind_ == kAggregation) {
+            const ByteSpan nal = reader_.take(reader_.u16());
+            reader_.skip(order_size_ > 0 && !reader_.empty() ? 1 : 0);
+            return nal.size() > kNalHeaderSize
+                       ? piece(hevc::nal_type(nal[0]), nal, nal.subspan(kNalHeaderSize), true)
+                       : std::nullopt;
+        }
+        if (kind_ == kFragment) {
+            const uint8_t fu = reader_.u8();
+            const bool start = (fu & kStartBit) != 0;
+            reader_.skip(start ? order_size_ : 0);
+            return piece(static_cast<NalType>(fu & kFuTypeBits), header_, reader_.rest(), start);
+        }
+        return piece(static_cast<NalType>(kind_), header_, reader_.rest(), true);
+    }
+
+  private:
+    std::optional<Piece> piece(NalType type, ByteSpan header, ByteSpan body, bool start) const {
+        if (!reader_.ok() || body.empty()) {
+            return std::nullopt;
+        }
+        return Piece{type, body, start, layer_id(header[0], header[1]) == 0};
+    }
+
+    ByteReader reader_;
+    ByteSpan header_;
+    size_t order_size_;
+    uint8_t kind_ = 0;
+};
+
+// Those of enhancement layers are left out of frames.
+std::optional<Piece> first_slice(ByteSpan payload, size_t order_size) {
+    Units units(payload, order_size);
+    std::optional<Piece> unit = units.next();
+    while (unit && (!hevc::is_slice(unit->type) || !unit->base)) {
+        unit = units.next();
+    }
+    return unit;
+}
+
 }  // namespace
 
 bool HevcPacketizer::set_config(ByteSpan record) {
@@ -94,21 +155,18 @@ void HevcPacketizer::write_fragment_header(ByteSpan nal, bool start, bool end, u
 }
 
 bool HevcDepacketizer::begins_frame(ByteSpan payload) const {
-    const size_t order = order_size();
-    if (payload.size() <= kNalHeaderSize + order) {
-        return false;
-    }
-    const ByteSpan body = payload.subspan(kNalHeaderSize);
-    switch (const uint8_t type = payload_type(payload)) {
-        case kAggregation:
-            return body.size() > order + 4 &&
-                   begins_with(hevc::nal_type(body[order + 2]), body.subspan(order + 4));
-        case kFragment:
-            return (body[0] & kStartBit) != 0 &&
-                   begins_with(static_cast<NalType>(body[0] & kFuTypeBits),
-                               body.subspan(order + 1));
-        default: return begins_with(static_cast<NalType>(type), body.subspan(order));
-    }
+    const std::optional<Piece> first = Units(payload, order_size()).next();
+    return first && first->start && begins_with(first->type, first->body);
+}
+
+bool HevcDepacketizer::begins_picture(ByteSpan payload) const {
+    const std::optional<Piece> slice = first_slice(payload, order_size());
+    return slice && slice->start && begins_with(slice->type, slice->body);
+}
+
+bool HevcDepacketizer::continues_picture(ByteSpan payload) const {
+    const std::optional<Piece> slice = first_slice(payload, order_size());
+    return slice && (!slice->start || !begins_with(slice->type, slice->body));
 }
 
 bool HevcDepacketizer::add(ByteSpan payload) {

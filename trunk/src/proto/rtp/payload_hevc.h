@@ -36,6 +36,13 @@ class HevcDepacketizer final : public NalDepacketizer {
 
   private:
     bool begins_frame(ByteSpan payload) const override;
+    bool begins_picture(ByteSpan payload) const override;
+    bool continues_picture(ByteSpan payload) const override;
+
+    bool has_picture() const override { return slice_ || in_fragment(); }
+
+    bool is_cut() const override { return in_fragment(); }
+
     bool add(ByteSpan payload) override;
     bool add_single(ByteSpan header, ByteSpan body);
     Completion complete(Frame& out) override;

@@ -68,6 +68,11 @@ bool Vp8Depacketizer::begins_frame(ByteSpan payload) const {
     return descriptor && descriptor->start;
 }
 
+bool Vp8Depacketizer::continues_picture(ByteSpan payload) const {
+    const std::optional<Vp8Descriptor> descriptor = Vp8Descriptor::parse(payload);
+    return descriptor && !descriptor->start;
+}
+
 bool Vp8Depacketizer::add(ByteSpan payload) {
     const std::optional<Vp8Descriptor> descriptor = Vp8Descriptor::parse(payload);
     if (!descriptor || descriptor->start != data().empty()) {

@@ -45,6 +45,7 @@ class Vp8Depacketizer final : public FrameAssembler {
 
   private:
     bool begins_frame(ByteSpan payload) const override;
+    bool continues_picture(ByteSpan payload) const override;
     bool add(ByteSpan payload) override;
     Completion complete(Frame& out) override;
     void reset() override;

@@ -122,6 +122,11 @@ bool Vp9Depacketizer::begins_frame(ByteSpan payload) const {
     return descriptor && descriptor->start && descriptor->spatial_id == 0;
 }
 
+bool Vp9Depacketizer::continues_picture(ByteSpan payload) const {
+    const std::optional<Vp9Descriptor> descriptor = Vp9Descriptor::parse(payload);
+    return descriptor && (!descriptor->start || descriptor->spatial_id > 0);
+}
+
 bool Vp9Depacketizer::add(ByteSpan payload) {
     const std::optional<Vp9Descriptor> descriptor = Vp9Descriptor::parse(payload);
     if (!descriptor || descriptor->size == payload.size()) {

@@ -51,6 +51,7 @@ class Vp9Depacketizer final : public FrameAssembler {
 
   private:
     bool begins_frame(ByteSpan payload) const override;
+    bool continues_picture(ByteSpan payload) const override;
     bool add(ByteSpan payload) override;
     Completion complete(Frame& out) override;
     void reset() override;

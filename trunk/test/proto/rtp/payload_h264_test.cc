@@ -373,11 +373,119 @@ TEST(H264DepacketizerTest, RefusesAUnitWhosePiecesHaveNoEnd) {
     Receiver receiver(depacketizer);
     std::vector<Payload> all = packets(nal_frame({p_slice(2900)}));
     all[2].bytes[1] = 1;  // no E
-    EXPECT_EQ(receiver.frame(all).back(), FeedStatus::kLost);
+    receiver.frame(all);
+    EXPECT_EQ(receiver.frame(packets(nal_frame({p_slice(50)}))).back(), FeedStatus::kLost);
     all = packets(nal_frame({p_slice(2900)}));
     all[1].bytes[1] = 0x81;  // S again
     EXPECT_EQ(receiver.frame(all)[1], FeedStatus::kMalformed);
+    EXPECT_EQ(receiver.frames.size(), 1U) << "the short one";
+    EXPECT_TRUE(depacketizer.trusts_markers());
+}
+
+// RFC 6184 §5.1: a receiver must not rely on the marker.
+
+Bytes later_slice(Bytes slice) {
+    slice[1] = 0x26;  // first_mb_in_slice is not 0
+    return slice;
+}
+
+// A packet and a marker for each NAL unit.
+std::vector<Payload> one_by_one(const std::vector<Bytes>& nals) {
+    std::vector<Payload> all;
+    for (const Bytes& nal : nals) {
+        all.push_back({nal, true});
+    }
+    return all;
+}
+
+TEST(H264DepacketizerTest, SlicesWithAMarkerEachAreOnePicture) {
+    H264Depacketizer depacketizer;
+    depacketizer.hold_first_frame();
+    Receiver receiver(depacketizer);
+    const Bytes key = idr(100);
+    const std::vector<Bytes> inter = {p_slice(60), later_slice(p_slice(70))};
+    receiver.frame(one_by_one({kSps, kPps, key, later_slice(idr(90))}));
+    receiver.frame(one_by_one(inter));
+    receiver.frame(one_by_one(inter));
+    EXPECT_FALSE(depacketizer.trusts_markers());
+    EXPECT_EQ(depacketizer.dropped_frames(), 0U);
+    ASSERT_EQ(receiver.frames.size(), 2U) << "the third one waits for the next";
+    EXPECT_EQ(receiver.frames[0].data, nal_frame({key, later_slice(idr(90))}));
+    EXPECT_EQ(receiver.frames[0].config, test::kAvcHighConfig);
+    EXPECT_EQ(receiver.frames[1].data, nal_frame(inter));
+}
+
+TEST(H264DepacketizerTest, ThePictureThatShowsAWrongMarkerCountsAsLost) {
+    H264Depacketizer depacketizer;
+    Receiver receiver(depacketizer);
+    receiver.frame(packets(nal_frame({kSps, kPps, idr(100)})));
+    const std::vector<Bytes> inter = {p_slice(60), later_slice(p_slice(70))};
+    EXPECT_EQ(receiver.frame(one_by_one(inter)),
+              (std::vector{FeedStatus::kTaken, FeedStatus::kLost}));
+    EXPECT_EQ(depacketizer.dropped_frames(), 1U);
+    receiver.frame(one_by_one(inter));
+    receiver.frame(one_by_one(inter));
+    ASSERT_EQ(receiver.frames.size(), 3U);
+    EXPECT_TRUE(receiver.frames[2].after_loss);
+    EXPECT_EQ(receiver.frames[2].data, nal_frame(inter));
+}
+
+TEST(H264DepacketizerTest, AMarkerOnEachFragmentDoesNotEndAPicture) {
+    H264Depacketizer depacketizer;
+    Receiver receiver(depacketizer);
+    const Bytes frame = nal_frame({kSps, kPps, idr(5000)});
+    std::vector<Payload> all = packets(frame);
+    for (Payload& payload : all) {
+        payload.marker = true;
+    }
+    receiver.frame(all);
+    receiver.frame(all);
+    ASSERT_EQ(receiver.frames.size(), 1U);
+    EXPECT_EQ(receiver.frames[0].data, nal_frame({idr(5000)}));
+    EXPECT_EQ(depacketizer.dropped_frames(), 0U);
+}
+
+TEST(H264DepacketizerTest, MessagesWithoutASliceBelongToThePictureThatFollows) {
+    H264Depacketizer depacketizer;
+    Receiver receiver(depacketizer);
+    const Bytes sei = from_hex("0605ff01");
+    receiver.frame(one_by_one({from_hex("09f0"), kSps, kPps, sei}));
+    receiver.frame(one_by_one({idr(100)}));
+    ASSERT_EQ(receiver.frames.size(), 1U) << "right away: its markers are right";
+    EXPECT_EQ(receiver.frames[0].data, nal_frame({sei, idr(100)}));
+    EXPECT_TRUE(depacketizer.trusts_markers());
+}
+
+TEST(H264DepacketizerTest, AHeldFirstFrameIsGivenOutByTheNextTimeOrWhenItIsFlushed) {
+    H264Depacketizer depacketizer;
+    depacketizer.hold_first_frame();
+    Receiver receiver(depacketizer);
+    receiver.frame(packets(nal_frame({kSps, kPps, idr(100)})));
     EXPECT_TRUE(receiver.frames.empty());
+    EXPECT_TRUE(depacketizer.holds_frame());
+    depacketizer.flush();
+    Frame frame;
+    EXPECT_TRUE(depacketizer.next(frame));
+    receiver.frame(packets(nal_frame({p_slice(100)})));
+    EXPECT_EQ(receiver.frames.size(), 1U) << "only the first is held";
+    EXPECT_TRUE(depacketizer.trusts_markers());
+}
+
+TEST(H264DepacketizerTest, PicturesOfAClockThatStandsStillAreNotJoined) {
+    H264Depacketizer depacketizer;
+    Receiver receiver(depacketizer);
+    receiver.next_time();
+    for (const Payload& payload : packets(nal_frame({kSps, kPps, idr(100)}))) {
+        receiver.one(payload.bytes, payload.marker);
+    }
+    for (int i = 0; i < 3; i++) {
+        receiver.one(p_slice(60), true);
+        receiver.one(later_slice(p_slice(60)), true);
+    }
+    receiver.one(p_slice(60), true);
+    // The first of them was given out in part.
+    ASSERT_EQ(receiver.frames.size(), 4U);
+    EXPECT_EQ(receiver.frames[3].data, nal_frame({p_slice(60), later_slice(p_slice(60))}));
 }
 
 TEST(H264DepacketizerTest, BoundsFramesAndParameterSets) {
