@@ -102,7 +102,9 @@ RtpIngest::Source* RtpIngest::add_source(
     begin_frames(source);
     source.clock_track =
         clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !is_video(source));
-    const auto early = std::ranges::find(early_, ssrc, &ReportedTime::ssrc);
+    const auto early = std::ranges::find_if(early_, [&](const ReportedTime& each) {
+        return each.track ? each.track == index : each.ssrc == ssrc;
+    });
     if (early != early_.end()) {
         take_report(now, source, *early);
         early_.erase(early);
@@ -126,6 +128,9 @@ void RtpIngest::begin_frames(Source& source) {
     WEIR_CHECK(source.depacketizer != nullptr);
     for (const Bytes& nal : track.parameter_sets) {
         source.depacketizer->add_parameter_set(nal);
+    }
+    if (is_video(source) && options_.doubt_markers) {
+        source.depacketizer->hold_first_frame();
     }
 }
 
@@ -231,7 +236,21 @@ void RtpIngest::take_payload(MonoTime now, Source& source, const rtp::ReceiverEv
         on_broken_video(source);
     }
     for (rtp::Frame frame; source.depacketizer->next(frame);) {
-        take_frame(now, source, frame, event.arrival);
+        // One that this packet ended by its time came with the packet before.
+        const bool before = is_video(source) && frame.rtp_time != info.rtp_time;
+        take_frame(now, source, frame, before ? source.last_arrival : event.arrival);
+    }
+    source.last_arrival = event.arrival;
+}
+
+void RtpIngest::give_held(MonoTime now, Source& source) {
+    if (!source.depacketizer || !source.depacketizer->holds_frame() ||
+        now < source.last_arrival + kMaxHeld) {
+        return;
+    }
+    source.depacketizer->flush();
+    for (rtp::Frame frame; source.depacketizer->next(frame);) {
+        take_frame(now, source, frame, source.last_arrival);
     }
 }
 
@@ -335,10 +354,16 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
         }
         first_video_ms_ = first_video_ms_.value_or(times.decoded_ms);
     } else if (!audio_begun_ && times.decoded_ms < first_video_ms_.value_or(times.decoded_ms)) {
-        return;  // of before the first picture: a track that begins there would not rise
-    } else if (!frame.config.empty()) {
+        // Of before the first picture: a track that begins there would not rise. What it brought
+        // along is not said again.
+        if (!frame.config.empty()) {
+            source.config = std::move(frame.config);
+        }
+        return;
+    } else if (!frame.config.empty() || !source.config.empty()) {
         audio_begun_ = true;
-        publish_config(now, source, frame.config, times.decoded_ms);
+        const Bytes kept = std::exchange(source.config, {});
+        publish_config(now, source, frame.config.empty() ? kept : frame.config, times.decoded_ms);
     } else if (!audio_begun_) {
         audio_begun_ = true;
         begin_audio(now, source, times.decoded_ms);
@@ -413,24 +438,41 @@ media::PacketRef RtpIngest::publish(MonoTime now, Ref<media::MediaPacket> packet
 
 // ---- reports ----
 
-void RtpIngest::on_rtcp(MonoTime now, const rtcp::PacketView& packet) {
+void RtpIngest::on_rtcp(MonoTime now, const rtcp::PacketView& packet, std::optional<size_t> track) {
     const auto report = rtcp::parse_sender_report(packet);
     if (!report) {
         return;
     }
-    const ReportedTime said{report->ssrc, report->ntp_time, report->rtp_time};
-    const auto source = std::ranges::find(
-        sources_, said.ssrc, [](const std::unique_ptr<Source>& each) { return each->ssrc; });
-    if (source == sources_.end()) {
-        keep_early(said);
+    const ReportedTime said{report->ssrc, report->ntp_time, report->rtp_time, track};
+    if (Source* source = find_reported(said)) {
+        take_report(now, *source, said);
     } else {
-        take_report(now, **source, said);
+        keep_early(said);
     }
+}
+
+// Cameras write 0, another byte order or one SSRC for all tracks: where a track has a channel or
+// port of its own, that tells. Of several sources of a track, which only come with layers, the
+// SSRC.
+RtpIngest::Source* RtpIngest::find_reported(const ReportedTime& report) const {
+    Source* found = nullptr;
+    for (const std::unique_ptr<Source>& source : sources_) {
+        const bool same_track = !report.track || source->track == *report.track;
+        if (same_track && source->ssrc == report.ssrc) {
+            return source.get();
+        }
+        if (report.track && same_track) {
+            found = source.get();
+        }
+    }
+    return found;
 }
 
 // Senders report before their first packet, so that audio and video are in step from the beginning.
 void RtpIngest::keep_early(const ReportedTime& report) {
-    std::erase_if(early_, [&](const ReportedTime& each) { return each.ssrc == report.ssrc; });
+    std::erase_if(early_, [&](const ReportedTime& each) {
+        return each.track == report.track && (report.track || each.ssrc == report.ssrc);
+    });
     if (early_.size() == kMaxEarlyReports) {
         early_.erase(early_.begin());
     }
@@ -448,6 +490,7 @@ void RtpIngest::handle_timeout(MonoTime now) {
     for (const std::unique_ptr<Source>& source : sources_) {
         source->receiver.handle_timeout(now);
         drain(now, *source);
+        give_held(now, *source);
     }
 }
 
@@ -455,6 +498,9 @@ std::optional<MonoTime> RtpIngest::next_timeout() const {
     MonoTime due = next_report_;
     for (const std::unique_ptr<Source>& source : sources_) {
         due = std::min(due, source->receiver.next_timeout().value_or(due));
+        if (source->depacketizer && source->depacketizer->holds_frame()) {
+            due = std::min(due, source->last_arrival + kMaxHeld);
+        }
     }
     return due;
 }

@@ -57,6 +57,9 @@ struct RtpIngestOptions {
     uint32_t local_ssrc = 1;  // of our reports
     bool b_frames = false;    // the source may send them
     media::Audience audio_audience = media::Audience::kEverybody;
+    // The markers of the source may be wrong: the first picture waits for the next packet, for
+    // kMaxHeld at most, so that it is not lost when its markers prove to be.
+    bool doubt_markers = false;
 };
 
 struct RtpIngestStats {
@@ -76,6 +79,8 @@ class RtpIngest : private TsOutput {
     // RTP times that are the same for so long, in so many packets (frames of video), stand still.
     static constexpr Millis kStillFor{500};
     static constexpr uint32_t kStillCount = 3;
+    // How long a first picture is held (RtpIngestOptions::doubt_markers).
+    static constexpr Millis kMaxHeld{20};
 
     // `stream` is being published by `publisher` and outlives this.
     RtpIngest(stream::Stream& stream,
@@ -90,8 +95,9 @@ class RtpIngest : private TsOutput {
     // payload type says it.
     void on_rtp(MonoTime now, ByteSpan packet, std::optional<size_t> track = {});
 
-    // One packet of a compound.
-    void on_rtcp(MonoTime now, const rtcp::PacketView& packet);
+    // One packet of a compound. `track`: as in on_rtp(); its sender reports are of that track
+    // then, whatever SSRC they name. Without, the SSRC tells the source.
+    void on_rtcp(MonoTime now, const rtcp::PacketView& packet, std::optional<size_t> track = {});
 
     // Gives up what is missing for too long.
     void handle_timeout(MonoTime now);
@@ -149,14 +155,17 @@ class RtpIngest : private TsOutput {
         size_t front = 0;  // free bytes before each frame, for the header of its packet
         size_t clock_track = 0;
         bool gap = false;                  // before the next packet
+        MonoTime last_arrival{};           // of the newest packet
         std::unique_ptr<Reorder> reorder;  // of video that may have B-frames
         StillClock still_clock;
+
+        // Of audio: that came with a frame before the first picture, and is yet to be published.
+        Bytes config;
 
         // For video only:
         int64_t last_ms = -kMaxPushedMs;  // of the newest frame
         bool awaits_key = true;
         bool config_published = false;
-        Bytes config;
         uint32_t width = 0;
         uint32_t height = 0;
     };
@@ -230,14 +239,17 @@ class RtpIngest : private TsOutput {
         uint32_t ssrc = 0;
         rtcp::NtpTime ntp_time = 0;
         uint32_t rtp_time = 0;
+        std::optional<size_t> track;  // that it came for
     };
 
+    Source* find_reported(const ReportedTime& report) const;
     Source* find_source(MonoTime now, const rtp::PacketView& packet, std::optional<size_t> track);
     void keep_early(const ReportedTime& report);
     void take_report(MonoTime now, Source& source, const ReportedTime& report);
     void drain(MonoTime now, Source& source);
     void begin_frames(Source& source);
     void take_payload(MonoTime now, Source& source, const rtp::ReceiverEvent& event);
+    void give_held(MonoTime now, Source& source);
     void take_transport_packets(MonoTime now, Source& source, ByteSpan payload);
 
     // TsOutput

@@ -47,6 +47,7 @@ Error RtspPublish::begin(const std::vector<RtspAnnounced>& tracks, srtp::Control
     }
     net::RtpIngestOptions options;
     options.b_frames = true;
+    options.doubt_markers = true;
     ingest_ = std::make_unique<net::RtpIngest>(stream_, *this, std::move(list), options);
     return {};
 }
@@ -70,7 +71,9 @@ void RtspPublish::on_rtcp(MonoTime now, ByteSpan compound, size_t track) {
     }
     rtcp::PacketView packet;
     for (rtcp::CompoundReader reader(compound); reader.next(packet);) {
-        ingest_->on_rtcp(now, packet);
+        if (places_[track]) {
+            ingest_->on_rtcp(now, packet, places_[track]);
+        }
     }
 }
 

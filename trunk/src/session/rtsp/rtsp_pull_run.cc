@@ -91,6 +91,7 @@ Error RtspPullRun::begin() {
     net::RtpIngestOptions options;
     options.local_ssrc = random_u32(system_random()) | 1U;
     options.b_frames = true;
+    options.doubt_markers = true;
     ingest_ = std::make_unique<Ingest>(run_, *stream, std::move(described_), options);
     return {};
 }
@@ -107,7 +108,7 @@ void RtspPullRun::take_media(size_t track, bool rtcp, ByteSpan bytes) {
     const bool looks_like_rtcp =
         bytes.size() > 1 && bytes[1] >= kFirstRtcpType && bytes[1] <= kLastRtcpType;
     if (rtcp || looks_like_rtcp) {
-        take_rtcp(now, bytes);
+        take_rtcp(now, track, bytes);
     } else {
         seen_rtp_ = true;
         ingest_->on_rtp(now, bytes, track);
@@ -117,10 +118,10 @@ void RtspPullRun::take_media(size_t track, bool rtcp, ByteSpan bytes) {
     }
 }
 
-void RtspPullRun::take_rtcp(MonoTime now, ByteSpan bytes) {
+void RtspPullRun::take_rtcp(MonoTime now, size_t track, ByteSpan bytes) {
     rtcp::PacketView packet;
     for (rtcp::CompoundReader reader(bytes); reader.next(packet);) {
-        ingest_->on_rtcp(now, packet);
+        ingest_->on_rtcp(now, packet, track);
     }
 }
 

@@ -71,7 +71,7 @@ class RtspPullRun final : private io::EventHandler,
     void on_more_datagrams() override { notify(); }
 
     void take_media(size_t track, bool rtcp, ByteSpan bytes);
-    void take_rtcp(MonoTime now, ByteSpan bytes);
+    void take_rtcp(MonoTime now, size_t track, ByteSpan bytes);
     bool read_datagrams();
     void send_reports(MonoTime now);
     Error do_what_is_due(MonoTime now);
