@@ -13,7 +13,8 @@ constexpr uint32_t kFirstStepsPerSecond = 100;
 }  // namespace
 
 void DecodeTimes::set_depth(size_t frames) {
-    depth_ = std::max(depth_, std::min(frames, kMaxDepth));
+    named_ = std::min(frames, kMaxDepth);
+    depth_ = std::max(depth_, named_);
 }
 
 void DecodeTimes::insert(int64_t shown) {
@@ -24,20 +25,26 @@ void DecodeTimes::insert(int64_t shown) {
     count_++;
 }
 
-// The depth is the number of frames that came before one and are shown after it.
-void DecodeTimes::learn(int64_t shown) {
+// How many of the frames that came before one are shown after it.
+size_t DecodeTimes::frames_behind(int64_t shown) const {
     const auto known = static_cast<std::ptrdiff_t>(std::min<uint64_t>(frames_, kMaxDepth));
-    const auto later = std::count_if(recent_.begin(), recent_.begin() + known,
-                                     [shown](int64_t other) { return other > shown; });
-    depth_ = std::max(depth_, static_cast<size_t>(later));
+    return static_cast<size_t>(std::count_if(recent_.begin(), recent_.begin() + known,
+                                             [shown](int64_t other) { return other > shown; }));
+}
+
+// The depth is the largest number of these.
+void DecodeTimes::learn(int64_t shown) {
+    depth_ = std::max(depth_, frames_behind(shown));
     recent_[frames_ % kMaxDepth] = shown;
     frames_++;
 }
 
-int64_t DecodeTimes::next(int64_t shown) {
+int64_t DecodeTimes::next(int64_t shown, bool reordered) {
     const int64_t most = kMaxStepSeconds * static_cast<int64_t>(clock_hz_);
-    if (frames_ > 0 &&
-        (std::abs(shown - recent_[(frames_ - 1) % kMaxDepth]) > most || last_ - shown > most)) {
+    const size_t behind = frames_behind(shown);
+    const bool set_back = behind > 0 && (!reordered || behind > named_ + kBeyondNamedDepth);
+    if (frames_ > 0 && (set_back || std::abs(shown - recent_[(frames_ - 1) % kMaxDepth]) > most ||
+                        last_ - shown > most)) {
         clear();
     }
     learn(shown);

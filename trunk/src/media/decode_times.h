@@ -21,6 +21,8 @@ class DecodeTimes {
     // A step of presentation times by more than this is a new beginning, not a B-frame; so is a
     // presentation that is so long before the decoding.
     static constexpr int64_t kMaxStepSeconds = 5;
+    // An encoder that names a depth may be exceeded by so much before it is not believed.
+    static constexpr size_t kBeyondNamedDepth = 1;
 
     explicit DecodeTimes(uint32_t clock_hz) : clock_hz_(clock_hz) {}
 
@@ -29,21 +31,29 @@ class DecodeTimes {
 
     // Decoding time of the next frame, whose presentation time (in units of the clock, unwrapped)
     // is `shown`. Strictly rising until the next clear() or jump of the presentation times.
-    int64_t next(int64_t shown);
+    // `reordered`: it may be shown before frames that came earlier (it has B slices); a frame that
+    // may not, and is earlier, is the first one after the source's clock was set back.
+    int64_t next(int64_t shown, bool reordered = true);
 
     // The source starts anew; the depth stays.
-    void clear() { *this = DecodeTimes(clock_hz_, depth_); }
+    void clear() {
+        const size_t named = named_;
+        *this = DecodeTimes(clock_hz_, depth_);
+        named_ = named;
+    }
 
     size_t depth() const { return depth_; }
 
   private:
     DecodeTimes(uint32_t clock_hz, size_t depth) : clock_hz_(clock_hz), depth_(depth) {}
 
+    size_t frames_behind(int64_t shown) const;
     void learn(int64_t shown);
     void insert(int64_t shown);
 
     uint32_t clock_hz_;
     size_t depth_ = 0;
+    size_t named_ = kMaxDepth;  // by the encoder; the most that there can be, where it names none
     std::array<int64_t, kMaxDepth + 1> waiting_{};  // presentation times, sorted
     size_t count_ = 0;
     std::array<int64_t, kMaxDepth> recent_{};  // presentation times of the frames before, a ring

@@ -130,6 +130,24 @@ TEST(DecodeTimesTest, AJumpIsANewBeginning) {
     }
 }
 
+// A camera without B-frames that is set back by less than the pictures that are remembered.
+TEST(DecodeTimesTest, AStepBackOfAPictureThatCannotBeReorderedIsANewBeginning) {
+    DecodeTimes times(kClock);
+    for (int i = 0; i < 50; i++) {
+        const int64_t shown = 1'000'000 + (i < 25 ? i : i - 8) * kFrame;
+        EXPECT_EQ(times.next(shown, false), shown) << i;
+    }
+    EXPECT_EQ(times.depth(), 0U);
+}
+
+TEST(DecodeTimesTest, NoMoreFramesAreReorderedThanTheEncoderNames) {
+    DecodeTimes times(kClock);
+    times.set_depth(2);
+    times_of(times, with_b_frames(40, 2));
+    times_of(times, with_b_frames(40, 2, 40 * kFrame - 10 * kFrame));
+    EXPECT_EQ(times.depth(), 2U);
+}
+
 TEST(DecodeTimesTest, ClearKeepsTheDepth) {
     DecodeTimes times(kClock);
     times_of(times, with_b_frames(3, 2));

@@ -32,17 +32,16 @@ bool may_have_b_frames(Codec codec) {
     return codec == Codec::kH264 || codec == Codec::kHevc;
 }
 
-// How many frames may come before one that is shown earlier, as the configuration says; 0 where it
-// does not.
-size_t reorder_depth(Codec codec, ByteSpan config) {
+// How many frames may come before one that is shown earlier, as the configuration says.
+std::optional<size_t> reorder_depth(Codec codec, ByteSpan config) {
     if (codec == Codec::kH264) {
         const auto record = media::avc::ConfigView::parse(config);
         const auto sps = record ? media::avc::parse_sps(record->sps()) : std::nullopt;
-        return sps ? sps->max_reorder_frames.value_or(0) : 0;
+        return sps ? sps->max_reorder_frames : std::nullopt;
     }
     const auto record = media::hevc::ConfigView::parse(config);
     const auto sps = record ? media::hevc::parse_sps(record->sps()) : std::nullopt;
-    return sps ? sps->max_reorder_pictures : 0;
+    return sps ? std::optional<size_t>(sps->max_reorder_pictures) : std::nullopt;
 }
 
 }  // namespace
@@ -307,6 +306,15 @@ void RtpIngest::watch_clock(Source& source, const rtp::PacketView& packet, MonoT
     }
 }
 
+// A picture of H.264 that has no B slices is not shown before one that came earlier. Of HEVC the
+// encoder always names how many are (sps_max_num_reorder_pics).
+bool RtpIngest::may_be_reordered(const Source& source, const rtp::Frame& frame) const {
+    constexpr size_t kLengthSize = 4;
+    return setup(source).codec != Codec::kH264 ||
+           media::avc::inspect_frame(ByteSpan(frame.data).subspan(source.front), kLengthSize)
+               .bidirectional;
+}
+
 RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
                                           const rtp::Frame& frame,
                                           MonoTime arrival) {
@@ -318,7 +326,7 @@ RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
         rtp_time += static_cast<uint32_t>(ticks);  // frames of one packet are apart
     } else if (source.reorder) {
         const int64_t shown = source.reorder->unwrapper.unwrap(frame.rtp_time);
-        const int64_t decoded = source.reorder->times.next(shown);
+        const int64_t decoded = source.reorder->times.next(shown, may_be_reordered(source, frame));
         rtp_time = static_cast<uint32_t>(decoded);
         ahead = shown - decoded;
     }
@@ -343,8 +351,9 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
         source.config_published = false;
         source.width = frame.width;
         source.height = frame.height;
-        if (source.reorder) {
-            source.reorder->times.set_depth(reorder_depth(setup(source).codec, source.config));
+        const auto depth = reorder_depth(setup(source).codec, source.config);
+        if (source.reorder && depth) {
+            source.reorder->times.set_depth(*depth);
         }
     }
     const FrameTimes times = times_of(source, frame, arrival);

@@ -259,6 +259,7 @@ class RtpIngest : private TsOutput {
     void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
     void watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival);
     void restart_clock(Source& source);
+    bool may_be_reordered(const Source& source, const rtp::Frame& frame) const;
     FrameTimes times_of(Source& source, const rtp::Frame& frame, MonoTime arrival);
     bool write_reports(MonoTime now, rtcp::CompoundWriter& writer);
 

@@ -12,6 +12,9 @@ namespace {
 constexpr int64_t kSlewShare = 8;    // of the time that passed
 constexpr int64_t kReportShare = 4;  // of what a report says beyond those before it
 
+// Packets that are further apart say nothing of a track's pace.
+constexpr int64_t kSlowestPaceUs = 600'000;
+
 // Sources of which two reports differ by more have a clock that was set.
 constexpr int64_t kMaxReportNoiseUs = 100'000;
 
@@ -29,26 +32,59 @@ Micros ClockMapper::map(size_t index, uint32_t rtp_time, MonoTime arrival) {
     int64_t rtp_us = track.to_us(track.unwrapper.unwrap(rtp_time));
     if (!track.placed || track.replace) {
         place(track, rtp_us, arrival);
+    } else if (has_stepped(track, rtp_us, arrival)) {
+        step(track, rtp_us - track.last_rtp_us, rtp_time, arrival);
+        rtp_us = track.last_rtp_us;
     } else {
         const int64_t elapsed = rtp_us - track.last_rtp_us;
-        const int64_t unexplained = elapsed - (arrival - track.last_arrival).count();
-        const bool jumped = elapsed > kMaxStep.count() && unexplained > kMaxStep.count();
-        if (jumped || elapsed < -kMaxStep.count()) {
-            jumps_++;
-            track.ntp_offset_us.reset();
-            track.unwrapper.reset();  // or a peer that only jumps would leave 64 bits behind
-            const int64_t last_us = track.last_us();
-            rtp_us = track.to_us(track.unwrapper.unwrap(rtp_time));
-            track.last_rtp_us = rtp_us;
-            track.offset_us = last_us - rtp_us;  // the time that it had last
-            place(track, rtp_us, arrival);
-        } else {
-            approach(track, elapsed);
+        approach(track, elapsed);
+        if (elapsed > 0 && elapsed < kSlowestPaceUs) {
+            track.interval_us = elapsed;
         }
     }
     track.last_rtp_us = rtp_us;
     track.last_arrival = arrival;
+    const int64_t lead_us = track.last_us() - arrival.time_since_epoch().count();
+    track.lead_us = std::max(track.lead_us, lead_us);
     return Micros(std::max<int64_t>(track.last_us(), 0));
+}
+
+bool ClockMapper::has_stepped(const Track& track, int64_t rtp_us, MonoTime arrival) const {
+    const int64_t elapsed = rtp_us - track.last_rtp_us;
+    if (elapsed < -kMaxStepBack.count()) {
+        return true;
+    }
+    const int64_t unexplained = elapsed - (arrival - track.last_arrival).count();
+    const int64_t lead_us = rtp_us + track.offset_us - arrival.time_since_epoch().count();
+    return std::min(elapsed, unexplained) > kMaxStepAhead.count() &&
+           lead_us > track.lead_us + kMaxStepAhead.count();
+}
+
+// It goes on at its pace. Where another track has just made the same step, both stay in step.
+void ClockMapper::step(Track& track, int64_t elapsed_us, uint32_t rtp_time, MonoTime arrival) {
+    jumps_++;
+    const int64_t last_us = track.last_us();
+    const int64_t passed_us = std::max<int64_t>((arrival - track.last_arrival).count(), 0);
+    track.ntp_offset_us.reset();
+    track.unwrapper.reset();  // or a peer that only jumps would leave 64 bits behind
+    const int64_t rtp_us = track.to_us(track.unwrapper.unwrap(rtp_time));
+    track.last_rtp_us = rtp_us;
+    const int64_t same_us = last_us + elapsed_us - stepped_us_;
+    const bool same_step = stepped_track_ != nullptr && stepped_track_ != &track &&
+                           arrival - stepped_at_ <= kSameStep && same_us > last_us &&
+                           same_us <= last_us + passed_us + kMaxStepBack.count();
+    if (same_step) {
+        track.offset_us = same_us - rtp_us;
+        stepped_track_ = nullptr;
+        return;
+    }
+    // A source that was held up sends many at once.
+    const bool at_its_pace = passed_us <= 4 * track.interval_us && passed_us > 0;
+    const int64_t on_us = at_its_pace ? track.interval_us : std::max<int64_t>(passed_us, 1'000);
+    track.offset_us = last_us + on_us - rtp_us;
+    stepped_us_ = elapsed_us - on_us;
+    stepped_track_ = &track;
+    stepped_at_ = arrival;
 }
 
 void ClockMapper::on_sender_report(size_t index, rtcp::NtpTime ntp_time, uint32_t rtp_time) {
@@ -127,6 +163,7 @@ void ClockMapper::place(Track& track, int64_t rtp_us, MonoTime arrival) {
     }
     track.placed = true;
     track.replace = false;
+    track.lead_us = rtp_us + track.offset_us - arrival.time_since_epoch().count();
 }
 
 void ClockMapper::approach(Track& track, int64_t elapsed_us) {

@@ -27,7 +27,13 @@ class ClockMapper {
     static constexpr size_t kMaxTracks = 16;       // a simulcast layer is a track
     static constexpr Micros kOrigin = Seconds(1);  // time of the first packet: room before it
     static constexpr Micros kMaxCorrection = Seconds(3);
-    static constexpr Micros kMaxStep = Seconds(5);  // of RTP time, beyond the time that passed
+    // More is a step of the source's clock: decoding times and those of audio do not go back.
+    static constexpr Micros kMaxStepBack = Millis(100);
+    // Of RTP time, beyond the time that passed, and further ahead of its arrival than any packet so
+    // far: what was held up and comes at once is late, not ahead.
+    static constexpr Micros kMaxStepAhead = Millis(1'500);
+    // Both tracks of a source step, each at its own packet, within this time.
+    static constexpr Micros kSameStep = Seconds(2);
 
     // Returns the track's index. At most kMaxTracks; `clock_hz` is not 0.
     size_t add_track(uint32_t clock_hz, bool audio);
@@ -59,6 +65,8 @@ class ClockMapper {
         int64_t offset_us = 0;                 // stream time minus RTP time
         std::optional<int64_t> ntp_offset_us;  // the publisher's time minus RTP time
         int64_t last_rtp_us = 0;
+        int64_t interval_us = 20'000;  // between its last two packets of different times
+        int64_t lead_us = 0;           // the most that a packet's time was before its arrival
         MonoTime last_arrival{};
 
         int64_t to_us(int64_t rtp_time) const { return rtp_time * 1'000'000 / clock_hz; }
@@ -67,6 +75,8 @@ class ClockMapper {
     };
 
     void place(Track& track, int64_t rtp_us, MonoTime arrival);
+    bool has_stepped(const Track& track, int64_t rtp_us, MonoTime arrival) const;
+    void step(Track& track, int64_t elapsed_us, uint32_t rtp_time, MonoTime arrival);
     void approach(Track& track, int64_t elapsed_us);
     std::optional<int64_t> target(const Track& track) const;
 
@@ -74,6 +84,10 @@ class ClockMapper {
     size_t count_ = 0;
     uint64_t ignored_reports_ = 0;
     uint64_t jumps_ = 0;
+    // The last step of a track's clock: the others may make the same one.
+    int64_t stepped_us_ = 0;  // beyond its pace
+    const Track* stepped_track_ = nullptr;
+    MonoTime stepped_at_{};
 };
 
 }  // namespace weir::rtp

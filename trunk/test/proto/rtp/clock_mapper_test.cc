@@ -162,13 +162,16 @@ TEST_F(ClockMapperTest, IgnoresReportsThatCannotBe) {
 
 TEST_F(ClockMapperTest, AJumpOfTheRtpClockGoesOnByArrival) {
     map(audio_, sound_, Micros(0));
-    const Micros before = map(audio_, sound_, Seconds(1));
+    Micros before = map(audio_, sound_, Seconds(1));
+    Micros at = Seconds(1);
     for (const uint32_t start : {sound_.rtp_start + 0x6000'0000, sound_.rtp_start - 0x3000'0000}) {
         Source jumped = sound_;
         jumped.rtp_start = start;
-        const Micros after = map(audio_, jumped, Millis(1'020));
+        at += Millis(20);
+        const Micros after = map(audio_, jumped, at);
         EXPECT_GT(after, before);
         EXPECT_LE(after, before + Millis(25));
+        before = after;
     }
     EXPECT_EQ(mapper_.jumps(), 2u);
 }
@@ -199,6 +202,23 @@ TEST_F(ClockMapperTest, AStallOfTheNetworkIsNoJump) {
     }
     EXPECT_EQ(mapper_.jumps(), 0u);
 }
+
+// A camera whose clock is set while it sends.
+class ClockMapperStepTest : public ClockMapperTest, public testing::WithParamInterface<int> {};
+
+TEST_P(ClockMapperStepTest, BothTracksGoOnAtTheirPaceAndInStep) {
+    run(Micros(0), Seconds(3), true);
+    const Micros apart = last_video_ - last_audio_;
+    sound_.rtp_start += static_cast<uint32_t>(GetParam() * int64_t{sound_.clock_hz} / 1000);
+    picture_.rtp_start += static_cast<uint32_t>(GetParam() * int64_t{picture_.clock_hz} / 1000);
+    run(Seconds(3), Seconds(6), false);
+    EXPECT_EQ(mapper_.jumps(), 2u);
+    EXPECT_NEAR(static_cast<double>((last_video_ - last_audio_ - apart).count()), 0, 1'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps,
+                         ClockMapperStepTest,
+                         testing::Values(-200, -800, -2'500, -4'900, -3'600'000, 2'500, 3'600'000));
 
 TEST_F(ClockMapperTest, ARestartedSourceGoesOnWhereItWas) {
     run(Micros(0), Seconds(3), true);
