@@ -1,0 +1,207 @@
+"""The outputs: programs that are not ours take each of them, and what they got is decoded by ffmpeg.
+
+HTTP-FLV and HTTP-TS are kept byte for byte by curl and read afterwards, as recordings are. ffmpeg itself plays RTMP, RTSP, HLS and DASH
+while they are live. The result of each is a Got.
+"""
+
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lipsync import onsets
+from media import Program, modern_ffmpeg
+
+BEEP_DB = -30.0
+BLOCK = 80          # 10 ms of 8 kHz
+LEVEL = "lavfi.astats.Overall.RMS_level"
+# What ffmpeg says of clean streams too.
+HARMLESS = re.compile(r"Last message repeated|^\s*$|Error in the pull function|session has been invalidated|"
+                      r"Failed to reload playlist|keepalive request failed|Will reconnect at|Error number -10054|"
+                      r"Immediate exit requested|Exiting normally|error reading header: End of file")
+
+
+@dataclass
+class Got:
+    """What a reader had: packets as (dts, pts, key) and pictures as (pts, MD5), seconds; onsets of beeps; what was said."""
+
+    video: list = field(default_factory=list)
+    audio: list = field(default_factory=list)
+    pictures: list = field(default_factory=list)
+    beeps: list = field(default_factory=list)
+    audio_seconds: float = 0.0
+    duration: float | None = None   # what the file says
+    errors: list = field(default_factory=list)
+
+
+def analysis(ffmpeg, source, name, before=(), seconds=None):
+    """Words that read a source and write NAME.packets, NAME.frames and NAME.level in the folder where they run."""
+    limit = ["-t", str(seconds)] if seconds else []
+    tracks = ["-map", "0:v:0?", "-map", "0:a:0?"]
+    return [ffmpeg, "-v", "level+error", "-hide_banner", "-nostdin", "-y", "-copyts", "-threads", "1", *before, "-i", source,
+            *tracks, *limit, "-c", "copy", "-f", "framecrc", f"{name}.packets",
+            *tracks, *limit, "-fps_mode", "passthrough", "-autoscale", "0", "-enc_time_base:v", "1/90000",
+            "-af", f"aresample=8000,aformat=sample_fmts=s16:channel_layouts=mono,asetnsamples=n={BLOCK}:p=0,"
+                   f"astats=metadata=1:reset=1,ametadata=print:key={LEVEL}:file={name}.level",
+            "-f", "framemd5", f"{name}.frames"]
+
+
+def rows(path):
+    """([kind of each stream], [(stream, dts s, pts s, size, digest or crc)]) of a list of ffmpeg."""
+    kinds, units, found = {}, {}, []
+    text = path.read_text() if path.exists() else ""
+    for line in text.splitlines():
+        if match := re.match(r"#tb (\d+): (\d+)/(\d+)", line):
+            units[match[1]] = int(match[2]) / int(match[3])
+        elif match := re.match(r"#media_type (\d+): (\w+)", line):
+            kinds[match[1]] = match[2]
+        elif line[:1] != "#" and line.count(",") >= 5:
+            stream, dts, pts, _, size, digest, *_ = (word.strip() for word in line.split(","))
+            unit = units[stream]
+            absent = abs(int(dts)) > 1 << 62, abs(int(pts)) > 1 << 62
+            found.append((kinds.get(stream, "video"), None if absent[0] else int(dts) * unit, None if absent[1] else int(pts) * unit,
+                          int(size), digest))
+    return found
+
+
+def read(folder, name, said):
+    """The Got of an analysis that has ended."""
+    got = Got()
+    for kind, dts, pts, _, _ in rows(folder / f"{name}.packets"):
+        (got.video if kind == "video" else got.audio).append((dts, pts))
+    for kind, _, pts, size, digest in rows(folder / f"{name}.frames"):
+        if kind == "video":
+            got.pictures.append((pts, digest))
+        else:
+            got.audio_seconds += size / 2 / 8000
+    level = folder / f"{name}.level"
+    text = level.read_text() if level.exists() else ""
+    times = re.findall(r"pts_time:(-?[\d.]+)", text)
+    levels = re.findall(rf"{re.escape(LEVEL)}=(-?[\d.]+|-?inf|nan)", text)
+    got.beeps = onsets([(float(time), float(value)) for time, value in zip(times, levels)], BEEP_DB)
+    got.errors = [line for line in said.splitlines() if re.search(r"\[(error|fatal|panic)\]", line) and not HARMLESS.search(line)]
+    return got
+
+
+class Reader:
+    """start() while the stream is live, stop() when the publisher has ended, got() afterwards."""
+
+    late = False  # starts shortly before the end
+
+    def __init__(self, server, path, folder, name, clip):
+        self.server, self.path, self.folder, self.name, self.clip = server, path, Path(folder), name, clip
+        self.program = None
+
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+    def decoder(self):
+        """Debian's ffmpeg does not read HEVC, AV1 or Opus in FLV."""
+        return "ffmpeg" if self.clip.codec == "h264" and self.clip.audio_codec == "aac" else modern_ffmpeg()
+
+    def analysed(self, source, before=()):
+        done = subprocess.run(analysis(self.decoder(), str(source), self.name, before), cwd=self.folder, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, errors="replace", timeout=60)
+        return read(self.folder, self.name, done.stderr)
+
+
+class Kept(Reader):
+    """curl keeps the bytes."""
+
+    def __init__(self, *words, suffix):
+        super().__init__(*words)
+        self.suffix = suffix
+        self.file = self.folder / f"{self.name}.{suffix}"
+
+    def start(self):
+        url = self.server.http(f"/{self.path}.{self.suffix}")
+        self.program = Program(self.name, ["curl", "-sS", "--no-buffer", url], self.folder, stdout=self.file)
+        self.program.__enter__()
+
+    def stop(self):
+        self.program.end()
+
+    def got(self):
+        return self.analysed(self.file)
+
+
+class Played(Reader):
+    """ffmpeg plays it live. It ends with the stream, or soon after the publisher."""
+
+    def __init__(self, *words, url, before=(), late=False, grace=0.5):
+        super().__init__(*words)
+        self.url, self.before, self.late, self.grace = url, before, late, grace
+
+    def start(self):
+        command = analysis(self.decoder(), self.url(self.server, self.path), self.folder / self.name, self.before)
+        # The filter's file is named relative to the folder: a path of ours may have signs that filters need.
+        command = [str(word) for word in command]
+        command = [word.replace(f"{self.folder}/", "") if "ametadata" in word else word for word in command]
+        self.log = open(self.folder / f"{self.name}.log", "wb")
+        self.process = subprocess.Popen([word.replace(f"{self.folder}/", "") for word in command], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=self.log)
+
+    def stop(self):
+        try:
+            self.process.wait(self.grace)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+    def got(self):
+        return read(self.folder, self.name, (self.folder / f"{self.name}.log").read_text(errors="replace"))
+
+
+class Recorded(Reader):
+    """The file that the server has recorded."""
+
+    def __init__(self, *words, suffix):
+        super().__init__(*words)
+        self.suffix = suffix
+
+    def files(self):
+        app, stream = self.path.split("/")
+        return sorted((self.server.folder / "recordings").rglob(f"{app}/{stream}/*.{self.suffix}"))
+
+    def got(self):
+        files = self.files()
+        if not files:
+            found = Got()
+            found.errors = ["no file"]
+            return found
+        found = self.analysed(files[0])
+        if len(files) > 1:
+            found.errors.append(f"{len(files)} files")
+        if self.suffix != "ts":
+            text = subprocess.run([self.decoder().replace("ffmpeg", "ffprobe") if self.decoder() == "ffmpeg" else "ffprobe", "-v", "error",
+                                   "-show_entries", "format=duration", "-of", "csv=p=0", files[0]], capture_output=True, text=True).stdout
+            found.duration = float(text) if re.match(r"^[\d.]+$", text.strip()) else None
+        return found
+
+
+# The applications of the server: one stream has one container of HLS and one format of recordings.
+LIVE, SECOND, THIRD = "live", "second", "third"
+
+OUTPUTS = {
+    # name: (application, make(server, path, folder, name, clip))
+    "rtmp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtmp(path))),
+    "flv": (LIVE, lambda *words: Kept(*words, suffix="flv")),
+    "ts": (LIVE, lambda *words: Kept(*words, suffix="ts")),
+    "rtsp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtsp(path), before=("-rtsp_transport", "tcp"))),
+    "hls": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
+                                        late=True, grace=4)),
+    "hls-ts": (SECOND, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
+                                             late=True, grace=4)),
+    "dash": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.mpd"), late=True, grace=4)),
+    "mp4-file": (LIVE, lambda *words: Recorded(*words, suffix="mp4")),
+    "ts-file": (SECOND, lambda *words: Recorded(*words, suffix="ts")),
+    "flv-file": (THIRD, lambda *words: Recorded(*words, suffix="flv")),
+}

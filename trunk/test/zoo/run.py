@@ -1,0 +1,136 @@
+"""Runs cells: one server, all publishers and readers in real time side by side, then the judge."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from weir import Weir, free_port, wait_until
+from zoo.deformations import DEFORMED
+from zoo.judge import problems
+from zoo.readers import LIVE, OUTPUTS, SECOND, THIRD, Recorded
+from zoo.senders import KINDS
+
+CONFIG = """
+play {{ wait_publisher 2s; mw_latency 0; }}
+rtsp_server {{ listen 127.0.0.1:{rtsp}; rtp_listen 127.0.0.1:{rtp}; enabled on; }}
+rtc_server {{ enabled on; listen 127.0.0.1:{rtc}; candidate 127.0.0.1; }}
+srt_server {{ listen 127.0.0.1:{srt}; }}
+hls {{ fragment 1s; window 60; always on; }}
+record {{ enabled on; path "{recordings}"; name "{{app}}/{{stream}}/{{time}}"; }}
+vhost __defaultVhost__ {{
+    application second {{ hls {{ container ts; }} record {{ format ts; }} }}
+    application third {{ record {{ format flv; }} }}
+}}
+"""
+JOIN_SECONDS = 0.4     # readers come so long after the publisher is live
+LATE_SECONDS = 1.5     # those that read playlists come so long before the end
+
+
+@dataclass
+class Row:
+    """A deformation by an input, read at some outputs."""
+
+    deformation: str
+    input: str
+    outputs: list
+    clip: object = None
+    publishers: list = field(default_factory=list)
+    readers: dict = field(default_factory=dict)
+    found: dict = field(default_factory=dict)  # output: problems
+
+    @property
+    def name(self):
+        return f"{self.deformation}-{self.input}"
+
+
+def make_server(folder):
+    server = Weir(folder, "")
+    place = folder / "recordings"
+    place.mkdir(exist_ok=True)
+    ports = {"rtsp": free_port(), "rtp": free_port(3) + 1 & ~1, "rtc": free_port(), "srt": free_port()}
+    with open(server.config_path, "a") as config:
+        config.write(CONFIG.format(recordings=place, **ports))
+    for name, port in ports.items():
+        setattr(server, f"{name}_port", port)
+    server.rtsp = lambda path: f"rtsp://127.0.0.1:{ports['rtsp']}/{path}"
+    return server.start()
+
+
+def is_live(server, app, name):
+    return any(stream["name"] == name and stream["app"] == app and stream.get("publish", {}).get("active")
+               and (stream.get("video") or stream.get("audio")) for stream in server.streams())
+
+
+def prepare(server, row, folder):
+    row.clip = DEFORMED[row.deformation]()
+    apps = {OUTPUTS[output][0] for output in row.outputs}
+    row.publishers = [KINDS[row.input](row.clip, server, f"{app}/{row.name}", folder) for app in (LIVE, SECOND, THIRD) if app in apps]
+    for output in row.outputs:
+        app, make = OUTPUTS[output]
+        row.readers[output] = make(server, f"{app}/{row.name}", folder, f"{row.name}-{output}", row.clip)
+
+
+def play(server, row):
+    """The whole life of a row, in a thread of its own."""
+    for publisher in row.publishers:
+        publisher.connect()
+    begin = time.monotonic() + 0.05
+    for publisher in row.publishers:
+        publisher.start(begin)
+    try:
+        for publisher in row.publishers:
+            wait_until(lambda: is_live(server, publisher.app, publisher.stream) or not publisher.thread.is_alive(), 10, "is live")
+        time.sleep(JOIN_SECONDS)
+        for reader in row.readers.values():
+            if not reader.late:
+                reader.start()
+        time.sleep(max(0.0, begin + row.clip.seconds() - LATE_SECONDS - time.monotonic()))
+        for reader in row.readers.values():
+            if reader.late:
+                reader.start()
+    finally:
+        errors = [error for error in [publisher.end() for publisher in row.publishers] if error]
+        with ThreadPoolExecutor(len(row.readers)) as pool:
+            list(pool.map(lambda reader: reader.stop(), row.readers.values()))
+    return errors
+
+
+def run_rows(rows, folder, together=6, judges=2):
+    """Fills in what was found."""
+    server = make_server(folder)
+    try:
+        for row in rows:
+            prepare(server, row, folder)
+
+        def whole(row):
+            try:
+                return play(server, row)
+            except Exception as error:  # of one row, not of the others
+                return [error]
+
+        with ThreadPoolExecutor(together) as pool:
+            errors = list(pool.map(whole, rows))
+        wait_until(lambda: not server.api("/api/v1/recordings?state=recording&count=1000")["recordings"], 20, "recordings end")
+        cells = [(row, output) for row in rows for output in row.outputs]
+
+        def judge(cell):
+            row, output = cell
+            reader = row.readers[output]
+            try:
+                return problems(row.clip, reader.got(), isinstance(reader, Recorded))
+            except Exception as error:
+                return [f"{type(error).__name__}: {error}"]
+
+        with ThreadPoolExecutor(judges) as pool:
+            for (row, output), found in zip(cells, pool.map(judge, cells)):
+                row.found[output] = found
+        for row, error in zip(rows, errors):
+            if error:
+                for output in row.outputs:
+                    row.found[output].append(f"publisher: {error[0]}")
+    finally:
+        alive = server.process and server.process.poll() is None
+        if alive:
+            server.stop(seconds=10)
+        else:
+            raise AssertionError(f"the server ended by itself:\n{server.log()[-3000:]}")
