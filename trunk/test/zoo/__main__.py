@@ -6,7 +6,7 @@ import sys
 
 from weir import TOP
 from zoo.deformations import DEFORMED
-from zoo.readers import OUTPUTS
+from zoo.outputs import OUTPUTS
 from zoo.run import Row, run_rows
 from zoo.senders import KINDS
 

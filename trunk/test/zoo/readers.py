@@ -185,23 +185,3 @@ class Recorded(Reader):
                                    "-show_entries", "format=duration", "-of", "csv=p=0", files[0]], capture_output=True, text=True).stdout
             found.duration = float(text) if re.match(r"^[\d.]+$", text.strip()) else None
         return found
-
-
-# The applications of the server: one stream has one container of HLS and one format of recordings.
-LIVE, SECOND, THIRD = "live", "second", "third"
-
-OUTPUTS = {
-    # name: (application, make(server, path, folder, name, clip))
-    "rtmp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtmp(path))),
-    "flv": (LIVE, lambda *words: Kept(*words, suffix="flv")),
-    "ts": (LIVE, lambda *words: Kept(*words, suffix="ts")),
-    "rtsp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtsp(path), before=("-rtsp_transport", "tcp"))),
-    "hls": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
-                                        late=True, grace=4)),
-    "hls-ts": (SECOND, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
-                                             late=True, grace=4)),
-    "dash": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.mpd"), late=True, grace=4)),
-    "mp4-file": (LIVE, lambda *words: Recorded(*words, suffix="mp4")),
-    "ts-file": (SECOND, lambda *words: Recorded(*words, suffix="ts")),
-    "flv-file": (THIRD, lambda *words: Recorded(*words, suffix="flv")),
-}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from weir import Weir, free_port, wait_until
 from zoo.deformations import DEFORMED
 from zoo.judge import problems
-from zoo.readers import LIVE, OUTPUTS, SECOND, THIRD, Recorded
+from zoo.outputs import LIVE, OUTPUTS, SECOND, THIRD
+from zoo.readers import Recorded
 from zoo.senders import KINDS
 
 CONFIG = """

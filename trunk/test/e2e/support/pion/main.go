@@ -2,14 +2,17 @@
 //
 //	weir-pion-peer publish URL -video FILE.h264 -audio FILE.ogg -seconds N
 //	weir-pion-peer play    URL -video OUT.h264  -audio OUT.ogg  -seconds N
+//	weir-pion-peer send    URL -rtp FILE                    RTP packets as they are (see sendPackets)
 //	weir-pion-peer serve   HOST:PORT -video FILE.h264 -audio FILE.ogg -seconds N   (WHEP at http://HOST:PORT/whep)
 //
+// -times OUT of play: the RTP time of each picture and of each audio packet, and the times of sender reports, a line each.
 // -loss SHARE loses that share of the media packets that it sends or receives, resent ones too. A line of JSON at the
 // end says what happened; "connected" on a line of its own when it is.
 package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -104,6 +107,22 @@ type peer struct {
 	failed     chan error
 	resource   string
 	report     report
+	times      *lines
+}
+
+// lines is a text that several tracks write. Null: nothing is written.
+type lines struct {
+	mutex sync.Mutex
+	out   io.Writer
+}
+
+func (l *lines) add(format string, values ...any) {
+	if l == nil {
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	fmt.Fprintf(l.out, format+"\n", values...)
 }
 
 func newPeer(loss float64) (*peer, error) {
@@ -384,6 +403,54 @@ func (p *peer) send(what *clip, video, audio *webrtc.TrackLocalStaticSample, len
 	return nil
 }
 
+// ---- packets as they are ----
+
+// sendPackets sends the RTP packets of a file when they are due: each record has the time from the beginning in microseconds
+// (8 bytes), 0 for audio or 1 for video (1 byte), the length of the packet (2 bytes) and the packet. Its SSRC and payload
+// type become those of the session.
+func sendPackets(url, path string) (*report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPeer(0)
+	if err != nil {
+		return nil, err
+	}
+	var tracks []*webrtc.TrackLocalStaticRTP
+	for _, one := range []struct{ mime, name string }{{webrtc.MimeTypeOpus, "audio"}, {webrtc.MimeTypeH264, "video"}} {
+		track, err := webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: one.mime}, one.name, "pion")
+		if err != nil {
+			return nil, err
+		}
+		sender, err := p.connection.AddTransceiverFromTrack(track,
+			webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionSendonly})
+		if err != nil {
+			return nil, err
+		}
+		go p.drain(sender.Sender())
+		tracks = append(tracks, track)
+	}
+	if err := p.negotiate(url); err != nil {
+		return nil, err
+	}
+	if err := p.waitConnected(); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	for len(data) >= 11 {
+		due := time.Duration(binary.BigEndian.Uint64(data)) * time.Microsecond
+		size := int(binary.BigEndian.Uint16(data[9:]))
+		time.Sleep(time.Until(begin.Add(due)))
+		if _, err := tracks[data[8]].Write(data[11 : 11+size]); err != nil {
+			return nil, err
+		}
+		data = data[11+size:]
+	}
+	p.leave()
+	return &p.report, nil
+}
+
 // ---- a server of WHEP ----
 
 // server sends the clip to each player, as long as that one stays.
@@ -539,6 +606,7 @@ func (p *peer) takeVideo(track *webrtc.TrackRemote, out io.Writer) {
 				p.report.FirstMS = time.Since(p.began).Milliseconds()
 			}
 			p.report.Frames++
+			p.times.add("video %d", sample.PacketTimestamp)
 			if _, err := out.Write(sample.Data); err != nil {
 				return
 			}
@@ -553,16 +621,40 @@ func (p *peer) takeAudio(track *webrtc.TrackRemote, out *oggwriter.OggWriter) {
 			return
 		}
 		p.report.AudioPackets++
+		p.times.add("audio %d", packet.Timestamp)
 		if err := out.WriteRTP(packet); err != nil {
 			return
 		}
 	}
 }
 
-func play(url, videoPath, audioPath string, loss float64, length time.Duration) (*report, error) {
+// takeReports keeps what sender reports say: how the RTP times of the tracks belong together (RFC 3550 6.4.1).
+func (p *peer) takeReports(kind webrtc.RTPCodecType, receiver *webrtc.RTPReceiver) {
+	for {
+		packets, _, err := receiver.ReadRTCP()
+		if err != nil {
+			return
+		}
+		for _, packet := range packets {
+			if report, ok := packet.(*rtcp.SenderReport); ok {
+				p.times.add("report-%s %d %d", kind, report.RTPTime, report.NTPTime)
+			}
+		}
+	}
+}
+
+func play(url, videoPath, audioPath, timesPath string, loss float64, length time.Duration) (*report, error) {
 	p, err := newPeer(loss)
 	if err != nil {
 		return nil, err
+	}
+	if timesPath != "" {
+		times, err := os.Create(timesPath)
+		if err != nil {
+			return nil, err
+		}
+		defer times.Close()
+		p.times = &lines{out: times}
 	}
 	video, err := os.Create(videoPath)
 	if err != nil {
@@ -575,7 +667,8 @@ func play(url, videoPath, audioPath string, loss float64, length time.Duration) 
 	}
 	defer audio.Close()
 	var readers sync.WaitGroup
-	p.connection.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+	p.connection.OnTrack(func(track *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
+		go p.takeReports(track.Kind(), receiver)
 		readers.Add(1)
 		defer readers.Done()
 		if track.Kind() == webrtc.RTPCodecTypeVideo {
@@ -608,19 +701,28 @@ func play(url, videoPath, audioPath string, loss float64, length time.Duration) 
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: weir-pion-peer publish|play URL or serve HOST:PORT -video FILE -audio FILE [-seconds N] [-loss SHARE]")
+		fmt.Fprintln(os.Stderr, "usage: weir-pion-peer publish|play|send URL or serve HOST:PORT -video FILE -audio FILE [-seconds N] [-loss SHARE]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet("weir-pion-peer", flag.ExitOnError)
 	video := flags.String("video", "", "a file of H.264")
 	audio := flags.String("audio", "", "an Ogg file of Opus")
+	times := flags.String("times", "", "a file for the times of what is played")
+	packets := flags.String("rtp", "", "a file of packets to send")
 	seconds := flags.Float64("seconds", 5, "how long, from when it is connected")
 	loss := flags.Float64("loss", 0, "share of media packets to lose, 0 to 1")
 	_ = flags.Parse(os.Args[3:])
 	work := map[string]func(string, string, string, float64, time.Duration) (*report, error){
-		"publish": publish, "play": play, "serve": serve}[os.Args[1]]
+		"publish": publish,
+		"play": func(url, video, audio string, loss float64, length time.Duration) (*report, error) {
+			return play(url, video, audio, *times, loss, length)
+		},
+		"send": func(url, _, _ string, _ float64, _ time.Duration) (*report, error) {
+			return sendPackets(url, *packets)
+		},
+		"serve": serve}[os.Args[1]]
 	if work == nil {
-		fmt.Fprintln(os.Stderr, "weir-pion-peer: publish, play or serve?")
+		fmt.Fprintln(os.Stderr, "weir-pion-peer: publish, play, send or serve?")
 		os.Exit(2)
 	}
 	result, err := work(os.Args[2], *video, *audio, *loss, time.Duration(*seconds*float64(time.Second)))
