@@ -16,6 +16,16 @@ def split_into_messages(clip):
 
 
 DEFORMED = {
-    "clean": lambda: clean(load("h264")),
-    "split": lambda: split_into_messages(load("h264")),
+    # name: (form of the clip, deformations, inputs)
+    "clean": ("h264", [clean], "rtmp rtsp srt whip"),
+    "split": ("h264", [split_into_messages], "rtmp"),
 }
+
+
+def deformed(name, source):
+    """The clip of a deformation for an input: WebRTC has Opus."""
+    form, steps, _ = DEFORMED[name]
+    clip = load(f"{form}-opus" if source == "whip" else form)
+    for step in steps:
+        clip = step(clip)
+    return clip

@@ -20,7 +20,7 @@ def rising(packets, kind):
     return found[:1] and [f"{found[0]} ({len(found)} times)"]
 
 
-def of_pictures(clip, got, file):
+def of_pictures(clip, got, file, settles):
     """(problems, [(number, time)])."""
     expected, found = clip.expected, []
     seen = [(clip.digests.get(digest), pts) for pts, digest in got.pictures]
@@ -42,7 +42,7 @@ def of_pictures(clip, got, file):
     lacking = {number for number in wanted if begin <= number <= end} - set(numbers) - expected.missing
     if lacking:
         found.append(f"{len(lacking)} pictures missing, from {min(lacking)}")
-    found += of_times(expected, known)
+    found += of_times(expected, [each for each in known if expected.times[each[0]] >= expected.times[numbers[0]] + settles])
     return found, known
 
 
@@ -54,6 +54,8 @@ def of_times(expected: Expected, known):
             worst = (off, b)
     if abs(worst[0]) * 1000 > expected.time_ms + 1:
         found.append(f"picture {worst[1]} is {worst[0] * 1000:+.0f} ms off the one before")
+    if not known:
+        return found
     (a, begin), (b, end) = known[0], known[-1]
     off = (end - begin) - (expected.times[b] - expected.times[a])
     if abs(off) * 1000 > expected.length_ms:
@@ -99,14 +101,15 @@ def of_audio(clip, got):
     return found
 
 
-def problems(clip: Clip, got, file=False):
-    """Sentences; none where the cell is right. `file`: a recording, which has all from the beginning."""
+def problems(clip: Clip, got, file=False, settles=0.0):
+    """Sentences; none where the cell is right. `file`: a recording, which has all from the beginning. `settles`: how long the reader itself
+    needs until its times are right; those of decoding are its own, then."""
     expected, found, known = clip.expected, [], []
     if expected.video:
-        found, known = of_pictures(clip, got, file)
+        found, known = of_pictures(clip, got, file, settles)
     elif got.video:
         found.append("video that was not sent")
-    found += rising(got.video, "video") + rising(got.audio, "audio")
+    found += ([] if settles else rising(got.video, "video")) + rising(got.audio, "audio")
     if expected.audio:
         found += of_audio(clip, got)
         if known:

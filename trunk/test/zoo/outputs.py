@@ -12,7 +12,9 @@ OUTPUTS = {
     "rtmp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtmp(path))),
     "flv": (LIVE, lambda *words: Kept(*words, suffix="flv")),
     "ts": (LIVE, lambda *words: Kept(*words, suffix="ts")),
-    "rtsp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtsp(path), before=("-rtsp_transport", "tcp"))),
+    "rtsp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtsp(path), before=("-rtsp_transport", "tcp"),
+                                         # Until the first sender report of each track ffmpeg has other times.
+                                         settles=1.5)),
     "hls": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
                                         late=True, grace=4)),
     "hls-ts": (SECOND, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),

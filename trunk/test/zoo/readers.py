@@ -40,7 +40,7 @@ def analysis(ffmpeg, source, name, before=(), seconds=None):
     tracks = ["-map", "0:v:0?", "-map", "0:a:0?"]
     return [ffmpeg, "-v", "level+error", "-hide_banner", "-nostdin", "-y", "-copyts", "-threads", "1", *before, "-i", source,
             *tracks, *limit, "-c", "copy", "-f", "framecrc", f"{name}.packets",
-            *tracks, *limit, "-fps_mode", "passthrough", "-autoscale", "0", "-enc_time_base:v", "1/90000",
+            *tracks, *limit, "-fps_mode", "passthrough", "-noautoscale", "-enc_time_base:v", "1/90000",
             "-af", f"aresample=8000,aformat=sample_fmts=s16:channel_layouts=mono,asetnsamples=n={BLOCK}:p=0,"
                    f"astats=metadata=1:reset=1,ametadata=print:key={LEVEL}:file={name}.level",
             "-f", "framemd5", f"{name}.frames"]
@@ -86,7 +86,8 @@ def read(folder, name, said):
 class Reader:
     """start() while the stream is live, stop() when the publisher has ended, got() afterwards."""
 
-    late = False  # starts shortly before the end
+    late = False    # starts shortly before the end
+    settles = 0.0   # seconds: see judge.problems
 
     def __init__(self, server, path, folder, name, clip):
         self.server, self.path, self.folder, self.name, self.clip = server, path, Path(folder), name, clip
@@ -131,8 +132,9 @@ class Kept(Reader):
 class Played(Reader):
     """ffmpeg plays it live. It ends with the stream, or soon after the publisher."""
 
-    def __init__(self, *words, url, before=(), late=False, grace=0.5):
+    def __init__(self, *words, url, before=(), late=False, grace=0.5, settles=0.0):
         super().__init__(*words)
+        self.settles = settles
         self.url, self.before, self.late, self.grace = url, before, late, grace
 
     def start(self):

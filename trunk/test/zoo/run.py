@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from weir import Weir, free_port, wait_until
-from zoo.deformations import DEFORMED
+from zoo.deformations import deformed
 from zoo.judge import problems
 from zoo.outputs import LIVE, OUTPUTS, SECOND, THIRD
 from zoo.readers import Recorded
@@ -63,7 +63,7 @@ def is_live(server, app, name):
 
 
 def prepare(server, row, folder):
-    row.clip = DEFORMED[row.deformation]()
+    row.clip = deformed(row.deformation, row.input)
     apps = {OUTPUTS[output][0] for output in row.outputs}
     row.publishers = [KINDS[row.input](row.clip, server, f"{app}/{row.name}", folder) for app in (LIVE, SECOND, THIRD) if app in apps]
     for output in row.outputs:
@@ -118,7 +118,7 @@ def run_rows(rows, folder, together=6, judges=2):
             row, output = cell
             reader = row.readers[output]
             try:
-                return problems(row.clip, reader.got(), isinstance(reader, Recorded))
+                return problems(row.clip, reader.got(), isinstance(reader, Recorded), reader.settles)
             except Exception as error:
                 return [f"{type(error).__name__}: {error}"]
 

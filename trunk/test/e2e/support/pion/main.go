@@ -629,15 +629,16 @@ func (p *peer) takeAudio(track *webrtc.TrackRemote, out *oggwriter.OggWriter) {
 }
 
 // takeReports keeps what sender reports say: how the RTP times of the tracks belong together (RFC 3550 6.4.1).
-func (p *peer) takeReports(kind webrtc.RTPCodecType, receiver *webrtc.RTPReceiver) {
+// A compound packet has those of both tracks.
+func (p *peer) takeReports(track *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
 	for {
 		packets, _, err := receiver.ReadRTCP()
 		if err != nil {
 			return
 		}
 		for _, packet := range packets {
-			if report, ok := packet.(*rtcp.SenderReport); ok {
-				p.times.add("report-%s %d %d", kind, report.RTPTime, report.NTPTime)
+			if report, ok := packet.(*rtcp.SenderReport); ok && report.SSRC == uint32(track.SSRC()) {
+				p.times.add("report-%s %d %d", track.Kind(), report.RTPTime, report.NTPTime)
 			}
 		}
 	}
@@ -668,7 +669,7 @@ func play(url, videoPath, audioPath, timesPath string, loss float64, length time
 	defer audio.Close()
 	var readers sync.WaitGroup
 	p.connection.OnTrack(func(track *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
-		go p.takeReports(track.Kind(), receiver)
+		go p.takeReports(track, receiver)
 		readers.Add(1)
 		defer readers.Done()
 		if track.Kind() == webrtc.RTPCodecTypeVideo {
