@@ -1,28 +1,49 @@
-"""make zoo."""
+"""make zoo: runs the cells of the zoo and prints a table. A cell is DEFORMATION/INPUT/OUTPUT."""
 
 import argparse
 import shutil
 import sys
+import time
 
 from weir import TOP
-from zoo.deformations import DEFORMED
-from zoo.outputs import OUTPUTS
-from zoo.run import Row, run_rows
-from zoo.senders import KINDS
+from zoo.chosen import known_wrong, matching, sample
+from zoo.run import run_rows
+from zoo.table import summary, text_of
 
 
 def main():
-    rows = []
-    for name in sys.argv[1].split(",") if len(sys.argv) > 1 else DEFORMED:
-        for kind in sys.argv[2].split(",") if len(sys.argv) > 2 else KINDS:
-            rows.append(Row(name, kind, sys.argv[3].split(",") if len(sys.argv) > 3 else list(OUTPUTS)))
+    parser = argparse.ArgumentParser(prog="make zoo", description=__doc__)
+    parser.add_argument("cells", nargs="*", default=[], metavar="CELL", help="patterns of cells, as 'split*/rtmp/*' or hole; all by default")
+    parser.add_argument("--sample", type=int, help="so many of them")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
+    parser.add_argument("--together", type=int, default=6, help="publishers at a time (6)")
+    parser.add_argument("--write", help="a file for the table")
+    parser.add_argument("--list", action="store_true", help="print the cells and end")
+    options = parser.parse_args()
+    rows = matching(options.cells)
+    if options.sample:
+        rows = sample(rows, options.sample, options.seed)
+    if options.list:
+        for row in rows:
+            print(*(f"{row.deformation}/{row.input}/{output}" for output in row.outputs), sep="\n")
+        return 0
     folder = TOP / "objs" / "test" / "zoo"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    run_rows(rows, folder)
-    for row in rows:
-        for output, found in row.found.items():
-            print(row.name, output, found or "right")
+    begun = time.monotonic()
+
+    def say(row):
+        wrong = sum(bool(found) for found in row.found.values())
+        print(f"{time.monotonic() - begun:6.0f} s  {row.deformation}/{row.input}: {len(row.found) - wrong} right, {wrong} wrong", flush=True)
+
+    run_rows(rows, folder, options.together, done=say)
+    text = text_of(rows, known_wrong())
+    print(text)
+    if options.write:
+        with open(options.write, "w") as out:
+            out.write(text)
+    return 1 if summary(rows, known_wrong()).surprises else 0
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,6 +32,7 @@ FORMS = {
     "hevc-small": ("hevc", (*X265, "-x265-params", X265_PARAMS), {"size": "240x136"}),
     "av1": ("av1", ("-c:v", "libsvtav1", "-preset", "12", "-g", "25", "-pix_fmt", "yuv420p", "-svtav1-params", "lp=1:pred-struct=1"), {}),
     "h264-opus": ("h264", (*X264, *PLAIN), {"opus": True}),
+    "h264-slices-opus": ("h264", (*X264, *PLAIN, "-x264-params", "slices=4"), {"opus": True}),
 }
 
 

@@ -2,10 +2,9 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 from weir import Weir, free_port, wait_until
-from zoo.deformations import deformed
+from zoo.cells import clip_of
 from zoo.judge import problems
 from zoo.outputs import LIVE, OUTPUTS, SECOND, THIRD
 from zoo.readers import Recorded
@@ -27,23 +26,6 @@ JOIN_SECONDS = 0.4     # readers come so long after the publisher is live
 LATE_SECONDS = 1.5     # those that read playlists come so long before the end
 
 
-@dataclass
-class Row:
-    """A deformation by an input, read at some outputs."""
-
-    deformation: str
-    input: str
-    outputs: list
-    clip: object = None
-    publishers: list = field(default_factory=list)
-    readers: dict = field(default_factory=dict)
-    found: dict = field(default_factory=dict)  # output: problems
-
-    @property
-    def name(self):
-        return f"{self.deformation}-{self.input}"
-
-
 def make_server(folder):
     server = Weir(folder, "")
     place = folder / "recordings"
@@ -63,7 +45,7 @@ def is_live(server, app, name):
 
 
 def prepare(server, row, folder):
-    row.clip = deformed(row.deformation, row.input)
+    row.clip = clip_of(row.deformation, row.input)
     apps = {OUTPUTS[output][0] for output in row.outputs}
     row.publishers = [KINDS[row.input](row.clip, server, f"{app}/{row.name}", folder) for app in (LIVE, SECOND, THIRD) if app in apps]
     for output in row.outputs:
@@ -96,42 +78,44 @@ def play(server, row):
     return errors
 
 
-def run_rows(rows, folder, together=6, judges=2):
-    """Fills in what was found."""
-    server = make_server(folder)
+def whole_life(server, row, folder):
+    """Plays and judges a row; what failed beside the cells is a problem of each."""
     try:
-        for row in rows:
-            prepare(server, row, folder)
+        errors = play(server, row)
+    except Exception as error:  # lint: of one row, not of the others
+        errors = [f"{type(error).__name__}: {error}"]
+    try:
+        stream = row.publishers[0].stream
+        wait_until(lambda: not any(each["stream"].endswith(f"/{stream}") for each in recordings(server)), 20, "recordings end")
+    except AssertionError as error:
+        errors.append(error)
+    for output in row.outputs:
+        reader = row.readers[output]
+        try:
+            row.found[output] = problems(row.clip, reader.got(), isinstance(reader, Recorded), reader.settles)
+        except Exception as error:
+            row.found[output] = [f"{type(error).__name__}: {error}"]
+        if errors:
+            row.found[output].append(f"publisher: {errors[0]}")
 
-        def whole(row):
-            try:
-                return play(server, row)
-            except Exception as error:  # of one row, not of the others
-                return [error]
 
+def recordings(server):
+    return server.api("/api/v1/recordings?state=recording&count=1000")["recordings"]
+
+
+def run_rows(rows, folder, together=6, done=lambda row: None):
+    """Fills in what was found; `done` is told of each row."""
+    server = make_server(folder)
+
+    def work(row):
+        prepare(server, row, folder)
+        whole_life(server, row, folder)
+        row.publishers, row.readers, row.clip = [], {}, None
+        done(row)
+
+    try:
         with ThreadPoolExecutor(together) as pool:
-            errors = list(pool.map(whole, rows))
-        wait_until(lambda: not server.api("/api/v1/recordings?state=recording&count=1000")["recordings"], 20, "recordings end")
-        cells = [(row, output) for row in rows for output in row.outputs]
-
-        def judge(cell):
-            row, output = cell
-            reader = row.readers[output]
-            try:
-                return problems(row.clip, reader.got(), isinstance(reader, Recorded), reader.settles)
-            except Exception as error:
-                return [f"{type(error).__name__}: {error}"]
-
-        with ThreadPoolExecutor(judges) as pool:
-            for (row, output), found in zip(cells, pool.map(judge, cells)):
-                row.found[output] = found
-        for row, error in zip(rows, errors):
-            if error:
-                for output in row.outputs:
-                    row.found[output].append(f"publisher: {error[0]}")
+            list(pool.map(work, rows))
     finally:
-        alive = server.process and server.process.poll() is None
-        if alive:
-            server.stop(seconds=10)
-        else:
-            raise AssertionError(f"the server ended by itself:\n{server.log()[-3000:]}")
+        assert server.process and server.process.poll() is None, f"the server ended by itself:\n{server.log()[-3000:]}"
+        server.stop(seconds=10)

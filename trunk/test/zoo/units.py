@@ -75,6 +75,7 @@ class Clip:
     digests: dict                   # MD5 of a decoded picture -> its number
     metadata: bytes = b""           # AMF of onMetaData
     latm: bool = False              # SRT: audio in LATM
+    promises: bool = True           # the input can name a track that does not come
 
     def copy(self):
         return replace(self, units=[replace(unit) for unit in self.units], expected=copy.deepcopy(self.expected))
