@@ -27,7 +27,12 @@ WINDOW ?=
 # make leak-hunt HUNT='--tool valgrind --scenario rtmp'; everything that it does by itself when empty.
 HUNT ?=
 
-.PHONY: all help demo cluster-demo test test-all test-soak bench bench-full micro coverage check lint format fuzz clean leak-hunt install uninstall deb
+# make zoo CELLS='split* hole/rtmp/*' SAMPLE=60 SEED=3 ZOO='--together 4'; a cell is DEFORMATION/INPUT/OUTPUT
+SAMPLE ?=
+SEED ?=
+ZOO ?=
+
+.PHONY: all help demo cluster-demo test test-all test-soak bench bench-full micro zoo coverage check lint format fuzz clean leak-hunt install uninstall deb
 
 all: build
 
@@ -106,6 +111,12 @@ objs/bench/mcast_floor: trunk/bench/floor/mcast_floor.c trunk/bench/floor/common
 micro: ## build and run the micro-benchmarks; MICRO='--benchmark_filter=WireLog' chooses
 	@$(MAKE) --no-print-directory build TARGETS=weir-micro
 	@$(BUILD)/weir-micro $(MICRO)
+
+zoo: ## deformed streams by each input, read at each output and judged: a table; CELLS='split*' SAMPLE=60 SEED=3 chooses
+	@scripts/install-deps.sh --tests
+	@$(MAKE) --no-print-directory build TARGETS=weir
+	@PYTHONPATH=trunk/test:trunk/test/e2e/support objs/tools/venv/bin/python -m zoo $(CELLS:%='%') \
+	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(ZOO)
 
 coverage: ## which lines the tests and a stream reach: a table, and objs/coverage-report/index.html
 	@scripts/coverage

@@ -6,7 +6,7 @@ import sys
 import time
 
 from weir import TOP
-from zoo.chosen import known_wrong, matching, sample
+from zoo.chosen import known_wrong, matching, rewrite_known, sample
 from zoo.run import run_rows
 from zoo.table import summary, text_of
 
@@ -18,6 +18,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
     parser.add_argument("--together", type=int, default=6, help="publishers at a time (6)")
     parser.add_argument("--write", help="a file for the table")
+    parser.add_argument("--known", action="store_true", help="list what is wrong in known-wrong.txt, and take out what is right")
     parser.add_argument("--list", action="store_true", help="print the cells and end")
     options = parser.parse_args()
     rows = matching(options.cells)
@@ -42,6 +43,8 @@ def main():
     if options.write:
         with open(options.write, "w") as out:
             out.write(text)
+    if options.known:
+        rewrite_known(rows)
     return 1 if summary(rows, known_wrong()).surprises else 0
 
 

@@ -41,3 +41,21 @@ def known_wrong():
 
 def reason_of(cell, known):
     return next((reason for pattern, reason in known.items() if fnmatch.fnmatch(cell, pattern)), None)
+
+
+HEAD = """# Cells of the zoo that are wrong, and what is wrong with them: DEFORMATION/INPUT/OUTPUT reason. `make zoo ZOO=--known` writes this file.
+"""
+
+
+def rewrite_known(rows):
+    """Lists the cells of these rows that are wrong; what is said of other cells, and the reasons of those that were listed, stay."""
+    known = known_wrong()
+    lines = {}
+    ran = {row.cell(output): problems for row in rows for output, problems in row.found.items()}
+    for pattern, reason in known.items():
+        if pattern not in ran:
+            lines[pattern] = reason
+    for cell, problems in ran.items():
+        if problems:
+            lines[cell] = known.get(cell) or problems[0]
+    KNOWN.write_text(HEAD + "".join(f"{cell} {reason}\n" for cell, reason in sorted(lines.items())))

@@ -10,7 +10,7 @@ CLOCKS = {"video": 90_000, "audio": 48_000}
 
 
 class Clock:
-    """RTP times of a track as seconds of the sender's wall clock (RFC 3550 6.4.1); of the first report, as a player has it."""
+    """RTP times of a track as seconds of the sender's wall clock (RFC 3550 6.4.1); by the last report, as the first ones may come before all is even."""
 
     def __init__(self, hz, times, report):
         self.hz, self.first = hz, times[0]
@@ -51,7 +51,7 @@ class Whep(Reader):
             times = [int(words[1]) for words in lines if words[0] == kind]
             reports = [(int(words[1]), int(words[2])) for words in lines if words[0] == f"report-{kind}"]
             if times:
-                clocks[kind] = Clock(hz, times, reports[0] if reports else None), times
+                clocks[kind] = Clock(hz, times, reports[-1] if reports else None), times
                 if not reports and len(times) > 50:
                     got.errors.append(f"[error] no sender report of {kind}")
         if "video" in clocks:
