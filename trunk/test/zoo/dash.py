@@ -11,7 +11,7 @@ import urllib.parse
 import urllib.request
 import xml.etree.ElementTree as xml
 
-from zoo.readers import Got, Reader
+from zoo.readers import Got, Reader, moved_by
 
 NAMESPACE = {"d": "urn:mpeg:dash:schema:mpd:2011"}
 END_SECONDS = 3  # it reads on for so long after the end of the publisher
@@ -82,7 +82,7 @@ class Dash(Reader):
             path.write_bytes(data)
             part = self.analysed(path)
             for name in ("video", "audio"):
-                getattr(whole, name).extend((dts and dts + offset, pts and pts + offset) for dts, pts in getattr(part, name))
+                getattr(whole, name).extend(moved_by(offset, getattr(part, name)))
             whole.pictures += [(pts + offset, digest) for pts, digest in part.pictures]
             whole.beeps += [beep + offset for beep in part.beeps]
             whole.audio_seconds += part.audio_seconds

@@ -7,8 +7,8 @@ parameters.
 import random
 from dataclasses import replace
 
-from zoo.clips import load, parameters_of
-from zoo.units import AUDIO, DATA, VIDEO, Config, Framed, Unit
+from zoo.clips import load
+from zoo.units import AUDIO, DATA, VIDEO, Framed, Unit
 
 DELIMITERS = {"h264": b"\x09\xf0", "hevc": b"\x46\x01\x50"}
 # user_data_unregistered of 16 + 4 bytes (H.264 D.1.7, H.265 D.2.7).
@@ -75,6 +75,7 @@ def long_length(clip, number=60):
     """Behind the slices of one picture there are four bytes, a length beyond the message."""
     unit = next(each for each in clip.video() if each.number == number)
     unit.messages = [[*unit.nals, Framed(b"\x7f\xff\xff\xff")]]
+    lost(clip, unit)
     return clip
 
 
@@ -159,6 +160,8 @@ def step(clip, seconds, at=5.0, tracks=(VIDEO, AUDIO)):
     # Where it steps nobody knows how much time has passed: up to half a second, as readers see it.
     clip.expected.time_ms, clip.expected.length_ms = 100, 150
     clip.expected.audio_hole = 0.15
+    if seconds > 0:  # a hole, as far as its stamps say
+        clip.expected.hole, clip.expected.audio_hole, clip.expected.audio_share = seconds, seconds + 0.15, 0.7
     return clip
 
 
@@ -214,7 +217,7 @@ def audio_later(clip, seconds=3.0):
     for unit in clip.units:
         if unit.track == AUDIO and unit.config:
             unit.due = unit.dts = unit.pts = seconds
-    clip.expected.beeps = [beep for beep in clip.expected.beeps if beep > seconds + 0.2]
+    clip.expected.join, clip.expected.files = seconds + 0.7, 2
     return sorted_by_due(clip)
 
 
@@ -243,6 +246,7 @@ def expects(clip, without):
     else:
         clip.expected.video = False
     clip.expected.beeps = []
+    clip.expected.files = 2  # one may have begun before it is known that a track does not come
     return clip
 
 
@@ -251,7 +255,6 @@ def video_ends(clip, seconds=5.0):
     clip.units = [unit for unit in clip.units if not (unit.track == VIDEO and unit.due >= seconds)]
     clip.expected.times = {unit.number: unit.pts for unit in clip.video()}
     clip.expected.beeps = [beep for beep in clip.expected.beeps if beep < seconds]
-    clip.expected.duration_of_audio = True
     return clip
 
 
@@ -309,7 +312,7 @@ def becomes(clip, other, at=5.0, message=False):
     clip.digests = {digest: number for digest, number in clip.digests.items() if number < first.number}
     clip.digests |= {digest: number for digest, number in other.digests.items() if number >= first.number}
     clip.units = changed
-    clip.expected.time_ms = 45
+    clip.expected.time_ms, clip.expected.files = 45, 2
     return sorted_by_due(clip)
 
 
@@ -335,8 +338,10 @@ def variable_rate(clip, seed=3):
     return sorted_by_due(clip)
 
 
-def parameters_in_config(config, codec):
-    return Config(config, parameters_of(codec, config))
+def may_say(clip, *errors):
+    """Lines of readers that are theirs."""
+    clip.expected.errors += errors
+    return clip
 
 
 def made(function, *words, **names):

@@ -16,9 +16,9 @@ OUTPUTS = {
                                          # Until the first sender report of each track ffmpeg has other times.
                                          settles=1.5)),
     "hls": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
-                                        late=True, grace=4)),
+                                        late=True, grace=15)),
     "hls-ts": (SECOND, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
-                                             late=True, grace=4)),
+                                             late=True, grace=15)),
     "dash": (LIVE, Dash),
     "whep": (LIVE, Whep),
     "mp4-file": (LIVE, lambda *words: Recorded(*words, suffix="mp4")),

@@ -4,6 +4,7 @@ HTTP-FLV and HTTP-TS are kept byte for byte by curl and read afterwards, as reco
 while they are live. The result of each is a Got.
 """
 
+import contextlib
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from media import Program, modern_ffmpeg
 BEEP_DB = -30.0
 BLOCK = 80          # 10 ms of 8 kHz
 LEVEL = "lavfi.astats.Overall.RMS_level"
+END_SECONDS = 6     # a player has so long after the end of its publisher
 # What ffmpeg says of clean streams too.
 HARMLESS = re.compile(r"Last message repeated|^\s*$|Error in the pull function|session has been invalidated|"
                       r"Failed to reload playlist|keepalive request failed|Will reconnect at|Error number -10054|"
@@ -83,6 +85,11 @@ def read(folder, name, said):
     return got
 
 
+def moved_by(seconds, packets):
+    """The same with times that are so much later; some have none."""
+    return [(None if dts is None else dts + seconds, None if pts is None else pts + seconds) for dts, pts in packets]
+
+
 class Reader:
     """start() while the stream is live, stop() when the publisher has ended, got() afterwards."""
 
@@ -123,6 +130,8 @@ class Kept(Reader):
         self.program.__enter__()
 
     def stop(self):
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it ends when the server does not wait for a publisher any more
+            self.program.wait(END_SECONDS)
         self.program.end()
 
     def got(self):
@@ -132,19 +141,19 @@ class Kept(Reader):
 class Played(Reader):
     """ffmpeg plays it live. It ends with the stream, or soon after the publisher."""
 
-    def __init__(self, *words, url, before=(), late=False, grace=0.5, settles=0.0):
+    def __init__(self, *words, url, before=(), late=False, grace=END_SECONDS, settles=0.0):
         super().__init__(*words)
         self.settles = settles
         self.url, self.before, self.late, self.grace = url, before, late, grace
 
     def start(self):
-        command = analysis(self.decoder(), self.url(self.server, self.path), self.folder / self.name, self.before)
-        # The filter's file is named relative to the folder: a path of ours may have signs that filters need.
-        command = [str(word) for word in command]
-        command = [word.replace(f"{self.folder}/", "") if "ametadata" in word else word for word in command]
+        before = list(self.before)
+        if self.late and self.clip.expected.join:
+            before[before.index("-live_start_index") + 1] = "-3"
+        # Files are named relative to the folder: its path may have signs that filters need.
+        command = analysis(self.decoder(), self.url(self.server, self.path), self.name, before)
         self.log = open(self.folder / f"{self.name}.log", "wb")
-        self.process = subprocess.Popen([word.replace(f"{self.folder}/", "") for word in command], cwd=self.folder, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=self.log)
+        self.process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log)
 
     def stop(self):
         try:
@@ -179,11 +188,27 @@ class Recorded(Reader):
             found = Got()
             found.errors = ["no file"]
             return found
-        found = self.analysed(files[0])
-        if len(files) > 1:
-            found.errors.append(f"{len(files)} files")
+        parts = [self.analysed(path) for path in files]
+        if len(parts) > 1:
+            return self.joined(parts)
         if self.suffix != "ts":
-            text = subprocess.run([self.decoder().replace("ffmpeg", "ffprobe") if self.decoder() == "ffmpeg" else "ffprobe", "-v", "error",
-                                   "-show_entries", "format=duration", "-of", "csv=p=0", files[0]], capture_output=True, text=True).stdout
-            found.duration = float(text) if re.match(r"^[\d.]+$", text.strip()) else None
-        return found
+            text = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", files[0]],
+                                  capture_output=True, text=True).stdout.strip()
+            parts[0].duration = float(text) if re.match(r"^[\d.]+$", text) else None
+        return parts[0]
+
+    def joined(self, parts):
+        """Files that follow each other, each at the time at which its first picture was sent."""
+        whole, times = Got(), self.clip.expected.times
+        for part in parts:
+            first = next(((pts, self.clip.digests[digest]) for pts, digest in part.pictures if digest in self.clip.digests), None)
+            moved = times[first[1]] - first[0] if first and first[1] in times else 0.0
+            for name in ("video", "audio"):
+                getattr(whole, name).extend(moved_by(moved, getattr(part, name)))
+            whole.pictures += [(pts + moved, digest) for pts, digest in part.pictures]
+            whole.beeps += [beep + moved for beep in part.beeps]
+            whole.audio_seconds += part.audio_seconds
+            whole.errors += part.errors
+        if len(parts) > self.clip.expected.files:
+            whole.errors.append(f"{len(parts)} files")
+        return whole

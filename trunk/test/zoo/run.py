@@ -11,7 +11,7 @@ from zoo.readers import Recorded
 from zoo.senders import KINDS
 
 CONFIG = """
-play {{ wait_publisher 2s; mw_latency 0; }}
+play {{ wait_publisher 1s; mw_latency 0; }}
 rtsp_server {{ listen 127.0.0.1:{rtsp}; rtp_listen 127.0.0.1:{rtp}; enabled on; }}
 rtc_server {{ enabled on; listen 127.0.0.1:{rtc}; candidate 127.0.0.1; }}
 srt_server {{ listen 127.0.0.1:{srt}; }}
@@ -63,7 +63,7 @@ def play(server, row):
     try:
         for publisher in row.publishers:
             wait_until(lambda: is_live(server, publisher.app, publisher.stream) or not publisher.thread.is_alive(), 10, "is live")
-        time.sleep(JOIN_SECONDS)
+        time.sleep(max(JOIN_SECONDS, begin + row.clip.expected.join - time.monotonic()))
         for reader in row.readers.values():
             if not reader.late:
                 reader.start()

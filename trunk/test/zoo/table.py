@@ -38,8 +38,8 @@ def text_of(rows, known):
         marks = []
         for output in outputs:
             problems = row.found.get(output)
-            mark = "" if problems is None else "right" if not problems else "known" if reason_of(row.cell(output), known) else "WRONG"
-            marks.append(mark[:max(len(output), 3)].ljust(len(output)))
+            mark = "" if problems is None else "+" if not problems else "known" if reason_of(row.cell(output), known) else "WRONG"
+            marks.append((mark if len(mark) <= len(output) else mark[0]).ljust(len(output)))
         lines.append(f"{row.deformation}/{row.input}".ljust(width) + "  " + " ".join(marks).rstrip())
     lines.append("")
     for row in rows:

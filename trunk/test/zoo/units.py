@@ -61,6 +61,9 @@ class Expected:
     audio_share: float = 0.97       # of the time of the video from the first audio on
     audio_hole: float = 0.06        # the longest step between audio frames beyond their length, seconds
     errors: tuple = ()              # lines of readers that may come
+    files: int = 1                  # of a recording: where tracks or codecs change another file begins
+    join: float = 0.0               # when players come that cannot take a track which comes after them
+    hole: float = 0.0               # a step between two pictures that may come as it was stamped, or be taken out
 
 
 @dataclass
