@@ -6,6 +6,7 @@ import sys
 import time
 
 from weir import TOP
+from zoo.cells import mixes
 from zoo.chosen import known_wrong, matching, rewrite_known, sample
 from zoo.run import run_rows
 from zoo.table import summary, text_of
@@ -15,13 +16,14 @@ def main():
     parser = argparse.ArgumentParser(prog="make zoo", description=__doc__)
     parser.add_argument("cells", nargs="*", default=[], metavar="CELL", help="patterns of cells, as 'split*/rtmp/*' or hole; all by default")
     parser.add_argument("--sample", type=int, help="so many of them")
-    parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample and of the mixes (1)")
+    parser.add_argument("--mixes", type=int, help="so many mixes of three deformations in place of the table's")
     parser.add_argument("--together", type=int, default=6, help="publishers at a time (6)")
     parser.add_argument("--write", help="a file for the table")
     parser.add_argument("--known", action="store_true", help="list what is wrong in known-wrong.txt, and take out what is right")
     parser.add_argument("--list", action="store_true", help="print the cells and end")
     options = parser.parse_args()
-    rows = matching(options.cells)
+    rows = matching(options.cells, mixes(options.mixes, options.seed)) if options.mixes else matching(options.cells)
     if options.sample:
         rows = sample(rows, options.sample, options.seed)
     if options.list:

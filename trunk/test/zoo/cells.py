@@ -1,10 +1,12 @@
 """The table of the zoo: a row is a deformation by an input, a cell one of its outputs."""
 
+import random
+
 from zoo.clips import load
 from zoo.deformations import (AUDIO, VIDEO, audio_behind, audio_frame_missing, audio_later, becomes, before_wrap, bunches, cut_nal, drift,
-                              forbidden_bit, hole, in_band, jitter, latm, long_length, made, marks, may_say, promised, second_audio, second_video,
-                              sei_messages, slices_as_messages, split_into_messages, start_codes, step, stray, variable_rate, video_ends,
-                              whole_ms, without, zero_nal)
+                              forbidden_bit, hole, in_band, jitter, latm, long_length, made, marks, may_say, promised, report_ssrc,
+                              second_audio, second_video, sei_messages, slices_as_messages, split_into_messages, start_codes, step, stray,
+                              variable_rate, video_ends, whole_ms, without, zero_nal)
 from zoo.outputs import OUTPUTS
 
 ALL = "rtmp rtsp srt whip"
@@ -41,11 +43,13 @@ DEFORMATIONS = {
     "marker-each-hevc": ("hevc", "rtsp", [split_into_messages, made(marks, "each")]),
     "marker-none": ("h264", RTP, [made(marks, "none")]),
     "marker-none-slices": ("h264-slices", RTP, [made(marks, "none")]),
+    "report-ssrc-0": ("h264", "rtsp", [audio_behind, made(report_ssrc, 0)]),
+    "report-ssrc-one": ("h264", "rtsp", [audio_behind, made(report_ssrc, 0x5EED0001)]),
     # Times.
     "jitter": ("h264", ALL, [jitter]),
     "jitter-b-frames": ("h264-b", "rtmp srt", [made(jitter, 5)]),
     "whole-ms": ("h264", ALL, [whole_ms]),
-    "bunches": ("h264", ALL, [bunches]),
+    "bunches": ("h264", NO_WHIP, [bunches]),
     "bunches-jitter": ("h264", "rtmp srt", [bunches, made(jitter, 5)]),
     "drift-0.2": ("h264", ALL, [made(drift, 0.2)]),
     "drift-0.95": ("h264", NO_WHIP, [made(drift, 0.95)]),
@@ -68,7 +72,8 @@ DEFORMATIONS = {
     "hole": ("h264", NO_WHIP, [hole]),
     "audio-frame-missing": ("h264", ALL, [audio_frame_missing]),
     "late-audio": ("h264", ALL, [audio_later]),
-    "audio-behind": ("h264", ALL, [audio_behind]),
+    # Not by WebRTC: pion's reports take the time of sending for that of the stamp.
+    "audio-behind": ("h264", NO_WHIP, [audio_behind]),
     "video-only": ("h264", NO_WHIP, [made(without, AUDIO)]),
     "audio-only": ("h264", NO_WHIP, [made(without, VIDEO)]),
     "promised-audio": ("h264", NO_WHIP, [promised]),
@@ -98,6 +103,31 @@ DEFORMATIONS = {
     "slices-zero-step": ("h264-slices", "rtmp", [made(zero_nal, "within"), made(step, -2.5)]),
     "bunches-step": ("h264", NO_WHIP, [bunches, made(step, -0.8)]),
 }
+
+# Of these a mix takes three: `make zoo ZOO='--mixes 20' SEED=7`.
+MIXED = {
+    "split": split_into_messages, "sei": sei_messages, "zero": made(zero_nal, "within", 3), "forbidden": forbidden_bit, "in-band": in_band,
+    "variable": variable_rate, "jitter": made(jitter, 5), "bunches": bunches, "drift": made(drift, 0.2), "back": made(step, -0.8), "back-far": made(step, -2.5),
+    "stray": stray, "frame-missing": audio_frame_missing, "audio-behind": audio_behind,
+}
+ALIKE = ({"back", "back-far", "stray"}, {"variable", "stray"}, {"variable", "back"}, {"variable", "back-far"})
+
+
+def mixes(count, seed):
+    """Adds so many mixes to the table; their rows as (deformation, input)."""
+    chance, found = random.Random(seed), []
+    while len(found) < count:
+        # In the order of the table: those of NAL units before those of times.
+        parts = sorted(chance.sample(list(MIXED), 3), key=list(MIXED).index)
+        if any(len(each & set(parts)) > 1 for each in ALIKE):
+            continue
+        name = "+".join(parts)
+        source = chance.choice(NO_WHIP.split())
+        if (name, source) not in found:
+            DEFORMATIONS[name] = chance.choice(("h264", "h264-slices")), NO_WHIP, [MIXED[part] for part in parts]
+            found.append((name, source))
+    return found
+
 
 # What an output does not carry: it is refused or left out by design, and doc/streams.md says so.
 NOT_CARRIED = {

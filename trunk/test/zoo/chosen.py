@@ -10,12 +10,12 @@ from zoo.row import Row
 KNOWN = Path(__file__).with_name("known-wrong.txt")
 
 
-def matching(patterns):
+def matching(patterns, table=None):
     """Rows with the outputs that a pattern names; a pattern without / is one of deformations."""
     def wanted(cell):
         return not patterns or any(fnmatch.fnmatch(cell, pattern if "/" in pattern else f"{pattern}/*") for pattern in patterns)
 
-    found = [Row(name, source, [output for output in outputs_of(name) if wanted(f"{name}/{source}/{output}")]) for name, source in rows()]
+    found = [Row(name, source, [output for output in outputs_of(name) if wanted(f"{name}/{source}/{output}")]) for name, source in table or rows()]
     return [row for row in found if row.outputs]
 
 

@@ -106,6 +106,12 @@ def marks(clip, which):
     return clip
 
 
+def report_ssrc(clip, ssrc):
+    """Sender reports have an SSRC that is that of no track."""
+    clip.report_ssrc = ssrc
+    return clip
+
+
 # ---- times -----------------------------------------------------------------------------------------------------------
 
 
@@ -135,9 +141,10 @@ def bunches(clip, count=5):
     audio = clip.audio()
     for first in range(0, len(audio), count):
         group = audio[first:first + count]
+        begin, end = group[0].due, group[-1].due
         for unit in group:
             unit.dts = unit.pts = group[0].dts
-            unit.due = group[-1].due
+            unit.due, unit.late = end, end - begin
     clip.expected.audio_hole = max(clip.expected.audio_hole, 0.08)
     return sorted_by_due(clip)
 
@@ -158,8 +165,8 @@ def step(clip, seconds, at=5.0, tracks=(VIDEO, AUDIO)):
         if unit.track in tracks and unit.config is None and unit.due >= at:
             unit.dts, unit.pts = unit.dts + seconds, unit.pts + seconds
     # Where it steps nobody knows how much time has passed: up to half a second, as readers see it.
-    clip.expected.time_ms, clip.expected.length_ms = 100, 150
-    clip.expected.audio_hole = 0.15
+    clip.expected.time_ms, clip.expected.length_ms = max(clip.expected.time_ms, 100), max(clip.expected.length_ms, 150)
+    clip.expected.audio_hole = max(clip.expected.audio_hole, 0.15)
     if seconds > 0:  # a hole, as far as its stamps say
         clip.expected.hole, clip.expected.audio_hole, clip.expected.audio_share = seconds, seconds + 0.15, 0.7
     return clip
@@ -170,7 +177,7 @@ def stray(clip, seconds=7.3, number=130):
     unit = next(each for each in clip.video() if each.number == number)
     unit.dts, unit.pts = unit.dts + seconds, unit.pts + seconds
     clip.expected.missing.add(number)
-    clip.expected.time_ms = 45
+    clip.expected.time_ms = max(clip.expected.time_ms, 45)
     return clip
 
 
@@ -207,7 +214,7 @@ def hole(clip, seconds=4.0, at=3.0):
 def audio_frame_missing(clip, every=50):
     gone = {id(unit) for unit in clip.audio()[every::every]}
     clip.units = [unit for unit in clip.units if id(unit) not in gone]
-    clip.expected.audio_share = 0.94
+    clip.expected.audio_share = min(clip.expected.audio_share, 0.94)
     return clip
 
 
@@ -226,6 +233,7 @@ def audio_behind(clip, seconds=0.5):
     for unit in clip.units:
         if unit.track == AUDIO:
             unit.due += seconds
+            unit.late += seconds
     return sorted_by_due(clip)
 
 

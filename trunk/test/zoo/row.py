@@ -17,7 +17,7 @@ class Row:
 
     @property
     def name(self):
-        return f"{self.deformation}-{self.input}".replace("^", "-")
+        return f"{self.deformation}-{self.input}".replace("^", "-").replace("+", "-")
 
     def cell(self, output):
         return f"{self.deformation}/{self.input}/{output}"

@@ -96,7 +96,8 @@ def sender_report(clip, track, seconds, wall):
     ntp = int((wall + 2_208_988_800) * (1 << 32))
     base = 0x1000_0000 if track == VIDEO else 0x2000_0000
     rtp = round(seconds * clock_of(clip, track)) + base & 0xFFFFFFFF
-    report = struct.pack(">BBHIQIII", 0x80, 200, 6, SSRCS[track], ntp, rtp, 0, 0)
+    ssrc = SSRCS[track] if clip.report_ssrc is None else clip.report_ssrc
+    report = struct.pack(">BBHIQIII", 0x80, 200, 6, ssrc, ntp, rtp, 0, 0)
     name = b"zoo"
-    source = struct.pack(">BBHIBB", 0x81, 202, 3, SSRCS[track], 1, len(name)) + name + b"\0" * 3
+    source = struct.pack(">BBHIBB", 0x81, 202, 3, ssrc, 1, len(name)) + name + b"\0" * 3
     return report + source

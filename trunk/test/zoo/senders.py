@@ -174,7 +174,7 @@ class RtspPublisher:
     def send(self, piece):
         channel, packet = piece
         if not isinstance(packet, bytes):
-            packet = rtp.sender_report(self.clip, packet.track, packet.pts, self.wall + packet.due)
+            packet = rtp.sender_report(self.clip, packet.track, packet.pts, self.wall + packet.due - packet.late)
         self.client.send(b"$" + struct.pack(">BH", channel, len(packet)) + packet)
 
     def end(self):

@@ -26,6 +26,7 @@ class Unit:
     number: int | None = None  # of a picture in display order, or of an audio frame
     config: "Config | None" = None  # a sequence header in place of media
     marks: str = "last"       # RTP: which packets have the marker: "last" of the picture, "each" of a NAL unit, "none"
+    late: float = 0.0         # how long after its time it is sent, as sender reports know it
     extra_track: int = 0      # E-RTMP multitrack
 
     @property
@@ -78,6 +79,7 @@ class Clip:
     digests: dict                   # MD5 of a decoded picture -> its number
     metadata: bytes = b""           # AMF of onMetaData
     latm: bool = False              # SRT: audio in LATM
+    report_ssrc: int | None = None  # RTSP: of sender reports, where it is not that of their track
     promises: bool = True           # the input can name a track that does not come
 
     def copy(self):
