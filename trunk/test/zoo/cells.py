@@ -107,8 +107,8 @@ DEFORMATIONS = {
 # Of these a mix takes three: `make zoo ZOO='--mixes 20' SEED=7`.
 MIXED = {
     "split": split_into_messages, "sei": sei_messages, "zero": made(zero_nal, "within", 3), "forbidden": forbidden_bit, "in-band": in_band,
-    "variable": variable_rate, "jitter": made(jitter, 5), "bunches": bunches, "drift": made(drift, 0.2), "back": made(step, -0.8), "back-far": made(step, -2.5),
-    "stray": stray, "frame-missing": audio_frame_missing, "audio-behind": audio_behind,
+    "variable": variable_rate, "jitter": made(jitter, 5), "bunches": bunches, "drift": made(drift, 0.2), "back": made(step, -0.8),
+    "back-far": made(step, -2.5), "stray": stray, "frame-missing": audio_frame_missing, "audio-behind": audio_behind,
 }
 ALIKE = ({"back", "back-far", "stray"}, {"variable", "stray"}, {"variable", "back"}, {"variable", "back-far"})
 
@@ -153,6 +153,8 @@ def clip_of(name, source):
     form, _, steps = DEFORMATIONS[name]
     clip = load(f"{form}-opus" if source == "whip" else form)
     clip.promises = source != "srt"
+    if source in RTP.split() and "-b" in form:
+        clip.expected.time_ms = 20  # RTP has no decoding times: the first pictures are placed before their order is known
     if source == "whip":
         clip.expected.length_ms += 60  # pion's sender reports say when a packet was sent, not when it was due
     for deform in steps:

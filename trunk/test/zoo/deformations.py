@@ -225,6 +225,7 @@ def audio_later(clip, seconds=3.0):
         if unit.track == AUDIO and unit.config:
             unit.due = unit.dts = unit.pts = seconds
     clip.expected.join, clip.expected.files = seconds + 0.7, 2
+    clip.expected.time_ms = max(clip.expected.time_ms, 45)  # where the track comes there is a discontinuity
     return sorted_by_due(clip)
 
 

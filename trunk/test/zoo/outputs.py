@@ -1,6 +1,7 @@
 """The table of outputs."""
 
 from zoo.dash import Dash
+from zoo.hls import Hls
 from zoo.readers import Kept, Played, Recorded
 from zoo.whep import Whep
 
@@ -15,8 +16,7 @@ OUTPUTS = {
     "rtsp": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.rtsp(path), before=("-rtsp_transport", "tcp"),
                                          # Until the first sender report of each track ffmpeg has other times.
                                          settles=1.5)),
-    "hls": (LIVE, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
-                                        late=True, grace=15)),
+    "hls": (LIVE, Hls),
     "hls-ts": (SECOND, lambda *words: Played(*words, url=lambda server, path: server.http(f"/{path}.m3u8"), before=("-live_start_index", "0"),
                                              late=True, grace=15)),
     "dash": (LIVE, Dash),

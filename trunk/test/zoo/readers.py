@@ -111,9 +111,12 @@ class Reader:
         return "ffmpeg" if self.clip.codec == "h264" and self.clip.audio_codec == "aac" else modern_ffmpeg()
 
     def analysed(self, source, before=()):
-        done = subprocess.run(analysis(self.decoder(), str(source), self.name, before), cwd=self.folder, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, errors="replace", timeout=60)
-        return read(self.folder, self.name, done.stderr)
+        try:
+            said = subprocess.run(analysis(self.decoder(), str(source), self.name, before), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace", timeout=60).stderr
+        except subprocess.TimeoutExpired:
+            said = "[error] ffmpeg reads and does not end"
+        return read(self.folder, self.name, said)
 
 
 class Kept(Reader):
@@ -180,7 +183,8 @@ class Recorded(Reader):
 
     def files(self):
         app, stream = self.path.split("/")
-        return sorted((self.server.folder / "recordings").rglob(f"{app}/{stream}/*.{self.suffix}"))
+        found = (self.server.folder / "recordings").rglob(f"{app}/{stream}/*.{self.suffix}")
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
     def got(self):
         files = self.files()
