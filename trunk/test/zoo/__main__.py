@@ -8,7 +8,7 @@ import time
 from weir import TOP
 from zoo.cells import mixes
 from zoo.chosen import known_wrong, matching, rewrite_known, sample
-from zoo.run import run_rows
+from zoo.run import run_again, run_rows
 from zoo.table import summary, text_of
 
 
@@ -40,6 +40,8 @@ def main():
         print(f"{time.monotonic() - begun:6.0f} s  {row.deformation}/{row.input}: {len(row.found) - wrong} right, {wrong} wrong", flush=True)
 
     run_rows(rows, folder, options.together, done=say)
+    if not options.known:
+        run_again(rows, folder, known_wrong())
     text = text_of(rows, known_wrong())
     print(text)
     if options.write:

@@ -14,6 +14,7 @@ class Row:
     publishers: list = field(default_factory=list)
     readers: dict = field(default_factory=dict)
     found: dict = field(default_factory=dict)  # output: problems
+    again: list = field(default_factory=list)  # outputs that were right at the second try
 
     @property
     def name(self):

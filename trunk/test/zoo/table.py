@@ -44,6 +44,7 @@ def text_of(rows, known):
     lines.append("")
     for row in rows:
         lines += [f"{row.cell(output)}: {'; '.join(problems)}" for output, problems in row.found.items() if problems]
-    lines += ["", *(f"{cell}: listed in known-wrong.txt, and right" for cell in result.mended)]
+    lines += ["", *(f"{row.cell(output)}: right at the second try" for row in rows for output in row.again)]
+    lines += [*(f"{cell}: listed in known-wrong.txt, and right" for cell in result.mended)]
     lines.append(f"{result.right} cells right, {result.wrong} wrong, {result.wrong - len(result.surprises)} of them known")
     return "\n".join(lines) + "\n"
