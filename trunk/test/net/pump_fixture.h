@@ -75,7 +75,7 @@ class PumpTest : public testing::Test, protected stream::Publisher {
     uint32_t frame(bool key, size_t size = 20) {
         stream_->publish(*this,
                          test::packet(media::TrackKind::kVideo, clock_ += 40,
-                                      test::avc_frame(key, ++number_, size + 4)),
+                                      test::opaque_frame(key, ++number_, size + 4)),
                          MonoClock::now());
         return number_;
     }

@@ -91,7 +91,8 @@ class AudienceTest : public testing::Test {
     }
 
     static Bytes opus(uint32_t marker) {
-        return test::filled({0x91, 'O', 'p', 'u', 's'}, marker, 20);
+        constexpr uint8_t kOneFrameOf20Ms = 0x78;  // TOC, RFC 6716 §3.1
+        return test::filled({0x91, 'O', 'p', 'u', 's', kOneFrameOf20Ms}, marker, 19);
     }
 
     static Ref<media::MediaPacket> with(Audience audience, int64_t time_ms, Bytes body) {
@@ -192,9 +193,9 @@ TEST_F(AudienceTest, DerivedFramesKeepTheTimeOfWhatTheyWereMadeOf) {
     picture(true, 5'000'000);
     const media::PacketRef first = sound(5'000'000);
     derived(first->time_ms(), test::aac_frame(1));
-    const media::PacketRef second = sound(5'000'021);
+    const media::PacketRef second = sound(5'000'020);
     derived(second->time_ms(), test::aac_frame(2));
-    EXPECT_EQ(second->time_ms() - first->time_ms(), 21);
+    EXPECT_EQ(second->time_ms() - first->time_ms(), 20);
     ASSERT_EQ(flv_.count(media::Codec::kAac), 2U);
     EXPECT_EQ(flv_.packets.back()->time_ms(), second->time_ms());
     EXPECT_EQ(flv_.packets[flv_.packets.size() - 2]->time_ms(), first->time_ms());

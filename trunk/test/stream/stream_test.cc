@@ -196,10 +196,60 @@ TEST_F(StreamTest, AnAnnouncedVideoIsWaitedFor) {
 TEST_F(StreamTest, AnAnnouncedVideoThatNeverComesIsGivenUp) {
     send(kVideo, test::avc_header());
     audio();
-    for (int i = 0; i < 600; i++) {
+    EXPECT_TRUE(stream_.has_video());
+    for (int i = 0; i < 110; i++) {
         audio();
     }
-    EXPECT_EQ(muxer_.seen.back(), "a(V)");
+    EXPECT_EQ(muxer_.seen.back(), "a()") << "whoever is told of it waits for it";
+    EXPECT_FALSE(stream_.has_video());
+    muxer_.take();
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)"));
+    EXPECT_TRUE(stream_.has_video());
+}
+
+TEST_F(StreamTest, AnAnnouncedAudioThatNeverComesIsNotSpokenOfUntilItDoes) {
+    send(kAudio, test::aac_header());
+    key();
+    EXPECT_TRUE(stream_.has_audio());
+    for (int i = 0; i < 60; i++) {
+        video();
+    }
+    EXPECT_FALSE(stream_.has_audio());
+    key();
+    EXPECT_EQ(muxer_.seen.back(), "K()");
+    muxer_.take();
+    audio();
+    EXPECT_TRUE(stream_.has_audio());
+    EXPECT_THAT(muxer_.take(), ElementsAre("A", "a"));
+}
+
+TEST_F(StreamTest, MessagesOfOnePictureAreOneFrame) {
+    const auto message = [this](bool key, Bytes unit) {
+        Bytes body = {static_cast<uint8_t>(key ? 0x17 : 0x27), 1, 0, 0, 0};
+        ByteWriter(body).u32(static_cast<uint32_t>(unit.size())).bytes(unit);
+        auto info = flv::parse_tag_body(kVideo, body);
+        stream_.publish(*current_,
+                        make_ref<media::MediaPacket>(info.value(), clock(), std::move(body)), now_);
+    };
+    for (int i = 0; i < 3; i++) {
+        pass(40);
+        message(i == 0, {0x09, 0xF0});
+        message(i == 0, {static_cast<uint8_t>(i == 0 ? 0x65 : 0x41), 0x9A, 1});
+    }
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()", "v", "v"));
+    EXPECT_EQ(stream_.video().frames, 3U);
+    EXPECT_EQ(stream_.mended().messages_joined, 3U);
+}
+
+TEST_F(StreamTest, APictureThatWaitsGoesOnWhenItsPublisherLeaves) {
+    Bytes body = {0x17, 1, 0, 0, 0};
+    ByteWriter(body).u32(3).u8(0x65).u8(0x9A).u8(1);
+    auto info = flv::parse_tag_body(kVideo, body);
+    stream_.publish(*current_, make_ref<media::MediaPacket>(info.value(), 0, std::move(body)), now_);
+    EXPECT_THAT(muxer_.take(), IsEmpty());
+    stream_.end_publish(*current_, now_);
+    EXPECT_THAT(muxer_.take(), ElementsAre("K()"));
 }
 
 TEST_F(StreamTest, AConfigurationTellsThatATrackIsThere) {

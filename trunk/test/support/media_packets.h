@@ -52,6 +52,11 @@ inline Bytes avc_frame(bool key, uint32_t marker, size_t payload = 40, int compo
     return filled_picture(std::move(head), key, marker, payload);
 }
 
+// Of a codec that nobody looks into (Sorenson H.263): the marker is behind the first five bytes.
+inline Bytes opaque_frame(bool key, uint32_t marker, size_t payload) {
+    return filled({static_cast<uint8_t>(key ? 0x12 : 0x22), 0, 0, 0, 0}, marker, payload);
+}
+
 inline Bytes aac_header(uint32_t marker = 1) {
     return filled({0xaf, 0}, marker, 4);
 }

@@ -59,7 +59,7 @@ class SegmenterTest : public MuxerFixture {
 
     // Nothing comes for a while.
     void hole(uint32_t ms) {
-        clock_ += ms;
+        pass(ms);
         sound_ms_ += ms;
         sound_samples_ += uint64_t{ms} * 48;
     }

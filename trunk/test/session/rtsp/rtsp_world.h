@@ -133,7 +133,7 @@ class RtspEncoder final : public stream::Publisher {
         publish(media::Codec::kH264,
                 test::tag_body(
                     media::Codec::kH264, key ? test::BodyKind::kKeyFrame : test::BodyKind::kFrame,
-                    test::nal_frame({test::counted({uint8_t(key ? 0x65 : 0x41)}, size)})));
+                    test::nal_frame({test::counted({uint8_t(key ? 0x65 : 0x41), 0x88}, size)})));
     }
 
     void sound() {

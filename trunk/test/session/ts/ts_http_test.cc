@@ -37,7 +37,7 @@ class TsHttpTest : public World {
             test::tag_body(media::Codec::kH264, test::BodyKind::kConfig, test::kAvcHighConfig));
         made->media(1, rtmp::kVideo, 0,
                     test::tag_body(media::Codec::kH264, test::BodyKind::kKeyFrame,
-                                   test::nal_frame({picture_})));
+                                   test::nal_frame({{0x06, 0x80}, picture_})));
         return made;
     }
 
