@@ -1,6 +1,7 @@
 #include "media/audio_clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weir::media {
 namespace {
@@ -11,8 +12,21 @@ constexpr int64_t kNsPerSecond = 1'000 * kNsPerMs;
 // half: a sound card that is 1 % fast is followed 15 ms behind.
 constexpr double kMeanNs = 0.5 * kNsPerSecond;
 constexpr double kSteerNs = 1.5 * kNsPerSecond;
+constexpr double kMostNs = AudioClock::kMaxOffMs * static_cast<double>(kNsPerMs);
 constexpr double kForgetNs = 5.0 * kNsPerSecond;
 constexpr double kMostSteering = 1.0 / 8;  // of a frame's length
+// A stamp so much later than the samples say, beyond what stamps of this track do anyway, is a
+// hole: frames are missing there. In frames, and at least.
+constexpr double kHoleFrames = 0.6;
+constexpr double kLeastHoleNs = 12.0 * kNsPerMs;
+constexpr double kUsualShare = 1.5;
+// Of lost frames a hole has the length, about; others speak against the samples.
+constexpr double kWholeFrames = 0.3;
+
+bool is_of_whole_frames(double hole, double frame) {
+    const double frames = hole / frame;
+    return std::abs(frames - std::max(std::round(frames), 1.0)) < kWholeFrames;
+}
 
 }  // namespace
 
@@ -21,47 +35,50 @@ int64_t AudioClock::give(int64_t time_ms) {
     return last_ms_;
 }
 
-// Stamps and samples do not belong together at all.
-bool AudioClock::misfits() {
-    misfits_++;
-    return misfits_ > kMostMisfits;
+// Misfits are forgiven one by one.
+void AudioClock::forgive(int64_t frame_ns) {
+    fitting_ns_ += frame_ns;
+    if (fitting_ns_ > kForgiveMs * kNsPerMs) {
+        fitting_ns_ = 0;
+        misfits_ -= misfits_ > 0 ? 1U : 0U;
+    }
 }
 
 int64_t AudioClock::place(int64_t stamp_ms, AudioLength length) {
-    if (length.samples == 0 || length.rate_hz == 0 || misfits_ > kMostMisfits) {
+    if (length.samples == 0 || length.rate_hz == 0) {
         begun_ = false;
         return give(stamp_ms);
     }
     const int64_t stamp_ns = stamp_ms * kNsPerMs;
     const int64_t frame_ns = int64_t{length.samples} * kNsPerSecond / length.rate_hz;
-    int64_t later_ns = begun_ ? stamp_ns - next_ns_ : 0;
-    const bool hole = later_ns > usual_ns_ + kHoleMs * kNsPerMs;
-    const bool behind = later_ns < -kMaxOffMs * kNsPerMs;
-    if (begun_ && (hole || behind)) {
-        holes_ += hole ? 1U : 0U;
+    const auto frame = static_cast<double>(frame_ns);
+    forgive(frame_ns);
+    if (misfits_ > kMostMisfits) {
         begun_ = false;
-        if (misfits() || behind) {
+        return give(stamp_ms);
+    }
+    double later = begun_ ? static_cast<double>(stamp_ns - next_ns_) : 0;
+    const double least = std::max(kHoleFrames * frame, kLeastHoleNs) + kUsualShare * usual_ns_;
+    const bool hole = later > std::min(least, kMostNs);
+    const bool behind = later < -kMostNs;
+    if (hole || behind) {
+        holes_ += hole ? 1U : 0U;
+        misfits_ += behind || !is_of_whole_frames(later, frame) ? 1U : 0U;
+        begun_ = false;
+        if (behind) {
             return give(stamp_ms);
         }
     }
     if (!begun_) {
         begun_ = true;
         next_ns_ = std::max(stamp_ns, last_ms_ * kNsPerMs);
-        later_ns = stamp_ns - next_ns_;
+        later = static_cast<double>(stamp_ns - next_ns_);
         error_ns_ = 0;
-        usual_ns_ = 0;
     }
-    fitting_ns_ += frame_ns;
-    if (fitting_ns_ > kForgiveMs * kNsPerMs && misfits_ > 0) {
-        misfits_--;
-        fitting_ns_ = 0;
-    }
-    const auto frame = static_cast<double>(frame_ns);
-    const auto forgotten =
-        static_cast<int64_t>(static_cast<double>(usual_ns_) * std::min(frame / kForgetNs, 1.0));
-    usual_ns_ = std::clamp(later_ns, usual_ns_ - forgotten, kMaxOffMs * kNsPerMs);
+    usual_ns_ =
+        std::max(usual_ns_ * (1 - std::min(frame / kForgetNs, 1.0)), std::abs(later - error_ns_));
     const int64_t time_ms = (next_ns_ + kNsPerMs / 2) / kNsPerMs;
-    error_ns_ += (static_cast<double>(later_ns) - error_ns_) * std::min(frame / kMeanNs, 1.0);
+    error_ns_ += (later - error_ns_) * std::min(frame / kMeanNs, 1.0);
     const double steer = std::clamp(error_ns_ * std::min(frame / kSteerNs, 1.0),
                                     -frame * kMostSteering, frame * kMostSteering);
     next_ns_ += frame_ns + static_cast<int64_t>(steer);

@@ -15,9 +15,6 @@ namespace weir::media {
 
 class AudioClock {
   public:
-    // A stamp so much later than the samples say, beyond what stamps of this track do anyway, is a
-    // hole: frames are missing there.
-    static constexpr int64_t kHoleMs = 80;
     // Samples that have gone so far beyond the stamps count no more: the frame has its stamp. The
     // same the other way round.
     static constexpr int64_t kMaxOffMs = 500;
@@ -40,13 +37,13 @@ class AudioClock {
 
   private:
     int64_t give(int64_t time_ms);
-    bool misfits();
+    void forgive(int64_t frame_ns);
 
     bool begun_ = false;
     uint32_t misfits_ = 0;
-    int64_t next_ns_ = 0;   // of the next frame, by the samples and the steering
-    double error_ns_ = 0;   // how much later the stamps are, in the mean
-    int64_t usual_ns_ = 0;  // how much later a stamp has been, of late
+    int64_t next_ns_ = 0;  // of the next frame, by the samples and the steering
+    double error_ns_ = 0;  // how much later the stamps are, in the mean
+    double usual_ns_ = 0;  // how far stamps have been from that, of late
     int64_t fitting_ns_ = 0;
     int64_t last_ms_ = 0;
     uint64_t holes_ = 0;

@@ -81,7 +81,7 @@ class HlsPumpTest : public testing::Test, protected stream::Publisher {
         for (uint32_t i = 0; i < count; i++, at_ms_ += 40) {
             const bool key = at_ms_ % 1'000 == 0;
             send(tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
-                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(key ? 0x65 : 0x41), 1}));
+                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(key ? 0x65 : 0x41), 0x88}));
         }
     }
 

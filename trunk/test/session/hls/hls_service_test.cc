@@ -70,7 +70,7 @@ class OtherStream final : public stream::Publisher {
         for (uint32_t i = 0; i < 30; i++) {
             send(i * 40,
                  tag_body(Codec::kH264, i == 0 ? BodyKind::kKeyFrame : BodyKind::kFrame,
-                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(i == 0 ? 0x65 : 0x41), 1}));
+                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(i == 0 ? 0x65 : 0x41), 0x88}));
         }
     }
 

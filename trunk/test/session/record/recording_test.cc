@@ -187,6 +187,7 @@ class RecordingTest : public testing::Test, protected stream::Publisher, protect
             Bytes data(size, 0x11);
             store_u32(data.data(), static_cast<uint32_t>(size - 4));
             data[4] = key ? 0x65 : 0x41;
+            data[5] = 0x88;
             send(TrackKind::kVideo,
                  tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame, data));
         }

@@ -37,7 +37,7 @@ class RtspMuxerTest : public MuxerFixture {
         const uint8_t type = key ? 0x65 : 0x41;
         send(TrackKind::kVideo, time_ms,
              test::tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
-                            test::nal_frame({test::counted({type}, size)})));
+                            test::nal_frame({test::counted({type, 0x88}, size)})));
     }
 
     void send_audio(uint32_t time_ms) {

@@ -47,7 +47,7 @@ class RtspSenderTest : public MuxerFixture {
         const uint8_t type = key ? 0x65 : 0x41;
         send(TrackKind::kVideo, clock_,
              test::tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
-                            test::nal_frame({test::counted({type}, 400)})));
+                            test::nal_frame({test::counted({type, 0x88}, 400)})));
     }
 
     void frames(int count) {
