@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "media/avc.h"
 #include "media/bit_reader.h"

@@ -267,8 +267,10 @@ void Entrance::take(Ref<MediaPacket> packet, Ready& ready) {
         }
         return;
     }
-    const PictureMessage message =
-        media::look_into_message(info.codec, packet->payload(), length_size_);
+    PictureMessage message = media::look_into_message(info.codec, packet->payload(), length_size_);
+    // Where no slice has ever been the first of a picture, nothing is known of where they begin.
+    starts_seen_ = starts_seen_ || (message.begins && message.slices > 0);
+    message.begins = message.begins || !starts_seen_;
     stats_.units_left_out += message.left_out;
     if (message.units == 0 || (message.damaged && message.slices == 0)) {
         stats_.messages_dropped++;

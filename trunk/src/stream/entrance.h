@@ -113,8 +113,9 @@ class Entrance {
 
     EntranceStats stats_;
     size_t length_size_ = 4;
-    bool in_pieces_ = false;   // pictures come in several messages
-    bool split_seen_ = false;  // messages without a slice have come
+    bool in_pieces_ = false;    // pictures come in several messages
+    bool split_seen_ = false;   // messages without a slice have come
+    bool starts_seen_ = false;  // first slices of pictures
     bool interlaced_ = false;
     bool begun_ = false;  // a picture has gone on, or waits
     bool broken_key_ = false;

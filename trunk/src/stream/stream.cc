@@ -197,13 +197,13 @@ void Stream::describe(const Publisher& publisher, media::Description description
 }
 
 bool Stream::has_video() const {
-    const Presence& video = presence_[kVideoPlace];
+    const TrackPresence& video = presence_[kVideoPlace];
     return !video.missing &&
            (video.came || config(TrackKind::kVideo) != nullptr || description_.names_video);
 }
 
 bool Stream::has_audio() const {
-    const Presence& audio = presence_[kAudioPlace];
+    const TrackPresence& audio = presence_[kAudioPlace];
     return !audio.missing &&
            (audio.came || config(TrackKind::kAudio) != nullptr || description_.names_audio);
 }
@@ -523,12 +523,12 @@ void Stream::finish_entrance(MonoTime now) {
 
 // A frame of the other kind came: whether this one is missing.
 void Stream::note_absence(TrackKind kind, MonoTime now) {
-    Presence& track = presence_[place_of(kind)];
+    TrackPresence& track = presence_[place_of(kind)];
     if (track.missing) {
         return;
     }
     const bool video = kind == TrackKind::kVideo;
-    const Millis most = !track.came ? kPromiseHolds : video ? kVideoGone : kAudioGone;
+    const Millis most = track.came ? TrackPresence::kGone : TrackPresence::kPromiseHolds;
     if (now - std::max(track.last, *first_frame_) <= most) {
         return;
     }
@@ -540,7 +540,7 @@ void Stream::note_absence(TrackKind kind, MonoTime now) {
 }
 
 void Stream::note_presence(TrackKind kind, MonoTime now) {
-    Presence& track = presence_[place_of(kind)];
+    TrackPresence& track = presence_[place_of(kind)];
     first_frame_ = first_frame_.value_or(now);
     track.came = true;
     track.last = now;

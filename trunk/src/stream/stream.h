@@ -30,25 +30,9 @@
 #include "stream/publisher.h"
 #include "stream/stream_key.h"
 #include "stream/stream_options.h"
+#include "stream/stream_stats.h"
 
 namespace weir::stream {
-
-// Per publisher; cleared when a new one starts.
-struct TrackStats {
-    media::Codec codec = media::Codec::kUnknown;
-    uint64_t frames = 0;
-    uint64_t bytes = 0;
-};
-
-// Groups of pictures: what begins with a key frame of the first video track. Cleared as above.
-struct GopStats {
-    uint64_t key_frames = 0;
-    int64_t last_ms = 0;       // stream time between the two newest key frames; 0: not two yet
-    uint32_t last_frames = 0;  // of the video in between
-    uint32_t open_frames = 0;  // since the newest, it included
-    int64_t key_time_ms = 0;   // of the newest, on the stream's timeline
-    MonoTime key_at{};         // when it came
-};
 
 class Stream : private Counted<Stream> {
   public:
@@ -65,13 +49,6 @@ class Stream : private Counted<Stream> {
     // there (an encoder needs longer for a picture than for its sound, the more the busier it is).
     static constexpr int64_t kMaxEarlyMs = 1'000;
     static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: none is kept
-    static constexpr Millis kVideoGone{
-        10'000};  // audio goes on alone: joiners no longer wait for a key frame
-
-    // A track that was announced and never comes is not waited for any longer than this after the
-    // first frame of the other one, and not spoken of until it comes.
-    static constexpr Millis kPromiseHolds{2'000};
-    static constexpr Millis kAudioGone{10'000};  // video goes on alone
 
     // `of_all`: who is told of the life of all streams; null: nobody. Must outlive the stream.
     Stream(StreamKey key,
@@ -290,17 +267,10 @@ class Stream : private Counted<Stream> {
     uint64_t transport_bytes_ = 0;
     bool has_transport_ = false;  // of this publisher
 
-    // Of one kind of track.
-    struct Presence {
-        bool came = false;     // a frame
-        bool missing = false;  // it was announced, or came, and the other one goes on alone
-        MonoTime last{};       // frame
-    };
-
     Entrance entrance_;
     media::AudioClock audio_clock_;
-    uint64_t timeline_shifts_ = 0;      // that the audio clock has seen
-    std::array<Presence, 2> presence_;  // by media::TrackKind: audio, video
+    uint64_t timeline_shifts_ = 0;           // that the audio clock has seen
+    std::array<TrackPresence, 2> presence_;  // by media::TrackKind: audio, video
     std::optional<MonoTime> first_frame_;
     bool video_present_ = false;
     bool awaiting_key_ = true;

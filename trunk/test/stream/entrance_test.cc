@@ -1,5 +1,6 @@
 #include "stream/entrance.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -178,6 +179,13 @@ TEST_F(EntranceTest, APictureThatLostASliceIsNoStart) {
     send_body(0, body_of(true, payload));
     EXPECT_THAT(release(), ElementsAre("p0 5"));
     EXPECT_EQ(entrance_.stats().pictures_damaged, 1U);
+}
+
+TEST_F(EntranceTest, WhereNoSliceIsEverTheFirstOneMessagesArePictures) {
+    send(0, true, {kSei, slice(true, false)});
+    EXPECT_THAT(send(40, false, {slice(false, false)}), ElementsAre("p40 1"));
+    EXPECT_THAT(send(80, true, {slice(true, false)}), ElementsAre("K80 5"));
+    EXPECT_EQ(entrance_.stats().pictures_damaged, 0U);
 }
 
 TEST_F(EntranceTest, AMessageOfWhichNothingRemainsIsDroppedAndCounted) {

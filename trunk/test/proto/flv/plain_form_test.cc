@@ -36,7 +36,7 @@ Bytes plain(TrackKind kind, const Bytes& body, uint8_t track_id = 0) {
     return made ? Bytes(made->body().begin(), made->body().end()) : Bytes();
 }
 
-using namespace std::string_view_literals;
+using namespace std::string_view_literals;  // lint: allow-using
 
 struct Row {
     const char* name;

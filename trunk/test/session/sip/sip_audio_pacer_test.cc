@@ -1,5 +1,6 @@
 #include "session/sip/sip_audio_pacer.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
