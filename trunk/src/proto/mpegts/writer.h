@@ -65,10 +65,10 @@ class Writer {
     void write_beginning(std::span<const Frame> before, Bytes& out) const;
 
   private:
-    // Of one stream, in 90 kHz.
+    // Of the decoding times of one stream, in 90 kHz.
     struct Order {
         std::optional<int64_t> last_dts;  // that was written
-        int64_t earlier = 0;              // how much DTS are
+        int64_t earlier = 0;  // so much all DTS are, to be no later than their PTS
     };
 
     void put_in_order(Frame& frame);

@@ -255,9 +255,12 @@ std::optional<ClientEvent> ClientSession::on_keep_alive(MonoTime now, const Resp
     } else if (response.status >= 400 && got_parameter_) {
         got_parameter_ = false;  // the next one is an OPTIONS
         send_keep_alive(now);
+    } else if (response.status == 454 && publishes_) {
+        // Nothing comes back over UDP whose silence would tell.
+        return fail(make_error(ErrorCode::kClosed, "the server has no such session any more"));
     }
-    // Deviation: 454 (Session Not Found) is no end. Cameras answer so to a method that they do not
-    // know while media comes; a session that is gone is told by its silence.
+    // Deviation: 454 (Session Not Found) is no end of what plays. Cameras answer so to a method
+    // that they do not know while media comes; a session that is gone is told by its silence.
     return std::nullopt;
 }
 

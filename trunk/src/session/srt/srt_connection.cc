@@ -59,8 +59,7 @@ void SrtConnection::run() {
 }
 
 Error SrtConnection::converse() {
-    const SrtRules* const rules = server_.rules();
-    WEIR_TRY_ASSIGN(id_, rules ? rules->read(stream_id_) : SrtRules({}).read(stream_id_));
+    WEIR_TRY_ASSIGN(id_, server_.rules().read(stream_id_));
     const size_t slash = id_.resource.rfind('/');
     const std::string_view path = id_.resource;
     rtmp::StreamName name;

@@ -53,8 +53,7 @@ class SrtServer final : public net::DatagramPorts, private io::SrtSink {
         engine_.set_gate(std::move(rules));
     }
 
-    // Null before the first set_rules().
-    const SrtRules* rules() const { return rules_.get(); }
+    const SrtRules& rules() const { return *rules_; }
 
     // For a drain: no new connection; those that are there go on.
     void stop_accepting();
@@ -105,7 +104,9 @@ class SrtServer final : public net::DatagramPorts, private io::SrtSink {
     net::Services services_;
     net::Admission admission_{services_};
     io::SrtEngine engine_;
-    std::shared_ptr<const SrtRules> rules_;  // shared with libsrt's threads
+    // Shared with libsrt's threads.
+    std::shared_ptr<const SrtRules> rules_ =
+        std::make_shared<const SrtRules>(std::vector<SrtVhost>());
     io::Resolver resolver_;
     std::vector<Port> ports_;
     MonoTime last_retired_{};

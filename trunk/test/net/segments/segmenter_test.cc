@@ -105,7 +105,6 @@ class SegmenterTest : public MuxerFixture {
 
     SegmentStore store_{{.fragment_ms = 2'000, .part_ms = 200, .window = 3}, 100};
     std::unique_ptr<Segmenter> segmenter_;
-    uint32_t clock_ = 0;
     int number_ = 0;
     uint32_t sound_ms_ = 0;
     uint64_t sound_samples_ = 0;
