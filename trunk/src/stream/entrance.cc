@@ -246,7 +246,7 @@ void Entrance::take_units(Ref<MediaPacket> packet, const PictureMessage& message
     front_.clear();
     if (waits) {
         begun_ = true;
-        waiting_ = Picture{info, packet->time_ms(), std::move(body), 1};
+        waiting_ = Picture{info, packet->time_ms(), std::move(body), 1, false};
         return;
     }
     give(make_ref<MediaPacket>(info, packet->time_ms(), std::move(body)), ready);

@@ -11,8 +11,9 @@
 //
 // Nobody waits who sends whole pictures. Of a publisher that has been seen to send a picture in
 // several messages, each picture waits for the message behind it; of the first one, which is a
-// single unit, it is not known yet, and it waits for any message. Pure; never yields. Of codecs
-// without units (VP8, VP9) and of multitrack messages everything passes.
+// single unit, it is not known yet, and it waits for any message; both for two seconds at most.
+// Pure; never yields. Of codecs without units (VP8, VP9) and of multitrack messages everything
+// passes.
 #pragma once
 
 #include <array>
@@ -81,6 +82,13 @@ class Entrance {
     // Nothing more comes: what waits goes on.
     void release(Ready& ready);
 
+    // Called once a second: what has waited for a whole one goes on.
+    void release_old(Ready& ready) {
+        if (waiting_ && std::exchange(waiting_->old, true)) {
+            release(ready);
+        }
+    }
+
     bool has_waiting() const { return waiting_.has_value(); }
 
     // The next message is of another publisher.
@@ -97,6 +105,7 @@ class Entrance {
         int64_t time_ms = 0;
         Bytes body;
         uint32_t fields = 0;  // slices that begin a picture
+        bool old = false;     // it waited already a second ago
     };
 
     void take_config(Ref<media::MediaPacket> packet, Ready& ready);

@@ -47,7 +47,7 @@ class Registry {
         clock_.tick(now);
         release_lost(now);
         for (auto& [key, stream] : streams_) {
-            stream->sample(clock_);
+            stream->sample(clock_, now);
         }
     }
 

@@ -422,7 +422,10 @@ void Stream::count_video(const media::MediaPacket& packet, bool key, MonoTime no
     gop.open_frames++;
 }
 
-void Stream::sample(const RateClock& clock) {
+void Stream::sample(const RateClock& clock, MonoTime now) {
+    Entrance::Ready ready;
+    entrance_.release_old(ready);
+    accept_all(ready, now);
     received_.sample(clock, bytes_received_);
     sent_.sample(clock, bytes_sent_);
     frames_.sample(clock, video_.frames);

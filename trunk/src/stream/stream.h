@@ -181,8 +181,8 @@ class Stream : private Counted<Stream> {
 
     void note_sent(uint64_t bytes) { bytes_sent_ += bytes; }
 
-    // Once a second, after the clock's tick.
-    void sample(const RateClock& clock);
+    // Once a second, after the clock's tick: rates, and a picture that waits at the entrance.
+    void sample(const RateClock& clock, MonoTime now);
 
     // Bits per second from the current publisher and to all players; video frames per second.
     double receive_bps(const RateClock& clock, MonoTime now, Millis window) const;

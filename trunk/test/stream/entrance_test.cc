@@ -91,6 +91,12 @@ class EntranceTest : public testing::Test {
         return note(ready);
     }
 
+    std::vector<std::string> release_old() {
+        Entrance::Ready ready;
+        entrance_.release_old(ready);
+        return note(ready);
+    }
+
     Entrance entrance_;
     Ref<media::MediaPacket> last_;
 };
@@ -136,6 +142,13 @@ TEST_F(EntranceTest, AFirstPictureOfOneUnitWaitsForAnyMessageOnly) {
     entrance_.take_other(ready);
     EXPECT_THAT(note(ready), ElementsAre("K0 5"));
     EXPECT_THAT(send(40, false, {slice(false, true)}), ElementsAre("p40 1")) << "no other one does";
+}
+
+TEST_F(EntranceTest, NoPictureWaitsForLong) {
+    EXPECT_THAT(send(0, true, {slice(true, true)}), IsEmpty());
+    EXPECT_THAT(release_old(), IsEmpty()) << "it came just now, perhaps";
+    EXPECT_THAT(release_old(), ElementsAre("K0 5"));
+    EXPECT_THAT(release_old(), IsEmpty());
 }
 
 TEST_F(EntranceTest, AKeyPictureThatTurnsOutToGoOnIsNoStart) {

@@ -642,7 +642,7 @@ TEST_F(StreamTest, KnowsItsRates) {
         }
         stream_.note_sent(50'000);
         clock.tick(now_);
-        stream_.sample(clock);
+        stream_.sample(clock, now_);
     }
     EXPECT_NEAR(stream_.frame_rate(clock, now_, Millis(10'000)), 25, 0.1);
     EXPECT_NEAR(stream_.receive_bps(clock, now_, Millis(30'000)), 24 * 8'000, 10'000);

@@ -145,14 +145,15 @@ def test_metadata_of_a_megabyte_with_each_frame(survivor):
 
 
 def test_endless_group_of_tiny_frames_is_not_kept(survivor):
-    """6 bytes a frame: what a frame costs beside its bytes counts towards the cap."""
+    """2 bytes of picture a frame: what a frame costs beside its bytes counts towards the cap."""
+    tiny = b"\x27\x01\0\0\0" + b"\0\0\0\2\x41\x9a"
     with Peer(survivor.rtmp_port).publish("tiny") as peer:
         peer.video(0, True)
-        peer.send(chunk(9, b"\x27\x01\0\0\0\x01", time_ms=1, chunk_stream=6))
+        peer.send(chunk(9, tiny, time_ms=1, chunk_stream=6))
         rounds = 300 if FULL else 100
         for _ in range(rounds):
-            peer.send(b"\xc6\x27\x01\0\0\0\x01" * 10_000)
-        wait_until(lambda: any(stream["name"] == "tiny" and stream["recv_bytes"] > rounds * 60_000
+            peer.send((b"\xc6" + tiny) * 10_000)
+        wait_until(lambda: any(stream["name"] == "tiny" and stream["recv_bytes"] > rounds * 10_000 * len(tiny)
                                for stream in survivor.streams()), 20, "all frames have come")
         assert peer.drain()
 
@@ -161,7 +162,7 @@ def test_endless_group_of_tiny_frames_is_not_kept(survivor):
 def test_memory_of_large_streams_is_given_back(weir):
     """Many small frames in GOPs that fill their caps, with players: some seconds after they have gone, so has the memory."""
     pid, start = weir.process.pid, resident_kib(weir.process.pid)
-    body = b"\x27\x01\0\0\0" + b"x" * 95
+    body = frame(False, 100)
     peers = []
     for name in ("large1", "large2", "large3"):
         source = Peer(weir.rtmp_port).publish(name)
