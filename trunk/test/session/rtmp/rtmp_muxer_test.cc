@@ -156,7 +156,8 @@ class RtmpMuxerTest : public MuxerFixture {
         }
     }
 
-    void expect_audio_times_rise(const Viewer& viewer) {
+    // How many frames of audio there are.
+    size_t expect_audio_times_rise(const Viewer& viewer) {
         viewers_.back()->read();
         std::vector<uint32_t> times;
         for (const rtmp::Message& message : viewer.messages()) {
@@ -164,8 +165,9 @@ class RtmpMuxerTest : public MuxerFixture {
                 times.push_back(message.timestamp);
             }
         }
-        ASSERT_GT(times.size(), 10U);
+        EXPECT_GT(times.size(), 10U);
         EXPECT_EQ(std::ranges::adjacent_find(times, std::greater_equal()), times.end());
+        return times.size();
     }
 
     uint32_t chunk_size_ = 0;
@@ -301,6 +303,28 @@ TEST_F(RtmpMuxerTest, AudioThatComesLateAfterItsPictureKeepsItsTimes) {
     join();
     gop(25, true);
     expect_all_viewers_have_all();
+}
+
+// AAC that is made of a browser's audio from when a player comes, at the end of a GOP.
+TEST_F(RtmpMuxerTest, MadeAudioThatComesBehindTheNextKeyFrameKeepsItsTimes) {
+    const auto make = [this](int64_t time_ms, Bytes body) {
+        auto info = flv::parse_tag_body(TrackKind::kAudio, body);
+        info->audience = media::Audience::kFlv;
+        stream_.publish_derived(
+            *this, make_ref<media::MediaPacket>(*info, time_ms, std::move(body)), now_);
+    };
+    send(TrackKind::kVideo, 0, test::avc_header());
+    const int64_t begin = stream_.timeline().latest();
+    gop(25, false);
+    const Viewer& viewer = join();
+    make(0, test::aac_header());
+    gop(2, false);
+    size_t sent = 0;
+    for (int64_t time = begin; time < stream_.timeline().latest(); time += 20, sent++) {
+        make(time, test::aac_frame(++marker_));
+    }
+    gop(25, false);
+    EXPECT_EQ(expect_audio_times_rise(viewer), sent);
 }
 
 // As AAC that is made of a browser's audio does on a machine that is late: times below those of the
