@@ -1,6 +1,7 @@
 #include "media/timeline.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/check.h"
 
@@ -17,6 +18,10 @@ constexpr int64_t kMaxInterval = 10'000;
 
 int64_t to_ms(MonoTime time) {
     return std::chrono::duration_cast<Millis>(time.time_since_epoch()).count();
+}
+
+int64_t ms_between(MonoTime from, MonoTime to) {
+    return std::chrono::duration_cast<Millis>(to - from).count();
 }
 
 int64_t widened(uint32_t timestamp, int64_t near) {
@@ -46,14 +51,14 @@ void Timeline::begin(Track& track, const Track& other, uint32_t timestamp, MonoT
     } else {
         track.unwrapped = widened(timestamp, other.unwrapped);
         track.shift = other.shift;
-        const int64_t elapsed =
-            std::max<int64_t>(0, std::chrono::duration_cast<Millis>(now - other.arrival).count());
-        const int64_t time = track.unwrapped + track.shift;
+        const int64_t elapsed = std::max<int64_t>(0, ms_between(other.arrival, now));
+        const int64_t time = track.time();
         if (time < latest_ - kMaxFirstStepAhead || time > latest_ + elapsed + kMaxFirstStepAhead) {
             track.shift = latest_ + elapsed - track.unwrapped;  // a clock of its own
             shifts_++;
         }
     }
+    track.reached = track.time();
     track.seen = true;
 }
 
@@ -64,18 +69,66 @@ bool Timeline::is_ahead(const Track& track,
     const int64_t most = track.frames < kFramesForPace
                              ? kMaxFirstStepAhead
                              : std::max(kMaxStepAhead, kStepAheadFrames * track.interval);
-    const int64_t lead = track.unwrapped + track.shift - to_ms(now);
+    const int64_t lead = track.time() - to_ms(now);
     return distance > elapsed_ms + most && lead > lead_ + kMaxStepAhead;
+}
+
+// How far the next frame is expected from the last one.
+int64_t Timeline::pace(const Track& track, int64_t elapsed_ms) {
+    return elapsed_ms <= kPaceFrames * track.interval ? track.interval : elapsed_ms;
 }
 
 // Whether the frame comes where one was expected, with that shift.
 bool Timeline::fits(const Track& track, int64_t shift, int64_t elapsed_ms) {
     const int64_t time = track.unwrapped + shift;
-    return time >= track.last - kMaxStepBack && time <= track.last + elapsed_ms + kFitsAhead;
+    return time >= track.reached - kMaxStepBack && time <= track.reached + elapsed_ms + kFitsAhead;
+}
+
+// Whether the last step was none, only a stray frame in the past.
+bool Timeline::has_strayed_back(const Track& track, int64_t distance, int64_t elapsed_ms) {
+    const int64_t explained =
+        track.since_step <= kMostStrays ? track.interval : std::max(elapsed_ms, track.interval);
+    return track.previous_shift && *track.previous_shift < track.shift &&
+           distance > explained + kMaxStepBack && fits(track, *track.previous_shift, elapsed_ms);
+}
+
+// Whether the jump ahead just before was only a stray frame: this one comes where one was expected
+// without the jump. What was handed out stays: times stand still until the track is there.
+bool Timeline::returns_from_ahead(Track& track, MonoTime now) {
+    if (!track.jump || track.time() >= track.reached - kMaxStepBack) {
+        return false;
+    }
+    const Jump jump = *track.jump;
+    const int64_t passed = std::max<int64_t>(0, ms_between(jump.arrival, now));
+    if (track.time() < jump.reached - kMaxStepBack ||
+        track.time() > jump.reached + passed + kFitsAhead) {
+        return false;
+    }
+    track.reached = track.time();
+    lead_ = jump.lead;
+    track.jump.reset();
+    return true;
+}
+
+// Whether a distance of this track was wrong by as much as the other track has stepped.
+bool Timeline::steps_with(const Track& track, const Track& other) {
+    return track.short_by != 0 && other.previous_shift &&
+           std::abs(ms_between(other.stepped_at, track.short_at)) <= kRecentStep &&
+           std::abs(other.shift - track.shift - track.short_by) <= kSameStep;
+}
+
+void Timeline::note_distance(Track& track, int64_t distance, int64_t elapsed_ms, MonoTime now) {
+    const int64_t short_by = pace(track, elapsed_ms) - distance;
+    if (std::abs(short_by) > kMaxStepBack) {
+        // A frame that is back where the track was makes good the one before.
+        const bool made_good = std::abs(short_by + track.short_by) <= kSameStep;
+        track.short_by = made_good ? 0 : short_by;
+        track.short_at = now;
+    }
 }
 
 // The publisher's clock is another one from here on.
-void Timeline::step(Track& track, const Track& other, int64_t elapsed_ms) {
+void Timeline::step(Track& track, const Track& other, int64_t elapsed_ms, MonoTime now) {
     const int64_t before = track.shift;
     if (track.previous_shift && fits(track, *track.previous_shift, elapsed_ms)) {
         track.shift = *track.previous_shift;
@@ -83,32 +136,51 @@ void Timeline::step(Track& track, const Track& other, int64_t elapsed_ms) {
     } else if (other.seen && other.shift != track.shift && fits(track, other.shift, elapsed_ms)) {
         track.shift = other.shift;
     } else {
-        const bool at_its_pace = elapsed_ms <= kPaceFrames * track.interval;
-        track.shift = track.last + (at_its_pace ? track.interval : elapsed_ms) - track.unwrapped;
+        track.shift = track.reached + pace(track, elapsed_ms) - track.unwrapped;
         shifts_++;
     }
     track.previous_shift = before;
+    track.stepped_at = now;
+    track.since_step = 0;
+    track.short_by = 0;
+    track.jump.reset();
 }
 
 void Timeline::follow(Track& track, const Track& other, uint32_t timestamp, MonoTime now) {
     const int64_t unwrapped = widened(timestamp, track.unwrapped);
     const int64_t distance = unwrapped - track.unwrapped;
     track.unwrapped = unwrapped;
-    const int64_t elapsed =
-        std::max<int64_t>(0, std::chrono::duration_cast<Millis>(now - track.arrival).count());
+    const int64_t elapsed = std::max<int64_t>(0, ms_between(track.arrival, now));
+    if (track.previous_shift && ms_between(track.stepped_at, now) > kRecentStep) {
+        track.previous_shift.reset();
+    }
+    if (track.jump && ++track.jump->frames > kMostStrays) {
+        track.jump.reset();
+    }
+    track.since_step = std::min(track.since_step + 1, kMostStrays + 1);
+    const bool stepped_at_last_frame = steps_with(track, other);
+    note_distance(track, distance, elapsed, now);
     const int64_t most_back = std::max(kMaxStepBack, kStepBackFrames * track.interval);
-    const bool strayed = track.previous_shift && distance > elapsed + kFitsAhead &&
-                         fits(track, *track.previous_shift, elapsed);
-    if (strayed || track.unwrapped + track.shift < track.last - most_back ||
-        is_ahead(track, distance, elapsed, now)) {
-        step(track, other, elapsed);
+    if (returns_from_ahead(track, now)) {
+        return;
+    }
+    if (stepped_at_last_frame || steps_with(track, other)) {
+        track.shift = other.shift;
+        track.short_by = 0;
+        track.reached = track.time();
+    } else if (has_strayed_back(track, distance, elapsed) ||
+               track.time() < track.reached - most_back ||
+               is_ahead(track, distance, elapsed, now)) {
+        step(track, other, elapsed, now);
+    } else if (!track.jump && distance > std::max(elapsed, track.interval) + kMaxStepBack) {
+        track.jump = Jump{track.reached, track.arrival, lead_};
     } else if (distance > 0 && distance < kMaxInterval) {
         track.interval = distance;
     }
 }
 
 void Timeline::note_lead(int64_t time, MonoTime now) {
-    const int64_t passed = std::chrono::duration_cast<Millis>(now - lead_at_).count();
+    const int64_t passed = ms_between(lead_at_, now);
     if (passed > kLeadLeakShare) {
         lead_ -= passed / kLeadLeakShare;
         lead_at_ = now;
@@ -125,7 +197,9 @@ int64_t Timeline::map(TrackKind kind, uint32_t timestamp, MonoTime now) {
     } else {
         follow(track, tracks_[1 - index], timestamp, now);
     }
-    int64_t time = track.unwrapped + track.shift;
+    track.reached = std::max(track.reached, track.time());
+    note_lead(track.time(), now);
+    int64_t time = track.time();
     if (time < track.last) {
         clamps_++;
         time = track.last;
@@ -134,7 +208,6 @@ int64_t Timeline::map(TrackKind kind, uint32_t timestamp, MonoTime now) {
     track.last = time;
     track.arrival = now;
     latest_ = std::max(latest_, time);
-    note_lead(time, now);
     return time;
 }
 

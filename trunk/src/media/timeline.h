@@ -4,10 +4,12 @@
 // Each track has a shift, the same for both as long as the publisher keeps them on one clock. A new
 // publisher, a step back that no reordering explains and a step ahead that no time that passed
 // explains move the shift of the track, so that it goes on a frame after its last one. The other
-// track steps at another frame: it then takes the same shift, and both are in step as before. A
-// track whose clock begins anew by itself keeps a shift of its own; a publisher that was only one
-// stray frame away gets its shift back. Smaller steps back within a track are clamped: RTMP's chunk
-// deltas cannot go back (doc/adr/0005-fan-out.md).
+// track steps at another frame: it then takes the same shift, and both are in step as before, even
+// where the step is too small for the frame interval of that track. A track whose clock restarts
+// by itself keeps a shift of its own. One or two stray frames do not move a track: after a stray
+// back it gets its shift back, after a stray ahead its times stand still until it catches up.
+// Smaller steps back within a track are clamped: RTMP's chunk deltas cannot go back
+// (doc/adr/0005-fan-out.md).
 #pragma once
 
 #include <array>
@@ -36,6 +38,12 @@ class Timeline {
     // clocks of two tracks may begin.
     static constexpr int64_t kMaxFirstStepAhead = 10'000;
     static constexpr uint32_t kFramesForPace = 8;
+    // So many stray frames in a row do not move a track.
+    static constexpr uint32_t kMostStrays = 2;
+    // The steps of both tracks are one and the same if they are no further apart, and no more
+    // different; and so long a track may get back the shift from before its step.
+    static constexpr int64_t kRecentStep = 3'000;
+    static constexpr int64_t kSameStep = 150;
 
     // A new publisher takes over: its first frame continues the timeline.
     void rebase() { rebase_ = started_; }
@@ -54,21 +62,42 @@ class Timeline {
     uint64_t clamps() const { return clamps_; }
 
   private:
+    // A frame that was further ahead than its arrival explains, but not so far that it is a step.
+    struct Jump {
+        int64_t reached = 0;  // of the track, before it
+        MonoTime arrival{};
+        int64_t lead = 0;
+        uint32_t frames = 0;  // since
+    };
+
     struct Track {
         bool seen = false;
         uint32_t frames = 0;    // of this publisher; no more are counted than matter
         int64_t unwrapped = 0;  // the publisher's last time, widened to 64 bits
         int64_t shift = 0;
         std::optional<int64_t> previous_shift;
-        int64_t interval = kFrameGap;  // last distance between frames
-        int64_t last = kStart - kHeadroom;
+        uint32_t since_step = 0;  // frames
+        MonoTime stepped_at{};
+        std::optional<Jump> jump;
+        int64_t short_by = 0;  // how much too short a distance was, of late; negative: too long
+        MonoTime short_at{};
+        int64_t interval = kFrameGap;          // last distance between frames
+        int64_t reached = kStart - kHeadroom;  // greatest time, but for those of stray frames
+        int64_t last = kStart - kHeadroom;     // handed out
         MonoTime arrival{};
+
+        int64_t time() const { return unwrapped + shift; }
     };
 
     void begin(Track& track, const Track& other, uint32_t timestamp, MonoTime now);
     void follow(Track& track, const Track& other, uint32_t timestamp, MonoTime now);
+    static int64_t pace(const Track& track, int64_t elapsed_ms);
     static bool fits(const Track& track, int64_t shift, int64_t elapsed_ms);
-    void step(Track& track, const Track& other, int64_t elapsed_ms);
+    static bool has_strayed_back(const Track& track, int64_t distance, int64_t elapsed_ms);
+    bool returns_from_ahead(Track& track, MonoTime now);
+    static bool steps_with(const Track& track, const Track& other);
+    static void note_distance(Track& track, int64_t distance, int64_t elapsed_ms, MonoTime now);
+    void step(Track& track, const Track& other, int64_t elapsed_ms, MonoTime now);
     bool is_ahead(const Track& track, int64_t distance, int64_t elapsed_ms, MonoTime now) const;
     void note_lead(int64_t time, MonoTime now);
 

@@ -119,6 +119,89 @@ TEST(AudioClockTest, SamplesThatDoNotFitTheStampsAtAllCountNoMore) {
     }
 }
 
+struct Declared {
+    AudioLength said;
+    double real_hz;
+};
+
+class AudioClockRateTest : public testing::TestWithParam<Declared> {};
+
+TEST_P(AudioClockRateTest, ARateThatIsNotTheRealOneEndsWithStamps) {
+    AudioClock clock;
+    const double frame_ms = GetParam().said.samples * 1000.0 / GetParam().real_hz;
+    const int frames = static_cast<int>(120'000 / frame_ms);
+    int64_t last = 0;
+    for (int i = 0; i < frames; i++) {
+        const int64_t stamp = 10'000 + static_cast<int64_t>(i * frame_ms);
+        const int64_t time = clock.place(stamp, GetParam().said);
+        ASSERT_GE(time, last);
+        last = time;
+        if (i > frames / 4) {
+            ASSERT_EQ(time, stamp) << i;
+        }
+    }
+    EXPECT_LE(clock.holes(), 30U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rates,
+                         AudioClockRateTest,
+                         testing::Values(Declared{{1024, 22'050}, 44'100},
+                                         Declared{{1024, 24'000}, 48'000},
+                                         Declared{{1024, 88'200}, 44'100},
+                                         Declared{{1024, 48'000}, 24'000},
+                                         Declared{{2048, 48'000}, 24'000},
+                                         Declared{{120, 48'000}, 24'000},
+                                         Declared{{1024, 44'100}, 48'000},
+                                         Declared{{1024, 48'000}, 44'100},
+                                         Declared{{1024, 32'000}, 44'100}));
+
+TEST(AudioClockTest, BunchesAndDriftAtOnceAreNoMisfits) {
+    for (const double drift : {-0.0095, 0.0, 0.0095}) {
+        for (const int bunch : {1, 3, 10}) {
+            AudioClock clock;
+            const double frame_ms = kFrameMs * (1 + drift);
+            const Placed result = place(clock, 5'000, [&](int i) {
+                return 10'000 + static_cast<int64_t>(i / bunch * bunch * frame_ms) +
+                       (i / bunch * 7919) % 21 - 10;
+            });
+            EXPECT_GE(result.shortest, 18) << drift << " " << bunch;
+            EXPECT_LE(result.longest, 28) << drift << " " << bunch;
+        }
+    }
+}
+
+TEST(AudioClockTest, LostFramesAreHolesAndNoMisfits) {
+    AudioClock clock;
+    uint32_t state = 1;
+    int sent = 0;
+    uint64_t losses = 0;
+    for (int i = 0; i < 5'000; i++) {
+        state = state * 1664525 + 1013904223;
+        const bool lost = (state >> 16) % 100 < 5;
+        losses += lost ? 1U : 0U;
+        sent += lost ? 2 : 1;
+        EXPECT_NEAR(static_cast<double>(clock.place(true_ms(sent), kAac)),
+                    static_cast<double>(true_ms(sent)), 2);
+    }
+    EXPECT_EQ(clock.holes(), losses) << "with stamps none would be counted";
+}
+
+TEST(AudioClockTest, AnotherPublisherBeginsWithNothingButTheTimeOfTheLastFrame) {
+    AudioClock clock;
+    place(clock, 400, [](int i) { return true_ms(i) + (i >= 200 ? 400 : 0); });
+    place(clock, 400, [](int i) { return 30'000 + i * 5; });  // misfits
+    EXPECT_GT(clock.holes(), 0U);
+    const int64_t last = clock.place(50'000, kAac);
+    clock.begin_publisher();
+    EXPECT_EQ(clock.holes(), 0U);
+    EXPECT_EQ(clock.place(40'000, kAac), last) << "never back";
+    clock.begin_publisher();
+    const Placed result =
+        place(clock, 400, [](int i) { return 50'000 + true_ms(i) + (i * 7919) % 21 - 10; });
+    EXPECT_GE(result.shortest, 22) << "placed by samples";
+    EXPECT_LE(result.longest, 25);
+}
+
 TEST(AudioClockTest, AFrameOfUnknownLengthHasItsStamp) {
     AudioClock clock;
     EXPECT_EQ(clock.place(10'000, {}), 10'000);

@@ -1,5 +1,9 @@
 #include "media/timeline.h"
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace weir::media {
@@ -105,20 +109,25 @@ TEST_F(TimelineTest, TimesOfPresentationInPlaceOfThoseOfDecodingAreNoStep) {
 }
 
 // A publisher whose clock is set while it sends: both tracks step, each at its own frame.
-class TimelineStepTest : public TimelineTest, public testing::WithParamInterface<int64_t> {};
+class TimelineStepTest : public TimelineTest,
+                         public testing::WithParamInterface<std::tuple<int64_t, int64_t, int64_t>> {
+};
 
 TEST_P(TimelineStepTest, BothTracksGoOnAtTheirPaceAndInStep) {
-    const auto sent = [](int64_t true_ms) {
-        return static_cast<uint32_t>(1'000'000'000 + true_ms + (true_ms >= 4'000 ? GetParam() : 0));
+    const auto [step, interval, at_ms] = GetParam();
+    const auto sent = [&](int64_t true_ms) {
+        return static_cast<uint32_t>(1'000'000'000 + true_ms + (true_ms >= at_ms ? step : 0));
     };
     int64_t last_video = 0;
     int64_t last_audio = 0;
     for (int64_t t = 0; t < 10'000; t++) {
         now_ += Millis(1);
-        if (t % 40 == 0) {
+        if (t % interval == 0) {
             const int64_t time = timeline_.map(kVideo, sent(t), now_);
-            EXPECT_NEAR(static_cast<double>(time), static_cast<double>(10'000 + t), 45) << t;
-            EXPECT_TRUE(t == 0 || time - last_video >= 20) << t;
+            // Where video steps first, by less than counts as one, only audio shows that it did.
+            const auto most = static_cast<double>(t == at_ms ? interval + 5 : 45);
+            EXPECT_NEAR(static_cast<double>(time), static_cast<double>(10'000 + t), most) << t;
+            EXPECT_GE(time, last_video) << t;
             last_video = time;
         }
         if (t % 23 == 5) {
@@ -126,19 +135,134 @@ TEST_P(TimelineStepTest, BothTracksGoOnAtTheirPaceAndInStep) {
             EXPECT_NEAR(static_cast<double>(time), static_cast<double>(10'000 + t), 45) << t;
             EXPECT_TRUE(t == 5 || time > last_audio) << t;
             last_audio = time;
-            if (t > 4'200) {
+            if (t > at_ms + 2 * interval) {
                 // As far apart as they were, so that lips and sound fit.
-                EXPECT_EQ(time - last_video, t - t / 40 * 40) << t;
+                EXPECT_EQ(time - last_video, t % interval) << t;
             }
         }
     }
     EXPECT_EQ(timeline_.shifts(), 1U);
 }
 
+// At 4000 video steps first, at 4001 audio.
 INSTANTIATE_TEST_SUITE_P(
-    Steps,
+    Back,
     TimelineStepTest,
-    testing::Values(-400, -800, -2'500, -4'900, -3'600'000, 2'500, 4'900, 3'600'000));
+    testing::Combine(testing::Values(-300, -400, -600, -800, -1'500, -2'500, -4'900, -3'600'000),
+                     testing::Values(40, 83, 100, 200, 500),
+                     testing::Values(4'000, 4'001)));
+
+INSTANTIATE_TEST_SUITE_P(Ahead,
+                         TimelineStepTest,
+                         testing::Combine(testing::Values(2'500, 4'900, 3'600'000),
+                                          testing::Values(40, 100, 200),
+                                          testing::Values(4'000, 4'001)));
+
+INSTANTIATE_TEST_SUITE_P(AheadOfSlowVideo,
+                         TimelineStepTest,
+                         testing::Values(std::tuple{2'500, 500, 4'001}));
+
+// One or two frames with wrong stamps, in a track that is otherwise right.
+class TimelineStrayTest : public TimelineTest,
+                          public testing::WithParamInterface<std::tuple<int64_t, int, TrackKind>> {
+  protected:
+    // `slow_by`: how late the frame after the strays arrives.
+    void stray(int64_t first_ms, int64_t interval, int64_t slow_by = 0) {
+        const auto [size, count, track] = GetParam();
+        int strays = 0;
+        int64_t last[2] = {0, 0};
+        // Where it is no step, times stand still for the length of a stray ahead.
+        const bool is_step = size < 0 || size > Timeline::kMaxFirstStepAhead;
+        const int64_t in_step_at = first_ms + count * interval + (is_step ? 0 : size) + 1'000;
+        for (int64_t t = 0; t < in_step_at + 500; t++) {
+            now_ += Millis(1);
+            for (const TrackKind each : {kAudio, kVideo}) {
+                if (each == kVideo ? t % interval != 0 : t % 23 != 5) {
+                    continue;
+                }
+                const bool is_stray = each == track && t >= first_ms && strays < count;
+                strays += is_stray ? 1 : 0;
+                if (each == track && strays == count && !is_stray) {
+                    now_ += Millis(std::exchange(slow_by, 0));
+                }
+                const int64_t sent = 1'000'000'000 + t + (is_stray ? size : 0);
+                const int64_t time = timeline_.map(each, static_cast<uint32_t>(sent), now_);
+                int64_t& before = last[each == kVideo ? 1 : 0];
+                EXPECT_GE(time, before) << t;
+                before = time;
+                if (t < first_ms || t > in_step_at || each != track) {
+                    EXPECT_EQ(time, 10'000 + t) << t << " " << (each == kVideo);
+                }
+                if (is_step) {
+                    EXPECT_NEAR(static_cast<double>(time), static_cast<double>(10'000 + t),
+                                static_cast<double>(2 * interval));
+                }
+            }
+        }
+    }
+};
+
+TEST_P(TimelineStrayTest, BothTracksAreInStepAfterwards) {
+    stray(2'000, 40);
+}
+
+TEST_P(TimelineStrayTest, TenPicturesASecondToo) {
+    stray(2'000, 100);
+}
+
+TEST_P(TimelineStrayTest, AmongTheFirstFramesToo) {
+    stray(120, 40);
+}
+
+TEST_P(TimelineStrayTest, WhenTheNextFrameIsHeldUpToo) {
+    stray(2'000, 40, 300);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strays,
+                         TimelineStrayTest,
+                         testing::Combine(testing::Values(-3'600'000,
+                                                          -4'900,
+                                                          -1'400,
+                                                          -800,
+                                                          -400,
+                                                          -300,
+                                                          -260,
+                                                          260,
+                                                          300,
+                                                          400,
+                                                          800,
+                                                          1'400,
+                                                          1'600,
+                                                          4'900,
+                                                          3'600'000),
+                                          testing::Values(1, 2),
+                                          testing::Values(kAudio, kVideo)));
+
+TEST_F(TimelineTest, StraysInBothTracksLeaveBothInStep) {
+    for (uint32_t t = 0; t < 8'000; t += 20) {
+        const bool strays = t >= 4'000 && t < 4'040;
+        const int64_t video = at(kVideo, 500'000 + t - (strays ? 600 : 0), 10);
+        const int64_t audio = at(kAudio, 500'000 + t - (strays ? 600 : 0), 10);
+        if (t > 5'000) {
+            ASSERT_EQ(video, 10'000 + t);
+            ASSERT_EQ(audio, 10'000 + t);
+        }
+    }
+}
+
+TEST_F(TimelineTest, AHoleLongAfterAStepBackStaysAHole) {
+    uint32_t t = 10'000;
+    for (; t < 12'000; t += 40) {
+        at(kVideo, t, 40);
+    }
+    t -= 800;
+    int64_t before = 0;
+    for (; t < 16'000; t += 40) {
+        before = at(kVideo, t, 40);
+    }
+    EXPECT_EQ(at(kVideo, t + 800, 40), before + 840) << "not the shift from before the step";
+    EXPECT_EQ(timeline_.shifts(), 1U);
+}
 
 TEST_F(TimelineTest, AClockThatBeginsAnewInOneTrackOnlyMovesThatTrackOnly) {
     for (uint32_t t = 0; t < 8'000; t += 20) {
