@@ -69,6 +69,27 @@ void ParameterSets::set_config(Codec codec, ByteSpan record) {
     } else if (const auto config = hevc::ConfigView::parse(record)) {
         config->for_each_parameter_set(take_it);
     }
+    std::ranges::reverse(sets_);  // as they stand there
+}
+
+// There are encoders that raise the number of their sets with each key picture.
+bool ParameterSets::renames(const Set& set) const {
+    const auto has_same_picture = [&](const Set& other) {
+        if (other.type != set.type || other.id == set.id) {
+            return false;
+        }
+        if (codec_ == Codec::kH264) {
+            const auto a = avc::parse_sps(other.nal);
+            const auto b = avc::parse_sps(set.nal);
+            return a && b && a->profile_idc == b->profile_idc && a->level_idc == b->level_idc &&
+                   a->width == b->width && a->height == b->height;
+        }
+        const auto a = hevc::parse_sps(other.nal);
+        const auto b = hevc::parse_sps(set.nal);
+        return a && b && a->profile_tier_level == b->profile_tier_level && a->width == b->width &&
+               a->height == b->height;
+    };
+    return std::ranges::any_of(sets_, has_same_picture);
 }
 
 ParameterSets::Taken ParameterSets::take(ByteSpan nal) {
@@ -82,20 +103,21 @@ ParameterSets::Taken ParameterSets::take(ByteSpan nal) {
         return Taken::kRefused;
     }
     set.nal.assign(nal.begin(), nal.end());
-    const uint8_t pps = static_cast<uint8_t>(
-        codec_ == Codec::kH264 ? uint8_t{8} : static_cast<uint8_t>(hevc::NalType::kPps));
-    const Taken taken = set.type == pps ? Taken::kPicture : Taken::kSequence;
-    const auto of_same_id = std::ranges::find_if(
-        sets_, [&set](const Set& each) { return each.type == set.type && each.id == set.id; });
-    if (of_same_id != sets_.end()) {
-        of_same_id->nal = std::move(set.nal);
-        return taken;
+    const bool h264 = codec_ == Codec::kH264;
+    const auto pps = static_cast<uint8_t>(h264 ? static_cast<uint8_t>(avc::NalType::kPps)
+                                               : static_cast<uint8_t>(hevc::NalType::kPps));
+    const auto sps = static_cast<uint8_t>(h264 ? static_cast<uint8_t>(avc::NalType::kSps)
+                                               : static_cast<uint8_t>(hevc::NalType::kSps));
+    const bool small = set.type == pps || (set.type == sps && renames(set));
+    const uint8_t type = set.type;
+    std::erase_if(sets_,
+                  [&set](const Set& each) { return each.type == set.type && each.id == set.id; });
+    sets_.insert(sets_.begin(), std::move(set));
+    if (std::ranges::count(sets_, type, &Set::type) > std::ptrdiff_t{kMaxSets}) {
+        const auto oldest = std::ranges::find(sets_.rbegin(), sets_.rend(), type, &Set::type);
+        sets_.erase(std::prev(oldest.base()));
     }
-    if (std::ranges::count(sets_, set.type, &Set::type) >= std::ptrdiff_t{kMaxSets}) {
-        return Taken::kRefused;
-    }
-    sets_.push_back(std::move(set));
-    return taken;
+    return small ? Taken::kPicture : Taken::kSequence;
 }
 
 std::vector<ByteSpan> ParameterSets::of_type(uint8_t type) const {

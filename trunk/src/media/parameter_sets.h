@@ -26,11 +26,12 @@ class ParameterSets {
     enum class Taken : uint8_t {
         kKnown,     // it is in force already
         kSequence,  // another sequence (HEVC: or video) parameter set than before
-        kPicture,   // another picture parameter set
-        kRefused,   // cannot be read, or there are too many
+        kPicture,   // another picture parameter set, or the same sequence by another number
+        kRefused,   // cannot be read
     };
 
-    // A parameter set NAL unit of a picture.
+    // A parameter set NAL unit of a picture. It comes first of its kind, as decoders and players
+    // take the first sequence parameter set for the stream's; of too many the oldest one goes.
     Taken take(ByteSpan nal);
 
     // The configuration record; empty while a kind is missing.
@@ -44,6 +45,7 @@ class ParameterSets {
     };
 
     bool identify(ByteSpan nal, Set& out) const;
+    bool renames(const Set& set) const;
     std::vector<ByteSpan> of_type(uint8_t type) const;
 
     Codec codec_ = Codec::kUnknown;

@@ -109,9 +109,10 @@ void for_each_with_length(ByteSpan payload, size_t length_size, Visit&& visit) {
     }
 }
 
-bool has_start_code(ByteSpan payload) {
+// The short form looks like the length of a unit of 256 to 511 bytes.
+bool has_start_code(ByteSpan payload, bool short_one) {
     return payload.size() > 4 && payload[0] == 0 && payload[1] == 0 &&
-           (payload[2] == 1 || (payload[2] == 0 && payload[3] == 1));
+           ((short_one && payload[2] == 1) || (payload[2] == 0 && payload[3] == 1));
 }
 
 bool has_whole_lengths(ByteSpan payload, size_t length_size) {
@@ -130,14 +131,15 @@ void for_each_nal(bool annex_b, ByteSpan payload, size_t length_size, Visit&& vi
     }
 }
 
-bool is_annex_b(ByteSpan payload, size_t length_size) {
-    return has_start_code(payload) && !has_whole_lengths(payload, length_size);
+bool is_annex_b(ByteSpan payload, const UnitForm& form) {
+    return has_start_code(payload, !form.has_lengths) &&
+           !has_whole_lengths(payload, form.length_size);
 }
 
-PictureMessage look_into_nals(Codec codec, ByteSpan payload, size_t length_size) {
+PictureMessage look_into_nals(Codec codec, ByteSpan payload, const UnitForm& form) {
     PictureMessage message;
-    message.annex_b = is_annex_b(payload, length_size);
-    for_each_nal(message.annex_b, payload, length_size, [&](ByteSpan nal, bool whole) {
+    message.annex_b = is_annex_b(payload, form);
+    for_each_nal(message.annex_b, payload, form.length_size, [&](ByteSpan nal, bool whole) {
         const Looked unit = nal.empty() ? Looked() : look_into(codec, nal);
         if (!whole || unit.what == Unit::kBad) {
             message.left_out++;
@@ -184,12 +186,15 @@ PictureMessage look_into_obus(ByteSpan payload) {
 
 }  // namespace
 
-PictureMessage look_into_message(Codec codec, ByteSpan payload, size_t length_size) {
-    return codec == Codec::kAv1 ? look_into_obus(payload)
-                                : look_into_nals(codec, payload, length_size);
+PictureMessage look_into_message(Codec codec, ByteSpan payload, const UnitForm& form) {
+    return codec == Codec::kAv1 ? look_into_obus(payload) : look_into_nals(codec, payload, form);
 }
 
-void append_good_units(Codec codec, ByteSpan payload, size_t length_size, Bytes& out) {
+void append_good_units(Codec codec,
+                       ByteSpan payload,
+                       const UnitForm& form,
+                       const PictureMessage& message,
+                       Bytes& out) {
     if (codec == Codec::kAv1) {
         av1::ObuReader reader(payload);
         for (av1::ObuView obu; reader.next(obu);) {
@@ -197,9 +202,9 @@ void append_good_units(Codec codec, ByteSpan payload, size_t length_size, Bytes&
         }
         return;
     }
-    const bool annex_b = is_annex_b(payload, length_size);
+    const size_t length_size = form.length_size;
     const size_t most = length_size >= 4 ? UINT32_MAX : (size_t{1} << (8 * length_size)) - 1;
-    for_each_nal(annex_b, payload, length_size, [&](ByteSpan nal, bool whole) {
+    for_each_nal(message.annex_b, payload, length_size, [&](ByteSpan nal, bool whole) {
         if (whole && !nal.empty() && nal.size() <= most &&
             look_into(codec, nal).what != Unit::kBad) {
             append_length(nal.size(), length_size, out);

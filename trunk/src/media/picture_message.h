@@ -32,10 +32,16 @@ struct PictureMessage {
     bool is_clean() const { return left_out == 0 && !annex_b; }
 };
 
-// `length_size`: bytes of a NAL unit's length, 1 to 4 (of AV1 without meaning).
-PictureMessage look_into_message(Codec codec, ByteSpan payload, size_t length_size);
+// How units stand in the messages of a track.
+struct UnitForm {
+    size_t length_size = 4;    // bytes of a NAL unit's length, 1 to 4 (of AV1 without meaning)
+    bool has_lengths = false;  // seen: 0 0 1 is the beginning of a length, and no start code
+};
 
-// Appends the units that are good, with lengths of the same size.
-void append_good_units(Codec codec, ByteSpan payload, size_t length_size, Bytes& out);
+PictureMessage look_into_message(Codec codec, ByteSpan payload, const UnitForm& form);
+
+// Appends the units that are good, with lengths of the same size. `message`: of this payload.
+void append_good_units(
+    Codec codec, ByteSpan payload, const UnitForm& form, const PictureMessage& message, Bytes& out);
 
 }  // namespace weir::media

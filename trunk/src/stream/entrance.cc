@@ -1,11 +1,11 @@
 #include "stream/entrance.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "media/av1.h"
-#include "media/avc.h"
 #include "media/captions.h"
 #include "media/hevc.h"
 #include "media/nal.h"
@@ -43,12 +43,29 @@ Bytes config_header(ByteSpan picture, Codec codec) {
     return header;
 }
 
-bool is_interlaced(Codec codec, ByteSpan record) {
+// Nothing: all pictures are frames.
+std::optional<media::avc::Sps> sps_with_fields(Codec codec, ByteSpan record) {
     const auto config =
         codec == Codec::kH264 ? media::avc::ConfigView::parse(record) : std::nullopt;
-    const auto sps = config ? media::avc::parse_sps(config->sps()) : std::nullopt;
-    return sps && sps->interlaced;
+    auto sps = config ? media::avc::parse_sps(config->sps()) : std::nullopt;
+    return sps && sps->interlaced ? sps : std::nullopt;
 }
+
+// avcC and hvcC, ISO/IEC 14496-15 §5.3.3.1 and §8.3.3.1: the lowest bits of a byte.
+void set_length_size(Codec codec, size_t size, Bytes& record) {
+    const size_t at = codec == Codec::kH264 ? 4 : 21;
+    if (codec != Codec::kAv1 && record.size() > at) {
+        record[at] = static_cast<uint8_t>((record[at] & 0xFC) | (size - 1));
+    }
+}
+
+// Of legacy and enhanced messages: a frame, and no key frame.
+void make_no_key(PacketInfo& info, Bytes& body) {
+    info.key = false;
+    body[0] = static_cast<uint8_t>((body[0] & 0x8F) | 0x20);
+}
+
+constexpr auto kFrameStructure = static_cast<uint8_t>(media::avc::Structure::kFrame);
 
 bool has_same_picture(const media::av1::SequenceHeader& a, const media::av1::SequenceHeader& b) {
     return a.profile == b.profile && a.level_idx == b.level_idx && a.width == b.width &&
@@ -77,8 +94,8 @@ void Entrance::take_config(Ref<MediaPacket> packet, Ready& ready) {
     if (is_same(announced_) && config_ != announced_) {
         return;
     }
-    length_size_ = media::nal_length_size(packet->info().codec, packet->payload());
-    interlaced_ = is_interlaced(packet->info().codec, packet->payload());
+    form_ = {media::nal_length_size(packet->info().codec, packet->payload())};
+    fields_sps_ = sps_with_fields(packet->info().codec, packet->payload());
     if (packet->info().codec != Codec::kAv1) {
         sets_.set_config(packet->info().codec, packet->payload());
     }
@@ -88,12 +105,17 @@ void Entrance::take_config(Ref<MediaPacket> packet, Ready& ready) {
     ready.add(std::move(packet));
 }
 
-void Entrance::note_sets(Codec codec, ByteSpan units) {
+void Entrance::note_sets(const MediaPacket& packet, ByteSpan units) {
+    const Codec codec = packet.info().codec;
+    if (std::abs(packet.time_ms() - changes_since_ms_) > kForgetChangesMs) {
+        changes_since_ms_ = packet.time_ms();
+        picture_set_changes_ = 0;
+    }
     if (!config_) {
         // None was announced: those of the pictures will be.
         sets_.begin(codec);
     }
-    media::NalReader nals(units, length_size_);
+    media::NalReader nals(units, form_.length_size);
     for (ByteSpan nal; nals.next(nal);) {
         const bool is_set = codec == Codec::kH264
                                 ? media::avc::nal_type(nal[0]) == media::avc::NalType::kSps ||
@@ -127,11 +149,12 @@ void Entrance::note_sequence_header(ByteSpan units) {
 // The sets that came along are announced before the key picture that needs them.
 void Entrance::announce_sets(const MediaPacket& packet, Ready& ready) {
     const PacketInfo& of = packet.info();
-    const Bytes record =
+    Bytes record =
         of.codec == Codec::kAv1 ? media::av1::build_config(sequence_header_) : sets_.build();
     if (record.empty()) {
         return;
     }
+    set_length_size(of.codec, form_.length_size, record);
     sets_changed_ = false;
     Bytes body = config_ ? Bytes(config_->body().begin(),
                                  config_->body().begin() + config_->info().payload_offset)
@@ -143,8 +166,7 @@ void Entrance::announce_sets(const MediaPacket& packet, Ready& ready) {
     info.payload_offset = static_cast<uint16_t>(body.size());
     body.insert(body.end(), record.begin(), record.end());
     auto config = make_ref<MediaPacket>(info, packet.time_ms(), std::move(body));
-    length_size_ = media::nal_length_size(of.codec, config->payload());
-    interlaced_ = is_interlaced(of.codec, config->payload());
+    fields_sps_ = sps_with_fields(of.codec, config->payload());
     config_ = config;
     stats_.configs_made++;
     ready.add(std::move(config));
@@ -179,45 +201,73 @@ void Entrance::keep_front(ByteSpan units) {
     front_.insert(front_.end(), units.begin(), units.end());
 }
 
-bool Entrance::belongs_to_waiting(const MediaPacket& packet, const PictureMessage& message) const {
+// Of the first slice; a frame where there are no fields.
+uint8_t Entrance::structure_of(ByteSpan units) const {
+    media::NalReader nals(units, form_.length_size);
+    for (ByteSpan nal; fields_sps_ && nals.next(nal);) {
+        if (media::avc::is_slice(media::avc::nal_type(nal[0]))) {
+            const auto structure = media::avc::parse_structure(nal.subspan(1), *fields_sps_);
+            return static_cast<uint8_t>(structure.value_or(media::avc::Structure::kFrame));
+        }
+    }
+    return kFrameStructure;
+}
+
+// A slice of it was lost with its whole message.
+void Entrance::note_damage(const MediaPacket& packet) {
+    stats_.pictures_damaged++;
+    if (waiting_ && waiting_->time_ms == packet.time_ms()) {
+        make_no_key(waiting_->info, waiting_->body);
+    } else if (!waiting_ && last_time_ms_ == packet.time_ms()) {
+        broken_key_ = broken_key_ || last_key_;
+    }
+}
+
+bool Entrance::belongs_to_waiting(const MediaPacket& packet,
+                                  const PictureMessage& message,
+                                  uint8_t structure) const {
     if (!waiting_ || waiting_->time_ms != packet.time_ms() ||
         waiting_->body.size() + packet.payload().size() > kMaxPictureBytes) {
         return false;
     }
     // Both fields of a frame are one sample, as every demuxer gives them.
-    return !message.begins || (interlaced_ && waiting_->fields == 1);
+    return !message.begins || (waiting_->fields & structure) == 0;
 }
 
 void Entrance::take_units(Ref<MediaPacket> packet, const PictureMessage& message, Ready& ready) {
     const Codec codec = packet->info().codec;
     Bytes mended;
     if (!message.is_clean()) {
-        media::append_good_units(codec, packet->payload(), length_size_, mended);
+        media::append_good_units(codec, packet->payload(), form_, message, mended);
     }
     const ByteSpan units = message.is_clean() ? packet->payload() : ByteSpan(mended);
+    const uint8_t structure = structure_of(units);
+    const bool belongs = message.slices > 0 ? belongs_to_waiting(*packet, message, structure)
+                                            : waiting_ && waiting_->time_ms == packet->time_ms();
+    if (!belongs) {
+        release(ready);  // before sets that are not its own are
+    }
     if (message.sets) {
-        codec == Codec::kAv1 ? note_sequence_header(units) : note_sets(codec, units);
+        codec == Codec::kAv1 ? note_sequence_header(units) : note_sets(*packet, units);
     }
     if (message.slices == 0) {
-        if (waiting_ && waiting_->time_ms != packet->time_ms()) {
-            release(ready);
-        }
         keep_front(units);
         return;
     }
-    if (belongs_to_waiting(*packet, message)) {
+    if (belongs) {
         in_pieces_ = true;
         stats_.messages_joined++;
         waiting_->body.insert(waiting_->body.end(), front_.begin(), front_.end());
         front_.clear();
         waiting_->body.insert(waiting_->body.end(), units.begin(), units.end());
-        waiting_->fields += message.begins ? 1U : 0U;
-        waiting_->info.key = waiting_->info.key && !message.damaged;
+        waiting_->fields |= message.begins ? structure : uint8_t{0};
+        if (message.damaged) {
+            make_no_key(waiting_->info, waiting_->body);
+        }
         return;
     }
-    release(ready);
     const bool goes_on = last_time_ms_ == packet->time_ms();
-    if (goes_on && (!message.begins || interlaced_)) {
+    if (goes_on && (!message.begins || structure != kFrameStructure)) {
         in_pieces_ = true;
     }
     if (goes_on && !message.begins) {
@@ -244,9 +294,16 @@ void Entrance::take_units(Ref<MediaPacket> packet, const PictureMessage& message
     body.insert(body.end(), front_.begin(), front_.end());
     body.insert(body.end(), units.begin(), units.end());
     front_.clear();
+    if (packet->info().key && !info.key) {
+        make_no_key(info, body);
+    }
+    if (body.size() > kMaxBodyBytes) {
+        stats_.messages_dropped++;
+        return;
+    }
     if (waits) {
         begun_ = true;
-        waiting_ = Picture{info, packet->time_ms(), std::move(body), 1, false};
+        waiting_ = Picture{info, packet->time_ms(), std::move(body), structure, false};
         return;
     }
     give(make_ref<MediaPacket>(info, packet->time_ms(), std::move(body)), ready);
@@ -267,14 +324,17 @@ void Entrance::take(Ref<MediaPacket> packet, Ready& ready) {
         }
         return;
     }
-    PictureMessage message = media::look_into_message(info.codec, packet->payload(), length_size_);
+    PictureMessage message = media::look_into_message(info.codec, packet->payload(), form_);
+    form_.has_lengths = form_.has_lengths || (message.is_clean() && message.units > 0);
     // Where no slice has ever been the first of a picture, nothing is known of where they begin.
     starts_seen_ = starts_seen_ || (message.begins && message.slices > 0);
     message.begins = message.begins || !starts_seen_;
     stats_.units_left_out += message.left_out;
     if (message.units == 0 || (message.damaged && message.slices == 0)) {
         stats_.messages_dropped++;
-        stats_.pictures_damaged += message.damaged ? 1U : 0U;
+        if (message.damaged) {
+            note_damage(*packet);
+        }
         return;
     }
     take_units(std::move(packet), message, ready);

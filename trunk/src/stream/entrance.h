@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "media/avc.h"
 #include "media/packet.h"
 #include "media/parameter_sets.h"
 #include "media/picture_message.h"
@@ -53,6 +54,9 @@ class Entrance {
     // Picture parameter sets that change more often than this are not announced any more: they are
     // with the key pictures.
     static constexpr uint64_t kMaxPictureSetChanges = 8;
+    static constexpr int64_t kForgetChangesMs = 3'600'000;  // they count anew after so long
+    // Lengths of FLV and RTMP have 24 bits.
+    static constexpr size_t kMaxBodyBytes = 0xFFFFFF;
 
     // What goes on, in this order.
     class Ready {
@@ -104,8 +108,8 @@ class Entrance {
         media::PacketInfo info;
         int64_t time_ms = 0;
         Bytes body;
-        uint32_t fields = 0;  // slices that begin a picture
-        bool old = false;     // it waited already a second ago
+        uint8_t fields = 0;  // avc::Structure of the pictures that begin in it
+        bool old = false;    // it waited already a second ago
     };
 
     void take_config(Ref<media::MediaPacket> packet, Ready& ready);
@@ -113,23 +117,27 @@ class Entrance {
                     const media::PictureMessage& message,
                     Ready& ready);
     void keep_front(ByteSpan units);
-    void note_sets(media::Codec codec, ByteSpan units);
+    void note_sets(const media::MediaPacket& packet, ByteSpan units);
+    void note_damage(const media::MediaPacket& packet);
+    uint8_t structure_of(ByteSpan units) const;
     void note_sequence_header(ByteSpan units);
     bool belongs_to_waiting(const media::MediaPacket& packet,
-                            const media::PictureMessage& message) const;
+                            const media::PictureMessage& message,
+                            uint8_t structure) const;
     void give(Ref<media::MediaPacket> packet, Ready& ready);
     void announce_sets(const media::MediaPacket& packet, Ready& ready);
 
     EntranceStats stats_;
-    size_t length_size_ = 4;
-    bool in_pieces_ = false;    // pictures come in several messages
-    bool split_seen_ = false;   // messages without a slice have come
-    bool starts_seen_ = false;  // first slices of pictures
-    bool interlaced_ = false;
-    bool begun_ = false;  // a picture has gone on, or waits
+    media::UnitForm form_;
+    bool in_pieces_ = false;                     // pictures come in several messages
+    bool split_seen_ = false;                    // messages without a slice have come
+    bool starts_seen_ = false;                   // first slices of pictures
+    std::optional<media::avc::Sps> fields_sps_;  // of a configuration that may have field pictures
+    bool begun_ = false;                         // a picture has gone on, or waits
     bool broken_key_ = false;
     bool sets_changed_ = false;
     uint64_t picture_set_changes_ = 0;
+    int64_t changes_since_ms_ = 0;
     std::optional<Picture> waiting_;
     Bytes front_;                          // units that came before their picture
     std::optional<int64_t> last_time_ms_;  // of the picture that went on last

@@ -155,8 +155,9 @@ void Stream::begin_frames() {
     presence_ = {};
     first_frame_.reset();
     entrance_.clear();
-    audio_clock_.restart();
+    audio_clock_.begin_publisher();
     description_ = {};
+    unused_tracks_.clear();
     video_ = {};
     audio_ = {};
     gop_stats_ = {};
@@ -193,6 +194,12 @@ void Stream::lose_publisher(MonoTime now) {
 void Stream::describe(const Publisher& publisher, media::Description description) {
     if (publisher_ == &publisher) {
         description_ = std::move(description);
+    }
+}
+
+void Stream::set_unused_tracks(const Publisher& publisher, std::string_view tracks) {
+    if (publisher_ == &publisher) {
+        unused_tracks_ = tracks.substr(0, kMaxUnusedTracks);
     }
 }
 
@@ -255,6 +262,7 @@ void Stream::announce(const PacketInfo& info, MonoTime now) {
     if (info.kind == TrackKind::kVideo && !video_present_) {
         video_present_ = true;
         awaiting_key_ = true;
+        presence_[kVideoPlace].missing = false;
         presence_[kVideoPlace].last = now;
         forget_gop(StartLost::kVideoAppeared);
     }

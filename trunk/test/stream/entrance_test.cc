@@ -1,6 +1,7 @@
 #include "stream/entrance.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,47 @@ const Bytes kSei = {0x06, 0x05, 0x01, 0x00, 0x80};
 Bytes slice(bool key, bool first, uint8_t mark = 0) {
     return {static_cast<uint8_t>(key ? 0x65 : 0x41), static_cast<uint8_t>(first ? 0x9A : 0x4A),
             0x12, mark};
+}
+
+// The sequence parameter set, which has the number 0 (H.264 §7.3.2.1.1), with another one.
+Bytes with_number(ByteSpan nal, uint32_t number) {
+    Bytes sps;
+    for (size_t i = 0; i < nal.size(); i++) {
+        if (i < 2 || nal[i - 2] != 0 || nal[i - 1] != 0 || nal[i] != 3) {
+            sps.push_back(nal[i]);
+        }
+    }
+    std::vector<bool> bits;
+    const uint32_t code = number + 1;
+    const auto size = static_cast<int>(std::bit_width(code));
+    for (int i = 1; i < size; i++) {
+        bits.push_back(false);
+    }
+    for (int i = size - 1; i >= 0; i--) {
+        bits.push_back((code >> i & 1U) != 0);
+    }
+    for (size_t i = 4 * 8 + 1; i < sps.size() * 8; i++) {  // behind the one bit of 0
+        bits.push_back((sps[i / 8] >> (7 - i % 8) & 1U) != 0);
+    }
+    Bytes out(sps.begin(), sps.begin() + 4);
+    for (size_t i = 0; i < bits.size(); i++) {
+        if (i % 8 == 0) {
+            out.push_back(0);
+        }
+        out.back() = static_cast<uint8_t>(out.back() | (bits[i] ? 0x80U >> (i % 8) : 0));
+    }
+    while (out.back() == 0) {
+        out.pop_back();
+    }
+    Bytes escaped;
+    for (const uint8_t byte : out) {
+        const size_t at = escaped.size();
+        if (at >= 2 && escaped[at - 1] == 0 && escaped[at - 2] == 0 && byte <= 3) {
+            escaped.push_back(3);
+        }
+        escaped.push_back(byte);
+    }
+    return escaped;
 }
 
 Bytes with_lengths(const std::vector<Bytes>& nals) {
@@ -194,6 +236,72 @@ TEST_F(EntranceTest, APictureThatLostASliceIsNoStart) {
     EXPECT_EQ(entrance_.stats().pictures_damaged, 1U);
 }
 
+// Whoever copies the message must not find a key frame in it.
+TEST_F(EntranceTest, TheMessageOfAPictureThatIsNoStartSaysSo) {
+    Bytes payload = with_lengths({slice(true, true)});
+    ByteWriter(payload).u32(500).bytes(slice(true, false));
+    send_body(0, body_of(true, payload));
+    release();
+    ASSERT_TRUE(last_);
+    EXPECT_EQ(last_->body()[0], 0x27);
+}
+
+TEST_F(EntranceTest, AKeyPictureThatLosesAWholeMessageIsNoStart) {
+    send(0, true, {slice(true, true)});
+    send(0, true, {slice(true, false)});
+    send(40, true, {slice(true, true)});
+    Bytes cut = with_lengths({slice(true, false)});
+    cut.pop_back();
+    EXPECT_THAT(send_body(40, body_of(true, cut)), IsEmpty());
+    EXPECT_THAT(send(80, true, {slice(true, true)}), ElementsAre("p40 5"));
+    EXPECT_EQ(entrance_.stats().pictures_damaged, 1U);
+}
+
+// 00 00 01 2C is the length of 300 bytes, and begins as a start code does.
+TEST_F(EntranceTest, ALengthIsNoStartCodeOnceLengthsWereSeen) {
+    send(0, true, {kSei, slice(true, true)});
+    Bytes long_slice = slice(false, true);
+    long_slice.resize(300, 0x55);
+    Bytes payload = with_lengths({long_slice});
+    payload.resize(200);
+    EXPECT_THAT(send_body(40, body_of(false, payload)), IsEmpty());
+    EXPECT_EQ(entrance_.stats().pictures_damaged, 1U);
+    EXPECT_EQ(entrance_.stats().units_left_out, 1U);
+}
+
+TEST_F(EntranceTest, AMadeConfigurationHasThePublishersLengths) {
+    Bytes record = media::avc::build_config(std::vector<ByteSpan>{test::kAvcHighSps},
+                                            std::vector<ByteSpan>{test::kAvcHighPps});
+    record[4] = 0xFD;  // two bytes
+    Bytes config = {0x17, 0, 0, 0, 0};
+    config.insert(config.end(), record.begin(), record.end());
+    send_body(0, config);
+    Bytes payload;
+    const Bytes night = {0x68, 0xEE, 0x3C, 0x80};
+    for (const Bytes& nal : {test::kAvcHighSps, night, slice(true, true)}) {
+        ByteWriter(payload).u16(static_cast<uint16_t>(nal.size())).bytes(nal);
+    }
+    Entrance::Ready ready;
+    Bytes body = body_of(true, payload);
+    const auto info = flv::parse_tag_body(TrackKind::kVideo, body);
+    entrance_.take(make_ref<media::MediaPacket>(*info, 40, std::move(body)), ready);
+    ASSERT_EQ(ready.end() - ready.begin(), 2);
+    EXPECT_TRUE((*ready.begin())->info().config);
+    EXPECT_EQ((*ready.begin())->payload()[4] & 3, 1);
+    EXPECT_EQ(entrance_.stats().units_left_out, 0U);
+}
+
+TEST_F(EntranceTest, SetsOfTheNextPictureAreNotAnnouncedBeforeTheOneThatWaits) {
+    send_config(test::kAvcHighSps, test::kAvcHighPps);
+    send(0, true, {slice(true, true)});
+    send(0, true, {slice(true, false)});
+    send(40, true, {slice(true, true)});
+    const Bytes night = {0x68, 0xEE, 0x3C, 0x80};
+    EXPECT_THAT(send(80, true, {test::kAvcHighSps, night, slice(true, true)}),
+                ElementsAre("K40 5"));
+    EXPECT_THAT(release(), ElementsAre("V80", "K80 7 8 5"));
+}
+
 TEST_F(EntranceTest, WhereNoSliceIsEverTheFirstOneMessagesArePictures) {
     send(0, true, {kSei, slice(true, false)});
     EXPECT_THAT(send(40, false, {slice(false, false)}), ElementsAre("p40 1"));
@@ -260,6 +368,38 @@ TEST_F(EntranceTest, PictureParameterSetsThatNeverRestAreAnnouncedSomeTimesOnly)
     }
     EXPECT_LE(entrance_.stats().configs_made, Entrance::kMaxPictureSetChanges);
     EXPECT_GE(entrance_.stats().configs_made, 1U);
+}
+
+// A camera whose days and nights differ.
+TEST_F(EntranceTest, PictureParameterSetsThatChangeSeldomAreAnnouncedForEver) {
+    send_config(test::kAvcHighSps, test::kAvcHighPps);
+    for (uint32_t i = 0; i < 30; i++) {
+        const Bytes pps = {0x68, 0xEE, 0x3C, static_cast<uint8_t>(i % 2 == 0 ? 0x80 : 0xB0)};
+        send(12 * 3'600'000 * i, true, {test::kAvcHighSps, pps, slice(true, true)});
+    }
+    EXPECT_EQ(entrance_.stats().configs_made, 30U);
+}
+
+// Some encoders give their sets another number in each group.
+TEST_F(EntranceTest, TheSameSequenceByAnotherNumberIsAnnouncedSomeTimesOnly) {
+    send_config(test::kAvcBaselineSps, test::kAvcHighPps);
+    for (uint32_t i = 1; i < 30; i++) {
+        send(40 * i, true, {with_number(test::kAvcBaselineSps, i), slice(true, true)});
+    }
+    EXPECT_LE(entrance_.stats().configs_made, Entrance::kMaxPictureSetChanges);
+}
+
+TEST_F(EntranceTest, TheNewestSequenceIsTheFirstOfAConfiguration) {
+    send_config(test::kAvcHighSps, test::kAvcHighPps);
+    const Bytes other = with_number(test::kAvcBaselineSps, 1);
+    Entrance::Ready ready;
+    Bytes body = body_of(true, with_lengths({other, slice(true, true)}));
+    const auto info = flv::parse_tag_body(TrackKind::kVideo, body);
+    entrance_.take(make_ref<media::MediaPacket>(*info, 40, std::move(body)), ready);
+    ASSERT_EQ(ready.end() - ready.begin(), 2);
+    const auto config = media::avc::ConfigView::parse((*ready.begin())->payload());
+    ASSERT_TRUE(config);
+    EXPECT_TRUE(std::ranges::equal(config->sps(), other));
 }
 
 TEST_F(EntranceTest, MessagesWithoutASliceAreBounded) {

@@ -208,6 +208,18 @@ TEST_F(StreamTest, AnAnnouncedVideoThatNeverComesIsGivenUp) {
     EXPECT_TRUE(stream_.has_video());
 }
 
+TEST_F(StreamTest, AVideoThatIsAnnouncedLateAndNeverComesIsGivenUpToo) {
+    for (int i = 0; i < 150; i++) {
+        audio();
+    }
+    send(kVideo, test::avc_header());
+    for (int i = 0; i < 150; i++) {
+        audio();
+    }
+    EXPECT_EQ(muxer_.seen.back(), "a()");
+    EXPECT_FALSE(stream_.has_video());
+}
+
 TEST_F(StreamTest, AnAnnouncedAudioThatNeverComesIsNotSpokenOfUntilItDoes) {
     send(kAudio, test::aac_header());
     key();
@@ -246,7 +258,8 @@ TEST_F(StreamTest, APictureThatWaitsGoesOnWhenItsPublisherLeaves) {
     Bytes body = {0x17, 1, 0, 0, 0};
     ByteWriter(body).u32(3).u8(0x65).u8(0x9A).u8(1);
     auto info = flv::parse_tag_body(kVideo, body);
-    stream_.publish(*current_, make_ref<media::MediaPacket>(info.value(), 0, std::move(body)), now_);
+    stream_.publish(*current_, make_ref<media::MediaPacket>(info.value(), 0, std::move(body)),
+                    now_);
     EXPECT_THAT(muxer_.take(), IsEmpty());
     stream_.end_publish(*current_, now_);
     EXPECT_THAT(muxer_.take(), ElementsAre("K()"));

@@ -99,8 +99,9 @@ RtpIngest::Source* RtpIngest::add_source(
     source.ssrc = ssrc;
     source.layer = layer;
     begin_frames(source);
+    const bool reordered = is_video(source) && !options_.b_frames;
     source.clock_track =
-        clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !is_video(source));
+        clock_track ? *clock_track : clock_.add_track(setup.clock_hz, !is_video(source), reordered);
     const auto early = std::ranges::find_if(early_, [&](const ReportedTime& each) {
         return each.track ? each.track == index : each.ssrc == ssrc;
     });
@@ -278,6 +279,10 @@ void RtpIngest::on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) {
 
 void RtpIngest::on_ts_description(media::Description description) {
     stream_.describe(publisher_, std::move(description));
+}
+
+void RtpIngest::on_ts_unused_tracks(std::string_view tracks) {
+    stream_.set_unused_tracks(publisher_, tracks);
 }
 
 // ---- frames ----

@@ -20,10 +20,11 @@ constexpr int64_t kMaxReportNoiseUs = 100'000;
 
 }  // namespace
 
-size_t ClockMapper::add_track(uint32_t clock_hz, bool audio) {
+size_t ClockMapper::add_track(uint32_t clock_hz, bool audio, bool reordered) {
     WEIR_CHECK(count_ < kMaxTracks && clock_hz > 0);
     tracks_[count_].clock_hz = clock_hz;
     tracks_[count_].audio = audio;
+    tracks_[count_].most_back_us = (reordered ? kMaxReordered : kMaxStepBack).count();
     return count_++;
 }
 
@@ -51,7 +52,7 @@ Micros ClockMapper::map(size_t index, uint32_t rtp_time, MonoTime arrival) {
 
 bool ClockMapper::has_stepped(const Track& track, int64_t rtp_us, MonoTime arrival) const {
     const int64_t elapsed = rtp_us - track.last_rtp_us;
-    if (elapsed < -kMaxStepBack.count()) {
+    if (elapsed < -track.most_back_us) {
         return true;
     }
     const int64_t unexplained = elapsed - (arrival - track.last_arrival).count();

@@ -29,6 +29,8 @@ class ClockMapper {
     static constexpr Micros kMaxCorrection = Seconds(3);
     // More is a step of the source's clock: decoding times and those of audio do not go back.
     static constexpr Micros kMaxStepBack = Millis(100);
+    // The same where pictures come with the times at which they are shown.
+    static constexpr Micros kMaxReordered = Millis(600);
     // Of RTP time, beyond the time that passed, and further ahead of its arrival than any packet so
     // far: what was held up and comes at once is late, not ahead.
     static constexpr Micros kMaxStepAhead = Millis(1'500);
@@ -36,7 +38,8 @@ class ClockMapper {
     static constexpr Micros kSameStep = Seconds(2);
 
     // Returns the track's index. At most kMaxTracks; `clock_hz` is not 0.
-    size_t add_track(uint32_t clock_hz, bool audio);
+    // `reordered`: packets have the times at which pictures are shown, not decoded.
+    size_t add_track(uint32_t clock_hz, bool audio, bool reordered = false);
 
     // Stream time of a packet: not negative, and rising with the RTP timestamps of the track.
     // `arrival`: of the first packet with this timestamp. Call in order of the track's packets.
@@ -59,6 +62,7 @@ class ClockMapper {
     struct Track {
         uint32_t clock_hz = 0;
         bool audio = false;
+        int64_t most_back_us = 0;
         bool placed = false;
         bool replace = false;  // to be placed by the next arrival
         TimeUnwrapper unwrapper;

@@ -399,7 +399,8 @@ media::PacketRef RtcIngest::publish(MonoTime now, Ref<media::MediaPacket> packet
     if (!packet || packet->info().track_id == 0) {
         const int64_t time_ms = packet ? packet->time_ms() : 0;
         media::PacketRef published = RtpIngest::publish(now, std::move(packet));
-        if (published && !published->info().config) {
+        // One of which the entrance has made another one was not moved to the stream's timeline.
+        if (published && !published->info().config && published->time_ms() != time_ms) {
             shift_ms_ = published->time_ms() - time_ms;
         }
         return published;

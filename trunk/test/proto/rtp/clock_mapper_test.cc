@@ -1,5 +1,6 @@
 #include "proto/rtp/clock_mapper.h"
 
+#include <array>
 #include <cstdlib>
 
 #include <gtest/gtest.h>
@@ -191,6 +192,19 @@ TEST_F(ClockMapperTest, APeerThatOnlyJumpsGetsNowhere) {
 TEST_F(ClockMapperTest, APauseOfASourceIsNoJump) {
     map(audio_, sound_, Micros(0));
     EXPECT_EQ(map(audio_, sound_, Seconds(3600)), ClockMapper::kOrigin + Seconds(3600));
+    EXPECT_EQ(mapper_.jumps(), 0u);
+}
+
+// I P b b b P b b b, 40 ms a picture, in the order of decoding.
+TEST_F(ClockMapperTest, PicturesThatComeInTheOrderOfDecodingAreNoSteps) {
+    const size_t track = mapper_.add_track(90'000, false, true);
+    constexpr std::array<int, 4> kShown = {4, 1, 2, 3};
+    for (int i = 0; i < 100; i++) {
+        const Millis shown(40 * (i / 4 * 4 + kShown[static_cast<size_t>(i % 4)]));
+        const Micros time =
+            mapper_.map(track, picture_.rtp(shown), kStart + Seconds(1) + Millis(40 * i));
+        EXPECT_EQ(time - ClockMapper::kOrigin, shown - Millis(160)) << i;
+    }
     EXPECT_EQ(mapper_.jumps(), 0u);
 }
 
