@@ -37,9 +37,10 @@ Segmenter::Segmenter(stream::Stream& stream,
     : stream_(stream), store_(store), writer_(std::move(writer)) {
     wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
     gop_ms_ = last_gop_ms_ = stream.gop().last_ms;
-    store_.expect(last_gop_ms_);
-    if (stream.gop().key_frames > 0) {
-        store_.expect(stream.timeline().latest() - stream.gop().key_time_ms);
+    if (stream.has_video()) {
+        const int64_t open_ms =
+            stream.gop().key_frames > 0 ? stream.timeline().latest() - stream.gop().key_time_ms : 0;
+        store_.expect(std::min(std::max(last_gop_ms_, open_ms), kMaxSegmentMs));
     }
     settling_ = store.options().settle_ms > 0 &&
                 MonoClock::now() - stream.live_since() < Millis(store.options().settle_ms);
@@ -230,22 +231,25 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
         return;
     }
     const int64_t gop_ms = now_ms - last_key_ms_;
+    const int64_t next_gop_ms = std::max(gop_ms, last_gop_ms_);  // a scene may have cut this one
     last_key_ms_ = now_ms;
     gop_ms_ = std::abs(gop_ms - last_gop_ms_) <= kGopJitterMs ? gop_ms : 0;
     last_gop_ms_ = gop_ms;
     const bool repairs = packet.info().kind == TrackKind::kVideo && !begins_with_key();
-    if (repairs || now_ms - segment_start_ms_ >= least_length_ms(gop_ms)) {
+    if (repairs || now_ms - segment_start_ms_ >= least_length_ms(gop_ms, next_gop_ms)) {
         cut_part_before(packet);
         end_segment(now_ms, false);
     }
 }
 
 // A key frame so far from the beginning of its segment begins the next one: it is the nearest to
-// `fragment`, or the one after it would make the segment longer than it may be.
-int64_t Segmenter::least_length_ms(int64_t gop_ms) const {
+// `fragment`, or the one after it, `next_gop_ms` away, would make the segment longer than it may
+// be.
+int64_t Segmenter::least_length_ms(int64_t gop_ms, int64_t next_gop_ms) const {
     const int64_t nearest = store_.options().fragment_ms - gop_ms / 2;
     const int64_t longest = store_.longest_ms().value_or(kMaxSegmentMs);
-    return gop_ms >= longest ? nearest : std::min(nearest, longest - gop_ms - kGopJitterMs + 1);
+    return gop_ms >= longest ? nearest
+                             : std::min(nearest, longest - next_gop_ms - kGopJitterMs + 1);
 }
 
 // The segment that the next part will be of.
@@ -265,7 +269,9 @@ bool Segmenter::is_hole_before(const media::MediaPacket& packet) const {
     if (now_ms - newest_ms_ > store_.longest_ms().value_or(kMaxSegmentMs)) {
         return true;
     }
-    const bool audio = format_ ? format_tracks_[kPartAudio].has_value() : tracks_[kPartAudio].came;
+    const Track& sound = tracks_[kPartAudio];
+    const bool audio = (format_ ? format_tracks_[kPartAudio].has_value() : sound.came) &&
+                       newest_ms_ - sound.last_ms < kHoleMs;
     const int64_t interval_ms = tracks_[kPartVideo].last_duration / kTicksPerMs;
     const int64_t least = audio ? kHoleMs : std::max(kHoleMs, kHoleIntervals * interval_ms);
     return (audio || packet.info().key) && now_ms - end_ms_ >= least;
@@ -354,12 +360,17 @@ void Segmenter::cut_audio_parts(int64_t time_ms) {
     const SegmentOptions& options = store_.options();
     const Track& video = tracks_[kPartVideo];
     video_late_ = true;
-    for (int64_t before = -1;
-         part_start_ms_ != before && time_ms - part_start_ms_ >= options.part_ms;) {
+    const std::vector<PartFrame>& sounds = tracks_[kPartAudio].frames;
+    for (int64_t before = -1; part_start_ms_ != before && !sounds.empty();) {
         before = part_start_ms_;
+        // Where audio is missing, too, the part is longer by that.
+        const int64_t from_ms = std::max(part_start_ms_, sounds.front().packet->time_ms());
+        if (time_ms - from_ms < options.part_ms) {
+            return;
+        }
         // Its last picture must not wait for one that may never come, and have that one's time.
         const bool gone = part_start_ms_ - video.last_ms >= options.fragment_ms;
-        end_part(part_start_ms_ + options.part_ms, gone && !video.frames.empty());
+        end_part(from_ms + options.part_ms, gone && !video.frames.empty());
         if (gone && part_start_ms_ - segment_start_ms_ >= options.fragment_ms) {
             end_segment(part_start_ms_, false);
         }
@@ -459,7 +470,7 @@ int64_t Segmenter::expected_ms(int64_t start_ms) const {
     if (gop_ms_ <= 0 || gop_ms_ >= kMaxSegmentMs) {
         return 0;
     }
-    const int64_t least = start_ms + least_length_ms(gop_ms_);
+    const int64_t least = start_ms + least_length_ms(gop_ms_, gop_ms_);
     int64_t cut_ms = last_key_ms_ + gop_ms_;
     if (cut_ms < least) {
         cut_ms += (least - cut_ms + gop_ms_ - 1) / gop_ms_ * gop_ms_;

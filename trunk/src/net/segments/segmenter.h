@@ -102,7 +102,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     bool is_hole_before(const media::MediaPacket& packet) const;
     void end_before_hole(const media::MediaPacket& packet);
     bool begins_with_key() const;
-    int64_t least_length_ms(int64_t gop_ms) const;
+    int64_t least_length_ms(int64_t gop_ms, int64_t next_gop_ms) const;
     void cut_part_before(const media::MediaPacket& packet);
     void cut_parts_for(const media::MediaPacket& packet, const Track& track);
     void cut_audio_parts(int64_t time_ms);

@@ -57,6 +57,13 @@ class SegmenterTest : public MuxerFixture {
         }
     }
 
+    void pictures_without_sound(int count, int gop = 50) {
+        for (int i = 0; i < count; i++) {
+            picture(number_++ % gop == 0);
+            pass(40);
+        }
+    }
+
     // Nothing comes for a while.
     void hole(uint32_t ms) {
         pass(ms);
@@ -418,6 +425,62 @@ TEST_F(SegmenterTest, SlowVideoHasNoHoles) {
     for (const int64_t duration : durations()) {
         EXPECT_LT(duration, 2'500);
     }
+}
+
+// x264 makes a key frame at a cut between scenes, and counts from there.
+TEST_F(SegmenterTest, AKeyFrameAtASceneCutLeavesSegmentsWithKeyFrames) {
+    watch();
+    send(TrackKind::kVideo, 0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    store_.fix_target();
+    for (int i = 0; i < 320; i++, clock_ += 40) {
+        picture(i < 120 ? i % 50 == 0 : (i - 120) % 50 == 0);
+    }
+    EXPECT_EQ(store_.target_seconds(), 2);
+    for (const Segment& segment : store_.all()) {
+        ASSERT_FALSE(segment.parts.empty());
+        EXPECT_TRUE(segment.parts.front().independent) << segment.number;
+    }
+}
+
+// The stream was one of audio alone for long.
+TEST_F(SegmenterTest, TheTargetDoesNotCountTheTimeSinceVideoEnded) {
+    configs();
+    pictures(51);
+    for (int i = 0; i < 120 * 47; i++, now_ += Millis(21)) {
+        sounds(1);
+    }
+    ASSERT_FALSE(stream_.has_video());
+    watch();
+    store_.fix_target();
+    EXPECT_LE(store_.target_seconds(), 3);
+}
+
+TEST_F(SegmenterTest, AudioThatHasAHoleWhileVideoIsGoneGoesOn) {
+    watch();
+    configs();
+    pictures(100);
+    sounds(3 * 47);
+    const uint64_t parts = store_.parts_made();
+    sound_ms_ += 400;
+    sound_samples_ += 400 * 48;
+    sounds(2 * 47);
+    EXPECT_GE(store_.parts_made(), parts + 8);
+    EXPECT_LE(longest_part_ms(), 1'100) << "the part that waited for video, or has the hole";
+}
+
+// A screen that is shared, whose audio has ended: a discontinuity would hide pictures.
+TEST_F(SegmenterTest, PausesOfVideoAreNoHolesOnceAudioHasEnded) {
+    watch();
+    configs();
+    pictures(100);
+    clock_ += 1'500;
+    pictures_without_sound(30);
+    const size_t before = discontinuities();
+    for (int i = 0; i < 5; i++) {
+        clock_ += 1'500;
+        pictures_without_sound(2);
+    }
+    EXPECT_EQ(discontinuities(), before);
 }
 
 // A long part counts for PART-TARGET no longer than playlists name it.
