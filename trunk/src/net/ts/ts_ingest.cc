@@ -136,6 +136,7 @@ void TsIngest::name_others() {
     }
     if (!names.empty() && names != named_) {
         named_ = names;
+        unused_.clear();
         warn_once(names);
     }
 }
@@ -143,6 +144,8 @@ void TsIngest::name_others() {
 void TsIngest::warn_once(std::string_view what) {
     if (lines_ < kMaxLines) {
         lines_++;
+        unused_ += fmt::format("{}{}", unused_.empty() ? "" : ", ", what);
+        told_ = false;
         log::warn("transport stream: not passed on: {}", what);
     }
 }
@@ -299,6 +302,9 @@ bool TsIngest::publish(MonoTime now, Ref<media::MediaPacket> packet) {
         return false;
     }
     output_.on_ts_packet(now, std::move(packet));
+    if (!std::exchange(told_, true)) {
+        output_.on_ts_unused_tracks(unused_);
+    }
     return true;
 }
 

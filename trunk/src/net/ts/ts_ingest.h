@@ -28,6 +28,8 @@ class TsOutput {
   public:
     virtual void on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) = 0;
     virtual void on_ts_description(media::Description description) = 0;
+    // Which streams of the programme are not passed on, for people. After packets that are.
+    virtual void on_ts_unused_tracks(std::string_view tracks) = 0;
 
   protected:
     ~TsOutput() = default;
@@ -110,6 +112,8 @@ class TsIngest final : private Counted<TsIngest> {
     std::optional<MonoTime> first_audio_;    // that came
     uint32_t lines_ = 0;
     std::string named_;  // in the newest line
+    std::string unused_;
+    bool told_ = true;  // the output has been, of these
     TsIngestStats stats_;
 };
 

@@ -116,11 +116,10 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
         write(packet, start);
         return;
     }
-    stream::Configs configs;
-    if (start) {
-        configs = plain_.take_all(*start);
-    }
-    if (const media::PacketRef plain = plain_.take(packet, start != nullptr)) {
+    // First: a start says which track is the default.
+    const media::PacketRef plain = plain_.take(packet, start != nullptr);
+    const stream::Configs configs = start ? plain_.take_all(*start) : stream::Configs();
+    if (plain) {
         write(plain, start ? &configs : nullptr);
     }
 }

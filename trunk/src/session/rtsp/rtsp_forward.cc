@@ -162,7 +162,7 @@ class Publishing {
     }
 
     Error describe(stream::Stream& stream) {
-        RtspTracks tracks(stream);
+        RtspTracks tracks(stream, MonoClock::now());
         while (!tracks.complete(MonoClock::now())) {
             if (run_.connect_deadline().passed()) {
                 return make_error(ErrorCode::kTimeout, "the codecs of the stream are not known");

@@ -64,6 +64,18 @@ Result<std::vector<size_t>> choose_rtsp_tracks(const sdp::RtspDescription& descr
     return chosen;
 }
 
+std::string unused_rtsp_tracks(const sdp::RtspDescription& description) {
+    std::string unused;
+    for (const sdp::RtspTrack& track : description.tracks) {
+        const std::string_view why = why_not(track);
+        if (track.kind != media::TrackKind::kData && !why.empty()) {
+            unused += fmt::format("{}{}: {}", unused.empty() ? "" : "; ",
+                                  track.kind == media::TrackKind::kVideo ? "video" : "audio", why);
+        }
+    }
+    return unused;
+}
+
 net::RtpIngestTrack rtsp_ingest_track(const sdp::RtspTrack& track) {
     net::RtpIngestTrack made;
     made.transport_stream = track.transport_stream;

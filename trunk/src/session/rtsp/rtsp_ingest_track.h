@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -14,6 +15,9 @@ namespace weir::session {
 // in the other direction (a loudspeaker of the camera) only where there is no other. kUnsupported
 // says why there is none.
 Result<std::vector<size_t>> choose_rtsp_tracks(const sdp::RtspDescription& description);
+
+// Video and audio that cannot be received, and why, for people; empty: there are none. Untrusted.
+std::string unused_rtsp_tracks(const sdp::RtspDescription& description);
 
 // `track`: that was chosen.
 net::RtpIngestTrack rtsp_ingest_track(const sdp::RtspTrack& track);

@@ -25,6 +25,7 @@ namespace {
 constexpr size_t kReadBytes = 64 * 1024;
 constexpr Millis kWriteTimeout{10'000};  // for a server to take a request or a report
 constexpr size_t kMaxReport = 1200;
+constexpr size_t kMaxShownTracks = 500;
 constexpr uint8_t kFirstRtcpType = 192;  // RFC 5761 §4: second bytes that no RTP packet has
 constexpr uint8_t kLastRtcpType = 223;
 
@@ -88,6 +89,11 @@ Error RtspPullRun::begin() {
     begun_ = true;
     run_.connected();
     WEIR_TRY_ASSIGN(stream::Stream * stream, run_.begin());
+    if (!unused_.empty()) {
+        log::warn("source stream={}: not passed on: {}", log::token(stream->key().to_string()),
+                  unused_);
+        stream->set_unused_tracks(run_.publisher(), unused_);
+    }
     net::RtpIngestOptions options;
     options.local_ssrc = random_u32(system_random()) | 1U;
     options.b_frames = true;
@@ -247,6 +253,7 @@ Error RtspPullRun::set_up() {
     WEIR_TRY_ASSIGN(const sdp::RtspDescription description,
                     sdp::RtspDescription::parse(session_.description()));
     WEIR_TRY_ASSIGN(const std::vector<size_t> chosen, choose_rtsp_tracks(description));
+    unused_ = log::escaped(unused_rtsp_tracks(description), kMaxShownTracks);
     std::vector<rtsp::ClientTrack> wanted;
     described_.clear();
     tracks_.clear();

@@ -84,6 +84,7 @@ class RtspPullRun final : private io::EventHandler,
     rtsp::ClientSession session_;
     std::unique_ptr<io::TcpStream> stream_;
     std::optional<net::SourceUrl> redirected_;
+    std::string unused_;                          // tracks, for people
     std::vector<net::RtpIngestTrack> described_;  // that are set up, until the ingest has them
     std::vector<Track> tracks_;
     std::unique_ptr<Ingest> ingest_;

@@ -327,7 +327,7 @@ Result<bool> RtspConnection::look_at(const rtsp::Request& request, const net::Pl
     } else {
         stream::Stream& stream = registry.get_or_create(key, rules.stream, MonoClock::now());
         {
-            RtspTracks tracks(stream);
+            RtspTracks tracks(stream, MonoClock::now());
             const io::Deadline deadline =
                 io::Deadline::after(comes ? net::kSourceWait : kCodecWait);
             while (!tracks.complete(MonoClock::now()) && !deadline.passed()) {

@@ -125,7 +125,10 @@ class RtspSender {
             const Millis behind(log.lag_ms(run));
             percent_ = behind <= kNear ? kNearPercent : kFarPercent;
             for (uint8_t track = 0; track < began_ms_.size(); track++) {
-                began_ms_[track] = log.newest_ms(track) - behind.count();
+                // One that sends nothing may begin, or go on, where the other one is.
+                const bool silent =
+                    log.head_time_ms() - log.newest_ms(track) >= stream::RtpLog::kMaxTrackLagMs;
+                began_ms_[track] = log.newest_ms(silent ? run.track : track) - behind.count();
             }
         }
         return Millis(run.time_ms - began_ms_[run.track]) >

@@ -23,7 +23,8 @@ bool needs_config(Codec codec) {
 
 }  // namespace
 
-RtspTracks::RtspTracks(stream::Stream& stream) : stream_(&stream), name_(stream.key().name) {
+RtspTracks::RtspTracks(stream::Stream& stream, MonoTime now)
+    : stream_(&stream), began_(now), name_(stream.key().name) {
     stream_->attach(*this);
 }
 
@@ -107,10 +108,21 @@ RtspTerms RtspTracks::terms() const {
     return terms;
 }
 
+// Codecs without a configuration are known by their frames alone (MP3, G.711).
+bool RtspTracks::lacks_a_track() const {
+    return left_out_.empty() && ((stream_->has_video() && !has(kRtpVideoTrack)) ||
+                                 (stream_->has_audio() && !has(kRtpAudioTrack)));
+}
+
 bool RtspTracks::complete(MonoTime now) const {
-    const bool both = has(kRtpVideoTrack) && has(kRtpAudioTrack);
-    return stream_ != nullptr && stream_->live() &&
-           (both || now - stream_->live_since() >= kSettled) && (any() || !left_out_.empty());
+    if (stream_ == nullptr || !stream_->live() || (!any() && left_out_.empty())) {
+        return false;
+    }
+    if (has(kRtpVideoTrack) && has(kRtpAudioTrack)) {
+        return true;
+    }
+    return now - stream_->live_since() >= kSettled &&
+           (!lacks_a_track() || now - began_ >= kNextFrame);
 }
 
 std::string RtspTracks::describe(std::string_view address,

@@ -24,6 +24,9 @@ class RtspTracks final : public stream::PacketSink {
   public:
     // Of a stream's life: a track that has not shown up by then is none.
     static constexpr Millis kSettled{2'000};
+    // A track that the stream has, and that has sent nothing since the newest key frame, is waited
+    // for so long.
+    static constexpr Millis kNextFrame{500};
 
     struct Track {
         media::Codec codec = media::Codec::kUnknown;  // there is none, or RTSP does not carry it
@@ -32,7 +35,7 @@ class RtspTracks final : public stream::PacketSink {
         uint8_t channels = 2;
     };
 
-    explicit RtspTracks(stream::Stream& stream);
+    RtspTracks(stream::Stream& stream, MonoTime now);
 
     // Of a recording, which is a sink of nothing.
     RtspTracks(const net::VodSource& recording, std::string name);
@@ -69,7 +72,10 @@ class RtspTracks final : public stream::PacketSink {
 
     void take_codec(media::Codec codec, uint8_t index);
 
+    bool lacks_a_track() const;
+
     stream::Stream* stream_ = nullptr;  // null: it is a recording
+    MonoTime began_{};
     std::string name_;
     int64_t duration_ms_ = 0;  // of a recording; 0: open
     std::array<Track, RtspNumbers::kTracks> tracks_;

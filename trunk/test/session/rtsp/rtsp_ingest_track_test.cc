@@ -51,6 +51,17 @@ TEST(RtspIngestTrackTest, ATransportStreamHasTheAudioInside) {
     EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + both)).value(), (std::vector<size_t>{0, 2}));
 }
 
+TEST(RtspIngestTrackTest, SaysWhichTracksAreNotReceived) {
+    EXPECT_EQ(unused_rtsp_tracks(parse(kData + kPcma + kH264 + kHevc)), "");
+    const std::string unused = unused_rtsp_tracks(parse(kSpeex + kH264));
+    EXPECT_TRUE(unused.starts_with("audio: ")) << unused;
+    EXPECT_NE(unused.find("speex"), std::string::npos) << unused;
+    // G.711 has 8,000 samples a second (RFC 3551 §4.5.14).
+    const std::string fast = "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 PCMA/16000\r\n";
+    EXPECT_TRUE(unused_rtsp_tracks(parse(kH264 + fast)).starts_with("audio: "))
+        << unused_rtsp_tracks(parse(kH264 + fast));
+}
+
 TEST(RtspIngestTrackTest, SaysWhyThereIsNone) {
     const auto error = [](const std::string& media) {
         const auto chosen = choose_rtsp_tracks(parse(media));

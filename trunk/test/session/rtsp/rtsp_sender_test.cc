@@ -164,6 +164,18 @@ TEST_F(RtspSenderTest, TracksThatAreApartOnTheTimelineMakeNobodyJumpOrWait) {
     }
 }
 
+TEST_F(RtspSenderTest, AudioThatBeginsWhileAPlayerCatchesUpDoesNotHoldItsVideoBack) {
+    frames(kGop - 1);
+    RtspSender sender(writer_);
+    live(sender, Seconds(1));
+    ASSERT_GT(sender.lag_ms(), 0);
+    audio_after_ms_ = 0;
+    for (int i = 0; i < 30; i++) {
+        live(sender, Millis(100));
+        EXPECT_LE(now_ - sent_at_[net::kRtpVideoTrack], Millis(200));
+    }
+}
+
 TEST_F(RtspSenderTest, LetsTheLogForgetWhenNobodyIsOnTheWay) {
     frames(kGop);
     RtspSender sender(writer_);
