@@ -139,6 +139,14 @@ void StillService::answer(net::HttpExchange& exchange, const stream::StreamKey& 
     (void)exchange.respond(200, "image/jpeg", as_text(*jpeg), {{"Cache-Control", "no-cache"}});
 }
 
+// One of another publisher never is.
+bool StillService::is_new_enough(const stream::StreamKey& key, const Picture& picture) const {
+    const stream::Stream* const stream = services_.registry.find(key);
+    const bool other =
+        stream != nullptr && stream->live() && stream->live_since() != picture.live_since;
+    return !other && MonoClock::now() - picture.made < kMaxAge;
+}
+
 // Yields. One that is new enough.
 Error StillService::find(const stream::StreamKey& key, std::shared_ptr<Picture>& out) {
     if (!pictures_.contains(key) && pictures_.size() >= kMaxPictures) {
@@ -154,7 +162,7 @@ Error StillService::find(const stream::StreamKey& key, std::shared_ptr<Picture>&
     while (picture.busy) {
         WEIR_TRY(picture.done.wait_until(deadline, "a picture"));
     }
-    if (MonoClock::now() - picture.made >= kMaxAge) {
+    if (!is_new_enough(key, picture)) {
         picture.busy = true;
         Error error = make(key, picture);
         picture.busy = false;

@@ -81,6 +81,7 @@ class StillService {
     void handle(net::HttpExchange& exchange);
     void answer(net::HttpExchange& exchange, const stream::StreamKey& key);
     Error find(const stream::StreamKey& key, std::shared_ptr<Picture>& out);
+    bool is_new_enough(const stream::StreamKey& key, const Picture& picture) const;
     Error make(const stream::StreamKey& key, Picture& picture);
     void keep(Picture& picture, std::shared_ptr<const Bytes> jpeg);
 
