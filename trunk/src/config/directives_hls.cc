@@ -35,8 +35,10 @@ const Directive kHlsDirectives[] = {
      .unit = kSecond,
      .effect = Effect::kNewConnections,
      .doc = "Length of a segment, which is cut at the nearest key frame: a publisher with key "
-            "frames further apart has longer ones. Times of this block hold for streams that "
-            "nobody watches by HLS yet.",
+            "frames further apart has longer ones, if its first two came before the first "
+            "playlist was given. Else their GOP is cut, as playlists may not change the length "
+            "that they have named: set it to the publisher's key frame interval or more. Times "
+            "of this block hold for streams that nobody watches by HLS yet.",
      .apply = [](const Target& t, const Value& v) { t.vhost.hls.fragment = millis(v); }},
     {.name = "part",
      .contexts = kHlsContext,

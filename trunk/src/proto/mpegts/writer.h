@@ -68,7 +68,7 @@ class Writer {
     // Of the decoding times of one stream, in 90 kHz.
     struct Order {
         std::optional<int64_t> last_dts;  // that was written
-        int64_t earlier = 0;  // so much all DTS are, to be no later than their PTS
+        int64_t earlier = 0;              // so much all DTS are, to be no later than their PTS
     };
 
     void put_in_order(Frame& frame);

@@ -2,7 +2,8 @@
 // Segmenter of its own, so a part is a fragment of a file; its bytes go to a RecordOutput and are
 // not kept. It decides where a file begins: at a start (a key frame, or any frame of an audio-only
 // stream or of one whose video has been missing for 10 s), when there is none, the tracks have
-// changed, the file is long or large enough, or the day has changed. Times of a file begin at 0, but in transport streams. Never yields.
+// changed, the file is long or large enough, or the day has changed. Times of a file begin at 0,
+// but in transport streams. Never yields.
 #pragma once
 
 #include <array>
