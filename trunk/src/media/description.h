@@ -23,7 +23,10 @@ struct Description {
     double frame_rate = 0;  // frames per second; 0: not said
     bool names_video = false;
     bool names_audio = false;
-    std::string encoder;        // untrusted
+    std::string encoder;  // untrusted
+    // Tracks that are not passed on, for people: "audio: the payload format G726-32 is not
+    // supported"; untrusted.
+    std::string unused_tracks;
     std::vector<Layer> layers;  // by PacketInfo::layer; empty: no simulcast
 };
 

@@ -157,7 +157,6 @@ void Stream::begin_frames() {
     entrance_.clear();
     audio_clock_.begin_publisher();
     description_ = {};
-    unused_tracks_.clear();
     video_ = {};
     audio_ = {};
     gop_stats_ = {};
@@ -193,13 +192,10 @@ void Stream::lose_publisher(MonoTime now) {
 
 void Stream::describe(const Publisher& publisher, media::Description description) {
     if (publisher_ == &publisher) {
+        if (description.unused_tracks.empty()) {
+            description.unused_tracks = std::move(description_.unused_tracks);
+        }
         description_ = std::move(description);
-    }
-}
-
-void Stream::set_unused_tracks(const Publisher& publisher, std::string_view tracks) {
-    if (publisher_ == &publisher) {
-        unused_tracks_ = tracks.substr(0, kMaxUnusedTracks);
     }
 }
 

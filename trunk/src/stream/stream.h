@@ -2,10 +2,9 @@
 // never yields.
 //
 // It puts what comes in order (Entrance, media::AudioClock), maps the publisher's clock to the
-// stream's timeline, keeps the frames of the current GOP (a
-// muxer attached later is filled from them) and the codec configurations in force, and hands every
-// packet to the attached sinks (muxers). It outlives its publisher while players wait for the next
-// one.
+// stream's timeline, keeps the frames of the current GOP (a muxer attached later is filled from
+// them) and the codec configurations in force, and hands every packet to the attached sinks
+// (muxers). It outlives its publisher while players wait for the next one.
 #pragma once
 
 #include <array>
@@ -103,11 +102,9 @@ class Stream : private Counted<Stream> {
     // What of the transport stream a player who comes now gets first.
     const std::vector<media::PacketRef>& kept_transport() const { return transport_; }
 
-    // What the current publisher says of its stream; ignored from anybody else.
+    // What the current publisher says of its stream; ignored from anybody else. Unused tracks that
+    // were named stay named.
     void describe(const Publisher& publisher, media::Description description);
-    // The same of its tracks that are not passed on; what is longer is cut.
-    static constexpr size_t kMaxUnusedTracks = 500;
-    void set_unused_tracks(const Publisher& publisher, std::string_view tracks);
 
     // The name is another node's: the publisher is told as by a takeover, and nobody follows here.
     void lose_publisher(MonoTime now);
@@ -174,10 +171,6 @@ class Stream : private Counted<Stream> {
     bool has_audio() const;
 
     const media::Description& description() const { return description_; }
-
-    // Tracks of the publisher that cannot be used, for people: "audio: the payload format G726-32
-    // is not supported". Empty: there are none. Untrusted.
-    const std::string& unused_tracks() const { return unused_tracks_; }
 
     uint64_t bytes_received() const { return bytes_received_; }
 
@@ -289,7 +282,6 @@ class Stream : private Counted<Stream> {
     LifeObservers* of_all_;
     uint8_t changed_codecs_ = 0;  // kinds of tracks, as bits: to be told
     media::Description description_;
-    std::string unused_tracks_;
     TrackStats video_;
     TrackStats audio_;
     GopStats gop_stats_;

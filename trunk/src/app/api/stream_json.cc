@@ -194,7 +194,7 @@ net::Json stream_json(const stream::Stream& stream,
     json["timestamp_clamps"] = timeline.clamps();
     json["frames_dropped"] = stream.frames_before_key_dropped();
     json["mended"] = mended_json(stream);
-    json["unused_tracks"] = stream.unused_tracks();
+    json["unused_tracks"] = stream.description().unused_tracks;
     json["encoder"] = stream.description().encoder;
     add_protocol_facts(json, stream, protocols);
     json["video"] = video_json(stream, clock, now);

@@ -281,10 +281,6 @@ void RtpIngest::on_ts_description(media::Description description) {
     stream_.describe(publisher_, std::move(description));
 }
 
-void RtpIngest::on_ts_unused_tracks(std::string_view tracks) {
-    stream_.set_unused_tracks(publisher_, tracks);
-}
-
 // ---- frames ----
 
 void RtpIngest::restart_clock(Source& source) {

@@ -255,7 +255,6 @@ class RtpIngest : private TsOutput {
     // TsOutput
     void on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) override;
     void on_ts_description(media::Description description) override;
-    void on_ts_unused_tracks(std::string_view tracks) override;
 
     void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
     void watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival);

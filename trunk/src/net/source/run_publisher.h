@@ -59,12 +59,6 @@ class RunPublisher final : public TsOutput {
         }
     }
 
-    void on_ts_unused_tracks(std::string_view tracks) override {
-        if (stream::Stream* const stream = run_.stream()) {
-            stream->set_unused_tracks(run_.publisher(), tracks);
-        }
-    }
-
   private:
     SourceRun& run_;
     Error failure_;

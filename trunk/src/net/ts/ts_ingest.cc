@@ -303,7 +303,8 @@ bool TsIngest::publish(MonoTime now, Ref<media::MediaPacket> packet) {
     }
     output_.on_ts_packet(now, std::move(packet));
     if (!std::exchange(told_, true)) {
-        output_.on_ts_unused_tracks(unused_);
+        video_.size.unused_tracks = unused_;
+        output_.on_ts_description(video_.size);
     }
     return true;
 }

@@ -28,8 +28,6 @@ class TsOutput {
   public:
     virtual void on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) = 0;
     virtual void on_ts_description(media::Description description) = 0;
-    // Which streams of the programme are not passed on, for people. After packets that are.
-    virtual void on_ts_unused_tracks(std::string_view tracks) = 0;
 
   protected:
     ~TsOutput() = default;

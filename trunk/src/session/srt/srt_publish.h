@@ -55,10 +55,6 @@ class SrtPublish final : public stream::Publisher,
         stream_.describe(*this, std::move(description));
     }
 
-    void on_ts_unused_tracks(std::string_view tracks) override {
-        stream_.set_unused_tracks(*this, tracks);
-    }
-
     SrtLink& link_;
     const net::Client& client_;
     stream::Stream& stream_;

@@ -58,8 +58,6 @@ class TsIngestTest : public testing::Test, protected TsOutput {
         description_ = std::move(description);
     }
 
-    void on_ts_unused_tracks(std::string_view tracks) override { unused_ = tracks; }
-
     // What was put into ts_ since the last time.
     void feed() {
         Error failed = ingest_.feed(now_, ts_.out);
@@ -99,7 +97,6 @@ class TsIngestTest : public testing::Test, protected TsOutput {
     std::vector<media::PacketRef> video_;
     std::vector<media::PacketRef> audio_;
     media::Description description_;
-    std::string unused_;
     uint8_t version_ = 0;
 };
 
@@ -330,13 +327,13 @@ TEST_F(TsIngestTest, StreamsThatAreNotPassedOnAreNamedBehindThoseThatAre) {
     tables(Content::kH264, Content::kOtherAudio, 0x82);
     fill();
     feed();
-    EXPECT_EQ(unused_, "") << "nothing is published";
+    EXPECT_EQ(description_.unused_tracks, "") << "nothing is published";
     key(kStart, 1);
     frame(kStart + kFrame, 2);
     feed();
     frame(kStart + 2 * kFrame, 3);
     feed();
-    EXPECT_NE(unused_.find("(PID 257)"), std::string::npos) << unused_;
+    EXPECT_NE(description_.unused_tracks.find("(PID 257)"), std::string::npos);
 }
 
 TEST_F(TsIngestTest, ATimeThatJumpsGoesOnInBothTracks) {
