@@ -37,8 +37,9 @@ HUNT ?=
 SAMPLE ?=
 SEED ?=
 ZOO ?=
+MINUTES ?=
 
-.PHONY: all help demo cluster-demo test test-all test-soak bench bench-full micro zoo coverage check lint format fuzz clean leak-hunt install uninstall deb
+.PHONY: all help demo cluster-demo test test-all test-soak bench bench-full micro zoo zoo-camera coverage check lint format fuzz clean leak-hunt install uninstall deb
 
 all: build
 
@@ -123,6 +124,12 @@ zoo: ## deformed streams by each input, read at each output and judged: a table;
 	@$(MAKE) --no-print-directory build TARGETS=weir
 	@PYTHONPATH=trunk/test:trunk/test/e2e/support objs/tools/venv/bin/python -m zoo $(CELLS:%='%') \
 	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(ZOO)
+
+zoo-camera: ## one camera that misbehaves at random for MINUTES=180 by SEED=1, watched at all outputs
+	@scripts/install-deps.sh --tests
+	@$(MAKE) --no-print-directory build TARGETS=weir
+	@PYTHONPATH=trunk/test:trunk/test/e2e/support objs/tools/venv/bin/python -m zoo.camera \
+	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 coverage: ## which lines the tests and a stream reach: a table, and objs/coverage-report/index.html
 	@scripts/coverage
