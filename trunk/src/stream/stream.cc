@@ -196,6 +196,11 @@ void Stream::describe(const Publisher& publisher, media::Description description
             description.unused_tracks = std::move(description_.unused_tracks);
         }
         description_ = std::move(description);
+        // Who began with the audio that comes first would begin anew with the video.
+        if (description_.names_video && !first_frame_ && !video_present_) {
+            video_present_ = true;
+            awaiting_key_ = true;
+        }
     }
 }
 

@@ -208,6 +208,29 @@ TEST_F(StreamTest, AnAnnouncedVideoThatNeverComesIsGivenUp) {
     EXPECT_TRUE(stream_.has_video());
 }
 
+// RTSP and metadata of RTMP name tracks before they come.
+TEST_F(StreamTest, AVideoThatIsNamedIsWaitedForAsIfItWereAnnounced) {
+    media::Description description;
+    description.names_video = true;
+    stream_.describe(*current_, description);
+    audio();
+    EXPECT_THAT(muxer_.take(), ElementsAre("a")) << "no start";
+    send(kVideo, test::avc_header());
+    key();
+    EXPECT_THAT(muxer_.take(), ElementsAre("V", "K(V)"));
+}
+
+TEST_F(StreamTest, AVideoThatIsNamedAndNeverComesIsGivenUp) {
+    media::Description description;
+    description.names_video = true;
+    stream_.describe(*current_, description);
+    for (int i = 0; i < 111; i++) {
+        audio();
+    }
+    EXPECT_EQ(muxer_.seen.back(), "a()");
+    EXPECT_FALSE(stream_.has_video());
+}
+
 TEST_F(StreamTest, AVideoThatIsAnnouncedLateAndNeverComesIsGivenUpToo) {
     for (int i = 0; i < 150; i++) {
         audio();

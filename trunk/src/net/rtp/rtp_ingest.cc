@@ -402,7 +402,7 @@ bool RtpIngest::take_video(MonoTime now, Source& source, const rtp::Frame& frame
     if (!source.config_published) {
         source.config_published = true;
         publish_config(now, source, source.config, time_ms);
-        media::Description description;
+        media::Description description = stream_.description();
         description.width = source.width;
         description.height = source.height;
         stream_.describe(publisher_, std::move(description));

@@ -76,6 +76,16 @@ std::string unused_rtsp_tracks(const sdp::RtspDescription& description) {
     return unused;
 }
 
+// A transport stream says by itself what is in it.
+media::Description describe_rtsp_tracks(const std::vector<net::RtpIngestTrack>& tracks) {
+    media::Description description;
+    for (const net::RtpIngestTrack& track : tracks) {
+        description.names_video = description.names_video || track.kind == media::TrackKind::kVideo;
+        description.names_audio = description.names_audio || track.kind == media::TrackKind::kAudio;
+    }
+    return description;
+}
+
 net::RtpIngestTrack rtsp_ingest_track(const sdp::RtspTrack& track) {
     net::RtpIngestTrack made;
     made.transport_stream = track.transport_stream;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "media/description.h"
 #include "net/rtp/rtp_ingest.h"
 #include "proto/sdp/rtsp_track.h"
 
@@ -18,6 +19,9 @@ Result<std::vector<size_t>> choose_rtsp_tracks(const sdp::RtspDescription& descr
 
 // Video and audio that cannot be received, and why, for people; empty: there are none. Untrusted.
 std::string unused_rtsp_tracks(const sdp::RtspDescription& description);
+
+// What a stream of these tracks is told of them before they come.
+media::Description describe_rtsp_tracks(const std::vector<net::RtpIngestTrack>& tracks);
 
 // `track`: that was chosen.
 net::RtpIngestTrack rtsp_ingest_track(const sdp::RtspTrack& track);

@@ -45,6 +45,7 @@ Error RtspPublish::begin(const std::vector<RtspAnnounced>& tracks, srtp::Control
             announced.udp->set_owner(this);
         }
     }
+    stream_.describe(*this, describe_rtsp_tracks(list));
     net::RtpIngestOptions options;
     options.b_frames = true;
     options.doubt_markers = true;

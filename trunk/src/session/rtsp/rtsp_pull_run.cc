@@ -92,10 +92,10 @@ Error RtspPullRun::begin() {
     if (!unused_.empty()) {
         log::warn("source stream={}: not passed on: {}", log::token(stream->key().to_string()),
                   unused_);
-        media::Description description;
-        description.unused_tracks = unused_;
-        stream->describe(run_.publisher(), std::move(description));
     }
+    media::Description description = describe_rtsp_tracks(described_);
+    description.unused_tracks = unused_;
+    stream->describe(run_.publisher(), std::move(description));
     net::RtpIngestOptions options;
     options.local_ssrc = random_u32(system_random()) | 1U;
     options.b_frames = true;
