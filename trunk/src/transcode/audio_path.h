@@ -31,18 +31,30 @@ class AudioPath {
 // begins, and anew when they are too far from what was counted.
 class OutputClock {
   public:
+    // Times of the output do not go back, unless those of the input do by more: another clock.
+    static constexpr int64_t kMaxOverUs = 1'000'000;
+
     explicit OutputClock(uint32_t rate) : rate_(rate) {}
 
-    // Input of this time comes, while `pending` samples wait to be taken. True when the times are
-    // set again: what waits is of another time.
-    bool note(int64_t time_us, size_t pending) {
+    enum class Follows : uint8_t {
+        kGoesOn,
+        kAnew,   // the times are set again: what waits is of another time
+        kIsOver  // its time has been given already: it is to be left out
+    };
+
+    // Input of this time comes, while `pending` samples wait to be taken.
+    Follows note(int64_t time_us, size_t pending) {
         const int64_t next_us = us_of(taken_ + static_cast<int64_t>(pending));
-        if (timed_ && std::abs(time_us - origin_us_ - next_us) <= AudioTranscoder::kMaxDriftUs) {
-            return false;
+        const int64_t off_us = time_us - origin_us_ - next_us;
+        if (timed_ && std::abs(off_us) <= AudioTranscoder::kMaxDriftUs) {
+            return Follows::kGoesOn;
+        }
+        if (timed_ && off_us < 0 && off_us > -kMaxOverUs) {
+            return Follows::kIsOver;
         }
         origin_us_ = time_us - us_of(taken_);
         timed_ = true;
-        return true;
+        return Follows::kAnew;
     }
 
     void take(int64_t samples) { taken_ += samples; }

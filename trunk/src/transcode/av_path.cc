@@ -283,8 +283,13 @@ Error AvPath::prepare_resampler() {
 // `time_us`: of the first frame that a packet gives; those after it follow.
 Error AvPath::resample(std::optional<int64_t> time_us) {
     WEIR_TRY(prepare_resampler());
-    if (time_us && clock_.note(*time_us, pending_[0].size())) {
-        for (std::vector<float>& channel : pending_) {
+    using Follows = OutputClock::Follows;
+    const Follows follows = time_us ? clock_.note(*time_us, pending_[0].size()) : Follows::kGoesOn;
+    if (follows == Follows::kIsOver) {
+        return {};
+    }
+    for (std::vector<float>& channel : pending_) {
+        if (follows == Follows::kAnew) {
             channel.clear();
         }
     }

@@ -47,8 +47,10 @@ class PlainPath final : public AudioPath {
         if (samples > most_samples_) {
             return make_error(ErrorCode::kMalformed, "a frame of {} samples", samples);
         }
-        if (clock_.note(time_us, pending_.size())) {
-            pending_.clear();
+        switch (clock_.note(time_us, pending_.size())) {
+            case OutputClock::Follows::kGoesOn: break;
+            case OutputClock::Follows::kAnew: pending_.clear(); break;
+            case OutputClock::Follows::kIsOver: return {};
         }
         input_.resize(samples);
         if (from_) {
