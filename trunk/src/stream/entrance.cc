@@ -330,6 +330,7 @@ void Entrance::take(Ref<MediaPacket> packet, Ready& ready) {
     starts_seen_ = starts_seen_ || (message.begins && message.slices > 0);
     message.begins = message.begins || !starts_seen_;
     stats_.units_left_out += message.left_out;
+    stats_.start_codes += message.annex_b ? 1U : 0U;
     if (message.units == 0 || (message.damaged && message.slices == 0)) {
         stats_.messages_dropped++;
         if (message.damaged) {

@@ -37,10 +37,11 @@ struct EntranceStats {
     uint64_t messages_dropped = 0;  // nothing of use was in them
     uint64_t pictures_damaged = 0;  // that lost a slice
     uint64_t configs_made = 0;      // of parameter sets that pictures brought along
+    uint64_t start_codes = 0;       // messages that had them in place of lengths
 
     bool any() const {
         return messages_joined + units_left_out + messages_dropped + pictures_damaged +
-                   configs_made >
+                   configs_made + start_codes >
                0;
     }
 };

@@ -523,11 +523,11 @@ void Stream::finish_entrance(MonoTime now) {
     if (mended.any() || audio_clock_.holes() > 0) {
         log::info(
             "mended stream={} messages_joined={} units_left_out={} messages_dropped={} "
-            "pictures_damaged={} configs_made={} audio_holes={}: what the publisher sent was put "
-            "in order",
+            "pictures_damaged={} configs_made={} start_codes={} audio_holes={}: what the publisher "
+            "sent was put in order",
             log::token(key_.to_string()), mended.messages_joined, mended.units_left_out,
             mended.messages_dropped, mended.pictures_damaged, mended.configs_made,
-            audio_clock_.holes());
+            mended.start_codes, audio_clock_.holes());
     }
 }
 

@@ -161,7 +161,7 @@ TEST_F(EntranceTest, UnitsWithoutASliceArePutBeforeTheirPicture) {
         if (time == 0) {
             EXPECT_THAT(got, IsEmpty()) << "whether it goes on is not known yet";
             EXPECT_THAT(release(), ElementsAre("K0 9 6 5"));
-        } else {
+                } else {
             EXPECT_THAT(got, ElementsAre("p" + std::to_string(time) + " 9 6 1"));
         }
     }
@@ -325,6 +325,7 @@ TEST_F(EntranceTest, StartCodesBecomeLengths) {
         ByteWriter(payload).u32(1).bytes(nal);
     }
     EXPECT_THAT(send_body(0, body_of(true, payload)), ElementsAre("K0 9 6 5"));
+    EXPECT_EQ(entrance_.stats().start_codes, 1U);
 }
 
 TEST_F(EntranceTest, ParameterSetsInThePictureThatAreInForceChangeNothing) {

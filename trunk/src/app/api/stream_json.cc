@@ -100,6 +100,7 @@ net::Json mended_json(const stream::Stream& stream) {
             {"messages_dropped", mended.messages_dropped},
             {"pictures_damaged", mended.pictures_damaged},
             {"configs_made", mended.configs_made},
+            {"start_codes", mended.start_codes},
             {"audio_holes", stream.audio_holes()}};
 }
 
