@@ -38,7 +38,7 @@ struct PacketInfo {
     bool end = false;       // end of sequence
     bool multitrack = false;
     Audience audience = Audience::kEverybody;  // not of the body: the publishing session says it
-    // Of video: no other message brings more of this picture; the session has put it together.
+    // Video: the session has put the whole picture into this message.
     bool whole_picture = false;
     // Which of the simulcast layers that Description names; not of the body either.
     uint8_t layer = 0;

@@ -13,11 +13,11 @@ namespace weir::media {
 
 class ParameterSets {
   public:
-    // Of each kind; what goes beyond is of a broken or hostile source, and is not taken.
+    // So many sets of each kind are kept; the oldest goes when another one comes.
     static constexpr size_t kMaxSets = 16;
     static constexpr size_t kMaxSetSize = 1024;
 
-    // Of a track that announces no configuration. Keeps what it has of the same codec.
+    // For a track that announces no configuration. Sets of the same codec are kept.
     void begin(Codec codec);
 
     // Forgets what it has and takes the sets of a configuration (avcC, hvcC).

@@ -161,7 +161,7 @@ TEST_F(EntranceTest, UnitsWithoutASliceArePutBeforeTheirPicture) {
         if (time == 0) {
             EXPECT_THAT(got, IsEmpty()) << "whether it goes on is not known yet";
             EXPECT_THAT(release(), ElementsAre("K0 9 6 5"));
-                } else {
+        } else {
             EXPECT_THAT(got, ElementsAre("p" + std::to_string(time) + " 9 6 1"));
         }
     }

@@ -364,8 +364,8 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
         }
         first_video_ms_ = first_video_ms_.value_or(times.decoded_ms);
     } else if (!audio_begun_ && times.decoded_ms < first_video_ms_.value_or(times.decoded_ms)) {
-        // Of before the first picture: a track that begins there would not rise. What it brought
-        // along is not said again.
+        // It is older than the first picture, so the times of its track would not rise. Its
+        // configuration is kept, as it is not sent again.
         if (!frame.config.empty()) {
             source.config = std::move(frame.config);
         }

@@ -159,7 +159,7 @@ class RtpIngest : private TsOutput {
         std::unique_ptr<Reorder> reorder;  // of video that may have B-frames
         StillClock still_clock;
 
-        // Of audio: that came with a frame before the first picture, and is yet to be published.
+        // Audio: a configuration that came before the first picture, until it is published.
         Bytes config;
 
         // For video only:
