@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +55,7 @@ def made_once(key, suffix, make):
     path = MADE / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.{suffix}"
     if not path.exists():
         MADE.mkdir(parents=True, exist_ok=True)
-        begun = MADE / f"begun-{os.getpid()}-{path.name}"
+        begun = MADE / f"begun-{os.getpid()}-{threading.get_ident()}-{path.name}"
         try:
             make(begun)
             begun.chmod(0o444)
