@@ -218,6 +218,14 @@ std::optional<PpsIds> parse_pps_ids(ByteSpan nal) {
     return ids;
 }
 
+std::optional<uint32_t> parameter_set_id(ByteSpan nal) {
+    if (const std::optional<Sps> sps = parse_sps(nal)) {
+        return sps->id;
+    }
+    const std::optional<PpsIds> ids = parse_pps_ids(nal);
+    return ids ? std::optional(ids->id) : std::nullopt;
+}
+
 std::optional<Slice> parse_slice(ByteSpan nal) {
     if (nal.empty()) {
         return std::nullopt;

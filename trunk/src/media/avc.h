@@ -83,6 +83,10 @@ struct PpsIds {
 
 std::optional<PpsIds> parse_pps_ids(ByteSpan nal);
 
+// The number of a parameter set among those of its kind. Nothing for one that cannot be read, and
+// for other units.
+std::optional<uint32_t> parameter_set_id(ByteSpan nal);
+
 enum class SliceType : uint8_t { kP = 0, kB = 1, kI = 2, kSp = 3, kSi = 4 };
 
 // The first fields of a slice header, H.264 §7.3.3.

@@ -84,6 +84,20 @@ std::optional<Sps> parse_sps(ByteSpan nal) {
     return sps;
 }
 
+std::optional<uint32_t> parameter_set_id(ByteSpan nal) {
+    if (nal.size() <= kNalHeaderSize || !is_parameter_set(nal_type(nal[0]))) {
+        return std::nullopt;
+    }
+    const NalType type = nal_type(nal[0]);
+    if (type == NalType::kSps) {
+        const std::optional<Sps> sps = parse_sps(nal);
+        return sps ? std::optional(sps->id) : std::nullopt;
+    }
+    BitReader reader(nal.subspan(kNalHeaderSize), BitReader::Escapes::kNalUnit);
+    const uint32_t id = type == NalType::kVps ? reader.bits(4) : reader.ue();
+    return reader.ok() ? std::optional(id) : std::nullopt;
+}
+
 FrameInfo inspect_frame(ByteSpan frame, size_t length_size) {
     FrameInfo info;
     bool slice_seen = false;

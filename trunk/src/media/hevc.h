@@ -100,6 +100,10 @@ struct Sps {
 // says what cannot be.
 std::optional<Sps> parse_sps(ByteSpan nal);
 
+// The number of a parameter set among those of its kind. Nothing for one that cannot be read, and
+// for other units.
+std::optional<uint32_t> parameter_set_id(ByteSpan nal);
+
 // What a frame of length-prefixed NAL units is.
 struct FrameInfo {
     bool key = false;             // has an IRAP picture

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "media/avc.h"
-#include "media/bit_reader.h"
 #include "media/hevc.h"
 
 namespace weir::media {
@@ -25,31 +24,13 @@ bool ParameterSets::identify(ByteSpan nal, Set& out) const {
     if (nal.empty() || nal.size() > kMaxSetSize) {
         return false;
     }
-    if (codec_ == Codec::kH264) {
-        const avc::NalType type = avc::nal_type(nal[0]);
-        out.type = static_cast<uint8_t>(type);
-        if (type == avc::NalType::kSps) {
-            const std::optional<avc::Sps> sps = avc::parse_sps(nal);
-            out.id = sps ? sps->id : 0;
-            return sps.has_value();
-        }
-        const std::optional<avc::PpsIds> ids = avc::parse_pps_ids(nal);
-        out.id = ids ? ids->id : 0;
-        return ids.has_value();
-    }
-    const hevc::NalType type = hevc::nal_type(nal[0]);
-    out.type = static_cast<uint8_t>(type);
-    if (nal.size() <= hevc::kNalHeaderSize || !hevc::is_parameter_set(type)) {
-        return false;
-    }
-    if (type == hevc::NalType::kSps) {
-        const std::optional<hevc::Sps> sps = hevc::parse_sps(nal);
-        out.id = sps ? sps->id : 0;
-        return sps.has_value();
-    }
-    BitReader reader(nal.subspan(hevc::kNalHeaderSize), BitReader::Escapes::kNalUnit);
-    out.id = type == hevc::NalType::kVps ? reader.bits(4) : reader.ue();
-    return reader.ok();
+    const bool h264 = codec_ == Codec::kH264;
+    const std::optional<uint32_t> id =
+        h264 ? avc::parameter_set_id(nal) : hevc::parameter_set_id(nal);
+    out.type = h264 ? static_cast<uint8_t>(avc::nal_type(nal[0]))
+                    : static_cast<uint8_t>(hevc::nal_type(nal[0]));
+    out.id = id.value_or(0);
+    return id.has_value();
 }
 
 void ParameterSets::begin(Codec codec) {

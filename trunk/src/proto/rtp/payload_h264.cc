@@ -239,15 +239,10 @@ NalDepacketizer::NalUse H264Depacketizer::use_of(ByteSpan nal) const {
 }
 
 bool H264Depacketizer::identify(ByteSpan nal, ParameterSet& out) const {
+    const std::optional<uint32_t> id = avc::parameter_set_id(nal);
     out.type = nal[0] & kTypeBits;
-    if (out.type == kSpsType) {
-        const std::optional<avc::Sps> sps = avc::parse_sps(nal);
-        out.id = sps ? sps->id : 0;
-        return sps.has_value();
-    }
-    const std::optional<avc::PpsIds> ids = avc::parse_pps_ids(nal);
-    out.id = ids ? ids->id : 0;
-    return ids.has_value();
+    out.id = id.value_or(0);
+    return id.has_value();
 }
 
 void H264Depacketizer::note(ByteSpan nal) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "media/bit_reader.h"
 #include "media/hevc.h"
 
 namespace weir::rtp {
@@ -216,16 +215,10 @@ NalDepacketizer::NalUse HevcDepacketizer::use_of(ByteSpan nal) const {
 }
 
 bool HevcDepacketizer::identify(ByteSpan nal, ParameterSet& out) const {
-    const NalType type = hevc::nal_type(nal[0]);
-    out.type = static_cast<uint8_t>(type);
-    if (type == NalType::kSps) {
-        const std::optional<hevc::Sps> sps = hevc::parse_sps(nal);
-        out.id = sps ? sps->id : 0;
-        return sps.has_value();
-    }
-    media::BitReader reader(nal.subspan(kNalHeaderSize), media::BitReader::Escapes::kNalUnit);
-    out.id = type == NalType::kVps ? reader.bits(4) : reader.ue();
-    return reader.ok();
+    const std::optional<uint32_t> id = hevc::parameter_set_id(nal);
+    out.type = static_cast<uint8_t>(hevc::nal_type(nal[0]));
+    out.id = id.value_or(0);
+    return id.has_value();
 }
 
 void HevcDepacketizer::note(ByteSpan nal) {
