@@ -129,7 +129,7 @@ PacketRef plain_form(const PacketRef& packet, uint8_t track_id) {
     return make_ref<MediaPacket>(*plain, packet->time_ms(), std::move(body));
 }
 
-PacketRef PlainTracks::take(const PacketRef& packet, bool start) {
+PacketRef PlainTracks::plain_of(const PacketRef& packet, bool start) {
     const PacketInfo& info = packet->info();
     if (info.kind == TrackKind::kData) {
         return packet;
@@ -141,11 +141,11 @@ PacketRef PlainTracks::take(const PacketRef& packet, bool start) {
     return plain_form(packet, *track);
 }
 
-std::vector<PacketRef> PlainTracks::take_all(const std::vector<PacketRef>& packets) {
-    std::vector<PacketRef> taken;
+PlainTracks::Packets PlainTracks::plain_of(const Packets& packets) {
+    Packets taken;
     taken.reserve(packets.size());
     for (const PacketRef& packet : packets) {
-        if (PacketRef plain = take(packet, false)) {
+        if (PacketRef plain = plain_of(packet, false)) {
             taken.push_back(std::move(plain));
         }
     }

@@ -24,16 +24,29 @@ media::PacketRef plain_form(const media::PacketRef& packet, uint8_t track_id);
 // each wire format that serves plain players.
 class PlainTracks {
   public:
-    // `start`: a player may begin at this packet, so if it is video, its track is the default.
-    media::PacketRef take(const media::PacketRef& packet, bool start);
+    using Packets = std::vector<media::PacketRef>;
 
-    // What remains of configurations, metadata and early audio, in the same order.
-    std::vector<media::PacketRef> take_all(const std::vector<media::PacketRef>& packets);
+    // Calls `write(packet, start)` with the plain form of a packet that has one. `start`: a player
+    // may begin here, so if the packet is video, its track is the default; the configurations,
+    // metadata and early audio in it come in their order as far as they have a plain form. Null
+    // elsewhere, as for `write`.
+    template <class Write>
+    void take(const media::PacketRef& packet, const Packets* start, Write&& write) {
+        // First: it says which track is the default.
+        const media::PacketRef plain = plain_of(packet, start != nullptr);
+        const Packets configs = start ? plain_of(*start) : Packets();
+        if (plain) {
+            write(plain, start ? &configs : nullptr);
+        }
+    }
 
     // The next message is of another publisher.
     void forget() { tracks_ = {}; }
 
   private:
+    media::PacketRef plain_of(const media::PacketRef& packet, bool start);
+    Packets plain_of(const Packets& packets);
+
     std::array<std::optional<uint8_t>, 2> tracks_;  // by TrackKind
 };
 

@@ -16,12 +16,9 @@ void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* 
         write(packet, start);
         return;
     }
-    // First: a start says which track is the default.
-    const media::PacketRef plain = plain_.take(packet, start != nullptr);
-    const stream::Configs configs = start ? plain_.take_all(*start) : stream::Configs();
-    if (plain) {
-        write(plain, start ? &configs : nullptr);
-    }
+    plain_.take(packet, start, [this](const media::PacketRef& plain, const stream::Configs* begin) {
+        write(plain, begin);
+    });
 }
 
 void FlvMuxer::on_start_lost(stream::StartLost why) {

@@ -133,30 +133,58 @@ TEST(PlainFormTest, EveryBeginningOfAMessageIsReadOrDropped) {
     }
 }
 
-TEST(PlainTracksTest, TheFirstTrackOfAKindIsTheDefault) {
-    PlainTracks tracks;
-    EXPECT_TRUE(tracks.take(packet(kV, test::hevc_multitrack(3, true, false, 1)), false));
-    EXPECT_FALSE(tracks.take(packet(kV, test::hevc_multitrack(0, true, false, 1)), false));
-    EXPECT_TRUE(tracks.take(packet(kV, test::hevc_multitrack(3, false, true, 1)), true));
-    EXPECT_TRUE(tracks.take(packet(kA, test::aac_frame(1)), false)) << "each kind has its own";
-    tracks.forget();
-    EXPECT_TRUE(tracks.take(packet(kV, test::hevc_multitrack(0, true, false, 1)), false));
+class PlainTracksTest : public ::testing::Test {
+  protected:
+    using Packets = PlainTracks::Packets;
+
+    // Whether the packet has a plain form; what comes with it is in start_.
+    bool take(const PacketRef& packet, const Packets* start = nullptr) {
+        bool taken = false;
+        tracks_.take(packet, start, [&](const PacketRef& plain, const Packets* configs) {
+            taken = plain != nullptr;
+            start_ = configs ? *configs : Packets();
+        });
+        return taken;
+    }
+
+    PlainTracks tracks_;
+    Packets start_;
+    const Packets nothing_;
+};
+
+TEST_F(PlainTracksTest, TheFirstTrackOfAKindIsTheDefault) {
+    EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(3, true, false, 1))));
+    EXPECT_FALSE(take(packet(kV, test::hevc_multitrack(0, true, false, 1))));
+    EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(3, false, true, 1)), &nothing_));
+    EXPECT_TRUE(take(packet(kA, test::aac_frame(1)))) << "each kind has its own";
+    tracks_.forget();
+    EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(0, true, false, 1))));
 }
 
-TEST(PlainTracksTest, WherePlayersBeginDecidesForVideo) {
-    PlainTracks tracks;
-    EXPECT_TRUE(tracks.take(packet(kV, test::hevc_multitrack(1, true, false, 1)), false));
-    EXPECT_TRUE(tracks.take(packet(kV, test::hevc_multitrack(0, false, true, 1)), true));
-    EXPECT_FALSE(tracks.take(packet(kV, test::hevc_multitrack(1, false, true, 1)), false));
+TEST_F(PlainTracksTest, WherePlayersBeginDecidesForVideo) {
+    EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(1, true, false, 1))));
+    EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(0, false, true, 1)), &nothing_));
+    EXPECT_FALSE(take(packet(kV, test::hevc_multitrack(1, false, true, 1))));
 }
 
-TEST(PlainTracksTest, TakesTheConfigurationsOfTheDefaultTracks) {
-    PlainTracks tracks;
-    const std::vector<PacketRef> taken = tracks.take_all(
-        {packet(TrackKind::kData, test::metadata(1)), packet(kV, test::avc_header()),
-         packet(kV, test::hevc_multitrack(1, true, false, 1)), packet(kA, test::aac_header())});
-    ASSERT_EQ(taken.size(), 3U);
-    EXPECT_EQ(taken[1]->info().codec, Codec::kH264);
+TEST_F(PlainTracksTest, AStartBringsTheConfigurationsOfTheDefaultTracks) {
+    const Packets configs = {packet(TrackKind::kData, test::metadata(1)),
+                             packet(kV, test::hevc_multitrack(0, true, false, 1)),
+                             packet(kV, test::hevc_multitrack(1, true, false, 1)),
+                             packet(kA, test::aac_header())};
+    EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(0, false, true, 1)), &configs));
+    ASSERT_EQ(start_.size(), 3U);
+    EXPECT_EQ(start_[1]->info().track_id, 0);
+    EXPECT_EQ(start_[2]->info().codec, Codec::kAac);
+}
+
+TEST_F(PlainTracksTest, AStartOfAnotherTrackBringsTheConfigurationOfThatTrack) {
+    const PacketRef first = packet(kV, test::hevc_multitrack(1, true, false, 1));
+    EXPECT_TRUE(take(first));
+    const Packets configs = {first, packet(kV, test::avc_header())};
+    EXPECT_TRUE(take(packet(kV, test::avc_frame(true, 1)), &configs));
+    ASSERT_EQ(start_.size(), 1U);
+    EXPECT_EQ(start_[0]->info().codec, Codec::kH264);
 }
 
 }  // namespace
