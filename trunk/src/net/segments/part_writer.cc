@@ -70,7 +70,10 @@ class Mp4PartWriter final : public PartWriter {
         for (size_t i = 0; i < runs.size(); i++) {
             audio_at = i == kPartAudio ? out.size() : audio_at;
             if (!runs[i].samples.empty()) {
-                mp4::write_fragment(++number_, {&runs[i], 1}, out);
+                // VLC takes a fragment whose number follows the one before for the continuation of
+                // that, and leaves its time unread: of another track too.
+                number_ += 2;
+                mp4::write_fragment(number_, {&runs[i], 1}, out);
             }
         }
         return audio_at;

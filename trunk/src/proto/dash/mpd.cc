@@ -51,13 +51,24 @@ void put_timeline(const Period& period, std::string& out) {
     out += "     </SegmentTimeline>\n";
 }
 
+// Where a period is in the presentation. One that had begun before the origin begins there.
+struct Place {
+    int64_t start_ms = 0;
+    int64_t offset_ms = 0;  // the stream's time at its start
+};
+
+Place place_of(const Presentation& presentation, const Period& period) {
+    const int64_t start_ms = std::max<int64_t>(period.wall_ms - presentation.origin_ms, 0);
+    return {start_ms, period.start_ms + presentation.origin_ms + start_ms - period.wall_ms};
+}
+
 void put_template(const Presentation& presentation,
                   const Period& period,
                   std::string_view track,
                   bool grows,
                   std::string& out) {
     out += fmt::format("    <SegmentTemplate timescale=\"1000\" presentationTimeOffset=\"{}\"",
-                       period.start_ms);
+                       place_of(presentation, period).offset_ms);
     if (grows) {
         const int64_t early = period.segments.back().duration_ms - presentation.part_ms;
         out +=
@@ -114,20 +125,22 @@ void put_track(const Presentation& presentation,
     out += "   </AdaptationSet>\n";
 }
 
-int64_t length_of(const Period& period) {
+int64_t length_of(const Presentation& presentation, const Period& period) {
     const Segment& last = period.segments.back();
-    return last.start_ms + last.duration_ms - period.start_ms;
+    return last.start_ms + last.duration_ms - place_of(presentation, period).offset_ms;
 }
 
 void put_period(const Presentation& presentation, size_t at, std::string& out) {
     const Period& period = presentation.periods[at];
     const bool last = at + 1 == presentation.periods.size();
-    out += fmt::format("  <Period id=\"{}\" start=\"{}\"", period.id, duration(period.wall_ms));
+    const int64_t start_ms = place_of(presentation, period).start_ms;
+    out += fmt::format("  <Period id=\"{}\" start=\"{}\"", period.id, duration(start_ms));
     if (!last) {
         // Never beyond the next one, where a clock was set back.
-        const int64_t room = presentation.periods[at + 1].wall_ms - period.wall_ms;
-        out += fmt::format(" duration=\"{}\"",
-                           duration(std::max<int64_t>(std::min(length_of(period), room), 0)));
+        const int64_t room =
+            place_of(presentation, presentation.periods[at + 1]).start_ms - start_ms;
+        const int64_t length_ms = std::min(length_of(presentation, period), room);
+        out += fmt::format(" duration=\"{}\"", duration(std::max<int64_t>(length_ms, 0)));
     }
     out += ">\n";
     for (const Track& track : period.tracks) {
@@ -138,8 +151,14 @@ void put_period(const Presentation& presentation, size_t at, std::string& out) {
 
 }  // namespace
 
-// Times of the presentation are those of the wall clock, so that they go on over discontinuities,
-// and nothing of it has to be remembered: availabilityStartTime is the epoch.
+int64_t suggested_delay_ms(const Presentation& presentation) {
+    return 2 * presentation.target_ms;
+}
+
+// Times of the presentation are those of the wall clock since the origin, so that they go on over
+// discontinuities. GStreamer 1.22 takes a period's start for the time from now until it can be
+// played, and looks for the first segment by its distance from the origin: so that is near what
+// there is, not at the epoch.
 std::string write_mpd(const Presentation& presentation) {
     int64_t depth_ms = 0;
     for (const Period& period : presentation.periods) {
@@ -152,22 +171,23 @@ std::string write_mpd(const Presentation& presentation) {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" "
         "profiles=\"urn:mpeg:dash:profile:isoff-live:2011\" type=\"dynamic\" "
-        "availabilityStartTime=\"1970-01-01T00:00:00Z\" publishTime=\"{}\" "
+        "availabilityStartTime=\"{}\" publishTime=\"{}\" "
         "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
         "suggestedPresentationDelay=\"{}\"",
-        write_time_point(presentation.published_ms), duration(depth_ms),
-        duration(presentation.target_ms), duration(presentation.target_ms),
-        duration(2 * presentation.target_ms));
+        write_time_point(presentation.origin_ms), write_time_point(presentation.published_ms),
+        duration(depth_ms), duration(presentation.target_ms), duration(presentation.target_ms),
+        duration(suggested_delay_ms(presentation)));
     if (live) {
         out += fmt::format(" minimumUpdatePeriod=\"{}\"",
                            duration(std::min(presentation.target_ms / 2, kMaxUpdateMs)));
     } else if (!presentation.periods.empty()) {
         const Period& last = presentation.periods.back();
-        out += fmt::format(" mediaPresentationDuration=\"{}\"",
-                           duration(last.wall_ms + length_of(last)));
+        out += fmt::format(
+            " mediaPresentationDuration=\"{}\"",
+            duration(place_of(presentation, last).start_ms + length_of(presentation, last)));
     }
     out += ">\n";
-    if (live) {
+    if (live && !presentation.location.empty()) {
         out += "  <Location>";
         put_escaped(presentation.location, out);
         out += fmt::format("{}</Location>\n", kQueryMark);

@@ -1,7 +1,7 @@
 // The Media Presentation Description of a live stream (ISO/IEC 23009-1), as it is written: dynamic,
 // segments by their times, which are listed. Pure.
 //
-// Addresses are relative, and end in kQueryMark, as those of HLS playlists do.
+// Addresses end in kQueryMark, as those of HLS playlists do.
 #pragma once
 
 #include <cstdint>
@@ -50,14 +50,20 @@ struct Period {
 struct Presentation {
     std::string_view folder;    // of all files: "stream.hls/"; may be empty
     std::string_view clock;     // the file in it that tells the time (ISO 8601)
-    std::string_view location;  // where the next description is, relative to this one
-    int64_t published_ms = 0;   // since the epoch: what it says became so
-    int64_t target_ms = 0;      // no segment is longer, when rounded to seconds
-    int64_t part_ms = 0;        // the last segment grows by so much; 0: all are complete
-    bool independent = false;   // every segment begins with a key frame
-    bool ended = false;         // nothing will follow
+    std::string_view location;  // where the next description is; empty: where this one was
+    // availabilityStartTime, since the epoch: the same in all descriptions that one player is
+    // given. What is listed may have begun before it.
+    int64_t origin_ms = 0;
+    int64_t published_ms = 0;  // since the epoch: what it says became so
+    int64_t target_ms = 0;     // no segment is longer, when rounded to seconds
+    int64_t part_ms = 0;       // the last segment grows by so much; 0: all are complete
+    bool independent = false;  // every segment begins with a key frame
+    bool ended = false;        // nothing will follow
     std::vector<Period> periods;
 };
+
+// How far players are to stay behind that have no idea of their own, in milliseconds.
+int64_t suggested_delay_ms(const Presentation& presentation);
 
 std::string write_mpd(const Presentation& presentation);
 

@@ -161,8 +161,9 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     }
     if (playlist.ended) {
         out += "#EXT-X-ENDLIST\n";
-    } else if (low_latency(playlist)) {
-        const bool open = !playlist.segments.empty() && !playlist.segments.back().complete;
+    } else if (const bool open = !playlist.segments.empty() && !playlist.segments.back().complete;
+               low_latency(playlist) && (open || playlist.segments.size() > 1)) {
+        // Not behind a single segment: with a hint there Shaka never begins to play.
         const uint64_t number = open ? playlist.segments.back().number : playlist.next_number;
         const uint64_t part = open ? playlist.segments.back().parts.size() : 0;
         out += fmt::format("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{}{}\"\n",
@@ -246,9 +247,6 @@ std::string with_query(std::string_view playlist, std::string_view query) {
 FileName parse_file_name(std::string_view name) {
     if (name == kMediaPlaylistName) {
         return {.kind = FileKind::kPlaylist};
-    }
-    if (name == kDescriptionName) {
-        return {.kind = FileKind::kDescription};
     }
     if (name == kClockName) {
         return {.kind = FileKind::kClock};

@@ -98,17 +98,8 @@ std::string with_query(std::string_view playlist, std::string_view query);
 // ---- what players ask for ----
 
 // "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts", "7.key"; and those of DASH:
-// "index.mpd", "time", "init-7.video.mp4", "7.16000.audio.m4s".
-enum class FileKind : uint8_t {
-    kPlaylist,
-    kHeader,
-    kSegment,
-    kPart,
-    kKey,
-    kDescription,
-    kClock,
-    kUnknown
-};
+// "time", "init-7.video.mp4", "7.16000.audio.m4s".
+enum class FileKind : uint8_t { kPlaylist, kHeader, kSegment, kPart, kKey, kClock, kUnknown };
 
 enum class FileTrack : uint8_t { kAll, kVideo, kAudio };
 
@@ -125,7 +116,6 @@ struct FileName {
 FileName parse_file_name(std::string_view name);
 
 inline constexpr std::string_view kMediaPlaylistName = "index.m3u8";
-inline constexpr std::string_view kDescriptionName = "index.mpd";
 inline constexpr std::string_view kClockName = "time";
 std::string header_name(uint64_t id);
 std::string key_name(uint64_t id);

@@ -108,4 +108,13 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
     return out;
 }
 
+int64_t origin_for(const dash::Presentation& presentation) {
+    if (presentation.periods.empty()) {
+        return 0;
+    }
+    const dash::Period& first = presentation.periods.front();
+    return first.wall_ms + first.segments.front().start_ms - first.start_ms -
+           dash::suggested_delay_ms(presentation);
+}
+
 }  // namespace weir::session

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "proto/hls/playlist.h"
 #include "session/hls/hls_pump.h"
@@ -9,6 +10,11 @@
 #include "stream/stream_key.h"
 
 namespace weir::session {
+
+// Of a stream's name in addresses.
+inline constexpr std::string_view kListSuffix = ".m3u8";
+inline constexpr std::string_view kDescriptionSuffix = ".mpd";
+inline constexpr std::string_view kFolderSuffix = ".hls";
 
 struct HlsService::Ask {
     stream::StreamKey key;
@@ -20,6 +26,7 @@ struct HlsService::Ask {
     size_t variant = 0;             // 0: the stream itself
     std::string name;               // of the stream, as it was asked for
     bool dash = false;
+    bool list = false;  // for a playlist or description, which may begin a session anew
 
     // The session may have ended, or been replaced, while the request waited.
     void look_again() { session = session != nullptr ? home->find_session(session_id) : nullptr; }

@@ -11,11 +11,13 @@
 #include "base/rfc3339.h"
 #include "base/steady_wall_time.h"
 #include "io/deadline.h"
+#include "net/http/origin.h"
 #include "proto/dash/mpd.h"
 #include "proto/hls/playlist_text.h"
 #include "proto/http/accept_encoding.h"
 #include "proto/http/access_token.h"
 #include "proto/http/byte_range.h"
+#include "proto/http/target.h"
 #include "session/hls/hls_ask.h"
 #include "session/hls/hls_service.h"
 
@@ -88,11 +90,8 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     serve_text(exchange, ask, pump, hls::kPlaylistType, text, tag, cache);
 }
 
-// Yields. `folder`: where the stream's files are, seen from the description.
-void HlsService::serve_description(net::HttpExchange& exchange,
-                                   Ask& ask,
-                                   HlsPump& pump,
-                                   std::string_view folder) {
+// Yields.
+void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
     // A player that has read a segment to its end wants to know of the next: ffmpeg takes the same
     // one again where the list does not have it.
     const Error late = pump.low_latency() ? pump.wait_open() : Error();
@@ -105,7 +104,17 @@ void HlsService::serve_description(net::HttpExchange& exchange,
         return;
     }
     ask.look_again();
-    const std::string text = pump.description(folder);
+    const std::string folder = fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix);
+    // streamlink takes no relative one; of who is known by nothing but the address it is the same.
+    const std::string location =
+        ask.session == nullptr ? ""
+        : net::may_hide_origin(exchange)
+            ? http::percent_encoded(ask.name) + std::string(kDescriptionSuffix)
+            : net::origin_of(exchange) + http::percent_encoded(exchange.request().path);
+    // Without a session all have the same description.
+    int64_t shared_origin_ms = steady_wall_time_ms(pump.stream().since());
+    const std::string text = pump.description(
+        folder, location, ask.session == nullptr ? shared_origin_ms : ask.session->origin_ms);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
         return;

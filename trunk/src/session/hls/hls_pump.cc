@@ -170,16 +170,21 @@ bool HlsPump::is_playable() const {
     return store_.listed_complete() > 0 || (low_latency() && can_grow(store_));
 }
 
-std::string HlsPump::description(std::string_view folder) {
+std::string HlsPump::description(std::string_view folder,
+                                 std::string_view location,
+                                 int64_t& origin_ms) {
     if (options_.container != net::SegmentContainer::kMp4 || store_.cipher() != nullptr) {
         return {};
     }
     store_.fix_target();
-    const std::string location = fmt::format("{}{}", folder, hls::kDescriptionName);
     dash::Presentation presentation = describe_segments(store_, low_latency());
     presentation.folder = folder;
     presentation.clock = hls::kClockName;
     presentation.location = location;
+    if (origin_ms == 0) {
+        origin_ms = origin_for(presentation);
+    }
+    presentation.origin_ms = origin_ms;
     if (described_version_ != store_.version()) {
         described_version_ = store_.version();
         described_ms_ = steady_wall_time_ms();

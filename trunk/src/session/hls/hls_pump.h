@@ -40,7 +40,8 @@ struct HlsSession : private Counted<HlsSession> {
 
     std::unique_ptr<net::Client> client;
     MonoTime asked_at{};
-    std::string looks;  // of a player that cannot be told its id (HlsPump::find_looks)
+    int64_t origin_ms = 0;  // dash::Presentation::origin_ms; 0: it has not asked for one
+    std::string looks;      // of a player that cannot be told its id (HlsPump::find_looks)
     // Its id came with the request that began it, perhaps from a link of somebody else's: it is
     // for this address alone. Empty: the id is one of ours.
     std::string only_from;
@@ -139,9 +140,10 @@ class HlsPump final : public net::StreamPump,
     // is hours long is not looked through for each request.
     std::string media_tag(bool skip) const;
 
-    // The same for DASH. `folder`: where all files are, seen from the description. Empty: HLS
-    // alone can have what there is.
-    std::string description(std::string_view folder);
+    // The same for DASH. `folder`: where all files are, seen from the description; `location`:
+    // where the next one is, may be empty. `origin_ms`: of the player's presentation; 0 becomes one
+    // that fits what there is. Empty: HLS alone can have what there is.
+    std::string description(std::string_view folder, std::string_view location, int64_t& origin_ms);
 
     // There is something to describe.
     bool is_playable() const;

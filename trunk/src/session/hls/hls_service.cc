@@ -27,9 +27,6 @@
 namespace weir::session {
 namespace {
 
-constexpr std::string_view kListSuffix = ".m3u8";
-constexpr std::string_view kDescriptionSuffix = ".mpd";
-constexpr std::string_view kFolderSuffix = ".hls";
 constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
 constexpr size_t kSessionIdSize = 20;  // 100 bits: it lets in
 
@@ -403,10 +400,8 @@ std::string HlsService::rendition_reports(const Ask& ask) const {
 bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump) {
     const http::Request& request = exchange.request();
     pump = find_pump(ask.key);
-    const bool list =
-        ask.file.kind == hls::FileKind::kPlaylist || ask.file.kind == hls::FileKind::kDescription;
     if (!has_sessions(ask.key, ask.options)) {
-        if (list && pump == nullptr) {
+        if (ask.list && pump == nullptr) {
             pump = admit(exchange, ask);
             return pump != nullptr;
         }
@@ -440,7 +435,7 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
         pump->note_return(*ask.session);
         return true;
     }
-    if (other || !list || (pump != nullptr && pump->was_kicked(id))) {
+    if (other || !ask.list || (pump != nullptr && pump->was_kicked(id))) {
         refuse(exchange, 403, "this session is over: load the playlist again");
         return false;
     }
@@ -502,22 +497,27 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
 // Yields.
 void HlsService::handle_description(net::HttpExchange& exchange) {
     Ask ask;
-    ask.dash = true;
+    ask.dash = ask.list = true;
     if (!parse_stream(exchange, kDescriptionSuffix, ask)) {
         return;
     }
-    const std::string looks = looks_of(exchange);
-    HlsPump* const pump = admit_again(exchange, ask, looks);
-    if (pump == nullptr) {
+    HlsPump* pump = nullptr;
+    const bool named = is_session_id(exchange.request().query.get_or("session", ""));
+    if (!named) {
+        pump = admit_again(exchange, ask, looks_of(exchange));
+    }
+    if (named ? !may_read(exchange, ask, pump) : pump == nullptr) {
         return;
     }
     const HlsPump::Stay stay(*pump);
     ask.home = pump;
-    serve_description(exchange, ask, *pump,
-                      fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix));
+    if (named && ask.session != nullptr) {
+        pump->set_looks(*ask.session, ask.session_id, {});
+    }
+    serve_description(exchange, ask, *pump);
 }
 
-// Yields. As admit(), but of who has a session and does not say so.
+// Yields. As admit(), but of who may have a session and does not say so.
 HlsPump* HlsService::admit_again(net::HttpExchange& exchange, Ask& ask, const std::string& looks) {
     HlsPump* pump = find_pump(ask.key);
     const std::string id(pump != nullptr && has_sessions(ask.key, ask.options)
@@ -557,8 +557,8 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
     if (!find_options(exchange, app, name, ask)) {
         return;
     }
-    ask.dash =
-        ask.file.track != hls::FileTrack::kAll || ask.file.kind == hls::FileKind::kDescription;
+    ask.dash = ask.file.track != hls::FileTrack::kAll;
+    ask.list = ask.file.kind == hls::FileKind::kPlaylist;
     HlsPump* pump = nullptr;
     if (ask.file.kind == hls::FileKind::kClock) {
         serve_clock(exchange);
@@ -579,11 +579,6 @@ void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home
         refuse(exchange, 404, "that variant is not published");
     } else if (ask.file.kind == hls::FileKind::kPlaylist) {
         serve_playlist(exchange, ask, *pump);
-    } else if (ask.file.kind == hls::FileKind::kDescription) {
-        if (ask.session != nullptr) {
-            home.set_looks(*ask.session, ask.session_id, {});  // it says who it is
-        }
-        serve_description(exchange, ask, *pump, "");
     } else {
         serve_media(exchange, ask, *pump);
     }

@@ -1,7 +1,7 @@
 // HLS and DASH over HTTP: playlists, segments and parts of every stream (doc/protocols/hls.md).
 //
 //     /app/stream.m3u8             begins: may this viewer play, and which media playlist is its
-//     /app/stream.mpd              begins, by DASH
+//     /app/stream.mpd              the description of DASH, again and again
 //     /app/stream.hls/index.m3u8   the media playlist, again and again
 //     /app/stream.hls/...          what it names
 //     /app/stream.hls/2/...        the same of its second variant
@@ -106,10 +106,7 @@ class HlsService final : private stream::LifeObserver {
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
     void serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home);
     void serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
-    void serve_description(net::HttpExchange& exchange,
-                           Ask& ask,
-                           HlsPump& pump,
-                           std::string_view folder);
+    void serve_description(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_clock(net::HttpExchange& exchange);
     void serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_key(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);

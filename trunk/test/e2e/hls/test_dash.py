@@ -121,7 +121,9 @@ def test_keys_are_carried(new_weir, folder):
         assert status_of(mpd(server)) == 403
         text = read(mpd(server) + "?key=OPEN-SESAME-1").decode()
         assert text.count("key=OPEN-SESAME-1") == 6, text
-        assert status_of(server.http("/live/livestream.hls/index.mpd")) == 403
+        session = re.search("session=[a-z0-9]+", text).group()
+        assert status_of(mpd(server) + "?" + session) == 200, "it was let in"
+        assert status_of(mpd(server) + "?session=" + "a" * 20) == 403
 
 
 class QuietFiles(http.server.SimpleHTTPRequestHandler):

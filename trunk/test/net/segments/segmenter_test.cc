@@ -145,6 +145,28 @@ TEST_F(SegmenterTest, CutsAtKeyFramesAndPartsAtFrames) {
     EXPECT_FALSE(format.header.empty());
 }
 
+// VLC reads the time of a fragment only where its number does not follow the one before.
+TEST_F(SegmenterTest, NoNumberOfAFragmentFollowsTheOneBefore) {
+    watch();
+    configs();
+    pictures(101);
+    std::vector<uint32_t> numbers;
+    for (const Segment& segment : store_.all()) {
+        for (const SegmentPart& part : segment.parts) {
+            const std::string_view text = as_text(part.bytes->bytes());
+            for (size_t at = text.find("mfhd"); at != std::string_view::npos;
+                 at = text.find("mfhd", at + 1)) {
+                ByteReader reader(part.bytes->bytes().subspan(at + 8));
+                numbers.push_back(reader.u32());
+            }
+        }
+    }
+    ASSERT_GT(numbers.size(), 20U);
+    for (size_t i = 1; i < numbers.size(); i++) {
+        EXPECT_GT(numbers[i], numbers[i - 1] + 1);
+    }
+}
+
 // What comes sooner or later than the publisher's clock says, for good, is placed by our own.
 TEST_F(SegmenterTest, AClockThatGoesAwayFromOursIsFollowed) {
     std::unique_ptr<SegmentStore> store;

@@ -29,7 +29,8 @@ Track audio() {
 Presentation live() {
     return {.folder = "cam.hls/",
             .clock = "time",
-            .location = "cam.hls/index.mpd",
+            .location = "http://host/live/cam.mpd",
+            .origin_ms = 1'795'651'690'123,
             .published_ms = 1'795'651'722'690,
             .target_ms = 2'000,
             .part_ms = 205,
@@ -52,15 +53,16 @@ size_t count_of(const std::string& text, std::string_view what) {
 
 TEST(MpdTest, SaysWhereSegmentsAreAndWhen) {
     const std::string text = with_query(write_mpd(live()), "");
-    EXPECT_THAT(text, HasSubstr("type=\"dynamic\" availabilityStartTime=\"1970-01-01T00:00:00Z\" "
-                                "publishTime=\"2026-11-26T00:08:42.690Z\""));
-    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT1795651700.123S\">"));
+    EXPECT_THAT(text,
+                HasSubstr("type=\"dynamic\" availabilityStartTime=\"2026-11-26T00:08:10.123Z\" "
+                          "publishTime=\"2026-11-26T00:08:42.690Z\""));
+    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT10.000S\">"));
     EXPECT_THAT(text, HasSubstr("timescale=\"1000\" presentationTimeOffset=\"10000\""));
     EXPECT_THAT(text, HasSubstr("initialization=\"cam.hls/init-7.video.mp4\" "
                                 "media=\"cam.hls/7.$Time$.video.m4s\""));
     EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio.m4s\""));
     EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT5.960S\""));
-    EXPECT_THAT(text, HasSubstr("<Location>cam.hls/index.mpd</Location>"));
+    EXPECT_THAT(text, HasSubstr("<Location>http://host/live/cam.mpd</Location>"));
     EXPECT_THAT(text, HasSubstr("value=\"cam.hls/time\""));
 }
 
@@ -102,15 +104,38 @@ TEST(MpdTest, APeriodEndsWhereItsMediaEnd) {
                            .segments = {{25'960, 2'000}},
                            .tracks = {audio()}});
     const std::string text = write_mpd(two);
-    EXPECT_THAT(text,
-                HasSubstr("<Period id=\"7\" start=\"PT1795651700.123S\" duration=\"PT15.960S\">"));
-    EXPECT_THAT(text, HasSubstr("<Period id=\"10\" start=\"PT1795651730.000S\">"));
+    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT10.000S\" duration=\"PT15.960S\">"));
+    EXPECT_THAT(text, HasSubstr("<Period id=\"10\" start=\"PT39.877S\">"));
     EXPECT_EQ(count_of(text, "availabilityTimeComplete"), 1U) << "of the last period alone";
     // A clock that was set back: periods do not lie over each other.
     two.periods[1].wall_ms = 1'795'651'705'000;
     EXPECT_THAT(write_mpd(two), HasSubstr("duration=\"PT4.877S\""));
     two.periods[1].wall_ms = 1'795'651'600'000;
     EXPECT_THAT(write_mpd(two), HasSubstr("duration=\"PT0.000S\""));
+}
+
+// So what is listed has the same time in the presentation, wherever that begins.
+TEST(MpdTest, APeriodThatHadBegunBeforeTheOriginBeginsThere) {
+    Presentation late = live();
+    late.origin_ms = late.periods[0].wall_ms + 3'600'000;
+    late.periods[0].segments = {{3'612'000, 2'000}};
+    late.periods.push_back({.id = 10,
+                            .files = 7,
+                            .wall_ms = late.origin_ms + 4'500,
+                            .start_ms = 3'614'000,
+                            .segments = {{3'614'000, 2'000}},
+                            .tracks = {audio()}});
+    const std::string text = write_mpd(late);
+    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT0.000S\" duration=\"PT4.000S\">"));
+    EXPECT_THAT(text, HasSubstr("presentationTimeOffset=\"3610000\""));
+    EXPECT_THAT(text, HasSubstr("<Period id=\"10\" start=\"PT4.500S\">"));
+    EXPECT_THAT(text, HasSubstr("presentationTimeOffset=\"3614000\""));
+}
+
+TEST(MpdTest, WithoutALocationThePlayerStays) {
+    Presentation here = live();
+    here.location = "";
+    EXPECT_THAT(write_mpd(here), Not(HasSubstr("Location")));
 }
 
 TEST(MpdTest, AfterTheEndNobodyAsksAgain) {
@@ -120,7 +145,7 @@ TEST(MpdTest, AfterTheEndNobodyAsksAgain) {
     const std::string text = write_mpd(ended);
     EXPECT_THAT(text, Not(HasSubstr("minimumUpdatePeriod")));
     EXPECT_THAT(text, Not(HasSubstr("<Location>")));
-    EXPECT_THAT(text, HasSubstr("mediaPresentationDuration=\"PT1795651716.083S\""));
+    EXPECT_THAT(text, HasSubstr("mediaPresentationDuration=\"PT25.960S\""));
 }
 
 TEST(MpdTest, NamesAndQueriesCannotBreakOut) {

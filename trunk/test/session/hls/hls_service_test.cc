@@ -532,7 +532,9 @@ TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
     const std::string session = find(first.body, "(session=[a-z0-9]{20})&amp;key=k1\"");
     ASSERT_FALSE(session.empty());
     pictures(100);
-    const TestAnswer again = get("/app/" + find(first.body, "<Location>([^?]*)") + "?" + session);
+    const std::string location = find(first.body, "<Location>http://[^/]+([^?]*)");
+    EXPECT_EQ(location, "/app/stream.mpd");
+    const TestAnswer again = get(location + "?" + session);
     ASSERT_EQ(again.status, 200);
     const std::string header = find(again.body, "initialization=\"([^?]+)\\?");
     const TestAnswer init = get("/app/stream.hls/" + header + "?" + session);
@@ -570,6 +572,36 @@ TEST_F(HlsServiceTest, TheOpenSegmentOfATrackIsReadWhileItGrows) {
     EXPECT_EQ(grown.body, whole.body);
 }
 
+TEST_F(HlsServiceTest, APresentationBeginsShortlyBeforeItsViewer) {
+    publish();
+    pictures(60);
+    const auto origin = [](const TestAnswer& answer) {
+        return find(answer.body, "availabilityStartTime=\"([^\"]*)\"");
+    };
+    const TestAnswer first = get("/app/stream.mpd");
+    EXPECT_EQ(find(first.body, "<Period id=\"[0-9]+\" start=\"([^\"]*)\""), "PT0.000S");
+    const std::string session = find(first.body, "(session=[a-z0-9]{20})");
+    pictures(100);
+    EXPECT_EQ(origin(get("/app/stream.mpd?" + session)), origin(first)) << "as long as it watches";
+}
+
+TEST_F(HlsServiceTest, WithoutSessionsAllHaveOneDescription) {
+    options_.sessions = false;
+    publish();
+    pictures(60);
+    const std::string one = get("/app/stream.mpd", "User-Agent: one\r\n").body;
+    EXPECT_THAT(one, Not(HasSubstr("Location")));
+    EXPECT_EQ(get("/app/stream.mpd", "User-Agent: two\r\n").body, one);
+}
+
+TEST_F(HlsServiceTest, AnOldProxyMayHideTheServersName) {
+    publish();
+    pictures(60);
+    TestClient proxy(address_);
+    proxy.send("GET /app/stream.mpd HTTP/1.0\r\n\r\n");
+    EXPECT_EQ(find(proxy.read_answer().body, "<Location>([^?]*)"), "stream.mpd");
+}
+
 TEST_F(HlsServiceTest, APlayerThatDoesNotFollowLocationIsOneViewer) {
     publish();
     pictures(60);
@@ -586,7 +618,7 @@ TEST_F(HlsServiceTest, APlayerThatDoesNotFollowLocationIsOneViewer) {
     EXPECT_EQ(find(get(token, ffmpeg).body, "(session=[a-z0-9]{20})"), long_one);
     EXPECT_EQ(clients_.size(), 4U);
     // One that says who it is: whoever looks so then is another.
-    EXPECT_EQ(get("/app/stream.hls/index.mpd?" + session).status, 200);
+    EXPECT_EQ(get("/app/stream.mpd?" + session).status, 200);
     EXPECT_NE(find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
     EXPECT_EQ(clients_.size(), 5U);
     clients_.for_each([](const net::Client& client) { client.kick(); });
@@ -708,9 +740,8 @@ TEST_F(HlsServiceTest, OffIsOff) {
     options_.enabled = false;
     publish();
     const std::string session = "?session=aaaaaaaaaaaaaaaaaaaa";
-    for (const std::string& path :
-         {std::string("stream.m3u8"), std::string("stream.mpd"), "stream.hls/index.m3u8" + session,
-          "stream.hls/index.mpd" + session}) {
+    for (const std::string& path : {std::string("stream.m3u8"), std::string("stream.mpd"),
+                                    "stream.hls/index.m3u8" + session, "stream.mpd" + session}) {
         const TestAnswer answer = get("/app/" + path);
         EXPECT_EQ(answer.status, 404) << path;
         EXPECT_THAT(answer.body, HasSubstr("enabled"));
