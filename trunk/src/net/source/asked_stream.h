@@ -22,9 +22,11 @@ struct AskedStream {
     // kMalformed: the key is of no such stream.
     static Result<AskedStream> of(const stream::StreamKey& key);
 
-    // "20260101120000-20260101130000" (a dash at its end: without one) to
-    // "clock=20260101T120000Z-20260101T130000Z", "30-60" to "npt=30-60"; what has a unit stays as
-    // it is. kMalformed.
+    // "20260101120000-20260101130000" to "clock=20260101T120000Z-20260101T130000Z"; without an end:
+    // "20260101120000-" or "20260101120000". Times are UTC unless a zone follows ("GMT", "Z",
+    // "+0100", "-05:30", "GMT+8"), may be written as ISO 8601 has it ("2026-01-01T12:00:00.5Z"), or
+    // be seconds or milliseconds since 1970; parts of a second are dropped. "30-60" to "npt=30-60";
+    // what has a unit stays as it is. kMalformed.
     static Result<std::string> range_of(std::string_view playseek);
 };
 

@@ -120,6 +120,17 @@ bool is_sha256(DigestAlgorithm algorithm) {
     return algorithm == DigestAlgorithm::kSha256 || algorithm == DigestAlgorithm::kSha256Sess;
 }
 
+// Deviation: RFC 7616 §3.4 reads an answer without `algorithm` as MD5. Clients (aiortsp 1.4) leave
+// it out for SHA-256, too, and the length tells.
+DigestAlgorithm unnamed_algorithm(std::string_view response) {
+    constexpr size_t kSha256Digits = 64;
+    const bool digits = std::ranges::all_of(response, [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    });
+    return digits && response.size() == kSha256Digits ? DigestAlgorithm::kSha256
+                                                      : DigestAlgorithm::kMd5;
+}
+
 bool is_session(DigestAlgorithm algorithm) {
     return algorithm == DigestAlgorithm::kMd5Sess || algorithm == DigestAlgorithm::kSha256Sess;
 }
@@ -249,6 +260,8 @@ std::string write(const Challenge& challenge) {
         return out;
     }
     append_quoted(out, "nonce", challenge.nonce);
+    // live555 reads it right behind the nonce only.
+    out += challenge.stale ? ", stale=true" : "";
     if (!challenge.opaque.empty()) {
         append_quoted(out, "opaque", challenge.opaque);
     }
@@ -258,7 +271,6 @@ std::string write(const Challenge& challenge) {
     if (challenge.qop_auth) {
         append_quoted(out, "qop", "auth");
     }
-    out += challenge.stale ? ", stale=true" : "";
     return out;
 }
 
@@ -274,7 +286,6 @@ std::optional<Credentials> parse_credentials(std::string_view value) {
     }
     const Part& part = parts[0];
     const std::optional<std::string_view> algorithm = part.find("algorithm");
-    const std::optional<DigestAlgorithm> known = parse_algorithm(algorithm.value_or("MD5"));
     const std::string qop = part.get("qop");
     Credentials out;
     out.user = part.get("username");
@@ -286,6 +297,8 @@ std::optional<Credentials> parse_credentials(std::string_view value) {
     out.cnonce = part.get("cnonce");
     out.nc = part.get("nc");
     out.names_algorithm = algorithm.has_value();
+    const std::optional<DigestAlgorithm> known =
+        algorithm ? parse_algorithm(*algorithm) : unnamed_algorithm(out.response);
     out.qop_auth = equals_ignore_case(qop, "auth");
     const bool complete = part.find("username") && part.find("realm") && !out.nonce.empty() &&
                           !out.uri.empty() && !out.response.empty();
@@ -308,7 +321,8 @@ std::string write(const Credentials& credentials) {
     append_quoted(out, "nonce", credentials.nonce);
     append_quoted(out, "uri", credentials.uri);
     append_quoted(out, "response", credentials.response);
-    if (credentials.names_algorithm || credentials.algorithm != DigestAlgorithm::kMd5) {
+    if (credentials.names_algorithm ||
+        credentials.algorithm != unnamed_algorithm(credentials.response)) {
         out += fmt::format(", algorithm={}", to_string(credentials.algorithm));
     }
     if (!credentials.opaque.empty()) {
@@ -344,7 +358,7 @@ Credentials answer(const Challenge& challenge,
     out.uri = uri;
     out.opaque = challenge.opaque;
     out.algorithm = challenge.algorithm;
-    out.names_algorithm = challenge.names_algorithm;
+    out.names_algorithm = challenge.names_algorithm || challenge.algorithm != DigestAlgorithm::kMd5;
     out.qop_auth = challenge.qop_auth;
     if (out.qop_auth || is_session(out.algorithm)) {
         out.cnonce = cnonce;

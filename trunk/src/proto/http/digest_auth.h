@@ -79,7 +79,8 @@ struct Credentials {
     bool operator==(const Credentials&) const = default;
 };
 
-// nullopt: another scheme, something is missing, or it cannot be checked (algorithm, qop).
+// nullopt: another scheme, something is missing, or it cannot be checked (algorithm, qop). Without
+// an algorithm, a response of 64 hex digits is SHA-256, and any other MD5.
 std::optional<Credentials> parse_credentials(std::string_view value);
 
 std::string write(const Credentials& credentials);

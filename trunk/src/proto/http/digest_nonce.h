@@ -1,8 +1,9 @@
 // Nonces of a server that remembers none (RFC 7616 §3.3): the time, and a MAC over it, so that one
 // which the server made is told from any other, and an old one from a fresh one. Pure functions.
 //
-// A nonce may be used many times while it is fresh; use counts are not checked, since RTSP clients
-// do not count. `scope` binds it to something, the address of the client as a rule.
+// A nonce may be used many times while it is fresh; use counts (nc of qop=auth) are not checked:
+// some RTSP clients send the same one with each request, and those of RFC 2069 none. `scope` binds
+// it to something, the address of the client as a rule.
 #pragma once
 
 #include <array>

@@ -110,7 +110,7 @@ bool take_parameter(std::string_view name, std::string_view value, Transport& ou
     } else if (is("client_port")) {
         return take_ports(value, out.client_port);
     } else if (is("server_port")) {
-        return take_ports(value, out.server_port);
+        (void)take_ports(value, out.server_port);  // the first packet tells it, too
     } else if (is("port")) {
         return take_ports(value, out.port);
     } else if (is("interleaved")) {

@@ -19,9 +19,18 @@ size_t scheme_size(std::string_view text) {
     return 0;
 }
 
+// The same of what cameras write: "rtsp://rtsp://host/" has one twice.
+size_t schemes_size(std::string_view text) {
+    size_t size = 0;
+    for (size_t more = scheme_size(text); more > 0; more = scheme_size(text.substr(size))) {
+        size += more;
+    }
+    return size;
+}
+
 // Of an absolute URL: path and query. Of anything else: itself.
 std::string_view target_of(std::string_view text) {
-    const size_t scheme = scheme_size(text);
+    const size_t scheme = schemes_size(text);
     return scheme == 0 ? text
                        : text.substr(std::min(text.find_first_of("/?", scheme), text.size()));
 }
@@ -110,7 +119,9 @@ std::string Url::shown() const {
 std::string base_url(const Url& request, const BaseView& base) {
     const auto use = [&](std::string_view text, bool only_absolute) -> std::optional<std::string> {
         text = trim(text);
-        const bool usable = scheme_size(text) > 0 || (!only_absolute && text.starts_with('/'));
+        const size_t scheme = schemes_size(text);
+        const bool absolute = scheme > 0 && scheme < text.size();
+        const bool usable = absolute || (!only_absolute && text.starts_with('/'));
         if (!usable || !is_url_text(text) || text.size() > http::kMaxUrlBytes) {
             return std::nullopt;
         }

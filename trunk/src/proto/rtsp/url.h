@@ -47,9 +47,10 @@ struct BaseView {
 
 // What a=control of a track is resolved against, and the URL for PLAY, PAUSE and TEARDOWN of all
 // tracks: Content-Base, else Content-Location, else `request` (RFC 2326 §C.1.1); an absolute
-// control of the session level comes first. Those that are no URLs are skipped. Scheme, host and
-// port are always those of `request`: cameras behind NAT name their inner address, and no answer
-// may send a client, with its password, to another server.
+// control of the session level comes first. Those that are no URLs are skipped; a scheme that
+// stands twice ("rtsp://rtsp://host/") counts once. Scheme, host and port are always those of
+// `request`: cameras behind NAT name their inner address, and no answer may send a client, with its
+// password, to another server.
 std::string base_url(const Url& request, const BaseView& base);
 
 // The URL of a track, or of all for "*" and an empty control; the whole table of forms is in the

@@ -45,21 +45,73 @@ void append_attributes(std::string& out, const Attributes& attributes) {
     }
 }
 
+// Whether a line that cannot be read was meant to begin a section: "m=" and anything, "m video 0
+// RTP/AVP 96". The rest of a line that was wrapped is no such line ("mode=AAC-hbr").
+bool begins_media(std::string_view line) {
+    return line.starts_with('m') &&
+           (line.size() == 1 || line[1] == '=' || line[1] == ' ' || line[1] == ':');
+}
+
+// Of a line that may be broken, without what stands before its first letter: blanks, or the mark of
+// a byte order.
+std::string_view trim_begin(std::string_view text) {
+    const auto is_text = [](char c) { return c > ' ' && c < '\x7f'; };
+    return {std::ranges::find_if(text, is_text), text.end()};
+}
+
+Result<Media> read_media_line(std::string_view value, BrokenLines broken) {
+    Media media;
+    std::vector<std::string_view> parts = split(value, ' ');
+    std::erase(parts, std::string_view());
+    if (parts.size() < 4) {
+        return make_error(ErrorCode::kMalformed,
+                          "m= needs a kind, a port, a protocol and a format");
+    }
+    if (parts.size() > 3 + kMaxFormats) {
+        return make_error(ErrorCode::kLimit, "more than {} formats", kMaxFormats);
+    }
+    // "<port>/<number of ports>" is for hierarchical encodings, which nobody uses.
+    const std::optional<uint64_t> port =
+        parse_uint(split_once(parts[1], '/').before, 0, UINT16_MAX);
+    if (!port && broken == BrokenLines::kRefuse) {
+        return make_error(ErrorCode::kMalformed, "m= has no valid port");
+    }
+    media.kind = parts[0];
+    media.port = static_cast<uint16_t>(port.value_or(0));
+    media.protocol = parts[2];
+    media.formats.assign(parts.begin() + 3, parts.end());
+    return media;
+}
+
 // What a line means, once it is split. The m= section under construction is the last of `media`.
-Error take_line(Session& session, char type, std::string_view value) {
+Error take_line(Session& session, char type, std::string_view value, BrokenLines broken) {
+    const auto skips = [broken](const Error& error) {
+        return broken == BrokenLines::kSkip && error.code() == ErrorCode::kMalformed;
+    };
     Media* media = session.media.empty() ? nullptr : &session.media.back();
     switch (type) {
         case 'm': {
             if (session.media.size() == kMaxMedia) {
                 return make_error(ErrorCode::kLimit, "more than {} media", kMaxMedia);
             }
-            WEIR_TRY_ASSIGN(Media parsed, parse_media_line(value));
-            session.media.push_back(std::move(parsed));
+            Result<Media> parsed = read_media_line(value, broken);
+            if (!parsed.ok() && !skips(parsed.error())) {
+                return parsed.take_error();
+            }
+            Media& added = session.media.emplace_back();
+            if (parsed.ok()) {
+                added = std::move(*parsed);
+            } else {
+                added.kind = split_once(value, ' ').before;
+            }
             return {};
         }
         case 'a': {
-            WEIR_TRY_ASSIGN(Attribute attribute, parse_attribute(value));
-            (media ? media->attributes : session.attributes).push_back(std::move(attribute));
+            Result<Attribute> attribute = parse_attribute(value);
+            if (!attribute.ok()) {
+                return skips(attribute.error()) ? Error() : attribute.take_error();
+            }
+            (media ? media->attributes : session.attributes).push_back(std::move(*attribute));
             return {};
         }
         case 'c': (media ? media->connection : session.connection) = value; return {};
@@ -116,18 +168,25 @@ bool LineReaderView::next() {
         if (++number_ > kMaxLines) {
             return fail(ErrorCode::kLimit, "too many lines");
         }
-        const std::string_view line = trim_end(take_line());
+        std::string_view line = trim_end(take_line());
+        line = skips_ ? trim_begin(line) : line;
         if (line.empty()) {
             continue;
         }
-        if (line.size() > kMaxLineBytes) {
-            return fail(ErrorCode::kLimit, "too long");
+        const std::string_view wrong = line.size() > kMaxLineBytes ? "too long"
+                                       : line.size() < 2 || line[1] != '='
+                                           ? "not of the form x=value"
+                                       : has_control_characters(line) ? "control characters"
+                                                                      : "";
+        if (!wrong.empty() && !skips_) {
+            return fail(line.size() > kMaxLineBytes ? ErrorCode::kLimit : ErrorCode::kMalformed,
+                        wrong);
         }
-        if (line.size() < 2 || line[1] != '=') {
-            return fail(ErrorCode::kMalformed, "not of the form x=value");
-        }
-        if (has_control_characters(line)) {
-            return fail(ErrorCode::kMalformed, "control characters");
+        if (!wrong.empty()) {
+            if (!begins_media(line)) {
+                continue;
+            }
+            line = "m=";
         }
         type_ = line[0];
         value_ = line.substr(2);
@@ -137,27 +196,7 @@ bool LineReaderView::next() {
 }
 
 Result<Media> parse_media_line(std::string_view value) {
-    Media media;
-    std::vector<std::string_view> parts = split(value, ' ');
-    std::erase(parts, std::string_view());
-    if (parts.size() < 4) {
-        return make_error(ErrorCode::kMalformed,
-                          "m= needs a kind, a port, a protocol and a format");
-    }
-    if (parts.size() > 3 + kMaxFormats) {
-        return make_error(ErrorCode::kLimit, "more than {} formats", kMaxFormats);
-    }
-    // "<port>/<number of ports>" is for hierarchical encodings, which nobody uses.
-    const std::optional<uint64_t> port =
-        parse_uint(split_once(parts[1], '/').before, 0, UINT16_MAX);
-    if (!port) {
-        return make_error(ErrorCode::kMalformed, "m= has no valid port");
-    }
-    media.kind = parts[0];
-    media.port = static_cast<uint16_t>(*port);
-    media.protocol = parts[2];
-    media.formats.assign(parts.begin() + 3, parts.end());
-    return media;
+    return read_media_line(value, BrokenLines::kRefuse);
 }
 
 std::string write_media_line(const Media& media) {
@@ -174,7 +213,7 @@ Result<Attribute> parse_attribute(std::string_view value) {
     return Attribute{std::string(name), std::string(trim(halves.after))};
 }
 
-Result<Session> Session::parse(std::string_view text) {
+Result<Session> Session::parse(std::string_view text, BrokenLines broken) {
     if (text.size() > kMaxTextBytes) {
         return make_error(ErrorCode::kLimit, "{} bytes of SDP; at most {} are read", text.size(),
                           kMaxTextBytes);
@@ -182,25 +221,31 @@ Result<Session> Session::parse(std::string_view text) {
     Session session;
     session.name.clear();
     session.time.clear();
-    LineReaderView lines(text);
-    bool first = true;
+    LineReaderView lines(text, broken);
+    bool versioned = false;
     while (lines.next()) {
-        if (std::exchange(first, false)) {
+        if (!versioned && (lines.type() == 'v' || broken == BrokenLines::kRefuse)) {
             // RFC 8866 §5.1: the only version there is.
-            if (lines.type() != 'v' || trim(lines.value()) != "0") {
+            versioned = lines.type() == 'v' && trim(lines.value()) == "0";
+            if (!versioned) {
                 return make_error(ErrorCode::kMalformed, "not SDP: it does not begin with v=0");
             }
             continue;
         }
-        if (Error error = take_line(session, lines.type(), lines.value())) {
+        if (Error error = take_line(session, lines.type(), lines.value(), broken)) {
             return lines.at_line(std::move(error));
         }
     }
     if (Error error = lines.take_error()) {
         return error;
     }
-    if (first) {
+    if (!versioned && broken == BrokenLines::kRefuse) {
         return make_error(ErrorCode::kMalformed, "an empty session description");
+    }
+    const bool described =
+        std::ranges::any_of(session.media, [](const Media& each) { return !each.formats.empty(); });
+    if (!versioned && !described) {
+        return make_error(ErrorCode::kMalformed, "not SDP: neither v=0 nor an m= line");
     }
     if (session.name.empty()) {
         session.name = "-";

@@ -2,7 +2,9 @@
 //
 // parse() takes what programs send rather than what the grammar demands: any line ending, missing
 // s= and t= lines, unknown line types. It refuses what cannot be SDP, names the line, and bounds
-// everything. write() gives the order of RFC 8866 §5 and CRLF. A plain value: it owns its text.
+// everything. Where broken lines are skipped (BrokenLines), one of them costs a description nothing
+// but what it says. write() gives the order of RFC 8866 §5 and CRLF. A plain value: it owns its
+// text.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +26,11 @@ inline constexpr size_t kMaxLines = 3000;
 inline constexpr size_t kMaxMedia = 32;     // m= lines
 inline constexpr size_t kMaxFormats = 128;  // in one m= line; there are 128 payload types
 
+// What happens to a line that cannot be read. An offer or an answer (RFC 3264) is refused: its m=
+// sections are counted, and an attribute that is not seen means something else. Descriptions of
+// cameras are read without it, as ffmpeg does.
+enum class BrokenLines : uint8_t { kRefuse, kSkip };
+
 // a=name or a=name:value. A value may be empty.
 struct Attribute {
     std::string name;
@@ -41,7 +48,8 @@ inline bool has_attribute(const Attributes& attributes, std::string_view name) {
     return find_attribute(attributes, name).has_value();
 }
 
-// An m= line and what follows it (RFC 8866 §5.14).
+// An m= line and what follows it (RFC 8866 §5.14). Without formats: the line could not be read and
+// was skipped; the section stands for it, so that what follows belongs to no other one.
 struct Media {
     std::string kind;  // "audio", "video", "application" ...
     uint16_t port = 0;
@@ -65,8 +73,11 @@ struct Session {
 
     bool operator==(const Session&) const = default;
 
-    // kMalformed or kLimit, with the number of the line.
-    static Result<Session> parse(std::string_view text);
+    // kMalformed or kLimit, with the number of the line. With kSkip: what stands before the first
+    // letter of a line is dropped, a port that is none is 0, and lines that are too long count as
+    // broken. kMalformed is then a version other than 0, or a text with neither v= nor an m= line;
+    // the other limits stay.
+    static Result<Session> parse(std::string_view text, BrokenLines broken = BrokenLines::kRefuse);
 
     std::string write() const;
 };
@@ -82,9 +93,11 @@ Result<Attribute> parse_attribute(std::string_view value);
 // trailing spaces are dropped. Borrows the text.
 class LineReaderView {
   public:
-    explicit LineReaderView(std::string_view text) : rest_(text) {}
+    explicit LineReaderView(std::string_view text, BrokenLines broken = BrokenLines::kRefuse)
+        : rest_(text), skips_(broken == BrokenLines::kSkip) {}
 
-    // False at the end, or when error() says something.
+    // False at the end, or when error() says something. Broken lines are passed over where they are
+    // skipped, but for one that begins as an m= line: that one has an empty value.
     bool next();
 
     char type() const { return type_; }
@@ -105,6 +118,7 @@ class LineReaderView {
     bool fail(ErrorCode code, std::string_view why);
 
     std::string_view rest_;
+    bool skips_;
     std::string_view value_;
     Error error_;
     size_t number_ = 0;

@@ -112,6 +112,10 @@ RtspTrack read_rtsp_track(const Session& session, const Media& media) {
     if (common.crypto.empty()) {
         read_crypto(session.attributes, common.crypto);
     }
+    if (media.formats.empty()) {
+        common.unsupported = "its m= line cannot be read";
+        return common;
+    }
     if (!media.protocol.starts_with("RTP/")) {
         common.unsupported = "the protocol of the m= line is not RTP";
         return common;
@@ -140,7 +144,7 @@ Result<RtspDescription> RtspDescription::parse(std::string_view text) {
     while (text.ends_with('\0')) {
         text.remove_suffix(1);
     }
-    WEIR_TRY_ASSIGN(const Session session, Session::parse(text));
+    WEIR_TRY_ASSIGN(const Session session, Session::parse(text, BrokenLines::kSkip));
     RtspDescription out;
     out.name = session.name;
     out.control = control_of(session.attributes);

@@ -1,9 +1,9 @@
 // The tracks of an RTSP description: of a publisher's ANNOUNCE, or of a camera's or server's answer
 // to DESCRIBE (RFC 2326 appendix C).
 //
-// Cameras write what they like: attributes may be missing, twice, or in any case, and a track that
-// cannot be received does not spoil the others. So only text that is no SDP is an error; a track
-// says itself why it is not supported. All values are owned.
+// Cameras write what they like: attributes may be missing, twice, or in any case, lines may be
+// broken, and a track that cannot be received does not spoil the others. So only text that is no
+// SDP is an error; a track says itself why it is not supported. All values are owned.
 //
 // Peers: rtp
 #pragma once

@@ -78,6 +78,8 @@ void RtspAuth::challenge(const Question& question, bool stale, rtsp::Response& a
     }
     challenge.nonce = http::make_nonce(nonces_, question.peer.host(), seconds_now());
     challenge.stale = stale;
+    // RFC 7616 §3.3: always. Clients of RFC 2069 (live555, GStreamer) answer without it.
+    challenge.qop_auth = true;
     challenge.algorithm = http::DigestAlgorithm::kSha256;
     answer.headers.add("WWW-Authenticate", http::write(challenge));
     challenge.algorithm = http::DigestAlgorithm::kMd5;

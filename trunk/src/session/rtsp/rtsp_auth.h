@@ -53,7 +53,7 @@ class RtspAuth {
     Answer check(const Question& question, const net::Policy& policy) const;
 
     // Adds the challenges to a 401. SHA-256 first, as the stronger one; clients that read one
-    // challenge only take the last.
+    // challenge only take the last. Both with qop="auth"; an answer may do without.
     void challenge(const Question& question, bool stale, rtsp::Response& answer) const;
 
   private:

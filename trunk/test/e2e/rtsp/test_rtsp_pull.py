@@ -46,6 +46,8 @@ FLAWS = {
     "no content base": {"content_base": None},
     "wrong content base": {"content_base": "wrong"},
     "relative content base": {"content_base": "relative", "control": "absolute"},
+    "doubled content base": {"content_base": "doubled"},
+    "broken lines": {"broken_lines": True},
     "absolute controls": {"control": "absolute"},
     "controls behind a NAT": {"control": "inner"},
     "two session controls": {"session_control": "twice"},
@@ -171,6 +173,16 @@ def test_sessions_are_kept_alive(new_weir, folder, public, method):
         wait_state(weir, "cam", "live")
         wait_until(lambda: [each[0] for each in camera.seen.requests[4:]].count(method) >= 5, 20, "it is kept alive")
         assert camera.seen.sessions_expired == 0 and sources(weir)[0]["failures"] == 0
+
+
+def test_a_refused_keep_alive_ends_nothing(new_weir, folder):
+    with Camera(folder, keep_alive=False, timeout=2) as camera:
+        weir = pulled(new_weir, camera)
+        wait_state(weir, "cam", "live")
+        wait_until(lambda: [each[0] for each in camera.seen.requests[4:]].count("OPTIONS") >= 4, 20, "it goes on")
+        asked = [each[0] for each in camera.seen.requests[4:]]
+        assert asked.count("GET_PARAMETER") == 1 and asked.count("DESCRIBE") == 0, asked
+        assert sources(weir)[0]["failures"] == 0, sources(weir)
 
 
 PASSWORD = "p@ss:w/o#r d%&;{}"

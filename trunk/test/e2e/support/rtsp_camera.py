@@ -22,7 +22,7 @@ SPARE_SECONDS = 2  # that a session lives longer than its timeout
 class Flaws:
     """What this camera does otherwise than a good one. The defaults are a good one."""
 
-    content_base: str | None = "right"     # "wrong", "relative"; None: not sent
+    content_base: str | None = "right"     # "wrong", "relative", "doubled" (its scheme); None: not sent
     control: str = "relative"              # "absolute"; "inner": absolute with the address behind a NAT
     session_control: str | None = "*"      # of the session level; a second one follows where it is "twice"
     transports: tuple = ("udp", "tcp", "multicast")
@@ -32,6 +32,8 @@ class Flaws:
     channels: int = 0                      # added to those that were asked for
     eats_udp: bool = False                 # a firewall
     zero_times: bool = False               # all RTP times are 0
+    broken_lines: bool = False             # in the description, an m= line among them
+    keep_alive: bool = True                # else 454 to all that comes while it plays
     sprop: bool = True                     # parameter sets in the description
     report_delay: float | None = 0.0       # before the first sender report; None: never
     public: str | None = "OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN"
@@ -187,6 +189,9 @@ class Camera:
             if line.startswith("m="):
                 base = {"relative": "", "absolute": f"{self.url}/", "inner": "rtsp://10.0.0.9:554/live/main/"}
                 lines.append(f"a=control:{base[flaws.control]}trackID={track}")
+        if flaws.broken_lines:
+            lines = ["i cam", *lines[:1], "a=:nothing", "a=name:\x01", *lines[1:], "x" * 5000, "m=application 0",
+                     "a=control:trackID=9"]
         return "\r\n".join(lines) + "\r\n"
 
     # ---- clients ----
@@ -271,6 +276,9 @@ class CameraClient:
         if flaws.redirect and method == "DESCRIBE":
             self.reply("302 Found", {"Location": flaws.redirect}, fields)
             return
+        if not flaws.keep_alive and self.playing and method in ("OPTIONS", "GET_PARAMETER"):
+            self.reply("454 Session Not Found", {}, fields)
+            return
         if flaws.login and method != "OPTIONS" and not self.allowed(method, url, fields):
             return
         known = {"OPTIONS": self.options, "DESCRIBE": self.describe, "SETUP": self.set_up, "PLAY": self.play,
@@ -291,7 +299,7 @@ class CameraClient:
 
     def describe(self, _, fields):
         base = {None: {}, "right": {"Content-Base": self.camera.url + "/"}, "wrong": {"Content-Base": "unknown"},
-                "relative": {"Content-Base": "/live/main/"}}[self.flaws.content_base]
+                "relative": {"Content-Base": "/live/main/"}, "doubled": {"Content-Base": f"rtsp://{self.camera.url}/"}}[self.flaws.content_base]
         self.reply("200 OK", {"Content-Type": "application/sdp", **base}, fields, self.camera.sdp)
 
     def set_up(self, url, fields):

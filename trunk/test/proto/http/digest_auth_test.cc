@@ -87,6 +87,62 @@ TEST(DigestAuthTest, VerifiesWhatItWrites) {
     }
 }
 
+TEST(DigestAuthTest, VerifiesTheAnswersOfTheRfcs) {
+    constexpr std::string_view kBook =
+        "Digest username=\"Mufasa\", realm=\"http-auth@example.org\", uri=\"/dir/index.html\", "
+        "nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", nc=00000001, "
+        "cnonce=\"f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ\", qop=auth, "
+        "opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\", ";
+    constexpr std::string_view kSha =
+        "response=\"753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1\"";
+    constexpr std::string_view kMd5 = "response=\"8ca523f5e9506fed4657c9700eebdbec\"";
+    const auto proves = [&](std::string_view response, std::string_view algorithm) {
+        const std::optional<Credentials> shown = parse_credentials(
+            std::string(kBook).append(response).append(algorithm));  // RFC 7616 §3.9.1
+        return shown && verify(*shown, "http-auth@example.org", "Circle of Life", "GET");
+    };
+    EXPECT_TRUE(proves(kSha, ", algorithm=SHA-256"));
+    EXPECT_TRUE(proves(kMd5, ", algorithm=MD5"));
+    EXPECT_TRUE(proves(kSha, ""));
+    EXPECT_TRUE(proves(kMd5, ""));
+    EXPECT_FALSE(proves(kSha, ", algorithm=MD5"));
+    EXPECT_FALSE(proves(kMd5, ", algorithm=SHA-256"));
+    // RFC 2069 §2.4 with the response of its erratum 749.
+    const std::optional<Credentials> old = parse_credentials(
+        "Digest username=\"Mufasa\", realm=\"testrealm@host.com\", "
+        "nonce=\"dcd98b7102dd2f0e8b11d0f600bfb0c093\", uri=\"/dir/index.html\", "
+        "response=\"1949323746fe6a43ef61f9606e7febea\", "
+        "opaque=\"5ccc069c403ebaf9f0171e9517f40e41\"");
+    ASSERT_TRUE(old);
+    EXPECT_TRUE(verify(*old, "testrealm@host.com", "CircleOfLife", "GET"));
+}
+
+TEST(DigestAuthTest, TheLengthOfAResponseTellsAnAlgorithmThatIsNotNamed) {
+    const Challenge challenge = {
+        .realm = "r", .nonce = "n", .algorithm = DigestAlgorithm::kSha256, .qop_auth = true};
+    Credentials made = answer(challenge, {"u", "p"}, "PLAY", "*", "c", 1);
+    EXPECT_NE(write(made).find("algorithm=SHA-256"), std::string::npos);
+    made.names_algorithm = false;
+    EXPECT_EQ(write(made).find("algorithm"), std::string::npos);
+    EXPECT_EQ(parse_credentials(write(made)), made);
+    made.response[0] = 'x';
+    EXPECT_EQ(parse_credentials(write(made))->algorithm, DigestAlgorithm::kSha256);
+    const std::string other = "Digest username=u, realm=r, nonce=n, uri=*, response=";
+    EXPECT_EQ(parse_credentials(other + std::string(64, 'x'))->algorithm, DigestAlgorithm::kMd5);
+    EXPECT_EQ(parse_credentials(other + std::string(63, 'a'))->algorithm, DigestAlgorithm::kMd5);
+    EXPECT_EQ(parse_credentials(other + std::string(64, 'A'))->algorithm, DigestAlgorithm::kSha256);
+    // A challenge that does not name SHA-256 is answered with it named.
+    const Credentials named =
+        answer({.nonce = "n", .algorithm = DigestAlgorithm::kSha256, .names_algorithm = false},
+               {"u", "p"}, "PLAY", "*", "c", 1);
+    EXPECT_TRUE(named.names_algorithm);
+}
+
+TEST(DigestAuthTest, SaysRightBehindTheNonceThatItIsStale) {
+    EXPECT_EQ(write(Challenge{.realm = "r", .nonce = "n", .qop_auth = true, .stale = true}),
+              "Digest realm=\"r\", nonce=\"n\", stale=true, algorithm=MD5, qop=\"auth\"");
+}
+
 TEST(DigestAuthTest, TakesResponsesInUpperCase) {
     const Challenge challenge = {.realm = "r", .nonce = "n"};
     Credentials made = answer(challenge, {"u", "p"}, "PLAY", "*", "", 1);

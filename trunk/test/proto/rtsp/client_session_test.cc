@@ -602,6 +602,48 @@ TEST_F(RtspClientTest, ARefusedKeepAliveIsNoEndOfTheSession) {
     EXPECT_GT(session_->next_timeout(), now_);
 }
 
+TEST_F(RtspClientTest, APullGoesOnAfterAnyAnswerToItsKeepAlives) {
+    for (const int status : {302, 400, 401, 404, 405, 451, 454, 455, 500, 501, 551}) {
+        SCOPED_TRACE(status);
+        start_over_tcp();
+        now_ += Seconds(30);
+        session_->handle_timeout(now_);
+        expect(Method::kGetParameter);
+        EXPECT_EQ(answer(status), Event::kNeedMore);
+        if (status >= 400) {
+            expect(Method::kOptions);
+            EXPECT_EQ(answer(status), Event::kNeedMore);
+        }
+        EXPECT_FALSE(session_->has_output());
+        EXPECT_EQ(feed(frame_bytes(0, "media")), Event::kFrame);
+        now_ += Seconds(30);
+        session_->handle_timeout(now_);
+        expect(status >= 400 ? Method::kOptions : Method::kGetParameter);
+        EXPECT_TRUE(session_->started());
+    }
+}
+
+// Nothing that comes back would tell a publisher by UDP that its session is gone.
+TEST_F(RtspClientTest, APublisherWithoutItsSessionEnds) {
+    make();
+    session_->publish(std::string(kSdp), {{"a", {udp(5000)}}});
+    expect(Method::kOptions);
+    answer(200, {{"Public", "GET_PARAMETER"}});
+    expect(Method::kAnnounce);
+    answer(200);
+    asked();
+    answer(200, {{"Session", "1"}});
+    expect(Method::kRecord);
+    ASSERT_EQ(answer(200), Event::kStarted);
+    now_ += Seconds(30);
+    session_->handle_timeout(now_);
+    expect(Method::kGetParameter);
+    EXPECT_EQ(answer(454), Event::kNeedMore);
+    expect(Method::kOptions);
+    EXPECT_EQ(answer(454), Event::kError);
+    EXPECT_EQ(session_->take_error().code(), ErrorCode::kClosed);
+}
+
 TEST_F(RtspClientTest, BoundsTheTimeBetweenKeepAlives) {
     start_over_tcp("1;timeout=1");
     EXPECT_EQ(*session_->next_timeout() - now_, Seconds(1));

@@ -107,6 +107,25 @@ TEST(SdpDescriptionTest, SaysWhatIsWrongAndWhere) {
               "malformed: line 2: control characters");
 }
 
+TEST(SdpDescriptionTest, SkipsBrokenLinesWhereThatIsAskedFor) {
+    constexpr std::string_view kText =
+        "v=0\r\nwhat\r\na=:x\r\nm=audio 9 RTP/AVP\r\na=of-the-broken\r\nm=video x RTP/AVP 96\r\n"
+        "a=of-the-video\r\n";
+    EXPECT_EQ(error_of(kText), "malformed: line 2: not of the form x=value");
+    const Result<Session> read = Session::parse(kText, BrokenLines::kSkip);
+    ASSERT_TRUE(read.ok());
+    EXPECT_TRUE(read->attributes.empty());
+    ASSERT_EQ(read->media.size(), 2U);
+    EXPECT_EQ(read->media[0].kind, "audio");
+    EXPECT_TRUE(read->media[0].formats.empty());
+    EXPECT_TRUE(has_attribute(read->media[0].attributes, "of-the-broken"));
+    EXPECT_EQ(read->media[1].formats, std::vector<std::string>{"96"});
+    EXPECT_EQ(read->media[1].port, 0);
+    const Result<Session> none = Session::parse("what\r\n", BrokenLines::kSkip);
+    ASSERT_FALSE(none.ok());
+    EXPECT_EQ(none.error().to_string(), "malformed: not SDP: neither v=0 nor an m= line");
+}
+
 TEST(SdpDescriptionTest, BoundsEverything) {
     std::string text = "v=0\r\n";
     for (size_t i = 0; i < kMaxMedia; i++) {

@@ -279,8 +279,8 @@ TEST(RtspTrackTest, IgnoresAControlThatIsTooLong) {
 TEST(RtspDescriptionTest, RefusesWhatIsNoSdpOrTooMuch) {
     for (const std::string& text :
          {std::string(), std::string("hello"), std::string("v=1\r\n"),
-          std::string("v=0\r\nm=audio x RTP/AVP 0\r\n"), std::string("v=0\r\nm=audio\r\n"),
-          std::string("v=0\r\nnot a line\r\n"), "v=0\r\n" + std::string(kMaxTextBytes, 'a')}) {
+          std::string("<html>\r\n<p>a=b</p>\r\n"), std::string("o=x\r\nm=audio\r\n"),
+          "v=0\r\n" + std::string(kMaxTextBytes, 'a')}) {
         EXPECT_FALSE(RtspDescription::parse(text).ok()) << text.substr(0, 40);
     }
     std::string many = "v=0\r\n";
@@ -293,7 +293,71 @@ TEST(RtspDescriptionTest, RefusesWhatIsNoSdpOrTooMuch) {
 TEST(RtspDescriptionTest, ReadsATextThatEndsLikeACString) {
     using std::string_view_literals::operator""sv;
     EXPECT_EQ(parse("v=0\r\nm=audio 0 RTP/AVP 0\r\n\0\0"sv).tracks.size(), 1U);
-    EXPECT_FALSE(RtspDescription::parse("v=0\r\n\0m=audio 0 RTP/AVP 0\r\n"sv).ok());
+    EXPECT_EQ(parse("v=0\r\n\0m=audio 0 RTP/AVP 0\r\n"sv).tracks.size(), 1U);
+}
+
+TEST(RtspDescriptionTest, SkipsBrokenLines) {
+    const std::string good =
+        "v=0\r\ns=cam\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:v\r\n"
+        "m=audio 0 RTP/AVP 8\r\na=control:a\r\n";
+    const RtspDescription expected = parse(good);
+    for (const std::string& line :
+         {std::string("nonsense"), std::string("a=:x"), std::string("="), std::string("\x01\x02"),
+          std::string("a=x\x01"), std::string("mode=AAC-hbr"), "a=x:" + std::string(5000, 'y')}) {
+        for (size_t at = 0; at < good.size(); at = good.find("\r\n", at) + 2) {
+            const RtspDescription read =
+                parse(std::string(good).insert(at, line + "\r\n"));  // also before v=0
+            ASSERT_EQ(read.tracks.size(), 2U) << line;
+            EXPECT_EQ(read.name, "cam");
+            for (size_t i = 0; i < 2; i++) {
+                EXPECT_TRUE(read.tracks[i].is_supported()) << line;
+                EXPECT_EQ(read.tracks[i].codec, expected.tracks[i].codec);
+                EXPECT_EQ(read.tracks[i].control, expected.tracks[i].control);
+            }
+        }
+    }
+}
+
+TEST(RtspDescriptionTest, ABrokenMediaLineHasASectionOfItsOwn) {
+    for (const std::string& line :
+         {std::string("m=video"), std::string("m="), std::string("m"), std::string("m video 0 96"),
+          std::string("m=video 0 RTP/AVP"), std::string("m=video 0 RTP/AVP 96\x01"),
+          "m=video " + std::string(5000, 'x')}) {
+        const RtspDescription read =
+            parse("v=0\r\na=control:*\r\nm=audio 0 RTP/AVP 8\r\na=control:a\r\n" + line +
+                  "\r\na=rtpmap:8 L16/44100\r\na=control:v\r\na=inactive\r\n"
+                  "m=audio 0 RTP/AVP 0\r\na=control:b\r\n");
+        ASSERT_EQ(read.tracks.size(), 3U) << line;
+        EXPECT_EQ(read.tracks[0].codec, Codec::kG711A) << line;
+        EXPECT_EQ(read.tracks[0].control, "a");
+        EXPECT_NE(read.tracks[0].direction, Direction::kInactive);
+        EXPECT_EQ(read.tracks[1].unsupported, "its m= line cannot be read") << line;
+        EXPECT_EQ(read.tracks[2].control, "b");
+        EXPECT_TRUE(read.tracks[2].is_supported());
+    }
+    // As the first section: its attributes are not those of the session.
+    EXPECT_EQ(parse("v=0\r\nm=video\r\na=control:v\r\nm=audio 0 RTP/AVP 8\r\n").control, "");
+    EXPECT_EQ(parse("v=0\r\nm=video 0\r\n").tracks.at(0).kind, TrackKind::kVideo);
+}
+
+TEST(RtspDescriptionTest, NeedsNeitherAVersionNorAPort) {
+    const RtspDescription read = parse("\xef\xbb\xbfv=0\r\n  m=audio x RTP/AVP 8\r\n");
+    ASSERT_EQ(read.tracks.size(), 1U);
+    EXPECT_TRUE(read.tracks[0].is_supported());
+    EXPECT_EQ(read.tracks[0].port, 0);
+    EXPECT_EQ(parse("s=x\r\nm=audio 70000 RTP/AVP 8\r\n").tracks.size(), 1U);
+    EXPECT_EQ(parse("s=x\r\nv=0\r\n").name, "x");
+    EXPECT_FALSE(RtspDescription::parse("s=x\r\nv=2\r\nm=audio 0 RTP/AVP 8\r\n").ok());
+    std::string lines = "v=0\n";
+    for (size_t i = 0; i < kMaxLines; i++) {
+        lines += "broken\n";
+    }
+    EXPECT_EQ(RtspDescription::parse(lines).error().code(), ErrorCode::kLimit);
+    std::string media = "v=0\n";
+    for (size_t i = 0; i <= kMaxMedia; i++) {
+        media += "m=x\n";
+    }
+    EXPECT_EQ(RtspDescription::parse(media).error().code(), ErrorCode::kLimit);
 }
 
 TEST(RtspDescriptionTest, ReadsWhatHasNoTracks) {
