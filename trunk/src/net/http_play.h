@@ -34,8 +34,8 @@ struct HttpFormat {
     // Appends what comes once, before all else: a file header. Null: nothing.
     void (*header)(const stream::Stream& stream, Bytes& out) = nullptr;
     // Appends what a player needs before the log's start, each time it is placed there; of a muxer
-    // that `format` made. Null: nothing.
-    void (*front)(const stream::Muxer& muxer, Bytes& out) = nullptr;
+    // that `format` made. `moved`: it had something else before. Null: nothing.
+    void (*front)(const stream::Muxer& muxer, bool moved, Bytes& out) = nullptr;
     // Its players have one publisher, and end with it: each edition of the muxer is of another.
     bool one_publisher = false;
 };

@@ -91,7 +91,7 @@ void HttpPlayer::on_start(const stream::Stream& stream,
         }
     }
     if (format_.front != nullptr) {
-        format_.front(muxer, front);
+        format_.front(muxer, !first, front);
     }
     append_framed(make_framing().get(), front, out);
 }

@@ -81,7 +81,8 @@ class Policy {
   public:
     // The key under which a stream is kept: the peer's vhost mapped to a configured one (the
     // default when unknown); of app and name, slashes at the ends and doubled ones are gone, and
-    // the last part is the name. An empty name stays empty: the key of an app.
+    // the last part is the name. "rtp/GROUP:PORT" is "udp/GROUP:PORT". An empty name stays empty:
+    // the key of an app.
     virtual stream::StreamKey key_of(std::string_view vhost,
                                      std::string_view app,
                                      std::string_view name) const = 0;

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "config/asked_sources.h"
 #include "net/trusted_proxies.h"
+#include "net/ts/group_address.h"
 #include "proto/http/origin.h"
 
 namespace weir::app {
@@ -81,6 +82,9 @@ stream::StreamKey ConfigPolicy::key_of(std::string_view vhost,
     if (const size_t slash = key.name.rfind('/'); slash != std::string::npos) {
         key.app += (key.app.empty() ? "" : "/") + key.name.substr(0, slash);
         key.name.erase(0, slash + 1);
+    }
+    if (net::is_rtp_group(key.app, key.name)) {
+        key.app = net::kGroupApp;
     }
     return key;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/strings.h"
 #include "io/coroutine.h"
 #include "io/deadline.h"
@@ -190,8 +191,13 @@ void RelayServer::refuse(HttpExchange& exchange,
                          std::string_view reason,
                          const http::Fields& more) {
     services_.relays->stats().refused[static_cast<size_t>(why)]++;
-    log::throttled(refused_, log::Level::kWarn, "relay refused stream={} ip={} reason={}: {}",
-                   log::token(key.to_string()), exchange.peer().host(), to_string(why), reason);
+    if (why == RelayRefusal::kNotHere) {  // no trouble: nodes find out so where a stream is
+        log::debug("relay refused stream={} ip={} reason={}: {}", log::token(key.to_string()),
+                   exchange.peer().host(), to_string(why), reason);
+    } else if (refused_.allow(key, MonoClock::now())) {
+        log::warn("relay refused stream={} ip={} reason={}: {}{}", log::token(key.to_string()),
+                  exchange.peer().host(), to_string(why), reason, refused_.rest());
+    }
     (void)exchange.respond_error(status, reason, more);
 }
 

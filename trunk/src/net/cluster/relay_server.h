@@ -15,10 +15,10 @@
 #include <optional>
 #include <string_view>
 
-#include "base/log.h"
 #include "net/cluster/relay_node.h"
 #include "net/http_play.h"
 #include "net/services.h"
+#include "net/stream_throttle.h"
 #include "proto/cluster/relay_field.h"
 
 namespace weir::net {
@@ -56,7 +56,7 @@ class RelayServer {
     Services services_;
     const HttpFormat& format_;
     HttpPlay play_;
-    log::Throttle refused_{Millis(1000)};
+    StreamThrottle refused_;
 };
 
 }  // namespace weir::net

@@ -383,10 +383,9 @@ void Source::log_state(MonoTime now) {
     }
     if (spec_.relayed && !ever_live_) {
         told_ = state;
-        if (state == SourceState::kBackingOff) {
-            log::throttled(services_.unproven, log::Level::kWarn, "relay stream={} failures={}: {}",
-                           log::token(spec_.key.to_string()), machine_.failures_in_a_row(),
-                           last_error_);
+        if (state == SourceState::kBackingOff && services_.unproven.allow(spec_.key, now)) {
+            log::warn("relay stream={} failures={}: {}{}", log::token(spec_.key.to_string()),
+                      machine_.failures_in_a_row(), last_error_, services_.unproven.rest());
         }
         return;
     }

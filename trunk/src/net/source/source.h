@@ -19,6 +19,7 @@
 #include "net/source/source_machine.h"
 #include "net/source/source_run.h"
 #include "net/source/source_spec.h"
+#include "net/stream_throttle.h"
 #include "net/ts/group_stats.h"
 #include "stream/publisher.h"
 
@@ -50,8 +51,8 @@ struct SourceServices {
     RandomSource& random;
     std::function<void()> wake;  // something happened: Sources should look. Never yields.
     Claims* claims = nullptr;    // null: this node is alone
-    // Relays that never came up say why so often, all together: anybody may ask for any name.
-    mutable log::Throttle unproven{Millis(1000)};
+    // Relays that never came up say why so often: anybody may ask for any name.
+    mutable StreamThrottle unproven{};
 };
 
 class Source final : private SourceRun, private stream::Publisher, private Counted<Source> {

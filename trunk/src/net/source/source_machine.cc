@@ -39,7 +39,7 @@ void SourceMachine::update(MonoTime now) {
     } else if (held_) {
         enter(SourceState::kBackingOff, now);
     } else if (state_ == SourceState::kIdle ||
-               (state_ == SourceState::kBackingOff && now >= retry_at_)) {
+               (state_ == SourceState::kBackingOff && now >= retry_at_ && is_waited_for())) {
         enter(SourceState::kConnecting, now);
     }
 }
@@ -50,6 +50,7 @@ void SourceMachine::set_demand(bool wanted, MonoTime now) {
     }
     if (!demand_ && wanted) {
         asked_until_ = {};  // who asked has come
+        asker_waits_until_ = {};
     }
     demand_ = wanted;
     update(now);
@@ -57,6 +58,7 @@ void SourceMachine::set_demand(bool wanted, MonoTime now) {
 
 void SourceMachine::ask(Millis waits, MonoTime now) {
     asked_until_ = std::max(asked_until_, now + std::max(timing_.linger, waits));
+    asker_waits_until_ = std::max(asker_waits_until_, now + waits);
     update(now);
 }
 
@@ -141,7 +143,7 @@ std::optional<MonoTime> SourceMachine::next_timeout() const {
     if (state_ == SourceState::kStopped || state_ == SourceState::kIdle) {
         return next;
     }
-    if (state_ == SourceState::kBackingOff && !held_) {
+    if (state_ == SourceState::kBackingOff && !held_ && is_waited_for()) {
         next = retry_at_;
     }
     if (timing_.on_demand && !demand_) {

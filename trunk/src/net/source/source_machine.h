@@ -7,6 +7,7 @@
 //    |     retry is due |   v                          v                   |
 //    |               backing off <-----------------------------------------+
 //    +--- not wanted for `linger`, and nobody waits for it who asked (from every state)
+//         A retry is due only while somebody wants it or waits.
 //         stop() --> stopped
 //
 // The owner calls on_x when something happens and tick() at next_timeout(), and then compares
@@ -127,6 +128,11 @@ class SourceMachine {
 
     bool wanted(MonoTime now) const { return !timing_.on_demand || demand_ || now < kept_until(); }
 
+    // Whether somebody is there for whom the next try is made.
+    bool is_waited_for() const {
+        return !timing_.on_demand || demand_ || retry_at_ < asker_waits_until_;
+    }
+
     void enter(SourceState state, MonoTime now);
     void update(MonoTime now);
     Micros share_of(Micros time);
@@ -139,7 +145,8 @@ class SourceMachine {
     bool demand_ = false;
     bool held_ = false;
     MonoTime linger_until_{};
-    MonoTime asked_until_{};
+    MonoTime asked_until_{};        // kept for who asked
+    MonoTime asker_waits_until_{};  // and so long they wait for it
     MonoTime retry_at_{};
     MonoTime tried_at_{};  // when the newest run began
     uint64_t attempts_ = 0;

@@ -82,6 +82,14 @@ bool is_multicast(const NetAddress& address) {
                            : address.v6()[0] == 0xFF;
 }
 
+bool is_rtp_group(std::string_view app, std::string_view name) {
+    if (app != kRtpGroupApp) {
+        return false;
+    }
+    const Result<GroupAddress> address = GroupAddress::parse(name);
+    return address.ok() && address->is_group();
+}
+
 bool GroupAddress::is_group() const {
     return is_multicast(to);
 }

@@ -12,6 +12,8 @@ namespace weir::net {
 
 // The application of streams that are groups; their names are GroupAddress::to_string().
 inline constexpr std::string_view kGroupApp = "udp";
+// The same: datagrams show by themselves whether they have RTP.
+inline constexpr std::string_view kRtpGroupApp = "rtp";
 
 struct GroupAddress {
     static constexpr size_t kMaxInterfaceName = 15;  // IFNAMSIZ, without its zero byte
@@ -35,6 +37,9 @@ struct GroupAddress {
 
     bool operator==(const GroupAddress&) const = default;
 };
+
+// Whether "APP/NAME" is the address of a group under kRtpGroupApp: "rtp/239.1.1.1:5000".
+bool is_rtp_group(std::string_view app, std::string_view name);
 
 // 224.0.0.0/4, ff00::/8.
 bool is_multicast(const NetAddress& address);

@@ -93,7 +93,7 @@ void TsMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* s
     log().end_entry();
 }
 
-void TsMuxer::front(Bytes& out) const {
+void TsMuxer::front(bool moved, Bytes& out) const {
     std::vector<mpegts::EsWriter> writers;  // each has the bytes before its frame
     writers.reserve(early_.size());
     std::vector<std::vector<ByteSpan>> parts;
@@ -113,7 +113,7 @@ void TsMuxer::front(Bytes& out) const {
             frames.push_back(frame_of(*packet, parts.back()));
         }
     }
-    start_.write_beginning(frames, out);
+    start_.write_beginning(frames, moved, out);
 }
 
 }  // namespace weir::net

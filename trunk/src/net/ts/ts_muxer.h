@@ -20,13 +20,16 @@ class TsMuxer final : public stream::Muxer, private Counted<TsMuxer> {
   public:
     static constexpr ObjectName kObjectName{"ts_muxer", "ts"};
 
+    // `pcr_gap`: of the Writer.
+    explicit TsMuxer(int64_t pcr_gap = mpegts::Writer::kPcrEach) : writer_(pcr_gap) {}
+
     media::Audience audience() const override { return media::Audience::kMpeg; }
 
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     // Appends what a player needs before the log's start: tables, and audio that came before it.
-    // Says that counters do not go on, so that it may stand between any two packets.
-    void front(Bytes& out) const;
+    // `moved`: it read something else before, and is told that counters do not go on.
+    void front(bool moved, Bytes& out) const;
 
   private:
     // One of the two tracks.
@@ -59,7 +62,8 @@ class TsFormat final : public stream::Format {
     const char* name() const override { return "ts"; }
 
     std::unique_ptr<stream::Muxer> create_muxer() const override {
-        return std::make_unique<TsMuxer>();
+        // Packets without payload only where the standard needs them: go2rtc 1.9 ends at one.
+        return std::make_unique<TsMuxer>(mpegts::Writer::kMaxPcrGap);
     }
 };
 

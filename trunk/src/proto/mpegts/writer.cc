@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "proto/mpegts/pes.h"
@@ -97,7 +98,8 @@ uint16_t pid_of(size_t stream) {
 
 }  // namespace
 
-Writer::Writer() {
+Writer::Writer(int64_t pcr_gap) : pcr_gap_(pcr_gap) {
+    WEIR_DCHECK(pcr_gap >= kPcrEach && pcr_gap <= kMaxPcrGap);
     Pat pat;
     pat.transport_stream = 1;
     pat.programs.push_back({kWrittenProgram, kWrittenPmtPid});
@@ -149,25 +151,32 @@ size_t Writer::place_of(uint16_t pid) {
     }
 }
 
-void Writer::write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes& out) {
+void Writer::write_section(uint16_t pid, ByteSpan section, bool moved, Bytes& out) {
     uint8_t* const packet = add_packet(out);
     uint8_t* at = write_head(pid, kStartBit | kPayloadBit | next_counter(pid), kDiscontinuityFlag,
-                             beginning ? kFlagsSize : 0, {}, packet);
+                             moved ? kFlagsSize : 0, {}, packet);
     *at++ = 0;  // pointer_field
     std::memcpy(at, section.data(), section.size());
     at += section.size();
     std::memset(at, 0xFF, static_cast<size_t>(packet + kPacketSize - at));
 }
 
-void Writer::put_tables(bool beginning, Bytes& out) {
-    write_section(kPatPid, pat_, beginning, out);
-    write_section(kWrittenPmtPid, pmt_, beginning, out);
+void Writer::put_tables(bool moved, Bytes& out) {
+    write_section(kPatPid, pat_, moved, out);
+    write_section(kWrittenPmtPid, pmt_, moved, out);
 }
 
-// At this time of the clock. The next time that is asked is kPcrEach later at most.
+// Whether the clock cannot wait for the frame that is due then.
+bool Writer::is_late(int64_t due) const {
+    return pcr_ && (due - *pcr_ > pcr_gap_ || (tables_at_ && due - *tables_at_ > kTablesEach));
+}
+
+// At this time of the clock. The next time is expected after as long as since the last.
 void Writer::write_due_tables(int64_t time, bool key, Bytes& out) {
+    const int64_t step = std::clamp(time - looked_at_.value_or(time), kPcrEach, pcr_gap_);
+    looked_at_ = time;
     const bool late =
-        !tables_at_ || time - *tables_at_ > kTablesEach - kPcrEach || time < *tables_at_ - kClockHz;
+        !tables_at_ || time - *tables_at_ > kTablesEach - step || time < *tables_at_ - kClockHz;
     if (tables_due_ || key || late) {
         write_tables(out);
         tables_at_ = time;
@@ -211,7 +220,8 @@ void Writer::write(const Frame& as_given, Bytes& out) {
     if (pcr_ && (due - *pcr_ > kMaxPcrFill || due < *pcr_ - kMaxPcrFill)) {
         pcr_.reset();
     }
-    while (pcr_ && due - *pcr_ > kPcrEach) {
+    const bool late = is_late(due);
+    while (late && due - *pcr_ > kPcrEach) {
         *pcr_ += kPcrEach;
         write_due_tables(*pcr_, false, out);
         write_pcr(out);
@@ -222,10 +232,10 @@ void Writer::write(const Frame& as_given, Bytes& out) {
         pcr_ = due;
         pcr = due;
     }
-    write_pes(frame, pcr, out);
+    write_pes(frame, frame.key ? kRandomAccessFlag : 0, pcr, out);
 }
 
-void Writer::write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& out) {
+void Writer::write_pes(const Frame& frame, uint8_t flags, std::optional<int64_t> pcr, Bytes& out) {
     const Content content = streams_[frame.stream]->content;
     const uint16_t pid = pid_of(frame.stream);
     size_t left = 0;
@@ -244,7 +254,6 @@ void Writer::write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& ou
     size_t pes_left = header.write(pes.data());
     left += pes_left;
 
-    const auto flags = static_cast<uint8_t>(frame.key ? kRandomAccessFlag : 0);
     size_t field = pcr ? kPcrFieldSize : flags != 0 ? kFlagsSize : 0;
     const size_t count = (left + field + kMaxPayload - 1) / kMaxPayload;
     const size_t start = out.size();
@@ -266,13 +275,15 @@ void Writer::write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& ou
     }
 }
 
-void Writer::write_beginning(std::span<const Frame> before, Bytes& out) const {
+void Writer::write_beginning(std::span<const Frame> before, bool moved, Bytes& out) const {
     Writer copy = *this;
     Bytes packets;
     copy.orders_ = {};
+    std::array<bool, kMaxWrittenStreams> is_told{};  // the discontinuity
     for (Frame frame : before) {
         copy.put_in_order(frame);
-        copy.write_pes(frame, {}, packets);
+        const bool tells = moved && !std::exchange(is_told[frame.stream], true);
+        copy.write_pes(frame, tells ? kDiscontinuityFlag : uint8_t{0}, {}, packets);
     }
     // So many packets before the counters of this.
     std::array<uint8_t, kMaxWrittenStreams> ahead{};
@@ -286,11 +297,14 @@ void Writer::write_beginning(std::span<const Frame> before, Bytes& out) const {
     }
     copy.counters_[place_of(kPatPid)]--;
     copy.counters_[place_of(kWrittenPmtPid)]--;
-    copy.put_tables(true, out);
-    for (size_t i = 0; i < streams_.size(); i++) {
-        if (streams_[i]) {
-            const auto last = static_cast<uint8_t>((counters_[i] - ahead[i] - 1) & 0x0F);
-            write_head(pid_of(i), last, kDiscontinuityFlag, kMaxPayload, {}, add_packet(out));
+    copy.put_tables(moved, out);
+    // A new reader needs no such packet, and go2rtc 1.9 ends at any packet without payload.
+    for (size_t i = 0; moved && i < streams_.size(); i++) {
+        if (streams_[i] && !is_told[i]) {
+            const auto last = static_cast<uint8_t>((counters_[i] - 1) & 0x0F);
+            // §2.4.3.5: the flag stays up to the next PCR, so this has one.
+            write_head(pid_of(i), last, kDiscontinuityFlag, kMaxPayload,
+                       i == clock_stream_ ? pcr_ : std::nullopt, add_packet(out));
         }
     }
     out.insert(out.end(), packets.begin(), packets.end());

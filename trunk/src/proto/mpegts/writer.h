@@ -2,7 +2,8 @@
 // comes, in whole packets of 188 bytes.
 //
 // PAT and PMT are written before each key frame and each kTablesEach at the latest; a PCR each
-// kPcrEach at the latest, kPcrLead behind the decoding times: so much a receiver buffers at most.
+// kPcrEach at the latest, or as the constructor says, kPcrLead behind the decoding times: so much a
+// receiver buffers at most.
 // No stuffing to a constant rate. A value: a copy goes on from the same place. Pure.
 #pragma once
 
@@ -28,6 +29,7 @@ class Writer {
   public:
     static constexpr int64_t kTablesEach = kClockHz / 10;   // 100 ms
     static constexpr int64_t kPcrEach = kClockHz / 25;      // 40 ms
+    static constexpr int64_t kMaxPcrGap = kClockHz / 10;    // 100 ms, ISO/IEC 13818-1 §2.7.2
     static constexpr int64_t kPcrLead = kClockHz * 3 / 10;  // 300 ms
     static constexpr int64_t kMaxPcrFill = kClockHz;  // a longer pause is not filled with PCRs
     static constexpr int64_t kMaxOrdered = kClockHz;  // a longer step back is another clock
@@ -40,7 +42,9 @@ class Writer {
         std::span<const ByteSpan> parts;  // its bytes, as they stand in the stream
     };
 
-    Writer();
+    // Where frames of the clock's stream are further apart than `pcr_gap`, packets with a PCR and
+    // no payload are written between them. kPcrEach to kMaxPcrGap.
+    explicit Writer(int64_t pcr_gap = kPcrEach);
 
     // What there is from now on, by index; nothing in a place: no stream. The clock is that of the
     // first video, else of the first stream. Another list than before is a new version of the PMT,
@@ -59,10 +63,10 @@ class Writer {
     void write_tables(Bytes& out);
 
     // Appends what somebody needs who begins to read here, or goes on after a jump: PAT and PMT,
-    // and `before`, frames that were written earlier. Counters lead to those of the next write();
-    // the packets of the tables, and one without a payload for each stream, say that they do not go
-    // on from others.
-    void write_beginning(std::span<const Frame> before, Bytes& out) const;
+    // and `before`, frames that were written earlier. Counters lead to those of the next write().
+    // After a jump (`moved`) the first packet of each PID has a discontinuity_indicator. It is one
+    // with payload, but for streams without frames in `before`: they get a packet without.
+    void write_beginning(std::span<const Frame> before, bool moved, Bytes& out) const;
 
   private:
     // Of the decoding times of one stream, in 90 kHz.
@@ -72,15 +76,17 @@ class Writer {
     };
 
     void put_in_order(Frame& frame);
-    void put_tables(bool beginning, Bytes& out);
+    void put_tables(bool moved, Bytes& out);
+    bool is_late(int64_t due) const;
     void write_due_tables(int64_t time, bool key, Bytes& out);
-    void write_section(uint16_t pid, ByteSpan section, bool beginning, Bytes& out);
+    void write_section(uint16_t pid, ByteSpan section, bool moved, Bytes& out);
     void write_pcr(Bytes& out);
-    void write_pes(const Frame& frame, std::optional<int64_t> pcr, Bytes& out);
+    void write_pes(const Frame& frame, uint8_t flags, std::optional<int64_t> pcr, Bytes& out);
     static size_t place_of(uint16_t pid);
 
     uint8_t next_counter(uint16_t pid) { return counters_[place_of(pid)]++ & 0x0F; }
 
+    int64_t pcr_gap_;
     std::array<std::optional<StreamInfo>, kMaxWrittenStreams> streams_;
     size_t clock_stream_ = 0;
     std::array<Order, kMaxWrittenStreams> orders_;
@@ -89,6 +95,7 @@ class Writer {
     Bytes pmt_;
     bool tables_due_ = true;
     std::optional<int64_t> tables_at_;  // when they were written, on the clock
+    std::optional<int64_t> looked_at_;  // when it was last looked whether they are due
     std::optional<int64_t> pcr_;        // the newest PCR, in 90 kHz
     std::array<uint8_t, kMaxWrittenStreams + 2> counters_{};  // of streams, PAT and PMT; 8 bits
 };

@@ -19,7 +19,7 @@ void append_header(const stream::Stream& stream, Bytes& out) {
     out.insert(out.end(), header.begin(), header.end());
 }
 
-void append_front(const stream::Muxer& muxer, Bytes& out) {
+void append_front(const stream::Muxer& muxer, bool /*moved*/, Bytes& out) {
     static_cast<const FlvMuxer&>(muxer).front(out);  // both formats have it
 }
 

@@ -1,8 +1,11 @@
 // A request of HLS or DASH as it was understood. Internal to HlsService.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "proto/hls/playlist.h"
 #include "session/hls/hls_pump.h"
@@ -34,5 +37,11 @@ struct HlsService::Ask {
     // As clients, hooks and the log have it.
     const char* transport() const { return dash ? "dash" : "hls"; }
 };
+
+// Cache-Control of what changes, and may be kept for so long. Varnish serves a kept answer for 10 s
+// more (its default_grace) unless stale-while-revalidate (RFC 5861 §3) says otherwise.
+inline std::string cache_for(int64_t seconds) {
+    return fmt::format("max-age={}, stale-while-revalidate=0", seconds);
+}
 
 }  // namespace weir::session

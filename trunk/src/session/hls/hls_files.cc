@@ -85,8 +85,8 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     const std::string cache =
         has_sessions(ask.key, ask.options)
             ? "no-cache"
-            : fmt::format("max-age={}", blocks ? 6 * store.target_seconds()
-                                               : std::max<int64_t>(store.target_seconds() / 2, 1));
+            : cache_for(blocks ? 6 * store.target_seconds()
+                               : std::max<int64_t>(store.target_seconds() / 2, 1));
     serve_text(exchange, ask, pump, hls::kPlaylistType, text, tag, cache);
 }
 
@@ -124,7 +124,7 @@ void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPum
     const std::string full =
         dash::with_query(text, http::carried_query(exchange.request().query_text, ask.session_id));
     serve_text(exchange, ask, pump, kDescriptionType, full, full,
-               sessions ? "no-cache" : "max-age=1");
+               sessions ? "no-cache" : cache_for(1));
 }
 
 // Yields. A clock that players of DASH set theirs by (ISO/IEC 23009-1 §5.8.4.11).

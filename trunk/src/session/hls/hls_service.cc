@@ -179,7 +179,7 @@ void HlsService::refuse(net::HttpExchange& exchange,
                         std::string_view reason,
                         bool for_all) {
     stats_.refused++;
-    http::Fields fields = {{"Cache-Control", status == 404 || for_all ? "max-age=1" : "no-store"}};
+    http::Fields fields = {{"Cache-Control", status == 404 || for_all ? cache_for(1) : "no-store"}};
     if (status == 503) {
         fields.add("Retry-After", "5");
     }
@@ -491,7 +491,7 @@ void HlsService::handle_stream(net::HttpExchange& exchange) {
     const std::string text = hls::with_query(
         hls::write_multivariant(variants), http::carried_query(request.query_text, ask.session_id));
     serve_text(exchange, ask, *pump, hls::kPlaylistType, text, text,
-               ask.session != nullptr ? "no-store" : "max-age=2");
+               ask.session != nullptr ? "no-store" : cache_for(2));
 }
 
 // Yields.

@@ -99,7 +99,7 @@ void SrtPump::begin_waiting() {
         return;
     }
     auto bytes = std::make_shared<Bytes>();
-    muxer_.front(*bytes);
+    muxer_.front(false, *bytes);
     log.copy_until(log.start(), log.head(), *bytes);
     stream_.note_sent(bytes->size() * ids.size());
     engine_.send(ids, std::move(bytes));

@@ -16,7 +16,7 @@ class CarriedFormat final : public stream::Format {
 
 const CarriedFormat kFormat;
 
-void append_front(const stream::Muxer& muxer, Bytes& out) {
+void append_front(const stream::Muxer& muxer, bool /*moved*/, Bytes& out) {
     const Bytes& front = static_cast<const CarriedMuxer&>(muxer).front();  // kFormat made it
     out.insert(out.end(), front.begin(), front.end());
 }

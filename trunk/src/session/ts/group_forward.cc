@@ -74,7 +74,7 @@ class GroupForwardRun final {
             }
             cursor_ = log.start();
             Bytes front;
-            muxer_.front(front);
+            muxer_.front(true, front);  // for those who read what an earlier run sent
             pacer_.feed(now, front);
             run_.live();
         }

@@ -7,8 +7,8 @@ namespace {
 
 const net::TsFormat kFormat;
 
-void append_front(const stream::Muxer& muxer, Bytes& out) {
-    static_cast<const net::TsMuxer&>(muxer).front(out);  // the pump's muxer is of kFormat
+void append_front(const stream::Muxer& muxer, bool moved, Bytes& out) {
+    static_cast<const net::TsMuxer&>(muxer).front(moved, out);  // the pump's muxer is of kFormat
 }
 
 }  // namespace

@@ -301,8 +301,10 @@ void RtcRoutes::manage(net::HttpExchange& exchange) {
     }
 }
 
-// RFC 9725 §4.3.1: which ICE session is meant must be said, as restarts and candidates may come in
-// any order; "*" where it does not matter, as for a restart.
+// RFC 9725 §4.3.1: If-Match names the ICE session, as restarts and candidates may arrive in any
+// order; a restart has "*".
+// Deviation: candidates without If-Match are accepted, for whip-whep 1.2.0 and others that send
+// none. They change nothing, as the agent is a lite one, so they cannot reach the wrong session.
 void RtcRoutes::patch(net::HttpExchange& exchange, RtcSession& session) {
     const http::Request& request = exchange.request();
     if (!is_type(request, kFragment)) {
@@ -312,12 +314,11 @@ void RtcRoutes::patch(net::HttpExchange& exchange, RtcSession& session) {
         return;
     }
     const std::optional<std::string_view> match = request.headers.get("If-Match");
-    if (!match) {
-        (void)exchange.respond_error(
-            428, "say which ICE session is meant: If-Match with the ETag, or * for an ICE restart");
+    if (!match && RtcServer::is_restart(session, request.body)) {
+        (void)exchange.respond_error(428, "an ICE restart needs the header If-Match: *");
         return;
     }
-    if (!if_match_holds(*match, RtcServer::etag_of(session))) {
+    if (match && !if_match_holds(*match, RtcServer::etag_of(session))) {
         (void)exchange.respond_error(412, "If-Match names another ICE session of this resource");
         return;
     }

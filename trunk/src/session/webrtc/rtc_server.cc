@@ -89,6 +89,11 @@ sdp::SendTrack send_track(const net::RtpTrack& track) {
     return send;
 }
 
+// RFC 8839 §4.4.1.1.1: other credentials than before.
+bool asks_for_restart(const RtcSession& session, const sdp::IceFragment& fragment) {
+    return !fragment.ice_ufrag.empty() && fragment.ice_ufrag != session.remote_ufrag();
+}
+
 }  // namespace
 
 RtcServer::RtcServer(const net::Services& services, RtcServerOptions options)
@@ -294,9 +299,14 @@ std::string RtcServer::etag_of(const RtcSession& session) {
     return fmt::format("\"{}\"", session.agent().credentials().ufrag_text());
 }
 
+bool RtcServer::is_restart(const RtcSession& session, std::string_view text) {
+    const Result<sdp::IceFragment> fragment = sdp::IceFragment::parse(text);
+    return fragment.ok() && asks_for_restart(session, *fragment);
+}
+
 Result<std::string> RtcServer::patch(RtcSession& session, std::string_view text) {
     WEIR_TRY_ASSIGN(const sdp::IceFragment fragment, sdp::IceFragment::parse(text));
-    if (fragment.ice_ufrag.empty() || fragment.ice_ufrag == session.remote_ufrag()) {
+    if (!asks_for_restart(session, fragment)) {
         return std::string();  // candidates: a lite agent sends to none of them
     }
     session.restart_ice(MonoClock::now(), transport_.make_credentials(),

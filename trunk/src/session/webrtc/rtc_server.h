@@ -94,6 +94,9 @@ class RtcServer {
     // credentials for a restart. kMalformed.
     Result<std::string> patch(RtcSession& session, std::string_view fragment);
 
+    // Whether patch() would restart ICE; false for a malformed fragment.
+    static bool is_restart(const RtcSession& session, std::string_view fragment);
+
     // Fits If-Match of RFC 9725 §4.3.
     static std::string etag_of(const RtcSession& session);
 

@@ -474,6 +474,23 @@ TEST(ConfigPolicyTest, KeysOfStreamsAreInNormalForm) {
     }
 }
 
+TEST(ConfigPolicyTest, AGroupIsOneStreamUnderUdpAndRtp) {
+    Rules rules("application udp { security { deny play all; } }");
+    const auto key = [&](std::string_view app, std::string_view name) {
+        return rules.policy().key_of("", app, name).to_string();
+    };
+    EXPECT_EQ(key("rtp", "239.1.1.1:5000"), "/udp/239.1.1.1:5000");
+    EXPECT_EQ(key("/rtp/", "10.0.0.1@232.1.1.1:5000@eth1"), "/udp/10.0.0.1@232.1.1.1:5000@eth1");
+    EXPECT_EQ(key("", "rtp/[ff15::1]:5000"), "/udp/[ff15::1]:5000");
+    for (const char* other : {"cam", "10.0.0.1:5000", "239.1.1.1", "239.1.1.1:0"}) {
+        EXPECT_EQ(key("rtp", other), std::string("/rtp/") + other) << "a stream of application rtp";
+    }
+    EXPECT_EQ(key("live/rtp", "239.1.1.1:5000"), "/live/rtp/239.1.1.1:5000");
+    rules.app = "rtp";
+    rules.name = "239.1.1.1:5000";
+    EXPECT_NE(rules.play(kLocal), "") << "the rules are those of application udp";
+}
+
 TEST(ConfigPolicyTest, NoNameLeadsOutOfItsApplication) {
     Rules rules("application secret { security { deny play all; } }");
     for (const auto& [app, name] :

@@ -269,7 +269,10 @@ def test_without_sessions_all_addresses_are_the_same(new_weir, folder):
         playlist = one.reload()
         assert "?" not in playlist.segments[0].uri
         with fetch(one.list_url + f"?_HLS_msn={playlist.last()}") as answer:
-            assert "max-age" in answer.headers["Cache-Control"]
+            assert re.fullmatch(r"max-age=\d+, stale-while-revalidate=0", answer.headers["Cache-Control"]), answer.headers["Cache-Control"]
+        for path in ("livestream.m3u8", "livestream.mpd", "livestream.hls/index.m3u8"):
+            with fetch(server.http(f"/live/{path}")) as answer:
+                assert re.fullmatch(r"max-age=\d+, stale-while-revalidate=0", answer.headers["Cache-Control"]), path
 
 
 def test_the_page_plays_with_low_latency(new_weir, folder):

@@ -1,13 +1,18 @@
-"""Behind nginx as a cache, as doc/protocols/hls.md configures it, low-latency players cost the server a handful of requests a second.
-WEIR_HLS_PLAYERS=500 for that many."""
+"""Behind nginx as a cache, as doc/protocols/hls.md configures it, low-latency players cost the server a handful of requests a second,
+and every address that a player asks for is answered. WEIR_HLS_PLAYERS=500 for that many."""
 
+import contextlib
+import gzip
 import os
 import re
 import shutil
+import time
+from urllib.parse import urljoin
 
 import pytest
 
-from media import Program
+from hls import Viewer, fetch
+from media import Program, encoded, publisher
 from test_load_client import bench
 from test_sources import nginx
 from weir import TOP, free_port, wait_until
@@ -36,8 +41,9 @@ def asked(server):
     return sum(hls[name] for name in ("playlists", "segments", "parts"))
 
 
-def test_a_cache_carries_the_players(new_weir, folder):
-    server = new_weir("hls { sessions off; }").start()
+@contextlib.contextmanager
+def cached(server, folder):
+    """nginx in front of the server: its port."""
     port = free_port()
     shutil.rmtree(folder / "cache", ignore_errors=True)
     temporary = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -46,6 +52,70 @@ def test_a_cache_carries_the_players(new_weir, folder):
         f"events {{ worker_connections 2048; }}\nhttp {{ access_log off; {temporary}\n{documented(port, server.http_port, folder / 'cache')} }}\n")
     with Program("nginx", [nginx()[0], "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx-error.log"], folder) as cache:
         wait_until(lambda: (folder / "nginx.pid").exists() or not cache.running(), 10, "nginx runs")
+        yield port
+
+
+def read(url, **headers):
+    """(fields, body); fails where the answer is not 200."""
+    with fetch(url, **headers) as answer:
+        return answer.headers, answer.read()
+
+
+def test_every_kind_of_address_is_answered(new_weir, folder):
+    server = new_weir("hls { sessions off; }").start()
+    with cached(server, folder) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
+        server.wait_live()
+        base = f"http://127.0.0.1:{port}/live/livestream.m3u8"
+        viewer = Viewer(base)
+        wait_until(lambda: len(viewer.reload().segments) >= 2, 20, "there are segments")
+        playlist = viewer.playlist
+        segment, part = playlist.segments[-1].uri, playlist.segments[-1].parts[0].uri
+        for uri in (playlist.segments[-1].map, segment, part):
+            assert "max-age=3600" in read(urljoin(viewer.list_url, uri))[0]["Cache-Control"], uri
+        fields, body = read(f"http://127.0.0.1:{port}/live/livestream.mpd")
+        assert fields["Content-Type"] == "application/dash+xml" and b"<MPD" in body
+        clock = "/live/livestream.hls/time"
+        assert clock.rsplit("/", 1)[1].encode() in re.search(rb'UTCTiming[^>]* value="([^"?]+)', body)[1], "dash.js asks for it"
+        began = time.monotonic()
+        for _ in range(4):
+            fields, body = read(f"http://127.0.0.1:{port}{clock}")
+            assert re.match(rb"\d{4}-\d\d-\d\dT", body) and fields["Cache-Control"] == "no-store"
+        assert time.monotonic() - began < 2, "no request for the time waits in a lock"
+        header = re.search(rb"init-\d+\.(video|audio)\.mp4", read(f"http://127.0.0.1:{port}/live/livestream.mpd")[1])[0].decode()
+        assert read(f"http://127.0.0.1:{port}/live/livestream.hls/{header}")[1][4:8] == b"ftyp"
+
+
+def test_keys_are_given_and_never_kept(new_weir, folder):
+    server = new_weir("hls { sessions off; encrypt on; }").start()
+    with cached(server, folder) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
+        server.wait_live()
+        viewer = Viewer(f"http://127.0.0.1:{port}/live/livestream.m3u8")
+        wait_until(lambda: viewer.reload().segments, 20, "there is a segment")
+        uri = re.search(rb'EXT-X-KEY:[^\n]*URI="([^"]+)"', read(viewer.list_url)[1])[1].decode()
+        fields, key = read(urljoin(viewer.list_url, uri))
+        assert len(key) == 16 and "no-store" in fields["Cache-Control"], fields
+
+
+def test_one_answer_is_for_every_spelling_of_accept_encoding(new_weir, folder):
+    server = new_weir("hls { sessions off; }").start()
+    with cached(server, folder) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
+        server.wait_live()
+        viewer = Viewer(f"http://127.0.0.1:{port}/live/livestream.m3u8")
+        wait_until(lambda: len(viewer.reload().segments) >= 2, 20, "there are segments")
+        url = f"{viewer.list_url}?_HLS_msn={viewer.playlist.last()}"  # may be kept for six target durations
+        before, texts = asked(server), set()
+        for spelling in ("gzip, deflate, br, zstd", "gzip, deflate, br", "gzip", "identity", "gzip;q=1.0, *;q=0.5"):
+            fields, body = read(url, **{"Accept-Encoding": spelling})
+            if "gzip" not in spelling:
+                assert not fields["Content-Encoding"], "its client does not take gzip"
+            texts.add(gzip.decompress(body) if fields["Content-Encoding"] == "gzip" else body)
+        assert len(texts) == 1 and texts.pop().startswith(b"#EXTM3U")
+        assert asked(server) == before + 1
+
+
+def test_a_cache_carries_the_players(new_weir, folder):
+    server = new_weir("hls { sessions off; }").start()
+    with cached(server, folder) as port:
         result = bench(folder, "--url", f"http://127.0.0.1:{port}/live/bench.m3u8", "--publish-url", server.rtmp("live/bench"), "--publish",
                        "500k", "--gop", "60", "--clients", PLAYERS, "--warm-up", "6s", "--ramp", f"{PLAYERS / 100}s", "--duration", f"{SECONDS}s",
                        subcommand="hls-play")

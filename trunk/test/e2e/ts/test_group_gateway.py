@@ -90,16 +90,18 @@ def test_the_picture_stands_at_once(new_weir, folder):
     assert sorted(took)[2] < 0.2 * patience(), took  # key frames are 2 s apart
 
 
+@pytest.mark.parametrize("app", ["udp", "rtp"])
 @pytest.mark.parametrize("protocol", ["rtmp", "flv", "ts", "rtsp"])
-def test_the_same_group_plays_by_every_protocol(new_weir, folder, protocol):
+def test_the_same_group_plays_by_every_protocol(new_weir, folder, protocol, app):
     server = rtsp_weir(new_weir, extra="vhost __defaultVhost__ { allow_groups 239.0.0.0/8; }")
     group = f"239.12.0.3:{free_udp_port()}"
-    urls = {"rtmp": server.rtmp(f"udp/{group}"), "flv": server.http(f"/udp/{group}.flv"), "ts": server.http(f"/udp/{group}.ts"),
-            "rtsp": server.rtsp(f"udp/{group}")}
+    urls = {"rtmp": server.rtmp(f"{app}/{group}"), "flv": server.http(f"/{app}/{group}.flv"), "ts": server.http(f"/{app}/{group}.ts"),
+            "rtsp": server.rtsp(f"{app}/{group}")}
     with sender(f"udp://{group}", folder), urllib.request.urlopen(server.http(f"/udp/{group}"), timeout=15) as first:
         first.read(50_000)
         recording = play_ffmpeg(urls[protocol], folder)
-        stream, = [each for each in server.streams() if each["name"] == group]  # it has frames for 10 s more
+        stream, = [each for each in server.streams() if each["name"] == group]  # one, and it has frames for 10 s more
+        assert stream["app"] == "udp", stream
         assert stream["video"] and stream["audio"], stream
         first.read(50_000)
     check_both(recording)

@@ -19,8 +19,9 @@ def play(server, folder, seconds=PLAY_SECONDS, **options):
     return play_ffmpeg(server.http("/live/livestream.ts"), folder, seconds, suffix="ts", **options)
 
 
-def check_packets(data):
-    """Sync, continuity counters of each PID, PCR at most 40 ms apart, PAT at most 100 ms of PCR apart."""
+def check_packets(data, slow=False):
+    """Sync, continuity counters of each PID, PCR and PAT at most 100 ms of PCR apart. Without payload, at which go2rtc 1.9 ends, only packets
+    of `slow` video."""
     assert len(data) > 100 * 188 and len(data) % 188 == 0, len(data)
     counters, pcrs, pats = {}, [], []
     for at in range(0, len(data), 188):
@@ -28,7 +29,9 @@ def check_packets(data):
         assert packet[0] == 0x47, at
         pid, counter = (packet[1] & 0x1F) << 8 | packet[2], packet[3] & 0x0F
         field = packet[5] if packet[3] & 0x20 and packet[4] else 0
-        if pid in counters and not field & 0x80:
+        assert slow or packet[3] & 0x10, (at // 188, pid)
+        assert not field & 0x80, (at // 188, pid, "a new player has no discontinuity")
+        if pid in counters:
             assert counter == (counters[pid] + (1 if packet[3] & 0x10 else 0)) % 16, (at // 188, pid)
         counters[pid] = counter
         if field & 0x10:
@@ -36,7 +39,7 @@ def check_packets(data):
         if pid == 0 and pcrs:
             pats.append(pcrs[-1])
     steps = [b - a for a, b in zip(pcrs, pcrs[1:])]
-    assert steps and min(steps) > 0 and max(steps) <= 3600, (min(steps), max(steps))
+    assert steps and min(steps) > 0 and max(steps) <= 9000, (min(steps), max(steps))
     assert max(b - a for a, b in zip(pats, pats[1:])) <= 9000, pats
     return pcrs
 
@@ -121,7 +124,7 @@ def test_kinds(new_weir, folder, kind):
     assert recording.streams() == codecs, recording.streams()
     check_rising(recording)
     check_frames(recording, source, least=15 if kind == "slow" else 60)
-    check_packets(raw[:len(raw) // 188 * 188])
+    check_packets(raw[:len(raw) // 188 * 188], kind == "slow")
     if "audio" in codecs:
         assert recording.audio_seconds() > 2.5
 

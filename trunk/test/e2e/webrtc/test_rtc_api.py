@@ -62,6 +62,7 @@ def test_whip_is_answered_and_ended(rtc):
     fragment = {"Content-Type": "application/trickle-ice-sdpfrag"}
     restart = "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n"
     assert ask(rtc.http_port, "PATCH", location, restart, fragment)[0] == 428
+    assert ask(rtc.http_port, "PATCH", location, "a=end-of-candidates\r\n", fragment)[0] == 204, "as whip-whep 1.2.0 sends it"
     assert ask(rtc.http_port, "PATCH", location, restart, {**fragment, "If-Match": '"x"'})[0] == 412
     status, headers, _ = ask(rtc.http_port, "PATCH", location, restart, {**fragment, "If-Match": "*"})
     assert status == 200 and headers["ETag"] != tag

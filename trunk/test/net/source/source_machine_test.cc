@@ -236,15 +236,35 @@ TEST_F(SourceMachineTest, IsKeptForEachWhoAsksUntilOneHasCome) {
     EXPECT_EQ(machine.state(), SourceState::kIdle);
 }
 
-TEST_F(SourceMachineTest, ABackoffOfSomebodyUnwantedEndsWithTheLingerWhicheverComesFirst) {
+// The viewer left, and a stream that nobody publishes was asked for all through the linger
+// (issue 32).
+TEST_F(SourceMachineTest, WhatNobodyWaitsForIsNotTriedAgainUntilSomebodyComes) {
     SourceMachine machine = make(true);
     machine.set_demand(true, now_);
-    const MonoTime retry = now_ + backoff(machine);
+    (void)backoff(machine);
     machine.set_demand(false, now_);
-    EXPECT_EQ(machine.next_timeout(), retry) << "it tries on while it lingers";
-    pass(machine, Millis(500));
+    EXPECT_EQ(machine.next_timeout(), now_ + Seconds(10)) << "the end of the linger";
+    pass(machine, Seconds(9));
+    EXPECT_EQ(machine.state(), SourceState::kBackingOff);
+    EXPECT_EQ(machine.attempts(), 1U);
+    machine.set_demand(true, now_);
+    EXPECT_EQ(machine.state(), SourceState::kConnecting) << "the retry is long due";
+}
+
+TEST_F(SourceMachineTest, ForWhoAsksItIsTriedAsLongAsTheyWait) {
+    SourceMachine machine = make(true);
+    machine.ask(Seconds(2), now_);
+    const MonoTime retry = now_ + backoff(machine);
+    EXPECT_EQ(machine.next_timeout(), retry);
+    pass(machine, Millis(1'900));
     EXPECT_EQ(machine.state(), SourceState::kConnecting);
-    EXPECT_EQ(machine.next_timeout(), now_ + Millis(9'500));
+    const MonoTime next = now_ + backoff(machine);
+    EXPECT_GT(next, now_ + Millis(100));
+    EXPECT_EQ(machine.next_timeout(), now_ + Millis(8'100)) << "who asked waits no longer";
+    pass(machine, Seconds(1));
+    EXPECT_EQ(machine.state(), SourceState::kBackingOff);
+    machine.ask(Seconds(2), now_);
+    EXPECT_EQ(machine.state(), SourceState::kConnecting);
 }
 
 TEST_F(SourceMachineTest, AViewerAfterTheLingerIsServedAtOnceWhateverFailedBefore) {

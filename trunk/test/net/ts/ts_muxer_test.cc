@@ -27,9 +27,9 @@ class TsMuxerTest : public MuxerFixture {
 
     ~TsMuxerTest() override { stream_.detach(muxer_); }
 
-    Bytes front() const {
+    Bytes front(bool moved = true) const {
         Bytes out;
-        muxer_.front(out);
+        muxer_.front(moved, out);
         return out;
     }
 
@@ -213,6 +213,21 @@ TEST_F(TsMuxerTest, SecondTracksAreLeftOut) {
     configs();
     picture(true);
     EXPECT_TRUE(play().units.empty());  // of track 1 the configuration is none
+}
+
+// go2rtc 1.9 ends at a packet without payload (issue 32).
+TEST_F(TsMuxerTest, ANewPlayerGetsNoDiscontinuityAndOnlyPacketsWithPayload) {
+    configs();
+    picture(true);
+    sound();
+    const Bytes bytes = front(false);
+    EXPECT_EQ(bytes.size(), 2 * mpegts::kPacketSize) << "PAT, PMT";
+    for (size_t at = 0; at < bytes.size(); at += mpegts::kPacketSize) {
+        const auto packet = mpegts::Packet::parse(ByteSpan(bytes).subspan(at));
+        ASSERT_TRUE(packet);
+        EXPECT_TRUE(packet->has_payload);
+        EXPECT_FALSE(packet->discontinuity);
+    }
 }
 
 TEST_F(TsMuxerTest, APlayerThatIsMovedOnReadsNoErrors) {

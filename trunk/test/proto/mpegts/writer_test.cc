@@ -1,5 +1,9 @@
 #include "proto/mpegts/writer.h"
 
+#include <map>
+#include <set>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "proto/mpegts/es_writer.h"
@@ -227,6 +231,64 @@ TEST_F(TsWriterTest, APcrComesEach40MsAndNeverGoesBack) {
     EXPECT_EQ(pcrs[0].time, 90'000 - Writer::kPcrLead);
 }
 
+// 10 to 60 frames a second, and 23.976, in time stamps of milliseconds. go2rtc 1.9 ends at a packet
+// without payload (issue 32).
+TEST_F(TsWriterTest, WithAPcrGapOf100MsUsualFramesHaveAllPcrs) {
+    for (const double rate : {10.0, 12.0, 12.5, 15.0, 18.0, 20.0, 23.976, 24.0, 25.0, 30.0, 60.0}) {
+        writer_ = Writer(Writer::kMaxPcrGap);
+        set({video_.stream(), audio_.stream()});
+        out_.clear();
+        int64_t tables = 0;
+        size_t count = 0;
+        const auto look = [&](int64_t time) {
+            const size_t now = count_pid(out_, kPatPid);
+            if (std::exchange(count, now) != now) {
+                EXPECT_LE(time - std::exchange(tables, time), Writer::kTablesEach) << rate;
+            }
+        };
+        int64_t heard = 0;
+        for (int i = 0; i < 100; i++) {
+            const auto time = 90 * static_cast<int64_t>(i * 1'000 / rate);
+            for (; heard <= time; heard += 1'920) {
+                audio(heard);
+                look(heard);
+            }
+            video(time, i % 50 == 0);
+            look(time);
+        }
+        EXPECT_EQ(check_packets(out_).size(), 100U) << rate;
+        for (size_t at = 0; at < out_.size(); at += kPacketSize) {
+            ASSERT_TRUE(Packet::parse(ByteSpan(out_).subspan(at, kPacketSize))->has_payload)
+                << rate;
+        }
+    }
+}
+
+TEST_F(TsWriterTest, WithAPcrGapOf100MsPcrsAndTablesAre100MsApartAtMost) {
+    writer_ = Writer(Writer::kMaxPcrGap);
+    set({video_.stream(), audio_.stream()});
+    int64_t time = 90'000;
+    for (int i = 0; i < 300; i++) {  // uneven: 7 to 250 ms
+        video(time, i % 40 == 0);
+        time += 630 + i * 7'919 % 21'870;
+    }
+    const std::vector<Pcr> pcrs = check_packets(out_);
+    ASSERT_GT(pcrs.size(), 300U);
+    int64_t tables = pcrs[0].time;
+    for (size_t i = 1; i < pcrs.size(); i++) {
+        EXPECT_GT(pcrs[i].time, pcrs[i - 1].time);
+        EXPECT_LE(pcrs[i].time - pcrs[i - 1].time, Writer::kMaxPcrGap);
+        // Tables come right before the packet of a PCR here.
+        const ByteSpan before =
+            ByteSpan(out_).subspan((pcrs[i].packet - 2) * kPacketSize, kPacketSize);
+        if (Packet::parse(before)->pid == kPatPid) {
+            EXPECT_LE(pcrs[i].time - tables, Writer::kTablesEach) << i;
+            tables = pcrs[i].time;
+        }
+    }
+    EXPECT_LE(pcrs.back().time - tables, Writer::kTablesEach);
+}
+
 TEST_F(TsWriterTest, OfAudioAloneTheAudioHasThePcr) {
     set({std::nullopt, audio_.stream()});
     for (int i = 0; i < 100; i++) {
@@ -308,12 +370,23 @@ TEST_F(TsWriterTest, ABeginningLeadsToWhatFollows) {
     const auto parts_view = audio_.write(early, false);
     const std::vector<ByteSpan> parts(parts_view.begin(), parts_view.end());
     Bytes front;
-    start.write_beginning({}, front);
+    start.write_beginning({}, false, front);
+    EXPECT_EQ(front.size(), 2 * kPacketSize) << "PAT, PMT";
+    front.clear();
+    start.write_beginning({}, true, front);
     EXPECT_EQ(front.size(), 4 * kPacketSize);
     front.clear();
     const std::vector<Writer::Frame> before = {{1, 7 * kFrame, 7 * kFrame, false, parts},
                                                {1, 8 * kFrame, 8 * kFrame, false, parts}};
-    start.write_beginning(before, front);
+    start.write_beginning(before, true, front);
+    std::set<uint16_t> seen;
+    for (size_t at = 0; at < front.size(); at += kPacketSize) {
+        const auto packet = Packet::parse(ByteSpan(front).subspan(at, kPacketSize));
+        const bool is_first = seen.insert(packet->pid).second;
+        EXPECT_EQ(packet->discontinuity, is_first) << packet->pid;
+        EXPECT_EQ(packet->has_payload, packet->pid != kFirstWrittenPid) << packet->pid;
+        EXPECT_EQ(packet->pcr.has_value(), packet->pid == kFirstWrittenPid) << packet->pid;
+    }
     video(7 * kFrame, true);
     audio(9 * kFrame);
     front.insert(front.end(), out_.begin() + static_cast<std::ptrdiff_t>(place), out_.end());

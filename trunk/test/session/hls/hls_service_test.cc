@@ -235,6 +235,8 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
     int number_ = 0;
 };
 
+constexpr std::string_view kForASecond = "max-age=1, stale-while-revalidate=0";
+
 TEST_F(HlsServiceTest, AViewerBeginsWithTheMultivariantAndIsOneClient) {
     publish();
     pictures(20);
@@ -404,7 +406,7 @@ TEST_F(HlsServiceTest, WithoutSessionsAddressesAreTheSameForAll) {
     const TestAnswer media = get("/app/stream.hls/index.m3u8");
     EXPECT_EQ(media.status, 200);
     EXPECT_THAT(media.body, Not(HasSubstr("?")));
-    EXPECT_EQ(media.headers.get("Cache-Control").value_or(""), "max-age=1");
+    EXPECT_EQ(media.headers.get("Cache-Control").value_or(""), kForASecond);
     EXPECT_EQ(clients_.size(), 0U);
 }
 
@@ -461,10 +463,10 @@ TEST_F(HlsServiceTest, WhatIsRefusedToAllMayBeKeptForAMoment) {
     publish();
     pictures(20);
     const std::string list = begin();
-    EXPECT_EQ(get("/app/nobody.m3u8").headers.get("Cache-Control").value_or(""), "max-age=1");
+    EXPECT_EQ(get("/app/nobody.m3u8").headers.get("Cache-Control").value_or(""), kForASecond);
     const TestAnswer ahead = get(list + "&_HLS_msn=99999999999");
     EXPECT_EQ(ahead.status, 400);
-    EXPECT_EQ(ahead.headers.get("Cache-Control").value_or(""), "max-age=1");
+    EXPECT_EQ(ahead.headers.get("Cache-Control").value_or(""), kForASecond);
     const TestAnswer token = get("/app/stream.m3u8", "Authorization: Bearer\r\n");
     EXPECT_EQ(token.status, 400);
     EXPECT_EQ(token.headers.get("Cache-Control").value_or(""), "no-store") << "it is its own fault";

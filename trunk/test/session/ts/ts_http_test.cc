@@ -70,7 +70,7 @@ class TsHttpTest : public World {
     net::HttpPlay play_{services_, ts_http_format()};
 };
 
-constexpr size_t kFront = 3 * mpegts::kPacketSize;
+constexpr size_t kFront = 2 * mpegts::kPacketSize;
 constexpr size_t kSome = 3'000;  // with the head of the answer
 
 TEST_F(TsHttpTest, AViewerGetsTablesAndTheKeyFrame) {

@@ -150,14 +150,13 @@ TEST_F(RtcRoutesTest, OptionsSayWhatIsTaken) {
 }
 
 // RFC 9725 §4.3.1 and §4.3.2.
-TEST_F(RtcRoutesTest, CandidatesNeedTheTagOfTheIceSession) {
+TEST_F(RtcRoutesTest, CandidatesWithATagNeedThatOfTheIceSession) {
     start();
     const net::TestAnswer made = offer(kWhip);
     const std::string location = header(made, "Location");
     const std::string ufrag =
         rtc_->find(location.substr(std::string_view("/rtc/v1/session/").size()))->remote_ufrag();
     const std::string body = fmt::format(fmt::runtime(kCandidates), ufrag);
-    EXPECT_EQ(patch(location, "", body).status, 428);
     EXPECT_EQ(patch(location, "If-Match: \"stale\"\r\n", body).status, 412);
     const net::TestAnswer taken =
         patch(location, fmt::format("If-Match: {}\r\n", header(made, "ETag")), body);
@@ -168,6 +167,27 @@ TEST_F(RtcRoutesTest, CandidatesNeedTheTagOfTheIceSession) {
     const net::TestAnswer wrong = ask("PATCH", location, "If-Match: *\r\n", body);
     EXPECT_EQ(wrong.status, 415);
     EXPECT_EQ(header(wrong, "Accept-Patch"), "application/trickle-ice-sdpfrag");
+}
+
+// whip-whep 1.2.0 sends no If-Match (issue 32).
+TEST_F(RtcRoutesTest, CandidatesWithoutATagAreTakenButNoRestart) {
+    start();
+    const net::TestAnswer made = offer(kWhip);
+    const std::string location = header(made, "Location");
+    const auto candidates = [&] {
+        const RtcSession* const session =
+            rtc_->find(location.substr(std::string_view("/rtc/v1/session/").size()));
+        return fmt::format(fmt::runtime(kCandidates), session->remote_ufrag());
+    };
+    EXPECT_EQ(patch(location, "", candidates()).status, 204);
+    EXPECT_EQ(patch(location, "", "a=end-of-candidates\r\n").status, 204) << "no credentials";
+    EXPECT_EQ(patch(location, "", "what?").status, 400);
+    const std::string old = candidates();
+    EXPECT_EQ(patch(location, "", restart(1)).status, 428);
+    EXPECT_EQ(patch(location, "", candidates()).status, 204) << "nothing was restarted";
+    ASSERT_EQ(patch(location, "If-Match: *\r\n", restart(1)).status, 200);
+    EXPECT_EQ(patch(location, "", candidates()).status, 204);
+    EXPECT_EQ(patch(location, "", old).status, 428) << "of the ICE session before the restart";
 }
 
 // §4.3.3.
