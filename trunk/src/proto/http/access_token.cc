@@ -50,10 +50,20 @@ std::string query_with_token(std::string_view query, std::string_view token) {
     return all + (all.empty() ? "" : "&") + "key=" + percent_encoded(token);
 }
 
-std::string carried_query(std::string_view query, std::string_view session) {
+std::string carried_query(std::string_view query,
+                          std::string_view session,
+                          std::initializer_list<std::string_view> without) {
     std::string out = session.empty() ? "" : fmt::format("session={}", session);
+    size_t others = 0;
     for (const std::string_view item : split(query, '&', kMaxQueryItems)) {
-        if (item.starts_with("key=") || item.starts_with("token=") || item.starts_with("vhost=")) {
+        const std::string_view name = item.substr(0, item.find('='));
+        const bool lets_in = name == "key" || name == "token" || name == "vhost";
+        if (item.empty() || name == "session" || name.starts_with('_') ||
+            std::ranges::find(without, name) != without.end()) {
+            continue;
+        }
+        others += lets_in ? 0 : item.size();
+        if (lets_in || others <= kMaxCarried) {
             out += out.empty() ? "" : "&";
             out += item;
         }

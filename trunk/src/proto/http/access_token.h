@@ -2,6 +2,7 @@
 // or ?key=TOKEN (also ?token=TOKEN), which mean the same. Pure functions.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -19,9 +20,16 @@ std::optional<std::string_view> access_token(const Request& request);
 // `query` with the token as its key, where the token did not come in it: hook servers look for it
 // there.
 std::string query_with_token(std::string_view query, std::string_view token);
-// What of `query` (with `session`, where that is not empty) lets a viewer in again, as it was
-// written: for every address of a playlist.
-std::string carried_query(std::string_view query, std::string_view session = {});
+// Other items of a query than those that let in are carried as long as they are so few bytes: they
+// stand in every line of a playlist.
+inline constexpr size_t kMaxCarried = 1'024;
+
+// What of `query` (with `session`, where that is not empty) goes into every address of a playlist,
+// as it was written: all but the items `without`, and those whose name begins with '_', which are
+// of HLS itself or are there to get past caches.
+std::string carried_query(std::string_view query,
+                          std::string_view session = {},
+                          std::initializer_list<std::string_view> without = {});
 
 // That of the header field alone; empty and nullopt as above.
 std::optional<std::string_view> bearer_token(const Request& request);

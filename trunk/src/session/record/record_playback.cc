@@ -230,7 +230,7 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<VodPiec
     }
     const http::Request& request = exchange.request();
     const std::string up = way_up(std::string_view(request.path).substr(kPrefix.size()));
-    const std::string carried = http::carried_query(request.query_text);
+    const std::string carried = http::carried_query(request.query_text, {}, {"from", "to"});
     std::string list;
     std::string skipped;  // a file that cannot be read, and why
     size_t segments = 0;

@@ -48,5 +48,27 @@ TEST(AccessTokenTest, WhatIsNoTokenIsAMistake) {
     EXPECT_EQ(access_token(request("", std::string(kMaxAccessToken + 1, 'a'))), std::nullopt);
 }
 
+TEST(CarriedQueryTest, IsThePlaylistsOwnWithItsSession) {
+    EXPECT_EQ(carried_query("token=a%20b&hdnts=exp=1~hmac=2&session=old", "new"),
+              "session=new&token=a%20b&hdnts=exp=1~hmac=2");
+    EXPECT_EQ(carried_query("session=old"), "") << "it is not this function's to go on with";
+    EXPECT_EQ(carried_query("sessions=1&&keyed"), "sessions=1&keyed");
+    EXPECT_EQ(carried_query("from=1&to=2&fromage=3&key=k", {}, {"from", "to"}), "fromage=3&key=k");
+}
+
+TEST(CarriedQueryTest, LeavesOutWhatIsOfOneRequest) {
+    EXPECT_EQ(carried_query("_HLS_msn=7&_HLS_part=1&key=k&_=1795861638&_t=5"), "key=k");
+}
+
+TEST(CarriedQueryTest, IsBoundedWhereItDoesNotLetIn) {
+    const std::string key = "key=" + std::string(3'000, 'k');
+    const std::string most = "a=" + std::string(kMaxCarried - 2, 'a');
+    EXPECT_EQ(carried_query(key + "&" + most + "&b=1"), key + "&" + most);
+}
+
+TEST(CarriedQueryTest, CannotBreakOutOfALine) {
+    EXPECT_EQ(carried_query("a=\"\r\n#EXT-X-KEY"), "a=#EXT-X-KEY");
+}
+
 }  // namespace
 }  // namespace weir::http
