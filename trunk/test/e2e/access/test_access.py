@@ -146,6 +146,7 @@ def test_a_thousand_wrong_keys(new_weir, folder):
 # ---- users -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.works_with("ffmpeg", publishes="RTMP", codecs="H.264, AAC", checked="user and password")
 def test_user_and_password_of_ffmpeg(new_weir, folder):
     server = new_weir('security { publish_user studio "pass word"; }').start()
     at = f"127.0.0.1:{server.rtmp_port}/live/a"
@@ -167,6 +168,7 @@ def test_user_and_password_of_ffmpeg(new_weir, folder):
         assert "authmod=adobe" in shown and "response=***" in shown, shown
 
 
+@pytest.mark.works_with("librtmp", publishes="RTMP", codecs="H.264, AAC", checked="user and password, without media")
 def test_user_and_password_of_librtmp(new_weir, folder):
     """What OBS speaks."""
     server = new_weir("security { publish_user studio wonderland; }").start()

@@ -261,6 +261,7 @@ def test_all_tracks_come_along(new_weir, folder):
                 assert not [body[:8] for kind, body in messages if track_of(kind, body) is not None]
 
 
+@pytest.mark.works_with("nginx", serves="RTMP", codecs="H.264, AAC", checked="every frame", set="its RTMP module; `origin rtmp://...`")
 def test_nginx_is_an_origin(new_weir, folder):
     binary, module = nginx()
     port = free_port()
@@ -276,6 +277,8 @@ def test_nginx_is_an_origin(new_weir, folder):
             check_both(recording)
 
 
+@pytest.mark.works_with("ffmpeg", serves="HTTP-FLV", codecs="H.264, AAC", checked="a key frame comes",
+                        set="ffmpeg: `-listen 1`; `origin http://...`")
 def test_ffmpeg_is_an_origin(new_weir, folder):
     port = free_port()
     with Program("ffmpeg-origin", ["ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i",

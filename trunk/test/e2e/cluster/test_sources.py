@@ -214,6 +214,7 @@ def nginx():
     raise FileNotFoundError("nginx with its RTMP module is not there; scripts/install-deps.sh --tests")
 
 
+@pytest.mark.works_with("nginx", takes="RTMP", codecs="H.264, AAC", checked="every frame", set="its RTMP module; `forward rtmp://...`")
 def test_nginx_takes_a_forward(new_weir, folder):
     binary, module = nginx()
     port = free_port()

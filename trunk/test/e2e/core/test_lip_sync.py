@@ -18,6 +18,9 @@ def clip():
 
 
 @pytest.mark.parametrize("way", ["rtmp", "rtsp-tcp", "rtsp-udp"])
+@pytest.mark.works_with("ffmpeg", plays="RTMP", codecs="H.264, AAC", checked="audio in time with video")
+@pytest.mark.works_with("ffmpeg", plays="HTTP-FLV", codecs="H.264, AAC", checked="audio in time with video")
+@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, AAC", checked="audio in time with video")
 def test_ffmpeg_hears_what_it_sees(new_weir, folder, clip, way):
     weir = rtsp_weir(new_weir)
     publishes = (publisher(weir.rtmp(), folder, clip) if way == "rtmp" else
@@ -33,6 +36,7 @@ def test_ffmpeg_hears_what_it_sees(new_weir, folder, clip, way):
             check_lip_sync(player.result(), clip)
 
 
+@pytest.mark.works_with("GStreamer", plays="RTSP", codecs="H.264, AAC", checked="audio in time with video")
 def test_gstreamer_hears_what_it_sees(new_weir, folder, clip):
     weir = rtsp_weir(new_weir)
     with publisher(weir.rtmp(), folder, clip):

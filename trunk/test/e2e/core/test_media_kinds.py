@@ -34,6 +34,12 @@ def clips(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["rtmp", "http"])
+@pytest.mark.works_with("newer ffmpeg", publishes="RTMP", codecs="H.264, HEVC, AV1, VP9, AAC, MP3, Opus",
+                        checked="every frame; one track alone")
+@pytest.mark.works_with("newer ffmpeg", plays="RTMP", codecs="H.264, HEVC, AV1, VP9, AAC, MP3, Opus",
+                        checked="every frame; one track alone")
+@pytest.mark.works_with("newer ffmpeg", plays="HTTP-FLV", codecs="H.264, HEVC, AV1, VP9, AAC, MP3, Opus",
+                        checked="every frame; one track alone")
 def test_kind_is_played_as_it_was_sent(weir, folder, kind, way):
     clip, codecs = clips(kind), KINDS[kind][1]
     with publisher(weir.rtmp(), folder, clip, ffmpeg=modern_ffmpeg()):

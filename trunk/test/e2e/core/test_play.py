@@ -20,11 +20,14 @@ def live(weir, folder):
 
 
 @pytest.mark.smoke
+@pytest.mark.works_with("ffmpeg", publishes="RTMP", codecs="H.264, AAC", checked="every frame")
+@pytest.mark.works_with("ffmpeg", plays="RTMP", codecs="H.264, AAC", checked="every frame")
 def test_ffmpeg_plays_rtmp(live, folder):
     check_both(play_ffmpeg(live.rtmp(), folder))
 
 
 @pytest.mark.smoke
+@pytest.mark.works_with("ffmpeg", plays="HTTP-FLV", codecs="H.264, AAC", checked="every frame")
 def test_ffmpeg_plays_http_flv(live, folder):
     check_both(play_ffmpeg(live.http(), folder))
 
@@ -44,19 +47,23 @@ def test_ffprobe_reads_rtmp(live):
     assert "K" in first["flags"], "the first frame is a key frame"
 
 
+@pytest.mark.works_with("rtmpdump", plays="RTMP", codecs="H.264, AAC", checked="every frame")
 def test_rtmpdump_plays_rtmp(live, folder):
     check_both(play_rtmpdump(live.rtmp(), folder))
 
 
+@pytest.mark.works_with("VLC", plays="RTMP", codecs="H.264, AAC", checked="every frame")
 def test_vlc_plays_rtmp(live, folder):
     check_both(play_vlc(live.rtmp(), folder))
 
 
+@pytest.mark.works_with("VLC", plays="HTTP-FLV", codecs="H.264, AAC", checked="every frame")
 def test_vlc_plays_http_flv(live, folder):
     check_both(play_vlc(live.http(), folder))
 
 
 @pytest.mark.smoke
+@pytest.mark.works_with("curl", plays="HTTP-FLV", codecs="H.264, AAC", checked="every frame")
 def test_curl_receives_flv_that_decodes(live, folder):
     check_both(play_curl(live.http(), folder))
 

@@ -50,6 +50,7 @@ def listed(template):
 
 
 @pytest.mark.parametrize("kind", ["h264", "b-frames", "hevc", "av1", "opus", "video"])
+@pytest.mark.works_with("newer ffmpeg", plays="DASH", codecs="H.264, HEVC, AV1, AAC, Opus", checked="every frame")
 def test_ffmpeg_plays_every_frame(new_weir, folder, kind):
     server = new_weir("").start()
     output, codecs = MORE.get(kind, (("-c:v", "libx264", "-g", "50", "-c:a", "aac"), {"video": ["h264"], "audio": ["aac"]}))
@@ -65,6 +66,7 @@ def test_ffmpeg_plays_every_frame(new_weir, folder, kind):
         assert recording.audio_seconds() > 3
 
 
+@pytest.mark.works_with("ffmpeg", plays="DASH", codecs="AAC", checked="audio alone")
 def test_audio_alone(new_weir, folder):
     server = new_weir("").start()
     with publisher(server.rtmp(), folder, encoded("-vn", "-c:a", "aac", suffix="m4a")):
@@ -74,6 +76,7 @@ def test_audio_alone(new_weir, folder):
     assert recording.audio_seconds() > 3
 
 
+@pytest.mark.works_with("VLC", plays="DASH", codecs="H.264, AAC", checked="every frame")
 def test_vlc_plays(new_weir, folder):
     server = new_weir("").start()
     source = short_gops(folder)
@@ -145,6 +148,7 @@ def page(folder):
         files.shutdown()
 
 
+@pytest.mark.works_with("dash.js", plays="DASH", codecs="H.264, AAC", checked="less than 2.5 s late; goes on with a new publisher")
 def test_dash_js_plays_with_low_latency_and_over_a_new_publisher(new_weir, folder, page):
     server = new_weir("").start()
     source = short_gops(folder)

@@ -25,6 +25,7 @@ def short_gops(folder, *output):
 
 
 @pytest.mark.parametrize("container", ["fmp4", "ts"])
+@pytest.mark.works_with("ffmpeg", plays="HLS", codecs="H.264, AAC", checked="every frame, fMP4 and MPEG-TS")
 def test_ffmpeg_plays_every_frame(new_weir, folder, container):
     server = new_weir(f"hls {{ container {container}; }}").start()
     source = short_gops(folder)
@@ -151,6 +152,7 @@ def test_audio_alone(new_weir, folder):
     assert max(steps) - min(steps) < 0.0001, "audio has gaps"
 
 
+@pytest.mark.works_with("VLC", plays="HLS", codecs="H.264, AAC", checked="every frame")
 def test_vlc_plays(new_weir, folder):
     server = new_weir("").start()
     source = short_gops(folder)
@@ -162,6 +164,7 @@ def test_vlc_plays(new_weir, folder):
 
 
 @pytest.mark.parametrize("container", ["fmp4", "ts"])
+@pytest.mark.works_with("GStreamer", plays="HLS", codecs="H.264", checked="every frame, fMP4 and MPEG-TS (`hlsdemux`)")
 def test_gstreamer_plays(new_weir, folder, container):
     server = new_weir(f"hls {{ container {container}; }}").start()
     out, source = folder / "gst.mkv", short_gops(folder)
@@ -275,6 +278,7 @@ def test_without_sessions_all_addresses_are_the_same(new_weir, folder):
                 assert re.fullmatch(r"max-age=\d+, stale-while-revalidate=0", answer.headers["Cache-Control"]), path
 
 
+@pytest.mark.works_with("hls.js", plays="HLS", codecs="H.264, AAC", checked="low latency by parts")
 def test_the_page_plays_with_low_latency(new_weir, folder):
     server = new_weir("").start()
     with publisher(server.rtmp(), folder, short_gops(folder)):

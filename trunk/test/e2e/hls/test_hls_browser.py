@@ -62,6 +62,7 @@ def measure(browser):
 
 
 @pytest.mark.timeout(TRIES * SECONDS + 90)
+@pytest.mark.works_with("hls.js", plays="HLS", codecs="H.264, AAC", checked="10 s without a stall, at most 1.2 s late")
 def test_low_latency_without_a_stall(new_weir, folder):
     server = new_weir("").start()
     with camera(server.rtmp(), folder):

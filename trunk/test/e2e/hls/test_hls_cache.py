@@ -113,6 +113,9 @@ def test_one_answer_is_for_every_spelling_of_accept_encoding(new_weir, folder):
         assert asked(server) == before + 1
 
 
+@pytest.mark.works_with("nginx", caches="HLS", codecs="H.264, AAC",
+                        checked="60 low-latency players get every frame, the server at most 15 requests a second",
+                        set="`hls { sessions off; }` and [its configuration](protocols/hls.md#nginx)")
 def test_a_cache_carries_the_players(new_weir, folder):
     server = new_weir("hls { sessions off; }").start()
     with cached(server, folder) as port:

@@ -18,6 +18,8 @@ def play(server, folder, player, seconds, **options):
 
 
 @pytest.mark.parametrize("container", ["fmp4", "ts"])
+@pytest.mark.works_with("ffmpeg", plays="HLS", codecs="H.264, AAC", checked="AES-128, fMP4 and MPEG-TS",
+                        set="`hls { encrypt on; }` for AES-128")
 def test_ffmpeg_decrypts_every_frame(new_weir, folder, container):
     server = new_weir(CONFIG % container).start()
     source = short_gops(folder)
@@ -29,6 +31,7 @@ def test_ffmpeg_decrypts_every_frame(new_weir, folder, container):
     check_frames(recording, source, least=75)
 
 
+@pytest.mark.works_with("VLC", plays="HLS", codecs="H.264, AAC", checked="AES-128, MPEG-TS", set="`hls { encrypt on; }` for AES-128")
 def test_vlc_decrypts(new_weir, folder):
     server = new_weir(CONFIG % "ts").start()
     source = short_gops(folder)
@@ -38,6 +41,7 @@ def test_vlc_decrypts(new_weir, folder):
     check_frames(recording, source)
 
 
+@pytest.mark.works_with("hls.js", plays="HLS", codecs="H.264, AAC", checked="AES-128, fMP4", set="`hls { encrypt on; }` for AES-128")
 def test_the_page_decrypts(new_weir, folder):
     server = new_weir("hls { encrypt on; rotate 1; always on; fragment 1s; }").start()
     with publisher(server.rtmp(), folder, short_gops(folder)):

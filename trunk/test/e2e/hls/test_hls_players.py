@@ -30,6 +30,8 @@ def publish_all(stack, server, folder, made):
 
 
 @pytest.mark.timeout(180)  # it encodes eight times
+@pytest.mark.works_with("newer ffmpeg", plays="HLS", codecs="H.264, HEVC, AV1, VP9, AAC, MP3, AC-3, Opus",
+                        checked="every frame; one track alone")
 def test_ffmpeg_plays_every_codec(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
     made = sources(("hevc", "av1", "vp9", "ac3", "opus", "mp3", "audio", "video"))
@@ -67,6 +69,7 @@ def test_hls_js_plays_other_codecs(new_weir, folder):
                 watch(browser, 2)
 
 
+@pytest.mark.works_with("hls.js", plays="HLS", codecs="H.264, AAC", checked="goes on with a new publisher")
 def test_hls_js_plays_over_a_discontinuity(new_weir, folder):
     server = new_weir("hls { fragment 1s; }").start()
     source = short_gops(folder)

@@ -17,6 +17,8 @@ BUFFERED = "(() => { const ranges = document.querySelector('video').buffered; re
 
 
 @pytest.mark.parametrize("transport", ["http", "ws"])
+@pytest.mark.works_with("mpegts.js", plays="HTTP-FLV", codecs="H.264, AAC", checked="pictures of the page, audio is decoded")
+@pytest.mark.works_with("mpegts.js", plays="WebSocket-FLV", codecs="H.264, AAC", checked="pictures of the page, audio is decoded")
 def test_page_plays_what_was_sent(weir, folder, transport):
     pictures = sample_pictures()
     with publisher(weir.rtmp(), folder):
@@ -47,6 +49,7 @@ def test_page_lists_what_is_live(weir, folder):
         wait_until(lambda: "listed" in (browser.evaluate("document.body?.innerText") or ""), 20, f"it is listed; {browser.console}")
 
 
+@pytest.mark.works_with("mpegts.js", plays="HTTP-FLV", codecs="H.264, AAC", checked="goes on with a new publisher")
 def test_page_plays_on_through_a_republish(weir, folder):
     with publisher(weir.rtmp(), folder, SAMPLE, name="first") as first:
         weir.wait_live()

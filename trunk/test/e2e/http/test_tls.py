@@ -31,6 +31,10 @@ def s_client(port, *arguments, send=b""):
 
 
 @pytest.mark.smoke
+@pytest.mark.works_with("ffmpeg", publishes="RTMPS", codecs="H.264, AAC", checked="every frame")
+@pytest.mark.works_with("ffmpeg", plays="RTMPS", codecs="H.264, AAC", checked="every frame")
+@pytest.mark.works_with("ffmpeg", plays="HTTP-FLV", codecs="H.264, AAC", checked="by TLS")
+@pytest.mark.works_with("curl", plays="HTTP-FLV", codecs="H.264, AAC", checked="by TLS, it checks the certificate")
 def test_publish_by_rtmps_play_by_rtmps_and_https(secure, folder):
     with publisher(secure.rtmps(), folder, name="rtmps"):
         secure.wait_live()
@@ -59,6 +63,8 @@ def test_websocket_over_tls(secure, folder):
             player.reader().tags_until(lambda tag: tag.is_key_frame())
 
 
+@pytest.mark.works_with("mpegts.js", plays="HTTP-FLV", codecs="H.264, AAC", checked="by TLS")
+@pytest.mark.works_with("mpegts.js", plays="WebSocket-FLV", codecs="H.264, AAC", checked="by TLS")
 def test_page_plays_and_is_a_secure_context(secure, folder):
     with publisher(secure.rtmps(), folder), Browser(folder, "--ignore-certificate-errors") as browser:
         secure.wait_live()

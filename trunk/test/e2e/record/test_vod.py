@@ -54,6 +54,9 @@ def at(ms):
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+@pytest.mark.works_with("ffmpeg", plays="recordings by HTTP", codecs="H.264, AAC", checked="every frame; seeking by ranges",
+                        set="`record { playback on; }`")
+@pytest.mark.works_with("ffmpeg", plays="recordings by HLS", codecs="H.264, AAC", checked="every frame", set="`record { playback on; }`")
 def test_a_file_is_played_whole_by_ranges_and_by_hls(new_weir, folder, place):
     server = new_weir(config(place)).start()
     source, (file,) = recorded(server, folder)

@@ -81,6 +81,8 @@ class Player(RtmpPlayer):
         return frame
 
 
+@pytest.mark.works_with("rtmpdump", plays="recordings by RTMP", codecs="H.264, AAC", checked="every frame from `--start` on",
+                        set="`record { playback on; }`")
 def test_every_frame_is_played_with_the_times_of_the_file(new_weir, folder, place):
     server = new_weir(config(place)).start()
     file, = recorded(server, folder)

@@ -59,6 +59,8 @@ def decoded_from(url, seconds, transport):
     return [line.split(",")[-1].strip() for line in text.splitlines() if not line.startswith("#")]
 
 
+@pytest.mark.works_with("ffmpeg", plays="recordings by RTSP", codecs="H.264", checked="every frame by TCP and UDP; seeking",
+                        set="`record { playback on; }`")
 def test_every_frame_is_played(new_weir, folder, place):  # noqa: F811
     server = rtsp_weir(new_weir, extra=config(place))
     file, = recorded(server, folder)
@@ -196,6 +198,8 @@ def test_a_span_is_the_one_that_was_described_last(new_weir, folder, place):  # 
         assert answer.status == 200 and npt(answer)[1] == pytest.approx(lengths[1], abs=0.1)
 
 
+@pytest.mark.works_with("GStreamer", plays="recordings by RTSP", codecs="H.264", checked="seeking by TCP and UDP",
+                        set="`record { playback on; }`")
 def test_gstreamer_seeks(new_weir, folder, place):  # noqa: F811
     server = rtsp_weir(new_weir, extra=config(place))
     file, = recorded(server, folder)

@@ -13,6 +13,8 @@ from weir import TOP, wait_until
 GORTMPLIB = TOP / "objs" / "tools" / "gortmplib-peer"
 
 
+@pytest.mark.works_with("gortmplib", publishes="RTMP", codecs="H.264, AAC", checked="every frame")
+@pytest.mark.works_with("gortmplib", plays="RTMP", codecs="H.264, AAC", checked="every frame, which it publishes again")
 def test_gortmplib_publishes_and_plays_with_an_empty_stream_name(weir, folder):
     # It says all of "/live/x/" as the application and an empty name, with the key behind it or without.
     with publisher(weir.rtmp("live/source"), folder):
@@ -31,6 +33,7 @@ def test_gortmplib_publishes_and_plays_with_an_empty_stream_name(weir, folder):
 
 
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["recorded", "live"])
+@pytest.mark.works_with("rtmpdump", plays="RTMP", codecs="H.264, AAC", checked="`--stop`, with and without `--live`")
 def test_rtmpdump_ends_at_its_stop(weir, folder, live):
     out = folder / "dump.flv"
     with publisher(weir.rtmp(), folder):
@@ -44,6 +47,9 @@ def test_rtmpdump_ends_at_its_stop(weir, folder, live):
     assert 2.5 < max(seconds) - min(seconds) <= 3.0, seconds[-1]
 
 
+@pytest.mark.works_with("rtmpdump", plays="RTMP", codecs="H.264, AAC", checked="comes before the publisher")
+@pytest.mark.works_with("ffmpeg", plays="RTMP", codecs="H.264, AAC", checked="comes before the publisher")
+@pytest.mark.works_with("ffmpeg", plays="HTTP-FLV", codecs="H.264, AAC", checked="comes before the publisher")
 def test_players_wait_for_the_publisher_and_are_told(weir, folder):
     waiting = [lambda: play_ffmpeg(weir.rtmp(), folder, 4, "rtmp-waits"), lambda: play_rtmpdump(weir.rtmp(), folder, 4),
                lambda: play_ffmpeg(weir.http(), folder, 4, "http-waits")]

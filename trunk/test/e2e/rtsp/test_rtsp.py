@@ -37,6 +37,7 @@ def check_rtsp(server, recording, seconds=2.0):
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, AAC", checked="every frame by TCP and UDP")
 def test_ffmpeg_plays(live, folder, transport):
     check_rtsp(live, play_rtsp(live.rtsp(), folder, transport))
 
@@ -49,6 +50,7 @@ def test_ffprobe_reads_the_description(live):
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.works_with("ffmpeg", publishes="RTSP", codecs="H.264, AAC", checked="every frame by TCP and UDP")
 def test_ffmpeg_publishes(server, folder, transport):
     with publish_rtsp(server.rtsp(), folder, transport):
         server.wait_live()
@@ -58,6 +60,7 @@ def test_ffmpeg_publishes(server, folder, transport):
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.works_with("GStreamer", publishes="RTSP", codecs="H.264, AAC", checked="every frame by TCP and UDP")
 def test_gstreamer_publishes(server, folder, transport):
     with gst_publisher(server.rtsp(), folder, transport) as gstreamer:
         wait_until(lambda: any(stream["name"] == "livestream" and stream["publish"]["active"] for stream in server.streams()) or

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from media import Program, Recording, check_both, check_frames, play_ffmpeg, publisher
 from rtsp import play_rtsp, rtsp_weir
 from test_load_client_rtsp import listens
@@ -43,6 +45,8 @@ def test_a_forward_with_a_password(new_weir, folder):
     assert "hush" not in origin.log() + json.dumps(sources(origin))
 
 
+@pytest.mark.works_with("ffmpeg", takes="RTSP", codecs="H.264, AAC", checked="every frame",
+                        set="`forward rtsp://...`; ffmpeg: `-rtsp_flags listen`")
 def test_ffmpeg_takes_a_forward(new_weir, folder):
     port, recording = free_port(), folder / "forwarded.flv"
     server = ["ffmpeg", "-hide_banner", "-nostdin", "-y", "-rtsp_flags", "listen", "-i", f"rtsp://127.0.0.1:{port}/live/cam",

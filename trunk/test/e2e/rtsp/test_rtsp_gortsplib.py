@@ -40,21 +40,28 @@ def check_played(said, secure=False):
 
 
 @pytest.mark.parametrize("way", ["tcp", "udp", "multicast", "tunnel"])
+@pytest.mark.works_with("gortsplib", plays="RTSP", codecs="H.264, AAC",
+                        checked="no packet lost by TCP, UDP, multicast and through HTTP; time of day")
 def test_it_plays(server, way):
     check_played(peer("play", server.rtsp(), way, 4))
 
 
 @pytest.mark.parametrize("way", ["tcp", "udp"])
+@pytest.mark.works_with("gortsplib", plays="RTSPS", codecs="H.264, AAC", checked="no packet lost, SRTP by TCP and UDP",
+                        set="`?srtp` in the address for SRTP")
 def test_it_plays_with_srtp(server, way):
     """Its keys come by MIKEY."""
     check_played(peer("play", server.rtsps() + "?srtp", way, 4), secure=True)
 
 
+@pytest.mark.works_with("gortsplib", plays="RTSPS", codecs="H.264, AAC", checked="no packet lost by TCP")
 def test_it_plays_through_tls(server):
     check_played(peer("play", server.rtsps(), "tcp", 4))
 
 
 @pytest.mark.parametrize("way,secure", [("tcp", False), ("udp", False), ("tunnel", False), ("tcp", True), ("udp", True)])
+@pytest.mark.works_with("gortsplib", publishes="RTSP", codecs="H.264, AAC", checked="every frame by TCP, UDP and through HTTP")
+@pytest.mark.works_with("gortsplib", publishes="RTSPS", codecs="H.264, AAC", checked="every frame by TCP, and SRTP by UDP")
 def test_it_publishes(server, folder, way, secure):
     """By rtsps: gortsplib encrypts what it sends by UDP, and names the key by MIKEY."""
     url = (server.rtsps if secure else server.rtsp)("live/relayed")

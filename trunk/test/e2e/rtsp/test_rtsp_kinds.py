@@ -58,6 +58,10 @@ class Decoded:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.works_with("newer ffmpeg", publishes="RTSP", codecs="H.264, HEVC, AV1, VP9, VP8, AAC, MP3, Opus, G.711",
+                        checked="every frame by TCP", set="`-strict experimental` for AV1")
+@pytest.mark.works_with("newer ffmpeg", plays="RTSP", codecs="H.264, HEVC, AV1, VP9, VP8, AAC, MP3, Opus, G.711",
+                        checked="every frame by TCP and UDP")
 def test_kind_goes_in_and_out_by_rtsp(new_weir, folder, kind):
     server = rtsp_weir(new_weir)
     clip, codecs = clips(kind), KINDS[kind][1]
@@ -109,6 +113,8 @@ def check_codes(frames, least, tolerance=7):
 
 
 @pytest.mark.parametrize("codec, found", [("video/H264", "h264"), ("video/VP8", "vp8")])
+@pytest.mark.works_with("aiortc", publishes="WebRTC", codecs="H.264, VP8, Opus", checked="pictures and their times")
+@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, VP8, AAC", checked="a WebRTC publisher")
 def test_a_webrtc_publisher_is_played_by_rtsp(new_weir, folder, codec, found):
     server = rtsp_and_rtc(new_weir)
 
@@ -128,6 +134,7 @@ def test_a_webrtc_publisher_is_played_by_rtsp(new_weir, folder, codec, found):
         assert recording.audio_seconds() > 1.5
 
 
+@pytest.mark.works_with("aiortc", plays="WebRTC", codecs="H.264, Opus", checked="an RTSP publisher")
 def test_an_rtsp_publisher_is_played_by_whep(new_weir, folder):
     server = rtsp_and_rtc(new_weir)
 

@@ -291,6 +291,7 @@ def gst_server(folder, source, *more, launch=None):
 
 # Its multicast ports are its own, so no receiver on the same machine can have them.
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.works_with("GStreamer", serves="RTSP", codecs="H.264, AAC", checked="every frame by TCP and UDP", set="`source rtsp://...`")
 def test_gstreamers_server(new_weir, folder, transport):
     with gst_server(folder, SAMPLE) as url:
         weir = new_weir(f"application live {{ source {url} {{ stream cam; on_demand on; transport {transport}; }} }}").start()
@@ -298,6 +299,7 @@ def test_gstreamers_server(new_weir, folder, transport):
         check_both(recording)
 
 
+@pytest.mark.works_with("GStreamer", serves="RTSP", codecs="H.264, AAC", checked="user and password")
 def test_gstreamers_server_with_a_login(new_weir, folder):
     with gst_server(folder, SAMPLE, "admin", PASSWORD) as url:
         url = url.replace("rtsp://", f"rtsp://admin:{quote(PASSWORD, safe='')}@")

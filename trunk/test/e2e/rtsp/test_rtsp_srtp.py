@@ -160,6 +160,8 @@ def test_a_player_by_udp(server, folder):
     rtcp.close()
 
 
+@pytest.mark.works_with("ffmpeg", plays="RTSPS", codecs="H.264, AAC", checked="every frame, SRTP by TCP",
+                        set="`?srtp` in the address for SRTP")
 def test_ffmpeg_plays(server, folder):
     """It says RTP/AVP in SETUP and does what the description says."""
     recording = play_rtsp(server.rtsps() + "?srtp", folder)
@@ -169,6 +171,8 @@ def test_ffmpeg_plays(server, folder):
 
 @pytest.mark.alone  # it makes pictures of its own of what comes late
 @pytest.mark.parametrize("way", ["tcp", "udp"])
+@pytest.mark.works_with("GStreamer", plays="RTSPS", codecs="H.264, AAC", checked="every frame, SRTP by TCP and UDP",
+                        set="`?srtp` in the address for SRTP")
 def test_gstreamer_plays(server, folder, way):
     """It takes the key of a=key-mgmt, and names its own in SETUP."""
     source = (f"protocols={way}", "tls-validation-flags=0", *(("latency=200", "buffer-mode=none") if way == "tcp" else ()))
@@ -177,6 +181,8 @@ def test_gstreamer_plays(server, folder, way):
     check_frames(recording, least=40, most_runs=most_runs(server))
 
 
+@pytest.mark.works_with("GStreamer", publishes="RTSPS", codecs="H.264, AAC", checked="every frame, SRTP by TCP",
+                        set="`rtspclientsink profiles=savp` for SRTP")
 def test_gstreamer_publishes(server, folder):
     with gst("gst-publisher", folder, "rtspclientsink", "name=s", f"location={server.rtsps('live/sealed')}", "protocols=tcp",
              "profiles=savp", "tls-validation-flags=0", "latency=0", "filesrc", f"location={SAMPLE}", "!", "flvdemux", "name=d",

@@ -43,6 +43,7 @@ def check(recording, clip, kind, least=40):
 
 
 @pytest.mark.parametrize("kind, transport", [*((kind, "tcp") for kind in KINDS), ("h264-aac", "udp"), ("hevc-aac", "udp")])
+@pytest.mark.works_with("GStreamer", publishes="RTSP", codecs="H.264, HEVC, AAC, MP3", checked="every frame, MPEG-TS in RTP by TCP and UDP")
 def test_a_publisher_sends_a_transport_stream(new_weir, folder, kind, transport):
     server, clip = rtsp_weir(new_weir), clips(kind)
     with gst("gst-publisher", folder, "rtspclientsink", "name=s", f"location={server.rtsp()}", f"protocols={transport}", "latency=0",
@@ -54,6 +55,7 @@ def test_a_publisher_sends_a_transport_stream(new_weir, folder, kind, transport)
 
 
 @pytest.mark.parametrize("kind, transport", [("h264-aac", "tcp"), ("h264-aac", "udp"), ("hevc-aac", "tcp"), ("h264-latm", "udp")])
+@pytest.mark.works_with("GStreamer", serves="RTSP", codecs="H.264, HEVC, AAC", checked="every frame, MPEG-TS in RTP by TCP and UDP")
 def test_a_server_that_has_a_transport_stream_is_pulled(new_weir, folder, kind, transport):
     clip = clips(kind)
     launch = " ".join([*from_file(clip), "!", "rtpmp2tpay", "name=pay0", "pt=33"])

@@ -17,6 +17,8 @@ from weir import free_port, wait_until
 KEY = "key-of-the-test"
 
 
+@pytest.mark.works_with("ffmpeg", publishes="RTSPS", codecs="H.264, AAC", checked="every frame")
+@pytest.mark.works_with("ffmpeg", plays="RTSPS", codecs="H.264, AAC", checked="every frame")
 def test_rtsps(new_weir, folder):
     certificate(folder)
     secure = free_port()
@@ -29,6 +31,7 @@ def test_rtsps(new_weir, folder):
         assert any(each["protocol"] == "rtsp" and each["encrypted"] for each in server.clients())
 
 
+@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, AAC", checked="through HTTP")
 def test_ffmpeg_plays_through_http(new_weir, folder):
     server = rtsp_weir(new_weir)
     with publisher(server.rtmp(), folder):
@@ -37,6 +40,7 @@ def test_ffmpeg_plays_through_http(new_weir, folder):
     wait_until(lambda: server.api("/api/v1/summaries")["data"]["rtsp"]["tunnels"] == 0, 15, "the tunnel is gone")
 
 
+@pytest.mark.works_with("GStreamer", plays="RTSP", codecs="H.264, AAC", checked="every frame by TCP and through HTTP")
 def test_gstreamer_plays(new_weir, folder):
     server = rtsp_weir(new_weir)
     with publisher(server.rtmp(), folder):
@@ -46,6 +50,7 @@ def test_gstreamer_plays(new_weir, folder):
 
 
 @pytest.mark.alone  # it makes pictures of its own of what comes late
+@pytest.mark.works_with("GStreamer", plays="RTSP", codecs="H.264, AAC", checked="every frame by UDP")
 def test_gstreamer_plays_by_udp_as_it_does_by_itself(new_weir, folder):
     """With its own jitter buffer of 2 s, begun at different distances from the newest key frame."""
     server = rtsp_weir(new_weir)
@@ -101,6 +106,9 @@ def test_a_stream_without_multicast(new_weir, folder):
             assert answers[0].status == 461
 
 
+@pytest.mark.works_with("ffmpeg", publishes="RTSP", codecs="H.264, AAC", checked="user and password")
+@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, AAC", checked="user and password")
+@pytest.mark.works_with("GStreamer", plays="RTSP", codecs="H.264, AAC", checked="user and password")
 def test_passwords(new_weir, folder):
     server = rtsp_weir(new_weir, extra="vhost __defaultVhost__ { security { "
                                        f'publish_user studio password-of-studio; play_key {KEY}; }} }}')

@@ -39,6 +39,7 @@ PCMU = ("-ar", "8000", "-ac", "1", "-c:a", "pcm_mulaw")
 
 @pytest.mark.parametrize("published", [PCMU, ("-c:a", "aac")], ids=["PCMU", "AAC"])
 @pytest.mark.parametrize("codec", ["PCMU", "PCMA", "opus/48000/2"])
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711, Opus", checked="both sides hear the tone of the other")
 def test_a_phone_hears_a_stream_and_is_one(new_weir, folder, published, codec):
     server = sip_weir(new_weir, "trunk 127.0.0.1; dial 100 live/livestream talk/phone;")
     with tone_publisher(server.rtmp(), folder, published):
@@ -54,6 +55,7 @@ def test_a_phone_hears_a_stream_and_is_one(new_weir, folder, published, codec):
     check_tone(phone.heard(), PLAYED_HZ)
 
 
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.722", checked="both sides hear the tone of the other")
 def test_a_wideband_phone_is_a_stream_of_aac(new_weir, folder):
     server = sip_weir(new_weir, "trunk 127.0.0.1; dial 100 live/livestream talk/phone;")
     with tone_publisher(server.rtmp(), folder, ("-c:a", "aac")):
@@ -117,6 +119,7 @@ TONES = {"a": 600, "b": 1000, "c": 1700}
 
 
 @pytest.mark.parametrize("codecs", [("PCMU", "PCMA", "PCMU"), ("PCMU", "G722/16000/1", "opus/48000/2")], ids=["G711", "mixed"])
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711, G.722, Opus", checked="a conference of three", set="`conference`")
 def test_a_conference(new_weir, folder, codecs):
     """Three phones: each hears the two others and not itself, the stream has all three."""
     server = sip_weir(new_weir, "trunk 127.0.0.1; conference 300 talk/round;")
@@ -140,6 +143,7 @@ def test_a_conference(new_weir, folder, codecs):
             assert good, (path, own, hz, shares)
 
 
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711", checked="keys by RTP in both directions")
 def test_keys_both_ways(new_weir, folder):
     server = sip_weir(new_weir, "trunk 127.0.0.1; dial 100 live/livestream;")
     with tone_publisher(server.rtmp(), folder, PCMU):
@@ -155,6 +159,7 @@ def test_keys_both_ways(new_weir, folder):
             wait_until(lambda: calls(server)[0]["last_digits"] == "42", 15, "the keys of the phone are known")
 
 
+@pytest.mark.works_with("sipp", calls="SIP", codecs="G.711", checked="keys by INFO")
 def test_keys_by_info(new_weir, folder):
     """With sipp, as a phone that takes no telephone-event."""
     server = sip_weir(new_weir, "trunk 127.0.0.1; dial 100 live/livestream;")
@@ -191,6 +196,7 @@ def test_a_call_waits_for_a_publisher(new_weir, folder):
             wait_answered(server)
 
 
+@pytest.mark.works_with("sipp", calls="SIP", codecs="G.711", checked="50 calls, 10 a second")
 def test_sipp_calls(new_weir, folder):
     """Fifty calls, ten a second, each for two seconds; nothing is left of them."""
     server = sip_weir(new_weir, "trunk 127.0.0.1; dial service live/livestream;")
@@ -225,6 +231,7 @@ def registered(server, count):
     wait_until(lambda: server.api("/api/v1/summaries")["data"]["sip"]["registered"] == count, 10, f"{count} phones are registered")
 
 
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711", checked="registers and is called", set="`user`, `extension`")
 def test_the_server_calls_a_phone(new_weir, folder):
     """It hears the stream, which begins after the call, and is one."""
     server = sip_weir(new_weir, "user alice secret; extension 201 alice;")
@@ -254,6 +261,7 @@ def test_no_call_leaves_without_a_rule(new_weir):
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
+@pytest.mark.works_with("sipp", calls="SIP", codecs="G.711", checked="is called by UDP and TCP", set="`allow_calls`")
 def test_the_server_calls_sipp(new_weir, folder, transport):
     """Twenty calls to an answering machine that sends back what it hears."""
     server = sip_weir(new_weir, "allow_calls 127.0.0.1;")
@@ -272,6 +280,7 @@ def test_the_server_calls_sipp(new_weir, folder, transport):
         wait_no_call(server, 20)
 
 
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711", checked="calls another phone")
 def test_two_phones_talk(new_weir, folder):
     server = sip_weir(new_weir, "user alice secret; user bob geheim;")
     domain = f"127.0.0.1:{server.sip_port}"
@@ -307,6 +316,7 @@ def provider_scenario():
             '<label id="2"/>\n<nop hide="true"/>\n</scenario>\n')
 
 
+@pytest.mark.works_with("sipp", calls="SIP", codecs="G.711", checked="is the provider of calls to outside", set="`register`, `outside`")
 def test_a_phone_calls_outside_by_a_provider(new_weir, folder):
     """sipp is the provider: it takes the registration, then calls, and sends back what it hears."""
     port = free_port()

@@ -38,6 +38,7 @@ DIAL = "trunk 127.0.0.1; dial 100 live/livestream talk/phone;"
 
 @pytest.mark.parametrize("mux", ["no", "yes"])
 @pytest.mark.parametrize("kind", list(SRTP))
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711", checked="SRTP by SDES and DTLS", set="`srtp required`")
 def test_media_is_encrypted(new_weir, folder, kind, mux):
     server = sip_weir(new_weir, DIAL + "srtp required;")
     phone = secure_phone(server, folder, kind, settings=(f"rtcp_mux {mux}",))
@@ -63,6 +64,7 @@ def test_encrypted_calls_are_refused_where_that_is_off(new_weir, folder):
 
 
 @pytest.mark.parametrize("kind", ["sdes", "dtls"])
+@pytest.mark.works_with("baresip", calls="SIP", codecs="G.711", checked="SIP by TLS", set="`listen ... ssl`")
 def test_signalling_and_media_are_encrypted(new_weir, folder, kind):
     secure = free_port()
     certificate(folder)

@@ -17,6 +17,7 @@ from weir import free_port, wait_until
 
 
 @pytest.mark.parametrize("stream_id", ["#!::r=live/cam,m=publish", "publish:live/cam", "live/cam"])
+@pytest.mark.works_with("ffmpeg", publishes="SRT", codecs="H.264, AAC", checked="every frame", set="stream id `publish:APP/STREAM`")
 def test_ffmpeg_publishes(new_weir, folder, stream_id):
     server = srt_weir(new_weir)
     with publish_srt(srt_url(server.srt_port, stream_id), folder):
@@ -30,6 +31,7 @@ def test_ffmpeg_publishes(new_weir, folder, stream_id):
 
 
 @pytest.mark.parametrize("stream_id", ["#!::r=live/livestream,m=request", "read:live/livestream", "live/livestream"])
+@pytest.mark.works_with("srt-live-transmit", plays="SRT", codecs="H.264, AAC", checked="every frame", set="stream id `read:APP/STREAM`")
 def test_srt_live_transmit_plays(new_weir, folder, stream_id):
     server = srt_weir(new_weir)
     with publisher(server.rtmp(), folder):
@@ -41,6 +43,7 @@ def test_srt_live_transmit_plays(new_weir, folder, stream_id):
     assert figures(server)["accepted"] == 1
 
 
+@pytest.mark.works_with("ffmpeg", plays="SRT", codecs="H.264, AAC", checked="every frame", set="stream id `read:APP/STREAM`")
 def test_ffmpeg_plays(new_weir, folder):
     server = srt_weir(new_weir)
     with publisher(server.rtmp(), folder):
@@ -48,6 +51,8 @@ def test_ffmpeg_plays(new_weir, folder):
         check_both(play_ffmpeg(srt_url(server.srt_port, "read:live/livestream"), folder, suffix="ts"))
 
 
+@pytest.mark.works_with("GStreamer", publishes="SRT", codecs="H.264", checked="every frame", set="`h264parse config-interval=-1`")
+@pytest.mark.works_with("GStreamer", plays="SRT", codecs="H.264", checked="every frame")
 def test_gstreamer_publishes_and_plays(new_weir, folder):
     server = srt_weir(new_weir)
     uri = f"srt://127.0.0.1:{server.srt_port}"
@@ -65,6 +70,8 @@ def test_gstreamer_publishes_and_plays(new_weir, folder):
 
 
 @pytest.mark.parametrize("key_bytes", [16, 32])
+@pytest.mark.works_with("ffmpeg", publishes="SRT", codecs="H.264, AAC", checked="AES-128 and AES-256", set="`srt_passphrase`")
+@pytest.mark.works_with("srt-live-transmit", plays="SRT", codecs="H.264, AAC", checked="AES-128 and AES-256", set="`srt_passphrase`")
 def test_passphrases(new_weir, folder, key_bytes):
     server = srt_weir(new_weir, f"srt_passphrase {PASSPHRASE};\nsrt_pbkeylen {key_bytes};")
     good = f"&passphrase={PASSPHRASE}"
@@ -135,6 +142,10 @@ def test_the_port_moves_to_another_address(new_weir, folder):
         server.wait_live("cam", 15)
 
 
+@pytest.mark.works_with("ffmpeg", publishes="SRT", codecs="H.264, AAC", checked="every frame with 5 % of packets lost",
+                        set="`srt_latency 2s` for such a network")
+@pytest.mark.works_with("srt-live-transmit", plays="SRT", codecs="H.264, AAC", checked="every frame with 5 % of packets lost",
+                        set="`srt_latency 2s` for such a network")
 def test_five_percent_of_loss(new_weir, folder):
     server = srt_weir(new_weir, "srt_latency 2s;")  # the relays may stand still, too
     with LossyRelay(server.srt_port, 0.05) as inward, LossyRelay(server.srt_port, 0.05, seed=2) as outward:

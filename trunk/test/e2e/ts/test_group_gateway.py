@@ -55,6 +55,7 @@ def continuity_errors(data):
 
 @pytest.mark.parametrize("way", ["rtp", "udp"])
 @pytest.mark.parametrize("form", ["mpegts", "rtp_mpegts"])
+@pytest.mark.works_with("ffmpeg", publishes="multicast", codecs="H.264, AAC", checked="every frame, plain and in RTP", set="`allow_groups`")
 def test_a_group_plays_as_it_comes(new_weir, folder, form, way):
     server = gateway(new_weir).start()
     ip = f"239.12.2.{len(way + form) + ord(way[0])}"

@@ -78,6 +78,7 @@ class Relay:
         self.socket.close()
 
 
+@pytest.mark.works_with("ffmpeg", publishes="multicast", codecs="H.264, AAC", checked="every frame", set="`source udp://GROUP:PORT`")
 def test_a_group_is_a_stream(new_weir, folder):
     group = f"udp://239.11.0.1:{free_udp_port()}"
     edge = edge_of(new_weir, f"source {group} {{ stream tv1; }}").start()

@@ -44,6 +44,8 @@ def check_packets(data, slow=False):
     return pcrs
 
 
+@pytest.mark.works_with("ffmpeg", plays="HTTP-TS", codecs="H.264, AAC", checked="every frame")
+@pytest.mark.works_with("curl", plays="HTTP-TS", codecs="H.264, AAC", checked="every frame")
 def test_players_get_what_was_sent(new_weir, folder):
     server = new_weir("").start()
     with publisher(server.rtmp(), folder):
@@ -71,6 +73,7 @@ def test_ffprobe_knows_the_stream_at_once(new_weir, folder):
         assert len(said["programs"]) == 1 and said["programs"][0]["nb_streams"] == 2, said["programs"]
 
 
+@pytest.mark.works_with("VLC", plays="HTTP-TS", codecs="H.264, AAC", checked="every frame")
 def test_vlc_plays(new_weir, folder):
     server = new_weir("").start()
     with publisher(server.rtmp(), folder):
@@ -80,6 +83,7 @@ def test_vlc_plays(new_weir, folder):
         check_frames(recording)
 
 
+@pytest.mark.works_with("GStreamer", plays="HTTP-TS", codecs="H.264, AAC", checked="every frame")
 def test_gstreamer_plays(new_weir, folder):
     server = new_weir("").start()
     out = folder / "gst.mkv"
@@ -110,6 +114,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.works_with("newer ffmpeg", plays="HTTP-TS", codecs="H.264, HEVC, AAC, MP3, AC-3, E-AC-3, Opus", checked="every frame")
 def test_kinds(new_weir, folder, kind):
     server = new_weir("").start()
     output, codecs = KINDS[kind]

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from aio_peers import AioPeer, TONE_HZ, read_code, tone_of
 from media import check_rising, play_ffmpeg, run
 from rtc import ClockPublisher, rtc_weir
@@ -16,6 +18,7 @@ def check_codes(frames, tolerance=7, least=20):
         assert second > first and abs((second - first) - (b - a) * 1000) <= tolerance, ((a, first), (b, second))
 
 
+@pytest.mark.works_with("aiortc", plays="WebRTC", codecs="H.264, Opus", checked="pictures and their times")
 def test_aiortc_plays(new_weir, folder):
     weir = rtc_weir(new_weir)
 
@@ -39,6 +42,7 @@ def test_aiortc_plays(new_weir, folder):
     assert abs(tone_of(audio) - TONE_HZ) < 5, tone_of(audio)
 
 
+@pytest.mark.works_with("aiortc", publishes="WebRTC", codecs="H.264, Opus", checked="pictures and their times")
 def test_aiortc_publishes(new_weir, folder):
     weir = rtc_weir(new_weir)
 

@@ -18,6 +18,9 @@ def browser(tmp_path_factory):
 
 
 @pytest.mark.alone
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="H.264, Opus",
+                        checked="an RTMP publisher without a freeze, less than 0.3 s late",
+                        set="encoder: `bframes=0`, or B-frames without `b-pyramid`")
 def test_rtmp_plays_by_whep(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     with ClockPublisher(weir.rtmp(), folder, gop=50):
@@ -62,6 +65,9 @@ def check_bridged(recording, seconds=2.5):
 
 
 @pytest.mark.alone
+@pytest.mark.works_with("Chromium", publishes="WebRTC", codecs="H.264, Opus",
+                        checked="RTMP and HTTP-FLV players decode it without an error")
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="H.264, Opus", checked="a WebRTC publisher")
 def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     page = Page(browser, weir)
@@ -90,6 +96,8 @@ def test_camera_goes_to_rtmp_flv_and_whep(new_weir, folder, browser):
 
 
 @pytest.mark.alone
+@pytest.mark.works_with("Chromium", publishes="WebRTC", codecs="VP8", checked="decoded by another page")
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="VP8", checked="a WebRTC publisher")
 def test_vp8_goes_through(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     page = Page(browser, weir)
@@ -117,6 +125,7 @@ def test_referenced_b_frames_are_refused(new_weir, folder, browser):
 
 
 @pytest.mark.alone
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="H.264", checked="B-frames are left out")
 def test_other_b_frames_are_left_out(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     options = ("-bf", "2", "-x264-params", "b-pyramid=none:b-adapt=0:rc-lookahead=0")

@@ -22,6 +22,7 @@ def browser(tmp_path_factory):
         yield one
 
 
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="H.264", checked="5 % and 20 % of packets lost")
 def test_players_on_lossy_paths(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     with ClockPublisher(weir.rtmp(), folder), Link(weir.rtc_port, 0.05, DELAY_MS, seed=5) as five, \
@@ -63,6 +64,7 @@ def test_players_on_lossy_paths(new_weir, folder, browser):
             assert longest_freeze(shown) < 0.6 * patience(), (name, longest_freeze(shown))
 
 
+@pytest.mark.works_with("Chromium", publishes="WebRTC", codecs="H.264, Opus", checked="5 % and 20 % of packets lost")
 def test_publishers_on_lossy_paths(new_weir, folder, browser):
     weir = rtc_weir(new_weir)
     losses = {"five": 0.05, "twenty": 0.2}

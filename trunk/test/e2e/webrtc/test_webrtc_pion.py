@@ -43,6 +43,7 @@ def clip():
     return video, audio, decode(video)
 
 
+@pytest.mark.works_with("pion", plays="WebRTC", codecs="H.264, Opus", checked="decodes without an error; 5 % and 20 % of packets lost")
 def test_pion_plays(new_weir, folder):
     weir = rtc_weir(new_weir)
     losses = {"clean": 0.0, "lossy": 0.05, "bad": 0.2}
@@ -64,6 +65,7 @@ def test_pion_plays(new_weir, folder):
     wait_until(lambda: not weir.clients(), 15, "all are gone")
 
 
+@pytest.mark.works_with("pion", publishes="WebRTC", codecs="H.264, Opus", checked="every frame; 5 % and 20 % of packets lost")
 def test_pion_publishes(new_weir, folder, clip):
     weir = rtc_weir(new_weir)
     video, audio, sent = clip

@@ -109,6 +109,8 @@ def all_layers_flow(browser):
 
 
 @pytest.mark.parametrize("codec", ["video/H264", "video/VP8"])
+@pytest.mark.works_with("Chromium", publishes="WebRTC", codecs="H.264, VP8", checked="simulcast of three sizes")
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="H.264, VP8", checked="a size of its choice")
 def test_each_player_gets_its_layer(weir, browser, codec):
     answer = browser.evaluate(f"publish('{codec}')")
     assert "a=simulcast:recv h;m;l" in answer, answer

@@ -84,6 +84,7 @@ def weir(new_weir):
     return new_weir(f"rtc_server {{ enabled on; listen 127.0.0.1:{free_port()}; }}").start()
 
 
+@pytest.mark.works_with("Chromium", plays="WebRTC", codecs="H.264, Opus", checked="by TCP")
 def test_plays_over_tcp(weir, folder, browser):
     with publisher(weir.rtmp(), folder, output=ENCODE):
         weir.wait_live()
@@ -98,6 +99,7 @@ def test_plays_over_tcp(weir, folder, browser):
         assert seen["in_video"]["lost"] == 0, "TCP loses nothing"
 
 
+@pytest.mark.works_with("Chromium", publishes="WebRTC", codecs="H.264, Opus", checked="by TCP")
 def test_publishes_over_tcp(weir, folder, browser):
     open_page(browser, weir)
     browser.evaluate(PUBLISH % "camera")

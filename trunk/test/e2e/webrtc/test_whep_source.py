@@ -380,6 +380,8 @@ def test_silence_is_an_end(new_weir, folder):
 
 
 @pytest.mark.parametrize("loss", [0, 0.1])
+@pytest.mark.works_with("pion", serves="WebRTC", codecs="H.264, Opus", checked="known frames only; 10 % of packets lost",
+                        set="`source whep+http://...`")
 def test_a_server_of_pion(new_weir, folder, clip, loss):  # noqa: F811 - full ICE, every codec in its answer
     video, audio, sent = clip
     port = free_port()
@@ -433,6 +435,7 @@ class AioServer(threading.Thread):
 
 
 @pytest.mark.parametrize("codec", ["video/H264", "video/VP8"])
+@pytest.mark.works_with("aiortc", serves="WebRTC", codecs="H.264, VP8, Opus", checked="media comes", set="`source whep+http://...`")
 def test_a_server_of_aiortc(new_weir, folder, codec):
     server = AioServer(codec)
     server.start()
