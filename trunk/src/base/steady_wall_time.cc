@@ -1,14 +1,12 @@
 #include "base/steady_wall_time.h"
 
+#include "base/clock.h"
+
 namespace weir {
 
 int64_t steady_wall_time_ms() {
-    return steady_wall_time_ms(MonoClock::now());
-}
-
-int64_t steady_wall_time_ms(MonoTime at) {
     static const int64_t offset_us = wall_time_us() - MonoClock::now().time_since_epoch().count();
-    return (at.time_since_epoch().count() + offset_us) / 1000;
+    return (MonoClock::now().time_since_epoch().count() + offset_us) / 1000;
 }
 
 }  // namespace weir

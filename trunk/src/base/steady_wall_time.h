@@ -3,15 +3,10 @@
 
 #include <cstdint>
 
-#include "base/clock.h"
-
 namespace weir {
 
 // Milliseconds since the epoch: goes on from what the wall clock said when it was first asked,
 // whatever becomes of that. For times that players compare over hours.
 int64_t steady_wall_time_ms();
-
-// The same of a moment that has passed.
-int64_t steady_wall_time_ms(MonoTime at);
 
 }  // namespace weir

@@ -118,9 +118,6 @@ class Stream : private Counted<Stream> {
 
     const Publisher* publisher() const { return publisher_; }
 
-    // It exists since then, with or without publishers.
-    MonoTime since() const { return since_; }
-
     MonoTime live_since() const { return live_since_; }
 
     // Since when nobody publishes; meaningful while !live().

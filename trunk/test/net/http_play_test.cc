@@ -62,7 +62,7 @@ void write_header(const stream::Stream& stream, Bytes& out) {
     ByteWriter(out).text(stream.has_video() ? "# times, video\n" : "# times\n");
 }
 
-void write_front(const stream::Muxer& muxer, Bytes& out) {
+void write_front(const stream::Muxer& muxer, bool, Bytes& out) {
     ByteWriter(out).text(
         fmt::format("# from {} on\n", static_cast<const TimesMuxer&>(muxer).start_ms()));
 }

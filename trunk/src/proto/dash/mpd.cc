@@ -127,7 +127,8 @@ void put_track(const Presentation& presentation,
 
 int64_t length_of(const Presentation& presentation, const Period& period) {
     const Segment& last = period.segments.back();
-    return last.start_ms + last.duration_ms - place_of(presentation, period).offset_ms;
+    const int64_t end_ms = last.start_ms + last.duration_ms;
+    return std::max<int64_t>(end_ms - place_of(presentation, period).offset_ms, 0);
 }
 
 void put_period(const Presentation& presentation, size_t at, std::string& out) {
@@ -151,14 +152,8 @@ void put_period(const Presentation& presentation, size_t at, std::string& out) {
 
 }  // namespace
 
-int64_t suggested_delay_ms(const Presentation& presentation) {
-    return 2 * presentation.target_ms;
-}
-
 // Times of the presentation are those of the wall clock since the origin, so that they go on over
-// discontinuities. GStreamer 1.22 takes a period's start for the time from now until it can be
-// played, and looks for the first segment by its distance from the origin: so that is near what
-// there is, not at the epoch.
+// discontinuities. With the epoch as the origin nothing has to be remembered.
 std::string write_mpd(const Presentation& presentation) {
     int64_t depth_ms = 0;
     for (const Period& period : presentation.periods) {
@@ -176,7 +171,8 @@ std::string write_mpd(const Presentation& presentation) {
         "suggestedPresentationDelay=\"{}\"",
         write_time_point(presentation.origin_ms), write_time_point(presentation.published_ms),
         duration(depth_ms), duration(presentation.target_ms), duration(presentation.target_ms),
-        duration(suggested_delay_ms(presentation)));
+        duration(std::clamp<int64_t>(presentation.published_ms - presentation.origin_ms, 0,
+                                     2 * presentation.target_ms)));
     if (live) {
         out += fmt::format(" minimumUpdatePeriod=\"{}\"",
                            duration(std::min(presentation.target_ms / 2, kMaxUpdateMs)));

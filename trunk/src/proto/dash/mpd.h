@@ -62,9 +62,6 @@ struct Presentation {
     std::vector<Period> periods;
 };
 
-// How far players are to stay behind that have no idea of their own, in milliseconds.
-int64_t suggested_delay_ms(const Presentation& presentation);
-
 std::string write_mpd(const Presentation& presentation);
 
 // Each address with `query` as with hls::with_query(), written for XML.

@@ -168,7 +168,7 @@ void Writer::put_tables(bool moved, Bytes& out) {
 
 // Whether the clock cannot wait for the frame that is due then.
 bool Writer::is_late(int64_t due) const {
-    return pcr_ && (due - *pcr_ > pcr_gap_ || (tables_at_ && due - *tables_at_ > kTablesEach));
+    return pcr_ && due - *pcr_ > pcr_gap_;
 }
 
 // At this time of the clock. The next time is expected after as long as since the last.

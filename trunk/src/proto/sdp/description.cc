@@ -55,8 +55,12 @@ bool begins_media(std::string_view line) {
 // Of a line that may be broken, without what stands before its first letter: blanks, or the mark of
 // a byte order.
 std::string_view trim_begin(std::string_view text) {
-    const auto is_text = [](char c) { return c > ' ' && c < '\x7f'; };
-    return {std::ranges::find_if(text, is_text), text.end()};
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) {
+        text.remove_prefix(kByteOrderMark.size());
+    }
+    const auto is_blank = [](char c) { return c >= '\0' && c <= ' '; };
+    return {std::ranges::find_if_not(text, is_blank), text.end()};
 }
 
 Result<Media> read_media_line(std::string_view value, BrokenLines broken) {

@@ -108,13 +108,12 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
     return out;
 }
 
-int64_t origin_for(const dash::Presentation& presentation) {
+int64_t begin_of(const dash::Presentation& presentation) {
     if (presentation.periods.empty()) {
         return 0;
     }
     const dash::Period& first = presentation.periods.front();
-    return first.wall_ms + first.segments.front().start_ms - first.start_ms -
-           dash::suggested_delay_ms(presentation);
+    return first.wall_ms + first.segments.front().start_ms - first.start_ms;
 }
 
 }  // namespace weir::session

@@ -14,8 +14,7 @@ bool can_grow(const net::SegmentStore& store);
 // store's formats, and good until it changes. Without periods: there is nothing to play.
 dash::Presentation describe_segments(const net::SegmentStore& store, bool grows);
 
-// The origin for a player that is given this first: the begin of what is listed is then as far
-// behind it as the player is to stay behind the present, so that it finds something there.
-int64_t origin_for(const dash::Presentation& presentation);
+// When what is listed began, since the epoch; 0: nothing is.
+int64_t begin_of(const dash::Presentation& presentation);
 
 }  // namespace weir::session

@@ -11,7 +11,6 @@
 #include "base/rfc3339.h"
 #include "base/steady_wall_time.h"
 #include "io/deadline.h"
-#include "net/http/origin.h"
 #include "proto/dash/mpd.h"
 #include "proto/hls/playlist_text.h"
 #include "proto/http/accept_encoding.h"
@@ -38,6 +37,21 @@ std::string media_cache(bool has_session) {
 std::string etag_of(std::string_view text) {
     // Each viewer's playlist is a text of its own: a byte at a time is too slow here.
     return fmt::format("\"{:016x}\"", std::hash<std::string_view>()(text));
+}
+
+// streamlink, which resolves no <Location>. A browser sends one of these fields with each request
+// of a script.
+bool pretends_browser(const http::Request& request) {
+    const http::Fields& fields = request.headers;
+    return fields.get("User-Agent").value_or("").starts_with("Mozilla/") &&
+           !fields.has("Referer") && !fields.has("Origin") && !fields.has("Sec-Fetch-Mode");
+}
+
+// Up to 1.22 it takes the start of a period for the time from now until it can be played, and looks
+// for the segment to begin with by the first one's distance from availabilityStartTime: with the
+// epoch it never plays.
+bool is_gstreamer(const http::Request& request) {
+    return request.headers.get("User-Agent").value_or("").starts_with("GStreamer");
 }
 
 }  // namespace
@@ -105,16 +119,14 @@ void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPum
     }
     ask.look_again();
     const std::string folder = fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix);
-    // streamlink takes no relative one; of who is known by nothing but the address it is the same.
     const std::string location =
-        ask.session == nullptr ? ""
-        : net::may_hide_origin(exchange)
+        ask.session != nullptr && !pretends_browser(exchange.request())
             ? http::percent_encoded(ask.name) + std::string(kDescriptionSuffix)
-            : net::origin_of(exchange) + http::percent_encoded(exchange.request().path);
-    // Without a session all have the same description.
-    int64_t shared_origin_ms = steady_wall_time_ms(pump.stream().since());
+            : "";
     const std::string text = pump.description(
-        folder, location, ask.session == nullptr ? shared_origin_ms : ask.session->origin_ms);
+        folder, location,
+        ask.session != nullptr && is_gstreamer(exchange.request()) ? &ask.session->near_origin_ms
+                                                                   : nullptr);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
         return;

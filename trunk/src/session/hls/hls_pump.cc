@@ -172,7 +172,7 @@ bool HlsPump::is_playable() const {
 
 std::string HlsPump::description(std::string_view folder,
                                  std::string_view location,
-                                 int64_t& origin_ms) {
+                                 int64_t* near_origin_ms) {
     if (options_.container != net::SegmentContainer::kMp4 || store_.cipher() != nullptr) {
         return {};
     }
@@ -181,10 +181,10 @@ std::string HlsPump::description(std::string_view folder,
     presentation.folder = folder;
     presentation.clock = hls::kClockName;
     presentation.location = location;
-    if (origin_ms == 0) {
-        origin_ms = origin_for(presentation);
+    if (near_origin_ms != nullptr) {
+        *near_origin_ms = *near_origin_ms == 0 ? begin_of(presentation) : *near_origin_ms;
+        presentation.origin_ms = *near_origin_ms;
     }
-    presentation.origin_ms = origin_ms;
     if (described_version_ != store_.version()) {
         described_version_ = store_.version();
         described_ms_ = steady_wall_time_ms();

@@ -40,8 +40,8 @@ struct HlsSession : private Counted<HlsSession> {
 
     std::unique_ptr<net::Client> client;
     MonoTime asked_at{};
-    int64_t origin_ms = 0;  // dash::Presentation::origin_ms; 0: it has not asked for one
-    std::string looks;      // of a player that cannot be told its id (HlsPump::find_looks)
+    int64_t near_origin_ms = 0;  // of HlsPump::description()
+    std::string looks;           // of a player that cannot be told its id (HlsPump::find_looks)
     // Its id came with the request that began it, perhaps from a link of somebody else's: it is
     // for this address alone. Empty: the id is one of ours.
     std::string only_from;
@@ -141,9 +141,12 @@ class HlsPump final : public net::StreamPump,
     std::string media_tag(bool skip) const;
 
     // The same for DASH. `folder`: where all files are, seen from the description; `location`:
-    // where the next one is, may be empty. `origin_ms`: of the player's presentation; 0 becomes one
-    // that fits what there is. Empty: HLS alone can have what there is.
-    std::string description(std::string_view folder, std::string_view location, int64_t& origin_ms);
+    // where the next one is, may be empty. `near_origin_ms`: of a presentation that begins with
+    // what is listed now, where it is 0, and else then; null: at the epoch. Empty: HLS alone can
+    // have what there is.
+    std::string description(std::string_view folder,
+                            std::string_view location,
+                            int64_t* near_origin_ms = nullptr);
 
     // There is something to describe.
     bool is_playable() const;

@@ -27,6 +27,8 @@
 namespace weir::session {
 namespace {
 
+// Where earlier versions sent players of DASH, which stay there during an upgrade.
+constexpr std::string_view kOldDescriptionName = "index.mpd";
 constexpr size_t kMaxNameSize = 1024;  // of app and of name, as in RTMP
 constexpr size_t kSessionIdSize = 20;  // 100 bits: it lets in
 
@@ -502,7 +504,8 @@ void HlsService::handle_description(net::HttpExchange& exchange) {
         return;
     }
     HlsPump* pump = nullptr;
-    const bool named = is_session_id(exchange.request().query.get_or("session", ""));
+    const bool named = has_sessions(ask.key, ask.options) &&
+                       is_session_id(exchange.request().query.get_or("session", ""));
     if (!named) {
         pump = admit_again(exchange, ask, looks_of(exchange));
     }
@@ -547,6 +550,12 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
     std::string_view app;
     std::string_view name;
     Ask ask;
+    if (path.file == kOldDescriptionName && split_name(path.folder, app, name)) {
+        (void)exchange.respond(307, {}, {},
+                               {{"Location", fmt::format("../{}{}?{}", http::percent_encoded(name),
+                                                         kDescriptionSuffix, request.query_text)}});
+        return;
+    }
     ask.variant = path.variant;
     ask.file = hls::parse_file_name(path.file);
     if (ask.file.kind == hls::FileKind::kUnknown || !split_name(path.folder, app, name)) {

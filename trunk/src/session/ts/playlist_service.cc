@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "io/deadline.h"
-#include "net/http/origin.h"
+#include "io/socket_address.h"
 #include "proto/http/access_token.h"
 #include "proto/http/response_parser.h"
 #include "proto/http/url.h"
@@ -20,6 +20,7 @@ namespace weir::session {
 namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kMaxHost = 255;
 constexpr std::string_view kGzip = "\x1F\x8B";
 
 // XML, perhaps behind a byte order mark and blanks.
@@ -35,6 +36,13 @@ bool is_url(std::string_view where) {
 }
 
 // A name or address with a port, and nothing that would end it in a playlist.
+bool is_host(std::string_view host) {
+    return !host.empty() && host.size() <= kMaxHost && std::ranges::all_of(host, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '.' || c == '-' || c == ':' || c == '[' || c == ']' || c == '_';
+    });
+}
+
 // What the client was let in with, as it wrote it.
 std::string key_of(std::string_view query) {
     std::string out;
@@ -47,6 +55,21 @@ std::string key_of(std::string_view query) {
     // It goes into lines and quotes of a playlist.
     std::erase_if(out, [](char c) { return c == '"' || c <= ' ' || c == 0x7F; });
     return out;
+}
+
+// Where the client found this server.
+std::string base_of(net::HttpExchange& exchange) {
+    const http::Request& request = exchange.request();
+    std::string host = request.host;
+    if (exchange.believes_proxy()) {
+        const std::string_view said = request.headers.get("X-Forwarded-Host").value_or("");
+        const std::string_view first = trim(said.substr(0, said.find(',')));
+        host = is_host(first) ? first : host;
+    }
+    if (!is_host(host)) {
+        host = exchange.local().to_string();
+    }
+    return (exchange.secure() ? "https://" : "http://") + host;
 }
 
 // Blocks on disk.
@@ -258,7 +281,7 @@ void PlaylistService::serve_playlist(net::HttpExchange& exchange) {
                                               : "The playlist has not been read yet.");
         return;
     }
-    const std::string text = playlist->write({.base = net::origin_of(exchange),
+    const std::string text = playlist->write({.base = base_of(exchange),
                                               .query = key_of(exchange.request().query_text),
                                               .guide = guide_ != nullptr});
     (void)exchange.respond(200, "audio/x-mpegurl; charset=utf-8", text,

@@ -1,6 +1,7 @@
 """Behind nginx as a cache, as doc/protocols/hls.md configures it, low-latency players cost the server a handful of requests a second,
 and every address that a player asks for is answered. WEIR_HLS_PLAYERS=500 for that many."""
 
+import concurrent.futures
 import contextlib
 import gzip
 import os
@@ -77,10 +78,10 @@ def test_every_kind_of_address_is_answered(new_weir, folder):
         clock = "/live/livestream.hls/time"
         assert clock.rsplit("/", 1)[1].encode() in re.search(rb'UTCTiming[^>]* value="([^"?]+)', body)[1], "dash.js asks for it"
         began = time.monotonic()
-        for _ in range(4):
-            fields, body = read(f"http://127.0.0.1:{port}{clock}")
-            assert re.match(rb"\d{4}-\d\d-\d\dT", body) and fields["Cache-Control"] == "no-store"
-        assert time.monotonic() - began < 2, "no request for the time waits in a lock"
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for fields, body in pool.map(read, [f"http://127.0.0.1:{port}{clock}"] * 8):
+                assert re.match(rb"\d{4}-\d\d-\d\dT", body) and fields["Cache-Control"] == "no-store"
+        assert time.monotonic() - began < 2, "no request for the time waits in a lock, where each takes half a second"
         header = re.search(rb"init-\d+\.(video|audio)\.mp4", read(f"http://127.0.0.1:{port}/live/livestream.mpd")[1])[0].decode()
         assert read(f"http://127.0.0.1:{port}/live/livestream.hls/{header}")[1][4:8] == b"ftyp"
 

@@ -29,7 +29,7 @@ Track audio() {
 Presentation live() {
     return {.folder = "cam.hls/",
             .clock = "time",
-            .location = "http://host/live/cam.mpd",
+            .location = "cam.mpd",
             .origin_ms = 1'795'651'690'123,
             .published_ms = 1'795'651'722'690,
             .target_ms = 2'000,
@@ -62,7 +62,7 @@ TEST(MpdTest, SaysWhereSegmentsAreAndWhen) {
                                 "media=\"cam.hls/7.$Time$.video.m4s\""));
     EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio.m4s\""));
     EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT5.960S\""));
-    EXPECT_THAT(text, HasSubstr("<Location>http://host/live/cam.mpd</Location>"));
+    EXPECT_THAT(text, HasSubstr("<Location>cam.mpd</Location>"));
     EXPECT_THAT(text, HasSubstr("value=\"cam.hls/time\""));
 }
 
@@ -130,6 +130,15 @@ TEST(MpdTest, APeriodThatHadBegunBeforeTheOriginBeginsThere) {
     EXPECT_THAT(text, HasSubstr("presentationTimeOffset=\"3610000\""));
     EXPECT_THAT(text, HasSubstr("<Period id=\"10\" start=\"PT4.500S\">"));
     EXPECT_THAT(text, HasSubstr("presentationTimeOffset=\"3614000\""));
+}
+
+TEST(MpdTest, NobodyIsToStayFurtherBehindThanTheOrigin) {
+    Presentation begins = live();
+    EXPECT_THAT(write_mpd(begins), HasSubstr("suggestedPresentationDelay=\"PT4.000S\""));
+    begins.origin_ms = begins.published_ms - 1'300;
+    EXPECT_THAT(write_mpd(begins), HasSubstr("suggestedPresentationDelay=\"PT1.300S\""));
+    begins.origin_ms = 0;
+    EXPECT_THAT(write_mpd(begins), HasSubstr("suggestedPresentationDelay=\"PT4.000S\""));
 }
 
 TEST(MpdTest, WithoutALocationThePlayerStays) {

@@ -534,9 +534,7 @@ TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
     const std::string session = find(first.body, "(session=[a-z0-9]{20})&amp;key=k1\"");
     ASSERT_FALSE(session.empty());
     pictures(100);
-    const std::string location = find(first.body, "<Location>http://[^/]+([^?]*)");
-    EXPECT_EQ(location, "/app/stream.mpd");
-    const TestAnswer again = get(location + "?" + session);
+    const TestAnswer again = get("/app/" + find(first.body, "<Location>([^?]*)") + "?" + session);
     ASSERT_EQ(again.status, 200);
     const std::string header = find(again.body, "initialization=\"([^?]+)\\?");
     const TestAnswer init = get("/app/stream.hls/" + header + "?" + session);
@@ -574,17 +572,21 @@ TEST_F(HlsServiceTest, TheOpenSegmentOfATrackIsReadWhileItGrows) {
     EXPECT_EQ(grown.body, whole.body);
 }
 
-TEST_F(HlsServiceTest, APresentationBeginsShortlyBeforeItsViewer) {
+TEST_F(HlsServiceTest, ThePresentationOfGStreamerBeginsWithWhatIsListed) {
     publish();
     pictures(60);
     const auto origin = [](const TestAnswer& answer) {
         return find(answer.body, "availabilityStartTime=\"([^\"]*)\"");
     };
-    const TestAnswer first = get("/app/stream.mpd");
+    EXPECT_EQ(origin(get("/app/stream.mpd")), "1970-01-01T00:00:00.000Z");
+    const std::string who = "User-Agent: GStreamer souphttpsrc 1.22.0\r\n";
+    const TestAnswer first = get("/app/stream.mpd", who);
     EXPECT_EQ(find(first.body, "<Period id=\"[0-9]+\" start=\"([^\"]*)\""), "PT0.000S");
+    EXPECT_EQ(find(first.body, "presentationTimeOffset=\"([0-9]+)\""),
+              find(first.body, "<S t=\"([0-9]+)\""));
     const std::string session = find(first.body, "(session=[a-z0-9]{20})");
     pictures(100);
-    EXPECT_EQ(origin(get("/app/stream.mpd?" + session)), origin(first)) << "as long as it watches";
+    EXPECT_EQ(origin(get("/app/stream.mpd?" + session, who)), origin(first)) << "while it watches";
 }
 
 TEST_F(HlsServiceTest, WithoutSessionsAllHaveOneDescription) {
@@ -596,12 +598,25 @@ TEST_F(HlsServiceTest, WithoutSessionsAllHaveOneDescription) {
     EXPECT_EQ(get("/app/stream.mpd", "User-Agent: two\r\n").body, one);
 }
 
-TEST_F(HlsServiceTest, AnOldProxyMayHideTheServersName) {
+TEST_F(HlsServiceTest, WhoResolvesNoLocationIsKnownByItsLooks) {
     publish();
     pictures(60);
-    TestClient proxy(address_);
-    proxy.send("GET /app/stream.mpd HTTP/1.0\r\n\r\n");
-    EXPECT_EQ(find(proxy.read_answer().body, "<Location>([^?]*)"), "stream.mpd");
+    const std::string streamlink = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
+    const std::string body = get("/app/stream.mpd", streamlink).body;
+    EXPECT_THAT(body, Not(HasSubstr("<Location>")));
+    const std::string session = find(body, "(session=[a-z0-9]{20})");
+    EXPECT_EQ(find(get("/app/stream.mpd", streamlink).body, "(session=[a-z0-9]{20})"), session);
+    const std::string browser = streamlink + "Referer: http://site.example/\r\n";
+    EXPECT_THAT(get("/app/stream.mpd", browser).body, HasSubstr("<Location>stream.mpd?session="));
+}
+
+TEST_F(HlsServiceTest, TheOldAddressOfADescriptionLeadsToTheNewOne) {
+    publish();
+    pictures(60);
+    const TestAnswer answer = get("/app/stream.hls/index.mpd?session=aaaaaaaaaaaaaaaaaaaa&key=k");
+    EXPECT_EQ(answer.status, 307);
+    EXPECT_EQ(answer.headers.get("Location").value_or(""),
+              "../stream.mpd?session=aaaaaaaaaaaaaaaaaaaa&key=k");
 }
 
 TEST_F(HlsServiceTest, APlayerThatDoesNotFollowLocationIsOneViewer) {
