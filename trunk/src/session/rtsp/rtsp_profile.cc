@@ -10,6 +10,7 @@ namespace weir::session {
 using media::Codec;
 
 const net::RtpProfile kRtspProfile = {
+    .audience = media::Audience::kOriginal,
     .max_payload_bytes = kMaxRtspPayload,
     .takes = [](Codec codec) { return rtsp_payload_type_of(codec).has_value(); },
 };
