@@ -47,6 +47,15 @@ RtspTerms rtsp_terms(const net::RtpCutter& cutter) {
     return terms;
 }
 
+bool still_holds(const RtspTerms& told, const RtspTerms& now) {
+    for (size_t track = 0; track < told.size(); track++) {
+        if (told[track] != 0 && now[track] != 0 && told[track] != now[track]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 std::string_view control_of(uint8_t track) {
     return track == net::kRtpVideoTrack ? "trackID=0" : "trackID=1";
 }
