@@ -112,7 +112,7 @@ const Directive kRtcDirectives[] = {
      .max = 512000,
      .effect = Effect::kNewConnections,
      .doc = "Bits per second of the AAC that is made from a WebRTC publisher's audio for "
-            "players of other protocols.",
+            "players that need AAC.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.rtc_server.aac_bitrate = static_cast<uint32_t>(v.number);

@@ -16,7 +16,7 @@
 namespace weir::media {
 
 // The players that a packet is for. Where the same audio exists in two codecs (a browser's Opus,
-// a telephone's G.711, and AAC made of it), each player gets the one that it can decode.
+// a telephone's G.711, and AAC made of it), each player gets one of them.
 enum class Audience : uint8_t {
     kEverybody,        // who takes frames
     kFlv,              // RTMP, FLV and whatever else carries AAC, kMpeg too
@@ -24,7 +24,9 @@ enum class Audience : uint8_t {
     kTransportStream,  // takes no frames, but the MPEG transport stream as it came
     kMpeg,             // MPEG transport streams and HLS: no codec of telephones
     kAllButMpeg,       // who takes frames, except those
-    kRelay,            // of sinks alone: another node, which takes each audio as it came
+    // Of sinks alone: RTSP and other nodes. They take each audio in the codec in which it was
+    // published, and of simulcast the main layer.
+    kOriginal,
 };
 
 // What a packet is, as read from its body's first bytes.

@@ -54,10 +54,10 @@ bool is_for(media::Audience audience, const PacketSink& sink) {
     }
 }
 
-// Another node gets what came, not what was made of it: the audio for whoever has the original, and
-// of simulcast the layer that everybody gets.
+// What is for WebRTC alone is the audio as it was published, or one of the simulcast layers.
 bool is_for(const PacketInfo& info, const PacketSink& sink) {
-    if (sink.audience() == media::Audience::kRelay && info.audience == media::Audience::kWebRtc) {
+    if (sink.audience() == media::Audience::kOriginal &&
+        info.audience == media::Audience::kWebRtc) {
         return info.kind == TrackKind::kAudio;
     }
     return is_for(info.audience, sink);

@@ -57,6 +57,22 @@ class MuxerFixture : public testing::Test, protected stream::Publisher {
         stream_.publish(*this, test::packet(kind, timestamp, std::move(body)), now_);
     }
 
+    // As a WebRTC session publishes the audio of a browser.
+    void send_original(Bytes body) {
+        stream_.publish(*this,
+                        test::packet(media::TrackKind::kAudio, clock_, std::move(body),
+                                     media::Audience::kWebRtc),
+                        now_);
+    }
+
+    // The AAC that such a session makes of it.
+    void send_derived(Bytes body) {
+        stream_.publish_derived(
+            *this,
+            test::packet(media::TrackKind::kAudio, clock_, std::move(body), media::Audience::kFlv),
+            now_);
+    }
+
     // Both clocks.
     void pass(uint32_t ms) {
         clock_ += ms;

@@ -123,20 +123,23 @@ TEST_F(AudienceTest, EachAudienceGetsItsSoundAndEverybodyThePicture) {
 
 TEST_F(AudienceTest, ContainersOfMpegGetAacForWhatTelephonesSpeak) {
     Sink mpeg(Audience::kMpeg);
+    Sink original(Audience::kOriginal);
     stream_.attach(mpeg);
+    stream_.attach(original);
     Ref<media::MediaPacket> spoken =
         with(Audience::kAllButMpeg, 0, test::filled({0x82}, 7, 160));  // G.711
     stream_.publish(publisher_, spoken, kNow);
     stream_.publish_derived(publisher_, with(Audience::kMpeg, 0, test::aac_header()), kNow);
     stream_.publish_derived(publisher_,
                             with(Audience::kMpeg, spoken->time_ms(), test::aac_frame(2)), kNow);
-    for (const Sink* each : {&flv_, &webrtc_}) {
+    for (const Sink* each : {&flv_, &webrtc_, &original}) {
         EXPECT_EQ(each->count(media::Codec::kG711U), 1U);
         EXPECT_EQ(each->count(media::Codec::kAac), 0U);
     }
     EXPECT_EQ(mpeg.count(media::Codec::kG711U), 0U);
     EXPECT_EQ(mpeg.count(media::Codec::kAac), 2U);
     EXPECT_EQ(mpeg.starts, 1);  // where a player of it may begin
+    stream_.detach(original);
     stream_.detach(mpeg);
 }
 
@@ -174,13 +177,18 @@ TEST_F(AudienceTest, ConfigurationsOfOthersAreNotGivenWithAStart) {
     picture(true, 0);
     ASSERT_EQ(flv_.starts, 1);
     ASSERT_EQ(webrtc_.starts, 1);
+    Sink original(Audience::kOriginal);
+    stream_.attach(original);
+    EXPECT_EQ(original.starts, 1);
     for (const auto& [sink, foreign] :
-         {std::pair(&flv_, media::Codec::kOpus), std::pair(&webrtc_, media::Codec::kAac)}) {
+         {std::pair(&flv_, media::Codec::kOpus), std::pair(&webrtc_, media::Codec::kAac),
+          std::pair(&original, media::Codec::kAac)}) {
         EXPECT_EQ(sink->configs.size(), 2U);
         for (const media::PacketRef& config : sink->configs) {
             EXPECT_NE(config->info().codec, foreign);
         }
     }
+    stream_.detach(original);
     // Nor to one that comes later.
     Sink late(Audience::kFlv);
     stream_.attach(late);
@@ -349,9 +357,9 @@ TEST_F(AudienceTest, SoundThatIsMadeLateHasItsPlaceForThoseWhoComeLater) {
     stream_.detach(late);
 }
 
-// Another node makes the AAC itself, for players of its own.
-TEST_F(AudienceTest, AnotherNodeGetsTheSoundAsItCameAndOneLayer) {
-    Sink node(Audience::kRelay);
+// RTSP carries what was published; another node makes the AAC itself, for players of its own.
+TEST_F(AudienceTest, RtspAndOtherNodesGetTheAudioAsItCameAndOneLayer) {
+    Sink node(Audience::kOriginal);
     stream_.attach(node);
     picture(true, 0);
     const media::PacketRef opus_frame = sound(10);

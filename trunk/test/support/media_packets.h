@@ -120,11 +120,15 @@ inline Bytes tag_body(media::Codec codec, BodyKind kind, ByteSpan payload) {
 // ---- packets ----
 
 // A frame is a whole picture, as of a session that puts pictures together.
-inline Ref<media::MediaPacket> packet(media::TrackKind kind, uint32_t time_ms, Bytes body) {
+inline Ref<media::MediaPacket> packet(media::TrackKind kind,
+                                      uint32_t time_ms,
+                                      Bytes body,
+                                      media::Audience audience = media::Audience::kEverybody) {
     auto info = flv::parse_tag_body(kind, body);
     EXPECT_TRUE(info.has_value()) << "the test makes bodies that are none";
     if (info) {
         info->whole_picture = kind == media::TrackKind::kVideo;
+        info->audience = audience;
     }
     return make_ref<media::MediaPacket>(info.value_or(media::PacketInfo{}), time_ms,
                                         std::move(body));

@@ -9,7 +9,7 @@ namespace weir::session {
 
 class RelayMuxer final : public FlvMuxer {
   public:
-    media::Audience audience() const override { return media::Audience::kRelay; }
+    media::Audience audience() const override { return media::Audience::kOriginal; }
 
     void on_start_lost(stream::StartLost why) override {
         if (why == stream::StartLost::kPublisherCame || why == stream::StartLost::kPublisherGone) {

@@ -45,8 +45,9 @@ class ForwardPlayer final : public net::PlayerProtocol, private Counted<ForwardP
   public:
     static constexpr ObjectName kObjectName{"rtsp_forward", "rtsp"};
 
-    ForwardPlayer(rtsp::ClientSession session, net::ForwardFlow& flow)
-        : session_(std::move(session)), flow_(&flow) {}
+    // `terms`: that the other server was told.
+    ForwardPlayer(rtsp::ClientSession session, const RtspTerms& terms, net::ForwardFlow& flow)
+        : session_(std::move(session)), terms_(terms), flow_(&flow) {}
 
     ~ForwardPlayer() override {
         if (flow_ != nullptr) {
@@ -65,6 +66,11 @@ class ForwardPlayer final : public net::PlayerProtocol, private Counted<ForwardP
         if (first && flow_ != nullptr) {
             flow_->live();
         }
+    }
+
+    // A description is given once: with another one, the forward connects again.
+    bool fits(const stream::Muxer& muxer) const override {
+        return still_holds(terms_, static_cast<const RtspMuxer&>(muxer).terms());
     }
 
     // Receiver reports, and answers to what keeps the session alive. A server that says nothing is
@@ -107,6 +113,7 @@ class ForwardPlayer final : public net::PlayerProtocol, private Counted<ForwardP
     }
 
     rtsp::ClientSession session_;
+    RtspTerms terms_;
     net::ForwardFlow* flow_;            // null once it has been told of the end
     const RtspMuxer* muxer_ = nullptr;  // of the pump, from the first start on
     Error refusal_;
@@ -149,6 +156,8 @@ class Publishing {
 
     const RtspFormat& format() const { return *format_; }
 
+    const RtspTerms& terms() const { return terms_; }
+
   private:
     // Yields until the codecs of the stream are known.
     Error announce() {
@@ -185,6 +194,7 @@ class Publishing {
                 order_.push_back(index);
             }
         }
+        terms_ = tracks.terms();
         session_.publish(tracks.describe("0.0.0.0"), std::move(wanted));
         return {};
     }
@@ -249,6 +259,7 @@ class Publishing {
     rtsp::ClientSession session_;
     std::unique_ptr<io::TcpStream> stream_;
     std::vector<uint8_t> order_;  // of the tracks of the session
+    RtspTerms terms_{};           // that the other server was told
     const RtspFormat* format_ = nullptr;
 };
 
@@ -270,7 +281,8 @@ Error RtspForward::run(net::SourceRun& run) {
     client->key = key;
     client->encrypted = stream->encrypted();
     flow.begin(*client);
-    auto player = std::make_unique<ForwardPlayer>(publishing->take_session(), flow);
+    auto player =
+        std::make_unique<ForwardPlayer>(publishing->take_session(), publishing->terms(), flow);
     services.fanout.play(services.policy.rules_of_forward(key), publishing->format(),
                          std::move(stream), std::move(player), std::move(client));
     return flow.wait();

@@ -35,6 +35,8 @@ class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Co
 
     explicit RtspMuxer(const RtspChannels& channels);
 
+    media::Audience audience() const override { return profile().audience; }
+
     void on_attach(const stream::Stream& stream) override { numbers_.note_stream(stream); }
 
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;

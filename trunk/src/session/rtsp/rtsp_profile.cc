@@ -10,6 +10,7 @@ namespace weir::session {
 using media::Codec;
 
 const net::RtpProfile kRtspProfile = {
+    .audience = media::Audience::kOriginal,
     .max_payload_bytes = kMaxRtspPayload,
     .takes = [](Codec codec) { return rtsp_payload_type_of(codec).has_value(); },
 };
@@ -44,6 +45,15 @@ RtspTerms rtsp_terms(const net::RtpCutter& cutter) {
         terms[track] = rtsp_terms(cutter.track(track).codec.codec, cutter.config(track));
     }
     return terms;
+}
+
+bool still_holds(const RtspTerms& told, const RtspTerms& now) {
+    for (size_t track = 0; track < told.size(); track++) {
+        if (told[track] != 0 && now[track] != 0 && told[track] != now[track]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 std::string_view control_of(uint8_t track) {

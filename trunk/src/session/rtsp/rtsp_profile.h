@@ -33,6 +33,10 @@ using RtspTerms = std::array<size_t, 2>;
 
 RtspTerms rtsp_terms(const net::RtpCutter& cutter);
 
+// Whether a description that said `told` is still right. Tracks that are not known on both sides
+// are not compared.
+bool still_holds(const RtspTerms& told, const RtspTerms& now);
+
 // "trackID=0" of the video and "trackID=1" of the audio, whether the other one exists or not.
 std::string_view control_of(uint8_t track);
 

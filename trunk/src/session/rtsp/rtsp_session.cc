@@ -28,13 +28,11 @@ bool RtspSession::is_named_by(const rtsp::Request& request) const {
 }
 
 bool RtspSession::fits(const RtspTerms& now) const {
-    for (size_t track = 0; track < terms.size(); track++) {
-        const bool known = has[track] && terms[track] != 0 && now[track] != 0;
-        if (known && terms[track] != now[track]) {
-            return false;
-        }
+    RtspTerms told = terms;
+    for (size_t track = 0; track < told.size(); track++) {
+        told[track] = has[track] ? told[track] : 0;
     }
-    return true;
+    return still_holds(told, now);
 }
 
 std::string RtspSession::rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp) const {

@@ -42,6 +42,8 @@ class RtspTracks final : public stream::PacketSink {
 
     ~RtspTracks() override;
 
+    media::Audience audience() const override { return kRtspProfile.audience; }
+
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     void on_start_lost(stream::StartLost) override {}

@@ -377,7 +377,7 @@ void RtcIngest::begin_audio(MonoTime now, const Source& source, int64_t time_ms)
     }
 }
 
-// Only while somebody needs it: audio in AAC, for players of other protocols.
+// Made only while a player needs AAC.
 void RtcIngest::on_audio_frame(const Source& /*source*/, const media::PacketRef& packet) {
     if (aac_) {
         aac_->on_audio(packet);

@@ -138,7 +138,7 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
     std::optional<uint8_t> main_layer_;  // none before the first video
     MonoTime main_since_{};
     int64_t shift_ms_ = 0;                // from the publisher's clock to the stream's timeline
-    std::optional<net::DerivedAac> aac_;  // for players of other protocols; without workers: none
+    std::optional<net::DerivedAac> aac_;  // for players that need AAC; without workers: none
     uint64_t key_requests_ = 0;
     uint64_t main_changes_ = 0;
 };

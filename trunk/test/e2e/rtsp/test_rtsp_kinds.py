@@ -127,7 +127,7 @@ def test_a_webrtc_publisher_is_played_by_rtsp(new_weir, folder, codec, found):
                     for transport in ("tcp", "udp")]
 
     for recording in asyncio.run(scenario()):
-        assert recording.streams() == {"video": [found], "audio": ["aac"]}, recording.streams()  # what all but WebRTC get
+        assert recording.streams() == {"video": [found], "audio": ["opus"]}, recording.streams()
         run(["ffmpeg", "-v", "error", "-xerror", "-err_detect", "explode", "-i", recording.path, "-f", "null", "-"])
         # Without the first picture: ffmpeg takes the first packets of both tracks for one moment, until it has used a sender report.
         check_codes(codes_of(recording.path)[1:], least=40)

@@ -1,9 +1,11 @@
 #include "session/rtsp/rtsp_muxer.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "media/opus.h"
 #include "proto/rtcp/report.h"
 #include "proto/rtp/header.h"
 #include "proto/rtsp/connection_reader.h"
@@ -118,7 +120,7 @@ TEST_F(RtspMuxerTest, NamesTheFirstPacketsOfTheStart) {
     stream_.detach(muxer);
 }
 
-// The audio of a WebRTC publisher is made of its Opus and comes when somebody wants it.
+// A publisher may be silent when a player comes.
 TEST_F(RtspMuxerTest, NamesTheTimeOfTheStartForATrackThatHasNotCome) {
     RtspMuxer muxer(both());
     stream_.attach(muxer);
@@ -152,6 +154,55 @@ TEST_F(RtspMuxerTest, LeavesOutTracksWithoutChannels) {
     for (const Frame& frame : got) {
         EXPECT_EQ(frame.channel, 4);
     }
+    stream_.detach(muxer);
+}
+
+TEST_F(RtspMuxerTest, HasTheAudioOfABrowserAsItCameAndItsMainLayer) {
+    const Bytes opus = test::counted({0x78}, 60);
+    stream_.detach(recorder_);
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    EXPECT_FALSE(stream_.has_audience(media::Audience::kFlv)) << "no AAC is made for it";
+    EXPECT_FALSE(stream_.has_audience(media::Audience::kWebRtc)) << "no layers are asked for";
+    send(TrackKind::kVideo, 0,
+         test::tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    send_original(test::tag_body(Codec::kOpus, BodyKind::kConfig, media::opus::build_head(2)));
+    send_derived(test::tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1210")));
+    send_video(0, true, 500);
+    auto layer = test::packet(TrackKind::kVideo, 0,
+                              test::tag_body(Codec::kH264, BodyKind::kKeyFrame,
+                                             test::nal_frame({test::counted({0x65, 0x88}, 500)})));
+    media::PacketInfo info = layer->info();
+    info.audience = media::Audience::kWebRtc;
+    info.track_id = info.layer = 1;
+    stream_.publish_derived(
+        *this,
+        make_ref<media::MediaPacket>(info, 0, Bytes(layer->body().begin(), layer->body().end())),
+        now_);
+    for (int i = 0; i < 3; i++) {
+        send_original(test::tag_body(Codec::kOpus, BodyKind::kFrame, opus));
+        send_derived(test::tag_body(Codec::kAac, BodyKind::kFrame, Bytes(100, 0x21)));
+        pass(20);
+    }
+    send_video(clock_, false, 100);
+    int pictures = 0;
+    int sounds = 0;
+    for (const Frame& frame : frames(muxer.log())) {
+        if (frame.channel % 2 == 1) {
+            continue;
+        }
+        const auto packet = rtp::PacketView::parse(frame.payload);
+        ASSERT_TRUE(packet);
+        if (frame.channel == 0) {
+            pictures += packet->marker() ? 1 : 0;
+        } else {
+            sounds++;
+            EXPECT_EQ(packet->payload_type(), rtsp_payload_type_of(Codec::kOpus));
+            EXPECT_TRUE(std::ranges::equal(packet->payload(), opus));
+        }
+    }
+    EXPECT_EQ(pictures, 2);
+    EXPECT_EQ(sounds, 3);
     stream_.detach(muxer);
 }
 

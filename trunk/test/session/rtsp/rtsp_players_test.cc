@@ -47,6 +47,22 @@ TEST_F(RtspPlayersTest, EndsAPlayerByUdpWithByeWhenTheVideoIsOfAnotherCodec) {
     end(std::move(encoder));
 }
 
+TEST_F(RtspPlayersTest, EndsPlayersOfAnRtmpEncoderWhenABrowserFollows) {
+    auto encoder = this->encoder();
+    const RtspUdpClient ports;
+    auto by_tcp = player(kVideoByTcp, kAudioByTcp);
+    auto by_udp = player("", ports.transport());
+    stream::Stream& stream = encoder->stream();
+    encoder.reset();
+    encoder = std::make_unique<RtspEncoder>(stream, media::Codec::kOpus);
+    EXPECT_TRUE(by_tcp->reads_to_end());
+    EXPECT_TRUE(by_udp->reads_to_end());
+    EXPECT_TRUE(logged(kChanged));
+    RtspPeer again(address_);
+    EXPECT_THAT(again.describe(url_), HasSubstr("opus/48000/2"));
+    end(std::move(encoder));
+}
+
 TEST_F(RtspPlayersTest, EndsAPausedPlayerToo) {
     auto encoder = this->encoder();
     auto peer = player(kVideoByTcp, kAudioByTcp);
@@ -101,6 +117,31 @@ TEST_F(RtspPlayersTest, DoesNotBeginWithADescriptionThatNoLongerHolds) {
     EXPECT_TRUE(by_tcp.reads_to_end());
     EXPECT_THAT(by_udp.ask("PLAY", url_), StartsWith("RTSP/1.0 503 "));
     EXPECT_TRUE(by_udp.reads_to_end());
+    end(std::move(encoder));
+}
+
+// ---- the audio of a browser ----
+
+TEST_F(RtspPlayersTest, GetsTheOpusOfABrowserAndNothingIsMadeForIt) {
+    auto encoder = this->encoder(media::Codec::kOpus);
+    const RtspUdpClient ports;
+    auto by_tcp = player(kVideoByTcp, kAudioByTcp);
+    auto by_udp = player("", ports.transport());
+    EXPECT_FALSE(encoder->stream().has_audience(media::Audience::kFlv)) << "no AAC";
+    EXPECT_FALSE(encoder->stream().has_audience(media::Audience::kWebRtc)) << "no layers";
+    const uint8_t type = rtsp_payload_type_of(media::Codec::kOpus).value_or(0);
+    bool came = false;
+    EXPECT_TRUE(io::eventually([&] {
+        encoder->frame(false);
+        encoder->sound();
+        ports.rtp->receive([&](std::span<uint8_t> packet, const io::UdpPath&) {
+            came = came || (packet.size() > 12 && (packet[1] & 0x7fU) == type);
+        });
+        return came;
+    }));
+    EXPECT_THAT(by_udp->ask("TEARDOWN", url_), StartsWith("RTSP/1.0 200 "));
+    by_tcp.reset();
+    by_udp.reset();
     end(std::move(encoder));
 }
 

@@ -223,5 +223,22 @@ TEST_F(RtspSourcesTest, AForwardComesBackWhenTheOtherSideEndsIt) {
     EXPECT_TRUE(feeds([&] { return only()->machine().attempts() >= 2 && live("b"); }));
 }
 
+TEST_F(RtspSourcesTest, AForwardDescribesTheStreamAgainWhenItsCodecsChange) {
+    publish();
+    const auto configure_aac = [this](std::string_view config) {
+        publisher_->send(
+            media::TrackKind::kAudio,
+            test::tag_body(media::Codec::kAac, test::BodyKind::kConfig, test::from_hex(config)));
+        publisher_->send(
+            media::TrackKind::kAudio,
+            test::tag_body(media::Codec::kAac, test::BodyKind::kFrame, Bytes(100, 0x21)));
+    };
+    configure_aac("1210");
+    start(spec(SourceRole::kForward, "a", "live/b"));
+    ASSERT_TRUE(feeds([&] { return live("b"); }));
+    configure_aac("1190");  // 48 kHz in place of 44.1
+    EXPECT_TRUE(feeds([&] { return only()->machine().attempts() >= 2 && live("b"); }));
+}
+
 }  // namespace
 }  // namespace weir::session

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "io/deadline.h"
+#include "media/opus.h"
 #include "session/rtsp/rtsp_server.h"
 
 #include "test/session/world.h"
@@ -65,6 +66,14 @@ class RtspPeer {
         return text;
     }
 
+    // What DESCRIBE gets; empty: no description.
+    std::string describe(std::string_view url) {
+        constexpr std::string_view kLength = "Content-Length: ";
+        const std::string head = ask("DESCRIBE", url, "Accept: application/sdp\r\n");
+        const size_t at = head.find(kLength);
+        return at == std::string::npos ? "" : read(std::stoul(head.substr(at + kLength.size())));
+    }
+
     bool reads_to_end() {
         std::array<uint8_t, 512> bytes;
         for (;;) {
@@ -104,14 +113,16 @@ class RtspPeer {
     uint32_t cseq_ = 0;
 };
 
-// Publishes H.264 and AAC, without a connection.
+// Publishes H.264 and AAC, without a connection; or H.264 and Opus, as a browser by WebRTC.
 class RtspEncoder final : public stream::Publisher {
   public:
-    explicit RtspEncoder(stream::Stream& stream) : stream_(stream) {
+    explicit RtspEncoder(stream::Stream& stream, media::Codec audio = media::Codec::kAac)
+        : stream_(stream), audio_(audio) {
         EXPECT_FALSE(
             stream.start_publish(*this, stream::PublishConflict::kRefuse, MonoClock::now()));
         config(media::Codec::kH264, test::kAvcBaselineConfig);
-        config(media::Codec::kAac, test::from_hex("1210"));
+        config(audio,
+               audio == media::Codec::kOpus ? media::opus::build_head(2) : test::from_hex("1210"));
         frame(true);
         sound();
     }
@@ -137,8 +148,9 @@ class RtspEncoder final : public stream::Publisher {
     }
 
     void sound() {
-        publish(media::Codec::kAac,
-                test::tag_body(media::Codec::kAac, test::BodyKind::kFrame, Bytes(100, 0x21)));
+        const Bytes frame =
+            audio_ == media::Codec::kOpus ? test::counted({0x78}, 60) : Bytes(100, 0x21);
+        publish(audio_, test::tag_body(audio_, test::BodyKind::kFrame, frame));
     }
 
     stream::Stream& stream() { return stream_; }
@@ -147,10 +159,14 @@ class RtspEncoder final : public stream::Publisher {
     void publish(media::Codec codec, Bytes body) {
         const media::TrackKind kind = codec <= media::Codec::kOtherVideo ? media::TrackKind::kVideo
                                                                          : media::TrackKind::kAudio;
-        stream_.publish(*this, test::packet(kind, time_ms_, std::move(body)), MonoClock::now());
+        const auto audience =
+            codec == media::Codec::kOpus ? media::Audience::kWebRtc : media::Audience::kEverybody;
+        stream_.publish(*this, test::packet(kind, time_ms_, std::move(body), audience),
+                        MonoClock::now());
     }
 
     stream::Stream& stream_;
+    media::Codec audio_;
     uint32_t time_ms_ = 0;
 };
 
@@ -244,9 +260,9 @@ class RtspWorld : public World {
     static stream::StreamKey key() { return {std::string(stream::kDefaultVhost), "live", "a"}; }
 
     // The encoder of `a`, and the hold on its stream.
-    std::unique_ptr<RtspEncoder> encoder() {
+    std::unique_ptr<RtspEncoder> encoder(media::Codec audio = media::Codec::kAac) {
         return std::make_unique<RtspEncoder>(
-            registry_.get_or_create(key(), policy_.publish.stream, MonoClock::now()));
+            registry_.get_or_create(key(), policy_.publish.stream, MonoClock::now()), audio);
     }
 
     void end(std::unique_ptr<RtspEncoder> encoder) {
