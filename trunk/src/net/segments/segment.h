@@ -68,7 +68,8 @@ struct SegmentPart {
     Ref<const SegmentBytes> bytes;
     size_t audio_at = 0;  // where the audio track's bytes begin, where tracks are kept apart
     int64_t duration_ms = 0;
-    bool independent = false;  // begins with a key frame, or is audio only
+    bool independent = false;    // begins with a key frame, or is audio only
+    int32_t composition_ms = 0;  // its first picture is shown so long after it is decoded
 };
 
 struct Segment {

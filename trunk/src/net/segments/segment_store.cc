@@ -62,7 +62,8 @@ void SegmentStore::append(Bytes bytes, const NewPart& part) {
     segment.parts.push_back({.bytes = make_ref<const SegmentBytes>(std::move(bytes)),
                              .audio_at = part.audio_at,
                              .duration_ms = part.duration_ms,
-                             .independent = part.independent});
+                             .independent = part.independent,
+                             .composition_ms = part.composition_ms});
 }
 
 void SegmentStore::close() {

@@ -82,6 +82,7 @@ class SegmentStore : private Counted<SegmentStore> {
         size_t audio_at = 0;  // as SegmentPart has it
         int64_t duration_ms = 0;
         bool independent = false;
+        int32_t composition_ms = 0;
         uint32_t video_frames = 0;
     };
 

@@ -542,6 +542,7 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
         format_tracks_[kPartVideo] ? !frames.empty() && frames.front().packet->info().key : true;
     SegmentStore::NewPart part;
     part.independent = independent;
+    part.composition_ms = frames.empty() ? 0 : frames.front().packet->info().composition_ms;
     part.audio_at = writer_->write({frames, sounds}, first, part.bytes);
     const auto count = static_cast<uint32_t>(frames.size());
     video.frames.erase(video.frames.begin(),

@@ -1,6 +1,7 @@
 #include "proto/dash/mpd.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,9 @@ namespace weir::dash {
 namespace {
 
 constexpr int64_t kMaxUpdateMs = 2'000;
+// Segments begin together that begin no further apart: times are whole milliseconds, and less than
+// a frame.
+constexpr int64_t kAlignedMs = 5;
 
 // xs:duration.
 std::string duration(int64_t ms) {
@@ -30,76 +34,82 @@ void put_escaped(std::string_view text, std::string& out) {
     }
 }
 
-void put_timeline(const Period& period, std::string& out) {
-    out += "     <SegmentTimeline>\n";
-    for (size_t i = 0; i < period.segments.size();) {
-        const Segment& first = period.segments[i];
+void put_timeline(const Quality& quality, std::string_view indent, std::string& out) {
+    out += fmt::format("{} <SegmentTimeline>\n", indent);
+    for (size_t i = 0; i < quality.segments.size();) {
+        const Segment& first = quality.segments[i];
         size_t count = 1;
         const auto follows = [&](const Segment& next) {
             return next.duration_ms == first.duration_ms &&
                    next.start_ms ==
                        first.start_ms + static_cast<int64_t>(count) * first.duration_ms;
         };
-        while (i + count < period.segments.size() && follows(period.segments[i + count])) {
+        while (i + count < quality.segments.size() && follows(quality.segments[i + count])) {
             count++;
         }
         const std::string again = count > 1 ? fmt::format(" r=\"{}\"", count - 1) : "";
-        out += fmt::format("      <S t=\"{}\" d=\"{}\"{}/>\n", first.start_ms, first.duration_ms,
-                           again);
+        out += fmt::format("{}  <S t=\"{}\" d=\"{}\"{}/>\n", indent, first.start_ms,
+                           first.duration_ms, again);
         i += count;
     }
-    out += "     </SegmentTimeline>\n";
+    out += fmt::format("{} </SegmentTimeline>\n", indent);
 }
 
-// Where a period is in the presentation. One that had begun before the origin begins there.
-struct Place {
-    int64_t start_ms = 0;
-    int64_t offset_ms = 0;  // the stream's time at its start
+// Where a period begins in the presentation. One that had begun before the origin begins there.
+int64_t start_of(const Presentation& presentation, const Period& period) {
+    return std::max<int64_t>(period.wall_ms - presentation.origin_ms, 0);
+}
+
+// The time of a quality's stream at the start of the period.
+int64_t offset_of(const Presentation& presentation, const Period& period, const Quality& quality) {
+    return quality.start_ms + presentation.origin_ms + start_of(presentation, period) -
+           period.wall_ms;
+}
+
+// What is said of one track of one quality.
+struct Choice {
+    const Quality* quality = nullptr;
+    const Track* track = nullptr;
 };
-
-Place place_of(const Presentation& presentation, const Period& period) {
-    const int64_t start_ms = std::max<int64_t>(period.wall_ms - presentation.origin_ms, 0);
-    return {start_ms, period.start_ms + presentation.origin_ms + start_ms - period.wall_ms};
-}
 
 void put_template(const Presentation& presentation,
                   const Period& period,
-                  std::string_view track,
-                  bool grows,
+                  const Choice& choice,
+                  std::string_view indent,
                   std::string& out) {
-    out += fmt::format("    <SegmentTemplate timescale=\"1000\" presentationTimeOffset=\"{}\"",
-                       place_of(presentation, period).offset_ms);
-    if (grows) {
-        const int64_t early = period.segments.back().duration_ms - presentation.part_ms;
+    const Quality& quality = *choice.quality;
+    out += fmt::format("{}<SegmentTemplate timescale=\"1000\" presentationTimeOffset=\"{}\"",
+                       indent, offset_of(presentation, period, quality));
+    if (quality.part_ms > 0) {
+        const int64_t early =
+            std::max<int64_t>(quality.segments.back().duration_ms - quality.part_ms, 0);
         out +=
             fmt::format(" availabilityTimeOffset=\"{}.{:03}\" availabilityTimeComplete=\"false\"",
-                        std::max<int64_t>(early, 0) / 1000, std::max<int64_t>(early, 0) % 1000);
+                        early / 1000, early % 1000);
     }
+    const std::string folder = quality.variant > 0 ? fmt::format("{}/", quality.variant) : "";
     out += " initialization=\"";
     put_escaped(presentation.folder, out);
-    out += fmt::format("init-{}.{}.mp4{}\" media=\"", period.files, track, kQueryMark);
+    out += fmt::format("{}init-{}.{}.mp4{}\" media=\"", folder, quality.files, choice.track->name,
+                       kQueryMark);
     put_escaped(presentation.folder, out);
-    out += fmt::format("{}.$Time$.{}.m4s{}\">\n", period.files, track, kQueryMark);
-    put_timeline(period, out);
-    out += "    </SegmentTemplate>\n";
+    out += fmt::format("{}{}.$Time$.{}.m4s{}\">\n", folder, quality.files, choice.track->name,
+                       kQueryMark);
+    put_timeline(quality, indent, out);
+    out += fmt::format("{}</SegmentTemplate>\n", indent);
 }
 
-void put_track(const Presentation& presentation,
-               const Period& period,
-               const Track& track,
-               bool grows,
-               std::string& out) {
-    out += fmt::format(
-        "   <AdaptationSet contentType=\"{0}\" mimeType=\"{0}/mp4\" "
-        "segmentAlignment=\"true\"{1}>\n",
-        track.name, presentation.independent ? " startWithSAP=\"1\"" : "");
-    if (!track.captions.empty()) {
-        out += fmt::format(
-            "    <Accessibility schemeIdUri=\"urn:scte:dash:cc:cea-608:2015\" value=\"{}\"/>\n",
-            track.captions);
-    }
-    put_template(presentation, period, track.name, grows, out);
-    out += fmt::format("    <Representation id=\"{}\" bandwidth=\"{}\" codecs=\"", track.name,
+std::string id_of(const Choice& choice) {
+    return choice.quality->variant == 0
+               ? std::string(choice.track->name)
+               : fmt::format("{}-{}-{}", choice.track->name, choice.quality->variant,
+                             choice.quality->files);
+}
+
+// `segments`: its template, where that is not the same for the whole set; may be empty.
+void put_representation(const Choice& choice, std::string_view segments, std::string& out) {
+    const Track& track = *choice.track;
+    out += fmt::format("    <Representation id=\"{}\" bandwidth=\"{}\" codecs=\"", id_of(choice),
                        std::max<uint64_t>(track.bandwidth_bps, 1));
     put_escaped(track.codecs, out);
     out += '"';
@@ -113,39 +123,119 @@ void put_track(const Presentation& presentation,
     if (track.sample_rate > 0) {
         out += fmt::format(" audioSamplingRate=\"{}\"", track.sample_rate);
     }
-    if (track.channels == 0) {
+    if (track.channels == 0 && segments.empty()) {
         out += "/>\n";
-    } else {
+        return;
+    }
+    out += ">\n";
+    if (track.channels > 0) {
         out += fmt::format(
-            ">\n     <AudioChannelConfiguration "
+            "     <AudioChannelConfiguration "
             "schemeIdUri=\"urn:mpeg:dash:23003:3:audio_channel_configuration:2011\" "
-            "value=\"{}\"/>\n    </Representation>\n",
+            "value=\"{}\"/>\n",
             track.channels);
+    }
+    out += segments;
+    out += "    </Representation>\n";
+}
+
+// A player switches within a kind and a codec, not between H.264 and HEVC.
+bool switches(const Choice& a, const Choice& b) {
+    const auto family = [](std::string_view codecs) {
+        const std::string_view name = codecs.substr(0, codecs.find('.'));
+        // Where parameter sets stand in the stream makes no other decoder (ISO/IEC 14496-15).
+        return name == "avc3" ? "avc1" : name == "hev1" ? "hvc1" : name;
+    };
+    return a.track->name == b.track->name && family(a.track->codecs) == family(b.track->codecs);
+}
+
+// In the order of the qualities.
+std::vector<std::vector<Choice>> sets_of(const Period& period) {
+    std::vector<std::vector<Choice>> sets;
+    for (const Quality& quality : period.qualities) {
+        for (const Track& track : quality.tracks) {
+            const Choice choice{&quality, &track};
+            const auto found = std::ranges::find_if(
+                sets, [&](const auto& set) { return switches(set.front(), choice); });
+            if (found != sets.end()) {
+                found->push_back(choice);
+            } else {
+                sets.push_back({choice});
+            }
+        }
+    }
+    return sets;
+}
+
+// Where both have segments, each begins with one of the other (@segmentAlignment, §5.3.3.2).
+bool are_aligned(const Quality& a, const Quality& b) {
+    const auto begins_alike = [](const Quality& one, const Quality& other) {
+        const int64_t shift_ms = other.start_ms - one.start_ms;
+        const Segment& last = other.segments.back();
+        return std::ranges::all_of(one.segments, [&](const Segment& segment) {
+            const int64_t begin_ms = segment.start_ms + shift_ms;
+            const bool beside = begin_ms > other.segments.front().start_ms + kAlignedMs &&
+                                begin_ms < last.start_ms + last.duration_ms - kAlignedMs;
+            return !beside || std::ranges::any_of(other.segments, [&](const Segment& same) {
+                return std::abs(same.start_ms - begin_ms) <= kAlignedMs;
+            });
+        });
+    };
+    return begins_alike(a, b) && begins_alike(b, a);
+}
+
+void put_set(const Presentation& presentation,
+             const Period& period,
+             const std::vector<Choice>& set,
+             std::string& out) {
+    const Choice& first = set.front();
+    const bool aligned = std::ranges::all_of(
+        set, [&](const Choice& each) { return are_aligned(*first.quality, *each.quality); });
+    const bool independent =
+        std::ranges::all_of(set, [](const Choice& each) { return each.quality->independent; });
+    out += fmt::format(
+        "   <AdaptationSet contentType=\"{0}\" mimeType=\"{0}/mp4\" "
+        "segmentAlignment=\"{1}\"{2}>\n",
+        first.track->name, aligned, independent ? " startWithSAP=\"1\"" : "");
+    if (!first.track->captions.empty()) {
+        out += fmt::format(
+            "    <Accessibility schemeIdUri=\"urn:scte:dash:cc:cea-608:2015\" value=\"{}\"/>\n",
+            first.track->captions);
+    }
+    if (set.size() == 1) {
+        put_template(presentation, period, first, "    ", out);
+        put_representation(first, "", out);
+    } else {
+        for (const Choice& each : set) {
+            std::string segments;
+            put_template(presentation, period, each, "     ", segments);
+            put_representation(each, segments, out);
+        }
     }
     out += "   </AdaptationSet>\n";
 }
 
 int64_t length_of(const Presentation& presentation, const Period& period) {
-    const Segment& last = period.segments.back();
+    const Quality& stream = period.qualities.front();
+    const Segment& last = stream.segments.back();
     const int64_t end_ms = last.start_ms + last.duration_ms;
-    return std::max<int64_t>(end_ms - place_of(presentation, period).offset_ms, 0);
+    return std::max<int64_t>(end_ms - offset_of(presentation, period, stream), 0);
 }
 
 void put_period(const Presentation& presentation, size_t at, std::string& out) {
     const Period& period = presentation.periods[at];
     const bool last = at + 1 == presentation.periods.size();
-    const int64_t start_ms = place_of(presentation, period).start_ms;
+    const int64_t start_ms = start_of(presentation, period);
     out += fmt::format("  <Period id=\"{}\" start=\"{}\"", period.id, duration(start_ms));
     if (!last) {
         // Never beyond the next one, where a clock was set back.
-        const int64_t room =
-            place_of(presentation, presentation.periods[at + 1]).start_ms - start_ms;
+        const int64_t room = start_of(presentation, presentation.periods[at + 1]) - start_ms;
         const int64_t length_ms = std::min(length_of(presentation, period), room);
         out += fmt::format(" duration=\"{}\"", duration(std::max<int64_t>(length_ms, 0)));
     }
     out += ">\n";
-    for (const Track& track : period.tracks) {
-        put_track(presentation, period, track, last && presentation.part_ms > 0, out);
+    for (const auto& set : sets_of(period)) {
+        put_set(presentation, period, set, out);
     }
     out += "  </Period>\n";
 }
@@ -156,9 +246,15 @@ void put_period(const Presentation& presentation, size_t at, std::string& out) {
 // discontinuities. With the epoch as the origin nothing has to be remembered.
 std::string write_mpd(const Presentation& presentation) {
     int64_t depth_ms = 0;
+    int64_t longest_ms = presentation.target_ms;
     for (const Period& period : presentation.periods) {
-        for (const Segment& segment : period.segments) {
+        for (const Segment& segment : period.qualities.front().segments) {
             depth_ms += segment.duration_ms;
+        }
+        for (const Quality& quality : period.qualities) {
+            for (const Segment& segment : quality.segments) {
+                longest_ms = std::max(longest_ms, segment.duration_ms);
+            }
         }
     }
     const bool live = !presentation.ended;
@@ -170,7 +266,7 @@ std::string write_mpd(const Presentation& presentation) {
         "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
         "suggestedPresentationDelay=\"{}\"",
         write_time_point(presentation.origin_ms), write_time_point(presentation.published_ms),
-        duration(depth_ms), duration(presentation.target_ms), duration(presentation.target_ms),
+        duration(depth_ms), duration(longest_ms), duration(presentation.target_ms),
         duration(std::clamp<int64_t>(presentation.published_ms - presentation.origin_ms, 0,
                                      2 * presentation.target_ms)));
     if (live) {
@@ -178,9 +274,8 @@ std::string write_mpd(const Presentation& presentation) {
                            duration(std::min(presentation.target_ms / 2, kMaxUpdateMs)));
     } else if (!presentation.periods.empty()) {
         const Period& last = presentation.periods.back();
-        out += fmt::format(
-            " mediaPresentationDuration=\"{}\"",
-            duration(place_of(presentation, last).start_ms + length_of(presentation, last)));
+        out += fmt::format(" mediaPresentationDuration=\"{}\"",
+                           duration(start_of(presentation, last) + length_of(presentation, last)));
     }
     out += ">\n";
     if (live && !presentation.location.empty()) {
@@ -188,7 +283,9 @@ std::string write_mpd(const Presentation& presentation) {
         put_escaped(presentation.location, out);
         out += fmt::format("{}</Location>\n", kQueryMark);
     }
-    if (live && presentation.part_ms > 0) {
+    const bool grows =
+        !presentation.periods.empty() && presentation.periods.back().qualities[0].part_ms > 0;
+    if (live && grows) {
         out += fmt::format(
             "  <ServiceDescription id=\"0\">\n   <Latency target=\"{}\" referenceId=\"0\"/>\n"
             "  </ServiceDescription>\n",

@@ -4,6 +4,7 @@
 // Addresses end in kQueryMark, as those of HLS playlists do.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,11 +19,11 @@ inline constexpr char kQueryMark = '\x01';
 inline constexpr int64_t kLatencyTargetMs = 1'500;
 
 struct Segment {
-    int64_t start_ms = 0;  // in the stream's own time
+    int64_t start_ms = 0;  // in the time of its stream
     int64_t duration_ms = 0;
 };
 
-// One track of one period.
+// One track of one quality. Views must outlive the description that is written.
 struct Track {
     std::string_view name;    // "video", "audio": of its files, too
     std::string_view codecs;  // RFC 6381
@@ -35,18 +36,26 @@ struct Track {
     std::string_view captions = {};  // of video: "CC1", "CC1;CC3"; empty: none
 };
 
-// From a discontinuity to the next, or to where the publisher's clock is followed; all of its
-// tracks have the same segments.
-struct Period {
-    uint64_t id = 0;
-    uint64_t files = 0;                  // in the names of its headers and segments
-    int64_t wall_ms = 0;                 // when its time began, since the epoch
-    int64_t start_ms = 0;                // the same in the stream's own time
-    std::vector<Segment> segments = {};  // at least one, one after the other
+// What one stream has of a period; all of its tracks have the same segments.
+struct Quality {
+    size_t variant = 0;       // 0: the stream itself; else its files are in the folder "2/"
+    uint64_t files = 0;       // in the names of its headers and segments
+    int64_t start_ms = 0;     // Period::wall_ms in the time of this stream
+    int64_t part_ms = 0;      // the last segment grows by so much; 0: all are complete
+    bool independent = true;  // every segment begins with a key frame
+    std::vector<Segment> segments = {};  // at least one, in order
     std::vector<Track> tracks = {};      // at least one
 };
 
-// Files are "init-7.video.mp4" and "7.16000.video.m4s": Period::files, time, track.
+// From a discontinuity of the stream to the next, or to where the publisher's clock is followed.
+// Tracks of all qualities that a player can switch between are one AdaptationSet.
+struct Period {
+    uint64_t id = 0;
+    int64_t wall_ms = 0;                  // when its time began, since the epoch
+    std::vector<Quality> qualities = {};  // at least one; the first is the stream itself
+};
+
+// Files are "init-7.video.mp4" and "7.16000.video.m4s": Quality::files, time, track.
 struct Presentation {
     std::string_view folder;    // of all files: "stream.hls/"; may be empty
     std::string_view clock;     // the file in it that tells the time (ISO 8601)
@@ -55,13 +64,13 @@ struct Presentation {
     // given. What is listed may have begun before it.
     int64_t origin_ms = 0;
     int64_t published_ms = 0;  // since the epoch: what it says became so
-    int64_t target_ms = 0;     // no segment is longer, when rounded to seconds
-    int64_t part_ms = 0;       // the last segment grows by so much; 0: all are complete
-    bool independent = false;  // every segment begins with a key frame
+    int64_t target_ms = 0;     // no segment of the stream is longer, when rounded to seconds
     bool ended = false;        // nothing will follow
     std::vector<Period> periods;
 };
 
+// A Representation is "video", "audio" of the stream itself, "video-2-7" of its second variant: of
+// other files it has another id, as players keep the header of one that they know.
 std::string write_mpd(const Presentation& presentation);
 
 // Each address with `query` as with hls::with_query(), written for XML.

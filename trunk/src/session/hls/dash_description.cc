@@ -3,9 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace weir::session {
 namespace {
+
+constexpr std::string_view kVideo = "video";
+// Of a quality that ends earlier, players would wait for what does not come.
+constexpr int64_t kMaxLateTargets = 2;
+
+int64_t end_of(const dash::Quality& quality) {
+    const dash::Segment& last = quality.segments.back();
+    return last.start_ms + last.duration_ms;
+}
 
 // Of the segments of one period.
 struct Sums {
@@ -35,14 +45,20 @@ std::string_view captions_of(const media::CaptionChannels& channels) {
                                                          : "";
 }
 
-void add_tracks(const net::SegmentFormat& format,
-                const Sums& sums,
-                std::string_view captions,
-                dash::Period& period) {
+int64_t listed_ms(const net::SegmentStore& store, const net::Segment& segment) {
+    return segment.complete
+               ? segment.duration_ms
+               : std::max(segment.expected_ms, segment.duration_ms + store.options().part_ms);
+}
+
+std::vector<dash::Track> tracks_of(const net::SegmentFormat& format,
+                                   const Sums& sums,
+                                   std::string_view captions) {
+    std::vector<dash::Track> tracks;
     if (!format.video_codecs.empty()) {
         const double seconds = static_cast<double>(sums.duration_ms) / 1000;
-        period.tracks.push_back(
-            {.name = "video",
+        tracks.push_back(
+            {.name = kVideo,
              .codecs = format.video_codecs,
              .bandwidth_bps = sums.bits_per_second(0),
              .width = format.width,
@@ -51,12 +67,45 @@ void add_tracks(const net::SegmentFormat& format,
              .captions = captions});
     }
     if (!format.audio_codecs.empty()) {
-        period.tracks.push_back({.name = "audio",
-                                 .codecs = format.audio_codecs,
-                                 .bandwidth_bps = sums.bits_per_second(1),
-                                 .sample_rate = format.sample_rate,
-                                 .channels = format.channels});
+        tracks.push_back({.name = "audio",
+                          .codecs = format.audio_codecs,
+                          .bandwidth_bps = sums.bits_per_second(1),
+                          .sample_rate = format.sample_rate,
+                          .channels = format.channels});
     }
+    return tracks;
+}
+
+using Run = std::vector<const net::Segment*>;
+
+// Segments of one format; at least one.
+dash::Quality quality_of(const net::SegmentStore& store, const Run& run) {
+    dash::Quality quality;
+    Sums sums;
+    for (const net::Segment* segment : run) {
+        quality.segments.push_back(
+            {.start_ms = segment->start_ms, .duration_ms = listed_ms(store, *segment)});
+        sums.add(*segment);
+    }
+    const net::SegmentFormat& format = *run.back()->format;
+    quality.files = format.id;
+    quality.start_ms = run.front()->clock.start_ms;
+    quality.part_ms = run.back()->complete ? 0 : store.part_target_ms();
+    quality.independent = store.independent();
+    quality.tracks = tracks_of(format, sums, captions_of(store.captions()));
+    return quality;
+}
+
+// Listed segments that a player may be given.
+Run listed(const net::SegmentStore& store, bool grows) {
+    Run out;
+    const auto& all = store.all();
+    for (size_t i = store.first_listed(); i < all.size(); i++) {
+        if (all[i].complete || (grows && can_grow(store))) {
+            out.push_back(&all[i]);
+        }
+    }
+    return out;
 }
 
 }  // namespace
@@ -68,44 +117,73 @@ bool can_grow(const net::SegmentStore& store) {
 dash::Presentation describe_segments(const net::SegmentStore& store, bool grows) {
     dash::Presentation out;
     out.target_ms = store.target_seconds() * 1000;
-    grows = grows && can_grow(store);
-    out.part_ms = grows ? store.part_target_ms() : 0;
-    out.independent = store.independent();
     out.ended = store.ended();
-    const auto& all = store.all();
-    const net::SegmentFormat* format = nullptr;
-    uint64_t clock = 0;
-    Sums sums;
+    Run run;
     const auto end_period = [&] {
-        if (format != nullptr) {
-            add_tracks(*format, std::exchange(sums, {}), captions_of(store.captions()),
-                       out.periods.back());
+        if (!run.empty()) {
+            const net::SegmentClock& clock = run.front()->clock;
+            out.periods.push_back({.id = clock.id,
+                                   .wall_ms = clock.steady_ms,
+                                   .qualities = {quality_of(store, run)}});
         }
+        run.clear();
     };
-    for (size_t i = store.first_listed(); i < all.size(); i++) {
-        const net::Segment& segment = all[i];
-        if (!segment.complete && !grows) {
-            break;
-        }
-        if (segment.format.get() != format || segment.clock.id != clock) {
+    for (const net::Segment* segment : listed(store, grows)) {
+        if (!run.empty() && (segment->format.get() != run.back()->format.get() ||
+                             segment->clock.id != run.back()->clock.id)) {
             end_period();
-            format = segment.format.get();
-            clock = segment.clock.id;
-            out.periods.push_back({.id = clock,
-                                   .files = format->id,
-                                   .wall_ms = segment.clock.steady_ms,
-                                   .start_ms = segment.clock.start_ms});
         }
-        const int64_t duration_ms =
-            segment.complete
-                ? segment.duration_ms
-                : std::max(segment.expected_ms, segment.duration_ms + store.options().part_ms);
-        out.periods.back().segments.push_back(
-            {.start_ms = segment.start_ms, .duration_ms = duration_ms});
-        sums.add(segment);
+        run.push_back(segment);
     }
     end_period();
     return out;
+}
+
+void add_variant(const DashVariant& variant,
+                 const net::SegmentStore& home,
+                 DashLadder& ladder,
+                 dash::Presentation& presentation) {
+    const net::SegmentStore& store = *variant.store;
+    const Run all = listed(store, true);
+    for (dash::Period& period : presentation.periods) {
+        const bool last = &period == &presentation.periods.back();
+        const dash::Quality& stream = period.qualities.front();
+        const int64_t from_ms = stream.segments.front().start_ms;
+        const int64_t to_ms = end_of(stream);
+        // Of several formats the newest that the period has: a Representation has one header.
+        Run run;
+        int64_t offset_ms = 0;
+        for (const net::Segment* segment : all) {
+            const auto offset = ladder.offset_ms(
+                {stream.files, variant.number, segment->format->id}, home, store, variant.lead);
+            const int64_t start_ms = segment->start_ms - offset.value_or(0);
+            if (!offset || start_ms + listed_ms(store, *segment) <= from_ms ||
+                (!last && start_ms >= to_ms)) {
+                continue;
+            }
+            if (!run.empty() && run.back()->format.get() != segment->format.get()) {
+                run.clear();
+            }
+            run.push_back(segment);
+            offset_ms = *offset;
+        }
+        if (run.empty()) {
+            continue;
+        }
+        dash::Quality quality = quality_of(store, run);
+        std::erase_if(quality.tracks, [](const dash::Track& each) { return each.name != kVideo; });
+        const bool late =
+            end_of(quality) - offset_ms + kMaxLateTargets * presentation.target_ms < to_ms;
+        if (quality.tracks.empty() || (last && late)) {
+            continue;
+        }
+        quality.variant = variant.number;
+        quality.start_ms = stream.start_ms + offset_ms;
+        period.qualities.push_back(std::move(quality));
+    }
+    if (!presentation.periods.empty()) {
+        ladder.forget_before(presentation.periods.front().qualities.front().files);
+    }
 }
 
 int64_t begin_of(const dash::Presentation& presentation) {
@@ -113,7 +191,8 @@ int64_t begin_of(const dash::Presentation& presentation) {
         return 0;
     }
     const dash::Period& first = presentation.periods.front();
-    return first.wall_ms + first.segments.front().start_ms - first.start_ms;
+    const dash::Quality& stream = first.qualities.front();
+    return first.wall_ms + stream.segments.front().start_ms - stream.start_ms;
 }
 
 }  // namespace weir::session

@@ -1,6 +1,7 @@
 // HlsService: what stands in a stream's folder, for who was let in: playlists, segments, parts.
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -34,6 +35,16 @@ std::string media_cache(bool has_session) {
     return fmt::format("{}max-age={}, immutable", has_session ? "private, " : "", kMediaMaxAge);
 }
 
+// Nothing: one of both is not live.
+std::optional<LadderLead> lead_of(const stream::Stream& other, const stream::Stream& home) {
+    if (!other.live() || !home.live()) {
+        return std::nullopt;
+    }
+    const MonoTime settled = MonoClock::now() - kLadderSettles;
+    return LadderLead{.lead_ms = other.timeline().latest() - home.timeline().latest(),
+                      .settled = other.live_since() <= settled && home.live_since() <= settled};
+}
+
 std::string etag_of(std::string_view text) {
     // Each viewer's playlist is a text of its own: a byte at a time is too slow here.
     return fmt::format("\"{:016x}\"", std::hash<std::string_view>()(text));
@@ -65,7 +76,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
         return;
     }
     const HlsPump::Stay stay(pump);
-    if (ask.variant > 0 && !wait_variant(pump, io::Deadline::after(HlsPump::kVariantWait))) {
+    if (ask.variant > 0 && !wait_variant(pump, io::Deadline::after(HlsPump::kVariantWait), false)) {
         refuse(exchange, 503, "that variant has nothing to play yet");
         return;
     }
@@ -104,12 +115,49 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     serve_text(exchange, ask, pump, hls::kPlaylistType, text, tag, cache);
 }
 
-// Yields.
-void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+// Yields. Until the stream and its variants can be described, or do not come in time: who asks for
+// the first time gets all that begin by then. kInterrupted. `variants` is good until the next wait.
+Error HlsService::wait_described(const Ask& ask,
+                                 HlsPump& pump,
+                                 std::vector<DashVariant>& variants) {
+    if (!pump.low_latency()) {
+        return {};
+    }
+    const bool first =
+        ask.session != nullptr ? !ask.session->dash.origin_ms : !pump.was_described();
+    const std::vector<HlsPump*> others = first ? wait_variants(ask, true) : keep_variants(ask);
+    std::deque<HlsPump::Stay> stays;
+    for (HlsPump* const other : others) {
+        if (other != nullptr) {
+            stays.emplace_back(*other);
+        }
+    }
     // A player that has read a segment to its end wants to know of the next: ffmpeg takes the same
     // one again where the list does not have it.
-    const Error late = pump.low_latency() ? pump.wait_open() : Error();
-    if (late.code() == ErrorCode::kInterrupted) {
+    const auto deadline = io::Deadline::after(HlsPump::kOpenWait);
+    if (Error late = pump.wait_open(deadline); late.code() == ErrorCode::kInterrupted) {
+        return late;
+    }
+    for (size_t i = 0; i < others.size(); i++) {
+        if (others[i] == nullptr || !others[i]->low_latency()) {
+            continue;
+        }
+        if (Error late = others[i]->wait_open(deadline); late.code() == ErrorCode::kInterrupted) {
+            return late;
+        }
+        variants.push_back({.number = i + 1, .store = &others[i]->store()});
+    }
+    // Of one moment, which the waits are not.
+    for (DashVariant& variant : variants) {
+        variant.lead = lead_of(others[variant.number - 1]->stream(), pump.stream());
+    }
+    return {};
+}
+
+// Yields.
+void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
+    std::vector<DashVariant> variants;
+    if (const Error late = wait_described(ask, pump, variants)) {
         refuse(exchange, late);
         return;
     }
@@ -123,10 +171,13 @@ void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPum
         ask.session != nullptr && !pretends_browser(exchange.request())
             ? http::percent_encoded(ask.name) + std::string(kDescriptionSuffix)
             : "";
+    // Without a session all have the same description.
+    DashViewer all{.origin_ms = 0};
+    if (ask.session != nullptr) {
+        ask.session->dash.near = is_gstreamer(exchange.request());
+    }
     const std::string text = pump.description(
-        folder, location,
-        ask.session != nullptr && is_gstreamer(exchange.request()) ? &ask.session->near_origin_ms
-                                                                   : nullptr);
+        folder, location, ask.session == nullptr ? all : ask.session->dash, variants);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
         return;

@@ -12,7 +12,6 @@
 #include "io/coroutine.h"
 #include "io/deadline.h"
 #include "net/play_rules.h"
-#include "session/hls/dash_description.h"
 
 namespace weir::session {
 namespace {
@@ -80,21 +79,23 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
 Error HlsPump::wait_first(Millis absent, bool open_too) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
     const auto deadline = io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent);
-    return open_too ? wait_until(deadline, [this] { return is_playable(); })
-                    : wait_variant(deadline);
+    return wait_variant(deadline, open_too);
 }
 
-Error HlsPump::wait_variant(io::Deadline deadline) {
-    return wait_until(deadline, [this] {
+Error HlsPump::wait_variant(io::Deadline deadline, bool open_too) {
+    return wait_until(deadline, [this, open_too] {
+        if (open_too) {
+            return is_playable();
+        }
         segmenter_.finish_first(kFirstSegmentMs);
         return store_.listed_complete() > 0;
     });
 }
 
-Error HlsPump::wait_open() {
+Error HlsPump::wait_open(io::Deadline deadline) {
     const auto open = [this] { return store_.ended() || store_.has_open(); };
     const bool soon = !store_.all().empty() && store_.all().back().expected_ms > 0;
-    return soon ? wait_until(io::Deadline::after(kOpenWait), open) : Error();
+    return soon ? wait_until(deadline, open) : Error();
 }
 
 Error HlsPump::wait_for(const std::function<bool()>& done) {
@@ -172,21 +173,33 @@ bool HlsPump::is_playable() const {
 
 std::string HlsPump::description(std::string_view folder,
                                  std::string_view location,
-                                 int64_t* near_origin_ms) {
-    if (options_.container != net::SegmentContainer::kMp4 || store_.cipher() != nullptr) {
+                                 DashViewer& viewer,
+                                 std::span<const DashVariant> variants) {
+    if (!low_latency()) {
         return {};
     }
     store_.fix_target();
-    dash::Presentation presentation = describe_segments(store_, low_latency());
+    dash::Presentation presentation = describe_segments(store_, true);
+    std::vector<uint64_t> versions = {store_.version()};
+    for (const DashVariant& variant : variants) {
+        if (!viewer.variants || std::ranges::count(*viewer.variants, variant.number) > 0) {
+            add_variant(variant, store_, ladder_, presentation);
+        }
+        versions.insert(versions.end(), {variant.number, variant.store->version()});
+    }
+    if (!viewer.origin_ms && !presentation.periods.empty()) {
+        viewer.origin_ms = viewer.near ? begin_of(presentation) : 0;
+        viewer.variants.emplace();
+        for (const dash::Quality& quality : presentation.periods.back().qualities) {
+            viewer.variants->push_back(quality.variant);
+        }
+    }
     presentation.folder = folder;
     presentation.clock = hls::kClockName;
     presentation.location = location;
-    if (near_origin_ms != nullptr) {
-        *near_origin_ms = *near_origin_ms == 0 ? begin_of(presentation) : *near_origin_ms;
-        presentation.origin_ms = *near_origin_ms;
-    }
-    if (described_version_ != store_.version()) {
-        described_version_ = store_.version();
+    presentation.origin_ms = viewer.origin_ms.value_or(0);
+    if (described_ != versions) {
+        described_ = std::move(versions);
         described_ms_ = steady_wall_time_ms();
     }
     presentation.published_ms = described_ms_;

@@ -10,9 +10,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/object_count.h"
 #include "io/signal.h"
@@ -22,6 +24,8 @@
 #include "net/stream_pump.h"
 #include "proto/hls/playlist.h"
 #include "proto/hls/reload.h"
+#include "session/hls/dash_description.h"
+#include "session/hls/dash_ladder.h"
 #include "session/hls/hls_folder.h"
 #include "session/hls/hls_numbers.h"
 #include "session/hls/hls_options.h"
@@ -33,6 +37,15 @@ class Deadline;
 
 namespace weir::session {
 
+// What a player of DASH was told in its first description, and finds again in the next ones.
+struct DashViewer {
+    bool near = false;  // its presentation begins with what is listed first, not at the epoch
+    std::optional<int64_t> origin_ms = {};  // dash::Presentation; nothing: it has not asked for one
+    // Numbers of the variants. ffmpeg gives a description up that has more or less of them than
+    // before, and Shaka ignores those that come later. Nothing: any may come.
+    std::optional<std::vector<size_t>> variants = {};
+};
+
 struct HlsSession : private Counted<HlsSession> {
     static constexpr ObjectName kObjectName{"hls_session", "hls"};
 
@@ -40,8 +53,8 @@ struct HlsSession : private Counted<HlsSession> {
 
     std::unique_ptr<net::Client> client;
     MonoTime asked_at{};
-    int64_t near_origin_ms = 0;  // of HlsPump::description()
-    std::string looks;           // of a player that cannot be told its id (HlsPump::find_looks)
+    DashViewer dash;
+    std::string looks;  // of a player that cannot be told its id (HlsPump::find_looks)
     // Its id came with the request that began it, perhaps from a link of somebody else's: it is
     // for this address alone. Empty: the id is one of ours.
     std::string only_from;
@@ -116,11 +129,11 @@ class HlsPump final : public net::StreamPump,
 
     // Yields. The same of a stream that is another quality of one that is asked for, which waits
     // for it no longer than that.
-    Error wait_variant(io::Deadline deadline);
+    Error wait_variant(io::Deadline deadline, bool open_too);
 
-    // Yields. Between a segment and the next: until that one can be described, for a short while.
-    // kTimeout, kInterrupted.
-    Error wait_open();
+    // Yields. Between a segment and the next: until that one can be described, at most until
+    // `deadline`, which is in kOpenWait at most. kTimeout, kInterrupted.
+    Error wait_open(io::Deadline deadline);
 
     // Yields. Until done() says so, which is asked after each change; at most three target
     // durations. kTimeout, kInterrupted.
@@ -141,12 +154,15 @@ class HlsPump final : public net::StreamPump,
     std::string media_tag(bool skip) const;
 
     // The same for DASH. `folder`: where all files are, seen from the description; `location`:
-    // where the next one is, may be empty. `near_origin_ms`: of a presentation that begins with
-    // what is listed now, where it is 0, and else then; null: at the epoch. Empty: HLS alone can
-    // have what there is.
+    // where the next one is, may be empty. `viewer`: what is not known yet becomes what fits what
+    // there is. `variants`: what can be played now. Empty: HLS alone can have what there is.
     std::string description(std::string_view folder,
                             std::string_view location,
-                            int64_t* near_origin_ms = nullptr);
+                            DashViewer& viewer,
+                            std::span<const DashVariant> variants);
+
+    // description() has been called.
+    bool was_described() const { return !described_.empty(); }
 
     // There is something to describe.
     bool is_playable() const;
@@ -249,8 +265,9 @@ class HlsPump final : public net::StreamPump,
     const std::string tag_;              // of this pump
     uint64_t text_version_ = 0;          // of the store, that the texts are of
     uint64_t skip_version_ = 0;
-    uint64_t described_version_ = 0;
-    int64_t described_ms_ = 0;  // when it became that version
+    DashLadder ladder_;
+    std::vector<uint64_t> described_;  // versions of the stores that the description was of
+    int64_t described_ms_ = 0;         // when they became these
 };
 
 }  // namespace weir::session

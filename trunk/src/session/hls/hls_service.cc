@@ -325,15 +325,9 @@ void HlsService::on_publish(stream::Stream& stream) {
     }
 }
 
-// Yields. The stream itself, then those of its variants that can be played now.
-std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
-    const auto uri = [&ask](size_t variant) {
-        return fmt::format("{}{}/{}{}", http::percent_encoded(ask.name), kFolderSuffix,
-                           variant == 0 ? "" : fmt::format("{}/", variant),
-                           hls::kMediaPlaylistName);
-    };
-    std::vector<hls::Variant> out = {ask.home->variant()};
-    out.back().uri = uri(0);
+// Yields. The pump of each variant, in their order; null: it has nothing to play, also not soon.
+// `dash`: one that grows will do, and one that DASH cannot have will not. Good until the next wait.
+std::vector<HlsPump*> HlsService::wait_variants(const Ask& ask, bool dash) {
     // All of them begin before the first is waited for: some may come from other nodes.
     std::deque<HlsPump::Stay> stays;
     std::vector<HlsPump*> pumps;
@@ -344,10 +338,28 @@ std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
         }
     }
     const auto deadline = io::Deadline::after(HlsPump::kVariantWait);
+    for (HlsPump*& pump : pumps) {
+        const bool usable = pump != nullptr && (!dash || pump->low_latency());
+        if (!usable || !wait_variant(*pump, deadline, dash)) {
+            pump = nullptr;
+        }
+    }
+    return pumps;
+}
+
+// Yields. The stream itself, then those of its variants that can be played now.
+std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
+    const auto uri = [&ask](size_t variant) {
+        return fmt::format("{}{}/{}{}", http::percent_encoded(ask.name), kFolderSuffix,
+                           variant == 0 ? "" : fmt::format("{}/", variant),
+                           hls::kMediaPlaylistName);
+    };
+    std::vector<hls::Variant> out = {ask.home->variant()};
+    out.back().uri = uri(0);
+    const std::vector<HlsPump*> pumps = wait_variants(ask, false);
     for (size_t i = 1; i <= pumps.size(); i++) {
-        HlsPump* const pump = pumps[i - 1];
-        if (pump != nullptr && wait_variant(*pump, deadline)) {
-            out.push_back(pump->variant());
+        if (pumps[i - 1] != nullptr) {
+            out.push_back(pumps[i - 1]->variant());
             out.back().uri = uri(i);
         }
     }
@@ -355,12 +367,12 @@ std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
 }
 
 // Yields. True: it has something to play. Of one that does not come nobody waits for the deadline.
-bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline) {
+bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline, bool open_too) {
     const stream::StreamKey key = pump.stream().key();
     for (;;) {
         const auto look = io::Deadline::after(kVariantLook);
         const Error error =
-            pump.wait_variant(io::Deadline::at(std::min(look.time(), deadline.time())));
+            pump.wait_variant(io::Deadline::at(std::min(look.time(), deadline.time())), open_too);
         if (!error || error.code() == ErrorCode::kInterrupted || deadline.passed() ||
             !may_come(key)) {
             return !error;
@@ -369,15 +381,18 @@ bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline) {
 }
 
 // A player may change to any of them, as long as somebody plays one. Who has gone is not kept, as
-// that would want a source for ever, but has its segments again when it is back.
-void HlsService::keep_variants(const Ask& ask) {
+// that would want a source for ever, but has its segments again when it is back. The pump of each
+// variant, in their order; null: it is not live.
+std::vector<HlsPump*> HlsService::keep_variants(const Ask& ask) {
+    std::vector<HlsPump*> pumps;
     for (size_t i = 1; i <= ask.options.variants.size(); i++) {
         const stream::Stream* const stream = services_.registry.find(ask.options.variants[i - 1]);
-        HlsPump* const pump = stream != nullptr && stream->live() ? variant_pump(ask, i) : nullptr;
-        if (pump != nullptr) {
-            pump->touch();
+        pumps.push_back(stream != nullptr && stream->live() ? variant_pump(ask, i) : nullptr);
+        if (pumps.back() != nullptr) {
+            pumps.back()->touch();
         }
     }
+    return pumps;
 }
 
 // In the playlist of one variant, of all others that somebody watches.
@@ -582,7 +597,7 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
 void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home) {
     const HlsPump::Stay stay(home);
     ask.home = &home;
-    keep_variants(ask);
+    (void)keep_variants(ask);
     HlsPump* const pump = ask.variant == 0 ? &home : variant_pump(ask, ask.variant);
     if (pump == nullptr) {
         refuse(exchange, 404, "that variant is not published");

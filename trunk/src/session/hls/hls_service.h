@@ -98,14 +98,16 @@ class HlsService final : private stream::LifeObserver {
     HlsPump* pump_for(net::HttpExchange& exchange, Ask& ask, const net::PlayRules& rules);
     HlsPump* variant_pump(const Ask& ask, size_t variant);
     bool may_come(const stream::StreamKey& key);
-    bool wait_variant(HlsPump& pump, io::Deadline deadline);
+    bool wait_variant(HlsPump& pump, io::Deadline deadline, bool open_too);
+    std::vector<HlsPump*> wait_variants(const Ask& ask, bool dash);
     std::vector<hls::Variant> variants_of(const Ask& ask);
-    void keep_variants(const Ask& ask);
+    std::vector<HlsPump*> keep_variants(const Ask& ask);
     std::string rendition_reports(const Ask& ask) const;
     bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
     void serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home);
     void serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    Error wait_described(const Ask& ask, HlsPump& pump, std::vector<DashVariant>& variants);
     void serve_description(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_clock(net::HttpExchange& exchange);
     void serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);

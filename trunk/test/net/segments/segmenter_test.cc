@@ -117,6 +117,19 @@ class SegmenterTest : public MuxerFixture {
     uint64_t sound_samples_ = 0;
 };
 
+TEST_F(SegmenterTest, APartSaysHowMuchLaterItsFirstPictureIsShown) {
+    watch();
+    configs();
+    for (int i = 0; i < 60; i++, clock_ += 40) {
+        send(TrackKind::kVideo, clock_, test::avc_frame(i % 50 == 0, 1, 40, i % 50 == 0 ? 80 : 0));
+    }
+    ASSERT_FALSE(store_.all().empty());
+    const std::vector<SegmentPart>& parts = store_.all().front().parts;
+    ASSERT_GT(parts.size(), 1U);
+    EXPECT_EQ(parts[0].composition_ms, 80);
+    EXPECT_EQ(parts[1].composition_ms, 0);
+}
+
 TEST_F(SegmenterTest, CutsAtKeyFramesAndPartsAtFrames) {
     watch();
     configs();

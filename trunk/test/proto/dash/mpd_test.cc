@@ -1,5 +1,7 @@
 #include "proto/dash/mpd.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,20 +29,39 @@ Track audio() {
 }
 
 Presentation live() {
-    return {.folder = "cam.hls/",
-            .clock = "time",
-            .location = "cam.mpd",
-            .origin_ms = 1'795'651'690'123,
-            .published_ms = 1'795'651'722'690,
-            .target_ms = 2'000,
-            .part_ms = 205,
-            .independent = true,
-            .periods = {{.id = 7,
-                         .files = 7,
-                         .wall_ms = 1'795'651'700'123,
-                         .start_ms = 10'000,
-                         .segments = {{20'000, 2'000}, {22'000, 2'000}, {24'000, 1'960}},
-                         .tracks = {video(), audio()}}}};
+    return {
+        .folder = "cam.hls/",
+        .clock = "time",
+        .location = "cam.mpd",
+        .origin_ms = 1'795'651'690'123,
+        .published_ms = 1'795'651'722'690,
+        .target_ms = 2'000,
+        .periods = {{.id = 7,
+                     .wall_ms = 1'795'651'700'123,
+                     .qualities = {{.files = 7,
+                                    .start_ms = 10'000,
+                                    .part_ms = 205,
+                                    .segments = {{20'000, 2'000}, {22'000, 2'000}, {24'000, 1'960}},
+                                    .tracks = {video(), audio()}}}}}};
+}
+
+Quality& stream_of(Presentation& presentation, size_t period = 0) {
+    return presentation.periods[period].qualities[0];
+}
+
+// The same pictures, smaller: its stream began 3 s later.
+Quality smaller() {
+    Track track = video();
+    track.codecs = "avc1.64001e";
+    track.width = 640;
+    track.height = 360;
+    track.bandwidth_bps = 400'000;
+    return {.variant = 2,
+            .files = 31,
+            .start_ms = 7'000,
+            .part_ms = 200,
+            .segments = {{17'000, 2'000}, {19'000, 2'000}, {21'000, 1'960}},
+            .tracks = {track}};
 }
 
 size_t count_of(const std::string& text, std::string_view what) {
@@ -71,7 +92,7 @@ TEST(MpdTest, LikeSegmentsShareALine) {
     EXPECT_EQ(count_of(text, "<S t=\"20000\" d=\"2000\" r=\"1\"/>"), 2U) << "one for each track";
     EXPECT_EQ(count_of(text, "<S t=\"24000\" d=\"1960\"/>"), 2U);
     Presentation gap = live();
-    gap.periods[0].segments[1].start_ms = 22'400;
+    stream_of(gap).segments[1].start_ms = 22'400;
     EXPECT_THAT(write_mpd(gap), Not(HasSubstr("r=\"1\"")));
 }
 
@@ -90,19 +111,21 @@ TEST(MpdTest, TheSegmentThatGrowsIsThereEarly) {
               2U);
     EXPECT_THAT(text, HasSubstr("<Latency target=\"1500\""));
     Presentation whole = live();
-    whole.part_ms = 0;
+    stream_of(whole).part_ms = 0;
     EXPECT_THAT(write_mpd(whole), Not(HasSubstr("availabilityTime")));
     EXPECT_THAT(write_mpd(whole), Not(HasSubstr("Latency")));
 }
 
 TEST(MpdTest, APeriodEndsWhereItsMediaEnd) {
     Presentation two = live();
+    stream_of(two).part_ms = 0;
     two.periods.push_back({.id = 10,
-                           .files = 7,
                            .wall_ms = 1'795'651'730'000,
-                           .start_ms = 25'960,
-                           .segments = {{25'960, 2'000}},
-                           .tracks = {audio()}});
+                           .qualities = {{.files = 7,
+                                          .start_ms = 25'960,
+                                          .part_ms = 205,
+                                          .segments = {{25'960, 2'000}},
+                                          .tracks = {audio()}}}});
     const std::string text = write_mpd(two);
     EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT10.000S\" duration=\"PT15.960S\">"));
     EXPECT_THAT(text, HasSubstr("<Period id=\"10\" start=\"PT39.877S\">"));
@@ -118,13 +141,13 @@ TEST(MpdTest, APeriodEndsWhereItsMediaEnd) {
 TEST(MpdTest, APeriodThatHadBegunBeforeTheOriginBeginsThere) {
     Presentation late = live();
     late.origin_ms = late.periods[0].wall_ms + 3'600'000;
-    late.periods[0].segments = {{3'612'000, 2'000}};
+    stream_of(late).segments = {{3'612'000, 2'000}};
     late.periods.push_back({.id = 10,
-                            .files = 7,
                             .wall_ms = late.origin_ms + 4'500,
-                            .start_ms = 3'614'000,
-                            .segments = {{3'614'000, 2'000}},
-                            .tracks = {audio()}});
+                            .qualities = {{.files = 7,
+                                           .start_ms = 3'614'000,
+                                           .segments = {{3'614'000, 2'000}},
+                                           .tracks = {audio()}}}});
     const std::string text = write_mpd(late);
     EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT0.000S\" duration=\"PT4.000S\">"));
     EXPECT_THAT(text, HasSubstr("presentationTimeOffset=\"3610000\""));
@@ -141,6 +164,87 @@ TEST(MpdTest, NobodyIsToStayFurtherBehindThanTheOrigin) {
     EXPECT_THAT(write_mpd(begins), HasSubstr("suggestedPresentationDelay=\"PT4.000S\""));
 }
 
+TEST(MpdTest, QualitiesAreOneSetEachWithItsOwnFilesAndTimes) {
+    Presentation ladder = live();
+    ladder.periods[0].qualities.push_back(smaller());
+    const std::string text = with_query(write_mpd(ladder), "session=1");
+    EXPECT_EQ(count_of(text, "<AdaptationSet contentType=\"video\""), 1U);
+    EXPECT_EQ(count_of(text, "<AdaptationSet contentType=\"audio\""), 1U);
+    EXPECT_EQ(count_of(text, "segmentAlignment=\"true\" startWithSAP=\"1\""), 2U);
+    EXPECT_THAT(text, HasSubstr("<Representation id=\"video-2-31\" bandwidth=\"400000\" "
+                                "codecs=\"avc1.64001e\" width=\"640\" height=\"360\" "
+                                "frameRate=\"29970/1000\">\n"
+                                "     <SegmentTemplate timescale=\"1000\" "
+                                "presentationTimeOffset=\"7000\" "
+                                "availabilityTimeOffset=\"1.760\" "
+                                "availabilityTimeComplete=\"false\" "
+                                "initialization=\"cam.hls/2/init-31.video.mp4?session=1\" "
+                                "media=\"cam.hls/2/31.$Time$.video.m4s?session=1\">\n"));
+    EXPECT_THAT(text, HasSubstr("<S t=\"17000\" d=\"2000\" r=\"1\"/>"));
+    EXPECT_THAT(text, HasSubstr("<Representation id=\"video\" bandwidth=\"1000000\" "
+                                "codecs=\"avc1.64001f\" width=\"1280\" height=\"720\" "
+                                "frameRate=\"29970/1000\">\n     <SegmentTemplate"));
+    EXPECT_EQ(count_of(text, "</Representation>"), 3U);
+}
+
+// The times of both keep to the same pictures when the period begins later for a player.
+TEST(MpdTest, TheTimesOfAllQualitiesMoveWithTheOrigin) {
+    Presentation ladder = live();
+    ladder.periods[0].qualities.push_back(smaller());
+    ladder.origin_ms = ladder.periods[0].wall_ms + 5'000;
+    const std::string text = write_mpd(ladder);
+    EXPECT_EQ(count_of(text, "presentationTimeOffset=\"15000\""), 2U) << "video and audio";
+    EXPECT_EQ(count_of(text, "presentationTimeOffset=\"12000\""), 1U);
+}
+
+TEST(MpdTest, OnlySegmentsThatBeginTogetherAreAligned) {
+    const auto said = [](Quality other) {
+        Presentation ladder = live();
+        ladder.periods[0].qualities.push_back(std::move(other));
+        const std::string text = write_mpd(ladder);
+        return count_of(text,
+                        "contentType=\"video\" mimeType=\"video/mp4\" "
+                        "segmentAlignment=\"true\"") == 1;
+    };
+    EXPECT_TRUE(said(smaller()));
+    Quality rounded = smaller();
+    rounded.segments[1].start_ms += 1;
+    EXPECT_TRUE(said(rounded));
+    Quality other_gops = smaller();
+    other_gops.segments = {{17'000, 3'000}, {20'000, 3'000}};
+    EXPECT_FALSE(said(other_gops));
+    Quality half = smaller();
+    half.segments = {{17'000, 1'000}, {18'000, 1'000}, {19'000, 2'000}, {21'000, 1'960}};
+    EXPECT_FALSE(said(half));
+    Quality later = smaller();
+    later.segments = {{21'000, 1'960}};
+    EXPECT_TRUE(said(later)) << "where both have segments";
+}
+
+TEST(MpdTest, AnotherCodecIsASetOfItsOwn) {
+    Presentation ladder = live();
+    Quality hevc = smaller();
+    hevc.tracks[0].codecs = "hvc1.1.6.L93.B0";
+    ladder.periods[0].qualities.push_back(hevc);
+    EXPECT_EQ(count_of(write_mpd(ladder), "<AdaptationSet contentType=\"video\""), 2U);
+    ladder.periods[0].qualities[1].tracks[0].codecs = "avc3.64001e";
+    EXPECT_EQ(count_of(write_mpd(ladder), "<AdaptationSet contentType=\"video\""), 1U);
+}
+
+TEST(MpdTest, ASetBeginsWithKeyFramesWhereAllOfItDo) {
+    Presentation ladder = live();
+    ladder.periods[0].qualities.push_back(smaller());
+    ladder.periods[0].qualities[1].independent = false;
+    EXPECT_EQ(count_of(write_mpd(ladder), "startWithSAP"), 1U) << "of the audio";
+}
+
+TEST(MpdTest, NoSegmentOfAnyQualityIsLongerThanTheLongest) {
+    Presentation ladder = live();
+    ladder.periods[0].qualities.push_back(smaller());
+    ladder.periods[0].qualities[1].segments = {{17'000, 5'200}};
+    EXPECT_THAT(write_mpd(ladder), HasSubstr("maxSegmentDuration=\"PT5.200S\""));
+}
+
 TEST(MpdTest, WithoutALocationThePlayerStays) {
     Presentation here = live();
     here.location = "";
@@ -150,7 +254,7 @@ TEST(MpdTest, WithoutALocationThePlayerStays) {
 TEST(MpdTest, AfterTheEndNobodyAsksAgain) {
     Presentation ended = live();
     ended.ended = true;
-    ended.part_ms = 0;
+    stream_of(ended).part_ms = 0;
     const std::string text = write_mpd(ended);
     EXPECT_THAT(text, Not(HasSubstr("minimumUpdatePeriod")));
     EXPECT_THAT(text, Not(HasSubstr("<Location>")));

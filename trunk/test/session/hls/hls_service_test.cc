@@ -62,15 +62,21 @@ class OpenPolicy final : public net::Policy {
 // A stream with some pictures, while it lives.
 class OtherStream final : public stream::Publisher {
   public:
-    OtherStream(stream::Registry& registry, std::string_view name)
+    OtherStream(stream::Registry& registry, std::string_view name, uint32_t pictures = 30)
         : registry_(registry),
           stream_(registry.get_or_create({"", "app", std::string(name)}, {}, MonoClock::now())) {
         EXPECT_FALSE(stream_.start_publish(*this, {}, MonoClock::now()));
         send(0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
-        for (uint32_t i = 0; i < 30; i++) {
-            send(i * 40,
-                 tag_body(Codec::kH264, i == 0 ? BodyKind::kKeyFrame : BodyKind::kFrame,
-                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(i == 0 ? 0x65 : 0x41), 0x88}));
+        go_on(pictures);
+    }
+
+    // 25 a second, a key frame each second.
+    void go_on(uint32_t pictures) {
+        for (const uint32_t end = number_ + pictures; number_ < end; number_++) {
+            const bool key = number_ % 25 == 0;
+            send(number_ * 40,
+                 tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(key ? 0x65 : 0x41), 0x88}));
         }
     }
 
@@ -93,6 +99,7 @@ class OtherStream final : public stream::Publisher {
 
     stream::Registry& registry_;
     stream::Stream& stream_;
+    uint32_t number_ = 0;
 };
 
 // A folder that goes with the test.
@@ -148,6 +155,7 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
         HlsOptions options = options_;
         if (key.name != "stream") {
             options.variants.clear();
+            options.container = container_of_others_.value_or(options.container);
         }
         return options;
     }
@@ -219,6 +227,7 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
 
     std::optional<Place> place_;  // goes last: a thread may write there until the end
     HlsOptions options_;
+    std::optional<net::SegmentContainer> container_of_others_;
     OpenPolicy policy_;
     stream::Registry registry_;
     net::Fanout fanout_{registry_};
@@ -587,6 +596,47 @@ TEST_F(HlsServiceTest, ThePresentationOfGStreamerBeginsWithWhatIsListed) {
     const std::string session = find(first.body, "(session=[a-z0-9]{20})");
     pictures(100);
     EXPECT_EQ(origin(get("/app/stream.mpd?" + session, who)), origin(first)) << "while it watches";
+}
+
+TEST_F(HlsServiceTest, ADescriptionHasTheVariantsBehindOneSession) {
+    options_.variants = {{"", "app", "low"}, {"", "app", "gone"}, {"", "app", "lower"}};
+    publish();
+    pictures(60);
+    OtherStream low(registry_, "low", 60);
+    const TestAnswer first = get("/app/stream.mpd");
+    ASSERT_EQ(first.status, 200) << first.body;
+    const std::string session = "?" + find(first.body, "(session=[a-z0-9]{20})");
+    const std::string id = find(first.body, "<Representation id=\"video-(1-[0-9]+)\"");
+    ASSERT_FALSE(id.empty()) << first.body;
+    EXPECT_THAT(first.body, HasSubstr("<Representation id=\"video\""));
+    EXPECT_THAT(first.body, Not(HasSubstr("video-2-")));
+    const std::string header = find(first.body, "initialization=\"(stream\\.hls/1/[^?]+)\\?");
+    EXPECT_EQ(get("/app/" + header + session).body.substr(4, 4), "ftyp");
+    pictures(60);
+    low.go_on(60);
+    const std::string body = get("/app/stream.mpd" + session).body;
+    EXPECT_EQ(find(body, "<Representation id=\"video-(1-[0-9]+)\""), id) << "it is the same one";
+    std::string media = find(body, "media=\"(stream\\.hls/1/[^?]+)\\?");
+    media.replace(media.find("$Time$"), 6,
+                  find(body.substr(body.find("\"video-1-")), "<S t=\"([0-9]+)\""));
+    EXPECT_EQ(get("/app/" + media + session).body.substr(4, 4), "styp");
+    EXPECT_EQ(get("/app/" + media).status, 403) << "no session";
+    // A player that has begun keeps what it began with; another one has all.
+    OtherStream lower(registry_, "lower", 120);
+    EXPECT_THAT(get("/app/stream.mpd" + session).body, Not(HasSubstr("\"video-3-")));
+    EXPECT_THAT(get("/app/stream.mpd?key=other").body, HasSubstr("\"video-3-"));
+    EXPECT_EQ(clients_.size(), 2U);
+}
+
+TEST_F(HlsServiceTest, AVariantThatIsNotForDashIsLeftOut) {
+    options_.variants = {{"", "app", "low"}};
+    publish();
+    pictures(60);
+    container_of_others_ = net::SegmentContainer::kTs;
+    OtherStream low(registry_, "low", 60);
+    const TestAnswer answer = get("/app/stream.mpd");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_THAT(answer.body, Not(HasSubstr("video-1-")));
 }
 
 TEST_F(HlsServiceTest, WithoutSessionsAllHaveOneDescription) {
