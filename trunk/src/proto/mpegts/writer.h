@@ -1,10 +1,10 @@
 // Multiplexer of transport streams (ISO/IEC 13818-1): one programme, written frame by frame as it
 // comes, in whole packets of 188 bytes.
 //
-// PAT and PMT are written before each key frame and each kTablesEach at the latest; a PCR each
-// kPcrEach at the latest, or as the constructor says, kPcrLead behind the decoding times: so much a
-// receiver buffers at most.
-// No stuffing to a constant rate. A value: a copy goes on from the same place. Pure.
+// PAT and PMT are written before each key frame, and each kTablesEach or with the frame that
+// follows within the gap of PCRs; a PCR each kPcrEach at the latest, or as the constructor says,
+// kPcrLead behind the decoding times: so much a receiver buffers at most. No stuffing to a constant
+// rate. A value: a copy goes on from the same place. Pure.
 #pragma once
 
 #include <array>
