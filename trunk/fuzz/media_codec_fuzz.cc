@@ -11,6 +11,7 @@
 #include "media/vp8.h"
 #include "media/vp9.h"
 #include "media/vpx_config.h"
+#include "proto/rtp/lead_in.h"
 
 namespace media = weir::media;
 
@@ -28,6 +29,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         WEIR_CHECK(sps->width > 0 && sps->height > 0);
         const weir::Bytes config = media::hevc::build_config(one, one, one);
         WEIR_CHECK(config.empty() || media::hevc::ConfigView::parse(config));
+    }
+    (void)media::hevc::parse_slice_fields(input);
+    for (const media::Codec codec : {media::Codec::kH264, media::Codec::kHevc}) {
+        WEIR_CHECK(weir::rtp::make_lead_in(codec, input).size() <= 100);
     }
     size_t sum = 0;
     const auto count = [&](weir::ByteSpan nal) { sum += nal.size(); };

@@ -78,9 +78,9 @@ void read_picture_order(BitReader& reader, Sps& sps) {
     sps.frame_num_bits = 4 + std::min<uint32_t>(reader.ue(), 12);  // §7.4.2.1.1: not more
     sps.poc_type = reader.ue();
     if (sps.poc_type == 0) {
-        reader.ue();
+        sps.poc_lsb_bits = 4 + std::min<uint32_t>(reader.ue(), 12);
     } else if (sps.poc_type == 1) {
-        reader.bit();
+        sps.poc_deltas = !reader.flag();
         reader.se();
         reader.se();
         const uint32_t count = reader.ue();

@@ -65,6 +65,8 @@ struct Sps {
     bool interlaced = false;
     bool separate_planes = false;  // a slice names its colour plane
     uint32_t frame_num_bits = 4;   // of frame_num in a slice
+    uint32_t poc_lsb_bits = 0;     // of pic_order_cnt_lsb in a slice; 0: it has none
+    bool poc_deltas = false;       // a slice has delta_pic_order_cnt
     uint32_t width = 0;            // of what is shown, in pixels
     uint32_t height = 0;
     // Frames that may come before one they are shown after; nothing when the encoder does not say.

@@ -12,6 +12,9 @@ constexpr uint32_t kMaxSpsId = 15;
 constexpr uint32_t kMaxBitDepthMinus8 = 8;
 constexpr uint32_t kMaxLog2PocMinus4 = 12;
 constexpr uint8_t kMaxSubLayersMinus1 = 6;
+constexpr uint32_t kMaxReferences = 16;        // of a picture, H.265 §A.4.2
+constexpr uint32_t kMaxShortTermSets = 64;     // H.265 §7.4.3.2.1
+constexpr uint32_t kMaxLongTermPictures = 32;  // the same
 constexpr size_t kGeneralProfileBytes = 12;
 constexpr size_t kConfigFixedSize = 22;
 
@@ -30,12 +33,14 @@ void skip_sub_layers(BitReader& reader, uint8_t max_sub_layers_minus1) {
     }
 }
 
-void read_size(BitReader& reader, Sps& sps) {
+void read_size(BitReader& reader, Sps& sps, SliceFields& fields) {
     sps.chroma_format_idc = reader.ue();
     if (sps.chroma_format_idc > 3) {
         reader.fail();
     }
     const bool separate_planes = sps.chroma_format_idc == 3 && reader.flag();
+    fields.colour_plane = separate_planes;
+    fields.chroma = sps.chroma_format_idc != 0 && !separate_planes;
     const uint32_t width = reader.ue();
     const uint32_t height = reader.ue();
     // H.265 §7.4.3.2.1: in units of a chroma sample.
@@ -45,18 +50,12 @@ void read_size(BitReader& reader, Sps& sps) {
     read_cropped_size(reader, width, height, unit_x, unit_y, sps.width, sps.height);
 }
 
-}  // namespace
-
-std::optional<Sps> parse_sps(ByteSpan nal) {
-    if (nal.size() < kNalHeaderSize || nal_type(nal[0]) != NalType::kSps) {
-        return std::nullopt;
-    }
-    BitReader reader(nal.subspan(kNalHeaderSize), BitReader::Escapes::kNalUnit);
-    Sps sps;
+// The first fields of a SPS. False: it is not whole, or says what cannot be.
+bool read_sps(BitReader& reader, Sps& sps, SliceFields& fields) {
     reader.skip(4);  // sps_video_parameter_set_id
     const auto sub_layers = static_cast<uint8_t>(reader.bits(3));
     if (sub_layers > kMaxSubLayersMinus1) {
-        return std::nullopt;
+        return false;
     }
     sps.temporal_layers = static_cast<uint8_t>(sub_layers + 1);
     sps.temporal_id_nesting = reader.flag();
@@ -65,7 +64,7 @@ std::optional<Sps> parse_sps(ByteSpan nal) {
     }
     skip_sub_layers(reader, sub_layers);
     sps.id = reader.ue();
-    read_size(reader, sps);
+    read_size(reader, sps, fields);
     const uint32_t luma = reader.ue();
     const uint32_t chroma = reader.ue();
     const uint32_t log2_poc = reader.ue();
@@ -77,11 +76,124 @@ std::optional<Sps> parse_sps(ByteSpan nal) {
     }
     if (!reader.ok() || sps.id > kMaxSpsId || luma > kMaxBitDepthMinus8 ||
         chroma > kMaxBitDepthMinus8 || log2_poc > kMaxLog2PocMinus4) {
-        return std::nullopt;
+        return false;
     }
     sps.bit_depth_luma = 8 + luma;
     sps.bit_depth_chroma = 8 + chroma;
-    return sps;
+    fields.poc_lsb_bits = 4 + log2_poc;
+    return true;
+}
+
+// H.265 §7.3.4.
+void skip_scaling_lists(BitReader& reader) {
+    for (unsigned size = 0; size < 4; size++) {
+        const unsigned coefficients = std::min(64U, 1U << (4 + 2 * size));
+        for (unsigned matrix = 0; matrix < 6 && reader.ok(); matrix += size == 3 ? 3 : 1) {
+            if (!reader.flag()) {
+                reader.ue();  // scaling_list_pred_matrix_id_delta
+                continue;
+            }
+            for (unsigned i = size > 1 ? 0 : 1; i <= coefficients && reader.ok(); i++) {
+                reader.se();  // from 16x16 on scaling_list_dc_coef_minus8 is first
+            }
+        }
+    }
+}
+
+// H.265 §7.3.7, one set of the SPS. `pictures`: of the set before; becomes that of this one.
+void skip_short_term_set(BitReader& reader, bool first, uint32_t& pictures) {
+    if (!first && reader.flag()) {  // inter_ref_pic_set_prediction_flag
+        reader.bit();
+        reader.ue();
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i <= pictures && reader.ok(); i++) {
+            const bool used = reader.flag();
+            kept += used || reader.flag() ? 1U : 0U;  // use_delta_flag
+        }
+        pictures = kept;
+    } else {
+        const uint32_t negative = reader.ue();
+        const uint32_t positive = reader.ue();
+        if (negative > kMaxReferences || positive > kMaxReferences) {
+            reader.fail();
+            return;
+        }
+        pictures = negative + positive;
+        for (uint32_t i = 0; i < pictures && reader.ok(); i++) {
+            reader.ue();
+            reader.bit();
+        }
+    }
+    if (pictures > kMaxReferences) {
+        reader.fail();
+    }
+}
+
+// H.265 §7.3.2.2.1, behind the fields of read_sps() up to sps_temporal_mvp_enabled_flag.
+void read_slice_fields(BitReader& reader, SliceFields& fields) {
+    for (int i = 0; i < 6; i++) {
+        reader.ue();  // sizes of blocks, depths of trees
+    }
+    if (reader.flag() && reader.flag()) {
+        skip_scaling_lists(reader);
+    }
+    reader.bit();  // amp_enabled_flag
+    fields.sample_adaptive_offset = reader.flag();
+    if (reader.flag()) {  // pcm_enabled_flag
+        reader.skip(8);
+        reader.ue();
+        reader.ue();
+        reader.bit();
+    }
+    fields.short_term_sets = reader.ue();
+    if (fields.short_term_sets > kMaxShortTermSets) {
+        reader.fail();
+    }
+    uint32_t pictures = 0;
+    for (uint32_t i = 0; i < fields.short_term_sets && reader.ok(); i++) {
+        skip_short_term_set(reader, i == 0, pictures);
+    }
+    fields.long_term = reader.flag();
+    if (fields.long_term) {
+        fields.long_term_pictures = reader.ue();
+        if (fields.long_term_pictures > kMaxLongTermPictures) {
+            reader.fail();
+        }
+        for (uint32_t i = 0; i < fields.long_term_pictures && reader.ok(); i++) {
+            reader.skip(fields.poc_lsb_bits + 1);
+        }
+    }
+    fields.temporal_motion = reader.flag();
+}
+
+bool is_sps(ByteSpan nal) {
+    return nal.size() >= kNalHeaderSize && nal_type(nal[0]) == NalType::kSps;
+}
+
+}  // namespace
+
+std::optional<Sps> parse_sps(ByteSpan nal) {
+    if (!is_sps(nal)) {
+        return std::nullopt;
+    }
+    BitReader reader(nal.subspan(kNalHeaderSize), BitReader::Escapes::kNalUnit);
+    Sps sps;
+    SliceFields fields;
+    return read_sps(reader, sps, fields) ? std::optional(sps) : std::nullopt;
+}
+
+std::optional<SliceFields> parse_slice_fields(ByteSpan nal) {
+    if (!is_sps(nal)) {
+        return std::nullopt;
+    }
+    BitReader reader(nal.subspan(kNalHeaderSize), BitReader::Escapes::kNalUnit);
+    Sps sps;
+    SliceFields fields;
+    if (!read_sps(reader, sps, fields)) {
+        return std::nullopt;
+    }
+    read_slice_fields(reader, fields);
+    return reader.ok() ? std::optional(fields) : std::nullopt;
 }
 
 std::optional<uint32_t> parameter_set_id(ByteSpan nal) {

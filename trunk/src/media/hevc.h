@@ -100,6 +100,21 @@ struct Sps {
 // says what cannot be.
 std::optional<Sps> parse_sps(ByteSpan nal);
 
+// What a sequence parameter set says of the fields in a slice header, H.265 §7.3.6.1.
+struct SliceFields {
+    bool colour_plane = false;        // colour_plane_id
+    bool chroma = true;               // fields of chroma (ChromaArrayType is not 0)
+    uint32_t poc_lsb_bits = 4;        // of slice_pic_order_cnt_lsb
+    uint32_t short_term_sets = 0;     // num_short_term_ref_pic_sets
+    bool long_term = false;           // numbers of long-term pictures
+    uint32_t long_term_pictures = 0;  // num_long_term_ref_pics_sps
+    bool temporal_motion = false;     // slice_temporal_mvp_enabled_flag
+    bool sample_adaptive_offset = false;
+};
+
+// `nal`: as for parse_sps(). Nothing also where the set ends too early for these fields.
+std::optional<SliceFields> parse_slice_fields(ByteSpan nal);
+
 // The number of a parameter set among those of its kind. Nothing for one that cannot be read, and
 // for other units.
 std::optional<uint32_t> parameter_set_id(ByteSpan nal);

@@ -200,15 +200,22 @@ TEST(AvcSpsTest, ReadsEachKindOfPictureOrder) {
     Fields fields;
     fields.order = [](BitWriter& w) { w.ue(0).ue(4); };
     EXPECT_EQ(parse_sps(fields.nal())->poc_type, 0U);
+    EXPECT_EQ(parse_sps(fields.nal())->poc_lsb_bits, 8U);
+    EXPECT_FALSE(parse_sps(fields.nal())->poc_deltas);
     expect_size(fields, 320, 240);
     uint32_t cycle = 255;
-    fields.order = [&cycle](BitWriter& w) {
-        w.ue(1).flag(true).se(-3).se(INT32_MAX).ue(cycle);
+    bool always_zero = true;  // delta_pic_order_always_zero_flag
+    fields.order = [&](BitWriter& w) {
+        w.ue(1).flag(always_zero).se(-3).se(INT32_MAX).ue(cycle);
         for (uint32_t i = 0; i < cycle; i++) {
             w.se(static_cast<int32_t>(i) - 100);
         }
     };
     EXPECT_EQ(parse_sps(fields.nal())->poc_type, 1U);
+    EXPECT_EQ(parse_sps(fields.nal())->poc_lsb_bits, 0U);
+    EXPECT_FALSE(parse_sps(fields.nal())->poc_deltas);
+    always_zero = false;
+    EXPECT_TRUE(parse_sps(fields.nal())->poc_deltas);
     expect_size(fields, 320, 240);
     cycle = 256;
     EXPECT_FALSE(parse_sps(fields.nal()));

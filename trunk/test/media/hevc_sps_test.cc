@@ -1,6 +1,8 @@
 // Sequence parameter sets of HEVC field by field (H.265 §7.3.2.2.1).
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,6 +37,9 @@ struct Fields {
     uint32_t chroma_depth = 8;
     uint32_t log2_poc = 8;
     std::vector<uint32_t> reorder = {2};  // of the highest layer, or of each one
+    std::function<void(BitWriter&)> tools = [](BitWriter& w) {
+        w.bits(32, 0xF0F0F0F0);  // which parse_sps() does not read
+    };
 
     Bytes nal() const {
         BitWriter w;
@@ -63,7 +68,7 @@ struct Fields {
         for (uint32_t pictures : reorder) {
             w.ue(4).ue(pictures).ue(0);
         }
-        w.bits(32, 0xF0F0F0F0);  // blocks and tools, of which nobody reads
+        tools(w);
         return w.nal({0x42, 0x01});
     }
 };
@@ -174,6 +179,155 @@ TEST(HevcSpsTest, TheConfigurationRepeatsWhatTheSetSays) {
     EXPECT_EQ(record[17], 0xFA);  // luma - 8
     EXPECT_EQ(record[18], 0xFC);  // chroma - 8
     EXPECT_EQ(record[21], 3 << 3 | 3) << "layers, no nesting, lengths of four bytes";
+}
+
+// ---- the fields of a slice header ----
+
+// H.265 §7.3.2.2.1 behind the reordering. A test changes the fields that it is about.
+struct Tools {
+    std::function<void(BitWriter&)> scaling;  // scaling_list_data()
+    bool offset = false;                      // sample_adaptive_offset_enabled_flag
+    bool pcm = false;
+    uint32_t short_term = 0;
+    std::function<void(BitWriter&)> sets;  // so many st_ref_pic_set()
+    std::optional<uint32_t> long_term;     // their number; nothing: not enabled
+    unsigned poc_bits = 8;                 // of each of these
+    bool motion = false;                   // sps_temporal_mvp_enabled_flag
+
+    void operator()(BitWriter& w) const {
+        w.ue(0).ue(3).ue(0).ue(3).ue(1).ue(1);
+        w.flag(scaling != nullptr);
+        if (scaling) {
+            w.flag(true);
+            scaling(w);
+        }
+        w.flag(true).flag(offset).flag(pcm);
+        if (pcm) {
+            w.bits(8, 0x77).ue(0).ue(2).flag(true);
+        }
+        w.ue(short_term);
+        if (sets) {
+            sets(w);
+        }
+        w.flag(long_term.has_value());
+        if (long_term) {
+            w.ue(*long_term);
+            for (uint32_t i = 0; i < *long_term; i++) {
+                w.bits(poc_bits, i).flag(true);
+            }
+        }
+        w.flag(motion);
+    }
+};
+
+std::optional<SliceFields> slice_fields(const Tools& tools, Fields fields = {}) {
+    fields.tools = tools;
+    return parse_slice_fields(fields.nal());
+}
+
+TEST(HevcSpsTest, FindsTheFieldsOfASliceBehindAllTools) {
+    Tools tools;
+    const auto least = slice_fields(tools);
+    ASSERT_TRUE(least);
+    EXPECT_EQ(least->poc_lsb_bits, 8U);
+    EXPECT_TRUE(least->chroma);
+    EXPECT_FALSE(least->colour_plane || least->sample_adaptive_offset || least->long_term ||
+                 least->temporal_motion);
+    EXPECT_EQ(least->short_term_sets, 0U);
+
+    tools.scaling = [](BitWriter& w) {
+        for (unsigned size = 0; size < 4; size++) {
+            for (unsigned matrix = 0; matrix < (size == 3 ? 2U : 6U); matrix++) {
+                if (matrix % 2 == 1) {
+                    w.flag(false).ue(1);
+                    continue;
+                }
+                w.flag(true);
+                const unsigned values = (size == 0 ? 16U : 64U) + (size > 1 ? 1U : 0U);
+                for (unsigned i = 0; i < values; i++) {
+                    w.se(i % 2 == 0 ? 3 : -3);
+                }
+            }
+        }
+    };
+    tools.offset = true;
+    tools.pcm = true;
+    tools.short_term = 3;
+    tools.sets = [](BitWriter& w) {
+        w.ue(2).ue(1).ue(0).flag(true).ue(1).flag(false).ue(0).flag(true);  // three pictures
+        // Predicted of these: the current one and three, of which one is left out.
+        w.flag(true).flag(false).ue(0).flag(true).flag(false).flag(false).flag(false).flag(true);
+        w.flag(true);
+        // Of three again.
+        w.flag(true).flag(true).ue(4).flag(true).flag(true).flag(true).flag(true);
+    };
+    tools.long_term = 2;
+    tools.motion = true;
+    const auto most = slice_fields(tools);
+    ASSERT_TRUE(most);
+    EXPECT_TRUE(most->sample_adaptive_offset);
+    EXPECT_EQ(most->short_term_sets, 3U);
+    EXPECT_TRUE(most->long_term);
+    EXPECT_EQ(most->long_term_pictures, 2U);
+    EXPECT_TRUE(most->temporal_motion);
+}
+
+TEST(HevcSpsTest, SlicesOfSeparatePlanesHaveNoChroma) {
+    for (const auto& [chroma, planes, has] :
+         {std::tuple(0U, false, false), {1U, false, true}, {3U, false, true}, {3U, true, false}}) {
+        Fields fields;
+        fields.chroma = chroma;
+        fields.separate_planes = planes;
+        const auto found = slice_fields({}, fields);
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->chroma, has) << chroma;
+        EXPECT_EQ(found->colour_plane, planes) << chroma;
+    }
+}
+
+TEST(HevcSpsTest, RefusesMoreSetsAndPicturesThanThereCanBe) {
+    Tools tools;
+    uint32_t pictures = 16;
+    tools.sets = [&](BitWriter& w) {
+        for (uint32_t i = 0; i < tools.short_term; i++) {
+            w.bits(i > 0 ? 1 : 0, 0).ue(pictures).ue(0);
+            for (uint32_t j = 0; j < pictures; j++) {
+                w.ue(0).flag(true);
+            }
+        }
+    };
+    tools.short_term = 64;
+    EXPECT_TRUE(slice_fields(tools));
+    tools.short_term = 65;
+    EXPECT_FALSE(slice_fields(tools));
+    tools.short_term = 1;
+    pictures = 17;
+    EXPECT_FALSE(slice_fields(tools));
+    tools = {};
+    tools.long_term = 32;
+    EXPECT_TRUE(slice_fields(tools));
+    tools.long_term = 33;
+    EXPECT_FALSE(slice_fields(tools));
+}
+
+TEST(HevcSpsTest, ASetThatEndsTooEarlyHasNoFieldsOfASlice) {
+    Fields fields;
+    fields.tools = Tools{};
+    const Bytes whole = fields.nal();
+    ASSERT_TRUE(parse_slice_fields(whole));
+    EXPECT_FALSE(parse_slice_fields(ByteSpan(whole).first(whole.size() - 2)));
+    EXPECT_FALSE(parse_slice_fields(test::kHevcPps));
+    EXPECT_FALSE(parse_slice_fields({}));
+}
+
+TEST(HevcSpsTest, ReadsTheFieldsOfASliceOfX265) {
+    const auto fields = parse_slice_fields(test::kHevcSps);
+    ASSERT_TRUE(fields);
+    EXPECT_EQ(fields->poc_lsb_bits, 8U);
+    EXPECT_TRUE(fields->sample_adaptive_offset);
+    EXPECT_EQ(fields->short_term_sets, 0U);
+    EXPECT_FALSE(fields->long_term);
+    EXPECT_TRUE(fields->temporal_motion);
 }
 
 }  // namespace

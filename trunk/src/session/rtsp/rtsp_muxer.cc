@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "proto/rtsp/connection_reader.h"
+#include "session/rtsp/rtsp_lead_in.h"
 #include "session/rtsp/rtsp_profile.h"
 
 namespace weir::session {
@@ -79,6 +80,13 @@ void RtspMuxer::write_reports(MonoTime now, Bytes& out) const {
             append_rtsp_frame(channels_[index]->rtcp, {report.data(), size}, out);
         }
     }
+}
+
+Bytes RtspMuxer::lead_in() const {
+    const Bytes payload = numbers_.has(net::kRtpVideoTrack) ? make_rtsp_lead_in(*this) : Bytes();
+    return payload.empty()
+               ? Bytes()
+               : rtsp_lead_in_packet(numbers_.first_header(net::kRtpVideoTrack), payload);
 }
 
 void RtspMuxer::write_byes(Bytes& out) const {

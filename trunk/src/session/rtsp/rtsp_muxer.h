@@ -50,6 +50,9 @@ class RtspMuxer final : public stream::Muxer, private net::RtpCutter, private Co
     // Appends the sender reports of all tracks as they are now.
     void write_reports(MonoTime now, Bytes& out) const;
 
+    // The packet of a lead-in in front of the start; empty: the stream needs none.
+    Bytes lead_in() const;
+
     // BYE of all tracks.
     void write_byes(Bytes& out) const;
 

@@ -76,6 +76,12 @@ RtspNumbers::First RtspNumbers::first(uint8_t index) const {
     return first;
 }
 
+rtp::Header RtspNumbers::first_header(uint8_t index) const {
+    const First first = this->first(index);
+    return {tracks_[index].payload_type, false, first.sequence, first.rtp_time.value_or(0),
+            tracks_[index].ssrc};
+}
+
 size_t RtspNumbers::write_report(uint8_t index, MonoTime now, std::span<uint8_t> out) const {
     const Track& track = tracks_[index];
     if (track.packets == 0) {

@@ -65,6 +65,13 @@ class RtspNumbers {
 
     First first(uint8_t track) const;
 
+    // The header of that packet; where it has not come yet, with the time of the start.
+    rtp::Header first_header(uint8_t track) const;
+
+    // The next packet of a track is numbered one higher: the number between is that of a packet
+    // that is made elsewhere.
+    void skip_number(uint8_t track) { tracks_[track].sequence++; }
+
     uint32_t ssrc(uint8_t track) const { return tracks_[track].ssrc; }
 
     uint32_t clock_hz(uint8_t track) const { return tracks_[track].clock_hz; }

@@ -4,6 +4,7 @@
 
 #include "io/tcp.h"
 #include "net/client.h"
+#include "session/rtsp/rtsp_lead_in.h"
 #include "stream/stream.h"
 
 namespace weir::session {
@@ -28,18 +29,19 @@ RtspPlayer::RtspPlayer(RtspSession session,
       reader_(std::move(reader)),
       play_cseq_(play.cseq),
       unread_(std::move(unread)),
+      wants_lead_in_(wants_rtsp_lead_in(play)),
       resume_(resume) {
     reader_.release_message();
 }
 
-void RtspPlayer::answer_play(int status, const RtspMuxer* muxer, Bytes& out) {
+void RtspPlayer::answer_play(int status, const RtspMuxer* muxer, bool lead_in, Bytes& out) {
     rtsp::Request play;
     play.cseq = std::exchange(play_cseq_, std::nullopt);
     rtsp::Response answer = answer_to(play, status);
     if (muxer != nullptr) {
         answer.headers.add("Session", session_.field());
         answer.headers.add("Range", "npt=now-");
-        answer.headers.add("RTP-Info", session_.rtp_info(muxer->numbers()));
+        answer.headers.add("RTP-Info", session_.rtp_info(muxer->numbers(), nullptr, lead_in));
     }
     append(answer, out);
 }
@@ -54,8 +56,18 @@ void RtspPlayer::on_start(const stream::Stream&, const stream::Muxer& muxer, boo
     muxer_ = static_cast<const RtspMuxer*>(&muxer);
     front_answers_ = play_cseq_.has_value();
     if (front_answers_) {
-        answer_play(200, muxer_, out);
-        muxer_->write_reports(MonoClock::now(), out);
+        begin_play(out);
+    }
+}
+
+// The answer to PLAY, and what comes in front of the log.
+void RtspPlayer::begin_play(Bytes& out) {
+    const auto& video = session_.channels[net::kRtpVideoTrack];
+    const Bytes lead_in = video && wants_lead_in_ ? muxer_->lead_in() : Bytes();
+    answer_play(200, muxer_, !lead_in.empty(), out);
+    muxer_->write_reports(MonoClock::now(), out);
+    if (!lead_in.empty()) {
+        append_rtsp_frame(video->rtp, lead_in, out);
     }
 }
 
@@ -127,7 +139,7 @@ PlayerVerdict RtspPlayer::obey(const rtsp::Request& request, PlayerVerdict befor
 
 void RtspPlayer::on_end(EndReason reason, bool started, Bytes& out) {
     if (play_cseq_) {
-        answer_play(reason == EndReason::kNoPublisher ? 404 : 503, nullptr, out);
+        answer_play(reason == EndReason::kNoPublisher ? 404 : 503, nullptr, false, out);
     } else if (started && muxer_ != nullptr &&
                (reason == EndReason::kPublisherGone || reason == EndReason::kCodecsChanged ||
                 reason == EndReason::kServerStopping)) {

@@ -65,13 +65,15 @@ class RtspPlayer final : public net::PlayerProtocol, private Counted<RtspPlayer>
   private:
     net::PlayerVerdict hear(ByteSpan data, Bytes& out);
     net::PlayerVerdict obey(const rtsp::Request& request, net::PlayerVerdict before, Bytes& out);
-    void answer_play(int status, const RtspMuxer* muxer, Bytes& out);
+    void answer_play(int status, const RtspMuxer* muxer, bool lead_in, Bytes& out);
+    void begin_play(Bytes& out);
 
     RtspSession session_;
     rtsp::ConnectionReader reader_;
     std::optional<uint32_t> play_cseq_;  // of a PLAY that is to be answered
     Bytes unread_;                       // until it is
     const RtspMuxer* muxer_ = nullptr;   // of the pump, from the first start on
+    bool wants_lead_in_;
     bool paused_ = false;
     bool front_answers_ = false;
     const RtspResume& resume_;

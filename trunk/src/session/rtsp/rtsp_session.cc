@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "proto/rtp/lead_in.h"
 #include "proto/rtsp/header_values.h"
 #include "session/rtsp/rtsp_profile.h"
 
@@ -35,11 +36,19 @@ bool RtspSession::fits(const RtspTerms& now) const {
     return still_holds(told, now);
 }
 
-std::string RtspSession::rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp) const {
+std::string RtspSession::rtp_info(const RtspNumbers& numbers,
+                                  const RtspSrtpSender* srtp,
+                                  bool lead_in) const {
     std::vector<rtsp::RtpInfo> infos;
     for (const uint8_t track : {net::kRtpVideoTrack, net::kRtpAudioTrack}) {
         if (has[track]) {
-            const RtspNumbers::First first = numbers.first(track);
+            RtspNumbers::First first = numbers.first(track);
+            if (lead_in && track == net::kRtpVideoTrack) {
+                first.sequence--;
+                if (first.rtp_time) {
+                    *first.rtp_time -= rtp::kLeadInTicks;
+                }
+            }
             infos.push_back({url + "/" + std::string(control_of(track)),
                              srtp != nullptr ? srtp->first_sequence(track) : first.sequence,
                              first.rtp_time});

@@ -36,8 +36,11 @@ struct RtspSession {
     bool fits(const RtspTerms& now) const;
 
     // The value of RTP-Info where a player begins at the start of that log.
-    // `srtp`: with whose sequence numbers; null: with those of the log.
-    std::string rtp_info(const RtspNumbers& numbers, const RtspSrtpSender* srtp = nullptr) const;
+    // `srtp`: with whose sequence numbers; null: with those of the log. `lead_in`: the first packet
+    // of the video is a lead-in.
+    std::string rtp_info(const RtspNumbers& numbers,
+                         const RtspSrtpSender* srtp = nullptr,
+                         bool lead_in = false) const;
 };
 
 // All methods that are spoken here, for Public and Allow.

@@ -7,6 +7,8 @@
 #include "net/turn_reader.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/report.h"
+#include "proto/rtp/header.h"
+#include "session/rtsp/rtsp_lead_in.h"
 #include "session/rtsp/rtsp_server.h"
 #include "session/rtsp/rtsp_udp_pump.h"
 #include "stream/stream.h"
@@ -82,11 +84,14 @@ bool RtspUdpPlayer::play(const rtsp::Request& request) {
     if (!group_) {  // which is somewhere in the stream
         sender_.place();
     }
+    lead_in_due_ = tracks_[net::kRtpVideoTrack] && !srtp_ && wants_rtsp_lead_in(request);
     rtsp::Response answer = answer_to(request, 200);
     answer.headers.add("Session", session_.field());
     answer.headers.add("Range", "npt=now-");
     if (sender_.placed() && !(srtp_ && srtp_->begun())) {
-        answer.headers.add("RTP-Info", session_.rtp_info(pump_.writer().numbers(), srtp_.get()));
+        const bool lead_in = lead_in_due_ && !make_rtsp_lead_in(pump_.writer()).empty();
+        answer.headers.add("RTP-Info",
+                           session_.rtp_info(pump_.writer().numbers(), srtp_.get(), lead_in));
     }
     say(answer);
     if (client_ && group_) {
@@ -139,6 +144,10 @@ std::optional<io::IoStatus> RtspUdpPlayer::send_run(const stream::RtpRun& run) {
         return std::nullopt;
     }
     if (!srtp_) {
+        if (lead_in_due_ && run.track == net::kRtpVideoTrack) {
+            lead_in_due_ = false;
+            send_lead_in(run);
+        }
         return track
             ->send(RtspUdpTrack::kRtp, {run.data.get(), run.size_bytes},
                    run.packets > 1 ? run.packet_bytes : 0)
@@ -156,6 +165,20 @@ std::optional<io::IoStatus> RtspUdpPlayer::send_run(const stream::RtpRun& run) {
                                   ->send(RtspUdpTrack::kRtp, sealed.bytes,
                                          run.packets > 1 ? sealed.packet_bytes : 0)
                                   .status;
+}
+
+// What the socket does not take is lost, as on any network.
+void RtspUdpPlayer::send_lead_in(const stream::RtpRun& behind) {
+    const Bytes payload = behind.key ? make_rtsp_lead_in(pump_.writer()) : Bytes();
+    const auto first = rtp::PacketView::parse(behind.packet(0));
+    if (payload.empty() || !first) {
+        return;
+    }
+    const Bytes packet = rtsp_lead_in_packet(
+        {first->payload_type(), false, first->sequence(), first->timestamp(), first->ssrc()},
+        payload);
+    (void)tracks_[net::kRtpVideoTrack]->send(RtspUdpTrack::kRtp, packet);
+    client_->sent_bytes += packet.size();
 }
 
 io::IoStatus RtspUdpPlayer::send_frames(const rtsp::ChannelPair& channels,

@@ -93,6 +93,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     // Each packet as a frame of the connection.
     io::IoStatus send_frames(const rtsp::ChannelPair& channels,
                              const RtspSrtpSender::Sealed& sealed);
+    void send_lead_in(const stream::RtpRun& behind);
     void send_control(uint8_t track, std::span<uint8_t> buffer, size_t size);
 
     void on_ready(uint8_t ready) override;
@@ -122,6 +123,7 @@ class RtspUdpPlayer final : public net::RtpPlayer,
     std::shared_ptr<RtspGroup> group_;      // null: it has tracks of its own
     uint32_t edition_ = 0;                  // of the log, that fits what the client was told
     bool paused_ = false;
+    bool lead_in_due_ = false;  // in front of the first packet of the video
     MonoTime began_;
     MonoTime last_heard_;
     MonoTime next_report_;

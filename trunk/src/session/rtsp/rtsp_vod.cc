@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "session/rtsp/rtsp_lead_in.h"
 #include "session/rtsp/rtsp_muxer.h"
 
 namespace weir::session {
@@ -119,7 +120,7 @@ void RtspVod::answer_play() {
     rtsp::Response answer = answer_to(*play_, 200);
     answer.headers.add("Session", session_.field());
     answer.headers.add("Range", rtsp::write(range));
-    answer.headers.add("RTP-Info", session_.rtp_info(numbers_));
+    answer.headers.add("RTP-Info", session_.rtp_info(numbers_, nullptr, !lead_in_.empty()));
     play_.reset();
     const std::string text = rtsp::write(answer);
     out_->insert(out_->end(), text.begin(), text.end());
@@ -170,16 +171,34 @@ void RtspVod::begin_frame(const stream::RtpLog::Frame& frame) {
     }
     frame_.start = starts_;
     if (starts_) {
-        // The time of RTP-Info is that of Range: when the first frame is shown.
-        frame_.time_ms = shown_ms_;
-        start_ms_ = std::max<int64_t>(shown_ms_ - offset_ms_, 0);
-        numbers_.set_clocks(*this);
+        begin_at_start();
     }
     numbers_.begin_frame(frame_, track(frame.track));
     if (std::exchange(starts_, false)) {
         answer_play();
         write_reports(MonoClock::now());
     }
+    if (!lead_in_.empty() && frame.track == net::kRtpVideoTrack) {
+        send_lead_in();
+    }
+}
+
+void RtspVod::begin_at_start() {
+    // The time of RTP-Info is that of Range: when the first frame is shown.
+    frame_.time_ms = shown_ms_;
+    start_ms_ = std::max<int64_t>(shown_ms_ - offset_ms_, 0);
+    numbers_.set_clocks(*this);
+    const bool due = play_ && session_.has[net::kRtpVideoTrack] && wants_rtsp_lead_in(*play_);
+    lead_in_ = due ? make_rtsp_lead_in(*this) : Bytes();
+    if (!lead_in_.empty()) {
+        numbers_.skip_number(net::kRtpVideoTrack);
+    }
+}
+
+void RtspVod::send_lead_in() {
+    send(net::kRtpVideoTrack, RtspUdpTrack::kRtp,
+         rtsp_lead_in_packet(numbers_.first_header(net::kRtpVideoTrack), lead_in_));
+    lead_in_.clear();
 }
 
 void RtspVod::add_payload(ByteSpan head, ByteSpan body, bool last) {

@@ -74,6 +74,8 @@ class RtspVod final : private net::VodWriter,
 
     bool fits();
     void answer_play();
+    void begin_at_start();
+    void send_lead_in();
     void refuse_play(int status);
     void send(uint8_t track, RtspUdpTrack::Way way, ByteSpan packet);
     void write_reports(MonoTime now);
@@ -85,6 +87,7 @@ class RtspVod final : private net::VodWriter,
     std::optional<rtsp::Request> play_;  // that is to be answered
     Bytes* out_ = nullptr;               // while packets are written
     Bytes packet_;                       // that is made
+    Bytes lead_in_;                      // payload, due in front of the next video frame, or empty
     MonoTime created_;
     MonoTime first_at_{};
     int64_t offset_ms_ = 0;  // from times of the recording to those of the numbers

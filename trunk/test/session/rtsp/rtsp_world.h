@@ -74,6 +74,21 @@ class RtspPeer {
         return at == std::string::npos ? "" : read(std::stoul(head.substr(at + kLength.size())));
     }
 
+    // The next interleaved frame of that channel; empty: the connection has ended.
+    Bytes frame(uint8_t channel) {
+        for (;;) {
+            const std::string head = read(4);
+            if (head.size() < 4) {
+                return {};
+            }
+            const std::string payload =
+                read(static_cast<uint8_t>(head[2]) * 256U + static_cast<uint8_t>(head[3]));
+            if (static_cast<uint8_t>(head[1]) == channel) {
+                return {payload.begin(), payload.end()};
+            }
+        }
+    }
+
     bool reads_to_end() {
         std::array<uint8_t, 512> bytes;
         for (;;) {
