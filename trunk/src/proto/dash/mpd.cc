@@ -34,8 +34,16 @@ void put_escaped(std::string_view text, std::string& out) {
     }
 }
 
-void put_timeline(const Quality& quality, std::string_view indent, std::string& out) {
+// `from_ms`: where it is to begin at the latest, in the time of the quality.
+void put_timeline(const Quality& quality,
+                  int64_t from_ms,
+                  std::string_view indent,
+                  std::string& out) {
     out += fmt::format("{} <SegmentTimeline>\n", indent);
+    const int64_t listed_ms = quality.segments.front().start_ms;
+    if (from_ms < listed_ms) {
+        out += fmt::format("{}  <S t=\"{}\" d=\"{}\"/>\n", indent, from_ms, listed_ms - from_ms);
+    }
     for (size_t i = 0; i < quality.segments.size();) {
         const Segment& first = quality.segments[i];
         size_t count = 1;
@@ -78,8 +86,9 @@ void put_template(const Presentation& presentation,
                   std::string_view indent,
                   std::string& out) {
     const Quality& quality = *choice.quality;
+    const int64_t offset_ms = offset_of(presentation, period, quality);
     out += fmt::format("{}<SegmentTemplate timescale=\"1000\" presentationTimeOffset=\"{}\"",
-                       indent, offset_of(presentation, period, quality));
+                       indent, offset_ms);
     if (quality.part_ms > 0) {
         const int64_t early =
             std::max<int64_t>(quality.segments.back().duration_ms - quality.part_ms, 0);
@@ -95,7 +104,7 @@ void put_template(const Presentation& presentation,
     put_escaped(presentation.folder, out);
     out += fmt::format("{}{}.$Time$.{}.m4s{}\">\n", folder, quality.files, choice.track->name,
                        kQueryMark);
-    put_timeline(quality, indent, out);
+    put_timeline(quality, presentation.filled ? offset_ms : INT64_MAX, indent, out);
     out += fmt::format("{}</SegmentTemplate>\n", indent);
 }
 

@@ -63,6 +63,7 @@ struct Presentation {
     // availabilityStartTime, since the epoch: the same in all descriptions that one player is
     // given. What is listed may have begun before it.
     int64_t origin_ms = 0;
+    bool filled = false;       // from the start of a period on: what has gone is one segment more
     int64_t published_ms = 0;  // since the epoch: what it says became so
     int64_t target_ms = 0;     // no segment of the stream is longer, when rounded to seconds
     bool ended = false;        // nothing will follow

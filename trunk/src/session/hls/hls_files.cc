@@ -58,9 +58,8 @@ bool pretends_browser(const http::Request& request) {
            !fields.has("Referer") && !fields.has("Origin") && !fields.has("Sec-Fetch-Mode");
 }
 
-// Up to 1.22 it takes the start of a period for the time from now until it can be played, and looks
-// for the segment to begin with by the first one's distance from availabilityStartTime: with the
-// epoch it never plays.
+// 1.22 takes the start of a period for the time from now until it can be played, and adds the first
+// segment's distance from availabilityStartTime to the place of the segment that it looks for.
 bool is_gstreamer(const http::Request& request) {
     return request.headers.get("User-Agent").value_or("").starts_with("GStreamer");
 }

@@ -198,6 +198,7 @@ std::string HlsPump::description(std::string_view folder,
     presentation.clock = hls::kClockName;
     presentation.location = location;
     presentation.origin_ms = viewer.origin_ms.value_or(0);
+    presentation.filled = viewer.near;
     if (described_ != versions) {
         described_ = std::move(versions);
         described_ms_ = steady_wall_time_ms();

@@ -39,7 +39,9 @@ namespace weir::session {
 
 // What a player of DASH was told in its first description, and finds again in the next ones.
 struct DashViewer {
-    bool near = false;  // its presentation begins with what is listed first, not at the epoch
+    // Its presentation begins with what is listed first, not at the epoch, and stays listed from
+    // there on.
+    bool near = false;
     std::optional<int64_t> origin_ms = {};  // dash::Presentation; nothing: it has not asked for one
     // Numbers of the variants. ffmpeg gives a description up that has more or less of them than
     // before, and Shaka ignores those that come later. Nothing: any may come.

@@ -245,6 +245,18 @@ TEST(MpdTest, NoSegmentOfAnyQualityIsLongerThanTheLongest) {
     EXPECT_THAT(write_mpd(ladder), HasSubstr("maxSegmentDuration=\"PT5.200S\""));
 }
 
+// GStreamer finds the others by the place of the first one.
+TEST(MpdTest, AFilledTimelineBeginsWithItsPeriod) {
+    Presentation filled = live();
+    filled.filled = true;
+    const std::string text = write_mpd(filled);
+    EXPECT_EQ(count_of(text, "<S t=\"10000\" d=\"10000\"/>\n"), 2U) << "one for each track";
+    EXPECT_EQ(count_of(text, "<S t=\"20000\" d=\"2000\" r=\"1\"/>"), 2U);
+    EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT5.960S\""));
+    filled.origin_ms = filled.periods[0].wall_ms + 10'000;
+    EXPECT_EQ(count_of(write_mpd(filled), "<S t="), 4U) << "nothing has gone";
+}
+
 TEST(MpdTest, WithoutALocationThePlayerStays) {
     Presentation here = live();
     here.location = "";
