@@ -32,6 +32,10 @@ def problems(row, case, limit):
         said.append(f"{found['stalls']} stalls, {found['stalled_s']:.1f} s")
     if not found["has_audio"]:
         said.append("no audio at the end")
+    if case.settings and row["levels"] < 2:
+        said.append("has one quality only")
+    elif case.settings and len(row["state"]["sizes"]) < 2:
+        said.append("does not change the quality")
     if row["target_s"] is not None:
         most = row["target_s"] + row["step_s"] + limit
         if found["behind_p50_ms"] is None:

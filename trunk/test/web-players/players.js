@@ -34,7 +34,7 @@ const hlsJs = {
     return {
       behind: () => sinceDate(hls.playingDate),
       levels: () => hls.levels.length,
-      choose: (n) => { hls.nextLevel = n; },
+      choose: (n) => { hls.nextLevel = hls.levels.length - 1 - n; }, // its best one is the last
     };
   },
 };

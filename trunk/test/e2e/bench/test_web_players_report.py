@@ -36,9 +36,9 @@ def test_the_target_is_that_of_the_playlist(monkeypatch, form, texts, expected):
 def row(**changes):
     """A good row with changes, and its figures."""
     state = {"first_ms": 300, "stalls": [], "skips": 0, "samples": [[1000, 9000], [6000, 700], [7000, 800]], "errors": [], "refused": [],
-             "sizes": ["640x360"], "frames": 200, "dropped": 0, "audio_bytes": 9000, "levels": 1, **changes.pop("state", {})}
+             "sizes": ["640x360"], "frames": 200, "dropped": 0, "audio_bytes": 9000, **changes.pop("state", {})}
     made = {"case": "h264", "player": "shaka", "format": "ll-hls", "target_s": 0.6, "step_s": 0.0, "cold_ms": [300, 500, 400],
-            "failed_starts": 0, "settled_ms": 5000, "audio_bytes_before": 4000, "state": state, **changes}
+            "failed_starts": 0, "settled_ms": 5000, "audio_bytes_before": 4000, "levels": 2, "state": state, **changes}
     made["figures"] = report.figures(made, CASES[made["case"]])
     made["problems"] = report.problems(made, CASES[made["case"]], 0.3)
     return made
@@ -59,6 +59,8 @@ def test_a_good_row():
     ({"case": "republish", "state": {"stalls": [{"at_s": 3, "seconds": 3.6}]}}, "1 stalls, 3.6 s"),
     ({"audio_bytes_before": 9000}, "no audio at the end"),
     ({"target_s": 0.4}, "0.75 s behind, more than 0.70 s"),
+    ({"case": "ladder", "levels": 1}, "has one quality only"),
+    ({"case": "ladder"}, "does not change the quality"),
     ({"state": {"samples": []}}, "the delay is not known"),
 ])
 def test_what_is_wrong_is_said(changes, said):
@@ -71,6 +73,7 @@ def test_what_is_wrong_is_said(changes, said):
     {"case": "republish", "state": {"stalls": [{"at_s": 3, "seconds": 3.4}]}},
     {"format": "hls", "target_s": 0.4, "step_s": 2.0},
     {"format": "flv", "target_s": None},
+    {"case": "ladder", "state": {"sizes": ["640x360", "320x180"]}},
 ])
 def test_what_is_allowed(changes):
     assert row(**changes)["problems"] == []
