@@ -2,9 +2,9 @@
 # Installs what is missing, and says what. Debian 12; everything comes from Debian packages, except
 # test-only tools (PyPI, pinned in trunk/test/e2e/support/requirements.txt, in a venv under objs/tools/; clients of WebRTC, RTMP and
 # RTSP made of Go modules, pinned in trunk/test/e2e/support/{pion,gortmplib,gortsplib}/go.sum) and
-# the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/). Where there is no
-# npm, it comes as one file from PyPI too: Debian's npm is made of 300 packages. So does Go, where it is older than these
-# clients need.
+# the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/) and the web players of the
+# tests (npm, pinned by trunk/test/web-players/package-lock.json, copied to objs/tools/web-players/). Where there is no npm, it
+# comes as one file from PyPI too: Debian's npm is made of 300 packages. So does Go, where it is older than these clients need.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -68,6 +68,9 @@ tests|systemd|systemd-analyze
 tests|man-db|man
 tests|dpkg-dev|dpkg-shlibdeps
 tests|libpcre2-8-0|
+web-players|ffmpeg|ffmpeg
+web-players|chromium|
+web-players|python3-venv|
 bench|libpcre2-8-0|
 bench|linux-perf|perf
 bench|util-linux|taskset
@@ -82,13 +85,14 @@ tools|strace|strace
 
 usage() {
   cat <<END
-usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools]
+usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools] [--web-players]
 
 Installs what is missing to build Weir, with the libraries of its pages (mpegts.js, hls.js), and with
   --demo   what scripts/demo needs too: ffmpeg
   --tests  what scripts/test needs too: players, a browser, Python tools, nginx with its RTMP module
   --bench  what scripts/bench compares with and counts by: nginx too, perf
   --tools  what the diagnosis flags of ./configure need, and scripts/e2e/: valgrind, gperftools, gprof, gcovr, perf, strace
+  --web-players  what scripts/web-players needs too: a browser, ffmpeg, Python tools, web players; --tests has all of these
   --check  only lists what is missing; exit code 1 when that is anything
 END
 }
@@ -101,6 +105,7 @@ for arg in "$@"; do
     --tests) groups+="demo tests " ;;
     --bench) groups+="bench " ;;
     --tools) groups+="tools " ;;
+    --web-players) groups+="web-players " ;;
     -h | --help) usage; exit 0 ;;
     *) echo "install-deps.sh: unknown argument '$arg'" >&2; usage >&2; exit 2 ;;
   esac
@@ -155,7 +160,8 @@ vendor=$top/objs/www/vendor
 digest() { cat "$@" | sha256sum | cut -d' ' -f1; }
 fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }  # stamp, digest
 
-venv_missing() { wanted tests && ! { [ -x "$venv/bin/python" ] && fresh "$venv/.stamp" "$(digest "$requirements")"; }; }
+wanted_players() { wanted tests || wanted web-players; }
+venv_missing() { wanted_players && ! { [ -x "$venv/bin/python" ] && fresh "$venv/.stamp" "$(digest "$requirements")"; }; }
 
 make_venv() {
   local python=/usr/bin/python3
@@ -252,15 +258,22 @@ run_npm() {
   PATH=$site/bin:$PATH "$site/bin/node" "$site/lib/node_modules/npm/bin/npm-cli.js" $quiet "$@"
 }
 
+# npm_ci FOLDER WORK: what the lock file in a folder of the sources pins, into WORK/node_modules.
+npm_ci() {
+  rm -rf "$2"
+  mkdir -p "$2"
+  cp "$1/package.json" "$1/package-lock.json" "$2/"
+  (cd "$2" && run_npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) ||
+    fail "npm ci failed in a copy of ${1#"$top/"}/package-lock.json"
+}
+
 # Each dependency of package.json: the browser builds in its dist/ and its licence, nothing else.
 install_pages() {
   local work=$top/objs/tools/npm name from
   say "installing page libraries into objs/www/vendor"
-  rm -rf "$work" "$vendor"
-  mkdir -p "$work" "$vendor"
-  cp "$pages/package.json" "$pages/package-lock.json" "$work/"
-  (cd "$work" && run_npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) ||
-    fail "npm ci failed in a copy of trunk/www/package-lock.json"
+  rm -rf "$vendor"
+  mkdir -p "$vendor"
+  npm_ci "$pages" "$work"
   while read -r name; do
     from=$work/node_modules/$name
     mkdir -p "$vendor/$name"
@@ -296,27 +309,36 @@ install_nginx() {
 # As the caller: apt's own user may not write here.
 fetch_nginx() { (cd "$1" && apt-get -qq -o APT::Sandbox::User=root download nginx libnginx-mod-rtmp >/dev/null 2>&1); }
 
-# ---- dash.js, for tests: one file of its npm package ----------------------------------------------------------------
+# ---- web players, for tests and scripts/web-players: the browser build of each, and its licence ------------------------
 
-dash_version=5.2.1
-dash_digest=d4ee2d6fd00a3944f448964787d4603ca1e4ae5ce2956d0a755b78e0d3566b57
-dash_file=dash.mediaplayer.min.js
-dash=$top/objs/tools/dashjs
+players=$top/trunk/test/web-players
+players_at=$top/objs/tools/web-players
+player_files='
+dashjs/dist/modern/umd/dash.mediaplayer.min.js
+hls.js/dist/hls.min.js
+mpegts.js/dist/mpegts.js
+shaka-player/dist/shaka-player.compiled.js
+video.js/dist/video.min.js
+xgplayer/dist/index.min.js
+xgplayer-flv/dist/index.min.js
+'
 
-dash_missing() { wanted tests && ! { [ -f "$dash/$dash_file" ] && fresh "$dash/.stamp" "$dash_digest"; }; }
+players_digest() { digest "$players/package.json" "$players/package-lock.json"; }
+players_missing() { wanted_players && ! fresh "$players_at/.stamp" "$(players_digest)"; }
 
-install_dash() {
-  local work=$top/objs/tools/dashjs-package
-  say "installing dash.js $dash_version into objs/tools/dashjs"
-  rm -rf "$work" "$dash"
-  mkdir -p "$work" "$dash"
-  (cd "$work" && run_npm pack --silent "dashjs@$dash_version" >/dev/null &&
-    tar -xzf "dashjs-$dash_version.tgz" "package/dist/modern/umd/$dash_file") || fail "npm could not get dashjs@$dash_version"
-  echo "$dash_digest  $work/package/dist/modern/umd/$dash_file" | sha256sum --check --quiet ||
-    fail "dashjs@$dash_version is not the one that is pinned here"
-  mv "$work/package/dist/modern/umd/$dash_file" "$dash/"
-  rm -rf "$work"
-  echo "$dash_digest" >"$dash/.stamp"
+install_players() {
+  local work=$top/objs/tools/web-players-npm file name
+  say "installing web players into objs/tools/web-players"
+  rm -rf "$players_at"
+  npm_ci "$players" "$work"
+  for file in $player_files; do
+    name=${file%%/*}
+    mkdir -p "$players_at/$name"
+    cp "$work/node_modules/$file" "$players_at/$name/" || fail "the npm package $name has no ${file#*/}"
+    find "$work/node_modules/$name" -maxdepth 1 -iname 'LICEN[CS]E*' -exec cp {} "$players_at/$name/" \;
+  done
+  rm -rf "$work"  # 300 MiB
+  players_digest >"$players_at/.stamp"
 }
 
 # ---- main ----------------------------------------------------------------------------------------------------------
@@ -333,7 +355,7 @@ if [ -n "$check" ]; then
   done
   if pages_missing; then echo "missing: page libraries in objs/www/vendor: $(page_libraries | tr '\n' ' ')"; count=$((count + 1)); fi
   if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
-  if dash_missing; then echo "missing: dash.js in objs/tools/dashjs"; count=$((count + 1)); fi
+  if players_missing; then echo "missing: web players in objs/tools/web-players"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
   exit 1
 fi
@@ -346,5 +368,5 @@ for peer in $go_peers; do
 done
 if pages_missing; then install_pages; fi
 if nginx_missing; then install_nginx; fi
-if dash_missing; then install_dash; fi
+if players_missing; then install_players; fi
 say "everything is there"

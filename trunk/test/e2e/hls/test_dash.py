@@ -15,7 +15,7 @@ from test_hls import MORE, short_gops
 from weir import TOP, wait_until
 
 NAMESPACE = {"d": "urn:mpeg:dash:schema:mpd:2011"}
-DASH_JS = TOP / "objs/tools/dashjs/dash.mediaplayer.min.js"
+DASH_JS = TOP / "objs/tools/web-players/dashjs/dash.mediaplayer.min.js"
 PAGE = """<video id="v" muted autoplay playsinline></video><script src="dash.mediaplayer.min.js"></script><script>
 const player = dashjs.MediaPlayer().create(), errors = [];
 let waits = 0;
@@ -137,7 +137,7 @@ class QuietFiles(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def page(folder):
     """The address of a page with dash.js, from another origin than the server's."""
-    assert DASH_JS.exists(), "dash.js is missing: run scripts/install-deps.sh"
+    assert DASH_JS.exists(), "dash.js is missing: run scripts/install-deps.sh --tests"
     site = folder / "site"
     site.mkdir()
     (site / DASH_JS.name).write_bytes(DASH_JS.read_bytes())

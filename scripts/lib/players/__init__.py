@@ -1,0 +1,1 @@
+"""What scripts/web-players consists of."""
