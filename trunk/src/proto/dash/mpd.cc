@@ -287,11 +287,6 @@ std::string write_mpd(const Presentation& presentation) {
                            duration(start_of(presentation, last) + length_of(presentation, last)));
     }
     out += ">\n";
-    if (live && !presentation.location.empty()) {
-        out += "  <Location>";
-        put_escaped(presentation.location, out);
-        out += fmt::format("{}</Location>\n", kQueryMark);
-    }
     const bool grows =
         !presentation.periods.empty() && presentation.periods.back().qualities[0].part_ms > 0;
     if (live && grows) {

@@ -57,9 +57,8 @@ struct Period {
 
 // Files are "init-7.video.mp4" and "7.16000.video.m4s": Quality::files, time, track.
 struct Presentation {
-    std::string_view folder;    // of all files: "stream.hls/"; may be empty
-    std::string_view clock;     // the file in it that tells the time (ISO 8601)
-    std::string_view location;  // where the next description is; empty: where this one was
+    std::string_view folder;  // of all files: "stream.hls/"; may be empty
+    std::string_view clock;   // the file in it that tells the time (ISO 8601)
     // availabilityStartTime, since the epoch: the same in all descriptions that one player is
     // given. What is listed may have begun before it.
     int64_t origin_ms = 0;

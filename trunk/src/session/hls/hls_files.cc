@@ -50,14 +50,6 @@ std::string etag_of(std::string_view text) {
     return fmt::format("\"{:016x}\"", std::hash<std::string_view>()(text));
 }
 
-// streamlink, which resolves no <Location>. A browser sends one of these fields with each request
-// of a script.
-bool pretends_browser(const http::Request& request) {
-    const http::Fields& fields = request.headers;
-    return fields.get("User-Agent").value_or("").starts_with("Mozilla/") &&
-           !fields.has("Referer") && !fields.has("Origin") && !fields.has("Sec-Fetch-Mode");
-}
-
 // 1.22 takes the start of a period for the time from now until it can be played, and adds the first
 // segment's distance from availabilityStartTime to the place of the segment that it looks for.
 bool is_gstreamer(const http::Request& request) {
@@ -166,17 +158,13 @@ void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPum
     }
     ask.look_again();
     const std::string folder = fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix);
-    const std::string location =
-        ask.session != nullptr && !pretends_browser(exchange.request())
-            ? http::percent_encoded(ask.name) + std::string(kDescriptionSuffix)
-            : "";
     // Without a session all have the same description.
     DashViewer all{.origin_ms = 0};
     if (ask.session != nullptr) {
         ask.session->dash.near = is_gstreamer(exchange.request());
     }
-    const std::string text = pump.description(
-        folder, location, ask.session == nullptr ? all : ask.session->dash, variants);
+    const std::string text =
+        pump.description(folder, ask.session == nullptr ? all : ask.session->dash, variants);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
         return;

@@ -172,7 +172,6 @@ bool HlsPump::is_playable() const {
 }
 
 std::string HlsPump::description(std::string_view folder,
-                                 std::string_view location,
                                  DashViewer& viewer,
                                  std::span<const DashVariant> variants) {
     if (!low_latency()) {
@@ -196,7 +195,6 @@ std::string HlsPump::description(std::string_view folder,
     }
     presentation.folder = folder;
     presentation.clock = hls::kClockName;
-    presentation.location = location;
     presentation.origin_ms = viewer.origin_ms.value_or(0);
     presentation.filled = viewer.near;
     if (described_ != versions) {

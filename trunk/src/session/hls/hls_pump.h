@@ -56,7 +56,8 @@ struct HlsSession : private Counted<HlsSession> {
     std::unique_ptr<net::Client> client;
     MonoTime asked_at{};
     DashViewer dash;
-    std::string looks;  // of a player that cannot be told its id (HlsPump::find_looks)
+    std::string looks;  // of a player that may not keep its id (HlsPump::find_looks)
+    uint32_t led = 0;   // to the address that has its id, and has not come there yet
     // Its id came with the request that began it, perhaps from a link of somebody else's: it is
     // for this address alone. Empty: the id is one of ours.
     std::string only_from;
@@ -155,11 +156,10 @@ class HlsPump final : public net::StreamPump,
     // is hours long is not looked through for each request.
     std::string media_tag(bool skip) const;
 
-    // The same for DASH. `folder`: where all files are, seen from the description; `location`:
-    // where the next one is, may be empty. `viewer`: what is not known yet becomes what fits what
-    // there is. `variants`: what can be played now. Empty: HLS alone can have what there is.
+    // The same for DASH. `folder`: where all files are, seen from the description. `viewer`: what
+    // is not known yet becomes what fits what there is. `variants`: what can be played now. Empty:
+    // HLS alone can have what there is.
     std::string description(std::string_view folder,
-                            std::string_view location,
                             DashViewer& viewer,
                             std::span<const DashVariant> variants);
 

@@ -77,7 +77,7 @@ bool is_session_id(std::string_view text) {
            });
 }
 
-// Of a player that does not go where <Location> points.
+// Of a player that does not stay where it is led.
 std::string looks_of(const net::HttpExchange& exchange) {
     const http::Request& request = exchange.request();
     const std::string text = fmt::format(
@@ -529,10 +529,29 @@ void HlsService::handle_description(net::HttpExchange& exchange) {
     }
     const HlsPump::Stay stay(*pump);
     ask.home = pump;
-    if (named && ask.session != nullptr) {
-        pump->set_looks(*ask.session, ask.session_id, {});
+    HlsSession* const session = ask.session;
+    if (session == nullptr || !pump->low_latency()) {
+        serve_description(exchange, ask, *pump);
+    } else if (!named) {
+        session->led++;
+        lead_to_session(exchange, ask);
+    } else {
+        if (session->led == 0) {
+            pump->set_looks(*session, ask.session_id, {});  // it came by itself
+        } else {
+            session->led--;
+        }
+        serve_description(exchange, ask, *pump);
     }
-    serve_description(exchange, ask, *pump);
+}
+
+// Yields. To the address that has the viewer's session in it: most players stay there. A <Location>
+// would have to be absolute for some (VHS, streamlink), and a proxy may hide what that is.
+void HlsService::lead_to_session(net::HttpExchange& exchange, const Ask& ask) {
+    const std::string to =
+        fmt::format("{}{}?{}", http::percent_encoded(ask.name), kDescriptionSuffix,
+                    http::carried_query(exchange.request().query_text, ask.session_id));
+    (void)exchange.respond(307, {}, {}, {{"Location", to}, {"Cache-Control", "no-store"}});
 }
 
 // Yields. As admit(), but of who may have a session and does not say so.

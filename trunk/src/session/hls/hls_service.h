@@ -86,6 +86,7 @@ class HlsService final : private stream::LifeObserver {
     HlsPump* own_pump(const stream::StreamKey& key, const HlsOptions& options);
     void handle_stream(net::HttpExchange& exchange);
     void handle_description(net::HttpExchange& exchange);
+    void lead_to_session(net::HttpExchange& exchange, const Ask& ask);
     bool find_options(net::HttpExchange& exchange,
                       std::string_view app,
                       std::string_view name,

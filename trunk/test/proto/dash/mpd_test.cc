@@ -32,7 +32,6 @@ Presentation live() {
     return {
         .folder = "cam.hls/",
         .clock = "time",
-        .location = "cam.mpd",
         .origin_ms = 1'795'651'690'123,
         .published_ms = 1'795'651'722'690,
         .target_ms = 2'000,
@@ -83,7 +82,6 @@ TEST(MpdTest, SaysWhereSegmentsAreAndWhen) {
                                 "media=\"cam.hls/7.$Time$.video.m4s\""));
     EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio.m4s\""));
     EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT5.960S\""));
-    EXPECT_THAT(text, HasSubstr("<Location>cam.mpd</Location>"));
     EXPECT_THAT(text, HasSubstr("value=\"cam.hls/time\""));
 }
 
@@ -257,30 +255,21 @@ TEST(MpdTest, AFilledTimelineBeginsWithItsPeriod) {
     EXPECT_EQ(count_of(write_mpd(filled), "<S t="), 4U) << "nothing has gone";
 }
 
-TEST(MpdTest, WithoutALocationThePlayerStays) {
-    Presentation here = live();
-    here.location = "";
-    EXPECT_THAT(write_mpd(here), Not(HasSubstr("Location")));
-}
-
 TEST(MpdTest, AfterTheEndNobodyAsksAgain) {
     Presentation ended = live();
     ended.ended = true;
     stream_of(ended).part_ms = 0;
     const std::string text = write_mpd(ended);
     EXPECT_THAT(text, Not(HasSubstr("minimumUpdatePeriod")));
-    EXPECT_THAT(text, Not(HasSubstr("<Location>")));
     EXPECT_THAT(text, HasSubstr("mediaPresentationDuration=\"PT25.960S\""));
 }
 
 TEST(MpdTest, NamesAndQueriesCannotBreakOut) {
     Presentation odd = live();
     odd.folder = "a\"<&$Number$.hls/";
-    odd.location = "a&b";
     const std::string text = with_query(write_mpd(odd), "session=1&key=\"<$Time$>");
     EXPECT_THAT(text, HasSubstr("initialization=\"a&quot;&lt;&amp;%24Number%24.hls/"
                                 "init-7.video.mp4?session=1&amp;key=&quot;&lt;%24Time%24&gt;\""));
-    EXPECT_THAT(text, HasSubstr("<Location>a&amp;b?session=1&amp;key=&quot;&lt;"));
     EXPECT_EQ(count_of(text, "$Time$"), 2U) << "those of the templates";
     EXPECT_EQ(text.find('\x01'), std::string::npos);
 }

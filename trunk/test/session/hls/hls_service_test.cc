@@ -196,6 +196,17 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
         return client.read_answer();
     }
 
+    // Yields. The same of a player of DASH, which goes where it is led.
+    TestAnswer describe(const std::string& target = "/app/stream.mpd",
+                        const std::string& fields = "") {
+        TestAnswer answer = get(target, fields);
+        if (answer.status == 307) {
+            answer =
+                get("/app/" + std::string(answer.headers.get("Location").value_or("")), fields);
+        }
+        return answer;
+    }
+
     // The target of the media playlist of a new viewer.
     std::string begin(const std::string& query = "") {
         const TestAnswer answer = get("/app/stream.m3u8" + query);
@@ -529,7 +540,7 @@ TEST_F(HlsServiceTest, CaptionsInTheVideoAreSaid) {
     EXPECT_THAT(list, HasSubstr("#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID=\"cc\",NAME=\"CC1\","
                                 "INSTREAM-ID=\"CC1\",AUTOSELECT=YES\n"));
     EXPECT_THAT(list, HasSubstr(",CLOSED-CAPTIONS=\"cc\"\n"));
-    EXPECT_THAT(get("/app/stream.mpd").body, HasSubstr("cea-608:2015\" value=\"CC1\""));
+    EXPECT_THAT(describe().body, HasSubstr("cea-608:2015\" value=\"CC1\""));
 }
 
 // ---- DASH ----
@@ -537,13 +548,13 @@ TEST_F(HlsServiceTest, CaptionsInTheVideoAreSaid) {
 TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
     publish();
     pictures(60);
-    const TestAnswer first = get("/app/stream.mpd?key=k1");
+    const TestAnswer first = describe("/app/stream.mpd?key=k1");
     ASSERT_EQ(first.status, 200) << first.body;
     EXPECT_EQ(first.headers.get("Content-Type").value_or(""), "application/dash+xml");
     const std::string session = find(first.body, "(session=[a-z0-9]{20})&amp;key=k1\"");
     ASSERT_FALSE(session.empty());
     pictures(100);
-    const TestAnswer again = get("/app/" + find(first.body, "<Location>([^?]*)") + "?" + session);
+    const TestAnswer again = get("/app/stream.mpd?" + session);
     ASSERT_EQ(again.status, 200);
     const std::string header = find(again.body, "initialization=\"([^?]+)\\?");
     const TestAnswer init = get("/app/stream.hls/" + header + "?" + session);
@@ -565,7 +576,7 @@ TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
 TEST_F(HlsServiceTest, TheOpenSegmentOfATrackIsReadWhileItGrows) {
     publish();
     pictures(60);
-    const TestAnswer first = get("/app/stream.mpd");
+    const TestAnswer first = describe();
     const std::string session = find(first.body, "(session=[a-z0-9]{20})");
     const std::string id = find(first.body, "init-([0-9]+)\\.video");
     const std::string newest = find(first.body, "<S t=\"([0-9]+)\" d=\"[0-9]+\"/>\n +</Seg");
@@ -587,9 +598,9 @@ TEST_F(HlsServiceTest, ThePresentationOfGStreamerBeginsWithWhatIsListed) {
     const auto origin = [](const TestAnswer& answer) {
         return find(answer.body, "availabilityStartTime=\"([^\"]*)\"");
     };
-    EXPECT_EQ(origin(get("/app/stream.mpd")), "1970-01-01T00:00:00.000Z");
+    EXPECT_EQ(origin(describe()), "1970-01-01T00:00:00.000Z");
     const std::string who = "User-Agent: GStreamer souphttpsrc 1.22.0\r\n";
-    const TestAnswer first = get("/app/stream.mpd", who);
+    const TestAnswer first = describe("/app/stream.mpd", who);
     EXPECT_EQ(find(first.body, "<Period id=\"[0-9]+\" start=\"([^\"]*)\""), "PT0.000S");
     EXPECT_EQ(find(first.body, "presentationTimeOffset=\"([0-9]+)\""),
               find(first.body, "<S t=\"([0-9]+)\""));
@@ -603,7 +614,7 @@ TEST_F(HlsServiceTest, ADescriptionHasTheVariantsBehindOneSession) {
     publish();
     pictures(60);
     OtherStream low(registry_, "low", 60);
-    const TestAnswer first = get("/app/stream.mpd");
+    const TestAnswer first = describe();
     ASSERT_EQ(first.status, 200) << first.body;
     const std::string session = "?" + find(first.body, "(session=[a-z0-9]{20})");
     const std::string id = find(first.body, "<Representation id=\"video-(1-[0-9]+)\"");
@@ -614,7 +625,7 @@ TEST_F(HlsServiceTest, ADescriptionHasTheVariantsBehindOneSession) {
     EXPECT_EQ(get("/app/" + header + session).body.substr(4, 4), "ftyp");
     pictures(60);
     low.go_on(60);
-    const std::string body = get("/app/stream.mpd" + session).body;
+    const std::string body = describe("/app/stream.mpd" + session).body;
     EXPECT_EQ(find(body, "<Representation id=\"video-(1-[0-9]+)\""), id) << "it is the same one";
     std::string media = find(body, "media=\"(stream\\.hls/1/[^?]+)\\?");
     media.replace(media.find("$Time$"), 6,
@@ -623,8 +634,8 @@ TEST_F(HlsServiceTest, ADescriptionHasTheVariantsBehindOneSession) {
     EXPECT_EQ(get("/app/" + media).status, 403) << "no session";
     // A player that has begun keeps what it began with; another one has all.
     OtherStream lower(registry_, "lower", 120);
-    EXPECT_THAT(get("/app/stream.mpd" + session).body, Not(HasSubstr("\"video-3-")));
-    EXPECT_THAT(get("/app/stream.mpd?key=other").body, HasSubstr("\"video-3-"));
+    EXPECT_THAT(describe("/app/stream.mpd" + session).body, Not(HasSubstr("\"video-3-")));
+    EXPECT_THAT(describe("/app/stream.mpd?key=other").body, HasSubstr("\"video-3-"));
     EXPECT_EQ(clients_.size(), 2U);
 }
 
@@ -634,7 +645,7 @@ TEST_F(HlsServiceTest, AVariantThatIsNotForDashIsLeftOut) {
     pictures(60);
     container_of_others_ = net::SegmentContainer::kTs;
     OtherStream low(registry_, "low", 60);
-    const TestAnswer answer = get("/app/stream.mpd");
+    const TestAnswer answer = describe();
     EXPECT_EQ(answer.status, 200);
     EXPECT_THAT(answer.body, Not(HasSubstr("video-1-")));
 }
@@ -643,21 +654,22 @@ TEST_F(HlsServiceTest, WithoutSessionsAllHaveOneDescription) {
     options_.sessions = false;
     publish();
     pictures(60);
-    const std::string one = get("/app/stream.mpd", "User-Agent: one\r\n").body;
+    const std::string one = describe("/app/stream.mpd", "User-Agent: one\r\n").body;
     EXPECT_THAT(one, Not(HasSubstr("Location")));
-    EXPECT_EQ(get("/app/stream.mpd", "User-Agent: two\r\n").body, one);
+    EXPECT_EQ(describe("/app/stream.mpd", "User-Agent: two\r\n").body, one);
 }
 
-TEST_F(HlsServiceTest, WhoResolvesNoLocationIsKnownByItsLooks) {
+TEST_F(HlsServiceTest, APlayerIsLedToWhereItsSessionIs) {
     publish();
     pictures(60);
-    const std::string streamlink = "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
-    const std::string body = get("/app/stream.mpd", streamlink).body;
-    EXPECT_THAT(body, Not(HasSubstr("<Location>")));
-    const std::string session = find(body, "(session=[a-z0-9]{20})");
-    EXPECT_EQ(find(get("/app/stream.mpd", streamlink).body, "(session=[a-z0-9]{20})"), session);
-    const std::string browser = streamlink + "Referer: http://site.example/\r\n";
-    EXPECT_THAT(get("/app/stream.mpd", browser).body, HasSubstr("<Location>stream.mpd?session="));
+    const TestAnswer answer = get("/app/stream.mpd?key=a%20b&_=1");
+    EXPECT_EQ(answer.status, 307);
+    EXPECT_EQ(answer.headers.get("Cache-Control").value_or(""), "no-store");
+    const std::string to(answer.headers.get("Location").value_or(""));
+    const std::string session = find(to, "^stream\\.mpd\\?(session=[a-z0-9]{20})&key=a%20b$");
+    ASSERT_FALSE(session.empty()) << to;
+    EXPECT_THAT(get("/app/" + to).body, HasSubstr(session));
+    EXPECT_EQ(clients_.size(), 1U);
 }
 
 TEST_F(HlsServiceTest, TheOldAddressOfADescriptionLeadsToTheNewOne) {
@@ -669,33 +681,35 @@ TEST_F(HlsServiceTest, TheOldAddressOfADescriptionLeadsToTheNewOne) {
               "../stream.mpd?session=aaaaaaaaaaaaaaaaaaaa&key=k");
 }
 
-TEST_F(HlsServiceTest, APlayerThatDoesNotFollowLocationIsOneViewer) {
+TEST_F(HlsServiceTest, APlayerThatDoesNotStayThereIsOneViewer) {
     publish();
     pictures(60);
     const std::string ffmpeg = "User-Agent: one\r\n";
-    const std::string session = find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})");
-    EXPECT_EQ(find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
+    const std::string session =
+        find(describe("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})");
+    EXPECT_EQ(find(describe("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
     EXPECT_EQ(clients_.size(), 1U);
     for (const char* other : {"/app/stream.mpd?key=other", "/app/stream.mpd"}) {
-        EXPECT_NE(find(get(other, "User-Agent: two\r\n").body, "(session=[a-z0-9]{20})"), session);
+        EXPECT_NE(find(describe(other, "User-Agent: two\r\n").body, "(session=[a-z0-9]{20})"),
+                  session);
     }
     EXPECT_EQ(clients_.size(), 3U);
     const std::string token = "/app/stream.mpd?key=" + std::string(1'500, 'k');
-    const std::string long_one = find(get(token, ffmpeg).body, "(session=[a-z0-9]{20})");
-    EXPECT_EQ(find(get(token, ffmpeg).body, "(session=[a-z0-9]{20})"), long_one);
+    const std::string long_one = find(describe(token, ffmpeg).body, "(session=[a-z0-9]{20})");
+    EXPECT_EQ(find(describe(token, ffmpeg).body, "(session=[a-z0-9]{20})"), long_one);
     EXPECT_EQ(clients_.size(), 4U);
     // One that says who it is: whoever looks so then is another.
     EXPECT_EQ(get("/app/stream.mpd?" + session).status, 200);
-    EXPECT_NE(find(get("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
+    EXPECT_NE(find(describe("/app/stream.mpd", ffmpeg).body, "(session=[a-z0-9]{20})"), session);
     EXPECT_EQ(clients_.size(), 5U);
     clients_.for_each([](const net::Client& client) { client.kick(); });
-    EXPECT_EQ(get("/app/stream.mpd", ffmpeg).status, 403);
+    EXPECT_EQ(describe("/app/stream.mpd", ffmpeg).status, 403);
 }
 
 TEST_F(HlsServiceTest, WhatDashCannotHaveIsRefused) {
     publish();
     pictures(60);
-    const std::string body = get("/app/stream.mpd").body;
+    const std::string body = describe().body;
     const std::string session = "?" + find(body, "(session=[a-z0-9]{20})");
     const std::string id = find(body, "init-([0-9]+)\\.video");
     for (const char* file :
@@ -713,7 +727,7 @@ TEST_F(HlsServiceTest, TransportStreamsAreNotForDash) {
     options_.container = net::SegmentContainer::kTs;
     publish();
     pictures(60);
-    const TestAnswer answer = get("/app/stream.mpd");
+    const TestAnswer answer = describe();
     EXPECT_EQ(answer.status, 404);
     EXPECT_THAT(answer.body, HasSubstr("container fmp4"));
 }
@@ -742,7 +756,7 @@ TEST_F(HlsServiceTest, KeysOfEncryptedSegmentsAreForViewers) {
         EXPECT_EQ(get("/app/stream.hls/" + other + ".key" + session).status, 404) << other;
     }
     EXPECT_EQ(get("/app/stream.hls/" + number + ".0.m4s" + session).status, 404);
-    EXPECT_EQ(get("/app/stream.mpd").status, 404);
+    EXPECT_EQ(describe().status, 404);
     service_.for_each([&](const HlsPump& pump) {
         for (const net::Segment& each : pump.store().all()) {
             for (const char* track : {"video", "audio"}) {
