@@ -27,11 +27,12 @@ constexpr uint8_t kAggregation = 48;  // RFC 7798 §4.4.2
 constexpr uint8_t kRaslN = 8;
 constexpr uint8_t kHevcEndOfSequence = 36;
 constexpr uint32_t kIntraSlice = 2;
-constexpr uint32_t kMaxHevcPpsId = 63;
+constexpr uint32_t kAvcPpsIds = avc::kMaxPps + 1;
+constexpr uint32_t kHevcPpsIds = 64;
 
-// The highest number that no PPS of the configuration has.
-template <size_t kCount, typename Config>
-std::optional<uint32_t> free_pps_id(const Config& config) {
+// The highest number below kCount that no PPS of the configuration has; kCount: each has one.
+template <uint32_t kCount, typename Config>
+uint32_t free_pps_id(const Config& config) {
     std::bitset<kCount> used;
     config.for_each_parameter_set([&](ByteSpan nal) {
         std::optional<uint32_t> id;
@@ -45,12 +46,11 @@ std::optional<uint32_t> free_pps_id(const Config& config) {
             used.set(*id);
         }
     });
-    for (uint32_t id = kCount; id-- > 0;) {
-        if (!used.test(id)) {
-            return id;
-        }
+    uint32_t id = kCount;
+    while (id > 0 && used.test(id - 1)) {
+        id--;
     }
-    return std::nullopt;
+    return id > 0 ? id - 1 : kCount;
 }
 
 Bytes aggregate(std::initializer_list<uint8_t> header, std::initializer_list<ByteSpan> units) {
@@ -102,12 +102,15 @@ Bytes avc_slice(uint32_t pps_id, const avc::Sps& sps) {
 Bytes make_avc(ByteSpan record) {
     const auto config = avc::ConfigView::parse(record);
     const auto sps = config ? avc::parse_sps(config->sps()) : std::nullopt;
-    const auto pps_id = config ? free_pps_id<avc::kMaxPps + 1>(*config) : std::nullopt;
-    if (!sps || !pps_id || !is_reordered(*sps)) {
+    if (!sps || !is_reordered(*sps)) {
         return {};
     }
-    return aggregate(
-        {kStapA}, {avc_pps(*pps_id, sps->id), avc_slice(*pps_id, *sps), Bytes{kAvcEndOfSequence}});
+    const uint32_t pps_id = free_pps_id<kAvcPpsIds>(*config);
+    if (pps_id == kAvcPpsIds) {
+        return {};
+    }
+    return aggregate({kStapA},
+                     {avc_pps(pps_id, sps->id), avc_slice(pps_id, *sps), Bytes{kAvcEndOfSequence}});
 }
 
 // ---- HEVC ----
@@ -157,15 +160,18 @@ Bytes make_hevc(ByteSpan record) {
     const ByteSpan unit = config ? config->sps() : ByteSpan();
     const auto sps = hevc::parse_sps(unit);
     const auto fields = hevc::parse_slice_fields(unit);
-    const auto pps_id = config ? free_pps_id<kMaxHevcPpsId + 1>(*config) : std::nullopt;
-    if (!sps || !fields || !pps_id || sps->max_reorder_pictures == 0) {
+    if (!sps || !fields || sps->max_reorder_pictures == 0) {
+        return {};
+    }
+    const uint32_t pps_id = free_pps_id<kHevcPpsIds>(*config);
+    if (pps_id == kHevcPpsIds) {
         return {};
     }
     // The end of sequence is in front of the slice: behind it, ffmpeg's parser would put it into
     // the access unit of the key frame, and so into files.
     return aggregate(
         {kAggregation << 1, kTemporalIdPlus1},
-        {hevc_pps(*pps_id, sps->id), nal_header(kHevcEndOfSequence), hevc_slice(*pps_id, *fields)});
+        {hevc_pps(pps_id, sps->id), nal_header(kHevcEndOfSequence), hevc_slice(pps_id, *fields)});
 }
 
 }  // namespace

@@ -126,7 +126,9 @@ Error HlsService::wait_described(const Ask& ask,
     // A player that has read a segment to its end wants to know of the next: ffmpeg takes the same
     // one again where the list does not have it.
     const auto deadline = io::Deadline::after(HlsPump::kOpenWait);
-    if (Error late = pump.wait_open(deadline); late.code() == ErrorCode::kInterrupted) {
+    // Behind the end of a stream ffmpeg asks again at once, some hundred times a second.
+    const auto after_end = first ? HlsPump::AfterEnd::kReturn : HlsPump::AfterEnd::kWait;
+    if (Error late = pump.wait_open(deadline, after_end); late.code() == ErrorCode::kInterrupted) {
         return late;
     }
     for (size_t i = 0; i < others.size(); i++) {

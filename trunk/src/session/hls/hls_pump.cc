@@ -92,10 +92,11 @@ Error HlsPump::wait_variant(io::Deadline deadline, bool open_too) {
     });
 }
 
-Error HlsPump::wait_open(io::Deadline deadline) {
-    const auto open = [this] { return store_.ended() || store_.has_open(); };
+Error HlsPump::wait_open(io::Deadline deadline, AfterEnd after_end) {
+    const bool waits = after_end == AfterEnd::kWait;
+    const auto open = [this, waits] { return (store_.ended() && !waits) || store_.has_open(); };
     const bool soon = !store_.all().empty() && store_.all().back().expected_ms > 0;
-    return soon ? wait_until(deadline, open) : Error();
+    return soon || (waits && store_.ended()) ? wait_until(deadline, open) : Error();
 }
 
 Error HlsPump::wait_for(const std::function<bool()>& done) {

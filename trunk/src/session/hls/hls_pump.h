@@ -135,8 +135,10 @@ class HlsPump final : public net::StreamPump,
     Error wait_variant(io::Deadline deadline, bool open_too);
 
     // Yields. Between a segment and the next: until that one can be described, at most until
-    // `deadline`, which is in kOpenWait at most. kTimeout, kInterrupted.
-    Error wait_open(io::Deadline deadline);
+    // `deadline`, which is in kOpenWait at most. After the end of the stream at once, or when it
+    // goes on. kTimeout, kInterrupted.
+    enum class AfterEnd : uint8_t { kReturn, kWait };
+    Error wait_open(io::Deadline deadline, AfterEnd after_end = AfterEnd::kReturn);
 
     // Yields. Until done() says so, which is asked after each change; at most three target
     // durations. kTimeout, kInterrupted.

@@ -10,10 +10,12 @@ import pytest
 
 from browser import Browser
 from hls import fetch, status_of
-from media import Recording, check_frames, encoded, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
+from media import Recording, check_frames, encoded, frames_of, modern_ffmpeg, play_ffmpeg, play_vlc, publisher, record
+from rtsp import gst
 from test_hls import MORE, short_gops
 from weir import TOP, wait_until
 
+STREAMLINK = TOP / "objs/tools/venv/bin/streamlink"
 NAMESPACE = {"d": "urn:mpeg:dash:schema:mpd:2011"}
 DASH_JS = TOP / "objs/tools/web-players/dashjs/dash.mediaplayer.min.js"
 PAGE = """<video id="v" muted autoplay playsinline></video><script src="dash.mediaplayer.min.js"></script><script>
@@ -74,6 +76,41 @@ def test_audio_alone(new_weir, folder):
         recording = play_ffmpeg(mpd(server), folder, 3.5, suffix="mkv", least=5_000)
     assert recording.streams() == {"audio": ["aac"]}, recording.streams()
     assert recording.audio_seconds() > 3
+
+
+@pytest.mark.parametrize("hls", ["", "sessions off;"], ids=["session", "no-session"])
+@pytest.mark.works_with("streamlink", plays="DASH", codecs="H.264, AAC", checked="every frame, with sessions on and off")
+def test_streamlink_plays(new_weir, folder, hls):
+    server = new_weir(f"hls {{ {hls} }}").start()
+    out, source = folder / "streamlink.mkv", short_gops(folder)
+    with publisher(server.rtmp(), folder, source):
+        server.wait_live()
+        command = [STREAMLINK, "--loglevel", "warning", "--stdout", f"dash://{mpd(server)}", "best"]
+        recording = record("streamlink", command, folder, 4, stdout=out)
+        assert server.wait_live()["viewers"]["dash"] == (0 if hls else 1), "it asks again and again, and is one viewer"
+    assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    check_frames(recording, source)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("watched", [False, True], ids=["cold", "warm"])
+def test_gstreamer_plays(new_weir, folder, watched):
+    """It shows nothing before it has buffered 30 s."""
+    server = new_weir(f"hls {{ fragment 1s; always {'on' if watched else 'off'}; }}").start()
+    out, source = folder / "gst.y4m", short_gops(folder)
+    with publisher(server.rtmp(), folder, source):
+        server.wait_live()
+        if watched:
+            wait_until(lambda: len(listed(templates(server)[0])) > 3, 20, "a window of segments")
+        with gst("gst", folder, "uridecodebin3", f"uri={mpd(server)}", "name=u", "u.", "!", "video/x-raw", "!", "queue",
+                 "!", "videoconvert", "!", "video/x-raw,format=I420", "!", "y4menc", "!", "filesink", f"location={out}") as program:
+            wait_until(lambda: out.exists() and out.stat().st_size > 25_000_000 or not program.running(), 90, "GStreamer plays")
+            program.end(2)
+    # Its decoder here does not draw every frame to the bit as ffmpeg does.
+    frames, sent = Recording(out).frames(), frames_of(source)
+    known = [sent.index(frame) for frame in frames if frame in sent]
+    assert len(frames) >= 60 and len(set(known)) >= 3, (len(frames), known)
 
 
 @pytest.mark.works_with("VLC", plays="DASH", codecs="H.264, AAC", checked="every frame")

@@ -62,7 +62,7 @@ class OpenPolicy final : public net::Policy {
 // A stream with some pictures, while it lives.
 class OtherStream final : public stream::Publisher {
   public:
-    OtherStream(stream::Registry& registry, std::string_view name, uint32_t pictures = 30)
+    OtherStream(stream::Registry& registry, std::string_view name, uint32_t pictures = 35)
         : registry_(registry),
           stream_(registry.get_or_create({"", "app", std::string(name)}, {}, MonoClock::now())) {
         EXPECT_FALSE(stream_.start_publish(*this, {}, MonoClock::now()));
@@ -362,14 +362,14 @@ TEST_F(HlsServiceTest, BlockingRequestsAreAnsweredByTheirPart) {
     publish();
     pictures(20);
     const std::string list = begin();
-    const std::string text = get(list).body;
-    const std::string hint = find(text, "PRELOAD-HINT:TYPE=PART,URI=\"([^\"]+)\"");
-    const std::string number = find(hint, "^([0-9]+)");
+    pictures(8);
+    const std::string hint = find(get(list).body, "PRELOAD-HINT:TYPE=PART,URI=\"([^\"]+)\"");
+    const std::string next =
+        "&_HLS_msn=" + find(hint, "^([0-9]+)") + "&_HLS_part=" + find(hint, "^[0-9]+\\.([0-9]+)");
     std::vector<std::unique_ptr<TestClient>> waiting;
     for (int i = 0; i < 20; i++) {
         waiting.push_back(std::make_unique<TestClient>(address_));
-        waiting.back()->send(net::get_request(
-            i == 0 ? "/app/stream.hls/" + hint : list + "&_HLS_msn=" + number + "&_HLS_part=0"));
+        waiting.back()->send(net::get_request(i == 0 ? "/app/stream.hls/" + hint : list + next));
     }
     wait_for_requests(waiting.size());
     pictures(8);
@@ -557,12 +557,12 @@ TEST_F(HlsServiceTest, ADescriptionNamesWhatIsThere) {
     const TestAnswer again = get("/app/stream.mpd?" + session);
     ASSERT_EQ(again.status, 200);
     const std::string header = find(again.body, "initialization=\"([^?]+)\\?");
-    const TestAnswer init = get("/app/stream.hls/" + header + "?" + session);
+    const TestAnswer init = get("/app/" + header + "?" + session);
     EXPECT_EQ(init.status, 200);
     EXPECT_EQ(init.body.substr(4, 4), "ftyp");
     std::string media = find(again.body, "media=\"([^?]+)\\?");
     media.replace(media.find("$Time$"), 6, find(again.body, "<S t=\"([0-9]+)\""));
-    const TestAnswer segment = get("/app/stream.hls/" + media + "?" + session);
+    const TestAnswer segment = get("/app/" + media + "?" + session);
     EXPECT_EQ(segment.status, 200);
     EXPECT_EQ(segment.body.substr(4, 4), "styp");
     EXPECT_EQ(get("/app/stream.hls/time?" + session).body.size(), 24U);
@@ -657,6 +657,16 @@ TEST_F(HlsServiceTest, WithoutSessionsAllHaveOneDescription) {
     const std::string one = describe("/app/stream.mpd", "User-Agent: one\r\n").body;
     EXPECT_THAT(one, Not(HasSubstr("Location")));
     EXPECT_EQ(describe("/app/stream.mpd", "User-Agent: two\r\n").body, one);
+}
+
+TEST_F(HlsServiceTest, BehindTheEndADescriptionIsNotGivenAgainAtOnce) {
+    publish();
+    pictures(160);
+    const std::string session = find(describe().body, "(session=[a-z0-9]{20})");
+    unpublish();
+    const MonoTime asked = MonoClock::now();
+    EXPECT_EQ(get("/app/stream.mpd?" + session).status, 200);
+    EXPECT_GE(MonoClock::now() - asked, HlsPump::kOpenWait);
 }
 
 TEST_F(HlsServiceTest, APlayerIsLedToWhereItsSessionIs) {
