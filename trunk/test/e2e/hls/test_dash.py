@@ -121,6 +121,7 @@ def test_vlc_plays(new_weir, folder):
         server.wait_live()
         recording = play_vlc(mpd(server), folder)
     assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
+    assert recording.audio_seconds() > 2, "VLC has no sound"
     check_frames(recording, source)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from browser import Browser, watch
 from hls import Viewer, fetch, status_of
-from media import Recording, check_frames, encoded, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
+from media import Recording, check_frames, encoded, hear_vlc, modern_ffmpeg, play_ffmpeg, play_vlc, publisher
 from rtsp import gst
 from test_load_client import bench
 from test_ts import KINDS
@@ -161,6 +161,16 @@ def test_vlc_plays(new_weir, folder):
         recording = play_vlc(server.http("/live/livestream.m3u8"), folder)
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, recording.streams()
         check_frames(recording, source)
+
+
+@pytest.mark.parametrize("container", ["fmp4", "ts"])
+@pytest.mark.works_with("VLC", plays="HLS", codecs="AAC", checked="sound in real time, fMP4 and MPEG-TS")
+def test_vlc_is_heard(new_weir, folder, container):
+    """It drops what it takes for late."""
+    server = new_weir(f"hls {{ container {container}; }}").start()
+    with publisher(server.rtmp(), folder, short_gops(folder)):
+        server.wait_live()
+        hear_vlc(server.http("/live/livestream.m3u8"), folder)
 
 
 @pytest.mark.parametrize("container", ["fmp4", "ts"])

@@ -275,13 +275,24 @@ def play_curl(url, folder, seconds=PLAY_SECONDS, name="curl", **options):
                   **options)
 
 
-def play_vlc(url, folder, seconds=3):
+def vlc(url, seconds, *words):
     """VLC without a window. It refuses to be root, so it becomes nobody, and writes to our descriptor."""
-    out = Path(folder) / "vlc.ts"
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    command = [*user, "env", "HOME=/tmp", "cvlc", "--intf", "dummy", "--no-media-library", f"--run-time={seconds + 20}",
-               "--sout", "#std{access=file,mux=ts,dst=-}", url, "vlc://quit"]
-    return record("vlc", command, folder, seconds, stdout=out)
+    return [*user, "env", "HOME=/tmp", "cvlc", "--intf", "dummy", "--no-media-library", f"--run-time={seconds + 20}", *words, url, "vlc://quit"]
+
+
+def play_vlc(url, folder, seconds=3):
+    command = vlc(url, seconds, "--sout", "#std{access=file,mux=ts,dst=-}")
+    return record("vlc", command, folder, seconds, stdout=Path(folder) / "vlc.ts")
+
+
+def hear_vlc(url, folder, seconds=3):
+    """Plays in real time, and returns when so much sound has come out of it."""
+    out = Path(folder) / "vlc.wav"
+    words = ("--vout", "dummy", "--aout", "afile", "--audiofile-file=-", "--audiofile-format=s16", "--audiofile-channels=2")
+    with Program("vlc-sound", vlc(url, seconds, *words), folder, out) as program:
+        wait_until(lambda: out.exists() and out.stat().st_size > seconds * 44100 * 4 or not program.running(), seconds + 15, "VLC plays sound")
+        assert program.running(), program.log()[-2000:]
 
 
 # ---- what is in a recording ------------------------------------------------------------------------------------------
