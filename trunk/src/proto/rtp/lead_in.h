@@ -28,6 +28,9 @@ inline constexpr uint32_t kLeadInTicks = 90;
 //   random access point (H.265 §8.1.3);
 // - an end of sequence. Without it ffmpeg's decoder of H.264 reports a unit without a picture, and
 //   the one of HEVC (version 9) tries to decode the leading pictures of the key frame.
+//
+// Deviation: no standard lets a redundant picture or a RASL picture stand alone, nor an end of
+// sequence in front of the first picture. libavformat needs it.
 Bytes make_lead_in(media::Codec codec, ByteSpan config);
 
 }  // namespace weir::rtp

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "proto/rtp/lead_in.h"
 #include "proto/rtsp/header_values.h"
 #include "session/rtsp/rtsp_profile.h"
 
@@ -44,10 +43,7 @@ std::string RtspSession::rtp_info(const RtspNumbers& numbers,
         if (has[track]) {
             RtspNumbers::First first = numbers.first(track);
             if (lead_in && track == net::kRtpVideoTrack) {
-                first.sequence--;
-                if (first.rtp_time) {
-                    *first.rtp_time -= rtp::kLeadInTicks;
-                }
+                first.sequence--;  // the time is that of what is played (RFC 2326 §12.33)
             }
             infos.push_back({url + "/" + std::string(control_of(track)),
                              srtp != nullptr ? srtp->first_sequence(track) : first.sequence,

@@ -85,6 +85,7 @@ bool RtspVod::play(const rtsp::Request& request, const std::optional<rtsp::Range
         player_.stop_at(has_end ? in_ms(*range->end) : INT64_MAX);
         end_ms_ = has_end ? std::min(in_ms(*range->end), duration_ms) : 0;
     }
+    leads_in_ = leads_in_ || from_ms || !begun_;
     if (from_ms) {
         player_.seek(*from_ms);
     }
@@ -188,7 +189,8 @@ void RtspVod::begin_at_start() {
     frame_.time_ms = shown_ms_;
     start_ms_ = std::max<int64_t>(shown_ms_ - offset_ms_, 0);
     numbers_.set_clocks(*this);
-    const bool due = play_ && session_.has[net::kRtpVideoTrack] && wants_rtsp_lead_in(*play_);
+    const bool due = play_ && std::exchange(leads_in_, false) &&
+                     session_.has[net::kRtpVideoTrack] && wants_rtsp_lead_in(*play_);
     lead_in_ = due ? make_rtsp_lead_in(*this) : Bytes();
     if (!lead_in_.empty()) {
         numbers_.skip_number(net::kRtpVideoTrack);

@@ -101,6 +101,7 @@ class RtspVod final : private net::VodWriter,
     bool wanted_ = false;   // the frame's track was set up, and fits
     bool starts_ = false;   // the next packet is the first after a PLAY
     bool begun_ = false;
+    bool leads_in_ = false;  // the next start is at a key frame, and not in the middle of a GOP
     net::VodPlayer player_;  // last: it calls the others
 };
 

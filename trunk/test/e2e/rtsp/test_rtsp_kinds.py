@@ -114,7 +114,7 @@ def check_codes(frames, least, tolerance=7):
 
 @pytest.mark.parametrize("codec, found", [("video/H264", "h264"), ("video/VP8", "vp8")])
 @pytest.mark.works_with("aiortc", publishes="WebRTC", codecs="H.264, VP8, Opus", checked="pictures and their times")
-@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, VP8, AAC", checked="a WebRTC publisher")
+@pytest.mark.works_with("ffmpeg", plays="RTSP", codecs="H.264, VP8, Opus", checked="a WebRTC publisher")
 def test_a_webrtc_publisher_is_played_by_rtsp(new_weir, folder, codec, found):
     server = rtsp_and_rtc(new_weir)
 
