@@ -19,6 +19,11 @@ bool is_token(std::string_view text) {
            std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
+// Directives of HLS, and what players add to get past caches.
+bool is_of_one_request(std::string_view name) {
+    return name.starts_with("_HLS_") || name == "_" || name == "_t" || name == "_ts";
+}
+
 }  // namespace
 
 std::optional<std::string_view> bearer_token(const Request& request) {
@@ -58,7 +63,7 @@ std::string carried_query(std::string_view query,
     for (const std::string_view item : split(query, '&', kMaxQueryItems)) {
         const std::string_view name = item.substr(0, item.find('='));
         const bool lets_in = name == "key" || name == "token" || name == "vhost";
-        if (item.empty() || name == "session" || name.starts_with('_') ||
+        if (item.empty() || name == "session" || is_of_one_request(name) ||
             std::ranges::find(without, name) != without.end()) {
             continue;
         }

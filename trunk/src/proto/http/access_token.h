@@ -25,8 +25,8 @@ std::string query_with_token(std::string_view query, std::string_view token);
 inline constexpr size_t kMaxCarried = 1'024;
 
 // What of `query` (with `session`, where that is not empty) goes into every address of a playlist,
-// as it was written: all but the items `without`, and those whose name begins with '_', which are
-// of HLS itself or are there to get past caches.
+// as it was written: all but the items `without`, directives of HLS (_HLS_msn) and what is there to
+// get past caches (_, _t, _ts).
 std::string carried_query(std::string_view query,
                           std::string_view session = {},
                           std::initializer_list<std::string_view> without = {});

@@ -382,13 +382,14 @@ bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline, bool open_to
 
 // A player may change to any of them, as long as somebody plays one. Who has gone is not kept, as
 // that would want a source for ever, but has its segments again when it is back. The pump of each
-// variant, in their order; null: it is not live.
+// variant, in their order; null: it has none.
 std::vector<HlsPump*> HlsService::keep_variants(const Ask& ask) {
     std::vector<HlsPump*> pumps;
     for (size_t i = 1; i <= ask.options.variants.size(); i++) {
         const stream::Stream* const stream = services_.registry.find(ask.options.variants[i - 1]);
-        pumps.push_back(stream != nullptr && stream->live() ? variant_pump(ask, i) : nullptr);
-        if (pumps.back() != nullptr) {
+        const bool live = stream != nullptr && stream->live();
+        pumps.push_back(live ? variant_pump(ask, i) : find_pump(ask.options.variants[i - 1]));
+        if (live && pumps.back() != nullptr) {
             pumps.back()->touch();
         }
     }
@@ -449,7 +450,10 @@ bool HlsService::may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump)
     const bool other = ask.session != nullptr && !ask.session->only_from.empty() &&
                        ask.session->only_from != exchange.peer().host();
     if (ask.session != nullptr && !other) {
-        pump->note_return(*ask.session);
+        // Who follows where it is led has not come by itself yet.
+        if (!ask.dash || !ask.list || ask.session->led == 0) {
+            pump->note_return(*ask.session);
+        }
         return true;
     }
     if (other || !ask.list || (pump != nullptr && pump->was_kicked(id))) {

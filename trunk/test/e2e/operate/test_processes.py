@@ -58,25 +58,6 @@ def test_players_of_every_protocol_find_the_stream_wherever_they_come_in(many, f
         check_both(play_ffmpeg(many.http("/live/cam.m3u8"), folder, seconds=4, name="hls"))
 
 
-def test_who_waits_for_a_stream_that_nobody_publishes_fills_no_log(new_weir):
-    many = start(new_weir, count=2)
-    refused = 'weir_relay_refused_total{reason="not_here"'
-    names = [f"nobody{i}" for i in range(6)]  # of each process some
-    viewers = [socket.create_connection(("127.0.0.1", many.http_port), 20) for _ in names]
-    for viewer, name in zip(viewers, names):
-        viewer.sendall(f"GET /live/{name}.flv HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    wait_until(lambda: metric(many, refused) >= 12, 40, "the processes ask each other again and again")
-    for name in names:
-        lines = [line for line in many.log().splitlines() if name in line and "relay" in line]
-        assert len(lines) <= 1, lines
-    for viewer in viewers:
-        viewer.close()
-    time.sleep(3)  # a try that was under way has ended
-    before = metric(many, refused)
-    time.sleep(5)
-    assert metric(many, refused) == before, "nobody waits, and it goes on"
-
-
 def test_a_stream_goes_to_those_who_cannot_move(new_weir, folder):
     certificate(folder)
     port = free_port()

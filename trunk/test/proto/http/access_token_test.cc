@@ -58,6 +58,7 @@ TEST(CarriedQueryTest, IsThePlaylistsOwnWithItsSession) {
 
 TEST(CarriedQueryTest, LeavesOutWhatIsOfOneRequest) {
     EXPECT_EQ(carried_query("_HLS_msn=7&_HLS_part=1&key=k&_=1795861638&_t=5"), "key=k");
+    EXPECT_EQ(carried_query("__token__=exp~hmac&_team=1"), "__token__=exp~hmac&_team=1");
 }
 
 TEST(CarriedQueryTest, IsBoundedWhereItDoesNotLetIn) {

@@ -664,6 +664,10 @@ TEST_F(HlsServiceTest, BehindTheEndADescriptionIsNotGivenAgainAtOnce) {
     pictures(160);
     const std::string session = find(describe().body, "(session=[a-z0-9]{20})");
     unpublish();
+    ASSERT_TRUE(io::eventually([&] {
+        return get("/app/stream.mpd?" + session).body.find("mediaPresentationDuration") !=
+               std::string::npos;
+    }));
     const MonoTime asked = MonoClock::now();
     EXPECT_EQ(get("/app/stream.mpd?" + session).status, 200);
     EXPECT_GE(MonoClock::now() - asked, HlsPump::kOpenWait);
