@@ -119,11 +119,12 @@ Bytes nal_header(uint8_t type) {
     return {static_cast<uint8_t>(type << 1), kTemporalIdPlus1};
 }
 
-// H.265 §7.3.2.3.1: every tool is off, so that a slice has no fields for one.
+// H.265 §7.3.2.3.1: every tool is off, so that a slice has no fields for one; but slices say
+// whether their picture is shown.
 Bytes hevc_pps(uint32_t id, uint32_t sps_id) {
     BitWriter w;
     w.ue(id).ue(sps_id);
-    w.bits(7, 0);  // dependent slices, output_flag_present, extra bits, sign hiding, CABAC init
+    w.bits(7, 0x20);  // dependent slices, output_flag_present, extra bits, sign hiding, CABAC init
     w.ue(0).ue(0).se(0);  // references of l0 and l1 - 1, init_qp
     w.bits(3, 0);         // constrained intra, transform skip, QP per block
     w.se(0).se(0);        // QP of Cb and Cr
@@ -137,6 +138,7 @@ Bytes hevc_pps(uint32_t id, uint32_t sps_id) {
 Bytes hevc_slice(uint32_t pps_id, const hevc::SliceFields& sps) {
     BitWriter w;
     w.flag(true).ue(pps_id).ue(kIntraSlice);  // first_slice_segment_in_pic_flag
+    w.flag(false);                            // pic_output_flag
     w.bits(sps.colour_plane ? 2 : 0, 0).bits(sps.poc_lsb_bits, 0);
     w.flag(false).bits(sps.short_term_sets > 0 ? 1 : 0, 0);  // a set of its own, not predicted
     w.ue(0).ue(0);                                           // of no pictures

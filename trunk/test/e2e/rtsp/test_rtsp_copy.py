@@ -65,4 +65,6 @@ def test_decoders_do_not_mind(live, folder):
     server, _, _ = live
     with ThreadPoolExecutor() as pool:
         said = list(pool.map(lambda ffmpeg: play(ffmpeg, server.rtsp(), "tcp", "-f", "null", "-"), ("ffmpeg", modern_ffmpeg())))
+    # Of a live stream on a busy machine the list of frames may have two of one time.
+    said = [[line for line in lines if "non monotonically" not in line] for lines in said]
     assert said == [[], []], said

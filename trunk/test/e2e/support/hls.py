@@ -92,7 +92,8 @@ class Viewer:
                         media += piece.duration
                     seen.update([segment.uri] if segment.uri else [])
                 if parts:
-                    number, part = re.match(r"(\d+)\.(\d+)\.", playlist.hint).groups()
+                    # Behind a single segment nothing is hinted.
+                    number, part = re.match(r"(\d+)\.(\d+)\.", playlist.hint).groups() if playlist.hint else (playlist.last() + 1, 0)
                     asked = time.monotonic()
                     playlist = self.reload(_HLS_msn=number, _HLS_part=part)
                     delays.append(time.monotonic() - asked)

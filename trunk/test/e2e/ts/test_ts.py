@@ -20,7 +20,7 @@ def play(server, folder, seconds=PLAY_SECONDS, **options):
 
 
 def check_packets(data, slow=False):
-    """Sync, continuity counters of each PID, PCR and PAT at most 100 ms of PCR apart. Without payload, at which go2rtc 1.9 ends, only packets
+    """Sync, continuity counters of each PID, PCR at most 100 ms apart, PAT 200 ms. Without payload, at which go2rtc 1.9 ends, only packets
     of `slow` video."""
     assert len(data) > 100 * 188 and len(data) % 188 == 0, len(data)
     counters, pcrs, pats = {}, [], []
@@ -40,7 +40,7 @@ def check_packets(data, slow=False):
             pats.append(pcrs[-1])
     steps = [b - a for a, b in zip(pcrs, pcrs[1:])]
     assert steps and min(steps) > 0 and max(steps) <= 9000, (min(steps), max(steps))
-    assert max(b - a for a, b in zip(pats, pats[1:])) <= 9000, pats
+    assert max(b - a for a, b in zip(pats, pats[1:])) <= 18000, pats
     return pcrs
 
 

@@ -250,7 +250,7 @@ struct HevcFields {
 
 TEST(LeadInTest, OfX265) {
     EXPECT_EQ(make_lead_in(Codec::kHevc, hevc_config(test::kHevcSps, {test::kHevcPps})),
-              from_hex("6001 0008 4401020407180120 0002 4801 0008 1001810180318080"));
+              from_hex("6001 0008 4401020507180120 0002 4801 0008 100181018018c080"));
 }
 
 TEST(LeadInTest, ThePpsOfHevcHasNoTool) {
@@ -259,18 +259,18 @@ TEST(LeadInTest, ThePpsOfHevcHasNoTool) {
     EXPECT_EQ(units[0][0], 34 << 1);
     EXPECT_EQ(units[0][1], 1);
     BitReader pps = behind(units[0], 2);
-    EXPECT_EQ(pps.ue(), 63U);     // pps_pic_parameter_set_id
-    EXPECT_EQ(pps.ue(), 2U);      // pps_seq_parameter_set_id
-    EXPECT_EQ(pps.bits(7), 0U);   // dependent slices ... cabac_init_present_flag
-    EXPECT_EQ(pps.ue(), 0U);      // num_ref_idx_l0_default_active_minus1
-    EXPECT_EQ(pps.ue(), 0U);      // num_ref_idx_l1_default_active_minus1
-    EXPECT_EQ(pps.se(), 0);       // init_qp_minus26
-    EXPECT_EQ(pps.bits(3), 0U);   // constrained_intra_pred ... cu_qp_delta_enabled_flag
-    EXPECT_EQ(pps.se(), 0);       // pps_cb_qp_offset
-    EXPECT_EQ(pps.se(), 0);       // pps_cr_qp_offset
-    EXPECT_EQ(pps.bits(10), 0U);  // chroma offsets ... lists_modification_present_flag
-    EXPECT_EQ(pps.ue(), 0U);      // log2_parallel_merge_level_minus2
-    EXPECT_EQ(pps.bits(2), 0U);   // slice header extension, pps_extension_present_flag
+    EXPECT_EQ(pps.ue(), 63U);       // pps_pic_parameter_set_id
+    EXPECT_EQ(pps.ue(), 2U);        // pps_seq_parameter_set_id
+    EXPECT_EQ(pps.bits(7), 0x20U);  // dependent slices, output_flag_present_flag ...
+    EXPECT_EQ(pps.ue(), 0U);        // num_ref_idx_l0_default_active_minus1
+    EXPECT_EQ(pps.ue(), 0U);        // num_ref_idx_l1_default_active_minus1
+    EXPECT_EQ(pps.se(), 0);         // init_qp_minus26
+    EXPECT_EQ(pps.bits(3), 0U);     // constrained_intra_pred ... cu_qp_delta_enabled_flag
+    EXPECT_EQ(pps.se(), 0);         // pps_cb_qp_offset
+    EXPECT_EQ(pps.se(), 0);         // pps_cr_qp_offset
+    EXPECT_EQ(pps.bits(10), 0U);    // chroma offsets ... lists_modification_present_flag
+    EXPECT_EQ(pps.ue(), 0U);        // log2_parallel_merge_level_minus2
+    EXPECT_EQ(pps.bits(2), 0U);     // slice header extension, pps_extension_present_flag
     expect_end(pps, units[0], 2);
 }
 
@@ -302,6 +302,7 @@ TEST(LeadInTest, TheSliceOfHevcFitsItsSps) {
         EXPECT_TRUE(slice.flag());   // first_slice_segment_in_pic_flag
         EXPECT_EQ(slice.ue(), 63U);  // slice_pic_parameter_set_id
         EXPECT_EQ(slice.ue(), 2U);   // slice_type: I
+        EXPECT_FALSE(slice.flag());  // pic_output_flag
         EXPECT_EQ(slice.bits(c.plane), 0U);
         EXPECT_EQ(slice.bits(c.fields.poc_bits), 0U);
         EXPECT_FALSE(slice.flag());  // short_term_ref_pic_set_sps_flag
