@@ -170,26 +170,26 @@ bool is_sps(ByteSpan nal) {
     return nal.size() >= kNalHeaderSize && nal_type(nal[0]) == NalType::kSps;
 }
 
+// At its end where there is no header.
+BitReader behind_nal_header(ByteSpan nal) {
+    return BitReader(nal.subspan(std::min(nal.size(), kNalHeaderSize)),
+                     BitReader::Escapes::kNalUnit);
+}
+
 }  // namespace
 
 std::optional<Sps> parse_sps(ByteSpan nal) {
-    if (!is_sps(nal)) {
-        return std::nullopt;
-    }
-    BitReader reader(nal.subspan(kNalHeaderSize), BitReader::Escapes::kNalUnit);
+    BitReader reader = behind_nal_header(nal);
     Sps sps;
     SliceFields fields;
-    return read_sps(reader, sps, fields) ? std::optional(sps) : std::nullopt;
+    return is_sps(nal) && read_sps(reader, sps, fields) ? std::optional(sps) : std::nullopt;
 }
 
 std::optional<SliceFields> parse_slice_fields(ByteSpan nal) {
-    if (!is_sps(nal)) {
-        return std::nullopt;
-    }
-    BitReader reader(nal.subspan(kNalHeaderSize), BitReader::Escapes::kNalUnit);
+    BitReader reader = behind_nal_header(nal);
     Sps sps;
     SliceFields fields;
-    if (!read_sps(reader, sps, fields)) {
+    if (!is_sps(nal) || !read_sps(reader, sps, fields)) {
         return std::nullopt;
     }
     read_slice_fields(reader, fields);

@@ -24,8 +24,8 @@ enum class Audience : uint8_t {
     kTransportStream,  // takes no frames, but the MPEG transport stream as it came
     kMpeg,             // MPEG transport streams and HLS: no codec of telephones
     kAllButMpeg,       // who takes frames, except those
-    // Of sinks alone: RTSP and other nodes. They take each audio in the codec in which it was
-    // published, and of simulcast the main layer.
+    // For sinks, not for packets: RTSP and other nodes. They take each audio in the codec that was
+    // published, and the main layer of simulcast.
     kOriginal,
 };
 

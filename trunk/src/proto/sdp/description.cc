@@ -52,8 +52,7 @@ bool begins_media(std::string_view line) {
            (line.size() == 1 || line[1] == '=' || line[1] == ' ' || line[1] == ':');
 }
 
-// Of a line that may be broken, without what stands before its first letter: blanks, or the mark of
-// a byte order.
+// A line without the blanks or the byte order mark in front of it.
 std::string_view trim_begin(std::string_view text) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text.starts_with(kByteOrderMark)) {

@@ -9,7 +9,7 @@ namespace weir::session {
 namespace {
 
 constexpr std::string_view kVideo = "video";
-// Of a quality that ends earlier, players would wait for what does not come.
+// A quality that is further behind than this has ended: players would wait for its next segment.
 constexpr int64_t kMaxLateTargets = 2;
 
 int64_t end_of(const dash::Quality& quality) {
@@ -100,8 +100,9 @@ dash::Quality quality_of(const net::SegmentStore& store, const Run& run) {
 Run listed(const net::SegmentStore& store, bool grows) {
     Run out;
     const auto& all = store.all();
+    grows = grows && can_grow(store);
     for (size_t i = store.first_listed(); i < all.size(); i++) {
-        if (all[i].complete || (grows && can_grow(store))) {
+        if (all[i].complete || grows) {
             out.push_back(&all[i]);
         }
     }
@@ -150,12 +151,16 @@ void add_variant(const DashVariant& variant,
         const dash::Quality& stream = period.qualities.front();
         const int64_t from_ms = stream.segments.front().start_ms;
         const int64_t to_ms = end_of(stream);
-        // Of several formats the newest that the period has: a Representation has one header.
+        // A Representation has one header: the newest format in the period counts.
         Run run;
         int64_t offset_ms = 0;
+        const net::SegmentFormat* format = nullptr;
+        std::optional<int64_t> offset;
         for (const net::Segment* segment : all) {
-            const auto offset = ladder.offset_ms(
-                {stream.files, variant.number, segment->format->id}, home, store, variant.lead);
+            if (std::exchange(format, segment->format.get()) != segment->format.get()) {
+                offset = ladder.offset_ms({stream.files, variant.number, format->id}, home, store,
+                                          variant.lead);
+            }
             const int64_t start_ms = segment->start_ms - offset.value_or(0);
             if (!offset || start_ms + listed_ms(store, *segment) <= from_ms ||
                 (!last && start_ms >= to_ms)) {

@@ -40,7 +40,7 @@ inline constexpr int64_t kMaxEarlyMs = 500;
 // of arrival are the best guess.
 inline constexpr size_t kEnoughKeys = 3;
 
-// Of the segments of one format: SegmentFormat::id.
+// Those of the segments of one format. `format`: SegmentFormat::id.
 LadderKeys ladder_keys(const net::SegmentStore& store, uint64_t format);
 
 // The stream time of a picture in `other` less that of the same picture in `home`, in ms. Nothing:

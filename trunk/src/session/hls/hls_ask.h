@@ -14,7 +14,7 @@
 
 namespace weir::session {
 
-// Of a stream's name in addresses.
+// What follows a stream's name in addresses.
 inline constexpr std::string_view kListSuffix = ".m3u8";
 inline constexpr std::string_view kDescriptionSuffix = ".mpd";
 inline constexpr std::string_view kFolderSuffix = ".hls";

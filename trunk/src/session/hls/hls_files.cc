@@ -116,7 +116,10 @@ Error HlsService::wait_described(const Ask& ask,
     }
     const bool first =
         ask.session != nullptr ? !ask.session->dash.origin_ms : !pump.was_described();
-    const std::vector<HlsPump*> others = first ? wait_variants(ask, true) : keep_variants(ask);
+    if (!first) {
+        keep_variants(ask);
+    }
+    const std::vector<HlsPump*> others = first ? wait_variants(ask, true) : variant_pumps(ask);
     std::deque<HlsPump::Stay> stays;
     for (HlsPump* const other : others) {
         if (other != nullptr) {

@@ -381,17 +381,22 @@ bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline, bool open_to
 }
 
 // A player may change to any of them, as long as somebody plays one. Who has gone is not kept, as
-// that would want a source for ever, but has its segments again when it is back. The pump of each
-// variant, in their order; null: it has none.
-std::vector<HlsPump*> HlsService::keep_variants(const Ask& ask) {
-    std::vector<HlsPump*> pumps;
+// that would want a source for ever, but has its segments again when it is back.
+void HlsService::keep_variants(const Ask& ask) {
     for (size_t i = 1; i <= ask.options.variants.size(); i++) {
         const stream::Stream* const stream = services_.registry.find(ask.options.variants[i - 1]);
-        const bool live = stream != nullptr && stream->live();
-        pumps.push_back(live ? variant_pump(ask, i) : find_pump(ask.options.variants[i - 1]));
-        if (live && pumps.back() != nullptr) {
-            pumps.back()->touch();
+        HlsPump* const pump = stream != nullptr && stream->live() ? variant_pump(ask, i) : nullptr;
+        if (pump != nullptr) {
+            pump->touch();
         }
+    }
+}
+
+// The pump of each variant, in their order; null: it has none that can be played.
+std::vector<HlsPump*> HlsService::variant_pumps(const Ask& ask) const {
+    std::vector<HlsPump*> pumps;
+    for (const stream::StreamKey& key : ask.options.variants) {
+        pumps.push_back(rules_.hls_options(key).enabled ? find_pump(key) : nullptr);
     }
     return pumps;
 }
@@ -620,7 +625,7 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
 void HlsService::serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home) {
     const HlsPump::Stay stay(home);
     ask.home = &home;
-    (void)keep_variants(ask);
+    keep_variants(ask);
     HlsPump* const pump = ask.variant == 0 ? &home : variant_pump(ask, ask.variant);
     if (pump == nullptr) {
         refuse(exchange, 404, "that variant is not published");

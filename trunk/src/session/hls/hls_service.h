@@ -102,7 +102,8 @@ class HlsService final : private stream::LifeObserver {
     bool wait_variant(HlsPump& pump, io::Deadline deadline, bool open_too);
     std::vector<HlsPump*> wait_variants(const Ask& ask, bool dash);
     std::vector<hls::Variant> variants_of(const Ask& ask);
-    std::vector<HlsPump*> keep_variants(const Ask& ask);
+    void keep_variants(const Ask& ask);
+    std::vector<HlsPump*> variant_pumps(const Ask& ask) const;
     std::string rendition_reports(const Ask& ask) const;
     bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
