@@ -237,6 +237,9 @@ bool RtpSender::send_run(MonoTime now, uint8_t index, const RtpRun& run, RtpOutl
         sealer_.take_back(index, run.packets);
         return false;
     }
+    if (track.packets == 0) {
+        next_report_ = std::min(next_report_, now + kFirstReport);
+    }
     track.last_time = run.rtp_time + track.time_shift;
     track.next += run.packets;
     track.packets += run.packets;

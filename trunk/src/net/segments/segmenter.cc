@@ -216,6 +216,7 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
         end_segment(now_ms, true);
         if (!filling_) {
             wall_offset_ms_ = wall_time_ms() - now_ms;
+            date_off_.restart();
         }
         discontinuity_ = store_.segments_made() > 0;
         format_ = nullptr;
@@ -460,7 +461,7 @@ bool Segmenter::decide_format() {
     format->id = store_.next_number();
     clock_ = {format->id, part_start_ms_,
               wall_of(part_start_ms_) + steady_wall_time_ms() - wall_time_ms()};
-    far_off_ = 0;
+    clock_off_.restart();
     format_ = format;
     return true;
 }
@@ -479,21 +480,26 @@ int64_t Segmenter::expected_ms(int64_t start_ms) const {
     return length <= store_.longest_ms().value_or(kMaxSegmentMs) ? length : 0;
 }
 
-// Not at once: a publisher that was held up may send what it has kept.
 void Segmenter::follow_clock(int64_t start_ms) {
     const int64_t off_ms = steady_wall_time_ms() - clock_.steady_of(stream_.timeline().latest());
-    far_off_ = std::abs(off_ms) > kMaxClockOffMs ? far_off_ + 1 : 0;
-    if (far_off_ == kFarOffSegments) {
+    if (clock_off_.check(off_ms)) {
         clock_ = {store_.next_number(), start_ms, clock_.steady_of(start_ms) + off_ms};
-        far_off_ = 0;
+    }
+}
+
+// No date goes back: where that takes more than a segment, the next ones do the rest.
+void Segmenter::follow_dates(int64_t start_ms) {
+    const int64_t off_ms = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
+    if (date_off_.check(off_ms)) {
+        const int64_t least_ms =
+            store_.all().empty() ? INT64_MIN : store_.all().back().wall_ms + 1 - wall_of(start_ms);
+        wall_offset_ms_ += std::max(off_ms, least_ms);
     }
 }
 
 void Segmenter::open_segment(int64_t start_ms) {
     if (!filling_) {
-        // The publisher's clock is not quite ours: followed slowly, so that no date goes back.
-        const int64_t off = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
-        wall_offset_ms_ += std::clamp(off, -kMaxClockStepMs, kMaxClockStepMs);
+        follow_dates(start_ms);
         follow_clock(start_ms);
     }
     store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false),

@@ -17,6 +17,7 @@
 
 #include "base/object_count.h"
 #include "net/segments/audio_chain.h"
+#include "net/segments/far_off.h"
 #include "net/segments/part_writer.h"
 #include "net/segments/segment_store.h"
 #include "stream/stream.h"
@@ -40,12 +41,13 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     static constexpr int64_t kHoleIntervals = 4;
     // GOPs are alike that differ by no more.
     static constexpr int64_t kGopJitterMs = 50;
-    // By so much the dates of segments are corrected, with each of them.
-    static constexpr int64_t kMaxClockStepMs = 10;
-    // Of segments that come so far from the time that their SegmentClock says, so many in a row
-    // begin another one.
+    // The dates of segments differ by the segments' durations, to the millisecond: Shaka 5.2 places
+    // each part by them, and where that place moves by 1 ms within a segment it drops pictures up
+    // to the next key frame. So dates are corrected in one step, when they are off by more than
+    // this.
+    static constexpr int64_t kMaxDateOffMs = 250;
+    // Segments that come so far from the time that their SegmentClock says begin another one.
     static constexpr int64_t kMaxClockOffMs = 1'000;
-    static constexpr uint32_t kFarOffSegments = 2;
 
     // Both must outlive this. Takes what is kept of the stream at once.
     Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store);
@@ -111,6 +113,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     bool decide_format();
     void open_segment(int64_t start_ms);
     void follow_clock(int64_t start_ms);
+    void follow_dates(int64_t start_ms);
     int64_t expected_ms(int64_t start_ms) const;
     void end_part(int64_t end_ms, bool all);
     void end_segment(int64_t end_ms, bool all);
@@ -144,7 +147,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     int64_t gop_ms_ = 0;  // 0: no two in a row were alike
     int64_t wall_offset_ms_ = 0;
     SegmentClock clock_;
-    uint32_t far_off_ = 0;  // segments in a row that came at another time than it says
+    FarOff clock_off_{kMaxClockOffMs};
+    FarOff date_off_{kMaxDateOffMs};
     media::CaptionChannels captions_;
     uint64_t left_out_ = 0;
 };

@@ -1,4 +1,5 @@
-"""Shaka and VHS (video.js) in headless Chromium play a stream that nobody watched before, with video and audio, by DASH.
+"""Shaka and VHS (video.js) in headless Chromium play a stream that nobody watched before, with video and audio, by DASH and
+low-latency HLS.
 
 hls.js is in test_hls_browser.py, dash.js in test_dash.py. Delays and stalls are measured by scripts/web-players."""
 
@@ -10,9 +11,7 @@ from weir import wait_until
 from web_players import PlayerPage, publish_many, site
 
 FRAMES = 40
-# Not HLS with low latency: Shaka 5.2.12 keeps only the pictures of the first part of each segment (doc/compatibility.md), and VHS does not
-# always begin within 8 s.
-FORMATS = ("dash",)
+FORMATS = ("dash", "ll-hls")
 STARTS_IN = 8
 
 

@@ -207,8 +207,21 @@ TEST_F(SegmenterTest, AClockThatGoesAwayFromOursIsFollowed) {
         EXPECT_LE(std::abs(off_ms), 2 * 2'000 + 500) << segment.number;
         EXPECT_LE(segment.clock.id, segment.number);
         EXPECT_GE(segment.clock.id + 2, segment.number) << "each second one begins anew";
+        EXPECT_LE(std::abs(segment.wall_ms - now_ms), 2 * 2'000 + 500)
+            << "its date is corrected, too";
     }
     EXPECT_EQ(store->all().front().format.get(), store->all().back().format.get());
+}
+
+// Shaka 5.2 places each part by the date, and drops pictures when that moves within a segment. Here
+// the second segment comes two seconds early.
+TEST_F(SegmenterTest, DatesDifferByTheDurationsOfSegments) {
+    watch();
+    configs();
+    pictures(50 * 2 + 1);
+    const auto& all = store_.all();
+    ASSERT_GE(all.size(), 2U);
+    EXPECT_EQ(all[1].wall_ms - all[0].wall_ms, all[0].duration_ms);
 }
 
 // Players of DASH get one track: the bytes before audio_at, or those behind.

@@ -678,6 +678,26 @@ TEST_P(RtcSenderTest, ReportsPutAudioAndVideoOnOneClock) {
                 100);
 }
 
+// Until a receiver has one of each track, it cannot play them together.
+TEST_P(RtcSenderTest, ReportsATrackAsSoonAsItHasBegun) {
+    publisher_->config();
+    publisher_->video(Picture::kKey, 1000);
+    join();
+    flush();
+    publisher_->pass(40);
+    std::array<uint8_t, 1200> buffer;
+    const size_t of_video = player_->report(now(), MonoTime{}, buffer);
+    ASSERT_GT(of_video, 0U);
+    EXPECT_GE(player_->next_report(), now() + Millis(1'000));
+    publisher_->opus();
+    publisher_->video(Picture::kReferenced, 1000);
+    flush();
+    ASSERT_FALSE(audio_packets.empty());
+    publisher_->pass(20);
+    EXPECT_LE(player_->next_report(), now());
+    EXPECT_GT(player_->report(now(), MonoTime{}, buffer), of_video);
+}
+
 TEST_P(RtcSenderTest, GoesOnWithTheNextPublisher) {
     publisher_->config();
     publisher_->gop(10);
