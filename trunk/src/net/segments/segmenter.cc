@@ -489,6 +489,17 @@ void Segmenter::follow_clock(int64_t start_ms) {
     }
 }
 
+// The publisher's clock dates the segments where it is passed on; else ours does.
+void Segmenter::follow_dates() {
+    const std::optional<int64_t> publisher_us =
+        stream_.publisher_clock().wall_offset_us(stream_.timeline());
+    const int64_t offset_ms = publisher_us ? *publisher_us / 1000 : wall_offset_ms_;
+    const bool stepped = std::abs(offset_ms - date_offset_ms_) >= kDateStepMs;
+    discontinuity_ = discontinuity_ || (stepped && store_.segments_made() > 0);
+    date_offset_ms_ = offset_ms;
+    writer_->set_wall_offset(publisher_us);
+}
+
 void Segmenter::open_segment(int64_t start_ms) {
     if (!filling_) {
         // The publisher's clock is not quite ours: followed slowly, so that no date goes back.
@@ -496,7 +507,8 @@ void Segmenter::open_segment(int64_t start_ms) {
         wall_offset_ms_ += std::clamp(off, -kMaxClockStepMs, kMaxClockStepMs);
         follow_clock(start_ms);
     }
-    store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false),
+    follow_dates();
+    store_.open(format_, start_ms, start_ms + date_offset_ms_, std::exchange(discontinuity_, false),
                 expected_ms(start_ms), clock_);
     segment_start_ms_ = start_ms;
 }
