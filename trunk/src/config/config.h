@@ -147,8 +147,9 @@ struct PlayConfig {
 };
 
 struct PublishConfig {
-    Millis firstpkt_timeout{0};  // from the publish command to the first media message
-    Millis normal_timeout{0};    // silence after that
+    Millis firstpkt_timeout{0};    // from the publish command to the first media message
+    Millis normal_timeout{0};      // silence after that
+    bool publisher_clock = false;  // players are told the wall clock of RTP publishers
 
     bool operator==(const PublishConfig&) const = default;
 };

@@ -184,6 +184,15 @@ const Directive kVhostDirectives[] = {
      .doc = "A publisher that sends nothing for this time is closed, and its name is free "
             "again.",
      .apply = [](const Target& t, const Value& v) { t.vhost.publish.normal_timeout = millis(v); }},
+    {.name = "publisher_clock",
+     .contexts = kPublishContext,
+     .type = ValueType::kFlag,
+     .default_text = "off",
+     .doc = "on: players are told the wall clock of the publisher in place of the server's, where "
+            "it comes by RTSP or WebRTC: a camera's time in EXT-X-PROGRAM-DATE-TIME, prft and RTP "
+            "sender reports. See [protocols/rtsp.md](protocols/rtsp.md#the-clock-of-a-camera).",
+     .apply = [](const Target& t,
+                 const Value& v) { t.vhost.publish.publisher_clock = v.number != 0; }},
 };
 
 }  // namespace

@@ -56,6 +56,13 @@ class Timeline {
 
     bool started() const { return started_; }
 
+    // Stream time minus the publisher's time (ms) of the video, or of audio where no video has
+    // come; nothing before the first frame of a publisher.
+    std::optional<int64_t> shift() const {
+        return started_ && !rebase_ ? std::optional(tracks_[tracks_[1].seen ? 1 : 0].shift)
+                                    : std::nullopt;
+    }
+
     // How often the publisher's clock had to be corrected.
     uint64_t shifts() const { return shifts_; }
 

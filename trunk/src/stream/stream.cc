@@ -132,6 +132,7 @@ Error Stream::start_publish(Publisher& publisher, PublishConflict policy, MonoTi
         });
     }
     publisher_ = &publisher;
+    publisher_clock_ = {};
     live_since_ = now;
     begin_frames();
     forget_transport(StartLost::kPublisherCame);
@@ -512,6 +513,10 @@ void Stream::accept_all(Entrance::Ready& ready, MonoTime now) {
     for (Ref<media::MediaPacket>& packet : ready) {
         accept(std::move(packet), now);
     }
+}
+
+PublisherClock* Stream::clock_of(const Publisher& publisher) {
+    return publisher_ == &publisher && options_.publisher_clock ? &publisher_clock_ : nullptr;
 }
 
 // The publisher goes.

@@ -27,27 +27,17 @@
 #include "stream/life.h"
 #include "stream/muxer.h"
 #include "stream/publisher.h"
+#include "stream/publisher_clock.h"
 #include "stream/stream_key.h"
+#include "stream/stream_limits.h"
 #include "stream/stream_options.h"
 #include "stream/stream_stats.h"
 
 namespace weir::stream {
 
-class Stream : private Counted<Stream> {
+class Stream : public StreamLimits, private Counted<Stream> {
   public:
     static constexpr ObjectName kObjectName{"stream", "streams"};
-    static constexpr size_t kMaxConfigs = 32;  // codec configurations and metadata in force at once
-    // Every player's start carries a copy of those in force: one larger than this is dropped, and
-    // one that would take all of them over the total.
-    static constexpr size_t kMaxConfigBytes = 64 * 1024;
-    static constexpr size_t kMaxConfigTotal = 256 * 1024;
-    // What a frame costs besides its body: the packet, its place in the list, the allocator's
-    // headers.
-    static constexpr uint64_t kFrameCost = sizeof(media::MediaPacket) + 64;
-    // Audio that comes before the key frame of its time: so much of it is kept for those who start
-    // there (an encoder needs longer for a picture than for its sound, the more the busier it is).
-    static constexpr int64_t kMaxEarlyMs = 1'000;
-    static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: none is kept
 
     // `of_all`: who is told of the life of all streams; null: nobody. Must outlive the stream.
     Stream(StreamKey key,
@@ -106,6 +96,10 @@ class Stream : private Counted<Stream> {
     // were named stay named.
     void describe(const Publisher& publisher, media::Description description);
 
+    // The publisher's wall clock, for the publisher to tell; null: not the current one, or the
+    // clock is not to be passed on (StreamOptions::publisher_clock).
+    PublisherClock* clock_of(const Publisher& publisher);
+
     // The name is another node's: the publisher is told as by a takeover, and nobody follows here.
     void lose_publisher(MonoTime now);
 
@@ -154,6 +148,8 @@ class Stream : private Counted<Stream> {
     }
 
     void want_key_frame_of(uint8_t layer);
+
+    const PublisherClock& publisher_clock() const { return publisher_clock_; }
 
     // ---- what the API shows ----
 
@@ -257,6 +253,7 @@ class Stream : private Counted<Stream> {
     MonoTime live_since_;
     MonoTime absent_since_;
     media::Timeline timeline_;
+    PublisherClock publisher_clock_;
 
     Configs configs_;                    // in force now
     Configs previous_configs_;           // of the publisher before: players need no second copy

@@ -77,6 +77,7 @@ TEST(ConfigTest, AnEmptyFileHasADefaultVhostWithTheDefaultsOfTheDesign) {
     EXPECT_EQ(vhost.play.wait_publisher, Seconds(30));
     EXPECT_EQ(vhost.publish.firstpkt_timeout, Seconds(20));
     EXPECT_EQ(vhost.publish.normal_timeout, Seconds(10));
+    EXPECT_FALSE(vhost.publish.publisher_clock);
     EXPECT_EQ(vhost.write_stall_timeout, Seconds(20));
     EXPECT_EQ(vhost.send_buffer, 512u << 10);
     EXPECT_FALSE(vhost.security.allows(Action::kPublish, "203.0.113.9"));
@@ -93,11 +94,12 @@ TEST(ConfigTest, EveryDirectiveReachesItsPlace) {
       enabled on; publish_conflict takeover; write_stall_timeout 4s; send_buffer 64k;
       security { allow publish all; deny play 10.0.0.0/8; }
       play { mw_latency 0; gop_cache_max_size 1m; queue_length 5s; queue_size 2m; wait_publisher 0; }
-      publish { firstpkt_timeout 6000; normal_timeout 7s; }
+      publish { firstpkt_timeout 6000; normal_timeout 7s; publisher_clock on; }
     })");
     EXPECT_EQ(addresses(config.listen), (Texts{"[::]:1", "127.0.0.1:2", "[::1]:3"}));
     EXPECT_EQ(config.max_connections, 5u);
     EXPECT_EQ(config.chunk_size, 4096u);
+    EXPECT_TRUE(config.vhosts[0].publish.publisher_clock);
     EXPECT_EQ(config.worker_threads, 3u);
     EXPECT_EQ(config.log_level, log::Level::kWarn);
     EXPECT_EQ(config.pid, "/run/w.pid");
@@ -203,11 +205,12 @@ TEST(ConfigTest, NamesTheNearestDirectiveOrWhatThereIs) {
     EXPECT_EQ(only_error("publish { painting on; }"),
               "t.conf:1:11: found the unknown directive 'painting', expected a directive of "
               "publish (firstpkt_timeout, "
-              "normal_timeout)");
+              "normal_timeout, publisher_clock)");
     EXPECT_EQ(
         only_error("publish { queue_lenght 3; }"),
         "t.conf:1:11: found the unknown directive 'queue_lenght', expected a directive of publish "
-        "(firstpkt_timeout, normal_timeout); did you mean 'queue_length' of play?");
+        "(firstpkt_timeout, normal_timeout, publisher_clock); did you mean 'queue_length' of "
+        "play?");
 }
 
 TEST(ConfigTest, DoesNotListWhatNobodyReads) {

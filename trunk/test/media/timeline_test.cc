@@ -37,6 +37,18 @@ TEST_F(TimelineTest, StartsAtTheSamePlaceWhateverThePublishersClock) {
     }
 }
 
+TEST_F(TimelineTest, SaysHowFarItIsFromThePublishersClock) {
+    EXPECT_FALSE(timeline_.shift());
+    at(kAudio, 4990);
+    EXPECT_EQ(timeline_.shift(), 10'000 - 4990);
+    at(kVideo, 5000);
+    EXPECT_EQ(timeline_.shift(), 10'000 - 4990);
+    EXPECT_EQ(at(kVideo, 4000, 40), 10'050) << "a step back";
+    EXPECT_EQ(timeline_.shift(), 10'050 - 4000);
+    timeline_.rebase();
+    EXPECT_FALSE(timeline_.shift()) << "the next publisher has sent nothing";
+}
+
 TEST_F(TimelineTest, KeepsTheDistanceOfTheTracks) {
     EXPECT_EQ(at(kVideo, 5000), 10'000);
     EXPECT_EQ(at(kAudio, 4990), 9'990);

@@ -73,6 +73,13 @@ class MuxerFixture : public testing::Test, protected stream::Publisher {
             now_);
     }
 
+    void await_wall_clock() { stream_.clock_of(*this)->await(now_); }
+
+    // The publisher's wall clock, at the time 0 of its packets.
+    void say_wall_clock(int64_t unix_us) {
+        stream_.clock_of(*this)->take({0, unix_us, unix_us}, now_);
+    }
+
     // Both clocks.
     void pass(uint32_t ms) {
         clock_ += ms;
@@ -113,7 +120,7 @@ class MuxerFixture : public testing::Test, protected stream::Publisher {
     uint32_t clock_ = 0;
     uint32_t marker_ = 0;
     MonoTime now_{Seconds(100)};
-    stream::Stream stream_{{"v", "live", "a"}, {}, now_};
+    stream::Stream stream_{{"v", "live", "a"}, {.publisher_clock = true}, now_};
     Recorder recorder_;
 };
 

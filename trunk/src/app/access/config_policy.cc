@@ -36,10 +36,17 @@ net::PumpOptions pump_options_of(const config::VhostConfig& vhost) {
     return options;
 }
 
+stream::StreamOptions stream_options_of(const config::VhostConfig& vhost) {
+    stream::StreamOptions options;
+    options.gop_cap_bytes = vhost.play.gop_cache_max_size;
+    options.publisher_clock = vhost.publish.publisher_clock;
+    return options;
+}
+
 net::PublishRules publish_rules_of(const config::VhostConfig& vhost) {
     net::PublishRules rules;
     rules.conflict = vhost.publish_conflict;
-    rules.stream.gop_cap_bytes = vhost.play.gop_cache_max_size;
+    rules.stream = stream_options_of(vhost);
     rules.first_packet = vhost.publish.firstpkt_timeout;
     rules.silent = vhost.publish.normal_timeout;
     rules.max_bits_per_second = vhost.max_publish_bitrate;
@@ -49,7 +56,7 @@ net::PublishRules publish_rules_of(const config::VhostConfig& vhost) {
 net::PlayRules play_rules_of(const config::VhostConfig& vhost) {
     net::PlayRules rules;
     rules.max_players = vhost.max_players;
-    rules.stream.gop_cap_bytes = vhost.play.gop_cache_max_size;
+    rules.stream = stream_options_of(vhost);
     rules.pump = pump_options_of(vhost);
     rules.socket.send_buffer_bytes = static_cast<int>(vhost.send_buffer);
     return rules;

@@ -92,6 +92,21 @@ void add_players(net::Json& json, const PlayerCounts& players, const ProtocolSet
     json["viewers"] = std::move(viewers);
 }
 
+// The wall clock of the publisher, where players are told it.
+net::Json publisher_clock_json(const stream::Stream& stream) {
+    using State = stream::PublisherClock::State;
+    const stream::PublisherClock& clock = stream.publisher_clock();
+    if (!stream.live() || clock.state() == State::kNone) {
+        return nullptr;
+    }
+    const bool reported = clock.state() != State::kAwaited;
+    return {{"state", !reported                       ? "awaited"
+                      : clock.state() == State::kUsed ? "used"
+                                                      : "refused"},
+            {"offset_ms", reported ? net::Json(clock.ahead_us() / 1000) : net::Json(nullptr)},
+            {"changes", clock.changes()}};
+}
+
 // What was wrong with what the publisher sent, and is right now.
 net::Json mended_json(const stream::Stream& stream) {
     const stream::EntranceStats& mended = stream.mended();
@@ -189,6 +204,7 @@ net::Json stream_json(const stream::Stream& stream,
     json["recv_bytes"] = stream.bytes_received();
     json["kbps"] = rates_json(receive_rates(stream, clock, now), send_rates(stream, clock, now));
     json["publish"] = publish_json(stream, now);
+    json["publisher_clock"] = publisher_clock_json(stream);
     json["gop"] = gop_json(stream, now);
     json["gop_bytes"] = stream.gop_bytes();
     json["timestamp_shifts"] = timeline.shifts();

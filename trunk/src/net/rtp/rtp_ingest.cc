@@ -56,6 +56,12 @@ RtpIngest::RtpIngest(stream::Stream& stream,
         tracks_.push_back({std::move(track), {}, {}});
     }
     sources_.reserve(kMaxSources);
+    // A transport stream has a clock of its own, which is related to no wall clock.
+    const bool has_clock = std::ranges::any_of(
+        tracks_, [](const Track& each) { return !each.setup.transport_stream; });
+    if (stream::PublisherClock* const clock = stream_.clock_of(publisher_); clock && has_clock) {
+        clock->await(stream_.live_since());
+    }
 }
 
 RtpIngest::~RtpIngest() = default;
@@ -332,6 +338,7 @@ RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
         ahead = shown - decoded;
     }
     const Micros time = clock_.map(source.clock_track, rtp_time, arrival);
+    note_wall_clock(time, arrival);
     const int64_t ahead_us = ahead * 1'000'000 / setup(source).clock_hz;
     int64_t decoded_ms = time.count() / 1000;
     if (is_video(source)) {
@@ -344,6 +351,23 @@ RtpIngest::FrameTimes RtpIngest::times_of(Source& source,
     // Of the sum, so that times of presentation are as even as they came.
     const int64_t shown_ms = (time.count() + ahead_us) / 1000;
     return {decoded_ms, static_cast<int32_t>(std::max(shown_ms - decoded_ms, int64_t{0}))};
+}
+
+// With a frame: before the first one no report can be related to the stream. That of an earlier
+// time is the same line: RTP times and NTP times are both of presentation.
+void RtpIngest::note_wall_clock(Micros time, MonoTime arrival) {
+    const std::optional<Micros> offset = wall_clock_news_ ? clock_.wall_offset() : std::nullopt;
+    if (!offset) {
+        return;
+    }
+    wall_clock_news_ = false;
+    stream::PublisherClock* const clock = stream_.clock_of(publisher_);
+    if (!clock) {
+        return;
+    }
+    const auto news =
+        clock->take({time.count(), (time + *offset).count(), wall_time_us(arrival)}, arrival);
+    stream::log_publisher_clock(stream_.key(), *clock, news);
 }
 
 void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival) {
@@ -493,6 +517,7 @@ void RtpIngest::take_report(MonoTime now, Source& source, const ReportedTime& re
     source.receiver.handle_sender_report(now, report.ntp_time);
     if (!source.still_clock.still) {
         clock_.on_sender_report(source.clock_track, report.ntp_time, report.rtp_time);
+        wall_clock_news_ = true;
     }
 }
 

@@ -261,6 +261,7 @@ class RtpIngest : private TsOutput {
     void restart_clock(Source& source);
     bool may_be_reordered(const Source& source, const rtp::Frame& frame) const;
     FrameTimes times_of(Source& source, const rtp::Frame& frame, MonoTime arrival);
+    void note_wall_clock(Micros time, MonoTime arrival);
     bool write_reports(MonoTime now, rtcp::CompoundWriter& writer);
 
     stream::Stream& stream_;
@@ -270,6 +271,7 @@ class RtpIngest : private TsOutput {
     std::vector<std::unique_ptr<Source>> sources_;
     std::vector<ReportedTime> early_;  // of no source yet, the oldest first
     rtp::ClockMapper clock_;
+    bool wall_clock_news_ = false;  // reports that the stream has not been told of
     bool audio_begun_ = false;
     std::optional<int64_t> first_video_ms_;  // that was published
     MonoTime last_media_;

@@ -325,14 +325,18 @@ RtpReception RtpSender::on_rtcp(MonoTime now, const rtcp::PacketView& packet) {
     return {};
 }
 
-size_t RtpSender::report(MonoTime now, MonoTime unix_epoch, std::span<uint8_t> out) {
+size_t RtpSender::report(MonoTime now,
+                         MonoTime unix_epoch,
+                         std::span<uint8_t> out,
+                         std::optional<int64_t> wall_offset_us) {
     if (now < next_report_) {
         return 0;
     }
     next_report_ = now + kReportInterval;
     rtcp::CompoundWriter writer(out);
-    const rtcp::NtpTime ntp = rtcp::ntp_from_unix_us((now - unix_epoch).count());
     const int64_t stream_us = head_.at(now);
+    const rtcp::NtpTime ntp = rtcp::ntp_from_unix_us(wall_offset_us ? *wall_offset_us + stream_us
+                                                                    : (now - unix_epoch).count());
     for (const Track& track : tracks_) {
         if (!track.used || track.packets == 0) {
             continue;

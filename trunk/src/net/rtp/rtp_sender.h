@@ -110,8 +110,12 @@ class RtpSender {
     RtpReception on_rtcp(MonoTime now, const rtcp::PacketView& packet);
 
     // Sender reports (RFC 3550 §6.4.1), when they are due; the size of what was written to `out`,
-    // which is not sealed. `unix_epoch`: MonoTime of 1970.
-    size_t report(MonoTime now, MonoTime unix_epoch, std::span<uint8_t> out);
+    // which is not sealed. `unix_epoch`: MonoTime of 1970. `wall_offset_us`: the wall clock minus
+    // the stream's time, where the reports have another clock than the server's.
+    size_t report(MonoTime now,
+                  MonoTime unix_epoch,
+                  std::span<uint8_t> out,
+                  std::optional<int64_t> wall_offset_us = {});
 
     MonoTime next_report() const { return next_report_; }
 

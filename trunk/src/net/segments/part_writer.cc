@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/mp4/fragment.h"
+#include "proto/rtcp/report.h"
 
 namespace weir::net {
 namespace {
@@ -24,6 +25,7 @@ class Mp4PartWriter final : public PartWriter {
             if (tracks[i]) {
                 list.push_back(tracks[i]->track);
                 ids_[i] = static_cast<uint32_t>(list.size());
+                timescales_[i] = std::max<uint32_t>(list.back().timescale, 1);
                 track_headers_[i] = header_of({&list.back(), 1}, ids_[i]);
             }
         }
@@ -33,6 +35,8 @@ class Mp4PartWriter final : public PartWriter {
     Bytes track_header(size_t place) const override {
         return ids_[place] != 0 ? track_headers_[place] : Bytes();
     }
+
+    void set_wall_offset(std::optional<int64_t> offset_us) override { wall_offset_us_ = offset_us; }
 
     size_t write(const PartFrames& frames, bool first, Bytes& out) override {
         std::array<std::vector<mp4::SampleView>, 2> samples;
@@ -73,6 +77,7 @@ class Mp4PartWriter final : public PartWriter {
                 // VLC takes a fragment whose number follows the one before for the continuation of
                 // that, and leaves its time unread: of another track too.
                 number_ += 2;
+                write_reference_time(i, runs[i], out);
                 mp4::write_fragment(number_, {&runs[i], 1}, out);
             }
         }
@@ -80,6 +85,19 @@ class Mp4PartWriter final : public PartWriter {
     }
 
   private:
+    void write_reference_time(size_t place, const mp4::RunView& run, Bytes& out) const {
+        if (!wall_offset_us_) {
+            return;
+        }
+        const int64_t shown =
+            static_cast<int64_t>(run.decode_time) + run.samples.front().composition;
+        const auto ticks = static_cast<uint64_t>(std::max<int64_t>(shown, 0));
+        const uint64_t scale = timescales_[place];
+        const uint64_t us = ticks / scale * 1'000'000 + ticks % scale * 1'000'000 / scale;
+        const int64_t wall_us = *wall_offset_us_ + static_cast<int64_t>(us);
+        mp4::write_reference_time(run.track_id, rtcp::ntp_from_unix_us(wall_us), ticks, out);
+    }
+
     static Bytes header_of(std::span<const mp4::Track> tracks, uint32_t first_id) {
         Bytes header;
         mp4::write_header(tracks, header, mp4::Length::kOpen, first_id);
@@ -89,7 +107,9 @@ class Mp4PartWriter final : public PartWriter {
 
     bool apart_;
     std::array<uint32_t, 2> ids_{};  // 0: there is no such track
+    std::array<uint32_t, 2> timescales_{1, 1};
     std::array<Bytes, 2> track_headers_;
+    std::optional<int64_t> wall_offset_us_;
     uint32_t number_ = 0;
 };
 

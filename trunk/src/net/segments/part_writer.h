@@ -57,6 +57,10 @@ class PartWriter {
     // The same for one of them alone, of a container that keeps the tracks of a part apart.
     virtual Bytes track_header(size_t) const { return {}; }
 
+    // The publisher's wall clock (microseconds since 1970) minus the stream's time, for parts from
+    // now on; nothing: it is not known. Containers that do not tell it ignore this.
+    virtual void set_wall_offset(std::optional<int64_t> /*offset_us*/) {}
+
     // Appends the part's bytes to `out`. `first`: it is the first of its segment. Returns where
     // those of the audio track begin, which are all that follow; of a container that does not keep
     // tracks apart nothing is to be made of that.

@@ -488,21 +488,39 @@ void Segmenter::follow_clock(int64_t start_ms) {
 }
 
 // No date goes back: where that takes more than a segment, the next ones do the rest.
-void Segmenter::follow_dates(int64_t start_ms) {
+void Segmenter::follow_server_clock(int64_t start_ms) {
     const int64_t off_ms = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
     if (date_off_.check(off_ms)) {
         const int64_t least_ms =
-            store_.all().empty() ? INT64_MIN : store_.all().back().wall_ms + 1 - wall_of(start_ms);
+            store_.all().empty() ? INT64_MIN : store_.all().back().start_ms + 1 - start_ms;
         wall_offset_ms_ += std::max(off_ms, least_ms);
     }
 }
 
+// The publisher's clock dates the segments where it is passed on; else ours does.
+void Segmenter::follow_dates() {
+    const std::optional<int64_t> publisher_us =
+        stream_.publisher_clock().wall_offset_us(stream_.timeline());
+    writer_->set_wall_offset(publisher_us);
+    const bool was_publishers = std::exchange(publisher_dates_, publisher_us.has_value());
+    const int64_t offset_ms = publisher_us ? *publisher_us / 1000 : wall_offset_ms_;
+    const int64_t change_ms = std::abs(offset_ms - date_offset_ms_);
+    if (publisher_dates_ && was_publishers && change_ms <= kDateJitterMs) {
+        return;
+    }
+    if ((publisher_dates_ || was_publishers) && change_ms >= kDateStepMs) {
+        discontinuity_ = discontinuity_ || store_.segments_made() > 0;
+    }
+    date_offset_ms_ = offset_ms;
+}
+
 void Segmenter::open_segment(int64_t start_ms) {
     if (!filling_) {
-        follow_dates(start_ms);
+        follow_server_clock(start_ms);
         follow_clock(start_ms);
     }
-    store_.open(format_, start_ms, wall_of(start_ms), std::exchange(discontinuity_, false),
+    follow_dates();
+    store_.open(format_, start_ms, start_ms + date_offset_ms_, std::exchange(discontinuity_, false),
                 expected_ms(start_ms), clock_);
     segment_start_ms_ = start_ms;
 }

@@ -48,6 +48,11 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     static constexpr int64_t kMaxDateOffMs = 250;
     // Segments that come so far from the time that their SegmentClock says begin another one.
     static constexpr int64_t kMaxClockOffMs = 1'000;
+    // Dates of segments that change by so much against their times begin after a discontinuity
+    // (a publisher's clock that is known only now, or has stepped).
+    static constexpr int64_t kDateStepMs = 1'000;
+    // Reports of a publisher's clock differ by so much: its dates stay.
+    static constexpr int64_t kDateJitterMs = 20;
 
     // Both must outlive this. Takes what is kept of the stream at once.
     Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store);
@@ -113,7 +118,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     bool decide_format();
     void open_segment(int64_t start_ms);
     void follow_clock(int64_t start_ms);
-    void follow_dates(int64_t start_ms);
+    void follow_server_clock(int64_t start_ms);
+    void follow_dates();
     int64_t expected_ms(int64_t start_ms) const;
     void end_part(int64_t end_ms, bool all);
     void end_segment(int64_t end_ms, bool all);
@@ -144,8 +150,10 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     int64_t end_ms_ = 0;     // where the frames end that came
     int64_t last_key_ms_ = 0;
     int64_t last_gop_ms_ = 0;
-    int64_t gop_ms_ = 0;  // 0: no two in a row were alike
-    int64_t wall_offset_ms_ = 0;
+    int64_t gop_ms_ = 0;          // 0: no two in a row were alike
+    int64_t wall_offset_ms_ = 0;  // of the server's clock
+    int64_t date_offset_ms_ = 0;  // of the clock that dates the newest segment
+    bool publisher_dates_ = false;
     SegmentClock clock_;
     FarOff clock_off_{kMaxClockOffMs};
     FarOff date_off_{kMaxDateOffMs};

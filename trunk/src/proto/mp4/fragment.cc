@@ -161,6 +161,12 @@ void write_segment_type(Bytes& out) {
     ByteWriter(out).text("msdh").u32(0).text("msdh").text("msix");
 }
 
+void write_reference_time(uint32_t track_id, uint64_t ntp_time, uint64_t media_time, Bytes& out) {
+    constexpr uint32_t kEncoderInput = 0;
+    const Box prft(out, "prft", 1, kEncoderInput);
+    ByteWriter(out).u32(track_id).u64(ntp_time).u64(media_time);
+}
+
 void write_fragment(uint32_t number, std::span<const RunView> runs, Bytes& out) {
     const size_t begin = out.size();
     std::vector<size_t> places;

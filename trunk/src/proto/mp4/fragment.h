@@ -41,6 +41,11 @@ struct RunView {
 // What a segment begins with. Appends to `out`.
 void write_segment_type(Bytes& out);
 
+// ProducerReferenceTimeBox (§8.16.5), in front of the fragment that it is about: `ntp_time` (RFC
+// 5905 §6, 64 bits) is when the picture or sound that is shown at `media_time` was put into the
+// encoder. `media_time`: in units of the track's timescale. Appends to `out`.
+void write_reference_time(uint32_t track_id, uint64_t ntp_time, uint64_t media_time, Bytes& out);
+
 // Runs without samples are left out. `number`: counts the fragments, from 1. Appends to `out`.
 void write_fragment(uint32_t number, std::span<const RunView> runs, Bytes& out);
 

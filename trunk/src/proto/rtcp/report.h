@@ -42,10 +42,16 @@ constexpr NtpTime ntp_from_unix_us(int64_t unix_us) {
     return seconds << 32U | fraction;
 }
 
-// Microseconds since 1900 modulo 2^32 s: differences of two of them are what counts.
-constexpr int64_t ntp_to_us(NtpTime time) {
-    return static_cast<int64_t>((time >> 32U) * 1'000'000U +
-                                (((time & UINT32_MAX) * 1'000'000U + (1U << 31U)) >> 32U));
+// Microseconds since 1970, negative before that. The seconds wrap in 2036: values below 2^31 are
+// after that (RFC 4330 §3), so the result is between 1968-01-20 and 2104-02-26.
+constexpr int64_t ntp_to_unix_us(NtpTime time) {
+    constexpr int64_t kSeconds1900To1970 = 2'208'988'800;
+    constexpr int64_t kEra = int64_t{1} << 32U;
+    const auto seconds = static_cast<int64_t>(time >> 32U);
+    const auto fraction =
+        static_cast<int64_t>(((time & UINT32_MAX) * 1'000'000U + (1U << 31U)) >> 32U);
+    const int64_t since_1900 = seconds < kEra / 2 ? seconds + kEra : seconds;
+    return (since_1900 - kSeconds1900To1970) * 1'000'000 + fraction;
 }
 
 // What a receiver says of one source (RFC 3550 §6.4.1).

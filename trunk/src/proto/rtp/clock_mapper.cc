@@ -98,7 +98,7 @@ void ClockMapper::on_sender_report(size_t index, rtcp::NtpTime ntp_time, uint32_
     const int64_t unwrapped = track.unwrapper.highest() ? track.unwrapper.peek(rtp_time)
                                                         : track.unwrapper.unwrap(rtp_time);
     const int64_t rtp_us = track.to_us(unwrapped);
-    const int64_t offset = rtcp::ntp_to_us(ntp_time) - rtp_us;
+    const int64_t offset = rtcp::ntp_to_unix_us(ntp_time) - rtp_us;
     if (track.ntp_offset_us && std::abs(offset - *track.ntp_offset_us) < kMaxReportNoiseUs) {
         *track.ntp_offset_us += (offset - *track.ntp_offset_us) / kReportShare;
     } else {
@@ -128,17 +128,29 @@ std::optional<int64_t> ClockMapper::target(const Track& track) const {
     if (!track.ntp_offset_us) {
         return std::nullopt;
     }
-    const Track* anchor = nullptr;
-    for (const Track& other : std::span(tracks_).first(count_)) {
-        if (other.placed && !other.replace && other.ntp_offset_us &&
-            (!anchor || (other.audio && !anchor->audio))) {
-            anchor = &other;
-        }
-    }
+    const Track* const anchor = this->anchor();
     if (!anchor) {
         return std::nullopt;
     }
     return *track.ntp_offset_us + anchor->offset_us - *anchor->ntp_offset_us;
+}
+
+// Null: no track that runs has a report.
+const ClockMapper::Track* ClockMapper::anchor() const {
+    const Track* anchor = nullptr;
+    for (const Track& each : std::span(tracks_).first(count_)) {
+        if (each.placed && !each.replace && each.ntp_offset_us &&
+            (!anchor || (each.audio && !anchor->audio))) {
+            anchor = &each;
+        }
+    }
+    return anchor;
+}
+
+std::optional<Micros> ClockMapper::wall_offset() const {
+    const Track* const anchor = this->anchor();
+    return anchor ? std::optional(Micros(*anchor->ntp_offset_us - anchor->offset_us))
+                  : std::nullopt;
 }
 
 void ClockMapper::place(Track& track, int64_t rtp_us, MonoTime arrival) {

@@ -53,6 +53,10 @@ class ClockMapper {
     // How far the track is from where its reports want it; nothing when that is not known.
     std::optional<Micros> error(size_t track) const;
 
+    // The publisher's wall clock, since 1970, minus stream time, as the reports of the anchor say;
+    // nothing before a track with packets has one. What the publisher's clock says is not checked.
+    std::optional<Micros> wall_offset() const;
+
     uint64_t ignored_reports() const { return ignored_reports_; }
 
     // How often a track's RTP clock jumped.
@@ -83,6 +87,7 @@ class ClockMapper {
     void step(Track& track, int64_t elapsed_us, uint32_t rtp_time, MonoTime arrival);
     void approach(Track& track, int64_t elapsed_us);
     std::optional<int64_t> target(const Track& track) const;
+    const Track* anchor() const;
 
     std::array<Track, kMaxTracks> tracks_;
     size_t count_ = 0;

@@ -65,6 +65,9 @@ void RtspMuxer::end_frame() {
     if (numbers_.reports_due(now)) {
         Bytes reports;
         write_reports(now, reports);
+        if (reports.empty()) {
+            return;
+        }
         log().begin_entry(frame_.time_ms, false, rides_);
         log().write(reports);
         log().end_entry();

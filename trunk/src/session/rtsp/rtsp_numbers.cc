@@ -20,6 +20,7 @@ RtspNumbers::RtspNumbers(RandomSource& random, MonoTime now) : next_reports_(now
 }
 
 void RtspNumbers::note_stream(const stream::Stream& stream) {
+    stream_ = &stream;
     if (const stream::GopStats& gop = stream.gop(); stream.live() && gop.key_frames > 0) {
         head_.note(gop.key_time_ms, gop.key_at);
     }
@@ -82,15 +83,22 @@ rtp::Header RtspNumbers::first_header(uint8_t index) const {
             tracks_[index].ssrc};
 }
 
+rtcp::NtpTime RtspNumbers::ntp_time(MonoTime now) const {
+    const std::optional<int64_t> offset_us =
+        stream_ != nullptr ? stream_->publisher_clock().wall_offset_us(stream_->timeline())
+                           : std::nullopt;
+    return rtcp::ntp_from_unix_us(offset_us ? *offset_us + head_.steady(now) : wall_time_us(now));
+}
+
 size_t RtspNumbers::write_report(uint8_t index, MonoTime now, std::span<uint8_t> out) const {
     const Track& track = tracks_[index];
-    if (track.packets == 0) {
+    if (track.packets == 0 || (stream_ != nullptr && stream_->publisher_clock().awaited(now))) {
         return 0;
     }
     rtcp::CompoundWriter writer(out);
     rtcp::SenderInfo info;
     info.ssrc = track.ssrc;
-    info.ntp_time = rtcp::ntp_from_unix_us(wall_time_us(now));
+    info.ntp_time = ntp_time(now);
     info.rtp_time =
         track.time_offset + static_cast<uint32_t>(head_.steady(now) * track.clock_hz / 1'000'000);
     info.packets = track.packets;

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "net/rtp/head_clock.h"
 #include "net/rtp/rtp_cutter.h"
+#include "proto/rtcp/report.h"
 #include "proto/rtp/header.h"
 #include "stream/rtp_log.h"
 
@@ -44,7 +45,8 @@ class RtspNumbers {
     // The header of its next packet, which has so many bytes of payload.
     Header next_header(size_t payload_bytes, bool marker);
 
-    // It begins with the GOP of that stream, whose frames came a while ago.
+    // It begins with the GOP of that stream, whose frames came a while ago. Reports have the clock
+    // of its publisher, where that is passed on. The stream must outlive the reports.
     void note_stream(const stream::Stream& stream);
 
     // A frame was written.
@@ -80,8 +82,12 @@ class RtspNumbers {
     bool has(uint8_t track) const { return tracks_[track].packets > 0; }
 
     // Writes a sender report of a track with its CNAME (RFC 3550 §6.4.1, §6.5.1): its size, 0 when
-    // nothing of the track was sent.
+    // nothing of the track was sent, or while the publisher's clock is awaited: a receiver that
+    // places frames by the reports shows a jump when their clock becomes another one.
     size_t write_report(uint8_t track, MonoTime now, std::span<uint8_t> out) const;
+
+    // The wall clock of the reports.
+    rtcp::NtpTime ntp_time(MonoTime now) const;
 
     // BYE of a track (RFC 3550 §6.6), behind an empty report, as a compound has to begin.
     size_t write_bye(uint8_t track, std::span<uint8_t> out) const;
@@ -115,6 +121,7 @@ class RtspNumbers {
     uint8_t open_ = 0;
     int64_t start_ms_ = 0;
     net::HeadClock head_;
+    const stream::Stream* stream_ = nullptr;  // null: of a recording
     MonoTime next_reports_;
 };
 

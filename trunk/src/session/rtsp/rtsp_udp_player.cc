@@ -286,7 +286,7 @@ void RtspUdpPlayer::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
             continue;
         }
         if (block->last_sr != 0) {
-            const uint32_t ntp = rtcp::compact_ntp(rtcp::ntp_from_unix_us(wall_time_us()));
+            const uint32_t ntp = rtcp::compact_ntp(numbers.ntp_time(now));
             const auto ticks = static_cast<int32_t>(ntp - block->last_sr - block->delay_since_sr);
             rtt_ = Micros(rtcp::compact_ntp_to_us(static_cast<uint32_t>(std::max(ticks, 0))));
         }

@@ -43,7 +43,9 @@ void RtcPlayer::want_key_frame() {
 }
 
 size_t RtcPlayer::poll_transmit(MonoTime now, std::span<uint8_t> out) {
-    return sender_->report(now, session_.server().unix_epoch(), out);
+    const stream::Stream& stream = pump_->stream();
+    return sender_->report(now, session_.server().unix_epoch(), out,
+                           stream.publisher_clock().wall_offset_us(stream.timeline()));
 }
 
 void RtcPlayer::end(MonoTime /*now*/) {

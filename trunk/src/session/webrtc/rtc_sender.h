@@ -63,8 +63,12 @@ class RtcSender final : private net::RtpSealer, private Counted<RtcSender> {
     bool on_rtcp(MonoTime now, const rtcp::PacketView& packet, net::RtpOutlet& outlet);
 
     // Sender reports, when they are due; the size of what was written to `out`, unprotected.
-    size_t report(MonoTime now, MonoTime unix_epoch, std::span<uint8_t> out) {
-        return sender_.report(now, unix_epoch, out);
+    // The rest as net::RtpSender has it.
+    size_t report(MonoTime now,
+                  MonoTime unix_epoch,
+                  std::span<uint8_t> out,
+                  std::optional<int64_t> wall_offset_us = {}) {
+        return sender_.report(now, unix_epoch, out, wall_offset_us);
     }
 
     MonoTime next_report() const { return sender_.next_report(); }

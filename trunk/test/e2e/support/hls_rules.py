@@ -25,7 +25,7 @@ RULES = {
     "extinf": ("4.4.4.1", "must", "one EXTINF before each address"),
     "byterange": ("4.4.4.2", "must", "EXT-X-BYTERANGE without offset goes on behind a range of the same resource"),
     "map": ("3.1.2", "must", "segments of MP4 have an EXT-X-MAP, with an address"),
-    "date": ("4.4.4.6", "must", "EXT-X-PROGRAM-DATE-TIME is an ISO 8601 time, should have a zone and milliseconds, and rises"),
+    "date": ("4.4.4.6", "must", "EXT-X-PROGRAM-DATE-TIME is an ISO 8601 time, should have a zone and milliseconds, and rises between discontinuities"),
     "date-lengths": ("4.4.4.6", "should", "dates advance by the lengths of the segments between discontinuities, to 0.5 s"),
     "playlist-type": ("4.4.3.5", "must", "EXT-X-PLAYLIST-TYPE is EVENT or VOD; VOD has an end"),
     "window": ("6.2.2", "must", "a live playlist that lost a segment is three target durations long at least"),
@@ -370,7 +370,7 @@ class MediaPlaylist:
     def check_dates(self):
         dated = [s for s in [*self.segments, self.open] if s.date is not None]
         for before, after in zip(dated, dated[1:]):
-            self.report.check("date", after.date > before.date, f"{after.date} behind {before.date}")
+            self.report.check("date", after.date > before.date or after.discontinuity, f"{after.date} behind {before.date}")
             if after.number == before.number + 1 and not after.discontinuity and before.duration is not None:
                 step = after.date - before.date
                 self.report.check("date-lengths", abs(step - before.duration) < 0.5, f"{before.uri}: {step:.3f} for {before.duration}")

@@ -35,6 +35,7 @@ class Flaws:
     broken_lines: bool = False             # in the description, an m= line among them
     keep_alive: bool = True                # else 454 to all that comes while it plays
     sprop: bool = True                     # parameter sets in the description
+    clock: float | None = None             # its wall clock when it starts, since 1970; None: the right one
     report_delay: float | None = 0.0       # before the first sender report; None: never
     public: str | None = "OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN"
     timeout: float | None = 60             # of sessions: without a request for so long they end; None: not said, not kept
@@ -91,6 +92,7 @@ class Camera:
         self.listener = socket.create_server(("127.0.0.1", self.port))
         self.open = True
         self.started = time.monotonic()
+        self.ahead = 0.0 if self.flaws.clock is None else self.flaws.clock - time.time()
         self.group_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.group_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         self.flaws.group_port = self.flaws.group_port or (free_port(5) + 1) // 2 * 2  # a pair for each track
@@ -161,11 +163,22 @@ class Camera:
                     delay = self.flaws.report_delay
                     if delay is None or time.monotonic() < self.started + delay:
                         continue
+                    self.set_clock(packet)
                 self.last_time[(track, rtcp)] = struct.unpack(">I", packet[4:8])[0]
                 with self.lock:
                     self.group_served = False  # one packet for all of a group
                     for client in list(self.clients):
                         client.send_media(track, rtcp, bytes(packet))
+
+    def now(self):
+        """What its wall clock says."""
+        return time.time() + self.ahead
+
+    def set_clock(self, compound):
+        """The sender report of ffmpeg that this begins with gets the time of this camera."""
+        if compound[1] == 200:
+            ntp = int.from_bytes(compound[8:16]) + int(self.ahead * 2**32)
+            compound[8:16] = (ntp % 2**64).to_bytes(8)
 
     def _read_sdp(self, tracks):
         """ffmpeg's, with controls and without its addresses."""

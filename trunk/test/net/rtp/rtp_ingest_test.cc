@@ -100,13 +100,17 @@ class RtpIngestTest : public testing::Test, public stream::Publisher, stream::Pa
         ingest_->handle_timeout(now_);
     }
 
+    std::optional<int64_t> wall_offset_us() const {
+        return stream_.publisher_clock().wall_offset_us(stream_.timeline());
+    }
+
     static Bytes payload(const media::PacketRef& packet) {
         return Bytes(packet->payload().begin(), packet->payload().end());
     }
 
     std::vector<RtpIngestTrack> tracks_;
     MonoTime now_{Seconds(5'000)};
-    stream::Stream stream_{{"v", "live", "a"}, {}, now_};
+    stream::Stream stream_{{"v", "live", "a"}, {.publisher_clock = true}, now_};
     std::unique_ptr<RtpIngest> ingest_;
     test::RtpSource camera_{media::Codec::kH264, kType, kVideoSsrc};
     std::vector<Bytes> frames_;
@@ -381,6 +385,55 @@ TEST_F(RtpIngestTest, ReportsBeforeTheFirstPacketPutAudioAndVideoInStep) {
     ASSERT_EQ(audio_.size(), 2U) << "what was before the first picture is left out";
     EXPECT_EQ(audio_[0]->time_ms(), video_[0]->time_ms());
     EXPECT_EQ(audio_[1]->time_ms(), video_[0]->time_ms() + 20);
+}
+
+constexpr int64_t kCameraUs = 981'173'106'000'000;  // 2001-02-03T04:05:06Z
+
+TEST_F(RtpIngestTest, TheStreamLearnsThePublishersWallClock) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    EXPECT_TRUE(stream_.publisher_clock().awaited(now_));
+    report(kVideoSsrc, rtcp::ntp_from_unix_us(kCameraUs), 5'000);
+    EXPECT_FALSE(wall_offset_us()) << "no frame has come";
+    send(Picture::kKey, 0);
+    ASSERT_EQ(video_.size(), 1U);
+    ASSERT_TRUE(wall_offset_us());
+    EXPECT_FALSE(stream_.publisher_clock().awaited(now_));
+    EXPECT_NEAR(*wall_offset_us() + video_[0]->time_ms() * 1000, kCameraUs, 1'000);
+    for (uint32_t i = 1; i <= 100; i++) {
+        send(Picture::kReferenced, i);
+    }
+    report(kVideoSsrc, rtcp::ntp_from_unix_us(kCameraUs + 100 * 40'000), 5'000 + 100 * kFrame);
+    send(Picture::kReferenced, 101);
+    EXPECT_NEAR(*wall_offset_us() + video_[0]->time_ms() * 1000, kCameraUs, 1'000);
+    EXPECT_EQ(stream_.publisher_clock().changes(), 0U);
+}
+
+TEST_F(RtpIngestTest, PlayersWaitForAPublishersClockForAWhileOnly) {
+    start();
+    EXPECT_TRUE(stream_.publisher_clock().awaited(now_));
+    EXPECT_FALSE(stream_.publisher_clock().awaited(now_ + stream::PublisherClock::kMaxWait));
+    EXPECT_FALSE(wall_offset_us());
+}
+
+TEST_F(RtpIngestTest, APublisherWithoutAClockIsNotAwaited) {
+    tracks_.resize(1);
+    tracks_[0] = {};
+    tracks_[0].transport_stream = true;
+    tracks_[0].payload_type = 33;
+    tracks_[0].clock_hz = 90'000;
+    start();
+    EXPECT_FALSE(stream_.publisher_clock().awaited(now_));
+}
+
+TEST_F(RtpIngestTest, AClockOfNineteenSeventyIsRefused) {
+    camera_.set_config(test::kAvcBaselineConfig);
+    start();
+    report(kVideoSsrc, rtcp::ntp_from_unix_us(60'000'000), 5'000);
+    send(Picture::kKey, 0);
+    EXPECT_EQ(stream_.publisher_clock().state(), stream::PublisherClock::State::kRefused);
+    EXPECT_FALSE(wall_offset_us());
+    EXPECT_FALSE(stream_.publisher_clock().awaited(now_)) << "players are told the server's";
 }
 
 // Cameras write 0 or another byte order into their reports, or have one SSRC for both tracks.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/steady_wall_time.h"
+#include "proto/rtcp/report.h"
 
 #include "test/session/muxer_fixture.h"
 #include "test/support/codec_samples.h"
@@ -222,6 +223,89 @@ TEST_F(SegmenterTest, DatesDifferByTheDurationsOfSegments) {
     const auto& all = store_.all();
     ASSERT_GE(all.size(), 2U);
     EXPECT_EQ(all[1].wall_ms - all[0].wall_ms, all[0].duration_ms);
+}
+
+constexpr int64_t kCameraUs = 981'173'106'000'000;  // 2001-02-03T04:05:06Z, at the first frame
+constexpr int64_t kFirstMs = media::Timeline::kStart;
+
+// The ProducerReferenceTimeBox that the bytes begin with, behind the type of a segment.
+struct ReferenceTime {
+    explicit ReferenceTime(ByteSpan bytes) {
+        const size_t at = as_text(bytes).find("prft");
+        found = at < 60;
+        if (found) {
+            ByteReader reader(bytes.subspan(at + 4));
+            reader.skip(4);  // version and flags
+            track = reader.u32();
+            unix_us = rtcp::ntp_to_unix_us(reader.u64());
+            media_time = reader.u64();
+        }
+    }
+
+    bool found = false;
+    uint32_t track = 0;
+    int64_t unix_us = 0;
+    uint64_t media_time = 0;
+};
+
+TEST_F(SegmenterTest, DatesAreThoseOfThePublishersClock) {
+    await_wall_clock();
+    watch();
+    configs();
+    pictures(1);
+    say_wall_clock(kCameraUs);
+    pictures(150);
+    ASSERT_EQ(durations().size(), 3U);
+    for (const Segment& segment : store_.all()) {
+        EXPECT_EQ(segment.wall_ms, kCameraUs / 1000 + segment.start_ms - kFirstMs);
+        EXPECT_LT(std::abs(segment.clock.steady_ms - steady_wall_time_ms()), 60'000)
+            << "players of DASH compute the present with it";
+        const SegmentPart& part = segment.parts.front();
+        const ReferenceTime video(part.bytes->bytes().first(part.audio_at));
+        ASSERT_TRUE(video.found);
+        EXPECT_EQ(video.track, 1U);
+        EXPECT_EQ(video.media_time, static_cast<uint64_t>(segment.start_ms) * 90);
+        EXPECT_EQ(video.unix_us, segment.wall_ms * 1000);
+        const ReferenceTime audio(part.bytes->bytes().subspan(part.audio_at));
+        ASSERT_TRUE(audio.found);
+        EXPECT_EQ(audio.track, 2U);
+        const auto audio_us = static_cast<int64_t>(audio.media_time * 1'000'000 / 48'000);
+        EXPECT_NEAR(audio.unix_us - kCameraUs, audio_us - kFirstMs * 1000, 2);
+    }
+    EXPECT_EQ(discontinuities(), 0U);
+}
+
+TEST_F(SegmenterTest, WithoutAPublishersClockNothingIsSaidOfIt) {
+    await_wall_clock();
+    watch();
+    configs();
+    pictures(51);
+    ASSERT_EQ(durations().size(), 1U);
+    const Segment& segment = store_.all().front();
+    EXPECT_FALSE(ReferenceTime(segment.parts.front().bytes->bytes()).found);
+    EXPECT_LT(std::abs(segment.wall_ms - wall_time_ms()), 60'000);
+}
+
+TEST_F(SegmenterTest, AClockThatIsKnownLateOrStepsMakesADiscontinuity) {
+    await_wall_clock();
+    watch();
+    configs();
+    pictures(75);
+    say_wall_clock(kCameraUs);
+    pictures(50);
+    say_wall_clock(kCameraUs + 2'000'000);
+    pictures(50);
+    say_wall_clock(kCameraUs + 2'300'000);  // less than a step
+    pictures(76);
+    std::vector<bool> breaks;
+    for (const Segment& segment : store_.all()) {
+        breaks.push_back(segment.discontinuity);
+    }
+    EXPECT_THAT(breaks, testing::ElementsAre(false, false, true, true, false));
+    EXPECT_EQ(store_.all()[2].wall_ms, kCameraUs / 1000 + 4'000);
+    EXPECT_EQ(store_.all()[3].wall_ms, kCameraUs / 1000 + 6'000 + 2'000);
+    EXPECT_EQ(store_.all()[4].wall_ms, kCameraUs / 1000 + 8'000 + 2'300);
+    EXPECT_EQ(store_.all().front().format.get(), store_.all().back().format.get());
 }
 
 // Players of DASH get one track: the bytes before audio_at, or those behind.

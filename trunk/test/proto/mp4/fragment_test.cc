@@ -180,6 +180,14 @@ TEST(Mp4FragmentTest, TheHeaderHasATrackForEach) {
     EXPECT_EQ(boxes.content.at("moov/trak/tkhd").size(), 84U);
 }
 
+// ISO/IEC 14496-12 §8.16.5, version 1.
+TEST(Mp4FragmentTest, AReferenceTimeHasItsTrackAndBothTimes) {
+    Bytes bytes;
+    write_reference_time(2, 0x0123456789ABCDEF, uint64_t{1} << 33, bytes);
+    EXPECT_EQ(bytes, test::from_hex("00000020707266740100000000000002"
+                                    "0123456789abcdef0000000200000000"));
+}
+
 TEST(Mp4FragmentTest, RunsPointToTheirBytes) {
     const Bytes key = {1, 2, 3, 4, 5};
     const Bytes other = {6, 7};

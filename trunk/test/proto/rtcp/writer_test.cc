@@ -211,12 +211,24 @@ TEST(RtcpReportTest, KnowsWhoSaysBye) {
 TEST(RtcpReportTest, ConvertsTimes) {
     EXPECT_EQ(ntp_from_unix_us(0), uint64_t{2'208'988'800} << 32U);
     EXPECT_EQ(ntp_from_unix_us(500'000) & UINT32_MAX, 0x80000000U);
-    EXPECT_EQ(ntp_to_us(ntp_from_unix_us(1'700'000'000'123'456)) - ntp_to_us(ntp_from_unix_us(0)),
-              1'700'000'000'123'456);
+    for (const int64_t unix_us : {int64_t{0}, int64_t{1'700'000'000'123'456}}) {
+        EXPECT_EQ(ntp_to_unix_us(ntp_from_unix_us(unix_us)), unix_us);
+    }
     EXPECT_EQ(compact_ntp(0x0001000280003000), 0x00028000U);
     EXPECT_EQ(compact_ntp_duration(1'500'000), 0x00018000U);
     EXPECT_EQ(compact_ntp_duration(int64_t{70'000} * 1'000'000), UINT32_MAX);
     EXPECT_EQ(compact_ntp_to_us(0x00018000), 1'500'000);
+}
+
+// 2036-02-07T06:28:16Z is 0 again (RFC 4330 §3).
+TEST(RtcpReportTest, TimesGoOnOverTheWrapOfTheirSeconds) {
+    constexpr int64_t kWrapUs = 2'085'978'496'000'000;
+    EXPECT_EQ(ntp_from_unix_us(kWrapUs), 0U);
+    EXPECT_EQ(ntp_to_unix_us(0), kWrapUs);
+    EXPECT_EQ(ntp_to_unix_us(ntp_from_unix_us(kWrapUs - 500'000)), kWrapUs - 500'000);
+    EXPECT_EQ(ntp_to_unix_us(ntp_from_unix_us(kWrapUs + 500'000)), kWrapUs + 500'000);
+    EXPECT_LT(ntp_to_unix_us(uint64_t{0x80000000} << 32U), 0) << "1968";
+    EXPECT_GT(ntp_to_unix_us((uint64_t{0x80000000} << 32U) - 1), 2 * kWrapUs) << "2104";
 }
 
 std::vector<uint16_t> lost_of(const Bytes& bytes) {

@@ -234,6 +234,17 @@ INSTANTIATE_TEST_SUITE_P(Steps,
                          ClockMapperStepTest,
                          testing::Values(-200, -800, -2'500, -4'900, -3'600'000, 2'500, 3'600'000));
 
+TEST_F(ClockMapperTest, KnowsThePublishersWallClockFromTheFirstPacketWithAReport) {
+    EXPECT_FALSE(mapper_.wall_offset());
+    report(audio_, sound_, Micros(0));
+    EXPECT_FALSE(mapper_.wall_offset()) << "no packet says where the report is in the stream";
+    run(Micros(0), Seconds(3), true);
+    const Micros audio = map(audio_, sound_, Seconds(3));
+    ASSERT_TRUE(mapper_.wall_offset());
+    EXPECT_NEAR(static_cast<double>((audio + *mapper_.wall_offset()).count() - kUnixUs), 3'000'000,
+                1'000);
+}
+
 TEST_F(ClockMapperTest, ARestartedSourceGoesOnWhereItWas) {
     run(Micros(0), Seconds(3), true);
     mapper_.restart(video_);

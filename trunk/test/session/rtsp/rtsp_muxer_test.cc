@@ -231,7 +231,43 @@ TEST_F(RtspMuxerTest, ReportsOneMomentForBothTracks) {
     publish();
     const auto reports = reports_of(muxer, MonoClock::now());
     ASSERT_EQ(reports.size(), 2U);
-    EXPECT_NEAR(rtcp::ntp_to_us(reports[1].ntp_time), rtcp::ntp_to_us(reports[0].ntp_time), 5'000);
+    EXPECT_NEAR(rtcp::ntp_to_unix_us(reports[1].ntp_time),
+                rtcp::ntp_to_unix_us(reports[0].ntp_time), 5'000);
+    stream_.detach(muxer);
+}
+
+TEST_F(RtspMuxerTest, ReportsHaveThePublishersWallClock) {
+    constexpr int64_t kCameraUs = 981'173'106'000'000;  // 2001-02-03T04:05:06Z, at the first frame
+    await_wall_clock();
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    publish();
+    EXPECT_TRUE(reports_of(muxer, now_).empty()) << "players wait for it";
+    say_wall_clock(kCameraUs);
+    const auto reports = reports_of(muxer, MonoClock::now());
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_EQ(reports[0].ntp_time, reports[1].ntp_time);
+    const RtspNumbers& numbers = muxer.numbers();
+    for (const rtcp::SenderReport& report : reports) {
+        if (report.ssrc == numbers.ssrc(net::kRtpVideoTrack)) {
+            const auto ticks = static_cast<int32_t>(
+                report.rtp_time - numbers.first(net::kRtpVideoTrack).rtp_time.value_or(0));
+            EXPECT_NEAR(rtcp::ntp_to_unix_us(report.ntp_time),
+                        kCameraUs + int64_t{ticks} * 1'000'000 / 90'000, 100);
+        }
+    }
+    stream_.detach(muxer);
+}
+
+TEST_F(RtspMuxerTest, ReportsHaveTheServersClockWhereThePublisherGivesNone) {
+    await_wall_clock();
+    RtspMuxer muxer(both());
+    stream_.attach(muxer);
+    publish();
+    const MonoTime now = now_ + stream::PublisherClock::kMaxWait;
+    const auto reports = reports_of(muxer, now);
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_NEAR(rtcp::ntp_to_unix_us(reports[0].ntp_time), wall_time_us(now), 5'000);
     stream_.detach(muxer);
 }
 
@@ -246,7 +282,8 @@ TEST_F(RtspMuxerTest, ReportsTheMomentThatItIsAskedForHoweverLateItWrites) {
     ASSERT_EQ(late.size(), 2U);
     ASSERT_EQ(prompt.size(), 2U);
     for (size_t i = 0; i < late.size(); i++) {
-        const auto wall = rtcp::ntp_to_us(prompt[i].ntp_time) - rtcp::ntp_to_us(late[i].ntp_time);
+        const auto wall =
+            rtcp::ntp_to_unix_us(prompt[i].ntp_time) - rtcp::ntp_to_unix_us(late[i].ntp_time);
         EXPECT_NEAR(wall, 500'000, 5'000);
     }
     stream_.detach(muxer);

@@ -792,5 +792,22 @@ TEST_P(RtcSenderTest, RoundTripIsWhatReportsTell) {
     EXPECT_DOUBLE_EQ(player_->stats().loss, 0.25);
 }
 
+TEST_P(RtcSenderTest, ReportsHaveTheWallClockThatTheyAreGiven) {
+    constexpr int64_t kOffsetUs = 981'173'106'000'000;
+    publisher_->config();
+    publisher_->gop(3);
+    join();
+    flush();
+    std::array<uint8_t, 1200> buffer;
+    const size_t size = player_->report(now(), MonoTime{}, buffer, kOffsetUs);
+    rtcp::PacketView packet;
+    rtcp::CompoundReader reader(ByteSpan(buffer).first(size));
+    ASSERT_TRUE(reader.next(packet)) << size;
+    const auto report = rtcp::parse_sender_report(packet);
+    ASSERT_TRUE(report.has_value());
+    EXPECT_NEAR(rtcp::ntp_to_unix_us(report->ntp_time) - kOffsetUs,
+                stream_.timeline().latest() * 1000, 100'000);
+}
+
 }  // namespace
 }  // namespace weir::session
