@@ -68,6 +68,7 @@ tests|systemd|systemd-analyze
 tests|man-db|man
 tests|dpkg-dev|dpkg-shlibdeps
 tests|libpcre2-8-0|
+tests|libjemalloc2|
 web-players|ffmpeg|ffmpeg
 web-players|chromium|
 web-players|python3-venv|
@@ -89,7 +90,7 @@ usage: scripts/install-deps.sh [--check] [--demo] [--tests] [--bench] [--tools] 
 
 Installs what is missing to build Weir, with the libraries of its pages (mpegts.js, hls.js), and with
   --demo   what scripts/demo needs too: ffmpeg
-  --tests  what scripts/test needs too: players, a browser, Python tools, nginx with its RTMP module
+  --tests  what scripts/test needs too: players, a browser, Python tools, nginx with its RTMP module, Varnish
   --bench  what scripts/bench compares with and counts by: nginx too, perf
   --tools  what the diagnosis flags of ./configure need, and scripts/e2e/: valgrind, gperftools, gprof, gcovr, perf, strace
   --web-players  what scripts/web-players needs too: a browser, ffmpeg, Python tools, web players; --tests has all of these
@@ -283,31 +284,34 @@ install_pages() {
   digest "$pages/package.json" "$pages/package-lock.json" >"$vendor/.stamp"
 }
 
-# ---- nginx: unpacked, not installed, so that no web server starts now or with the machine --------------------------
+# ---- nginx and Varnish: unpacked, not installed, so that no web server starts now or with the machine ---------------
 
 nginx=$top/objs/tools/nginx
 nginx_module=usr/lib/nginx/modules/ngx_rtmp_module.so
+varnish=$top/objs/tools/varnish
 
 nginx_missing() {
   { wanted tests || wanted bench; } && ! { command -v nginx >/dev/null && [ -f "/$nginx_module" ]; } && ! [ -f "$nginx/$nginx_module" ]
 }
+varnish_missing() { wanted tests && ! command -v varnishd >/dev/null && ! [ -x "$varnish/usr/sbin/varnishd" ]; }
 
-install_nginx() {
-  local package work=$top/objs/tools/nginx-packages
-  say "unpacking Debian's nginx and libnginx-mod-rtmp into objs/tools/nginx"
-  command -v apt-get >/dev/null || fail "there is no apt-get here; install nginx with its RTMP module by the means of your system"
-  rm -rf "$work" "$nginx"
-  mkdir -p "$work" "$nginx"
-  fetch_nginx "$work" || {
+unpack() {  # folder, packages
+  local folder=$1 package work=$1-packages
+  shift
+  say "unpacking Debian's $* into ${folder#"$top/"}"
+  command -v apt-get >/dev/null || fail "there is no apt-get here; install these by the means of your system: $*"
+  rm -rf "$work" "$folder"
+  mkdir -p "$work" "$folder"
+  fetch_packages "$work" "$@" || {
     as_root apt-get -qq update || say "apt-get update failed; going on with the lists that are there"
-    fetch_nginx "$work" || fail "apt-get could not download: nginx libnginx-mod-rtmp"
+    fetch_packages "$work" "$@" || fail "apt-get could not download: $*"
   }
-  for package in "$work"/*.deb; do dpkg-deb -x "$package" "$nginx"; done
+  for package in "$work"/*.deb; do dpkg-deb -x "$package" "$folder"; done
   rm -rf "$work"
 }
 
 # As the caller: apt's own user may not write here.
-fetch_nginx() { (cd "$1" && apt-get -qq -o APT::Sandbox::User=root download nginx libnginx-mod-rtmp >/dev/null 2>&1); }
+fetch_packages() { (cd "$1" && shift && apt-get -qq -o APT::Sandbox::User=root download "$@" >/dev/null 2>&1); }
 
 # ---- web players, for tests and scripts/web-players: the browser build of each, and its licence ------------------------
 
@@ -355,6 +359,7 @@ if [ -n "$check" ]; then
   done
   if pages_missing; then echo "missing: page libraries in objs/www/vendor: $(page_libraries | tr '\n' ' ')"; count=$((count + 1)); fi
   if nginx_missing; then echo "missing: nginx with libnginx-mod-rtmp"; count=$((count + 1)); fi
+  if varnish_missing; then echo "missing: Varnish"; count=$((count + 1)); fi
   if players_missing; then echo "missing: web players in objs/tools/web-players"; count=$((count + 1)); fi
   if [ $count = 0 ]; then say "nothing is missing"; exit 0; fi
   exit 1
@@ -367,6 +372,7 @@ for peer in $go_peers; do
   if go_peer_missing "$peer"; then install_go_peer "$peer"; fi
 done
 if pages_missing; then install_pages; fi
-if nginx_missing; then install_nginx; fi
+if nginx_missing; then unpack "$nginx" nginx libnginx-mod-rtmp; fi
+if varnish_missing; then unpack "$varnish" varnish; fi
 if players_missing; then install_players; fi
 say "everything is there"

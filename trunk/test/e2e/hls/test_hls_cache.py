@@ -1,5 +1,6 @@
-"""Behind nginx as a cache, as doc/protocols/hls.md configures it, low-latency players cost the server a handful of requests a second,
-and every address that a player asks for is answered. WEIR_HLS_PLAYERS=500 for that many."""
+"""Behind the caches that doc/protocols/hls.md configures, every address that a player asks for is answered, and low-latency players cost the
+server a handful of requests a second. The configurations are those of the page, word for word; scripts/cache-bench measures with
+the same ones. WEIR_HLS_PLAYERS=500 for that many."""
 
 import concurrent.futures
 import contextlib
@@ -7,7 +8,9 @@ import gzip
 import os
 import re
 import shutil
+import sys
 import time
+from urllib.error import HTTPError
 from urllib.parse import urljoin
 
 import pytest
@@ -15,25 +18,18 @@ import pytest
 from hls import Viewer, fetch
 from media import Program, encoded, publisher
 from test_load_client import bench
-from test_sources import nginx
-from weir import TOP, free_port, wait_until
+from weir import TOP, accepts, free_port, wait_until
 
-pytestmark = pytest.mark.alone
+sys.path.insert(0, str(TOP / "scripts" / "lib"))
+from bench.problem import Problem  # noqa: E402
+from cache_bench.caches import CACHES, Nginx, Varnish, is_valid  # noqa: E402
+from cache_bench.recipes import recipe  # noqa: E402
 
 PLAYERS = int(os.environ.get("WEIR_HLS_PLAYERS", "60"))
 SECONDS = 6
 PARTS_PER_SECOND = 5  # of 200 ms: a playlist and a part each
 MOST_PER_SECOND = 2 * PARTS_PER_SECOND + 5
-
-
-def documented(port, origin, cache):
-    """The block of the documentation, with other addresses."""
-    page = (TOP / "doc/protocols/hls.md").read_text()
-    text = re.search(r"```nginx\n(proxy_cache_path .*?)```", page, re.S)[1]
-    for old, new in (("listen 80;", f"listen 127.0.0.1:{port};"), ("127.0.0.1:8080", f"127.0.0.1:{origin}"), ("/var/cache/nginx/weir", str(cache))):
-        assert old in text
-        text = text.replace(old, new)
-    return text
+TESTED = (Nginx, Varnish)  # scripts/install-deps.sh has them; the others are asked for their opinion where they are installed
 
 
 def asked(server):
@@ -43,17 +39,17 @@ def asked(server):
 
 
 @contextlib.contextmanager
-def cached(server, folder):
-    """nginx in front of the server: its port."""
-    port = free_port()
-    shutil.rmtree(folder / "cache", ignore_errors=True)
-    temporary = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (folder / "nginx.conf").write_text(
-        f"daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log {folder}/nginx-error.log;\nworker_rlimit_nofile 4096;\n"
-        f"events {{ worker_connections 2048; }}\nhttp {{ access_log off; {temporary}\n{documented(port, server.http_port, folder / 'cache')} }}\n")
-    with Program("nginx", [nginx()[0], "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx-error.log"], folder) as cache:
-        wait_until(lambda: (folder / "nginx.pid").exists() or not cache.running(), 10, "nginx runs")
-        yield port
+def cached(server, folder, kind=Nginx):
+    """A cache in front of the server: its port."""
+    place = folder / "cache"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    cache = kind(place, free_port(), server.http_port)
+    assert cache.path(), f"{kind.program} is not there; scripts/install-deps.sh --tests"
+    cache.write()
+    with Program(kind.program, cache.command(), folder) as running:
+        wait_until(lambda: accepts(cache.port) or not running.running(), 10, f"{kind.program} runs")
+        yield cache.port
 
 
 def read(url, **headers):
@@ -62,9 +58,26 @@ def read(url, **headers):
         return answer.headers, answer.read()
 
 
-def test_every_kind_of_address_is_answered(new_weir, folder):
+@pytest.mark.parametrize("kind", [each for each in CACHES.values() if each in TESTED or each.path()], ids=lambda kind: kind.program)
+def test_the_configurations_are_accepted(kind, folder):
+    cache = kind(folder, free_port(), free_port())
+    cache.write()
+    good, text = is_valid(cache)
+    assert good, text
+
+
+@pytest.mark.parametrize("kind", CACHES.values(), ids=CACHES)
+def test_a_configuration_names_the_ports_and_folders_that_are_replaced(kind):
+    with pytest.raises(Problem, match="no such word"):
+        recipe(kind.title, {"no such word": ""})
+    assert "8080" in "".join(recipe(kind.title, {})), "Weir's default port"
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", TESTED, ids=lambda kind: kind.program)
+def test_every_kind_of_address_is_answered(new_weir, folder, kind):
     server = new_weir("hls { sessions off; }").start()
-    with cached(server, folder) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
+    with cached(server, folder, kind) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
         server.wait_live()
         base = f"http://127.0.0.1:{port}/live/livestream.m3u8"
         viewer = Viewer(base)
@@ -86,9 +99,11 @@ def test_every_kind_of_address_is_answered(new_weir, folder):
         assert read(f"http://127.0.0.1:{port}/live/livestream.hls/{header}")[1][4:8] == b"ftyp"
 
 
-def test_keys_are_given_and_never_kept(new_weir, folder):
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", TESTED, ids=lambda kind: kind.program)
+def test_keys_are_given_and_never_kept(new_weir, folder, kind):
     server = new_weir("hls { sessions off; encrypt on; }").start()
-    with cached(server, folder) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
+    with cached(server, folder, kind) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
         server.wait_live()
         viewer = Viewer(f"http://127.0.0.1:{port}/live/livestream.m3u8")
         wait_until(lambda: viewer.reload().segments, 20, "there is a segment")
@@ -97,9 +112,11 @@ def test_keys_are_given_and_never_kept(new_weir, folder):
         assert len(key) == 16 and "no-store" in fields["Cache-Control"], fields
 
 
-def test_one_answer_is_for_every_spelling_of_accept_encoding(new_weir, folder):
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", TESTED, ids=lambda kind: kind.program)
+def test_one_answer_is_for_every_spelling_of_accept_encoding(new_weir, folder, kind):
     server = new_weir("hls { sessions off; }").start()
-    with cached(server, folder) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
+    with cached(server, folder, kind) as port, publisher(server.rtmp(), folder, encoded("-c:v", "libx264", "-g", "25", "-c:a", "aac")):
         server.wait_live()
         viewer = Viewer(f"http://127.0.0.1:{port}/live/livestream.m3u8")
         wait_until(lambda: len(viewer.reload().segments) >= 2, 20, "there are segments")
@@ -114,6 +131,21 @@ def test_one_answer_is_for_every_spelling_of_accept_encoding(new_weir, folder):
         assert asked(server) == before + 1
 
 
+def test_viewers_who_wait_for_a_publisher_cost_one_request(new_weir, folder):
+    """Issue 32: the lock of nginx ended after 20 s, and a viewer may wait for 30 s (`wait_publisher`)."""
+    server = new_weir("hls { sessions off; } play { wait_publisher 22s; }").start()
+
+    def status(_):
+        with pytest.raises(HTTPError) as refused:
+            fetch(f"http://127.0.0.1:{port}/live/nobody.m3u8", 40)
+        return refused.value.code
+
+    with cached(server, folder) as port, concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(status, range(6))) == {404}
+    assert "\nweir_hls_refused_total 1\n" in server.metrics()
+
+
+@pytest.mark.alone
 @pytest.mark.works_with("nginx", caches="HLS", codecs="H.264, AAC",
                         checked="60 low-latency players get every frame, the server at most 15 requests a second",
                         set="`hls { sessions off; }` and [its configuration](protocols/hls.md#nginx)")

@@ -1,0 +1,1 @@
+"""scripts/cache-bench. The tests use recipes.py and caches.py as well."""
