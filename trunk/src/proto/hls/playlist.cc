@@ -161,9 +161,8 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     }
     if (playlist.ended) {
         out += "#EXT-X-ENDLIST\n";
-    } else if (const bool open = !playlist.segments.empty() && !playlist.segments.back().complete;
-               low_latency(playlist) && (open || playlist.segments.size() > 1)) {
-        // Not behind a single segment: with a hint there Shaka never begins to play.
+    } else if (low_latency(playlist)) {
+        const bool open = !playlist.segments.empty() && !playlist.segments.back().complete;
         const uint64_t number = open ? playlist.segments.back().number : playlist.next_number;
         const uint64_t part = open ? playlist.segments.back().parts.size() : 0;
         out += fmt::format("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{}{}\"\n",
@@ -202,8 +201,11 @@ std::string write_multivariant(std::span<const Variant> variants) {
         if (variant.frame_rate > 0) {
             out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
         }
-        if (!variant.captions.empty()) {
-            out += fmt::format(",CLOSED-CAPTIONS=\"{}\"", kCaptionGroup);
+        // NONE holds for all variants (§4.4.6.2). Where nothing is said, Shaka 5.2 looks for
+        // captions in the newest segment, and ends with an error while that has parts only.
+        if (!variant.captions.empty() || captions.empty()) {
+            out += captions.empty() ? ",CLOSED-CAPTIONS=NONE"
+                                    : fmt::format(",CLOSED-CAPTIONS=\"{}\"", kCaptionGroup);
         }
         out += fmt::format("\n{}{}\n", variant.uri, kQueryMark);
     }

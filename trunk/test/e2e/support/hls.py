@@ -92,8 +92,7 @@ class Viewer:
                         media += piece.duration
                     seen.update([segment.uri] if segment.uri else [])
                 if parts:
-                    # Behind a single segment nothing is hinted.
-                    number, part = re.match(r"(\d+)\.(\d+)\.", playlist.hint).groups() if playlist.hint else (playlist.last() + 1, 0)
+                    number, part = re.match(r"(\d+)\.(\d+)\.", playlist.hint).groups()
                     asked = time.monotonic()
                     playlist = self.reload(_HLS_msn=number, _HLS_part=part)
                     delays.append(time.monotonic() - asked)

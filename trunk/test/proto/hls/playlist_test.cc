@@ -72,14 +72,6 @@ TEST(HlsPlaylistTest, TheHintIsTheNextSegmentsFirstPartWhenNoneIsOpen) {
                 HasSubstr("TYPE=PART,URI=\"12.0.m4s\"\n"));
 }
 
-// Shaka would wait for ever.
-TEST(HlsPlaylistTest, NothingIsHintedBehindASingleSegment) {
-    MediaPlaylist playlist = usual();
-    playlist.segments.pop_back();
-    playlist.next_number = 11;
-    EXPECT_THAT(write_media_playlist(playlist), Not(HasSubstr("PRELOAD")));
-}
-
 TEST(HlsPlaylistTest, AnEndedOneSaysSoAndHintsNothing) {
     MediaPlaylist playlist = usual();
     playlist.ended = true;
@@ -134,12 +126,14 @@ TEST(HlsPlaylistTest, TheMultivariantSaysWhatThereIs) {
     EXPECT_EQ(with_query(write_multivariant(std::span(&variant, 1)), "session=s"),
               "#EXTM3U\n#EXT-X-VERSION:6\n"
               "#EXT-X-STREAM-INF:BANDWIDTH=800000,AVERAGE-BANDWIDTH=700000,"
-              "CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=640x360,FRAME-RATE=25.000\n"
+              "CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=640x360,FRAME-RATE=25.000,"
+              "CLOSED-CAPTIONS=NONE\n"
               "x.hls/index.m3u8?session=s\n");
     Variant bare;
     bare.uri = "a/index.m3u8";
     EXPECT_EQ(with_query(write_multivariant(std::span(&bare, 1)), ""),
-              "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH=1\na/index.m3u8\n");
+              "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH=1,CLOSED-CAPTIONS=NONE\n"
+              "a/index.m3u8\n");
 }
 
 TEST(HlsFileNameTest, ReadsWhatItWrites) {
