@@ -5,6 +5,7 @@
 # the libraries of the pages (npm, pinned by trunk/www/package-lock.json, copied to objs/www/vendor/) and the web players of the
 # tests (npm, pinned by trunk/test/web-players/package-lock.json, copied to objs/tools/web-players/). Where there is no npm, it
 # comes as one file from PyPI too: Debian's npm is made of 300 packages. So does Go, where it is older than these clients need.
+# The tests play with three versions of ffmpeg: Debian's, that of the venv, and one between them (PyPI, objs/tools/ffmpeg-7/).
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -180,6 +181,20 @@ install_venv() {
   digest "$requirements" >"$venv/.stamp"
 }
 
+# A second version of a package of the venv: with a folder of its own.
+ffmpeg_wheel=imageio-ffmpeg==0.6.0  # ffmpeg 7.0.2
+older_ffmpeg=$top/objs/tools/ffmpeg-7
+
+older_ffmpeg_missing() { wanted tests && ! fresh "$older_ffmpeg/.stamp" "$ffmpeg_wheel"; }
+
+install_older_ffmpeg() {
+  say "installing another ffmpeg into objs/tools/ffmpeg-7: $ffmpeg_wheel"
+  rm -rf "$older_ffmpeg"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$older_ffmpeg" "$ffmpeg_wheel" ||
+    fail "pip could not install $ffmpeg_wheel"
+  echo "$ffmpeg_wheel" >"$older_ffmpeg/.stamp"
+}
+
 # A WebRTC client made of pion; any Go from 1.19 on builds it.
 pion=$top/trunk/test/e2e/support/pion
 pion_peer=$top/objs/tools/pion-peer
@@ -353,6 +368,7 @@ if [ -n "$check" ]; then
   count=0
   for package in "${missing[@]}"; do echo "missing: Debian package $package"; count=$((count + 1)); done
   if venv_missing; then echo "missing: Python tools in objs/tools/venv"; count=$((count + 1)); fi
+  if older_ffmpeg_missing; then echo "missing: objs/tools/ffmpeg-7"; count=$((count + 1)); fi
   if pion_missing; then echo "missing: objs/tools/pion-peer"; count=$((count + 1)); fi
   for peer in $go_peers; do
     if go_peer_missing "$peer"; then echo "missing: objs/tools/$peer-peer"; count=$((count + 1)); fi
@@ -367,6 +383,7 @@ fi
 
 if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
 if venv_missing; then install_venv; fi
+if older_ffmpeg_missing; then install_older_ffmpeg; fi
 if pion_missing; then install_pion; fi
 for peer in $go_peers; do
   if go_peer_missing "$peer"; then install_go_peer "$peer"; fi

@@ -96,7 +96,15 @@ dash::Quality quality_of(const net::SegmentStore& store, const Run& run) {
     return quality;
 }
 
-// Listed segments that a player may be given.
+// ffmpeg, up to 9.0 at least, asks for the segment behind the whole second in which its last one
+// begins: of two that begin in the same second it reads the first again and again.
+bool begin_in_one_second(const net::Segment& segment, const net::Segment& next) {
+    constexpr int64_t kMsPerSecond = 1'000;
+    return segment.start_ms / kMsPerSecond == next.start_ms / kMsPerSecond;
+}
+
+// Listed segments that a player may be given. Without the first one where the second follows so
+// soon: it was cut short for the first viewer of HLS.
 Run listed(const net::SegmentStore& store, bool grows) {
     Run out;
     const auto& all = store.all();
@@ -105,6 +113,10 @@ Run listed(const net::SegmentStore& store, bool grows) {
         if (all[i].complete || grows) {
             out.push_back(&all[i]);
         }
+    }
+    if (out.size() > 1 && out[0]->format.get() == out[1]->format.get() &&
+        begin_in_one_second(*out[0], *out[1])) {
+        out.erase(out.begin());
     }
     return out;
 }

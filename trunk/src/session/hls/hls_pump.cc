@@ -82,12 +82,15 @@ Error HlsPump::wait_first(Millis absent, bool open_too) {
     return wait_variant(deadline, open_too);
 }
 
+// The first segment is not cut short where players of DASH have been told how long it will be.
 Error HlsPump::wait_variant(io::Deadline deadline, bool open_too) {
     return wait_until(deadline, [this, open_too] {
         if (open_too) {
             return is_playable();
         }
-        segmenter_.finish_first(kFirstSegmentMs);
+        if (!was_described()) {
+            segmenter_.finish_first(kFirstSegmentMs);
+        }
         return store_.listed_complete() > 0;
     });
 }

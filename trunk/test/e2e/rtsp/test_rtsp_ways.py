@@ -1,6 +1,7 @@
 """RTSP by all of its ways (RTSPS, HTTP tunnels, multicast), and with passwords."""
 
 import contextlib
+import hashlib
 import re
 import socket
 import time
@@ -122,6 +123,41 @@ def test_passwords(new_weir, folder):
         check_rtsp(server, play_rtsp(server.rtsp(f"live/livestream?key={KEY}"), folder, name="key"))
         check_rtsp(server, gst_play(server.rtsp(user=f"anybody:{KEY}@"), folder, "gst-digest"), 1.5)
     assert KEY not in server.log() and "password-of-studio" not in server.log()
+
+
+@pytest.mark.parametrize("algorithm", ["SHA-256", "MD5"])
+def test_a_login_as_the_crate_http_auth_writes_it(new_weir, folder, algorithm):
+    """By which retina logs in: it takes only challenges with qop, and counts its answers of one nonce."""
+    server = rtsp_weir(new_weir, extra=f"vhost __defaultVhost__ {{ security {{ play_key {KEY}; }} }}")
+    with publisher(server.rtmp(), folder), Client(server.rtsp_port, server.rtsp()) as client:
+        server.wait_live()
+        client.say("DESCRIBE", Accept="application/sdp")
+        while b"\r\n\r\n" not in client.buffer:
+            client.fill()
+        challenges = re.findall(r"(?m)^WWW-Authenticate: Digest (.*)\r$", client.buffer.decode())
+        challenge = next(each for each in challenges if ("SHA-256" in each) == (algorithm == "SHA-256"))
+        assert client.answer().status == 401
+        asked = dict(re.findall(r'(\w+)="?([^",]*)', challenge))
+        assert asked["qop"] == "auth", challenge
+
+        def digest(*parts):
+            return hashlib.new(algorithm.replace("-", ""), ":".join(parts).encode()).hexdigest()
+
+        def login(method, uri, count):
+            fields = (asked["nonce"], f"{count:08x}", "fce6f6c31cd66c99", "auth")
+            response = digest(digest("viewer", asked["realm"], KEY), *fields, digest(method, uri))
+            return (f'Digest username="viewer", realm="{asked["realm"]}", uri="{uri}", nonce="{fields[0]}", '
+                    + (f"algorithm={asked['algorithm']}, " if "algorithm" in asked else "") +
+                    f'nc={fields[1]}, cnonce="{fields[2]}", qop=auth, response="{response}"')
+
+        described = client.request("DESCRIBE", Authorization=login("DESCRIBE", client.url, 1), Accept="application/sdp")
+        assert described.status == 200, described
+        base = described.fields["content-base"]
+        url = base + re.findall(r"^a=control:(\S+)", described.body, re.M)[1]
+        way = "RTP/AVP/TCP;unicast;interleaved=0-1"
+        assert client.request("SETUP", url, Transport=way, Authorization=login("SETUP", url, 2)).status == 200
+        assert client.request("PLAY", base, Authorization=login("PLAY", base, 3)).status == 200
+        assert client.frame(0)
 
 
 def test_a_player_by_udp_is_shown_with_what_it_reports(new_weir, folder):

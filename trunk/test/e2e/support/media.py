@@ -31,6 +31,14 @@ def modern_ffmpeg():
     return imageio_ffmpeg.get_ffmpeg_exe()
 
 
+@lru_cache
+def older_ffmpeg():
+    """Of another imageio-ffmpeg, between Debian's and modern_ffmpeg(): version 7."""
+    found = list((TOP / "objs/tools/ffmpeg-7/imageio_ffmpeg/binaries").glob("ffmpeg-*"))
+    assert found, "ffmpeg 7 is missing: run scripts/install-deps.sh --tests"
+    return str(found[0])
+
+
 def run(command, seconds=60, **options):
     """Runs a program to its end; its standard output. Fails with what it said when it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, timeout=seconds,

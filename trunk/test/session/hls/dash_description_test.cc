@@ -118,6 +118,30 @@ TEST(DashDescriptionTest, AStreamAloneHasItsTracksAndTheSegmentThatGrows) {
     EXPECT_EQ(whole.periods[0].qualities[0].part_ms, 0);
 }
 
+// ffmpeg would read it again and again.
+TEST(DashDescriptionTest, TheSegmentThatWasCutForTheFirstViewerOfHlsIsLeftOut) {
+    Segments home(7, 10'000, kNow);
+    home.add(1, 200);
+    EXPECT_EQ(describe_segments(home.store(), true).periods.at(0).qualities[0].segments.size(), 1U)
+        << "there is no other";
+    home.open(200, 1'800);
+    const dash::Presentation presentation = describe_segments(home.store(), true);
+    ASSERT_EQ(presentation.periods.size(), 1U);
+    EXPECT_EQ(presentation.periods[0].wall_ms, kNow);
+    const dash::Quality& stream = presentation.periods[0].qualities.at(0);
+    EXPECT_EQ(stream.start_ms, 10'000);
+    ASSERT_EQ(stream.segments.size(), 1U);
+    EXPECT_EQ(stream.segments[0].start_ms, 10'200);
+    EXPECT_EQ(begin_of(presentation), kNow + 200);
+}
+
+TEST(DashDescriptionTest, AShortSegmentIsListedWhereTheNextBeginsInAnotherSecond) {
+    Segments home(7, 10'900, kNow);
+    home.add(1, 200);
+    home.open(200, 1'800);
+    EXPECT_EQ(describe_segments(home.store(), true).periods.at(0).qualities[0].segments.size(), 2U);
+}
+
 TEST(DashDescriptionTest, AVariantIsVideoAlone) {
     Segments home(7, 10'000, kNow);
     Segments other(30, 10'000, kNow + 300);

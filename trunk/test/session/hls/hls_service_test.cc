@@ -592,6 +592,23 @@ TEST_F(HlsServiceTest, TheOpenSegmentOfATrackIsReadWhileItGrows) {
     EXPECT_EQ(grown.body, whole.body);
 }
 
+TEST_F(HlsServiceTest, ASegmentThatWasDescribedIsNotCutForAViewerOfHls) {
+    publish();
+    pictures(60);
+    const auto newest = [](const TestAnswer& answer) {
+        return find(answer.body, "(<S t=\"[0-9]+\" d=\"[0-9]+\"/>)\n +</Seg");
+    };
+    const TestAnswer first = describe();
+    ASSERT_FALSE(newest(first).empty()) << first.body;
+    const std::string session = find(first.body, "(session=[a-z0-9]{20})");
+    TestClient viewer(address_);
+    viewer.send(net::get_request("/app/stream.m3u8"));
+    wait_for_requests(1);
+    EXPECT_EQ(newest(get("/app/stream.mpd?" + session)), newest(first));
+    pictures(40);
+    EXPECT_EQ(viewer.read_answer().status, 200);
+}
+
 TEST_F(HlsServiceTest, ThePresentationOfGStreamerBeginsWithWhatIsListed) {
     publish();
     pictures(60);
