@@ -96,7 +96,7 @@ enum class ValueType : uint8_t {
     kSipServers,    // one or more of HOST, HOST:PORT, a URI
     kSipDomains,    // one or more of HOST, HOST:PORT
     kOutside,       // PREFIX via USER@HOST [max_calls N] [strip N] [users NAME ...]
-    kKeep,          // a time (d, h), a size (m, g), or both
+    kKeep,          // a time (d, h, min), a size (g, mb), or both
     kRecordName,    // {vhost}/{app}/{stream}/{time}
     kLast = kRecordName,
 };

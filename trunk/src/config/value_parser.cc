@@ -470,6 +470,12 @@ bool ValueParser::parse_keep(Value& value) {
     bool has_time = false;
     bool has_size = false;
     for (const Token& token : statement_.arguments) {
+        if (is_ambiguous_keep(token.text)) {
+            sink_.report(token.at, fmt::format("found {}, which could be minutes or megabytes: "
+                                               "write {}in or {}b",
+                                               token.shown(), token.text, token.text));
+            return false;
+        }
         const std::optional<KeepWord> keep = parse_keep_word(token.text);
         if (!keep || std::exchange(keep->ms > 0 ? has_time : has_size, true)) {
             return fail(token, expectation(directive_));
