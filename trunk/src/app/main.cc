@@ -1,6 +1,8 @@
 // weir: command line, configuration, start, signals, end.
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -43,6 +45,7 @@ namespace weir::app {
 namespace {
 
 constexpr int kUsageError = 1;
+constexpr int kOutputError = 1;
 constexpr size_t kMaxWhy = 4'000;  // of what a process tells its supervisor
 constexpr int kToDecide = 2;       // of --explain: written, but not all of it could be taken over
 
@@ -58,7 +61,10 @@ constexpr std::string_view kUsage =
     "process,\n"
     "                        to end when its last client has left, and waits for it; exit code 2:\n"
     "                        it does not run, 3: not allowed, 4: it still drains\n"
-    "  --dump-config         the configuration in force, and where each value comes from\n"
+    "  --dump-config         the configuration in force, without secrets, and where each value\n"
+    "                        comes from\n"
+    "  --print-secrets       the secrets of the configuration, each with a NUL behind it: for\n"
+    "                        scripts/diagnose, which removes them from what it collects\n"
     "  --explain[=srs|=nginx-rtmp] FILE   what a configuration of SRS or of nginx's RTMP module\n"
     "                        becomes here, and a configuration to begin with; exit code 2:\n"
     "                        something that restricted access there has to be decided\n"
@@ -79,10 +85,16 @@ std::string version_text() {
     return text;
 }
 
+// To standard error, whatever becomes of it.
+void say(std::string_view text) {
+    (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 struct CommandLine {
     std::string config_file;
     bool test_only = false;
     bool dump = false;
+    bool secrets = false;
     bool explains = false;  // was wanted, perhaps with a mistake
     std::string explain_file;
     std::optional<config::ForeignServer> explain_as;
@@ -157,6 +169,8 @@ CommandLine parse_arguments(int count, char** arguments, const config::Environme
             line.text = config::migration_markdown();
         } else if (argument == "--dump-config") {
             line.dump = true;
+        } else if (argument == "--print-secrets") {
+            line.secrets = true;
         } else if (argument == "-v" || argument == "--version") {
             line.text = version_text() + "\n";
         } else if (argument == "-h" || argument == "--help") {
@@ -178,11 +192,31 @@ CommandLine parse_arguments(int count, char** arguments, const config::Environme
     return line;
 }
 
+// What was asked for, on standard output. Gives the exit code: a full disk must not look like
+// success, nor end in an abort, as with fmt::print.
+int print(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+        std::fflush(stdout) == 0) {
+        return 0;
+    }
+    say(fmt::format("weir: cannot write the output: {}\n", std::strerror(errno)));
+    return kOutputError;
+}
+
+std::string secrets_text(const config::Settings& settings) {
+    std::string text;
+    for (const std::string& secret : config::secrets_of(settings)) {
+        text += secret;
+        text += '\0';
+    }
+    return text;
+}
+
 // An operator who starts a server by hand looks at the terminal, wherever the log goes.
 void say_cannot_start(const config::Config& config, const Error& why) {
     log::error("cannot start: {}", why.message());
     if (!config.log_file.empty()) {
-        fmt::print(stderr, "weir: cannot start: {}\n", why.message());
+        say(fmt::format("weir: cannot start: {}\n", why.message()));
     }
 }
 
@@ -197,10 +231,10 @@ void tell_supervisor(const std::optional<SeatArgument>& seat, std::string_view w
 void print_errors(const std::vector<Diagnostic>& errors,
                   const std::string& file,
                   const std::string& hint) {
-    fmt::print(stderr, "{}weir: {}: {} error{}\n", to_string(errors), file, errors.size(),
-               errors.size() == 1 ? "" : "s");
+    say(fmt::format("{}weir: {}: {} error{}\n", to_string(errors), file, errors.size(),
+                    errors.size() == 1 ? "" : "s"));
     if (!hint.empty()) {
-        fmt::print(stderr, "weir: {}\n", hint);
+        say(fmt::format("weir: {}\n", hint));
     }
 }
 
@@ -346,7 +380,7 @@ int run_drain(std::span<char* const> words) {
     const config::Environment environment = config::read_environment();
     const Result<DrainRequest> request = parse_drain(words, default_config(environment));
     if (!request.ok()) {
-        fmt::print(stderr, "weir: {}\n{}", request.error().message(), kUsage);
+        say(fmt::format("weir: {}\n{}", request.error().message(), kUsage));
         return kDrainUnclear;
     }
     return drain(*request, environment);
@@ -364,7 +398,7 @@ std::vector<Diagnostic> test_start(const config::ParseOutcome& outcome) {
         warnings.push_back(unreadable_warning(config, file));
     }
     for (const std::string& warning : warnings) {
-        fmt::print(stderr, "weir: warning: {}\n", warning);
+        say(fmt::format("weir: warning: {}\n", warning));
     }
     return std::move(start.errors);
 }
@@ -374,15 +408,14 @@ int run(int count, char** arguments) {
     source.environment = config::read_environment();
     CommandLine line = parse_arguments(count, arguments, source.environment);
     if (!line.error.empty()) {
-        fmt::print(stderr, "weir: {}\n{}", line.error, kUsage);
+        say(fmt::format("weir: {}\n{}", line.error, kUsage));
         if (line.explains) {
             fmt::print("{}", config::refused_config("the file", line.error));
         }
         return kUsageError;
     }
     if (!line.text.empty()) {
-        fmt::print("{}", line.text);
-        return 0;
+        return print(line.text);
     }
     if (!line.explain_file.empty()) {
         return print_explained(line);
@@ -397,7 +430,7 @@ int run(int count, char** arguments) {
     auto loaded = std::make_unique<LoadedConfig>(load(source));
     const config::ParseOutcome& outcome = loaded->outcome;
     for (const std::string& warning : outcome.warnings) {
-        fmt::print(stderr, "weir: warning: {}\n", warning);
+        say(fmt::format("weir: warning: {}\n", warning));
     }
     const std::vector<Diagnostic> errors =
         outcome.ok() && line.test_only ? test_start(outcome) : outcome.errors;
@@ -407,19 +440,20 @@ int run(int count, char** arguments) {
         return 1;
     }
     if (line.dump) {
-        fmt::print("{}", config::dump_config(outcome.config->settings));
-        return 0;
+        return print(config::dump_config(outcome.config->settings));
+    }
+    if (line.secrets) {
+        return print(secrets_text(outcome.config->settings));
     }
     if (line.test_only) {
-        fmt::print("weir: {}: configuration is good\n", line.config_file);
-        return 0;
+        return print(fmt::format("weir: {}: configuration is good\n", line.config_file));
     }
     diagnosis::enter_tool_settings(arguments);
     const config::Config& config = *outcome.config;
     forbid_new_privileges(config.user);
     Result<std::unique_ptr<LogSetup>> log_setup = LogSetup::start(config);
     if (!log_setup.ok()) {
-        fmt::print(stderr, "weir: cannot start: {}\n", log_setup.error().message());
+        say(fmt::format("weir: cannot start: {}\n", log_setup.error().message()));
         tell_supervisor(line.seat, log_setup.error().message());
         return 1;
     }

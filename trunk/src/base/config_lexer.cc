@@ -81,7 +81,9 @@ std::vector<Diagnostic> DiagnosticSink::take() {
 
 std::string Token::shown() const {
     switch (kind) {
-        case TokenKind::kWord: return fmt::format("'{}'", log::escaped(text, kShownTextLimit));
+        case TokenKind::kWord:
+            return hidden ? std::string(kSecretText)
+                          : fmt::format("'{}'", log::escaped(text, kShownTextLimit));
         case TokenKind::kOpen: return "'{'";
         case TokenKind::kClose: return "'}'";
         case TokenKind::kSemicolon: return "';'";
@@ -163,10 +165,10 @@ void LexerView::read_quoted(Token& token) {
         char c = take();
         if (c == quote) {
             if (!at_end() && !ends_word(peek())) {
-                sink_.report(
-                    position_,
-                    fmt::format("found '{}' right behind a closing quote, expected a space or ';'",
-                                log::escaped(text_.substr(at_, 1))));
+                sink_.report(position_, fmt::format("found text right behind a closing quote, "
+                                                    "expected a space or ';' (inside {}...{}, a "
+                                                    "quote is written \\{})",
+                                                    quote, quote, quote));
             }
             return;
         }

@@ -32,13 +32,17 @@ struct Token {
     TokenKind kind = TokenKind::kEnd;
     bool quoted = false;
     bool broken = false;  // its closing quote is missing; that is reported
+    bool hidden = false;  // may be a secret, or a part of one: messages do not show it
     Position at;          // of its first character
     Position end;         // behind its last character
     std::string text;
 
-    // For messages: 'chunk_size', "a b", '}' or the end of the file.
+    // For messages: 'chunk_size', "a b", '}' or the end of the file; of a hidden one "(secret)".
     std::string shown() const;
 };
+
+// In place of a secret, in messages and reports.
+inline constexpr std::string_view kSecretText = "(secret)";
 
 // A word as one would have to write it: in quotes where it needs them.
 std::string quoted_word(const std::string& word);

@@ -14,8 +14,10 @@ class Parser {
            IsDirectiveName is_name,
            DiagnosticSink& sink,
            Position begin,
-           QuotedNames quoted)
+           QuotedNames quoted,
+           IsDirectiveName holds_secret)
         : is_name_(is_name),
+          holds_secret_(holds_secret),
           quoted_(quoted),
           sink_(sink),
           lexer_(text, sink, begin),
@@ -64,6 +66,8 @@ class Parser {
         }
         Statement statement;
         statement.name = std::move(token_);
+        statement.name.hidden =
+            statement.name.at.line == secret_line_ && !is_name_(statement.name.text);
         statement.broken = statement.name.broken;
         statement.end = statement.name.end;
         if (statement.name.quoted && quoted_ == QuotedNames::kRefused) {
@@ -73,6 +77,9 @@ class Parser {
         }
         advance();
         parse_arguments(statement);
+        if (holds_secret_ != nullptr && holds_secret_(statement.name.text)) {
+            secret_line_ = statement.end.line;
+        }
         if (token_.kind == TokenKind::kSemicolon) {
             statement.end = token_.at;
             advance();
@@ -89,6 +96,7 @@ class Parser {
     void parse_arguments(Statement& statement) {
         while (token_.kind == TokenKind::kWord && !starts_statement(statement)) {
             statement.end = token_.end;
+            token_.hidden = statement.name.hidden;
             statement.broken = statement.broken || token_.broken;
             if (statement.arguments.size() < kMaxConfigArguments) {
                 statement.arguments.push_back(std::move(token_));
@@ -154,11 +162,13 @@ class Parser {
     }
 
     IsDirectiveName is_name_;
+    IsDirectiveName holds_secret_;  // null: none is known
     QuotedNames quoted_;
     DiagnosticSink& sink_;
     LexerView lexer_;
     Token token_;
     size_t count_ = 0;
+    uint32_t secret_line_ = 0;  // where the last statement with a secret ended
     bool stopped_ = false;
 };
 
@@ -168,8 +178,9 @@ std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
                                         Position begin,
-                                        QuotedNames quoted) {
-    return Parser(text, is_name, sink, begin, quoted).parse_file();
+                                        QuotedNames quoted,
+                                        IsDirectiveName holds_secret) {
+    return Parser(text, is_name, sink, begin, quoted, holds_secret).parse_file();
 }
 
 }  // namespace weir

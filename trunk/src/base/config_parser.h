@@ -38,12 +38,17 @@ using IsDirectiveName = bool (*)(std::string_view name);
 // Ours are words without quotes; those of other servers may have them.
 enum class QuotedNames : uint8_t { kRefused, kAllowed };
 
+// `holds_secret`: names of directives whose values may be secrets. A secret with ';', '{' or '}' in
+// it and no quotes around it goes on as statements of its own: names on its line that are no
+// directive's are hidden, and so are their values.
+//
 // At most kMaxConfigBytes of text (the caller reports more). Never nests deeper than
 // kMaxConfigDepth.
 std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
                                         Position begin = {},
-                                        QuotedNames quoted = QuotedNames::kRefused);
+                                        QuotedNames quoted = QuotedNames::kRefused,
+                                        IsDirectiveName holds_secret = nullptr);
 
 }  // namespace weir

@@ -19,6 +19,7 @@ std::string_view to_string(ErrorCode code) {
         case ErrorCode::kFull: return "full";
         case ErrorCode::kSystem: return "system";
         case ErrorCode::kInternal: return "internal";
+        case ErrorCode::kUnavailable: return "unavailable";
     }
     return "internal";
 }

@@ -35,6 +35,7 @@ enum class ErrorCode : uint8_t {
     kFull,    // there is no place now; later there may be one
     kSystem,  // a system call failed; errno is in the message
     kInternal,
+    kUnavailable,  // somebody who has to agree cannot be asked, or answers with nonsense
 };
 
 // Stable lower-case name ("closed", "timeout" ...), for logs, metrics and the API.

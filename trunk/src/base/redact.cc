@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/strings.h"
 
@@ -14,6 +15,7 @@ constexpr std::array<std::string_view, 18> kSecretNames = {
     "pass",     "pwd",   "passwd",       "password",  "passphrase", "secret",
     "response", "sig",   "sign",         "signature", "streamkey",  "stream_key"};
 constexpr std::string_view kHidden = "***";
+constexpr std::string_view kBehindScheme = "://";
 constexpr std::string_view kSeparators = "?&;#";
 
 // "user:password@" in front of the host.
@@ -32,6 +34,27 @@ size_t end_of_secret(std::string_view url, size_t from) {
         end = url.find_first_of("&?", end + 1);
     }
     return end;
+}
+
+// Of a URL that an operator wrote: the pieces put together are the URL.
+struct UrlPartsView {
+    std::string_view scheme;  // "http://"
+    std::string_view login;   // "user:password"; a '/' that should be %2F counts for the password
+    std::string_view place;   // from '@', or from the host on
+    std::string_view query;   // from '?' or '#' on
+};
+
+std::optional<UrlPartsView> parts_of(std::string_view url) {
+    const size_t scheme = url.find(kBehindScheme);
+    if (scheme == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const size_t begin = scheme + kBehindScheme.size();
+    const size_t query = std::min(url.find_first_of("?#", begin), url.size());
+    const size_t at = url.substr(0, query).rfind('@');
+    const size_t place = at == std::string_view::npos || at < begin ? begin : at;
+    return UrlPartsView{url.substr(0, begin), url.substr(begin, place - begin),
+                        url.substr(place, query - place), url.substr(query)};
 }
 
 }  // namespace
@@ -71,6 +94,39 @@ std::string redacted_url(std::string_view url) {
         }
         at = end;
     }
+    return out;
+}
+
+std::string hidden_url(std::string_view url) {
+    const std::optional<UrlPartsView> parts = parts_of(url);
+    if (!parts) {
+        return std::string(url);
+    }
+    std::string out(parts->scheme);
+    out += parts->login.empty() ? "" : kHidden;
+    out += parts->place;
+    if (parts->query.size() > 1) {
+        out += parts->query.front();
+        out += kHidden;
+    }
+    return out;
+}
+
+std::vector<std::string> secrets_of_url(std::string_view url) {
+    std::vector<std::string> out;
+    const std::optional<UrlPartsView> parts = parts_of(url);
+    if (!parts) {
+        return out;
+    }
+    const Halves login = split_once(parts->login, ':');
+    for (const std::string_view part : {login.before, login.after}) {
+        out.emplace_back(part);
+        out.push_back(url_decode(part));
+    }
+    for (const QueryItem& item : parse_query(parts->query)) {
+        out.push_back(item.value.empty() ? item.key : item.value);
+    }
+    std::erase(out, "");
     return out;
 }
 

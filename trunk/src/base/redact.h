@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir {
 
@@ -10,6 +11,14 @@ namespace weir {
 // token, password and the like are replaced wherever "?name=" or "&name=" stands, also where a
 // client has written a second '?'. The rest stays as it is, so it must still be escaped.
 std::string redacted_url(std::string_view url);
+
+// What an operator configured: "http://u:p@host/hook?a=b" -> "http://***@host/hook?***". Each
+// service has names of its own for its tokens, so no value of the query is shown. A text without
+// "://" stays.
+std::string hidden_url(std::string_view url);
+
+// What hidden_url() leaves out: user and password (also decoded), and the values of the query.
+std::vector<std::string> secrets_of_url(std::string_view url);
 
 // Whether a parameter of that name holds a secret.
 bool is_secret_parameter(std::string_view name);

@@ -132,6 +132,14 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
     return best;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+        text.replace(at, what.size(), by);
+        at += by.size();
+    }
+    return text;
+}
+
 std::string url_decode(std::string_view text) {
     std::string out;
     out.reserve(text.size());

@@ -47,6 +47,9 @@ size_t edit_distance(std::string_view a, std::string_view b);
 // wins a tie. The result has the lifetime of the candidate.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
+// The text with each `what`, which is not empty, replaced.
+std::string replaced(std::string text, std::string_view what, std::string_view by);
+
 // %XX decoded; a % without two hex digits stays as it is. A + stays a plus sign, also in queries:
 // keys are often base64, and are typed into encoders as they are.
 std::string url_decode(std::string_view text);

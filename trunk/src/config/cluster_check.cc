@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/redact.h"
 #include "proto/cluster/records.h"
 #include "proto/redis/url.h"
 
@@ -16,7 +17,7 @@ std::string advertise_problem(const ClusterConfig& cluster) {
     const std::optional<http::Url> url = cluster::parse_node_url(cluster.advertise);
     if (!url) {
         return fmt::format("found advertise {}, expected http://HOST[:PORT] or https://HOST[:PORT]",
-                           log::escaped(cluster.advertise));
+                           log::escaped(hidden_url(cluster.advertise)));
     }
     const std::optional<NetAddress> ip = NetAddress::parse_ip(url->host, url->port);
     if (cluster::is_local_name(url->host) ||

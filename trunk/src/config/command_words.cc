@@ -5,12 +5,18 @@
 #include <cstdint>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/strings.h"
 
 namespace weir::config {
 namespace {
 
 enum class Part : uint8_t { kNone, kApp, kName, kVhost };
+
+bool is_name_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 // The variable at the beginning of the text, behind its `$`, and how long it is.
 std::pair<Part, size_t> variable_at(std::string_view text) {
@@ -23,9 +29,7 @@ std::pair<Part, size_t> variable_at(std::string_view text) {
             continue;
         }
         const char next = text.size() > name.size() ? text[name.size()] : '\0';
-        const bool goes_on = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
-                             (next >= '0' && next <= '9') || next == '_';
-        if (braced ? next == '}' : !goes_on) {
+        if (braced ? next == '}' : !is_name_character(next)) {
             return {part, name.size() + (braced ? 2 : 0)};
         }
     }
@@ -47,13 +51,22 @@ bool is_plain(std::string_view text, bool path) {
 
 }  // namespace
 
-bool has_known_variables(std::string_view word) {
+std::string variables_problem(std::string_view word) {
+    static constexpr std::array<std::string_view, 3> kNames = {"app", "name", "vhost"};
     for (size_t at = word.find('$'); at != std::string_view::npos; at = word.find('$', at + 1)) {
-        if (variable_at(word.substr(at + 1)).first == Part::kNone) {
-            return false;
+        std::string_view rest = word.substr(at + 1);
+        if (variable_at(rest).first != Part::kNone) {
+            continue;
         }
+        rest.remove_prefix(rest.starts_with('{') ? 1 : 0);
+        const auto end = std::ranges::find_if_not(rest, is_name_character);
+        const std::string_view name = rest.substr(0, static_cast<size_t>(end - rest.begin()));
+        const std::string_view near = nearest_name(name, kNames);
+        return near.empty()
+                   ? "a '$' that begins no variable"
+                   : fmt::format("the unknown variable ${} (did you mean ${}?)", name, near);
     }
-    return true;
+    return {};
 }
 
 std::optional<std::vector<std::string>> command_of(const std::vector<std::string>& words,

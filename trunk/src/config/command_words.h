@@ -10,8 +10,10 @@
 
 namespace weir::config {
 
-// False: there is a `$` that begins neither $app, $name nor $vhost, with or without braces.
-bool has_known_variables(std::string_view word);
+// What is wrong with the variables of a word: a `$` that begins neither $app, $name nor $vhost,
+// with or without braces. Empty: nothing. It shows nothing of the word, which may be a secret, but
+// a name that is nearly one of these.
+std::string variables_problem(std::string_view word);
 
 // The words with what their variables stand for. Nothing when the stream's names have characters
 // that could be more than a part of an argument or address: others than letters, digits, bytes

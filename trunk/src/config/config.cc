@@ -101,6 +101,10 @@ constexpr ForeignName kForeignNames[] = {
     {"gb28181", "", "GB28181", true},
     {"transcode", "exec_push PROGRAM ...; (ffmpeg, for instance, beside each stream)", "", true},
     {"exec", kRunsProgram, ""},
+    {"crossdomain",
+     "http_api { allow_origin SCHEME://HOST; } for the pages that may use the API; for media it is "
+     "always on, so leave the line out",
+     ""},
     {"exec_publish", kRunsProgram, ""},
     {"exec", "",
      "starting programs for that event (a hook can; exec_push runs one beside each stream)", true},
@@ -259,6 +263,7 @@ class Checker {
         const bool source = directive.type == ValueType::kSource;
         std::string inside;
         std::string inside_shown;
+        std::vector<std::string> secrets;
         for (const Statement& inner : statement.block) {
             const Directive* known_inner =
                 known(inner, source ? kSourceContext : kSipRegisterContext);
@@ -279,6 +284,8 @@ class Checker {
                         fmt::format(" {} {};", known_inner->name,
                                     canonical_text(*known_inner, inner, *given, hide));
                 }
+                std::ranges::move(secrets_of(*known_inner, inner, *given),
+                                  std::back_inserter(secrets));
             }
         }
         if (const std::string wrong =
@@ -291,6 +298,7 @@ class Checker {
             Setting& setting = config_.settings.list.back();
             setting.text += fmt::format(" {{{} }}", inside);
             setting.shown += fmt::format(" {{{} }}", inside_shown);
+            std::ranges::move(secrets, std::back_inserter(setting.secrets));
         }
     }
 
@@ -390,11 +398,8 @@ class Checker {
         setting.origin = at.line == 0 ? sink_.file(at.file)
                                       : fmt::format("{}:{}", scope_of(statement).file, at.line);
         setting.directive = &directive;
-        const bool plain =
-            directive.secret_from == kNoSecret && directive.type != ValueType::kUrl &&
-            directive.type != ValueType::kText && directive.type != ValueType::kSource &&
-            directive.type != ValueType::kForward;
-        setting.shown = plain ? setting.text : canonical_text(directive, statement, value, true);
+        setting.shown = is_rule ? setting.text : canonical_text(directive, statement, value, true);
+        setting.secrets = secrets_of(directive, statement, value);
         config_.settings.list.push_back(std::move(setting));
     }
 
@@ -517,6 +522,13 @@ class Checker {
             sink_.report(statement.name.at,
                          fmt::format("found {} in {}, but it belongs in {}", statement.name.shown(),
                                      to_string(context), homes));
+            return nullptr;
+        }
+        if (statement.name.hidden) {
+            sink_.report(statement.name.at,
+                         "found an unknown directive behind a secret, expected one of ours; if it "
+                         "is a part of the secret: a value with blanks, quotes, ';', '{' or '}' "
+                         "belongs in quotes");
             return nullptr;
         }
         std::string_view nearest = nearest_name(name, names);
@@ -694,7 +706,8 @@ ParseOutcome parse_config(std::string_view text,
         outcome.errors = sink.take();
         return outcome;
     }
-    std::vector<Statement> statements = parse_statements(text, is_directive_name, sink);
+    std::vector<Statement> statements =
+        parse_statements(text, is_directive_name, sink, {}, QuotedNames::kRefused, is_secret_name);
     static const ConfigDisk kNoDisk;
     Includer includer(disk != nullptr ? *disk : kNoDisk, sink, file);
     includer.expand(statements);

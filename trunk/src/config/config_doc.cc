@@ -71,7 +71,7 @@ the log and in the API's answer. Otherwise it applies the changes and reports th
   `__defaultVhost__` from then on, with streams of its own.
 
 `weir --dump-config -c FILE` prints the configuration that FILE and the environment give, including defaults, and where each
-value comes from.
+value comes from. Secrets are `(secret)` in it, and `***` in URLs. A secret with blanks, quotes, `;`, `{` or `}` stands in quotes.
 
 ## Environment
 

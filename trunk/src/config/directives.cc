@@ -1,9 +1,12 @@
 #include "config/directives.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/config_number.h"
 #include "config/directive_tables.h"
+#include "config/value_types.h"
 
 namespace weir::config {
 
@@ -80,6 +83,23 @@ bool is_directive_name(std::string_view name) {
         }
     }
     return false;
+}
+
+bool is_secret_name(std::string_view name) {
+    bool known = false;
+    for (const Directive& directive : directives()) {
+        const UrlSecrets urls = value_type(directive.type).urls;
+        if (directive.name == name &&
+            (directive.secret_from != kNoSecret ||
+             (urls != UrlSecrets::kNone && directive.type != ValueType::kText))) {
+            return true;
+        }
+        known = known || directive.name == name;
+    }
+    constexpr std::string_view kParts[] = {"secret", "token", "pass", "key"};
+    return !known && std::ranges::any_of(kParts, [name](std::string_view part) {
+        return name.find(part) != std::string_view::npos;
+    });
 }
 
 }  // namespace weir::config

@@ -68,6 +68,7 @@ enum class ValueType : uint8_t {
     kInclude,       // the path of a file, or a pattern
     kBitrate,       // bits per second; k, m, g of 1000
     kText,          // one word, or a text in quotes
+    kPlace,         // a file or a URL
     kHosts,         // one or more names of hosts
     kOrigins,       // one or more of SCHEME://HOST[:PORT], or *
     kFrames,        // self, none, or one or more of SCHEME://HOST[:PORT], *
@@ -96,7 +97,7 @@ enum class ValueType : uint8_t {
     kSipServers,    // one or more of HOST, HOST:PORT, a URI
     kSipDomains,    // one or more of HOST, HOST:PORT
     kOutside,       // PREFIX via USER@HOST [max_calls N] [strip N] [users NAME ...]
-    kKeep,          // a time (d, h), a size (m, g), or both
+    kKeep,          // a time (d, h, min), a size (g, mb), or both
     kRecordName,    // {vhost}/{app}/{stream}/{time}
     kLast = kRecordName,
 };
@@ -169,6 +170,10 @@ const Directive* find_directive(std::string_view name, Context context);
 
 // In any context.
 bool is_directive_name(std::string_view name);
+
+// Whether a value of a directive of that name, in any context, may be a secret or a URL with one:
+// by the rows of the tables, and by its sound where it is none of ours.
+bool is_secret_name(std::string_view name);
 
 // "a duration from 1s to 10m", "on or off", "refuse or takeover": completes "expected ...".
 std::string expectation(const Directive& directive);

@@ -93,8 +93,9 @@ const Directive kRecordDirectives[] = {
      .contexts = kRecordContext,
      .type = ValueType::kKeep,
      .example = "7d 500g",
-     .doc = "How long finished recordings of this vhost or application are kept (d, h), how many "
-            "bytes of them (m, g), or both; the oldest go first. Without it nothing is removed.",
+     .doc = "How long finished recordings of this vhost or application are kept (d, h, min), how "
+            "many bytes of them (g, mb), or both; the oldest go first. Without it nothing is "
+            "removed. A bare m is refused: it could be minutes or megabytes.",
      .apply =
          [](const Target& t, const Value& v) {
              RecordConfig& record = t.vhost.record;

@@ -117,6 +117,7 @@ const Directive kSourceDirectives[] = {
      .type = ValueType::kCommand,
      .repeatable = true,
      .effect = Effect::kApplied,
+     .secret_from = 1,
      .example = "ffmpeg -i rtmp://127.0.0.1/$app/$name -c copy -f flv rtmp://127.0.0.1/copy/$name",
      .doc =
          "Runs a program beside each stream that is published here, and ends it with the stream; "
@@ -229,7 +230,7 @@ const Directive kSourceDirectives[] = {
             "answers routers by itself.",
      .apply = [](const Target& t, const Value& v) { t.config.group_rejoin = millis(v); }},
     {.name = "playlist",
-     .type = ValueType::kText,
+     .type = ValueType::kPlace,
      .example = "/etc/weir/channels.m3u",
      .doc = "A provider's playlist of multicast groups: a file, or a URL (http, https). `GET "
             "/playlist.m3u` is the same with the addresses of this server in place of the groups', "
@@ -237,7 +238,7 @@ const Directive kSourceDirectives[] = {
             "Which groups may be played `allow_groups` says.",
      .apply = [](const Target& t, const Value& v) { t.config.playlist.place = v.text; }},
     {.name = "playlist_guide",
-     .type = ValueType::kText,
+     .type = ValueType::kPlace,
      .example = "https://provider.example/epg.xml.gz",
      .doc = "The programme guide (XMLTV) of `playlist`, a file or a URL, served as it is at "
             "`/epg.xml`. Unless given, the URL that the playlist itself names (x-tvg-url).",

@@ -2,17 +2,10 @@
 
 #include <utility>
 
+#include "base/strings.h"
 #include "proto/rtmp/stream_name.h"
 
 namespace weir::config {
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
-        text.replace(at, what.size(), by);
-        at += by.size();
-    }
-    return text;
-}
 
 std::optional<stream::StreamKey> named_stream(std::string_view text, const stream::StreamKey& key) {
     const size_t slash = text.rfind('/');

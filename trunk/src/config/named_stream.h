@@ -9,9 +9,6 @@
 
 namespace weir::config {
 
-// The text with each `what` replaced.
-std::string replaced(std::string text, std::string_view what, std::string_view by);
-
 // In the vhost of `key`; `[app]` and `[stream]` in `text` stand for those of `key`. Nothing when
 // that is no name of a stream.
 std::optional<stream::StreamKey> named_stream(std::string_view text, const stream::StreamKey& key);

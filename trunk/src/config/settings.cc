@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -292,6 +293,14 @@ Settings still_running(const Settings& before, Settings after) {
 
 std::string dump_config(const Settings& settings) {
     return Dump(settings).text();
+}
+
+std::vector<std::string> secrets_of(const Settings& settings) {
+    std::set<std::string> all;
+    for (const Setting& setting : settings.list) {
+        all.insert(setting.secrets.begin(), setting.secrets.end());
+    }
+    return {all.begin(), all.end()};
 }
 
 }  // namespace weir::config

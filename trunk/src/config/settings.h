@@ -20,7 +20,8 @@ struct Setting {
     std::string vhost;  // the section it stands in (VhostConfig::section()); empty: the top level
     std::string text;   // the value in one form of several: "10s" for 10000ms. A secret is in here.
     std::string shown;  // the same without its secrets
-    std::string origin;  // "conf/weir.conf:3", "WEIR_LISTEN in the environment"
+    std::vector<std::string> secrets;  // what was left out, where it can be looked for (value.h)
+    std::string origin;                // "conf/weir.conf:3", "WEIR_LISTEN in the environment"
     const Directive* directive = nullptr;
 };
 
@@ -69,5 +70,8 @@ Settings still_running(const Settings& before, Settings after);
 // The whole configuration, defaults included, as a file that means the same; behind each directive
 // where it comes from. Secrets are left out: "(secret)".
 std::string dump_config(const Settings& settings);
+
+// All secrets that can be looked for in other texts, each once.
+std::vector<std::string> secrets_of(const Settings& settings);
 
 }  // namespace weir::config

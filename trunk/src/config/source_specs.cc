@@ -137,9 +137,20 @@ void add_named(const VhostConfig& section, std::vector<net::SourceSpec>& list) {
     }
 }
 
+bool is_playlist(std::string_view path) {
+    constexpr std::string_view kEnds[] = {".m3u8", ".m3u", ".mpd"};
+    return std::ranges::any_of(
+        kEnds, [name = to_lower(path)](std::string_view end) { return name.ends_with(end); });
+}
+
 }  // namespace
 
 std::string complete_source(const VhostConfig& section, SourceConfig& source) {
+    if (source.url.is_http() && is_playlist(source.url.path)) {
+        return "found a source that is a playlist (HLS or DASH), which is not read; expected the "
+               "address of an FLV stream, as in http://HOST/APP/STREAM.flv. A program can bring a "
+               "playlist: ffmpeg -re -i URL -c copy -f flv rtmp://127.0.0.1/APP/STREAM";
+    }
     if (source.transport && !source.url.is_rtsp()) {
         return "found transport for a URL without a choice of it; expected it with rtsp:// and "
                "rtsps:// only";
@@ -273,15 +284,15 @@ std::vector<net::SourceSpec> forwards_of(const Config& config, const stream::Str
         if (!names_stream) {
             spec.url.append(part_of(url, key.name));
         }
+        const bool secret =
+            names_stream && !url.has_stream_id() && url.path.find('[') == std::string::npos;
         if (!fits_query(url, key) || !is_path(spec.url)) {
             log::warn(
                 "stream={} is not forwarded to {}: its name has characters that would be more than "
                 "a name there (of , {{ }} ? & = :)",
-                log::token(key.to_string()), url.shown());
+                log::token(key.to_string()), secret ? url.shown_target() : url.shown());
             continue;
         }
-        const bool secret =
-            names_stream && !url.has_stream_id() && url.path.find('[') == std::string::npos;
         spec.shown = secret ? spec.url.shown_target() : spec.url.shown();
         list.push_back(std::move(spec));
     }

@@ -16,6 +16,10 @@ namespace weir::config {
 
 namespace {
 
+// Shorter ones are parts of other words, so they cannot be looked for.
+constexpr size_t kLeastSecret = 4;  // bytes
+constexpr size_t kLeastPart = 8;    // the same of what is perhaps none: "json" in a query
+
 struct HostPort {
     IpAddress host;
     std::string_view port;
@@ -48,6 +52,45 @@ bool includes(const IpAddress& any, const IpAddress& other) {
         return true;
     }
     return any == *IpAddress::parse("0.0.0.0") && other.is_ipv4();
+}
+
+bool is_file_of_secrets(std::string_view word) {
+    return word.starts_with("file:");
+}
+
+std::string canonical_word(const Directive& directive,
+                           const Value& value,
+                           size_t at,
+                           const std::string& word) {
+    if (directive.type == ValueType::kPath) {
+        return value.text;
+    }
+    if (directive.type == ValueType::kListen && at < value.addresses.size()) {
+        return value.addresses[at].address;
+    }
+    if (at >= directive.secret_from && is_file_of_secrets(word) &&
+        at - directive.secret_from < value.secrets.size()) {
+        return "file:" + value.secrets[at - directive.secret_from].text;
+    }
+    return word;
+}
+
+// The words of a program are secret without exception: "file:" means nothing there.
+std::string without_secret(const Directive& directive,
+                           const Value& value,
+                           size_t at,
+                           std::string word) {
+    if (at >= directive.secret_from) {
+        const bool file = is_file_of_secrets(word) && directive.type != ValueType::kCommand;
+        return file ? word : std::string(kSecretText);
+    }
+    switch (value_type(directive.type).urls) {
+        case UrlSecrets::kNone: break;
+        case UrlSecrets::kParts: return hidden_url(word);
+        case UrlSecrets::kSource: return value.source_url.shown();
+        case UrlSecrets::kTarget: return value.source_url.shown_target();
+    }
+    return word;
 }
 
 }  // namespace
@@ -105,28 +148,49 @@ std::string canonical_text(const Directive& directive,
     }
     std::string text;
     for (size_t i = 0; i < statement.arguments.size(); i++) {
-        std::string word = statement.arguments[i].text;
-        if (hide_secrets && i >= directive.secret_from && !word.starts_with("file:")) {
-            word = kSecretText;
-        } else if (hide_secrets &&
-                   (directive.type == ValueType::kUrl || directive.type == ValueType::kText)) {
-            word = redacted_url(word);
-        } else if (hide_secrets && directive.type == ValueType::kSource) {
-            word = value.source_url.shown();
-        } else if (hide_secrets && directive.type == ValueType::kForward) {
-            word = value.source_url.shown_target();
-        } else if (directive.type == ValueType::kPath) {
-            word = value.text;
-        } else if (i >= directive.secret_from && word.starts_with("file:") &&
-                   i - directive.secret_from < value.secrets.size()) {
-            word = "file:" + value.secrets[i - directive.secret_from].text;
-        } else if (directive.type == ValueType::kListen && i < value.addresses.size()) {
-            word = value.addresses[i].address;
+        std::string word = canonical_word(directive, value, i, statement.arguments[i].text);
+        if (hide_secrets) {
+            word = without_secret(directive, value, i, std::move(word));
         }
         text += text.empty() ? "" : " ";
         text += quoted_word(word);
     }
     return text;
+}
+
+std::vector<std::string> secrets_of(const Directive& directive,
+                                    const Statement& statement,
+                                    const Value& value) {
+    std::vector<std::string> out;
+    const auto add = [&out](std::string_view secret, size_t least) {
+        if (secret.size() >= least) {
+            out.emplace_back(secret);
+        }
+    };
+    const bool command = directive.type == ValueType::kCommand;
+    const UrlSecrets urls = value_type(directive.type).urls;
+    for (size_t i = 0; i < statement.arguments.size(); i++) {
+        const std::string& word = statement.arguments[i].text;
+        const bool secret = i >= directive.secret_from && !is_file_of_secrets(word);
+        if (!secret && urls == UrlSecrets::kNone) {
+            continue;
+        }
+        for (const std::string& part : secrets_of_url(word)) {
+            add(part, kLeastPart);
+        }
+        if (secret && !(command && word.starts_with('-'))) {
+            add(word, command ? kLeastPart : kLeastSecret);
+        }
+        if (command && word.find("://") != std::string::npos) {  // a stream key
+            const std::string_view path = split_once(word, '?').before;
+            add(path.substr(path.rfind('/') + 1), kLeastPart);
+        }
+    }
+    if (urls == UrlSecrets::kTarget &&
+        value.source_url.shown_target() != value.source_url.shown()) {
+        add(value.source_url.last(), kLeastPart);
+    }
+    return out;
 }
 
 Value default_value(const Directive& directive, const ValueScope& scope) {

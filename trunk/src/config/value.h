@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/config_parser.h"
 #include "config/directives.h"
@@ -24,11 +25,17 @@ std::optional<Value> parse_value(const Directive& directive,
 
 // The words of the statement in one form of several, for reports and comparisons: "10s" for
 // 10000ms,
-// "[::]:1935" for 1935. With `hide_secrets` those are "(secret)".
+// "[::]:1935" for 1935. With `hide_secrets` those are "(secret)", and "***" in URLs.
 std::string canonical_text(const Directive& directive,
                            const Statement& statement,
                            const Value& value,
                            bool hide_secrets);
+
+// The secrets in it as the configuration has them, without those that are too short to be looked
+// for in other texts; what stands in a file is not read.
+std::vector<std::string> secrets_of(const Directive& directive,
+                                    const Statement& statement,
+                                    const Value& value);
 
 // The same of its default; empty when it has none.
 std::string default_text_of(const Directive& directive);

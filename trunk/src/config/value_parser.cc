@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/redact.h"
 #include "base/strings.h"
 #include "config/command_words.h"
 #include "config/named_stream.h"
@@ -57,17 +58,19 @@ std::optional<Value> ValueParser::parse() {
 }
 
 bool ValueParser::fail(const Token& token, std::string_view expected, std::string_view hint) {
-    const bool hide = is_hidden(token);
-    sink_.report(token.at,
-                 fmt::format("found {}, expected {}{}",
-                             hide ? std::string(kSecretText) : token.shown(), expected, hint));
+    sink_.report(token.at, fmt::format("found {}, expected {}{}", shown(token), expected, hint));
     return false;
 }
 
 // Any word of a directive with a secret may be the secret, in the wrong place.
-bool ValueParser::is_hidden(const Token& token) const {
+std::string ValueParser::shown(const Token& token) const {
     const bool url = directive_.type == ValueType::kIceServer && &token == &word();
-    return directive_.secret_from != kNoSecret && !url && token.kind == TokenKind::kWord;
+    const UrlSecrets urls = value_type(directive_.type).urls;
+    Token copy = token;
+    copy.hidden = token.hidden || urls == UrlSecrets::kTarget ||
+                  (directive_.secret_from != kNoSecret && !url);
+    copy.text = hidden_url(token.text);
+    return copy.shown();
 }
 
 bool ValueParser::count_fits() {
@@ -175,18 +178,25 @@ bool ValueParser::parse_words(Value& value, bool (*is_good)(std::string_view)) {
 bool ValueParser::parse_secret_at(Value& value, size_t at) {
     const Token& token = word(at);
     std::optional<SecretSource> secret = parse_secret(token.text, scope_.folder, directive_.min);
-    const bool named =
-        directive_.type == ValueType::kLogin || directive_.type == ValueType::kRoleLogin;
-    // A key or token stands in URLs and header fields.
-    const bool blank = !named && token.text.find(' ') != std::string::npos;
-    if (!secret || (blank && !secret->is_file)) {
+    // Keys and tokens, of which there may be several, stand in URLs and header fields.
+    const bool in_urls = directive_.type == ValueType::kRoleSecret ||
+                         (directive_.type == ValueType::kSecret && directive_.repeatable);
+    if (!secret) {
         return fail(token, expectation(directive_));
+    }
+    if (in_urls && !secret->is_file && token.text.find(' ') != std::string::npos) {
+        return fail(token, fmt::format("{} without blanks", expectation(directive_)));
     }
     value.secrets.push_back(std::move(*secret));
     return true;
 }
 
 bool ValueParser::parse_secrets(Value& value) {
+    if (!directive_.repeatable && statement_.arguments.size() > 1) {
+        return fail(word(1), "';'",
+                    fmt::format(" ({} takes one value; one with blanks belongs in quotes)",
+                                directive_.name));
+    }
     bool good = true;
     for (size_t i = 0; i < statement_.arguments.size(); i++) {
         good = parse_secret_at(value, i) && good;
@@ -390,7 +400,9 @@ bool ValueParser::parse_source_url(Value& value) {
     const bool forward = directive_.type == ValueType::kForward;
     const bool origin = directive_.type == ValueType::kOrigin;
     if (origin && (!url.ok() || !url->is_server())) {
-        return fail(word(), expectation(directive_));
+        sink_.report(word().at, fmt::format("found no address of a server, expected {}",
+                                            expectation(directive_)));
+        return false;
     }
     if (!url.ok() || (forward && (url->is_http() || url->is_whep() ||
                                   (url->path.empty() && !url->has_stream_id())))) {
@@ -430,7 +442,13 @@ bool ValueParser::parse_group_out(Value& value) {
 // Of a program that is run beside streams: `$` begins a variable that is known.
 bool ValueParser::parse_command(Value& value) {
     for (const Token& token : statement_.arguments) {
-        if (!has_known_variables(token.text) || (value.words.empty() && token.text.empty())) {
+        if (const std::string wrong = variables_problem(token.text); !wrong.empty()) {
+            sink_.report(token.at, fmt::format("found {} in {}; expected $app, $name or $vhost, or "
+                                               "no '$'",
+                                               wrong, directive_.name));
+            return false;
+        }
+        if (value.words.empty() && token.text.empty()) {
             return fail(token, expectation(directive_));
         }
         value.words.push_back(token.text);
@@ -470,6 +488,12 @@ bool ValueParser::parse_keep(Value& value) {
     bool has_time = false;
     bool has_size = false;
     for (const Token& token : statement_.arguments) {
+        if (is_ambiguous_keep(token.text)) {
+            sink_.report(token.at, fmt::format("found {}, which could be minutes or megabytes: "
+                                               "write {}in or {}b",
+                                               token.shown(), token.text, token.text));
+            return false;
+        }
         const std::optional<KeepWord> keep = parse_keep_word(token.text);
         if (!keep || std::exchange(keep->ms > 0 ? has_time : has_size, true)) {
             return fail(token, expectation(directive_));
@@ -519,7 +543,9 @@ bool ValueParser::parse_sip_user(Value& value) {
     const auto uri = sip::SipUri::parse(word().text);
     if (!uri || uri->scheme != sip::Scheme::kSip || uri->user.empty() || !uri->password.empty() ||
         uri->port != 0 || !(uri->parameters == sip::Parameters()) || !uri->headers.empty()) {
-        return fail(word(), expectation(directive_));
+        sink_.report(word().at, fmt::format("found no address of a user, expected {}",
+                                            expectation(directive_)));  // it may have a password
+        return false;
     }
     value.words = {uri->user, uri->host};
     return true;
@@ -534,11 +560,13 @@ bool ValueParser::parse_outside(Value& value) {
     const bool is_prefix = !word(0).text.empty() && digits.size() <= kMostDigits &&
                            digits.find_first_not_of("0123456789") == std::string_view::npos;
     const auto via = sip::SipUri::parse("sip:" + word(2).text);
-    if (!is_prefix || word(1).text != "via" || !via || via->user.empty() || via->host.empty()) {
-        return fail(!is_prefix              ? word(0)
-                    : word(1).text != "via" ? word(1)
-                                            : word(2),
-                    expectation(directive_));
+    if (!is_prefix || word(1).text != "via") {
+        return fail(word(is_prefix ? 1 : 0), expectation(directive_));
+    }
+    if (!via || via->user.empty() || !via->password.empty() || via->host.empty()) {
+        sink_.report(word(2).at,
+                     fmt::format("found no registration, expected {}", expectation(directive_)));
+        return false;
     }
     value.words = {word(0).text, word(2).text, std::string(kUsualCalls), "0"};
     for (size_t i = 3; i < statement_.arguments.size(); i++) {
@@ -565,7 +593,9 @@ bool ValueParser::parse_sip_servers(Value& value) {
         const bool is_uri = token.text.starts_with("sip:") || token.text.starts_with("sips:");
         const auto uri = sip::SipUri::parse(is_uri ? token.text : "sip:" + token.text);
         if (!uri || uri->host.empty() || !uri->user.empty() || !uri->headers.empty()) {
-            return fail(token, expectation(directive_));
+            sink_.report(token.at, fmt::format("found no address of a server, expected {}",
+                                               expectation(directive_)));
+            return false;
         }
         value.words.push_back(token.text);
     }

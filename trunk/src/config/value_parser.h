@@ -15,8 +15,6 @@
 
 namespace weir::config {
 
-inline constexpr std::string_view kSecretText = "(secret)";
-
 // Each function reports at the word that is wrong.
 class ValueParser {
   public:
@@ -100,8 +98,8 @@ class ValueParser {
     const Token& word(size_t i = 0) const { return statement_.arguments[i]; }
 
     bool fail(const Token& token, std::string_view expected, std::string_view hint = "");
-    // Any word of a directive with a secret may be the secret, in the wrong place.
-    bool is_hidden(const Token& token) const;
+    // As messages show it: without what may be a secret.
+    std::string shown(const Token& token) const;
     bool count_fits();
     bool parse_choice_of(Value& value, std::string_view choices);
     bool parse_number(Value& value, std::span<const ConfigUnit> units, uint64_t bare);

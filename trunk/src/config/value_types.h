@@ -18,6 +18,14 @@ struct WordCount {
     size_t most = 1;
 };
 
+// What of a URL in a value is secret; words from Directive::secret_from on are so anyway.
+enum class UrlSecrets : uint8_t {
+    kNone,    // no URL stands there, or one that has no place for a secret
+    kParts,   // user and password, and the query: hidden_url()
+    kSource,  // these, and a path that names a password: SourceUrl::shown()
+    kTarget,  // these, and the name of the stream, which may be a stream key: shown_target()
+};
+
 struct ValueTypeRow {
     ValueType type = ValueType::kBlock;
     WordCount words = {};
@@ -34,6 +42,7 @@ struct ValueTypeRow {
     std::string (*text)(const Value& value) = nullptr;
     bool one_word = false;  // and never more: an environment variable holds it as it is
     bool block = false;     // opens a block
+    UrlSecrets urls = UrlSecrets::kNone;
 };
 
 // Every type has a row.

@@ -24,6 +24,12 @@ bool consists_of(std::string_view text, std::string_view others) {
     });
 }
 
+// "30min" -> "30" and "min".
+Halves number_and_unit(std::string_view text) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    return {text.substr(0, digits), text.substr(digits), digits < text.size()};
+}
+
 }  // namespace
 
 std::optional<SecretSource> parse_secret(std::string_view text,
@@ -104,26 +110,31 @@ bool is_frame_source(std::string_view text) {
 
 std::optional<KeepWord> parse_keep_word(std::string_view text) {
     struct Unit {
-        char letter;
+        std::string_view name;
         KeepWord one;
     };
 
-    constexpr uint64_t kHourMs = 3'600'000;
+    constexpr uint64_t kMinuteMs = 60'000;
     constexpr uint64_t kMegabyte = 1024 * 1024;
     constexpr uint64_t kMost = 1'000'000;
-    constexpr Unit kUnits[] = {{'h', {kHourMs, 0}},
-                               {'d', {24 * kHourMs, 0}},
-                               {'m', {0, kMegabyte}},
-                               {'g', {0, 1024 * kMegabyte}}};
+    constexpr Unit kUnits[] = {{"min", {kMinuteMs, 0}},         {"h", {60 * kMinuteMs, 0}},
+                               {"d", {24 * 60 * kMinuteMs, 0}}, {"mb", {0, kMegabyte}},
+                               {"g", {0, 1024 * kMegabyte}},    {"gb", {0, 1024 * kMegabyte}}};
+    const Halves halves = number_and_unit(text);
     for (const Unit& unit : kUnits) {
-        if (!text.ends_with(unit.letter)) {
+        if (!equals_ignore_case(halves.after, unit.name)) {
             continue;
         }
-        const auto number = parse_uint(text.substr(0, text.size() - 1), 1, kMost);
+        const auto number = parse_uint(halves.before, 1, kMost);
         return number ? std::optional(KeepWord{*number * unit.one.ms, *number * unit.one.bytes})
                       : std::nullopt;
     }
     return std::nullopt;
+}
+
+bool is_ambiguous_keep(std::string_view text) {
+    const Halves halves = number_and_unit(text);
+    return !halves.before.empty() && equals_ignore_case(halves.after, "m");
 }
 
 std::string resolve_path(std::string_view path, std::string_view folder) {

@@ -38,13 +38,17 @@ bool is_origin_pattern(std::string_view text);
 // name, "https://*.example".
 bool is_frame_source(std::string_view text);
 
-// How long or how much finished recordings are kept: "7d", "12h", "500g", "800m". None: neither.
+// How long or how much finished recordings are kept: "7d", "12h", "30min", "500g", "800mb"; units
+// in any case. None: neither.
 struct KeepWord {
     uint64_t ms = 0;
     uint64_t bytes = 0;
 };
 
 std::optional<KeepWord> parse_keep_word(std::string_view text);
+
+// "30m", which is minutes to one reader and megabytes to the next: no KeepWord.
+bool is_ambiguous_keep(std::string_view text);
 
 // Relative paths start at `folder`.
 std::string resolve_path(std::string_view path, std::string_view folder);

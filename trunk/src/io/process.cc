@@ -92,7 +92,9 @@ Result<std::unique_ptr<Process>> Process::start(ProcessOptions options, WorkerPo
         }
         Error why = Error::from_errno(failed, fmt::format("start {}", options.words[0]));
         return failed == ENOENT
-                   ? make_error(ErrorCode::kNotFound, "there is no program {}", options.words[0])
+                   ? make_error(ErrorCode::kNotFound,
+                                "there is no program {}: install it, or write its whole path",
+                                options.words[0])
                    : std::move(why);
     }
     std::unique_ptr<Process> process(new Process(pid, std::move(options)));

@@ -120,6 +120,23 @@ TlsCertificateInfo info_of(X509* certificate, const std::string& file) {
     return info;
 }
 
+// Whether a file that was expected to hold the other has one, for the message.
+bool has_certificate(std::FILE* file) {
+    std::rewind(file);
+    const X509Pointer found(PEM_read_X509(file, nullptr, no_passphrase, nullptr));
+    ERR_clear_error();
+    return found != nullptr;
+}
+
+bool has_private_key(std::FILE* file) {
+    std::rewind(file);
+    EVP_PKEY* const key = PEM_read_PrivateKey(file, nullptr, no_passphrase, nullptr);
+    ERR_clear_error();
+    const bool found = key != nullptr;
+    EVP_PKEY_free(key);
+    return found;
+}
+
 Result<TlsCertificateInfo> read_info(const std::string& file) {
     Result<FilePointer> opened = open_regular_file(file);
     if (!opened.ok()) {
@@ -128,10 +145,18 @@ Result<TlsCertificateInfo> read_info(const std::string& file) {
     ERR_clear_error();
     const X509Pointer certificate(PEM_read_X509(opened->get(), nullptr, no_passphrase, nullptr));
     if (!certificate) {
+        const std::string reason = openssl_reason();
+        if (has_private_key(opened->get())) {
+            return make_error(ErrorCode::kMalformed,
+                              "ssl_certificate {}: a private key is in it, and no certificate; "
+                              "that belongs to ssl_certificate_key. Expected the certificate "
+                              "(fullchain.pem of certbot)",
+                              file);
+        }
         return make_error(ErrorCode::kMalformed,
                           "ssl_certificate {}: no certificate in it ({}); expected PEM, the "
                           "server's own first, then the chain",
-                          file, openssl_reason());
+                          file, reason);
     }
     return info_of(certificate.get(), file);
 }
@@ -148,10 +173,18 @@ Error use_files(SSL_CTX* context, const TlsCertificateFiles& files) {
     }
     EVP_PKEY* read = PEM_read_PrivateKey(key->get(), nullptr, no_passphrase, nullptr);
     if (read == nullptr) {
+        const std::string reason = openssl_reason();
+        if (has_certificate(key->get())) {
+            return make_error(ErrorCode::kMalformed,
+                              "ssl_certificate_key {}: a certificate is in it, and no key; that "
+                              "belongs to ssl_certificate. Expected its private key (privkey.pem "
+                              "of certbot)",
+                              files.key);
+        }
         return make_error(ErrorCode::kMalformed,
                           "ssl_certificate_key {}: no usable key in it ({}); expected PEM without "
                           "a passphrase",
-                          files.key, openssl_reason());
+                          files.key, reason);
     }
     const bool fits =
         SSL_CTX_use_PrivateKey(context, read) == 1 && SSL_CTX_check_private_key(context) == 1;

@@ -26,6 +26,7 @@ EndClass end_class(ErrorCode code) {
         case ErrorCode::kDenied:
         case ErrorCode::kNotFound:
         case ErrorCode::kBusy:
+        case ErrorCode::kUnavailable:
         case ErrorCode::kFull: return EndClass::kRefused;
         default: return EndClass::kError;
     }

@@ -86,9 +86,9 @@ class Hooks {
     // Yields. Asks, and waits for the answer at most as long as configured; returns early when
     // `peer` (may be null) hangs up. Until then nobody else may wait for `peer` or handle its
     // events.
-    // kDenied: refused, the message is for the client. kTimeout: the hook server is out of order
-    // and the configuration refuses then; the message is for the client. kClosed: the peer hung up.
-    // kInterrupted.
+    // kDenied: refused, the message is for the client. kTimeout: the hook server did not answer in
+    // time, kUnavailable: it cannot be reached or answers with nonsense, and the configuration
+    // refuses then; the message is for the client. kClosed: the peer hung up. kInterrupted.
     virtual Result<HookTicket> ask(const Client& client,
                                    const HookRequestView& what,
                                    io::TcpStream* peer) = 0;

@@ -2,11 +2,33 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 namespace weir {
 namespace {
+
+TEST(RedactTest, OfAConfiguredUrlNeitherLoginNorQueryAreShown) {
+    EXPECT_EQ(hidden_url("http://h:8085/hook"), "http://h:8085/hook");
+    EXPECT_EQ(hidden_url("http://h/hook?a=b&key=c"), "http://h/hook?***");
+    EXPECT_EQ(hidden_url("http://h?s3cret"), "http://h?***");
+    EXPECT_EQ(hidden_url("http://h/a#s3cret"), "http://h/a#***");
+    EXPECT_EQ(hidden_url("http://h/a?"), "http://h/a");
+    EXPECT_EQ(hidden_url("http://u:p@h/"), "http://***@h/");
+    EXPECT_EQ(hidden_url("http://u:p@ss/word@h/x"), "http://***@h/x");
+    EXPECT_EQ(hidden_url("rtsp://u:p?q@h/"), "rtsp://u:p?***") << "'?' has to be written %3F";
+    EXPECT_EQ(hidden_url("/etc/channels.m3u"), "/etc/channels.m3u");
+    EXPECT_EQ(hidden_url(""), "");
+}
+
+TEST(RedactTest, ListsWhatAConfiguredUrlHides) {
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(secrets_of_url("http://joe:p%40ss@h/a?x=1&y=b%20c&bare"),
+              (Texts{"joe", "joe", "p%40ss", "p@ss", "1", "b c", "bare"}));
+    EXPECT_EQ(secrets_of_url("http://h/a"), Texts{});
+    EXPECT_EQ(secrets_of_url("a@b?c=d"), Texts{});
+}
 
 TEST(RedactTest, HidesSecretsOfTheQuery) {
     EXPECT_EQ(redacted_url("rtmp://host/live?vhost=a.b&key=s3cret&x=1"),

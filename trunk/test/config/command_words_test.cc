@@ -15,10 +15,17 @@ TEST(CommandWordsTest, VariablesAreThoseOfTheStream) {
 }
 
 TEST(CommandWordsTest, OtherVariablesAreUnknown) {
-    EXPECT_TRUE(has_known_variables("$app/${name}/$vhost"));
+    EXPECT_EQ(variables_problem("$app/${name}/$vhost"), "");
     for (const char* const bad : {"$args", "$names", "${name", "$", "a$ name", "$$name"}) {
-        EXPECT_FALSE(has_known_variables(bad)) << bad;
+        EXPECT_NE(variables_problem(bad), "") << bad;
     }
+}
+
+TEST(CommandWordsTest, ASlipInAVariableIsNamedAndNothingElse) {
+    EXPECT_EQ(variables_problem("rtmp://h/$app/$nme"),
+              "the unknown variable $nme (did you mean $name?)");
+    EXPECT_EQ(variables_problem("${vhst}"), "the unknown variable $vhst (did you mean $vhost?)");
+    EXPECT_EQ(variables_problem("pa$$w0rd"), "a '$' that begins no variable");
 }
 
 TEST(CommandWordsTest, NamesThatCouldBeMoreThanNamesAreLeftOut) {

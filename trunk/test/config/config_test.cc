@@ -408,6 +408,9 @@ TEST(ConfigTest, WhatOtherServersHaveIsSaidInTheWordsOfThisOne) {
           {"transcode_x;", "here one writes exec_push PROGRAM ...;"},
           {"exec ffmpeg;", "here one writes exec_push PROGRAM ...;"},
           {"exec_publish ffmpeg;", "here one writes exec_push PROGRAM ...;"},
+          {"http_api { crossdomain on; }",
+           "here one writes http_api { allow_origin SCHEME://HOST; }"},
+          {"http_server { crossdomain on; }", "for media it is always on, so leave the line out"},
           {"exec_record_done x;", "starting programs for that event"}}) {
         EXPECT_THAT(to_string(parse_config(text, "t.conf").errors), HasSubstr(what)) << text;
     }

@@ -79,16 +79,32 @@ TEST(RecordConfigTest, ApplicationsInherit) {
 TEST(RecordConfigTest, RefusesWhatCannotBe) {
     EXPECT_THAT(error_of("record { name \"../{stream}\"; }"), HasSubstr("begins with a dot"));
     EXPECT_THAT(error_of("record { name \"{streem}\"; }"), HasSubstr("may stand in braces"));
-    for (const char* keep : {"7", "7x", "0d", "1d 2d", "1g 1m", "x", "-1d", "1d 2g 3g"}) {
+    for (const char* keep :
+         {"7", "7x", "0d", "1d 2d", "1g 1mb", "1h 1min", "x", "-1d", "1d 2g 3g"}) {
         EXPECT_NE(error_of("record { keep " + std::string(keep) + "; }"), "") << keep;
     }
     EXPECT_NE(error_of("record { format avi; }"), "");
     EXPECT_NE(error_of("record { split 1s; }"), "");
 }
 
+TEST(RecordConfigTest, RefusesMinutesThatCouldBeMegabytes) {
+    for (const std::string keep : {"30m", "30M"}) {
+        EXPECT_THAT(
+            error_of("record { keep 7d " + keep + "; }"),
+            HasSubstr("1:18: found '" + keep + "', which could be minutes or megabytes: write " +
+                      keep + "in or " + keep + "b"));
+    }
+    EXPECT_EQ(of("record { keep 30min; }", "live").keep, Seconds(1800));
+    EXPECT_EQ(of("record { keep 30mb; }", "live").keep_bytes, 30U << 20);
+}
+
 TEST(RecordConfigTest, KnowsWordsOfKeep) {
     EXPECT_EQ(parse_keep_word("2h")->ms, 7'200'000U);
-    EXPECT_EQ(parse_keep_word("3m")->bytes, 3U << 20);
+    EXPECT_EQ(parse_keep_word("30min")->ms, 1'800'000U);
+    EXPECT_EQ(parse_keep_word("30Min")->bytes, 0U);
+    EXPECT_EQ(parse_keep_word("3mb")->bytes, 3U << 20);
+    EXPECT_EQ(parse_keep_word("3MB")->ms, 0U);
+    EXPECT_EQ(parse_keep_word("2gb")->bytes, parse_keep_word("2G")->bytes);
     EXPECT_FALSE(parse_keep_word("9999999999999999d"));
     EXPECT_FALSE(parse_keep_word(""));
     EXPECT_FALSE(parse_keep_word("d"));

@@ -170,6 +170,27 @@ TEST(SourceSpecsTest, SaysWhatIsMissing) {
     EXPECT_THAT(error_of("forward rtmp://o;"), HasSubstr("rtmp://HOST[:PORT]/APP"));
 }
 
+TEST(SourceSpecsTest, RefusesPlaylistsAndSaysWhatCanBringThem) {
+    for (const char* url : {"http://h/live/a.m3u8", "https://h/a.M3U8?token=hush", "http://h/a.mpd",
+                            "http://h/list.m3u"}) {
+        const std::string error =
+            error_of(std::string("source ") + url + " { stream live/a; on_demand on; }");
+        EXPECT_THAT(error, HasSubstr("a playlist")) << url;
+        EXPECT_THAT(error,
+                    HasSubstr("ffmpeg -re -i URL -c copy -f flv rtmp://127.0.0.1/APP/STREAM"));
+        EXPECT_EQ(error.find("hush"), std::string::npos) << error;
+    }
+}
+
+TEST(SourceSpecsTest, AForwardThatIsLeftOutShowsNoStreamKey) {
+    testing::internal::CaptureStderr();
+    const Config config = parse("application live { forward rtmp://b/live2/hush-key?n=[stream]; }");
+    EXPECT_TRUE(forwards_of(config, key("live", "a?b")).empty());
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(log, HasSubstr("is not forwarded to rtmp://b/live2/***"));
+    EXPECT_EQ(log.find("hush"), std::string::npos) << log;
+}
+
 TEST(SourceSpecsTest, ErrorsShowNoSecret) {
     for (const char* text : {"source ftp://h/a?token=hush { on_demand on; }",
                              "forward rtmp://u:hush@h/live;", "source rtmp://u:hush@h/live/a;"}) {

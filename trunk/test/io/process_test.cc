@@ -128,7 +128,8 @@ TEST_F(ProcessTest, SaysWhatIsMissing) {
     auto process = start({"/nowhere/program"});
     ASSERT_FALSE(process.ok());
     EXPECT_EQ(process.error().code(), ErrorCode::kNotFound);
-    EXPECT_EQ(process.error().message(), "there is no program /nowhere/program");
+    EXPECT_EQ(process.error().message(),
+              "there is no program /nowhere/program: install it, or write its whole path");
     EXPECT_EQ(start({}).error().code(), ErrorCode::kNotFound);
     EXPECT_EQ(start({"/etc/passwd"}).error().code(), ErrorCode::kSystem);
 }

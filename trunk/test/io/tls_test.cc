@@ -501,11 +501,17 @@ TEST(TlsContextTest, SaysWhichFileIsWrongAndWhy) {
                   .find("/nowhere.key: cannot be opened: No such file"),
               std::string::npos);
     EXPECT_NE(refusal({good.certificate, other.key}).find("does not belong to"), std::string::npos);
-    EXPECT_NE(refusal({good.key, good.key}).find("no certificate in it"), std::string::npos);
-    EXPECT_NE(refusal({good.certificate, good.certificate}).find("no usable key"),
+    EXPECT_NE(refusal({good.key, good.key}).find("a private key is in it, and no certificate"),
               std::string::npos);
+    EXPECT_NE(refusal({good.certificate, good.certificate})
+                  .find("a certificate is in it, and no key; that belongs to ssl_certificate"),
+              std::string::npos);
+    EXPECT_NE(refusal({good.key, good.certificate}).find("belongs to ssl_certificate"),
+              std::string::npos)
+        << "the two exchanged";
     const std::string text = certificates.write("text", "nothing of this kind\n");
     EXPECT_NE(refusal({text, good.key}).find("no certificate in it"), std::string::npos);
+    EXPECT_NE(refusal({good.certificate, text}).find("no usable key"), std::string::npos);
     EXPECT_FALSE(TlsContext::server({}).ok());
 }
 

@@ -25,6 +25,17 @@ bool changes(http::Method method) {
            method != http::Method::kOptions;
 }
 
+// To a client that showed no login: how the logins that there are can be shown.
+std::string what_is_asked(bool users, bool tokens) {
+    constexpr std::string_view kUser =
+        "a user and password of http_api { user read|admin NAME PASSWORD; } (Authorization: "
+        "Basic; curl -u NAME:PASSWORD)";
+    constexpr std::string_view kToken =
+        "Authorization: Bearer TOKEN, with a token of http_api { token read|admin TOKEN; }";
+    return fmt::format("this API needs a login: {}{}{}", users ? kUser : "",
+                       users && tokens ? ", or " : "", tokens ? kToken : "");
+}
+
 }  // namespace
 
 void ApiGuard::refuse(net::HttpExchange& exchange,
@@ -163,10 +174,15 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
     const Login login = login_of(exchange.request());
     if (login.kind != Login::Kind::kGood) {
         http::Fields fields;
-        fields.add("WWW-Authenticate", "Bearer realm=\"weir\"");
+        const bool users = !access().users.empty();
+        const bool tokens = !access().tokens.empty();
+        // A 401 has to offer something (RFC 9110 11.6.1), also to a script that has its own form.
+        if (tokens || exchange.request().headers.has("X-Requested-With")) {
+            fields.add("WWW-Authenticate", "Bearer realm=\"weir\"");
+        }
         // A script that shows a form of its own says so by this field; a browser that was offered
         // Basic would open its own box over it.
-        if (!access().users.empty() && !exchange.request().headers.has("X-Requested-With")) {
+        if (users && !exchange.request().headers.has("X-Requested-With")) {
             fields.add("WWW-Authenticate", "Basic realm=\"weir\", charset=\"UTF-8\"");
         }
         const bool wrong = login.kind == Login::Kind::kWrong;
@@ -174,9 +190,7 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
             (void)failures_.take(address, kFailures, now);
         }
         refuse(exchange, wrong ? net::Refusal::kApiWrongLogin : net::Refusal::kApiNoLogin, 401,
-               wrong ? "the token, or user and password, is wrong"
-                     : "this API needs a login: Authorization: Bearer TOKEN, with a token of "
-                       "http_api { token read|admin TOKEN; }",
+               wrong ? "the token, or user and password, is wrong" : what_is_asked(users, tokens),
                fields);
         return false;
     }

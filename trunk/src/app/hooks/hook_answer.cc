@@ -61,7 +61,8 @@ HookAnswer read_hook_answer(const http::Response& response) {
         answer.bare_status = has_code ? 0 : response.status;
         return answer;
     }
-    answer.text = fmt::format("it answers with status {}", response.status);
+    answer.text = fmt::format("it answers with status {}{}", response.status,
+                              response.status >= 500 ? ": its own log says why" : "");
     return answer;
 }
 

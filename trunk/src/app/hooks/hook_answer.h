@@ -24,6 +24,8 @@ struct HookAnswer {
     // Refused by this status alone: no hook server may have written the answer, but a web server
     // that does not know the address. Else 0.
     int bare_status = 0;
+
+    bool late = false;  // error: there was no answer in time
 };
 
 HookAnswer read_hook_answer(const http::Response& response);

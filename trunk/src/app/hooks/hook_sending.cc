@@ -153,7 +153,7 @@ void HookService::perform(Task& task) {
     if (task.asks) {
         if (task.question->waiter == nullptr || MonoClock::now() >= task.deadline) {
             // It left before anybody was asked, or is about to.
-            answer(task, {Verdict::kError, "no answer in time", false});
+            answer(task, {.text = "no answer in time", .late = true});
             return;
         }
         const std::string body = hook_body(identity_, {task.action, task.question->record->facts(),
@@ -236,6 +236,7 @@ HookAnswer HookService::ask_server(Task& task, const http::Url& url, const std::
         verdict = read_hook_answer(*response);
     } else {
         verdict.text = response.error().message();
+        verdict.late = response.error().code() == ErrorCode::kTimeout;
     }
     if (verdict.verdict == Verdict::kError) {
         stats_.of(task.action).failed++;

@@ -195,6 +195,7 @@ Error HookService::wait_for(Question& question, io::TcpStream* peer, MonoTime de
         // is told at once.
         question.answer.verdict = Verdict::kError;
         question.answer.text = "no answer in time";
+        question.answer.late = true;
         ended = {};
     }
     const Task& task = *question.task;
@@ -233,7 +234,7 @@ Result<net::HookTicket> HookService::outcome(Question& question,
         return net::HookTicket(std::move(question.record));
     }
     counters.refused++;
-    return make_error(ErrorCode::kTimeout,
+    return make_error(question.answer.late ? ErrorCode::kTimeout : ErrorCode::kUnavailable,
                       "refused: the hook server that has to allow it is out of order");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -18,6 +19,7 @@
 #include "app/run/log_setup.h"
 #include "base/log.h"
 #include "base/safe_open.h"
+#include "base/strings.h"
 
 namespace weir::app {
 namespace {
@@ -53,6 +55,46 @@ std::set<std::string> missing_folders(const config::Config& config) {
     const auto look_at = [&look](const config::VhostConfig& section) {
         look("record", section.record.path, "nothing is recorded");
         look("hls", section.hls.path, "no segments are written");
+    };
+    for (const config::VhostConfig& vhost : config.vhosts) {
+        look_at(vhost);
+        std::ranges::for_each(vhost.applications, look_at);
+    }
+    return warnings;
+}
+
+// As posix_spawnp() looks for it: with '/' a path, else in PATH.
+bool is_program(const std::string& name) {
+    const auto can_run = [](const std::string& path) {
+        std::error_code ignored;
+        return ::access(path.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(path, ignored);
+    };
+    if (name.find('/') != std::string::npos) {
+        return can_run(name);
+    }
+    const char* const path = std::getenv("PATH");
+    for (const std::string_view folder : split(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+        if (can_run(fmt::format("{}/{}", folder.empty() ? "." : folder, name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// One for each program of exec_push that is not there.
+std::set<std::string> missing_programs(const config::Config& config) {
+    std::set<std::string> warnings;
+    const auto look_at = [&warnings](const config::VhostConfig& section) {
+        for (const std::vector<std::string>& command : section.commands) {
+            // With a variable in it, it is another one for each stream.
+            if (command[0].find('$') == std::string::npos && !is_program(command[0])) {
+                warnings.insert(fmt::format(
+                    "exec_push {}: there is no such program{}, so it is not run: install it, or "
+                    "write its whole path",
+                    log::escaped(command[0]),
+                    command[0].find('/') == std::string::npos ? " in PATH" : ""));
+            }
+        }
     };
     for (const config::VhostConfig& vhost : config.vhosts) {
         look_at(vhost);
@@ -115,8 +157,8 @@ StartCheck check_start(const config::Config& config) {
             fmt::format("http_server dir {}: there is no such folder, so there are no pages",
                         log::escaped(pages)));
     }
-    for (const std::string& warning : missing_folders(config)) {
-        found.warnings.push_back(warning);
+    for (const auto& missing : {missing_folders(config), missing_programs(config)}) {
+        found.warnings.insert(found.warnings.end(), missing.begin(), missing.end());
     }
     return found;
 }

@@ -1,5 +1,6 @@
 #include "proto/flv/reader.h"
 
+#include <string_view>
 #include <utility>
 
 #include "proto/flv/body.h"
@@ -10,6 +11,30 @@ namespace {
 constexpr size_t kShortFileHeader = 9;  // without the previous tag size
 constexpr uint32_t kMaxFileHeader =
     4096;  // the header says its own size; later versions may grow it
+
+// What a source brings by mistake, by its first three bytes.
+std::string_view what_begins(uint32_t begin) {
+    switch (begin) {
+        case 0x234558:  // "#EX" of #EXTM3U, RFC 8216 4.3.1.1
+            return "it is a playlist (HLS). A program can bring it: ffmpeg -re -i URL -c copy -f "
+                   "flv rtmp://127.0.0.1/APP/STREAM";
+        case 0x3C3F78:  // "<?x"
+        case 0x3C4D50:  // "<MP"
+            return "it is an XML file (a DASH description?); expected the address of an FLV "
+                   "stream, as in http://HOST/APP/STREAM.flv";
+        case 0x3C2144:  // "<!D"
+        case 0x3C2164:
+        case 0x3C6874:  // "<ht"
+            return "it is a page for browsers; expected the address of an FLV stream, as in "
+                   "http://HOST/APP/STREAM.flv";
+        default: break;
+    }
+    if (begin >> 16 == 0x47) {  // ISO 13818-1 2.4.3.2: sync_byte
+        return "it is an MPEG transport stream; expected the address of an FLV stream, as in "
+               "http://HOST/APP/STREAM.flv";
+    }
+    return "the file does not begin with 'FLV'";
+}
 
 }  // namespace
 
@@ -34,9 +59,8 @@ bool TagReader::fail(Error error) {
 
 bool TagReader::read_file_header() {
     ByteReader reader(ByteSpan(scratch_, kShortFileHeader));
-    if (reader.u24() != 0x464C56) {  // "FLV"
-        return fail(
-            make_error(ErrorCode::kMalformed, "not FLV: the file does not begin with 'FLV'"));
+    if (const uint32_t begin = reader.u24(); begin != 0x464C56) {  // "FLV"
+        return fail(make_error(ErrorCode::kMalformed, "not FLV: {}", what_begins(begin)));
     }
     reader.u8();  // version: everything so far is 1, and readers accept more
     const uint8_t flags = reader.u8();

@@ -1,28 +1,37 @@
 #include "session/exec/exec_push.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/redact.h"
+#include "base/strings.h"
 #include "io/deadline.h"
 #include "net/source/source_spec.h"
 
 namespace weir::session {
 namespace {
 
-constexpr size_t kMaxShown = 300;  // bytes of a line
+constexpr size_t kMaxShown = 300;       // bytes of a line
+constexpr size_t kLeastHidden = 8;      // bytes: shorter ones are parts of other words
+constexpr size_t kMaxLine = 16U << 10;  // bytes that are looked at
 
 // Its output: into the log, so many lines a second, and the last one for the error.
 class Output {
   public:
-    explicit Output(std::string name) : name_(std::move(name)) {}
+    // Both must outlive this.
+    Output(const std::vector<std::string>& words, std::string_view stream)
+        : words_(words), stream_(stream), name_(words[0]) {}
 
     void take(std::string_view line) {
-        last_ = log::escaped(line, kMaxShown);
+        last_ = log::escaped(without_arguments(line, words_, stream_), kMaxShown);
         const MonoTime now = MonoClock::now();
         if (now - second_ >= Seconds(1)) {
             tell_swallowed();
@@ -47,6 +56,8 @@ class Output {
     const std::string& last() const { return last_; }
 
   private:
+    const std::vector<std::string>& words_;
+    std::string_view stream_;
     std::string name_;
     std::string last_;
     MonoTime second_{};
@@ -62,6 +73,36 @@ std::vector<std::string> environment_of_programs() {
          {"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"}) {
         if (const char* const value = std::getenv(name)) {
             out.push_back(fmt::format("{}={}", name, value));
+        }
+    }
+    return out;
+}
+
+std::string without_arguments(std::string_view line,
+                              const std::vector<std::string>& words,
+                              std::string_view stream) {
+    std::vector<std::pair<std::string, std::string>> hidden;  // what, and what stands there instead
+    for (size_t i = 1; i < words.size(); i++) {
+        const std::string& word = words[i];
+        if (!word.starts_with('-')) {
+            hidden.emplace_back(word, fmt::format("(argument {})", i));
+        }
+        for (std::string& secret : secrets_of_url(word)) {
+            hidden.emplace_back(std::move(secret), "***");
+        }
+        const std::string_view path = split_once(word, '?').before;
+        const std::string_view last = path.substr(path.rfind('/') + 1);
+        if (word.find("://") != std::string::npos && last != stream) {  // a stream key
+            hidden.emplace_back(last, "***");
+        }
+    }
+    // The longest first: a URL goes as a whole.
+    std::ranges::stable_sort(hidden, std::ranges::greater(),
+                             [](const auto& each) { return each.first.size(); });
+    std::string out(line.substr(0, kMaxLine));
+    for (const auto& [what, instead] : hidden) {
+        if (what.size() >= kLeastHidden) {
+            out = replaced(std::move(out), what, instead);
         }
     }
     return out;
@@ -99,7 +140,7 @@ Error ExecPush::run(net::SourceRun& run) {
     const Count count(running_);
     const std::vector<std::string>& words = run.spec().command;
     WEIR_CHECK(!words.empty() && workers_ != nullptr);
-    Output output(words[0]);
+    Output output(words, run.spec().key.name);
     io::ProcessOptions options{words, environment_of_programs(),
                                [&output](std::string_view line) { output.take(line); }};
     WEIR_TRY_ASSIGN(const std::unique_ptr<io::Process> process,

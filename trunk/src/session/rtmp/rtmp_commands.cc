@@ -175,7 +175,8 @@ Error RtmpConnection::ask_to_connect(const stream::StreamKey& key,
         return {};
     }
     Error refused = answer.take_error();
-    if (refused.code() != ErrorCode::kDenied && refused.code() != ErrorCode::kTimeout) {
+    if (refused.code() != ErrorCode::kDenied && refused.code() != ErrorCode::kTimeout &&
+        refused.code() != ErrorCode::kUnavailable) {
         return refused;  // it left, or the server stops
     }
     session_.reject_connect(rtmp::status::kConnectRejected, refused.message());

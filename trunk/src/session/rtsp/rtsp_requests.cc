@@ -36,7 +36,8 @@ int status_of(const Error& refused) {
     switch (refused.code()) {
         case ErrorCode::kNotFound: return 404;
         case ErrorCode::kFull: return 453;
-        case ErrorCode::kTimeout: return 503;
+        case ErrorCode::kTimeout:
+        case ErrorCode::kUnavailable: return 503;
         case ErrorCode::kUnsupported: return 415;
         case ErrorCode::kMalformed: return 400;
         default: return 403;

@@ -168,8 +168,9 @@ int RtcRoutes::status_of(const Error& error) const {
         case ErrorCode::kDenied: return 403;
         case ErrorCode::kFull:
         case ErrorCode::kInterrupted:
-        case ErrorCode::kTimeout: return 503;  // the last: of a hook server
-        case ErrorCode::kLimit:                // of what was sent, unless it is that of sessions
+        case ErrorCode::kTimeout:
+        case ErrorCode::kUnavailable: return 503;  // these two: of a hook server
+        case ErrorCode::kLimit:  // of what was sent, unless it is that of sessions
             return server_.is_full() ? 503 : sdp::http_status(error);
         default: return server_.serving() ? sdp::http_status(error) : 503;
     }

@@ -19,6 +19,7 @@ namespace {
 using http::Method;
 using net::Refusal;
 using testing::HasSubstr;
+using testing::Not;
 
 // A server with a guard, and routes that say which they are.
 class Api {
@@ -273,6 +274,27 @@ TEST(ApiGuardTest, OffersNoLoginBoxOfTheBrowserToAPageWithItsOwn) {
         api.ask("GET /api/v1/clients", "X-Requested-With: weir-console\r\n");
     EXPECT_EQ(page.status, 401);
     EXPECT_EQ(offered(page), "Bearer realm=\"weir\"; ");
+}
+
+TEST(ApiGuardTest, AsksForTheLoginThatThereIs) {
+    const auto asked = [](std::string_view logins) {
+        Api api(logins);
+        const net::TestAnswer answer = api.ask(kRead);
+        EXPECT_EQ(answer.status, 401);
+        return std::pair(std::string(answer.body),
+                         std::string(answer.headers.get("WWW-Authenticate").value_or("")));
+    };
+    const auto [users, basic] = asked("user admin alice wonderland;");
+    EXPECT_THAT(users, HasSubstr("curl -u NAME:PASSWORD"));
+    EXPECT_THAT(users, Not(HasSubstr("TOKEN")));
+    EXPECT_THAT(basic, HasSubstr("Basic"));
+    const auto [tokens, bearer] = asked("token read reader-1;");
+    EXPECT_THAT(tokens, HasSubstr("Authorization: Bearer TOKEN"));
+    EXPECT_THAT(tokens, Not(HasSubstr("PASSWORD")));
+    EXPECT_EQ(bearer, "Bearer realm=\"weir\"");
+    EXPECT_THAT(asked("token read reader-1; user admin alice wonderland;").first,
+                HasSubstr("PASSWORD; } (Authorization: Basic; curl -u NAME:PASSWORD), or "
+                          "Authorization: Bearer TOKEN"));
 }
 
 // For /live.json of the public server.

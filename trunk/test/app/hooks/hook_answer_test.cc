@@ -49,8 +49,8 @@ TEST(HookAnswerTest, KnowsWhatIsAllowedRefusedAndNeither) {
          "it answers with neither 0 nor {\"code\":0}"},
         {204, "", Verdict::kError, "it answers with status 204"},
         {302, "0", Verdict::kError, "it answers with status 302"},
-        {500, "0", Verdict::kError, "it answers with status 500"},
-        {503, "", Verdict::kError, "it answers with status 503"},
+        {500, "0", Verdict::kError, "it answers with status 500: its own log says why"},
+        {503, "", Verdict::kError, "it answers with status 503: its own log says why"},
         {429, "", Verdict::kError, "it answers with status 429"},
     };
     for (const Case& each : cases) {

@@ -54,6 +54,30 @@ def test_folders_that_are_not_there_are_warnings(folder):
     assert said.count("warning: record path ") + said.count("warning: hls path ") == 2, said
 
 
+def test_a_program_that_is_not_there_is_a_warning(folder):
+    path = folder / "a.conf"
+    (folder / "mine").write_text("#!/bin/sh\n")
+    path.write_text("exec_push no-such-encoder -i x;\nvhost __defaultVhost__ { application a { exec_push ./mine; exec_push sh -c x; } }\n")
+    code, said = check(path)
+    assert code == 0
+    assert "exec_push no-such-encoder: there is no such program in PATH, so it is not run: install it, or write its whole path" in said
+    assert "exec_push ./mine: there is no such program, so" in said, "it may not be run"
+    assert said.count("there is no such program") == 2, said
+
+
+@pytest.mark.parametrize("line, words", [
+    ("exec_push ffmpeg -i rtmp://h/$app/$nme;", "1:21: found the unknown variable $nme (did you mean $name?) in exec_push"),
+    ("source http://h/a.m3u8 { stream live/a; }", "found a source that is a playlist (HLS or DASH), which is not read"),
+    ("http_api { crossdomain on; }", "here one writes http_api { allow_origin SCHEME://HOST; }"),
+    ("record { keep 30m; }", "found '30m', which could be minutes or megabytes: write 30min or 30mb"),
+])
+def test_slips_are_refused_with_what_to_do(folder, line, words):
+    path = folder / "a.conf"
+    path.write_text(f"{line}\n")
+    code, said = check(path)
+    assert code == 1 and words in said, said
+
+
 @pytest.mark.parametrize("text, words", [
     ("rtmp { server { listen 1935; application live { live on; } } }\n", "nginx with its RTMP module"),
     ("listen 1935;\ndaemon off;\nvhost __defaultVhost__ { hls { enabled on; } }\n", "SRS"),

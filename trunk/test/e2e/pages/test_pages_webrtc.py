@@ -263,6 +263,7 @@ def test_an_insecure_page_says_what_helps_and_that_helps(new_weir, folder):
         browser.open(f"{origin}/publish.html")
         wait_until(lambda: browser.evaluate("document.getElementById('insecure')?.hidden === false"), 20, "it is said")
         text = browser.evaluate("document.getElementById('insecure').innerText")
+        assert "http_server { listen 8443 ssl; }" in text and "ssl_certificate_key FILE;" in text, text
         assert origin in text and f"http://localhost:{rtc_weir.http_port}/publish.html" in text and "HTTPS" in text, text
         assert browser.evaluate("document.getElementById('go').disabled")
     (folder / "flagged").mkdir()

@@ -177,7 +177,7 @@ def test_keep_removes_the_oldest_of_all_processes(new_weir, folder, place):
     kept = [file for i, file in enumerate(files) if sum(each["bytes"] for each in files[:i + 1]) <= KEEP]
     assert 1 <= len(kept) < KEPT - 1
     text = many.config_path.read_text()
-    many.config_path.write_text(text.replace("playback on;", "playback on; keep 3m;"))
+    many.config_path.write_text(text.replace("playback on;", "playback on; keep 3mb;"))
     many.process.send_signal(signal.SIGHUP)
     wait_until(lambda: len(recordings(many)) <= len(kept), 40, "what is too much goes")
     time.sleep(11)  # each process has looked once more

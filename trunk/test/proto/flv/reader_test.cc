@@ -148,6 +148,23 @@ TEST(TagReaderTest, RefusesABodyOverTheLimit) {
     EXPECT_EQ(reader.feed(hex("00")), 0u);
 }
 
+TEST(TagReaderTest, SaysWhatCameInsteadOfFlv) {
+    const auto said = [](std::string_view text) {
+        TagReader reader;
+        Error error;
+        read_all(reader, as_bytes(text), SIZE_MAX, &error);
+        EXPECT_EQ(error.code(), ErrorCode::kMalformed);
+        return std::string(error.message());
+    };
+    EXPECT_NE(said("#EXTM3U\n#EXT-X-VERSION:6\n").find("it is a playlist (HLS). A program can"),
+              std::string::npos);
+    EXPECT_NE(said("<?xml version=\"1.0\"?>").find("XML"), std::string::npos);
+    EXPECT_NE(said("<!DOCTYPE html>").find("page for browsers"), std::string::npos);
+    EXPECT_NE(said("<html><body>").find("page for browsers"), std::string::npos);
+    EXPECT_NE(said("G@\x11 and so on").find("MPEG transport stream"), std::string::npos);
+    EXPECT_EQ(said("something else"), "not FLV: the file does not begin with 'FLV'");
+}
+
 TEST(TagReaderTest, FeedStopsBehindEachTag) {
     const Bytes one = tag(kAudioTag, 0, hex("aa"));
     TagReader reader;

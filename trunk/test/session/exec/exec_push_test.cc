@@ -142,6 +142,37 @@ TEST_F(ExecPushTest, IsBegunAgainWhenItEndsAndItsLastLineIsTheReason) {
     unpublish();
 }
 
+TEST(ExecOutputTest, ArgumentsOfAProgramAreNotShown) {
+    const std::vector<std::string> words{
+        "ffmpeg",
+        "-headers",
+        "Authorization: Bearer hush-1",
+        "-f",
+        "flv",
+        "rtmp://u5er-name:hush-2-pass@h/app/livestream?k=hush-3-key",
+        "rtmp://h/app/hush-4-key"};
+    const auto shown = [&](std::string_view line) {
+        return without_arguments(line, words, "livestream");
+    };
+    EXPECT_EQ(shown("[flv] cannot open " + words[5] + ": refused"),
+              "[flv] cannot open (argument 5): refused");
+    EXPECT_EQ(shown("sent Authorization: Bearer hush-1\\r to rtmp://h/app/hush-4-key"),
+              "sent (argument 2)\\r to (argument 6)");
+    EXPECT_EQ(shown("login hush-2-pass, k=hush-3-key, key hush-4-key, stream livestream, flv"),
+              "login ***, k=***, key ***, stream livestream, flv");
+    EXPECT_EQ(without_arguments("sh -c exit", {"sh"}, "a"), "sh -c exit");
+}
+
+TEST_F(ExecPushTest, WhatAProgramRepeatsOfItsArgumentsIsNotInTheLog) {
+    run_beside({"sh", "-c", "echo cannot publish $0; exit 1", "rtmp://h/live2/hush-stream-key"});
+    publish();
+    EXPECT_TRUE(until([this] { return logged("sh: cannot publish (argument 3)") >= 1; }));
+    EXPECT_TRUE(
+        until([this] { return logged("exited with 1: cannot publish (argument 3)") >= 1; }));
+    EXPECT_EQ(logged("hush"), 0U);
+    unpublish();
+}
+
 TEST_F(ExecPushTest, WhatCannotBeStartedIsSaid) {
     run_beside({"/nowhere/program"});
     publish();
