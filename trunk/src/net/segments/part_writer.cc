@@ -21,8 +21,10 @@ class Mp4PartWriter final : public PartWriter {
         std::vector<mp4::Track> list;
         for (size_t i = 0; i < tracks.size(); i++) {
             ids_[i] = 0;
+            next_[i] = 0;
             if (tracks[i]) {
                 list.push_back(tracks[i]->track);
+                timescales_[i] = tracks[i]->track.timescale;
                 ids_[i] = static_cast<uint32_t>(list.size());
                 track_headers_[i] = header_of({&list.back(), 1}, ids_[i]);
             }
@@ -33,6 +35,10 @@ class Mp4PartWriter final : public PartWriter {
     Bytes track_header(size_t place) const override {
         return ids_[place] != 0 ? track_headers_[place] : Bytes();
     }
+
+    bool keeps_tracks_apart() const override { return apart_; }
+
+    void fill_from(std::optional<int64_t> start_ms) override { fill_ms_ = start_ms; }
 
     size_t write(const PartFrames& frames, bool first, Bytes& out) override {
         std::array<std::vector<mp4::SampleView>, 2> samples;
@@ -51,6 +57,7 @@ class Mp4PartWriter final : public PartWriter {
                      .composition = static_cast<int32_t>(info.composition_ms * kTicksPerMs),
                      .key = i == kPartAudio || info.key});
                 bytes += samples[i].back().data.size();
+                next_[i] = frame.ticks + frame.duration;
             }
             runs[i] = {.track_id = ids_[i],
                        .video = i == kPartVideo,
@@ -74,6 +81,10 @@ class Mp4PartWriter final : public PartWriter {
                 // that, and leaves its time unread: of another track too.
                 number_ += 2;
                 mp4::write_fragment(number_, {&runs[i], 1}, out);
+            } else if (fill_ms_ && ids_[i] != 0) {
+                number_ += 2;
+                runs[i].decode_time = std::max(next_[i], ticks_of(*fill_ms_, timescales_[i]));
+                mp4::write_empty_fragment(number_, runs[i], out);
             }
         }
         return audio_at;
@@ -87,7 +98,14 @@ class Mp4PartWriter final : public PartWriter {
         return header;
     }
 
+    static uint64_t ticks_of(int64_t time_ms, uint32_t timescale) {
+        return static_cast<uint64_t>(std::max<int64_t>(time_ms, 0)) * timescale / 1'000;
+    }
+
     bool apart_;
+    std::optional<int64_t> fill_ms_;
+    std::array<uint64_t, 2> next_{};  // where the newest frame ends, in units of the track
+    std::array<uint32_t, 2> timescales_{1, 1};
     std::array<uint32_t, 2> ids_{};  // 0: there is no such track
     std::array<Bytes, 2> track_headers_;
     uint32_t number_ = 0;

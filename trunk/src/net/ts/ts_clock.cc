@@ -47,10 +47,11 @@ int64_t TsClock::place(Track& track, int64_t dts, MonoTime now) {
     return time;
 }
 
-TsClock::Times TsClock::map(media::TrackKind kind, int64_t dts, int64_t pts, MonoTime now) {
+TsClock::Times TsClock::map(
+    media::TrackKind kind, int64_t dts, int64_t pts, MonoTime now, size_t number) {
     WEIR_DCHECK(kind != media::TrackKind::kData);
     const bool video = kind == media::TrackKind::kVideo;
-    Track& track = tracks_[video ? 1 : 0];
+    Track& track = tracks_[video ? 0 : 1 + number];
     const bool first = !track.last;
     const int64_t time = place(track, dts, now);
     const int64_t step = time - track.last.value_or(time);

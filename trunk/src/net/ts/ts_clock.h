@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "media/codec.h"
+#include "media/description.h"
 
 namespace weir::net {
 
@@ -34,9 +35,13 @@ class TsClock {
         int32_t composition_ms = 0;  // presentation minus decoding
     };
 
-    // Of a frame of audio or video; `dts` and `pts` in 90 kHz, `now`: its arrival. Call in the
-    // order of each track's frames.
-    Times map(media::TrackKind track, int64_t dts, int64_t pts, MonoTime now);
+    // Of a frame of audio or video; `dts` and `pts` in 90 kHz, `now`: its arrival. `number`: of one
+    // of several audio tracks, below Description::kMaxAudioTracks. Call in the order of each
+    // track's frames.
+    Times map(media::TrackKind kind, int64_t dts, int64_t pts, MonoTime now, size_t number = 0);
+
+    // Another track has that number from now on.
+    void forget_audio(size_t number) { tracks_[1 + number] = {}; }
 
     // How often the clock of the source jumped.
     uint64_t jumps() const { return jumps_; }
@@ -51,7 +56,7 @@ class TsClock {
     bool fits(const Track& track, int64_t time, int64_t elapsed) const;
     int64_t place(Track& track, int64_t dts, MonoTime now);
 
-    std::array<Track, 2> tracks_;             // audio, video
+    std::array<Track, 1 + media::Description::kMaxAudioTracks> tracks_;  // video, then audio
     int64_t offset_ = 0;                      // of the one clock to that of the source
     std::optional<int64_t> previous_offset_;  // before the newest jump
     int64_t latest_ = 0;

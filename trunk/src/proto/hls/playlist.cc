@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -96,6 +97,9 @@ void end_segment(const PlaylistSegment& segment, bool mp4, std::string& out) {
                        segment_name(segment.number, mp4), kQueryMark);
 }
 
+constexpr std::string_view kVideoName = "video";
+constexpr std::string_view kAudioName = "audio";
+
 std::optional<uint64_t> number_of(std::string_view text) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -172,6 +176,32 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     return out;
 }
 
+namespace {
+
+std::string group_of(size_t variant) {
+    return variant == 0 ? "audio" : fmt::format("audio-{}", variant);
+}
+
+// RFC 8216 §4.3.4.1. A player that does not know what to choose takes the default one.
+void write_renditions(const Variant& variant, std::string_view group, std::string& out) {
+    for (const Rendition& each : variant.audio) {
+        const bool first = &each == &variant.audio.front();
+        out += fmt::format("#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"{}\",NAME=\"{}\"", group, each.name);
+        if (!each.language.empty()) {
+            out += fmt::format(",LANGUAGE=\"{}\"", each.language);
+        }
+        // Whoever asks for no language cannot mean one that has none.
+        out += fmt::format(",DEFAULT={},AUTOSELECT={}", first ? "YES" : "NO",
+                           first || !each.language.empty() ? "YES" : "NO");
+        if (each.channels > 0) {
+            out += fmt::format(",CHANNELS=\"{}\"", each.channels);
+        }
+        out += fmt::format(",URI=\"{}{}\"\n", each.uri, kQueryMark);
+    }
+}
+
+}  // namespace
+
 std::string write_multivariant(std::span<const Variant> variants) {
     std::string out = "#EXTM3U\n#EXT-X-VERSION:6\n";
     std::vector<std::string> captions;
@@ -187,6 +217,9 @@ std::string write_multivariant(std::span<const Variant> variants) {
             "INSTREAM-ID=\"{1}\",AUTOSELECT=YES\n",
             kCaptionGroup, name);
     }
+    for (size_t i = 0; i < variants.size(); i++) {
+        write_renditions(variants[i], group_of(i), out);
+    }
     for (const Variant& variant : variants) {
         out += fmt::format("#EXT-X-STREAM-INF:BANDWIDTH={}",
                            std::max<uint64_t>(variant.bandwidth_bps, 1));
@@ -201,6 +234,10 @@ std::string write_multivariant(std::span<const Variant> variants) {
         }
         if (variant.frame_rate > 0) {
             out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
+        }
+        if (!variant.audio.empty()) {
+            const auto place = static_cast<size_t>(&variant - variants.data());
+            out += fmt::format(",AUDIO=\"{}\"", group_of(place));
         }
         if (!variant.captions.empty()) {
             out += fmt::format(",CLOSED-CAPTIONS=\"{}\"", kCaptionGroup);
@@ -242,6 +279,31 @@ std::string with_query(std::string_view playlist, std::string_view query) {
     }
     std::ranges::copy(playlist, to);
     return out;
+}
+
+TrackName parse_track_name(std::string_view name) {
+    if (name == kVideoName) {
+        return {.track = FileTrack::kVideo};
+    }
+    if (!name.starts_with(kAudioName)) {
+        return {};
+    }
+    name.remove_prefix(kAudioName.size());
+    const auto id = number_of(name);
+    return name.empty() ? TrackName{.track = FileTrack::kAudio}
+           : id && *id <= std::numeric_limits<uint8_t>::max()
+               ? TrackName{.track = FileTrack::kMoreAudio, .id = static_cast<uint8_t>(*id)}
+               : TrackName();
+}
+
+std::string track_name(const TrackName& track) {
+    switch (track.track) {
+        case FileTrack::kAll: break;
+        case FileTrack::kVideo: return std::string(kVideoName);
+        case FileTrack::kAudio: return std::string(kAudioName);
+        case FileTrack::kMoreAudio: return fmt::format("{}{}", kAudioName, track.id);
+    }
+    return {};
 }
 
 FileName parse_file_name(std::string_view name) {

@@ -176,6 +176,17 @@ class HlsPump final : public net::StreamPump,
 
     hls::Variant variant() const;
 
+    // Several audio tracks can be chosen from: each track has a media playlist of its own. Not of
+    // encrypted segments or transport streams, nor with `dvr`, as files have the default one alone.
+    bool has_renditions() const;
+
+    // Folders of the tracks, for which media_playlist() is good as well: video, default audio, and
+    // the others, as far as there are such.
+    std::vector<hls::TrackName> track_folders() const;
+
+    // As variant(), with the playlists of its tracks behind `folder`, which ends in a slash.
+    hls::Variant apart_variant(std::string_view folder) const;
+
     // The newest segment or part that playlists name; nothing before the first.
     struct Newest {
         uint64_t number = 0;

@@ -142,6 +142,42 @@ TEST(HlsPlaylistTest, TheMultivariantSaysWhatThereIs) {
               "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-STREAM-INF:BANDWIDTH=1\na/index.m3u8\n");
 }
 
+TEST(HlsPlaylistTest, AudioTracksAreAGroupOfTheirVariant) {
+    std::vector<Variant> variants(2);
+    variants[0] = {.uri = "x.hls/video/index.m3u8",
+                   .codecs = "avc1.64001F,mp4a.40.2",
+                   .bandwidth_bps = 800'000};
+    variants[0].audio = {{"x.hls/audio/index.m3u8", "English", "en", 2},
+                         {"x.hls/audio1/index.m3u8", "Audio 2", "", 6}};
+    variants[1] = {.uri = "x.hls/1/video/index.m3u8", .bandwidth_bps = 400'000};
+    variants[1].audio = {{"x.hls/1/audio/index.m3u8", "English", "en", 0}};
+    EXPECT_EQ(
+        with_query(write_multivariant(variants), "s=1"),
+        "#EXTM3U\n#EXT-X-VERSION:6\n"
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"English\",LANGUAGE=\"en\","
+        "DEFAULT=YES,AUTOSELECT=YES,CHANNELS=\"2\",URI=\"x.hls/audio/index.m3u8?s=1\"\n"
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"Audio 2\",DEFAULT=NO,"
+        "AUTOSELECT=NO,CHANNELS=\"6\",URI=\"x.hls/audio1/index.m3u8?s=1\"\n"
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio-1\",NAME=\"English\",LANGUAGE=\"en\","
+        "DEFAULT=YES,AUTOSELECT=YES,URI=\"x.hls/1/audio/index.m3u8?s=1\"\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=800000,CODECS=\"avc1.64001F,mp4a.40.2\",AUDIO=\"audio\"\n"
+        "x.hls/video/index.m3u8?s=1\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=400000,AUDIO=\"audio-1\"\n"
+        "x.hls/1/video/index.m3u8?s=1\n");
+}
+
+TEST(HlsFileNameTest, ReadsTheNamesOfTracks) {
+    for (const TrackName& track :
+         {TrackName{FileTrack::kVideo, 0}, TrackName{FileTrack::kAudio, 0},
+          TrackName{FileTrack::kMoreAudio, 0}, TrackName{FileTrack::kMoreAudio, 255}}) {
+        EXPECT_EQ(parse_track_name(track_name(track)), track) << track_name(track);
+    }
+    for (const char* name :
+         {"", "audi", "audio256", "audio01", "audio-1", "audiox", "video1", "1"}) {
+        EXPECT_EQ(parse_track_name(name), TrackName()) << name;
+    }
+}
+
 TEST(HlsFileNameTest, ReadsWhatItWrites) {
     EXPECT_EQ(parse_file_name("index.m3u8").kind, FileKind::kPlaylist);
     EXPECT_EQ(parse_file_name(header_name(7)), (FileName{FileKind::kHeader, 7, 0, true}));
