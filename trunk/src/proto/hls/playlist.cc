@@ -325,12 +325,12 @@ FileName parse_file_name(std::string_view name) {
     }
     name.remove_prefix(header ? kHeaderPrefix.size() : 0);
     name.remove_suffix(found.mp4 ? 4 : 3);
-    for (const auto& [suffix, track] : {std::pair(std::string_view(".video"), FileTrack::kVideo),
-                                        std::pair(std::string_view(".audio"), FileTrack::kAudio)}) {
-        if (found.mp4 && name.ends_with(suffix)) {
-            found.track = track;
-            name.remove_suffix(suffix.size());
-        }
+    const size_t last = name.rfind('.');
+    if (found.mp4 && last != std::string_view::npos) {
+        const TrackName track = parse_track_name(name.substr(last + 1));
+        found.track = track.track;
+        found.track_id = track.id;
+        name = track.track == FileTrack::kAll ? name : name.substr(0, last);
     }
     const size_t dot = name.find('.');
     const bool two = dot != std::string_view::npos;

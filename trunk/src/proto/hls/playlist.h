@@ -109,7 +109,7 @@ std::string with_query(std::string_view playlist, std::string_view query);
 // ---- what players ask for ----
 
 // "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts", "7.key"; and those of DASH:
-// "time", "init-7.video.mp4", "7.16000.audio.m4s".
+// "time", "init-7.video.mp4", "7.16000.audio.m4s", "7.16000.audio1.m4s".
 enum class FileKind : uint8_t { kPlaylist, kHeader, kSegment, kPart, kKey, kClock, kUnknown };
 
 enum class FileTrack : uint8_t { kAll, kVideo, kAudio, kMoreAudio };
@@ -132,6 +132,7 @@ struct FileName {
     uint64_t part = 0;    // of a segment of one track: its time, in milliseconds
     bool mp4 = true;
     FileTrack track = FileTrack::kAll;
+    uint8_t track_id = 0;  // of kMoreAudio
 
     bool operator==(const FileName&) const = default;
 };

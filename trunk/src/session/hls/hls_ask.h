@@ -37,7 +37,8 @@ struct HlsService::Ask {
 
     // That is asked for, by folder (HLS) or by the name of a file (DASH).
     hls::TrackName track() const {
-        return file.track == hls::FileTrack::kAll ? rendition : hls::TrackName{file.track, 0};
+        return file.track == hls::FileTrack::kAll ? rendition
+                                                  : hls::TrackName{file.track, file.track_id};
     }
 
     // As clients, hooks and the log have it.

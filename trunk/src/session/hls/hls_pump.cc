@@ -199,6 +199,7 @@ std::string HlsPump::description(std::string_view folder,
         }
         versions.insert(versions.end(), {variant.number, variant.store->version()});
     }
+    keep_audio(presentation, viewer.audio);
     if (!viewer.origin_ms && !presentation.periods.empty()) {
         viewer.origin_ms = viewer.near ? begin_of(presentation) : 0;
         viewer.variants.emplace();

@@ -46,6 +46,7 @@ struct DashViewer {
     // Numbers of the variants. ffmpeg gives a description up that has more or less of them than
     // before, and Shaka ignores those that come later. Nothing: any may come.
     std::optional<std::vector<size_t>> variants = {};
+    std::optional<std::vector<std::string>> audio = {};  // names of tracks (keep_audio)
 };
 
 struct HlsSession : private Counted<HlsSession> {

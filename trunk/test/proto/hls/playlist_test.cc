@@ -239,9 +239,14 @@ TEST(HlsFileNameTest, ReadsThoseOfDash) {
               (FileName{FileKind::kHeader, 7, 0, true, FileTrack::kVideo}));
     EXPECT_EQ(parse_file_name("7.16000.audio.m4s"),
               (FileName{FileKind::kSegment, 7, 16'000, true, FileTrack::kAudio}));
-    for (const char* name : {"7.audio.m4s", "7.1.2.audio.m4s", "7.16000.audio.ts", ".audio.m4s",
-                             "7.16000.text.m4s", "init-7.1.video.mp4", "init-.video.mp4",
-                             "7.16000.video.audio.m4s", "7.x.video.m4s", "index.mpd"}) {
+    EXPECT_EQ(parse_file_name("7.16000.audio3.m4s"),
+              (FileName{FileKind::kSegment, 7, 16'000, true, FileTrack::kMoreAudio, 3}));
+    EXPECT_EQ(parse_file_name("init-7.audio255.mp4"),
+              (FileName{FileKind::kHeader, 7, 0, true, FileTrack::kMoreAudio, 255}));
+    for (const char* name :
+         {"7.audio.m4s", "7.1.2.audio.m4s", "7.16000.audio.ts", ".audio.m4s", "7.16000.text.m4s",
+          "init-7.1.video.mp4", "init-.video.mp4", "7.16000.video.audio.m4s", "7.x.video.m4s",
+          "index.mpd", "7.16000.audio256.m4s", "7.16000.audio01.m4s"}) {
         EXPECT_EQ(parse_file_name(name).kind, FileKind::kUnknown) << name;
     }
 }

@@ -103,6 +103,26 @@ TEST_F(HlsTracksTest, TheDefaultTrackStandsInForOneThatHasGone) {
     EXPECT_EQ(get("/app/stream.hls/audio9/" + file).status, 200) << "nor does one that never was";
 }
 
+TEST_F(HlsTracksTest, DashHasAnAdaptationSetOfEach) {
+    publish_tracks();
+    frames(60);
+    const std::string text = describe().body;
+    EXPECT_THAT(text, HasSubstr(" lang=\"en\">\n    <Label>English</Label>"));
+    EXPECT_THAT(text, HasSubstr(" lang=\"de\">\n    <Label>German</Label>"));
+    frames(60);  // the segment that grew is whole
+    const std::string query = "?" + find(text, "(session=[a-z0-9]{20})");
+    const std::string id = find(text, "init-([0-9]+)\\.audio1\\.mp4");
+    const std::string time = find(text, "<S t=\"([0-9]+)\"");
+    const std::string header = get("/app/stream.hls/init-" + id + ".audio1.mp4" + query).body;
+    EXPECT_EQ(header.find("trak"), header.rfind("trak"));
+    const std::string segment = "/app/stream.hls/" + id + "." + time;
+    const TestAnswer second = get(segment + ".audio1.m4s" + query);
+    EXPECT_EQ(second.status, 200);
+    EXPECT_THAT(second.body, HasSubstr("moof"));
+    EXPECT_NE(second.body, get(segment + ".audio.m4s" + query).body);
+    EXPECT_EQ(clients_.size(), 1U);
+}
+
 TEST_F(HlsTracksTest, OneTrackHasNoGroup) {
     publish_tracks({});
     frames(60, false);
