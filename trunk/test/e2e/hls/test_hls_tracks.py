@@ -63,3 +63,18 @@ def test_plain_protocols_have_the_first_one(server, folder):
         recording = play_ffmpeg(server.http(f"/live/cam.{suffix}"), folder, 3, suffix="mkv", name=f"plain-{suffix}")
         assert recording.streams() == {"video": ["h264"], "audio": ["aac"]}, suffix
         assert has_tone(recording.path, "eng"), suffix
+
+
+def test_tracks_of_enhanced_rtmp_are_renditions(new_weir, folder):
+    server = new_weir("").start()
+    with publish_tracks(server.rtmp(), folder, kind="flv"):
+        server.wait_live()
+        url = server.http("/live/livestream.m3u8")
+        viewer = Viewer(url)
+        media = viewer.multivariant.media
+        assert len(media) == 3 and len({each["NAME"] for each in media}) == 3, media
+        for each, language in zip(media, TONES):
+            viewer.list_url, viewer.playlist = urllib.parse.urljoin(url, each["URI"]), None
+            path = folder / f"{language}.mp4"
+            viewer.record(path, 4)
+            assert has_tone(path, language), language
