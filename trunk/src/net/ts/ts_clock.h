@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -35,13 +36,17 @@ class TsClock {
         int32_t composition_ms = 0;  // presentation minus decoding
     };
 
-    // Of a frame of audio or video; `dts` and `pts` in 90 kHz, `now`: its arrival. `number`: of one
-    // of several audio tracks, below Description::kMaxAudioTracks. Call in the order of each
-    // track's frames.
-    Times map(media::TrackKind kind, int64_t dts, int64_t pts, MonoTime now, size_t number = 0);
+    // Of a frame of audio or video; `dts` and `pts` in 90 kHz, `now`: its arrival. Call in the
+    // order of each track's frames.
+    Times map(media::TrackKind track, int64_t dts, int64_t pts, MonoTime now);
+
+    // Presentation time in milliseconds of a frame of a further audio track, which has the clock of
+    // the others and does not move it. `number`: of the track, from 1 on, below
+    // Description::kMaxAudioTracks. Nothing: it is nowhere near the others.
+    std::optional<int64_t> beside(size_t number, int64_t pts, MonoTime now);
 
     // Another track has that number from now on.
-    void forget_audio(size_t number) { tracks_[1 + number] = {}; }
+    void forget_beside(size_t number) { beside_[number - 1].reset(); }
 
     // How often the clock of the source jumped.
     uint64_t jumps() const { return jumps_; }
@@ -56,7 +61,9 @@ class TsClock {
     bool fits(const Track& track, int64_t time, int64_t elapsed) const;
     int64_t place(Track& track, int64_t dts, MonoTime now);
 
-    std::array<Track, 1 + media::Description::kMaxAudioTracks> tracks_;  // video, then audio
+    std::array<Track, 2> tracks_;  // audio, video
+    // The newest times of further audio tracks, in milliseconds.
+    std::array<std::optional<int64_t>, media::Description::kMaxAudioTracks - 1> beside_;
     int64_t offset_ = 0;                      // of the one clock to that of the source
     std::optional<int64_t> previous_offset_;  // before the newest jump
     int64_t latest_ = 0;

@@ -135,7 +135,7 @@ void TsIngest::begin_audio() {
             Audio audio;
             audio.number = free_number();
             begin_audio(audio, found[i]);
-            clock_.forget_audio(audio.number);
+            clock_.forget_beside(audio.number);
             more_audio_.push_back(std::move(audio));
         }
     }
@@ -345,8 +345,14 @@ bool TsIngest::may_begin(MonoTime now, const Audio& audio, int64_t time_ms) {
 
 void TsIngest::publish_audio(
     MonoTime now, Audio& audio, int64_t pts, ByteSpan config, ByteSpan frame) {
-    const TsClock::Times times = clock_.map(TrackKind::kAudio, pts, pts, now, audio.number);
-    if (!audio.begun && !may_begin(now, audio, times.decoded_ms)) {
+    const std::optional<int64_t> time_ms =
+        audio.number == 0 ? clock_.map(TrackKind::kAudio, pts, pts, now).decoded_ms
+                          : clock_.beside(audio.number, pts, now);
+    if (!time_ms) {
+        stats_.dropped_frames++;
+        return;
+    }
+    if (!audio.begun && !may_begin(now, audio, *time_ms)) {
         return;
     }
     audio.begun = true;
@@ -356,10 +362,10 @@ void TsIngest::publish_audio(
     if (!std::equal(config.begin(), config.end(), audio.config.begin(), audio.config.end())) {
         audio.config.assign(config.begin(), config.end());
         info.config = true;
-        publish(now, flv::make_packet(info, times.decoded_ms, config));
+        publish(now, flv::make_packet(info, *time_ms, config));
         info.config = false;
     }
-    if (publish(now, flv::make_packet(info, times.decoded_ms, frame))) {
+    if (publish(now, flv::make_packet(info, *time_ms, frame))) {
         stats_.frames++;
     }
 }
