@@ -1,6 +1,7 @@
 // FLV: the reader gives the same tags for whole and cut input; whatever a body is, what is said of
 // it lies inside it; a packet that is made of what was read is read as the same; and what a plain
-// player gets of it has no tracks and is plain itself.
+// player gets of it has no tracks and is plain itself. What a message of several audio tracks is
+// taken apart into is of one track each.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "proto/flv/packet_maker.h"
 #include "proto/flv/plain_form.h"
 #include "proto/flv/reader.h"
+#include "proto/flv/split_tracks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data,
                                       size_t size);  // NOLINT(readability-identifier-naming)
@@ -67,6 +69,14 @@ void check_plain(const weir::media::PacketInfo& info, weir::ByteSpan body) {
     }
 }
 
+void check_split(const weir::media::PacketInfo& info, weir::ByteSpan body) {
+    for (const weir::Bytes& one : weir::flv::split_audio_tracks(info, body)) {
+        const auto made = weir::flv::parse_tag_body(info.kind, one);
+        WEIR_CHECK(made && made->multitrack && one.size() <= body.size());
+        WEIR_CHECK(weir::flv::split_audio_tracks(*made, one).empty());
+    }
+}
+
 void check_body(weir::media::TrackKind kind, weir::ByteSpan body) {
     const auto info = weir::flv::parse_tag_body(kind, body);
     if (info) {
@@ -74,6 +84,7 @@ void check_body(weir::media::TrackKind kind, weir::ByteSpan body) {
         WEIR_CHECK(!info->key || (!info->config && !info->end && !info->metadata));
         check_made(*info, body.subspan(info->payload_offset));
         check_plain(*info, body);
+        check_split(*info, body);
     }
 }
 

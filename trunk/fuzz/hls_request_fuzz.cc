@@ -33,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         case hls::FileKind::kPlaylist: WEIR_CHECK(name == hls::kMediaPlaylistName); break;
         case hls::FileKind::kUnknown: break;
     }
+    const hls::TrackName track = hls::parse_track_name(name);
+    WEIR_CHECK(track.track == hls::FileTrack::kAll || hls::track_name(track) == name);
     if (end == std::string_view::npos) {
         return 0;
     }

@@ -41,7 +41,7 @@ void look(const mpegts::Unit& unit, Seen& seen) {
 }
 
 Seen read(weir::ByteSpan bytes, size_t step) {
-    mpegts::Reader reader;
+    mpegts::Reader reader({.max_audio = 8});
     Seen seen;
     const auto drain = [&] {
         for (;;) {

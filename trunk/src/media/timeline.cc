@@ -211,4 +211,20 @@ int64_t Timeline::map(TrackKind kind, uint32_t timestamp, MonoTime now) {
     return time;
 }
 
+std::optional<int64_t> Timeline::beside(TrackKind kind, uint32_t timestamp) const {
+    WEIR_DCHECK(kind != TrackKind::kData);
+    const Track& track = tracks_[kind == TrackKind::kVideo ? 1 : 0];
+    if (!track.seen || rebase_) {
+        return std::nullopt;
+    }
+    // At a step of the clock one track comes before the other.
+    const int64_t unwrapped = widened(timestamp, track.unwrapped);
+    for (const int64_t shift : {track.shift, track.previous_shift.value_or(track.shift)}) {
+        if (std::abs(unwrapped + shift - track.reached) <= kMaxBeside) {
+            return unwrapped + shift;
+        }
+    }
+    return std::nullopt;
+}
+
 }  // namespace weir::media

@@ -44,12 +44,18 @@ class Timeline {
     // different; and so long a track may get back the shift from before its step.
     static constexpr int64_t kRecentStep = 3'000;
     static constexpr int64_t kSameStep = 150;
+    // How far a second track of a kind may be from the first.
+    static constexpr int64_t kMaxBeside = 3'000;
 
     // A new publisher takes over: its first frame continues the timeline.
     void rebase() { rebase_ = started_; }
 
     // Stream time (ms) of a frame of a track. `now` is its arrival.
     int64_t map(TrackKind track, uint32_t timestamp, MonoTime now);
+
+    // Stream time of a frame of a second track of that kind, which has the clock of the first and
+    // moves nothing here. Nothing: the first track is nowhere near.
+    std::optional<int64_t> beside(TrackKind track, uint32_t timestamp) const;
 
     // Latest time handed out, over all tracks; kStart before the first.
     int64_t latest() const { return latest_; }

@@ -63,6 +63,11 @@ bool is_for(const PacketInfo& info, const PacketSink& sink) {
     return is_for(info.audience, sink);
 }
 
+// Of an audio track besides the first one, if that is known.
+bool is_more_audio(const PacketInfo& info, int first_track) {
+    return info.kind == TrackKind::kAudio && first_track >= 0 && info.track_id != first_track;
+}
+
 const Configs kNoConfigs;
 
 constexpr size_t kAudioPlace = static_cast<size_t>(TrackKind::kAudio);
@@ -614,11 +619,19 @@ bool Stream::accept_audio(const PacketInfo& info, MonoTime now) {
     return !video_present_;
 }
 
+std::optional<uint8_t> Stream::default_audio() const {
+    if (first_audio_track_ >= 0) {
+        return static_cast<uint8_t>(first_audio_track_);
+    }
+    const media::MediaPacket* const first = config(TrackKind::kAudio);
+    return first != nullptr ? std::optional(first->info().track_id) : std::nullopt;
+}
+
 // On the stream's timeline. Audio has the times of its samples.
 int64_t Stream::time_of(const media::MediaPacket& packet, MonoTime now) {
     const PacketInfo& info = packet.info();
     const int64_t time = timeline_.map(info.kind, static_cast<uint32_t>(packet.time_ms()), now);
-    if (info.kind != TrackKind::kAudio || info.track_id != first_audio_track_) {
+    if (info.kind != TrackKind::kAudio) {
         return time;
     }
     if (timeline_.shifts() != timeline_shifts_) {
@@ -635,6 +648,7 @@ void Stream::accept(Ref<media::MediaPacket> packet, MonoTime now) {
     const PacketInfo& info = packet->info();
     const bool video = info.kind == TrackKind::kVideo;
     const bool audio = info.kind == TrackKind::kAudio;
+    const bool more_audio = is_more_audio(info, first_audio_track_);
     bool start = false;
     if (is_state(info)) {
         if (!accept_state(packet, now)) {
@@ -645,6 +659,12 @@ void Stream::accept(Ref<media::MediaPacket> packet, MonoTime now) {
             return;
         }
         start = info.key && info.track_id == first_video_track_;
+    } else if (more_audio) {
+        const auto time = timeline_.beside(info.kind, static_cast<uint32_t>(packet->time_ms()));
+        if (!time) {
+            return;
+        }
+        packet->set_time_ms(*time);
     } else if (audio) {
         start = accept_audio(info, now);
     }
@@ -653,9 +673,9 @@ void Stream::accept(Ref<media::MediaPacket> packet, MonoTime now) {
         if (track.codec == media::Codec::kUnknown && info.codec != media::Codec::kUnknown) {
             note_codecs(info.kind);
         }
-        track.codec = info.codec;
+        track.codec = more_audio ? track.codec : info.codec;
         track.bytes += packet->body().size();
-        if (!is_state(info)) {
+        if (!is_state(info) && !more_audio) {
             track.frames++;
             packet->set_time_ms(time_of(*packet, now));
             if (video && info.track_id == first_video_track_) {
@@ -774,7 +794,8 @@ bool Stream::wants_frames() const {
 
 const media::MediaPacket* Stream::config(TrackKind kind) const {
     for (const PacketRef& held : configs_) {
-        if (held->info().kind == kind && (held->info().config || kind == TrackKind::kData)) {
+        if (held->info().kind == kind && (held->info().config || kind == TrackKind::kData) &&
+            !is_more_audio(held->info(), first_audio_track_)) {
             return held.get();
         }
     }

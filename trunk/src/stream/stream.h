@@ -63,7 +63,6 @@ class Stream : public StreamLimits, private Counted<Stream> {
 
     // What a second publisher is told. Not who holds the name: that is for the log alone.
     Error busy() const;
-
     // " (by client abc12345 from 192.0.2.1 for 7 s)", for the log; empty when nobody publishes.
     std::string describe_holder(MonoTime now) const;
 
@@ -130,7 +129,6 @@ class Stream : public StreamLimits, private Counted<Stream> {
 
     // Somebody would get packets that are for this audience alone.
     bool has_audience(media::Audience audience) const;
-
     // Somebody wants frames.
     bool wants_frames() const;
 
@@ -206,8 +204,10 @@ class Stream : public StreamLimits, private Counted<Stream> {
 
     const media::Timeline& timeline() const { return timeline_; }
 
-    // Configurations in force, first video and first audio; null when unknown.
+    // Configurations in force, first video and default audio; null when unknown.
     const media::MediaPacket* config(media::TrackKind kind) const;
+    // The track of the first frame, before one that of the first configuration; nothing: none came.
+    std::optional<uint8_t> default_audio() const;
 
   private:
     void accept(Ref<media::MediaPacket> packet, MonoTime now);

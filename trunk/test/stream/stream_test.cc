@@ -592,6 +592,36 @@ TEST_F(StreamTest, OnlyTheFirstVideoTrackMakesTheGop) {
     EXPECT_THAT(muxer_.take(), ElementsAre("V", "V", "K(VV)", "K", "v", "K"));
 }
 
+TEST_F(StreamTest, OnlyTheDefaultAudioTrackMakesTheStart) {
+    send(kAudio, test::aac_header());
+    audio();
+    send(kAudio, test::aac_multitrack(1, true, 1));
+    send(kAudio, test::aac_multitrack(1, false, 2));
+    EXPECT_THAT(muxer_.take(), ElementsAre("A", "a(A)", "A", "a"));
+    EXPECT_EQ(stream_.default_audio(), 0);
+    EXPECT_EQ(stream_.audio().frames, 1U);
+    ASSERT_NE(stream_.config(kAudio), nullptr);
+    EXPECT_EQ(stream_.config(kAudio)->info().track_id, 0);
+}
+
+TEST_F(StreamTest, MoreAudioTracksDoNotMoveTheTimesOfTheDefaultOne) {
+    const auto more = [this](uint32_t ahead_ms) {
+        stream_.publish(publisher_,
+                        test::packet(kAudio, clock() + ahead_ms, test::aac_multitrack(1, false, 2)),
+                        now_);
+    };
+    key();
+    audio();
+    const int64_t first = muxer_.times.back();
+    more(600);
+    EXPECT_EQ(muxer_.times.back(), first + 600);
+    audio();
+    EXPECT_NEAR(static_cast<double>(muxer_.times.back()), static_cast<double>(first + 20), 3);
+    const size_t count = muxer_.times.size();
+    more(60'000);
+    EXPECT_EQ(muxer_.times.size(), count) << "nothing of the stream is near: left out";
+}
+
 TEST_F(StreamTest, DataPassesThroughWithTheTimeOfTheFrameBeforeIt) {
     key();
     send(kData, test::cue_point(3));

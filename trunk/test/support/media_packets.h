@@ -81,6 +81,17 @@ inline Bytes hevc_multitrack(
     return filled(std::move(head), marker, payload);
 }
 
+// The same of AAC; its configuration is that of 48 kHz, stereo.
+inline Bytes aac_multitrack(uint8_t track, bool config, uint32_t marker, size_t payload = 20) {
+    Bytes head = {0x95, static_cast<uint8_t>(config ? 0 : 1)};  // ex header, multitrack; one track
+    ByteWriter(head).text("mp4a").u8(track);
+    if (config) {
+        ByteWriter(head).u16(0x1190);
+        return head;
+    }
+    return filled(std::move(head), marker, payload);
+}
+
 inline Bytes metadata(uint8_t width) {
     Bytes body = {0x02};
     ByteWriter(body)

@@ -57,7 +57,8 @@ class Dash(Reader):
     def look(self):
         for period in xml.fromstring(self.fetch(self.url)).iterfind("d:Period", NAMESPACE):
             for template in period.iterfind(".//d:SegmentTemplate", NAMESPACE):
-                self.take(period, template)
+                if re.search(r"\.(video|audio)\.", template.get("media")):  # of several audio tracks the default one
+                    self.take(period, template)
 
     def take(self, period, template):
         init, scale = template.get("initialization"), int(template.get("timescale", 1))

@@ -49,6 +49,7 @@ class Hls(Reader):
                 if url is None:
                     first = self.server.http(f"/{self.path}.m3u8")
                     url = urllib.parse.urljoin(first, next(line for line in self.fetch(first).decode().splitlines() if line and line[0] != "#"))
+                    url = url.replace(".hls/video/", ".hls/")  # of several audio tracks the default one, beside the video
                 if self.look(url):
                     self.ended.set()
                     return

@@ -22,6 +22,7 @@ class Mp4PartWriter final : public PartWriter {
         std::vector<mp4::Track> list;
         for (size_t i = 0; i < tracks.size(); i++) {
             ids_[i] = 0;
+            next_[i] = 0;
             if (tracks[i]) {
                 list.push_back(tracks[i]->track);
                 ids_[i] = static_cast<uint32_t>(list.size());
@@ -37,6 +38,10 @@ class Mp4PartWriter final : public PartWriter {
     }
 
     void set_wall_offset(std::optional<int64_t> offset_us) override { wall_offset_us_ = offset_us; }
+
+    bool keeps_tracks_apart() const override { return apart_; }
+
+    void fill_from(std::optional<int64_t> start_ms) override { fill_ms_ = start_ms; }
 
     size_t write(const PartFrames& frames, bool first, Bytes& out) override {
         std::array<std::vector<mp4::SampleView>, 2> samples;
@@ -55,6 +60,7 @@ class Mp4PartWriter final : public PartWriter {
                      .composition = static_cast<int32_t>(info.composition_ms * kTicksPerMs),
                      .key = i == kPartAudio || info.key});
                 bytes += samples[i].back().data.size();
+                next_[i] = frame.ticks + frame.duration;
             }
             runs[i] = {.track_id = ids_[i],
                        .video = i == kPartVideo,
@@ -79,6 +85,10 @@ class Mp4PartWriter final : public PartWriter {
                 number_ += 2;
                 write_reference_time(i, runs[i], out);
                 mp4::write_fragment(number_, {&runs[i], 1}, out);
+            } else if (fill_ms_ && ids_[i] != 0) {
+                number_ += 2;
+                runs[i].decode_time = std::max(next_[i], ticks_of(*fill_ms_, timescales_[i]));
+                mp4::write_empty_fragment(number_, runs[i], out);
             }
         }
         return audio_at;
@@ -105,9 +115,15 @@ class Mp4PartWriter final : public PartWriter {
         return header;
     }
 
+    static uint64_t ticks_of(int64_t time_ms, uint32_t timescale) {
+        return static_cast<uint64_t>(std::max<int64_t>(time_ms, 0)) * timescale / 1'000;
+    }
+
     bool apart_;
-    std::array<uint32_t, 2> ids_{};  // 0: there is no such track
+    std::optional<int64_t> fill_ms_;
+    std::array<uint64_t, 2> next_{};  // where the newest frame ends, in units of the track
     std::array<uint32_t, 2> timescales_{1, 1};
+    std::array<uint32_t, 2> ids_{};  // 0: there is no such track
     std::array<Bytes, 2> track_headers_;
     std::optional<int64_t> wall_offset_us_;
     uint32_t number_ = 0;

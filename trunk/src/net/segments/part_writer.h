@@ -61,6 +61,13 @@ class PartWriter {
     // now on; nothing: it is not known. Containers that do not tell it ignore this.
     virtual void set_wall_offset(std::optional<int64_t> /*offset_us*/) {}
 
+    // Each track of a part can be had alone.
+    virtual bool keeps_tracks_apart() const { return false; }
+
+    // Tracks without a frame in the parts from now on have a fragment without a sample there, at
+    // that time of the stream; nothing: they have none. Of MP4 that keeps tracks apart.
+    virtual void fill_from(std::optional<int64_t> /*start_ms*/) {}
+
     // Appends the part's bytes to `out`. `first`: it is the first of its segment. Returns where
     // those of the audio track begin, which are all that follow; of a container that does not keep
     // tracks apart nothing is to be made of that.

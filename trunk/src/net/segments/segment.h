@@ -40,6 +40,17 @@ class SegmentBytes final : public RefCounted<SegmentBytes>, private Counted<Segm
     Bytes bytes_;
 };
 
+// An audio track besides the default one. Its bytes are in no segment's own: SegmentPart::more.
+struct SegmentAudio {
+    uint8_t id = 0;  // media::PacketInfo::track_id
+    Bytes header;    // of an MP4 file with that track alone
+    std::string codecs;
+    uint32_t sample_rate = 0;
+    uint8_t channels = 0;
+    std::string language;  // BCP 47; empty: not known
+    std::string name;      // for people; no two tracks of a format have the same
+};
+
 // What the segments from a discontinuity to the next have in common.
 struct SegmentFormat : public RefCounted<SegmentFormat> {
     uint64_t id = 0;     // the number of the first segment that has it
@@ -52,6 +63,19 @@ struct SegmentFormat : public RefCounted<SegmentFormat> {
     uint32_t height = 0;
     uint32_t sample_rate = 0;  // in Hz; 0: no audio
     uint8_t channels = 0;
+    std::string audio_language;  // as of SegmentAudio; both only where there are more tracks
+    std::string audio_name;
+    std::vector<SegmentAudio> more;  // by id; all of the codec of the default one
+
+    // Index in `more`; nothing: there is no such track, and the default one stands in for it.
+    std::optional<size_t> find_more(uint8_t track_id) const {
+        for (size_t i = 0; i < more.size(); i++) {
+            if (more[i].id == track_id) {
+                return i;
+            }
+        }
+        return std::nullopt;
+    }
 };
 
 // When things of the stream's timeline came: of all segments until the publisher's clock has gone
@@ -70,6 +94,7 @@ struct SegmentPart {
     int64_t duration_ms = 0;
     bool independent = false;    // begins with a key frame, or is audio only
     int32_t composition_ms = 0;  // its first picture is shown so long after it is decoded
+    std::vector<Ref<const SegmentBytes>> more = {};  // of SegmentFormat::more, in its order
 };
 
 struct Segment {
@@ -82,6 +107,7 @@ struct Segment {
     int64_t duration_ms = 0;  // of its parts
     int64_t expected_ms = 0;  // how long it will be, if key frames go on as they came; 0: unknown
     uint64_t bytes = 0;
+    std::vector<uint64_t> more_bytes = {};  // of SegmentFormat::more, in its order
     uint32_t video_frames = 0;
     std::optional<uint64_t> key = {};  // id of what it is encrypted with (segment_cipher.h)
     bool discontinuity = false;        // between it and the segment before

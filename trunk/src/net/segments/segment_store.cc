@@ -1,6 +1,7 @@
 #include "net/segments/segment_store.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -44,26 +45,36 @@ void SegmentStore::add_part(NewPart part) {
         bytes = cipher_->encrypt(bytes);
         part.audio_at = 0;  // no place in the plain text is one in this
     }
-    append(std::move(bytes), part);
+    const int64_t duration_ms = part.duration_ms;
+    append(std::move(bytes), std::move(part));
     parts_made_++;
-    if (part.duration_ms <= 2 * options_.part_ms && part.duration_ms > usual_part_ms_) {
-        usual_part_ms_ = part.duration_ms + kPartSlackMs;
+    if (duration_ms <= 2 * options_.part_ms && duration_ms > usual_part_ms_) {
+        usual_part_ms_ = duration_ms + kPartSlackMs;
     }
     changed();
 }
 
-void SegmentStore::append(Bytes bytes, const NewPart& part) {
+void SegmentStore::append(Bytes bytes, NewPart part) {
     Segment& segment = segments_.back();
     bytes.shrink_to_fit();
     segment.bytes += bytes.size();
     bytes_ += bytes.size();
     segment.duration_ms += part.duration_ms;
     segment.video_frames += part.video_frames;
+    std::vector<Ref<const SegmentBytes>> more;
+    segment.more_bytes.resize(segment.format->more.size());
+    for (size_t i = 0; i < part.more.size(); i++) {
+        part.more[i].shrink_to_fit();
+        segment.more_bytes[i] += part.more[i].size();
+        bytes_ += part.more[i].size();
+        more.push_back(make_ref<const SegmentBytes>(std::move(part.more[i])));
+    }
     segment.parts.push_back({.bytes = make_ref<const SegmentBytes>(std::move(bytes)),
                              .audio_at = part.audio_at,
                              .duration_ms = part.duration_ms,
                              .independent = part.independent,
-                             .composition_ms = part.composition_ms});
+                             .composition_ms = part.composition_ms,
+                             .more = std::move(more)});
 }
 
 void SegmentStore::close() {
@@ -157,16 +168,20 @@ void SegmentStore::move_window() {
     while (first_listed_ > 0 &&
            (kept_ms - 2 * segments_.front().duration_ms >= listed_ms || bytes_ > kMaxBytes)) {
         kept_ms -= segments_.front().duration_ms;
-        bytes_ -= segments_.front().bytes;
-        segments_.pop_front();
-        first_listed_--;
+        drop_first();
     }
     while (bytes_ > kMaxBytes && segments_.size() > 1) {
         unlist();
-        bytes_ -= segments_.front().bytes;
-        segments_.pop_front();
-        first_listed_--;
+        drop_first();
     }
+}
+
+// It has left the list.
+void SegmentStore::drop_first() {
+    const Segment& first = segments_.front();
+    bytes_ -= std::accumulate(first.more_bytes.begin(), first.more_bytes.end(), first.bytes);
+    segments_.pop_front();
+    first_listed_--;
 }
 
 const Segment* SegmentStore::find(uint64_t number) const {

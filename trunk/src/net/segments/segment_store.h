@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "base/object_count.h"
 #include "media/captions.h"
@@ -79,7 +80,8 @@ class SegmentStore : private Counted<SegmentStore> {
     // Of the open segment.
     struct NewPart {
         Bytes bytes;
-        size_t audio_at = 0;  // as SegmentPart has it
+        std::vector<Bytes> more = {};  // as SegmentPart has it; never encrypted
+        size_t audio_at = 0;           // as SegmentPart has it
         int64_t duration_ms = 0;
         bool independent = false;
         int32_t composition_ms = 0;
@@ -162,7 +164,8 @@ class SegmentStore : private Counted<SegmentStore> {
     uint64_t parts_made() const { return parts_made_; }
 
   private:
-    void append(Bytes bytes, const NewPart& part);
+    void append(Bytes bytes, NewPart part);
+    void drop_first();
     void changed();
     void move_window();
 

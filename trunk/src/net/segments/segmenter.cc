@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/steady_wall_time.h"
+#include "media/language.h"
 #include "proto/mp4/codec_string.h"
 
 namespace weir::net {
@@ -42,6 +43,9 @@ Segmenter::Segmenter(stream::Stream& stream,
             stream.gop().key_frames > 0 ? stream.timeline().latest() - stream.gop().key_time_ms : 0;
         store_.expect(std::min(std::max(last_gop_ms_, open_ms), kMaxSegmentMs));
     }
+    if (writer_->keeps_tracks_apart() && store.cipher() == nullptr) {
+        more_audio_ = std::make_unique<MoreAudio>();
+    }
     settling_ = store.options().settle_ms > 0 &&
                 MonoClock::now() - stream.live_since() < Millis(store.options().settle_ms);
     stream_.attach(*this);
@@ -63,8 +67,11 @@ Segmenter::Track* Segmenter::track_of(const PacketInfo& info) {
     if (info.kind == TrackKind::kData || info.metadata || info.end) {
         return nullptr;
     }
-    Track& track = tracks_[info.kind == TrackKind::kVideo ? kPartVideo : kPartAudio];
-    track.id = track.id.value_or(info.track_id);
+    const bool video = info.kind == TrackKind::kVideo;
+    Track& track = tracks_[video ? kPartVideo : kPartAudio];
+    if (!track.id) {
+        track.id = video ? info.track_id : stream_.default_audio().value_or(info.track_id);
+    }
     if (*track.id != info.track_id) {
         return nullptr;
     }
@@ -76,8 +83,19 @@ Segmenter::Track* Segmenter::track_of(const PacketInfo& info) {
     return &track;
 }
 
+// Of one besides the default track, which is known.
+bool Segmenter::is_more_audio(const PacketInfo& info) const {
+    const Track& audio = tracks_[kPartAudio];
+    return more_audio_ && info.kind == TrackKind::kAudio && !info.metadata && !info.end &&
+           audio.id && *audio.id != info.track_id;
+}
+
 void Segmenter::take_config(const PacketRef& packet) {
     Track* const track = track_of(packet->info());
+    if (is_more_audio(packet->info())) {
+        more_audio_->take_config(packet);
+        return;
+    }
     if (track == nullptr) {
         return;
     }
@@ -127,10 +145,11 @@ void Segmenter::on_packet(const PacketRef& packet, const stream::Configs* start)
     take(packet, start);
 }
 
-bool Segmenter::both_are_known() const {
+bool Segmenter::tracks_are_known() const {
     const Track& audio = tracks_[kPartAudio];
     return tracks_[kPartVideo].id && audio.came &&
-           (audio.config || !mp4::needs_config(audio.codec));
+           (audio.config || !mp4::needs_config(audio.codec)) &&
+           (!more_audio_ || more_audio_->has_all(stream_.description(), *audio.id));
 }
 
 // False: it is to be taken; and what was held before it, where nothing is settling any more.
@@ -142,13 +161,15 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
     take_configs(start);
     if (Track* const track = is_frame(info) ? track_of(info) : nullptr) {
         track->came = true;
+    } else if (is_frame(info) && is_more_audio(info)) {
+        more_audio_->note(*packet);
     }
     const int64_t settle_ms = store_.options().settle_ms;
     const bool late =
         MonoClock::now() - stream_.live_since() >= Millis(settle_ms) ||
         (!early_.empty() && packet->time_ms() - early_.front().packet->time_ms() >= settle_ms) ||
         early_.size() >= kMaxPartFrames || early_bytes_ >= kMaxPartBytes;
-    if (!late && !both_are_known()) {
+    if (!late && !tracks_are_known()) {
         early_.push_back({packet, start != nullptr ? std::optional(*start) : std::nullopt});
         early_bytes_ += packet->body().size();
         return true;
@@ -179,6 +200,10 @@ void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
         return;
     }
     Track* const track = is_frame(info) ? track_of(info) : nullptr;
+    if (is_frame(info) && is_more_audio(info)) {
+        take_more_audio(packet);
+        return;
+    }
     if (track != nullptr) {
         track->came = true;
         if (running_ && !renew_ && is_hole_before(*packet)) {
@@ -199,13 +224,22 @@ void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
         // Behind it, as the first frame says which track cuts the parts.
         for (size_t i = 0; first && i < start->size(); i++) {
             const PacketRef& early = (*start)[i];
-            if (is_frame(early->info()) && track_of(early->info()) != nullptr) {
+            if (!is_frame(early->info())) {
+                continue;
+            }
+            if (is_more_audio(early->info())) {
+                take_more_audio(early);
+            } else if (track_of(early->info()) != nullptr) {
                 take_frame(early);
             }
         }
     } else if (running_) {
         take_frame(packet);
     }
+}
+
+void Segmenter::take_more_audio(const PacketRef& packet) {
+    left_out_ += running_ && more_audio_->take_frame(packet) ? 0U : 1U;
 }
 
 // A cursor may begin here, so a segment may.
@@ -226,6 +260,9 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
         }
         tracks_[kPartVideo].next_ticks.reset();
         audio_chain_.restart(now_ms);
+        if (more_audio_) {
+            more_audio_->restart(now_ms);
+        }
         running_ = true;
         renew_ = false;
         part_start_ms_ = segment_start_ms_ = last_key_ms_ = newest_ms_ = end_ms_ = now_ms;
@@ -330,6 +367,7 @@ void Segmenter::take_frame(const PacketRef& packet) {
     track.last_ms = time_ms;
     newest_ms_ = std::max(newest_ms_, time_ms);
     end_ms_ = std::max(end_ms_, time_ms + static_cast<int64_t>(length));
+    renew_ = renew_ || (more_audio_ && more_audio_->wants_change(newest_ms_));
 }
 
 // The parts that end before this frame of `track`.
@@ -454,6 +492,7 @@ bool Segmenter::decide_format() {
     if (!found[kPartVideo] && !found[kPartAudio]) {
         return false;
     }
+    describe_more_audio(found[kPartAudio], *format);
     format_tracks_ = std::move(found);
     format->header = writer_->begin(format_tracks_);
     format->video_header = writer_->track_header(kPartVideo);
@@ -464,6 +503,20 @@ bool Segmenter::decide_format() {
     clock_off_.restart();
     format_ = format;
     return true;
+}
+
+// `main`: the default track, which then has a language and a name as well.
+void Segmenter::describe_more_audio(std::optional<PartTrack>& main, SegmentFormat& format) {
+    if (!more_audio_) {
+        return;
+    }
+    const Track& audio = tracks_[kPartAudio];
+    more_audio_->decide(stream_.description(), audio.id.value_or(0),
+                        main ? audio.codec : media::Codec::kUnknown, newest_ms_, format);
+    if (!format.more.empty()) {
+        main->track.language = media::language_code(format.audio_language);
+        main->track.name = format.audio_name;
+    }
 }
 
 // Where begin_at() will cut it.
@@ -567,7 +620,7 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     SegmentStore::NewPart part;
     part.independent = independent;
     part.composition_ms = frames.empty() ? 0 : frames.front().packet->info().composition_ms;
-    part.audio_at = writer_->write({frames, sounds}, first, part.bytes);
+    write_tracks({frames, sounds}, first, alone ? std::optional(end_ms) : std::nullopt, part);
     const auto count = static_cast<uint32_t>(frames.size());
     video.frames.erase(video.frames.begin(),
                        video.frames.begin() + static_cast<std::ptrdiff_t>(count));
@@ -586,6 +639,19 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     if (segment.duration_ms >= kMaxSegmentMs || segment.bytes >= kMaxSegmentBytes) {
         store_.close();
         segment_start_ms_ = part_start_ms_;
+    }
+}
+
+// `until_ms`: later frames of more audio tracks are of the next part; nothing: all that came go.
+void Segmenter::write_tracks(const PartFrames& frames,
+                             bool first,
+                             std::optional<int64_t> until_ms,
+                             SegmentStore::NewPart& part) {
+    const bool has_more = !format_->more.empty();
+    writer_->fill_from(has_more ? std::optional(part_start_ms_) : std::nullopt);
+    part.audio_at = writer_->write(frames, first, part.bytes);
+    if (has_more) {
+        part.more = more_audio_->write(part_start_ms_, first, until_ms);
     }
 }
 
@@ -610,6 +676,9 @@ void Segmenter::drop_frames() {
     for (Track& track : tracks_) {
         track.frames.clear();
         track.bytes = 0;
+    }
+    if (more_audio_) {
+        more_audio_->drop_frames();
     }
 }
 
@@ -638,6 +707,9 @@ void Segmenter::on_start_lost(stream::StartLost why) {
     video_late_ = false;
     if (why != StartLost::kVideoAppeared) {
         waited_ = false;
+        if (more_audio_) {
+            more_audio_->forget();
+        }
         for (Track& track : tracks_) {
             track.id.reset();
             track.came = false;

@@ -5,8 +5,9 @@
 // frame where players were told that it will not be longer (SegmentStore::longest_ms). Other
 // codecs, another publisher, and a hole in which no track has frames begin with a discontinuity.
 // Audio alone cuts parts once the video is late, and segments once it is missing for `fragment`.
-// The first video and the first audio track are taken. What a publisher sends at first waits until
-// both are there, for SegmentOptions::settle_ms at most. Never yields.
+// The first video and the default audio track are taken, and by MoreAudio the other audio tracks,
+// where the container keeps tracks apart and nothing is encrypted. What a publisher sends at first
+// waits until all are there, for SegmentOptions::settle_ms at most. Never yields.
 #pragma once
 
 #include <array>
@@ -18,6 +19,7 @@
 #include "base/object_count.h"
 #include "net/segments/audio_chain.h"
 #include "net/segments/far_off.h"
+#include "net/segments/more_audio.h"
 #include "net/segments/part_writer.h"
 #include "net/segments/segment_store.h"
 #include "stream/stream.h"
@@ -98,9 +100,12 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     [[gnu::noinline]] bool holds_early(const media::PacketRef& packet,
                                        const stream::Configs* start);
     [[gnu::noinline]] void release_early();
-    bool both_are_known() const;
+    bool tracks_are_known() const;
     void take(const media::PacketRef& packet, const stream::Configs* start);
     Track* track_of(const media::PacketInfo& info);
+    bool is_more_audio(const media::PacketInfo& info) const;
+    void take_more_audio(const media::PacketRef& packet);
+    void describe_more_audio(std::optional<PartTrack>& main, SegmentFormat& format);
     void take_config(const media::PacketRef& packet);
     void take_configs(const stream::Configs* start);
     void wait_for_start(Track& track);
@@ -122,6 +127,10 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     void follow_dates();
     int64_t expected_ms(int64_t start_ms) const;
     void end_part(int64_t end_ms, bool all);
+    void write_tracks(const PartFrames& frames,
+                      bool first,
+                      std::optional<int64_t> until_ms,
+                      SegmentStore::NewPart& part);
     void end_segment(int64_t end_ms, bool all);
     void drop_frames();
     bool reference_is(media::TrackKind kind) const;
@@ -133,6 +142,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     std::unique_ptr<PartWriter> writer_;
     std::array<Track, 2> tracks_;
     AudioChain audio_chain_;
+    std::unique_ptr<MoreAudio> more_audio_;  // null: the default track alone is taken
     PartTracks format_tracks_;
     Ref<const SegmentFormat> format_;  // null: it is decided with the next part
     std::vector<Early> early_;         // what waits for the other track

@@ -10,6 +10,7 @@
 #include "net/http/client.h"
 #include "net/policy.h"
 #include "proto/flv/metadata.h"
+#include "proto/flv/split_tracks.h"
 #include "proto/flv/tag.h"
 #include "stream/registry.h"
 
@@ -296,6 +297,12 @@ Error Source::publish(media::TrackKind kind,
                       media::Audience audience) {
     std::optional<media::PacketInfo> info = flv::parse_tag_body(kind, body);
     if (!info) {
+        return {};
+    }
+    if (std::vector<Bytes> tracks = flv::split_audio_tracks(*info, body); !tracks.empty()) {
+        for (Bytes& each : tracks) {
+            WEIR_TRY(publish(kind, timestamp, std::move(each), audience));
+        }
         return {};
     }
     if (info->kind == media::TrackKind::kAudio) {

@@ -76,4 +76,24 @@ TsClock::Times TsClock::map(media::TrackKind kind, int64_t dts, int64_t pts, Mon
     return out;
 }
 
+std::optional<int64_t> TsClock::beside(size_t number, int64_t pts, MonoTime now) {
+    WEIR_DCHECK(number > 0 && number <= beside_.size());
+    if (!started_) {
+        return std::nullopt;
+    }
+    const int64_t elapsed =
+        std::max<int64_t>((now - last_arrival_).count(), 0) * kTicksPerMs / 1'000;
+    for (const int64_t offset : {offset_, previous_offset_.value_or(offset_)}) {
+        if (!fits(Track(), pts + offset, elapsed)) {
+            continue;
+        }
+        std::optional<int64_t>& last = beside_[number - 1];
+        const int64_t time_ms = floor_ms(pts + offset);
+        const bool rises = !last || time_ms >= *last || time_ms < *last - kMaxStepBackMs;
+        last = rises ? time_ms : *last;
+        return last;
+    }
+    return std::nullopt;
+}
+
 }  // namespace weir::net

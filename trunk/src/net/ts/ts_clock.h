@@ -8,11 +8,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
 #include "media/codec.h"
+#include "media/description.h"
 
 namespace weir::net {
 
@@ -38,6 +40,14 @@ class TsClock {
     // order of each track's frames.
     Times map(media::TrackKind track, int64_t dts, int64_t pts, MonoTime now);
 
+    // Presentation time in milliseconds of a frame of a further audio track, which has the clock of
+    // the others and does not move it. `number`: of the track, from 1 on, below
+    // Description::kMaxAudioTracks. Nothing: it is nowhere near the others.
+    std::optional<int64_t> beside(size_t number, int64_t pts, MonoTime now);
+
+    // Another track has that number from now on.
+    void forget_beside(size_t number) { beside_[number - 1].reset(); }
+
     // How often the clock of the source jumped.
     uint64_t jumps() const { return jumps_; }
 
@@ -51,7 +61,9 @@ class TsClock {
     bool fits(const Track& track, int64_t time, int64_t elapsed) const;
     int64_t place(Track& track, int64_t dts, MonoTime now);
 
-    std::array<Track, 2> tracks_;             // audio, video
+    std::array<Track, 2> tracks_;  // audio, video
+    // The newest times of further audio tracks, in milliseconds.
+    std::array<std::optional<int64_t>, media::Description::kMaxAudioTracks - 1> beside_;
     int64_t offset_ = 0;                      // of the one clock to that of the source
     std::optional<int64_t> previous_offset_;  // before the newest jump
     int64_t latest_ = 0;

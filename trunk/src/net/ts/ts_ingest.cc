@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "media/adts.h"
+#include "media/language.h"
 #include "media/mp3.h"
 #include "media/opus.h"
 #include "proto/flv/packet_maker.h"
@@ -19,6 +20,7 @@ using mpegts::Content;
 // NAL units of these types and above are for nobody who decodes pictures.
 constexpr uint8_t kFirstUnspecifiedAvc = 24;
 constexpr uint8_t kFirstUnspecifiedHevc = 48;
+constexpr size_t kMaxAudioTracks = media::Description::kMaxAudioTracks;
 
 Codec codec_of(Content content) {
     switch (content) {
@@ -51,7 +53,7 @@ media::PacketInfo info_of(TrackKind kind, Codec codec) {
 }  // namespace
 
 TsIngest::TsIngest(TsOutput& output, const mpegts::ReaderOptions& options)
-    : output_(output), reader_(options) {}
+    : output_(output), reader_({.program = options.program, .max_audio = kMaxAudioTracks}) {}
 
 Error TsIngest::feed(MonoTime now, ByteSpan bytes) {
     while (!bytes.empty()) {
@@ -76,13 +78,16 @@ void TsIngest::drain(MonoTime now) {
             case mpegts::Reader::Event::kNeedMore:
             case mpegts::Reader::Event::kError: return;
             case mpegts::Reader::Event::kTracks: begin_tracks(); break;
-            case mpegts::Reader::Event::kUnit:
-                if (mpegts::is_video(reader_.tracks()[track].info.content)) {
+            case mpegts::Reader::Event::kUnit: {
+                const mpegts::StreamInfo& info = reader_.tracks()[track].info;
+                const auto more = std::ranges::find(more_audio_, info, &Audio::info);
+                if (mpegts::is_video(info.content)) {
                     take_video(now, unit);
                 } else {
-                    take_audio(now, unit);
+                    take_audio(now, more != more_audio_.end() ? *more : audio_, unit);
                 }
                 break;
+            }
         }
     }
 }
@@ -92,38 +97,90 @@ void TsIngest::drain(MonoTime now) {
 // Those that were there before go on.
 void TsIngest::begin_tracks() {
     for (const mpegts::Track& track : reader_.tracks()) {
-        const Codec codec = codec_of(track.info.content);
-        if (!track.taken) {
+        if (!track.taken || !mpegts::is_video(track.info.content) || video_.info == track.info) {
             continue;
         }
-        if (mpegts::is_video(track.info.content)) {
-            if (video_.info == track.info) {
-                continue;
-            }
-            video_ = {};
-            video_.info = track.info;
-            video_.codec = codec;
-            video_.front =
-                flv::body_header_size(info_of(TrackKind::kVideo, codec), true).value_or(0);
-            rtp::PayloadParameters parameters;
-            parameters.recovery_points = true;
-            video_.frames = rtp::make_depacketizer(codec, video_.front, parameters);
-        } else if (audio_.info != track.info) {
-            const bool begun = audio_.begun;
-            audio_ = {};
-            audio_.info = track.info;
-            audio_.codec = codec;
-            audio_.begun = begun;
-            if (track.info.content == Content::kAacLatm) {
-                rtp::PayloadParameters parameters;
-                parameters.audio = rtp::AudioFraming::kLatm;
-                parameters.latm_in_band = true;
-                parameters.clock_hz = mpegts::kClockHz;
-                audio_.frames = rtp::make_depacketizer(codec, 0, parameters);
-            }
+        const Codec codec = codec_of(track.info.content);
+        auto audio_tracks = std::move(video_.size.audio_tracks);
+        video_ = {};
+        video_.size.audio_tracks = std::move(audio_tracks);
+        video_.info = track.info;
+        video_.codec = codec;
+        video_.front = flv::body_header_size(info_of(TrackKind::kVideo, codec), true).value_or(0);
+        rtp::PayloadParameters parameters;
+        parameters.recovery_points = true;
+        video_.frames = rtp::make_depacketizer(codec, video_.front, parameters);
+    }
+    begin_audio();
+    name_others();
+}
+
+void TsIngest::begin_audio() {
+    std::vector<mpegts::StreamInfo> found;
+    for (const mpegts::Track& track : reader_.tracks()) {
+        if (track.taken && !mpegts::is_video(track.info.content)) {
+            found.push_back(track.info);
         }
     }
-    name_others();
+    std::erase_if(more_audio_, [&found](const Audio& audio) {
+        const auto at = std::ranges::find(found, audio.info);
+        return at == found.end() || at == found.begin();
+    });
+    for (size_t i = 0; i < found.size(); i++) {
+        if (i == 0) {
+            if (audio_.info != found[i]) {
+                begin_audio(audio_, found[i]);
+            }
+        } else if (std::ranges::find(more_audio_, found[i], &Audio::info) == more_audio_.end()) {
+            Audio audio;
+            audio.number = free_number();
+            begin_audio(audio, found[i]);
+            clock_.forget_beside(audio.number);
+            more_audio_.push_back(std::move(audio));
+        }
+    }
+    describe_audio();
+}
+
+// Whether it has begun is a matter of the number, whatever track has it.
+void TsIngest::begin_audio(Audio& audio, const mpegts::StreamInfo& info) {
+    const Audio before = std::exchange(audio, {});
+    audio.number = before.number;
+    audio.begun = before.begun;
+    audio.info = info;
+    audio.codec = codec_of(info.content);
+    if (info.content == Content::kAacLatm) {
+        rtp::PayloadParameters parameters;
+        parameters.audio = rtp::AudioFraming::kLatm;
+        parameters.latm_in_band = true;
+        parameters.clock_hz = mpegts::kClockHz;
+        audio.frames = rtp::make_depacketizer(audio.codec, 0, parameters);
+    }
+}
+
+uint8_t TsIngest::free_number() const {
+    uint8_t number = 1;
+    while (std::ranges::find(more_audio_, number, &Audio::number) != more_audio_.end()) {
+        number++;
+    }
+    return number;
+}
+
+// Of one track alone there is nothing to choose.
+void TsIngest::describe_audio() {
+    std::vector<media::AudioTrack> tracks;
+    const auto add = [&tracks](const Audio& audio) {
+        const auto& said = audio.info.language;
+        tracks.push_back({audio.number, media::language_tag({said.data(), said.size()}), {}});
+    };
+    if (!more_audio_.empty()) {
+        add(audio_);
+        std::ranges::for_each(more_audio_, add);
+    }
+    if (tracks != video_.size.audio_tracks) {
+        video_.size.audio_tracks = std::move(tracks);
+        told_ = false;
+    }
 }
 
 void TsIngest::name_others() {
@@ -222,10 +279,10 @@ void TsIngest::publish_video(MonoTime now, const mpegts::Unit& unit, rtp::Frame&
 
 // ---- audio ----
 
-void TsIngest::take_audio(MonoTime now, const mpegts::Unit& unit) {
-    switch (audio_.info.content) {
-        case Content::kAac: take_adts(now, unit); return;
-        case Content::kAacLatm: take_latm(now, unit); return;
+void TsIngest::take_audio(MonoTime now, Audio& audio, const mpegts::Unit& unit) {
+    switch (audio.info.content) {
+        case Content::kAac: take_adts(now, audio, unit); return;
+        case Content::kAacLatm: take_latm(now, audio, unit); return;
         case Content::kMpegAudio:
             if (!media::mp3::parse_header(unit.data)) {
                 if (stats_.dropped_frames++ == 0) {
@@ -233,18 +290,18 @@ void TsIngest::take_audio(MonoTime now, const mpegts::Unit& unit) {
                 }
                 return;
             }
-            publish_audio(now, unit.pts, {}, unit.data);
+            publish_audio(now, audio, unit.pts, {}, unit.data);
             return;
         case Content::kOpus: {
-            const uint8_t channels = audio_.info.channels == 1 ? 1 : 2;
-            publish_audio(now, unit.pts, media::opus::build_head(channels), unit.data);
+            const uint8_t channels = audio.info.channels == 1 ? 1 : 2;
+            publish_audio(now, audio, unit.pts, media::opus::build_head(channels), unit.data);
             return;
         }
-        default: publish_audio(now, unit.pts, {}, unit.data); return;
+        default: publish_audio(now, audio, unit.pts, {}, unit.data); return;
     }
 }
 
-void TsIngest::take_adts(MonoTime now, const mpegts::Unit& unit) {
+void TsIngest::take_adts(MonoTime now, Audio& audio, const mpegts::Unit& unit) {
     const auto header = media::adts::Header::parse(unit.data);
     // Of several blocks nothing says where one ends; of channel configuration 0 the frame itself
     // says what it has.
@@ -256,42 +313,59 @@ void TsIngest::take_adts(MonoTime now, const mpegts::Unit& unit) {
         }
         return;
     }
-    publish_audio(now, unit.pts, header->config(), unit.data.subspan(header->size()));
+    publish_audio(now, audio, unit.pts, header->config(), unit.data.subspan(header->size()));
 }
 
-void TsIngest::take_latm(MonoTime now, const mpegts::Unit& unit) {
+void TsIngest::take_latm(MonoTime now, Audio& audio, const mpegts::Unit& unit) {
     const auto first = static_cast<uint32_t>(unit.pts);
     const rtp::PayloadInfo info{first, true, unit.after_loss};
-    if (audio_.frames->feed(unit.data, info) == rtp::FeedStatus::kMalformed) {
+    if (audio.frames->feed(unit.data, info) == rtp::FeedStatus::kMalformed) {
         stats_.dropped_frames++;
     }
-    for (rtp::Frame frame; audio_.frames->next(frame);) {
+    for (rtp::Frame frame; audio.frames->next(frame);) {
         // An element may have several frames, each later than the one before.
         const auto later = static_cast<int32_t>(frame.rtp_time - first);
         if (!frame.config.empty()) {
-            audio_.latm_config = std::move(frame.config);
+            audio.latm_config = std::move(frame.config);
         }
-        publish_audio(now, unit.pts + later, audio_.latm_config, frame.data);
+        publish_audio(now, audio, unit.pts + later, audio.latm_config, frame.data);
     }
 }
 
-void TsIngest::publish_audio(MonoTime now, int64_t pts, ByteSpan config, ByteSpan frame) {
-    const TsClock::Times times = clock_.map(TrackKind::kAudio, pts, pts, now);
+// Not before the first picture: a track that begins there would not rise. The default track begins
+// first, since what comes first is the default one to players.
+bool TsIngest::may_begin(MonoTime now, const Audio& audio, int64_t time_ms) {
+    if (audio.number != 0) {
+        return audio_.begun;
+    }
     first_audio_ = first_audio_.value_or(now);
     const bool video_comes = video_.frames && !first_video_ms_ && now - *first_audio_ < kVideoWait;
-    const bool too_early = times.decoded_ms < first_video_ms_.value_or(times.decoded_ms);
-    if (!audio_.begun && (video_comes || too_early)) {
-        return;  // of before the first picture: a track that begins there would not rise
+    return !video_comes && time_ms >= first_video_ms_.value_or(time_ms);
+}
+
+void TsIngest::publish_audio(
+    MonoTime now, Audio& audio, int64_t pts, ByteSpan config, ByteSpan frame) {
+    const std::optional<int64_t> time_ms =
+        audio.number == 0 ? clock_.map(TrackKind::kAudio, pts, pts, now).decoded_ms
+                          : clock_.beside(audio.number, pts, now);
+    if (!time_ms) {
+        stats_.dropped_frames++;
+        return;
     }
-    audio_.begun = true;
-    media::PacketInfo info = info_of(TrackKind::kAudio, audio_.codec);
-    if (!std::equal(config.begin(), config.end(), audio_.config.begin(), audio_.config.end())) {
-        audio_.config.assign(config.begin(), config.end());
+    if (!audio.begun && !may_begin(now, audio, *time_ms)) {
+        return;
+    }
+    audio.begun = true;
+    media::PacketInfo info = info_of(TrackKind::kAudio, audio.codec);
+    info.multitrack = audio.number != 0;
+    info.track_id = audio.number;
+    if (!std::equal(config.begin(), config.end(), audio.config.begin(), audio.config.end())) {
+        audio.config.assign(config.begin(), config.end());
         info.config = true;
-        publish(now, flv::make_packet(info, times.decoded_ms, config));
+        publish(now, flv::make_packet(info, *time_ms, config));
         info.config = false;
     }
-    if (publish(now, flv::make_packet(info, times.decoded_ms, frame))) {
+    if (publish(now, flv::make_packet(info, *time_ms, frame))) {
         stats_.frames++;
     }
 }
@@ -311,7 +385,8 @@ bool TsIngest::publish(MonoTime now, Ref<media::MediaPacket> packet) {
 
 size_t TsIngest::bytes() const {
     return sizeof(*this) + reader_.heap_bytes() +
-           sizeof(rtp::Depacketizer) * ((video_.frames ? 1U : 0U) + (audio_.frames ? 1U : 0U));
+           sizeof(rtp::Depacketizer) * ((video_.frames ? 1U : 0U) + (audio_.frames ? 1U : 0U)) +
+           more_audio_.capacity() * sizeof(Audio);
 }
 
 }  // namespace weir::net

@@ -1,6 +1,10 @@
 // From a transport stream to frames of a stream: one video and one audio track of a programme, on
 // one clock, with the configurations that their frames bring along. No socket. Never yields.
 //
+// More audio tracks, up to Description::kMaxAudioTracks in all, become tracks of Enhanced RTMP
+// multitrack besides the first one, which is in the plain form, and begins first. A track keeps its
+// number for as long as its PID is in the programme.
+//
 // A frame that lost a packet is never published, and after a loss no video is until the next key
 // frame. Tracks that FLV bodies cannot carry (MPEG-2 video, MPEG audio of layer II, subtitles) are
 // named in one line of the log and passed over.
@@ -10,6 +14,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -80,6 +86,7 @@ class TsIngest final : private Counted<TsIngest> {
     };
 
     struct Audio {
+        uint8_t number = 0;  // of the track; 0: the default one
         mpegts::StreamInfo info;
         media::Codec codec = media::Codec::kUnknown;
         std::unique_ptr<rtp::Depacketizer> frames;  // of LATM
@@ -90,15 +97,20 @@ class TsIngest final : private Counted<TsIngest> {
 
     void drain(MonoTime now);
     void begin_tracks();
+    void begin_audio();
+    void describe_audio();
+    uint8_t free_number() const;
+    static void begin_audio(Audio& audio, const mpegts::StreamInfo& info);
     void name_others();
     void warn_once(std::string_view what);
     void take_video(MonoTime now, const mpegts::Unit& unit);
     bool feed_nals(const mpegts::Unit& unit);
     void publish_video(MonoTime now, const mpegts::Unit& unit, rtp::Frame& frame);
-    void take_audio(MonoTime now, const mpegts::Unit& unit);
-    void take_adts(MonoTime now, const mpegts::Unit& unit);
-    void take_latm(MonoTime now, const mpegts::Unit& unit);
-    void publish_audio(MonoTime now, int64_t pts, ByteSpan config, ByteSpan frame);
+    void take_audio(MonoTime now, Audio& audio, const mpegts::Unit& unit);
+    void take_adts(MonoTime now, Audio& audio, const mpegts::Unit& unit);
+    void take_latm(MonoTime now, Audio& audio, const mpegts::Unit& unit);
+    void publish_audio(MonoTime now, Audio& audio, int64_t pts, ByteSpan config, ByteSpan frame);
+    bool may_begin(MonoTime now, const Audio& audio, int64_t time_ms);
     bool publish(MonoTime now, Ref<media::MediaPacket> packet);
 
     TsOutput& output_;
@@ -106,6 +118,7 @@ class TsIngest final : private Counted<TsIngest> {
     TsClock clock_;
     Video video_;
     Audio audio_;
+    std::vector<Audio> more_audio_;
     std::optional<int64_t> first_video_ms_;  // that was published
     std::optional<MonoTime> first_audio_;    // that came
     uint32_t lines_ = 0;

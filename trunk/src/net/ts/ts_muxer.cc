@@ -1,5 +1,7 @@
 #include "net/ts/ts_muxer.h"
 
+#include "stream/stream.h"
+
 namespace weir::net {
 namespace {
 
@@ -12,6 +14,10 @@ bool is_frame(const media::PacketInfo& info) {
 }
 
 }  // namespace
+
+void TsMuxer::on_attach(const stream::Stream& stream) {
+    tracks_[kAudio].id = stream.default_audio();
+}
 
 // The track that a packet is of; null: of one that is not carried.
 TsMuxer::Track* TsMuxer::track_of(const media::PacketInfo& info) {

@@ -25,6 +25,8 @@ class TsMuxer final : public stream::Muxer, private Counted<TsMuxer> {
 
     media::Audience audience() const override { return media::Audience::kMpeg; }
 
+    // What is kept may begin with a frame of another audio track.
+    void on_attach(const stream::Stream& stream) override;
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
 
     // Appends what a player needs before the log's start: tables, and audio that came before it.

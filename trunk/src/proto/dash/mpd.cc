@@ -11,6 +11,7 @@ namespace weir::dash {
 namespace {
 
 constexpr int64_t kMaxUpdateMs = 2'000;
+constexpr std::string_view kMainAudio = "audio";
 // Segments begin together that begin no further apart: times are whole milliseconds, and less than
 // a frame.
 constexpr int64_t kAlignedMs = 5;
@@ -193,6 +194,23 @@ bool are_aligned(const Quality& a, const Quality& b) {
     return begins_alike(a, b) && begins_alike(b, a);
 }
 
+// The rest of the AdaptationSet's tag, and what helps to choose (§5.8.5.5: Role).
+void put_language(const Track& track, std::string& out) {
+    if (!track.language.empty()) {
+        out += " lang=\"";
+        put_escaped(track.language, out);
+        out += '"';
+    }
+    out += ">\n";
+    if (!track.label.empty()) {
+        out += "    <Label>";
+        put_escaped(track.label, out);
+        out += fmt::format(
+            "</Label>\n    <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"{}\"/>\n",
+            track.name == kMainAudio ? "main" : "alternate");
+    }
+}
+
 void put_set(const Presentation& presentation,
              const Period& period,
              const std::vector<Choice>& set,
@@ -204,8 +222,10 @@ void put_set(const Presentation& presentation,
         std::ranges::all_of(set, [](const Choice& each) { return each.quality->independent; });
     out += fmt::format(
         "   <AdaptationSet contentType=\"{0}\" mimeType=\"{0}/mp4\" "
-        "segmentAlignment=\"{1}\"{2}>\n",
-        first.track->name, aligned, independent ? " startWithSAP=\"1\"" : "");
+        "segmentAlignment=\"{1}\"{2}",
+        first.track->name.starts_with(kMainAudio) ? kMainAudio : first.track->name, aligned,
+        independent ? " startWithSAP=\"1\"" : "");
+    put_language(*first.track, out);
     if (!first.track->captions.empty()) {
         out += fmt::format(
             "    <Accessibility schemeIdUri=\"urn:scte:dash:cc:cea-608:2015\" value=\"{}\"/>\n",

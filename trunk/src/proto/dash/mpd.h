@@ -25,7 +25,7 @@ struct Segment {
 
 // One track of one quality. Views must outlive the description that is written.
 struct Track {
-    std::string_view name;    // "video", "audio": of its files, too
+    std::string name;         // "video", "audio", "audio1": of its files, too
     std::string_view codecs;  // RFC 6381
     uint64_t bandwidth_bps = 0;
     uint32_t width = 0;  // of video, in pixels
@@ -34,6 +34,8 @@ struct Track {
     uint32_t sample_rate = 0;        // of audio, in Hz
     uint8_t channels = 0;            // 0: unknown
     std::string_view captions = {};  // of video: "CC1", "CC1;CC3"; empty: none
+    std::string_view language = {};  // of audio, BCP 47; empty: not known
+    std::string_view label = {};     // of audio, for people; empty: there is one track
 };
 
 // What one stream has of a period; all of its tracks have the same segments.
@@ -48,7 +50,8 @@ struct Quality {
 };
 
 // From a discontinuity of the stream to the next, or to where the publisher's clock is followed.
-// Tracks of all qualities that a player can switch between are one AdaptationSet.
+// Tracks of all qualities that a player can switch between are one AdaptationSet. Of several audio
+// tracks the first is the main one.
 struct Period {
     uint64_t id = 0;
     int64_t wall_ms = 0;                  // when its time began, since the epoch

@@ -1,7 +1,11 @@
 #include "proto/flv/metadata.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
+#include "base/utf8.h"
+#include "media/language.h"
 #include "proto/amf/amf0.h"
 
 namespace weir::flv {
@@ -10,6 +14,66 @@ namespace {
 constexpr double kMaxPixels = 65536;
 constexpr double kMaxFrameRate = 1000;
 constexpr size_t kMaxEncoderName = 128;
+constexpr size_t kMaxTrackName = 64;  // bytes
+
+// A key of a map of tracks. Nothing: it is no number of a track.
+std::optional<uint8_t> track_id_of(std::string_view key) {
+    uint8_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    return error == std::errc() && end == key.data() + key.size() ? std::optional(id)
+                                                                  : std::nullopt;
+}
+
+// It stands in playlists: whole plain characters, and no quotation marks (RFC 8216 §4.2).
+std::string track_name_of(std::string_view said) {
+    std::string name;
+    while (!said.empty()) {
+        const size_t size = std::max<size_t>(utf8_size(said), 1);
+        const std::string_view character = said.substr(0, size);
+        said.remove_prefix(size);
+        if (name.size() + size > kMaxTrackName) {
+            break;
+        }
+        if (utf8_size(character) == size && is_plain_character(character) && character != "\"") {
+            name += character;
+        }
+    }
+    return name;
+}
+
+media::AudioTrack audio_track_of(uint8_t id, const amf::Value& said) {
+    const auto first_of = [&said](std::string_view name, std::string_view other) {
+        const std::string_view text = said.text_of(name);
+        return text.empty() ? said.text_of(other) : text;
+    };
+    return {.id = id,
+            .language = media::language_tag(first_of("language", "lang")),
+            .name = track_name_of(first_of("name", "title"))};
+}
+
+// Enhanced RTMP v2, "Enhancing onMetaData": what differs from the default track, by track id. It
+// names no property for a language or a name; these are what encoders write.
+std::vector<media::AudioTrack> audio_tracks_of(const amf::Value& values) {
+    std::vector<media::AudioTrack> tracks;
+    const amf::Value* const map = values.find("audioTrackIdInfoMap");
+    if (map == nullptr || !map->has_members()) {
+        return tracks;
+    }
+    for (const amf::Member& member : map->members()) {
+        const std::optional<uint8_t> id = track_id_of(member.name);
+        if (id && std::ranges::find(tracks, *id, &media::AudioTrack::id) == tracks.end() &&
+            tracks.size() < media::Description::kMaxAudioTracks) {
+            tracks.push_back(audio_track_of(*id, member.value));
+        }
+    }
+    // The default track is 0, and described by the metadata itself where the map does not have it.
+    if (!tracks.empty() && std::ranges::find(tracks, 0, &media::AudioTrack::id) == tracks.end()) {
+        tracks.resize(std::min(tracks.size(), media::Description::kMaxAudioTracks - 1));
+        tracks.push_back({.id = 0, .language = media::language_tag(values.text_of("language"))});
+    }
+    std::ranges::sort(tracks, {}, &media::AudioTrack::id);
+    return tracks;
+}
 
 }  // namespace
 
@@ -31,6 +95,7 @@ media::Description parse_metadata(ByteSpan body) {
     description.frame_rate = number("framerate", kMaxFrameRate);
     description.names_video = values->find("videocodecid") != nullptr || description.width > 0;
     description.names_audio = values->find("audiocodecid") != nullptr;
+    description.audio_tracks = audio_tracks_of(*values);
     description.encoder = values->text_of("encoder").substr(0, kMaxEncoderName);
     return description;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -20,8 +21,9 @@ namespace weir::flv {
 // stream and session have put into the info (audience, layer, time) is kept.
 media::PacketRef plain_form(const media::PacketRef& packet, uint8_t track_id);
 
-// The same for a stream, whose default track of each kind is that of its first message. One for
-// each wire format that serves plain players.
+// The same for a stream, whose default track of each kind is that of its first message; one that is
+// attached later has to be told the default audio track. One for each wire format that serves plain
+// players.
 class PlainTracks {
   public:
     using Packets = std::vector<media::PacketRef>;
@@ -38,6 +40,11 @@ class PlainTracks {
         if (plain) {
             write(plain, start ? &configs : nullptr);
         }
+    }
+
+    // Nothing: that of the next audio message.
+    void set_default_audio(std::optional<uint8_t> track_id) {
+        tracks_[static_cast<size_t>(media::TrackKind::kAudio)] = track_id;
     }
 
     // The next message is of another publisher.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -96,6 +97,9 @@ void end_segment(const PlaylistSegment& segment, bool mp4, std::string& out) {
                        segment_name(segment.number, mp4), kQueryMark);
 }
 
+constexpr std::string_view kVideoName = "video";
+constexpr std::string_view kAudioName = "audio";
+
 std::optional<uint64_t> number_of(std::string_view text) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -171,6 +175,32 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     return out;
 }
 
+namespace {
+
+std::string group_of(size_t variant) {
+    return variant == 0 ? "audio" : fmt::format("audio-{}", variant);
+}
+
+// RFC 8216 §4.3.4.1. A player that does not know what to choose takes the default one.
+void write_renditions(const Variant& variant, std::string_view group, std::string& out) {
+    for (const Rendition& each : variant.audio) {
+        const bool first = &each == &variant.audio.front();
+        out += fmt::format("#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"{}\",NAME=\"{}\"", group, each.name);
+        if (!each.language.empty()) {
+            out += fmt::format(",LANGUAGE=\"{}\"", each.language);
+        }
+        // Whoever asks for no language cannot mean one that has none.
+        out += fmt::format(",DEFAULT={},AUTOSELECT={}", first ? "YES" : "NO",
+                           first || !each.language.empty() ? "YES" : "NO");
+        if (each.channels > 0) {
+            out += fmt::format(",CHANNELS=\"{}\"", each.channels);
+        }
+        out += fmt::format(",URI=\"{}{}\"\n", each.uri, kQueryMark);
+    }
+}
+
+}  // namespace
+
 std::string write_multivariant(std::span<const Variant> variants) {
     std::string out = "#EXTM3U\n#EXT-X-VERSION:6\n";
     std::vector<std::string> captions;
@@ -186,6 +216,9 @@ std::string write_multivariant(std::span<const Variant> variants) {
             "INSTREAM-ID=\"{1}\",AUTOSELECT=YES\n",
             kCaptionGroup, name);
     }
+    for (size_t i = 0; i < variants.size(); i++) {
+        write_renditions(variants[i], group_of(i), out);
+    }
     for (const Variant& variant : variants) {
         out += fmt::format("#EXT-X-STREAM-INF:BANDWIDTH={}",
                            std::max<uint64_t>(variant.bandwidth_bps, 1));
@@ -200,6 +233,10 @@ std::string write_multivariant(std::span<const Variant> variants) {
         }
         if (variant.frame_rate > 0) {
             out += fmt::format(",FRAME-RATE={:.3f}", variant.frame_rate);
+        }
+        if (!variant.audio.empty()) {
+            const auto place = static_cast<size_t>(&variant - variants.data());
+            out += fmt::format(",AUDIO=\"{}\"", group_of(place));
         }
         // NONE holds for all variants (§4.4.6.2). Where nothing is said, Shaka 5.2 looks for
         // captions in the newest segment, and ends with an error while that has parts only.
@@ -246,6 +283,31 @@ std::string with_query(std::string_view playlist, std::string_view query) {
     return out;
 }
 
+TrackName parse_track_name(std::string_view name) {
+    if (name == kVideoName) {
+        return {.track = FileTrack::kVideo};
+    }
+    if (!name.starts_with(kAudioName)) {
+        return {};
+    }
+    name.remove_prefix(kAudioName.size());
+    const auto id = number_of(name);
+    return name.empty() ? TrackName{.track = FileTrack::kAudio}
+           : id && *id <= std::numeric_limits<uint8_t>::max()
+               ? TrackName{.track = FileTrack::kMoreAudio, .id = static_cast<uint8_t>(*id)}
+               : TrackName();
+}
+
+std::string track_name(const TrackName& track) {
+    switch (track.track) {
+        case FileTrack::kAll: break;
+        case FileTrack::kVideo: return std::string(kVideoName);
+        case FileTrack::kAudio: return std::string(kAudioName);
+        case FileTrack::kMoreAudio: return fmt::format("{}{}", kAudioName, track.id);
+    }
+    return {};
+}
+
 FileName parse_file_name(std::string_view name) {
     if (name == kMediaPlaylistName) {
         return {.kind = FileKind::kPlaylist};
@@ -265,12 +327,12 @@ FileName parse_file_name(std::string_view name) {
     }
     name.remove_prefix(header ? kHeaderPrefix.size() : 0);
     name.remove_suffix(found.mp4 ? 4 : 3);
-    for (const auto& [suffix, track] : {std::pair(std::string_view(".video"), FileTrack::kVideo),
-                                        std::pair(std::string_view(".audio"), FileTrack::kAudio)}) {
-        if (found.mp4 && name.ends_with(suffix)) {
-            found.track = track;
-            name.remove_suffix(suffix.size());
-        }
+    const size_t last = name.rfind('.');
+    if (found.mp4 && last != std::string_view::npos) {
+        const TrackName track = parse_track_name(name.substr(last + 1));
+        found.track = track.track;
+        found.track_id = track.id;
+        name = track.track == FileTrack::kAll ? name : name.substr(0, last);
     }
     const size_t dot = name.find('.');
     const bool two = dot != std::string_view::npos;

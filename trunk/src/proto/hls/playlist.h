@@ -67,6 +67,14 @@ std::string write_media_playlist(const MediaPlaylist& playlist);
 // Appends the lines of a complete segment, as they stand in a playlist without parts.
 void write_segment(const PlaylistSegment& segment, bool mp4, bool with_header, std::string& out);
 
+// One of several audio tracks (EXT-X-MEDIA), with a media playlist of its own.
+struct Rendition {
+    std::string uri;
+    std::string name;
+    std::string language = {};  // BCP 47; empty: not known
+    uint8_t channels = 0;       // 0: not known
+};
+
 // One quality of a presentation.
 struct Variant {
     std::string uri;  // of its media playlist
@@ -77,6 +85,9 @@ struct Variant {
     uint32_t height = 0;
     double frame_rate = 0;                   // 0: unknown
     std::vector<std::string> captions = {};  // within the video, as INSTREAM-ID names them
+    // The default one first; then `uri` has no audio, unless it has nothing else. Empty: it has its
+    // audio itself.
+    std::vector<Rendition> audio = {};
 };
 
 // `variants`: at least one, in the order of preference.
@@ -98,10 +109,22 @@ std::string with_query(std::string_view playlist, std::string_view query);
 // ---- what players ask for ----
 
 // "index.m3u8", "init-7.mp4", "12.m4s", "12.3.m4s", "12.ts", "12.3.ts", "7.key"; and those of DASH:
-// "time", "init-7.video.mp4", "7.16000.audio.m4s".
+// "time", "init-7.video.mp4", "7.16000.audio.m4s", "7.16000.audio1.m4s".
 enum class FileKind : uint8_t { kPlaylist, kHeader, kSegment, kPart, kKey, kClock, kUnknown };
 
-enum class FileTrack : uint8_t { kAll, kVideo, kAudio };
+enum class FileTrack : uint8_t { kAll, kVideo, kAudio, kMoreAudio };
+
+// Of one track of a stream: "video", "audio" (the default one), "audio3".
+struct TrackName {
+    FileTrack track = FileTrack::kAll;
+    uint8_t id = 0;  // of kMoreAudio
+
+    bool operator==(const TrackName&) const = default;
+};
+
+// kAll: it is none.
+TrackName parse_track_name(std::string_view name);
+std::string track_name(const TrackName& track);
 
 struct FileName {
     FileKind kind = FileKind::kUnknown;
@@ -109,6 +132,7 @@ struct FileName {
     uint64_t part = 0;    // of a segment of one track: its time, in milliseconds
     bool mp4 = true;
     FileTrack track = FileTrack::kAll;
+    uint8_t track_id = 0;  // of kMoreAudio
 
     bool operator==(const FileName&) const = default;
 };

@@ -9,9 +9,8 @@ namespace weir::mp4 {
 namespace {
 
 constexpr uint32_t kMovieTimescale = 1000;
-constexpr uint32_t kSync = 0x02000000;      // sample_depends_on 2: on nothing
-constexpr uint32_t kNotSync = 0x01010000;   // depends on others, and is no sync sample
-constexpr uint16_t kUndetermined = 0x55C4;  // language "und"
+constexpr uint32_t kSync = 0x02000000;     // sample_depends_on 2: on nothing
+constexpr uint32_t kNotSync = 0x01010000;  // depends on others, and is no sync sample
 
 // tfhd, §8.8.7
 constexpr uint32_t kDefaultFlags = 0x000020;
@@ -85,26 +84,39 @@ void put_media_information(const Track& track, Bytes& out) {
     put_sample_table(track, out);
 }
 
+// §8.4.2.3: three times 5 bits.
+uint16_t packed_language(const Track& track) {
+    uint16_t packed = 0;
+    for (const char letter : track.language) {
+        packed = static_cast<uint16_t>(packed << 5 | (letter - 0x60));
+    }
+    return packed;
+}
+
 void put_track(const Track& track, uint32_t id, Bytes& out) {
     const Box trak(out, "trak");
     put_track_header(track, id, out);
     const Box mdia(out, "mdia");
     {
         const Box mdhd(out, "mdhd", 0, 0);
-        ByteWriter(out).u32(0).u32(0).u32(track.timescale).u32(0).u16(kUndetermined).u16(0);
+        ByteWriter(out)
+            .u32(0)
+            .u32(0)
+            .u32(track.timescale)
+            .u32(0)
+            .u16(packed_language(track))
+            .u16(0);
     }
     {
         const Box hdlr(out, "hdlr", 0, 0);
         ByteWriter(out).u32(0).text(track.video ? "vide" : "soun");
         put_zeros(out, 12);
-        ByteWriter(out).text("weir").u8(0);
+        ByteWriter(out).text(track.name.empty() ? "weir" : track.name).u8(0);
     }
     put_media_information(track, out);
 }
 
-// The place of trun's data_offset.
-size_t put_run(const RunView& run, Bytes& out) {
-    const Box traf(out, "traf");
+void put_run_header(const RunView& run, Bytes& out) {
     {
         const Box tfhd(out, "tfhd", 0, kBaseIsMoof | (run.video ? 0 : kDefaultFlags));
         ByteWriter(out).u32(run.track_id);
@@ -112,10 +124,14 @@ size_t put_run(const RunView& run, Bytes& out) {
             ByteWriter(out).u32(kSync);
         }
     }
-    {
-        const Box tfdt(out, "tfdt", 1, 0);
-        ByteWriter(out).u64(run.decode_time);
-    }
+    const Box tfdt(out, "tfdt", 1, 0);
+    ByteWriter(out).u64(run.decode_time);
+}
+
+// The place of trun's data_offset.
+size_t put_run(const RunView& run, Bytes& out) {
+    const Box traf(out, "traf");
+    put_run_header(run, out);
     const Box trun(out, "trun", 1,
                    kDataOffset | kDurations | kSizes | (run.video ? kFlags | kCompositions : 0));
     ByteWriter(out).u32(static_cast<uint32_t>(run.samples.size()));
@@ -193,6 +209,19 @@ void write_fragment(uint32_t number, std::span<const RunView> runs, Bytes& out) 
             ByteWriter(out).bytes(sample.data);
         }
     }
+}
+
+void write_empty_fragment(uint32_t number, const RunView& run, Bytes& out) {
+    {
+        const Box moof(out, "moof");
+        {
+            const Box mfhd(out, "mfhd", 0, 0);
+            ByteWriter(out).u32(number);
+        }
+        const Box traf(out, "traf");
+        put_run_header(run, out);
+    }
+    const Box mdat(out, "mdat");
 }
 
 }  // namespace weir::mp4

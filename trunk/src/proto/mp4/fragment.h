@@ -49,4 +49,8 @@ void write_reference_time(uint32_t track_id, uint64_t ntp_time, uint64_t media_t
 // Runs without samples are left out. `number`: counts the fragments, from 1. Appends to `out`.
 void write_fragment(uint32_t number, std::span<const RunView> runs, Bytes& out);
 
+// A fragment of that run, which has no samples: it says that nothing comes at `decode_time`, where
+// a player wants something. Appends to `out`.
+void write_empty_fragment(uint32_t number, const RunView& run, Bytes& out);
+
 }  // namespace weir::mp4

@@ -3,8 +3,10 @@
 // samples. Pure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/bytes.h"
 #include "media/codec.h"
@@ -20,7 +22,9 @@ struct Track {
     uint32_t width = 0;                    // in pixels
     uint32_t height = 0;
     uint8_t channels = 0;
-    Bytes entry;  // the sample entry, a whole box
+    Bytes entry;                                  // the sample entry, a whole box
+    std::array<char, 3> language{'u', 'n', 'd'};  // ISO 639-2/T, lower case
+    std::string name;                             // for people; empty: none
 
     bool operator==(const Track&) const = default;
 };

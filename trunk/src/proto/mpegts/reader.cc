@@ -27,7 +27,8 @@ bool is_sure_audio(Content content) {
 
 }  // namespace
 
-Reader::Reader(const ReaderOptions& options) : programs_(options.program) {
+Reader::Reader(const ReaderOptions& options)
+    : programs_(options.program), max_audio_(options.max_audio) {
     follow_tables();
 }
 
@@ -187,17 +188,21 @@ std::vector<Track> Reader::choose_tracks() const {
     for (const StreamInfo& info : pmt->streams) {
         tracks.push_back({info, false});
     }
-    const auto take_first = [&tracks](auto&& fits) {
-        const auto found = std::ranges::find_if(
-            tracks, [&](const Track& track) { return fits(track.info.content); });
-        if (found != tracks.end()) {
-            found->taken = true;
+    const auto take_first = [&tracks](auto&& fits, size_t most = 1) {
+        std::optional<Content> first;
+        for (Track& track : tracks) {
+            const Content content = track.info.content;
+            if (most > 0 && (first ? content == *first : fits(content))) {
+                first = content;
+                track.taken = true;
+                most--;
+            }
         }
-        return found != tracks.end();
+        return first.has_value();
     };
     take_first([](Content it) { return it == Content::kH264 || it == Content::kHevc; });
-    if (!take_first(is_sure_audio)) {
-        take_first([](Content it) { return it == Content::kMpegAudio; });
+    if (!take_first(is_sure_audio, max_audio_)) {
+        take_first([](Content it) { return it == Content::kMpegAudio; }, max_audio_);
     }
     return tracks;
 }

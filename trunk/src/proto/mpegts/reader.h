@@ -4,8 +4,8 @@
 // Shape as of flv::TagReader: feed() stops behind each packet that completes something, next()
 // hands it out. What a broadcast does on its way is no error: lost and repeated packets, tables
 // that change, clocks that jump, other programmes; it is counted. Cut into units are the first
-// video of H.264 or HEVC and one audio stream of the programme; its other streams are named, and
-// passed over. A unit that lost a packet is never given out.
+// video of H.264 or HEVC and one audio stream of the programme, or several where the options say
+// so; its other streams are named, and passed over. A unit that lost a packet is never given out.
 //
 // Packets of 192 bytes (M2TS) and 204 (with parity) are refused.
 #pragma once
@@ -30,6 +30,7 @@ namespace weir::mpegts {
 
 struct ReaderOptions {
     uint16_t program = 0;  // its number; 0: see Programs
+    size_t max_audio = 1;  // streams of audio that are given out, all of the content of the first
 };
 
 struct ReaderCounters {
@@ -124,6 +125,7 @@ class Reader {
     void add_pid(uint16_t pid, Use use, std::vector<std::unique_ptr<Pid>>& list);
 
     Programs programs_;
+    size_t max_audio_;
     TimeUnwrapper times_;
     std::vector<Track> tracks_;
     std::vector<std::unique_ptr<Pid>> pids_;

@@ -4,11 +4,16 @@
 #include <array>
 
 #include "proto/flv/tag.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 
 uint32_t FlvMuxer::tag_time(int64_t time_ms) const {
     return static_cast<uint32_t>(std::max<int64_t>(0, time_ms - origin_ms_));
+}
+
+void FlvMuxer::on_attach(const stream::Stream& stream) {
+    plain_.set_default_audio(stream.default_audio());
 }
 
 void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {

@@ -13,6 +13,7 @@ class FlvMuxer : public stream::Muxer, private Counted<FlvMuxer> {
   public:
     static constexpr ObjectName kObjectName{"flv_muxer", "flv"};
 
+    void on_attach(const stream::Stream& stream) override;
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
     void on_start_lost(stream::StartLost why) override;
 

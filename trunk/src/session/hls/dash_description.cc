@@ -1,14 +1,16 @@
 #include "session/hls/dash_description.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
+
+#include "proto/hls/playlist.h"
 
 namespace weir::session {
 namespace {
 
 constexpr std::string_view kVideo = "video";
+constexpr std::string_view kAudio = "audio";
 // A quality that is further behind than this has ended: players would wait for its next segment.
 constexpr int64_t kMaxLateTargets = 2;
 
@@ -19,7 +21,7 @@ int64_t end_of(const dash::Quality& quality) {
 
 // Of the segments of one period.
 struct Sums {
-    std::array<uint64_t, 2> bytes{};  // of video and of audio
+    std::vector<uint64_t> bytes = {0, 0};  // of video, of audio and of more audio
     uint64_t frames = 0;
     int64_t duration_ms = 0;
 
@@ -27,6 +29,10 @@ struct Sums {
         for (const net::SegmentPart& part : segment.parts) {
             bytes[0] += part.audio_at;
             bytes[1] += part.bytes->bytes().size() - part.audio_at;
+        }
+        bytes.resize(std::max(bytes.size(), 2 + segment.more_bytes.size()));
+        for (size_t i = 0; i < segment.more_bytes.size(); i++) {
+            bytes[2 + i] += segment.more_bytes[i];
         }
         frames += segment.video_frames;
         duration_ms += segment.duration_ms;
@@ -58,7 +64,7 @@ std::vector<dash::Track> tracks_of(const net::SegmentFormat& format,
     if (!format.video_codecs.empty()) {
         const double seconds = static_cast<double>(sums.duration_ms) / 1000;
         tracks.push_back(
-            {.name = kVideo,
+            {.name = std::string(kVideo),
              .codecs = format.video_codecs,
              .bandwidth_bps = sums.bits_per_second(0),
              .width = format.width,
@@ -67,11 +73,24 @@ std::vector<dash::Track> tracks_of(const net::SegmentFormat& format,
              .captions = captions});
     }
     if (!format.audio_codecs.empty()) {
-        tracks.push_back({.name = "audio",
+        tracks.push_back({.name = std::string(kAudio),
                           .codecs = format.audio_codecs,
                           .bandwidth_bps = sums.bits_per_second(1),
                           .sample_rate = format.sample_rate,
-                          .channels = format.channels});
+                          .channels = format.channels,
+                          .language = format.audio_language,
+                          .label = format.audio_name});
+    }
+    for (size_t i = 0; i < format.more.size(); i++) {
+        const net::SegmentAudio& more = format.more[i];
+        tracks.push_back(
+            {.name = hls::track_name({hls::FileTrack::kMoreAudio, more.id}),
+             .codecs = more.codecs,
+             .bandwidth_bps = i + 2 < sums.bytes.size() ? sums.bits_per_second(i + 2) : 0,
+             .sample_rate = more.sample_rate,
+             .channels = more.channels,
+             .language = more.language,
+             .label = more.name});
     }
     return tracks;
 }
@@ -200,6 +219,40 @@ void add_variant(const DashVariant& variant,
     }
     if (!presentation.periods.empty()) {
         ladder.forget_before(presentation.periods.front().qualities.front().files);
+    }
+}
+
+void keep_audio(dash::Presentation& presentation,
+                std::optional<std::vector<std::string>>& offered) {
+    const auto is_audio = [](const dash::Track& each) { return each.name.starts_with(kAudio); };
+    if (presentation.periods.empty()) {
+        return;
+    }
+    if (!offered) {
+        offered.emplace();
+        for (const dash::Track& each : presentation.periods.back().qualities.front().tracks) {
+            if (is_audio(each)) {
+                offered->push_back(each.name);
+            }
+        }
+    }
+    for (dash::Period& period : presentation.periods) {
+        std::vector<dash::Track>& tracks = period.qualities.front().tracks;
+        const auto main = std::ranges::find(tracks, kAudio, &dash::Track::name);
+        if (main == tracks.end()) {
+            continue;
+        }
+        const dash::Track stands_in = *main;
+        std::erase_if(tracks, [&](const dash::Track& each) {
+            return each.name != kAudio && is_audio(each) &&
+                   std::ranges::count(*offered, each.name) == 0;
+        });
+        for (const std::string& name : *offered) {
+            if (std::ranges::find(tracks, name, &dash::Track::name) == tracks.end()) {
+                tracks.push_back(stands_in);
+                tracks.back().name = name;
+            }
+        }
     }
 }
 

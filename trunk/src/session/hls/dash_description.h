@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "net/segments/segment_store.h"
 #include "proto/dash/mpd.h"
@@ -33,6 +35,11 @@ void add_variant(const DashVariant& variant,
                  const net::SegmentStore& home,
                  DashLadder& ladder,
                  dash::Presentation& presentation);
+
+// Each period has these audio tracks besides the main one: where one is not there, the main one
+// stands in, as its files do (ffmpeg gives a description up that has more or less of them than
+// before). Nothing in `offered`: what the last period has, which it then names.
+void keep_audio(dash::Presentation& presentation, std::optional<std::vector<std::string>>& offered);
 
 // When what is listed began, since the epoch; 0: nothing is.
 int64_t begin_of(const dash::Presentation& presentation);

@@ -27,12 +27,19 @@ struct HlsService::Ask {
     HlsPump* home = nullptr;        // of `key`: it has the sessions, also those of its variants
     HlsSession* session = nullptr;  // of `home`; after each wait: look_again()
     size_t variant = 0;             // 0: the stream itself
+    hls::TrackName rendition;       // of HLS: the folder of one track
     std::string name;               // of the stream, as it was asked for
     bool dash = false;
     bool list = false;  // for a playlist or description, which may begin a session anew
 
     // The session may have ended, or been replaced, while the request waited.
     void look_again() { session = session != nullptr ? home->find_session(session_id) : nullptr; }
+
+    // That is asked for, by folder (HLS) or by the name of a file (DASH).
+    hls::TrackName track() const {
+        return file.track == hls::FileTrack::kAll ? rendition
+                                                  : hls::TrackName{file.track, file.track_id};
+    }
 
     // As clients, hooks and the log have it.
     const char* transport() const { return dash ? "dash" : "hls"; }

@@ -50,6 +50,21 @@ std::string etag_of(std::string_view text) {
     return fmt::format("\"{:016x}\"", std::hash<std::string_view>()(text));
 }
 
+// As HlsService::piece_of has the bytes.
+const Bytes& header_of(const net::SegmentFormat& format, const hls::TrackName& track) {
+    switch (track.track) {
+        case hls::FileTrack::kAll: return format.header;
+        case hls::FileTrack::kVideo: return format.video_header;
+        case hls::FileTrack::kAudio: break;
+        case hls::FileTrack::kMoreAudio:
+            if (const auto more = format.find_more(track.id)) {
+                return format.more[*more].header;
+            }
+            break;
+    }
+    return format.audio_header;
+}
+
 // 1.22 takes the start of a period for the time from now until it can be played, and adds the first
 // segment's distance from availabilityStartTime to the place of the segment that it looks for.
 bool is_gstreamer(const http::Request& request) {
@@ -74,6 +89,10 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     ask.look_again();
     const net::SegmentStore& store = pump.store();
     const bool low_latency = pump.low_latency();
+    if (ask.rendition.track != hls::FileTrack::kAll && !low_latency) {
+        refuse(exchange, 404, "one track is not to be had of this stream");
+        return;
+    }
     const bool blocks = low_latency && reload->number.has_value();
     if (blocks && !store.ended()) {
         if (*reload->number >= store.next_number() + kMaxAhead) {
@@ -92,7 +111,10 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     stats_.playlists++;
     const bool skip = low_latency && reload->skip;
     std::string list = pump.media_playlist(skip);
-    const std::string reports = low_latency && !store.ended() ? rendition_reports(ask) : "";
+    const bool one_track = ask.rendition.track != hls::FileTrack::kAll;
+    const std::string reports = !low_latency || store.ended() ? ""
+                                : one_track                   ? track_reports(ask)
+                                                              : rendition_reports(ask);
     list += reports;
     const std::string query = http::carried_query(request.query_text, ask.session_id);
     const std::string text = hls::with_query(list, query);
@@ -232,6 +254,10 @@ void HlsService::serve_media(net::HttpExchange& exchange, Ask& ask, HlsPump& pum
         refuse(exchange, 404, "encrypted segments are not for DASH");
         return;
     }
+    if (ask.rendition.track != hls::FileTrack::kAll && !pump.low_latency()) {
+        refuse(exchange, 404, "one track is not to be had of this stream");
+        return;
+    }
     if (ask.file.mp4 != mp4) {
         refuse(exchange, 404, "this stream has segments in another container");
         return;
@@ -260,12 +286,7 @@ void HlsService::serve_key(net::HttpExchange& exchange, Ask& ask, HlsPump& pump)
 // Yields.
 void HlsService::serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
     const net::SegmentFormat* const format = pump.store().find_format(ask.file.number);
-    const Bytes* header = nullptr;
-    if (format != nullptr) {
-        header = ask.file.track == hls::FileTrack::kVideo   ? &format->video_header
-                 : ask.file.track == hls::FileTrack::kAudio ? &format->audio_header
-                                                            : &format->header;
-    }
+    const Bytes* const header = format != nullptr ? &header_of(*format, ask.track()) : nullptr;
     if (header == nullptr || header->empty()) {
         serve_stored(exchange, ask, pump);
         return;
@@ -277,14 +298,26 @@ void HlsService::serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pu
                            {{"Cache-Control", fmt::format("max-age={}", kMediaMaxAge)}});
 }
 
-HlsService::Piece HlsService::piece_of(const net::SegmentPart& part, hls::FileTrack track) {
+// For a track that is not there, or not any more, the default one stands in: who has chosen it
+// hears that.
+HlsService::Piece HlsService::piece_of(const net::Segment& segment,
+                                       size_t number,
+                                       const hls::TrackName& track) {
+    const net::SegmentPart& part = segment.parts[number];
     const ByteSpan all = part.bytes->bytes();
-    switch (track) {
-        case hls::FileTrack::kVideo: return {part.bytes, all.first(part.audio_at)};
-        case hls::FileTrack::kAudio: return {part.bytes, all.subspan(part.audio_at)};
-        case hls::FileTrack::kAll: break;
+    if (track.track == hls::FileTrack::kAll) {
+        return {part.bytes, all};
     }
-    return {part.bytes, all};
+    if (track.track == hls::FileTrack::kVideo) {
+        return {part.bytes, all.first(part.audio_at)};
+    }
+    const auto more = track.track == hls::FileTrack::kMoreAudio
+                          ? segment.format->find_more(track.id)
+                          : std::nullopt;
+    if (more && *more < part.more.size()) {
+        return {part.more[*more], part.more[*more]->bytes()};
+    }
+    return {part.bytes, all.subspan(part.audio_at)};
 }
 
 // Yields.
@@ -311,8 +344,8 @@ void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& p
     }
     std::vector<Piece> pieces;
     pieces.reserve(segment->parts.size());
-    for (const net::SegmentPart& part : segment->parts) {
-        pieces.push_back(piece_of(part, ask.file.track));
+    for (size_t i = 0; i < segment->parts.size(); i++) {
+        pieces.push_back(piece_of(*segment, i, ask.track()));
     }
     serve_bytes(exchange, ask, pump, pieces);
 }
@@ -359,7 +392,7 @@ void HlsService::serve_growing(net::HttpExchange& exchange,
     for (size_t next = 0;;) {
         const net::Segment* segment = store.find(number);
         if (segment != nullptr && next < segment->parts.size()) {
-            const Piece piece = piece_of(segment->parts[next++], ask.file.track);
+            const Piece piece = piece_of(*segment, next++, ask.track());
             count_sent(ask, pump, piece.bytes.size());
             if (exchange.write(piece.bytes)) {
                 return;
@@ -412,7 +445,7 @@ void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump
     }
     ask.look_again();
     stats_.parts++;
-    const Piece piece = piece_of(segment->parts[file.part], hls::FileTrack::kAll);
+    const Piece piece = piece_of(*segment, file.part, ask.track());
     serve_bytes(exchange, ask, pump, {&piece, 1});
 }
 
@@ -420,7 +453,7 @@ void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump
 void HlsService::serve_stored(net::HttpExchange& exchange, Ask& ask, HlsPump& pump) {
     HlsArchive* const files = pump.files();
     const bool header = ask.file.kind == hls::FileKind::kHeader;
-    const bool whole = ask.file.track == hls::FileTrack::kAll;
+    const bool whole = ask.track().track == hls::FileTrack::kAll;
     const std::string file = files == nullptr || !whole ? ""
                              : header                   ? files->header_file(ask.file.number)
                                                         : files->segment_file(ask.file.number);

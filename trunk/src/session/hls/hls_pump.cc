@@ -24,6 +24,18 @@ uint64_t bits_per_second(uint64_t bytes, int64_t duration_ms) {
     return duration_ms <= 0 ? 0 : bytes * 8'000 / static_cast<uint64_t>(duration_ms);
 }
 
+// With the audio track that has most.
+uint64_t most_bytes(const net::Segment& segment) {
+    if (segment.more_bytes.empty()) {
+        return segment.bytes;
+    }
+    uint64_t audio = 0;
+    for (const net::SegmentPart& part : segment.parts) {
+        audio += part.bytes->bytes().size() - part.audio_at;
+    }
+    return segment.bytes - audio + std::max(audio, std::ranges::max(segment.more_bytes));
+}
+
 uint64_t now_s() {
     return static_cast<uint64_t>(wall_time_ms() / 1000);
 }
@@ -190,6 +202,7 @@ std::string HlsPump::description(std::string_view folder,
         }
         versions.insert(versions.end(), {variant.number, variant.store->version()});
     }
+    keep_audio(presentation, viewer.audio);
     if (!viewer.origin_ms && !presentation.periods.empty()) {
         viewer.origin_ms = viewer.near ? begin_of(presentation) : 0;
         viewer.variants.emplace();
@@ -233,13 +246,14 @@ hls::Variant HlsPump::variant() const {
     const auto& all = store_.all();
     for (size_t i = store_.first_listed(); i < all.size(); i++) {
         const net::Segment& segment = all[i];
-        bytes += segment.bytes;
+        const uint64_t most = most_bytes(segment);
+        bytes += most;
         frames += segment.video_frames;
         duration_ms += segment.duration_ms;
         // One that was cut short for the first viewer is mostly its key frame.
         if (segment.complete && segment.duration_ms >= options_.segments.fragment_ms / 2) {
-            variant.bandwidth_bps = std::max(variant.bandwidth_bps,
-                                             bits_per_second(segment.bytes, segment.duration_ms));
+            variant.bandwidth_bps =
+                std::max(variant.bandwidth_bps, bits_per_second(most, segment.duration_ms));
         }
     }
     variant.average_bps = bits_per_second(bytes, duration_ms);
@@ -257,6 +271,57 @@ hls::Variant HlsPump::variant() const {
         variant.codecs += format.audio_codecs;
     }
     return variant;
+}
+
+bool HlsPump::has_renditions() const {
+    return low_latency() && !store_.all().empty() && !store_.all().back().format->more.empty() &&
+           (files_ == nullptr || !files_->has_dvr());
+}
+
+std::vector<hls::TrackName> HlsPump::track_folders() const {
+    std::vector<hls::TrackName> folders;
+    if (store_.all().empty()) {
+        return folders;
+    }
+    const net::SegmentFormat& format = *store_.all().back().format;
+    if (!format.video_codecs.empty()) {
+        folders.push_back({.track = hls::FileTrack::kVideo});
+    }
+    if (!format.audio_codecs.empty()) {
+        folders.push_back({.track = hls::FileTrack::kAudio});
+    }
+    for (const net::SegmentAudio& each : format.more) {
+        folders.push_back({.track = hls::FileTrack::kMoreAudio, .id = each.id});
+    }
+    return folders;
+}
+
+hls::Variant HlsPump::apart_variant(std::string_view folder) const {
+    hls::Variant out = variant();
+    if (store_.all().empty()) {
+        return out;
+    }
+    const net::SegmentFormat& format = *store_.all().back().format;
+    for (const hls::TrackName& track : track_folders()) {
+        const std::string uri =
+            fmt::format("{}{}/{}", folder, hls::track_name(track), hls::kMediaPlaylistName);
+        out.uri = out.uri.empty() ? uri : out.uri;
+        if (track.track == hls::FileTrack::kAudio) {
+            out.audio.push_back({.uri = uri,
+                                 .name = format.audio_name,
+                                 .language = format.audio_language,
+                                 .channels = format.channels});
+        } else if (track.track == hls::FileTrack::kMoreAudio) {
+            const net::SegmentAudio& more = format.more[*format.find_more(track.id)];
+            out.audio.push_back({.uri = uri,
+                                 .name = more.name,
+                                 .language = more.language,
+                                 .channels = more.channels});
+            // HE-AAC beside AAC: RFC 8216 §4.3.4.2 wants all of them.
+            out.codecs += out.codecs.ends_with(more.codecs) ? "" : "," + more.codecs;
+        }
+    }
+    return out;
 }
 
 std::optional<HlsPump::Newest> HlsPump::newest() const {

@@ -46,6 +46,7 @@ struct DashViewer {
     // Numbers of the variants. ffmpeg gives a description up that has more or less of them than
     // before, and Shaka ignores those that come later. Nothing: any may come.
     std::optional<std::vector<size_t>> variants = {};
+    std::optional<std::vector<std::string>> audio = {};  // names of tracks (keep_audio)
 };
 
 struct HlsSession : private Counted<HlsSession> {
@@ -175,6 +176,17 @@ class HlsPump final : public net::StreamPump,
     const std::string& compressed(std::string_view tag, std::string_view text);
 
     hls::Variant variant() const;
+
+    // Several audio tracks can be chosen from: each track has a media playlist of its own. Not of
+    // encrypted segments or transport streams, nor with `dvr`, as files have the default one alone.
+    bool has_renditions() const;
+
+    // Folders of the tracks, for which media_playlist() is good as well: video, default audio, and
+    // the others, as far as there are such.
+    std::vector<hls::TrackName> track_folders() const;
+
+    // As variant(), with the playlists of its tracks behind `folder`, which ends in a slash.
+    hls::Variant apart_variant(std::string_view folder) const;
 
     // The newest segment or part that playlists name; nothing before the first.
     struct Newest {

@@ -44,31 +44,48 @@ bool split_name(std::string_view path, std::string_view& app, std::string_view& 
            name.size() <= kMaxNameSize;
 }
 
-// "/app/stream.hls/file", "/app/stream.hls/2/file".
+// "/app/stream.hls/file", "/app/stream.hls/2/file", "/app/stream.hls/2/audio/file".
 struct FolderPath {
     std::string_view folder;  // without ".hls"; empty: it is none of ours
     size_t variant = 0;
+    hls::TrackName rendition = {};
     std::string_view file;
 };
+
+// What is behind the last slash of `path`.
+std::string_view last_of(std::string_view path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
+}
 
 FolderPath parse_folder_path(std::string_view path) {
     const size_t slash = path.rfind('/');
     if (slash == std::string_view::npos) {
         return {};
     }
-    FolderPath out{path.substr(0, slash), 0, path.substr(slash + 1)};
-    const size_t before = out.folder.rfind('/');
-    const std::string_view last =
-        before == std::string_view::npos ? std::string_view() : out.folder.substr(before + 1);
+    FolderPath out{.folder = path.substr(0, slash), .file = path.substr(slash + 1)};
+    out.rendition = hls::parse_track_name(last_of(out.folder));
+    if (out.rendition.track != hls::FileTrack::kAll) {
+        out.folder.remove_suffix(last_of(out.folder).size() + 1);
+    }
+    const std::string_view last = last_of(out.folder);
     if (last.size() == 1 && last[0] >= '1' && last[0] <= '9') {
         out.variant = static_cast<size_t>(last[0] - '0');
-        out.folder = out.folder.substr(0, before);
+        out.folder.remove_suffix(2);
     }
     if (!out.folder.ends_with(kFolderSuffix)) {
         return {};
     }
     out.folder.remove_suffix(kFolderSuffix.size());
     return out;
+}
+
+// A quality that has one audio track, of what has several: it is the default one.
+void name_alike(const hls::Variant& first, hls::Variant& variant) {
+    if (!variant.audio.empty() && variant.audio.front().name.empty()) {
+        variant.audio.front().name = first.audio.front().name;
+        variant.audio.front().language = first.audio.front().language;
+    }
 }
 
 bool is_session_id(std::string_view text) {
@@ -349,19 +366,24 @@ std::vector<HlsPump*> HlsService::wait_variants(const Ask& ask, bool dash) {
 
 // Yields. The stream itself, then those of its variants that can be played now.
 std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
-    const auto uri = [&ask](size_t variant) {
-        return fmt::format("{}{}/{}{}", http::percent_encoded(ask.name), kFolderSuffix,
-                           variant == 0 ? "" : fmt::format("{}/", variant),
-                           hls::kMediaPlaylistName);
-    };
-    std::vector<hls::Variant> out = {ask.home->variant()};
-    out.back().uri = uri(0);
-    const std::vector<HlsPump*> pumps = wait_variants(ask, false);
-    for (size_t i = 1; i <= pumps.size(); i++) {
-        if (pumps[i - 1] != nullptr) {
-            out.push_back(pumps[i - 1]->variant());
-            out.back().uri = uri(i);
+    std::vector<hls::Variant> out;
+    std::vector<HlsPump*> pumps = wait_variants(ask, false);
+    pumps.insert(pumps.begin(), ask.home);
+    const bool apart = ask.home->has_renditions();
+    for (size_t i = 0; i < pumps.size(); i++) {
+        if (pumps[i] == nullptr) {
+            continue;
         }
+        const std::string folder = fmt::format("{}{}/{}", http::percent_encoded(ask.name),
+                                               kFolderSuffix, i == 0 ? "" : fmt::format("{}/", i));
+        // A player that changes to another quality wants its tracks as it had them.
+        if (apart && pumps[i]->low_latency()) {
+            out.push_back(pumps[i]->apart_variant(folder));
+            name_alike(out.front(), out.back());
+            continue;
+        }
+        out.push_back(pumps[i]->variant());
+        out.back().uri = fmt::format("{}{}", folder, hls::kMediaPlaylistName);
     }
     return out;
 }
@@ -414,6 +436,28 @@ std::string HlsService::rendition_reports(const Ask& ask) const {
             out += hls::write_rendition_report(fmt::format("{}{}{}", ask.variant == 0 ? "" : "../",
                                                            folder, hls::kMediaPlaylistName),
                                                newest->number, newest->part);
+        }
+    }
+    return out;
+}
+
+// In the playlist of one track, of the other tracks, and of those of the variants.
+std::string HlsService::track_reports(const Ask& ask) const {
+    std::string out;
+    for (size_t i = 0; i <= ask.options.variants.size(); i++) {
+        const HlsPump* const pump = i == 0 ? ask.home : find_pump(ask.options.variants[i - 1]);
+        const auto newest = pump != nullptr ? pump->newest() : std::nullopt;
+        if (!newest || !pump->low_latency()) {
+            continue;
+        }
+        const std::string folder = i == 0 ? "" : fmt::format("{}/", i);
+        for (const hls::TrackName& track : pump->track_folders()) {
+            if (i != ask.variant || track != ask.rendition) {
+                out += hls::write_rendition_report(
+                    fmt::format("{}{}{}/{}", ask.variant == 0 ? "../" : "../../", folder,
+                                hls::track_name(track), hls::kMediaPlaylistName),
+                    newest->number, newest->part);
+            }
         }
     }
     return out;
@@ -600,8 +644,15 @@ void HlsService::handle_file(net::HttpExchange& exchange) {
         return;
     }
     ask.variant = path.variant;
+    ask.rendition = path.rendition;
     ask.file = hls::parse_file_name(path.file);
-    if (ask.file.kind == hls::FileKind::kUnknown || !split_name(path.folder, app, name)) {
+    // What is of all tracks, or names one, stands in the folder of the stream.
+    const bool misplaced =
+        ask.rendition.track != hls::FileTrack::kAll &&
+        (ask.file.track != hls::FileTrack::kAll || ask.file.kind == hls::FileKind::kKey ||
+         ask.file.kind == hls::FileKind::kClock);
+    if (ask.file.kind == hls::FileKind::kUnknown || misplaced ||
+        !split_name(path.folder, app, name)) {
         refuse(exchange, 404,
                "there is nothing at this path; a stream's address is /app/stream.m3u8");
         return;

@@ -105,6 +105,7 @@ class HlsService final : private stream::LifeObserver {
     void keep_variants(const Ask& ask);
     std::vector<HlsPump*> variant_pumps(const Ask& ask) const;
     std::string rendition_reports(const Ask& ask) const;
+    std::string track_reports(const Ask& ask) const;
     bool may_read(net::HttpExchange& exchange, Ask& ask, HlsPump*& pump);
     bool has_sessions(const stream::StreamKey& key, const HlsOptions& options) const;
     void serve_file(net::HttpExchange& exchange, Ask& ask, HlsPump& home);
@@ -126,7 +127,7 @@ class HlsService final : private stream::LifeObserver {
         ByteSpan bytes;
     };
 
-    static Piece piece_of(const net::SegmentPart& part, hls::FileTrack track);
+    static Piece piece_of(const net::Segment& segment, size_t part, const hls::TrackName& track);
     void serve_stored(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_bytes(net::HttpExchange& exchange,
                      Ask& ask,

@@ -84,6 +84,8 @@ class RtmpPublish final : public stream::Publisher, private Counted<RtmpPublish>
     bool seen_media() const { return seen_media_; }
 
   private:
+    void publish_body(media::TrackKind kind, uint32_t timestamp, Bytes body, MonoTime now);
+
     RtmpConnection& connection_;
     uint32_t stream_id_;
     stream::Stream& stream_;

@@ -6,6 +6,7 @@
 #include "proto/rtmp/chunk_writer.h"
 #include "proto/rtmp/command.h"
 #include "proto/rtmp/message.h"
+#include "stream/stream.h"
 
 namespace weir::session {
 namespace {
@@ -109,6 +110,10 @@ size_t RtmpMuxer::track_for_data() const {
     const bool video_ahead =
         track_begun_[kVideoTrack] && clocks_[kVideoTrack] >= clocks_[kAudioTrack];
     return video_ahead || !track_begun_[kAudioTrack] ? kVideoTrack : kAudioTrack;
+}
+
+void RtmpMuxer::on_attach(const stream::Stream& stream) {
+    plain_.set_default_audio(stream.default_audio());
 }
 
 void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {

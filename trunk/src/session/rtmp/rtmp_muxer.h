@@ -27,6 +27,7 @@ class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
 
     RtmpMuxer(uint32_t chunk_size, RtmpTracks tracks) : chunk_size_(chunk_size), tracks_(tracks) {}
 
+    void on_attach(const stream::Stream& stream) override;
     void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
     void on_start_lost(stream::StartLost why) override;
 

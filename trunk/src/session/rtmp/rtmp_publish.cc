@@ -8,6 +8,7 @@
 #include "base/plant.h"
 #include "net/limits.h"
 #include "proto/flv/metadata.h"
+#include "proto/flv/split_tracks.h"
 #include "proto/flv/tag.h"
 #include "session/rtmp/rtmp_connection.h"
 #include "session/rtmp/rtmp_server.h"
@@ -49,19 +50,33 @@ bool RtmpPublish::publish(rtmp::MediaMessage&& message, MonoTime now) {
     last_media_ = now;
     seen_media_ = true;
     WEIR_PLANT("grow-container", grow_a_container_per_frame(message.body.size()));
-    if (auto info = flv::parse_tag_body(message.kind, message.body)) {
-        if (info->metadata && info->kind == media::TrackKind::kData) {
-            stream_.describe(*this, flv::parse_metadata(message.body));
-        }
-        stream_.publish(
-            *this, make_ref<media::MediaPacket>(*info, message.timestamp, std::move(message.body)),
-            now);
-    }
+    publish_body(message.kind, message.timestamp, std::move(message.body), now);
     if (stream_.configs_dropped() > 0 && !told_of_dropped_) {
         told_of_dropped_ = true;
         connection_.server_.log_dropped_config(stream_.key());
     }
     return true;
+}
+
+void RtmpPublish::publish_body(media::TrackKind kind,
+                               uint32_t timestamp,
+                               Bytes body,
+                               MonoTime now) {
+    const auto info = flv::parse_tag_body(kind, body);
+    if (!info) {
+        return;
+    }
+    std::vector<Bytes> tracks = flv::split_audio_tracks(*info, body);
+    for (Bytes& each : tracks) {
+        publish_body(kind, timestamp, std::move(each), now);
+    }
+    if (!tracks.empty()) {
+        return;
+    }
+    if (info->metadata && info->kind == media::TrackKind::kData) {
+        stream_.describe(*this, flv::parse_metadata(body));
+    }
+    stream_.publish(*this, make_ref<media::MediaPacket>(*info, timestamp, std::move(body)), now);
 }
 
 Error RtmpConnection::handle_media(rtmp::Event& event) {

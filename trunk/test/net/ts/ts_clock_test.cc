@@ -119,5 +119,20 @@ TEST_F(TsClockTest, EndlessJumpsStayOnTheClock) {
     EXPECT_LT(before, kOrigin + 10'000 * 1'000);
 }
 
+TEST_F(TsClockTest, AFurtherAudioTrackMovesNothing) {
+    EXPECT_EQ(clock_.beside(1, 0, now_), std::nullopt) << "there is no clock yet";
+    video(1'000);
+    EXPECT_EQ(audio(1'000), kOrigin);
+    EXPECT_EQ(clock_.beside(1, 400 * kMs, now_), kOrigin - 600);
+    EXPECT_EQ(clock_.beside(1, 390 * kMs, now_), kOrigin - 600) << "times of a track rise";
+    EXPECT_EQ(clock_.beside(2, 1'300 * kMs, now_), kOrigin + 300);
+    for (int64_t away = 10'000; away < 100'000; away += 7'000) {
+        EXPECT_EQ(clock_.beside(1, away * kMs, now_), std::nullopt);
+    }
+    EXPECT_EQ(audio(1'020), kOrigin + 20);
+    EXPECT_EQ(clock_.jumps(), 0U);
+    EXPECT_EQ(clock_.beside(1, 420 * kMs, now_), kOrigin - 580) << "it is back";
+}
+
 }  // namespace
 }  // namespace weir::net

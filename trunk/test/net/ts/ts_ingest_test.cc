@@ -1,6 +1,12 @@
 #include "net/ts/ts_ingest.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -42,6 +48,20 @@ class TsIngestTest : public testing::Test, protected TsOutput {
         second.stream_type = audio_type;
         second.channels = audio == Content::kOpus ? 2 : 0;
         ts_.pat({{1, kPmtPid}}).pmt(kPmtPid, 1, {first, second}, version_++);
+    }
+
+    // H.264, and AAC in several languages.
+    void audio_tables(const std::vector<std::pair<uint16_t, std::string>>& tracks) {
+        std::vector<mpegts::StreamInfo> streams(1);
+        streams[0].pid = kVideoPid;
+        streams[0].content = Content::kH264;
+        for (const auto& [pid, language] : tracks) {
+            mpegts::StreamInfo& added = streams.emplace_back();
+            added.pid = pid;
+            added.content = Content::kAac;
+            std::ranges::copy(language, added.language.begin());
+        }
+        ts_.pat({{1, kPmtPid}}).pmt(kPmtPid, 1, streams, version_++);
     }
 
     void on_ts_packet(MonoTime, Ref<media::MediaPacket> packet) override {
@@ -334,6 +354,99 @@ TEST_F(TsIngestTest, StreamsThatAreNotPassedOnAreNamedBehindThoseThatAre) {
     frame(kStart + 2 * kFrame, 3);
     feed();
     EXPECT_NE(description_.unused_tracks.find("(PID 257)"), std::string::npos);
+}
+
+TEST_F(TsIngestTest, MoreAudioTracksHaveNumbersAndLanguages) {
+    audio_tables({{0x101, "eng"}, {0x102, "ger"}, {0x103, ""}});
+    fill();
+    for (uint32_t i = 0; i < 5; i++) {
+        i == 0 ? key(kStart, i) : frame(kStart + i * kFrame, i);
+        for (const uint16_t pid : {uint16_t{0x103}, uint16_t{0x102}, uint16_t{0x101}}) {
+            ts_.pes(pid, kStart + i * kFrame, {}, adts(pid * 100U + i));
+        }
+        feed();
+    }
+    std::map<uint8_t, std::vector<int64_t>> times;
+    for (const media::PacketRef& packet : audio_) {
+        EXPECT_EQ(packet->info().multitrack, packet->info().track_id != 0);
+        times[packet->info().track_id].push_back(packet->time_ms());
+    }
+    ASSERT_EQ(times.size(), 3U);
+    EXPECT_EQ(times[0].size(), 5U);
+    EXPECT_EQ(times[2].size(), 4U) << "the default track begins first";
+    EXPECT_EQ(times[1].back(), times[0].back());
+    const std::vector<media::AudioTrack> expected = {{0, "en", {}}, {1, "de", {}}, {2, {}, {}}};
+    EXPECT_EQ(description_.audio_tracks, expected);
+    EXPECT_EQ(description_.width, test::kSampleWidth);
+}
+
+// PES packets have some hundred milliseconds of audio, of one track after the other.
+TEST_F(TsIngestTest, TracksThatComeInTurnsKeepTheirTimes) {
+    audio_tables({{0x101, "eng"}, {0x102, "fra"}});
+    fill();
+    key(kStart, 0);
+    for (uint64_t i = 0; i < 4; i++) {
+        for (const uint16_t pid : {uint16_t{0x101}, uint16_t{0x102}}) {
+            for (uint64_t k = 0; k < 10; k++) {
+                ts_.pes(pid, kStart + (10 * i + k) * 1'920, {}, adts(1));
+            }
+        }
+        feed();
+    }
+    std::map<uint8_t, std::vector<int64_t>> times;
+    for (const media::PacketRef& packet : audio_) {
+        times[packet->info().track_id].push_back(packet->time_ms());
+    }
+    ASSERT_EQ(times[0].size(), 40U);
+    EXPECT_EQ(times[0], times[1]);
+    EXPECT_EQ(ingest_.clock_jumps(), 0U);
+}
+
+TEST_F(TsIngestTest, ATrackKeepsItsNumberWhileOthersComeAndGo) {
+    const auto number_of = [this](uint16_t pid, uint64_t at) {
+        audio_.clear();
+        ts_.pes(pid, kStart + at * kFrame, {}, adts(1));
+        ts_.pes(pid, kStart + at * kFrame + 1'920, {}, adts(2));
+        feed();
+        return audio_.empty() ? -1 : int{audio_.back()->info().track_id};
+    };
+    audio_tables({{0x101, "eng"}, {0x102, "deu"}, {0x103, "fra"}});
+    fill();
+    key(kStart, 0);
+    EXPECT_EQ(number_of(0x101, 0), 0);
+    EXPECT_EQ(number_of(0x102, 1), 1);
+    EXPECT_EQ(number_of(0x103, 2), 2);
+    audio_tables({{0x101, "eng"}, {0x103, "fra"}, {0x104, "ita"}});
+    EXPECT_EQ(number_of(0x103, 3), 2);
+    EXPECT_EQ(number_of(0x104, 4), 1) << "the number of the one that has gone";
+    audio_tables({{0x103, "fra"}, {0x104, "ita"}});
+    EXPECT_EQ(number_of(0x103, 5), 0) << "it is the first one now";
+    EXPECT_EQ(number_of(0x104, 6), 1);
+    audio_tables({{0x103, "fra"}});
+    EXPECT_EQ(number_of(0x103, 7), 0);
+    EXPECT_TRUE(description_.audio_tracks.empty());
+}
+
+TEST_F(TsIngestTest, ManyAudioTracksAreBounded) {
+    std::vector<std::pair<uint16_t, std::string>> tracks;
+    for (uint16_t i = 0; i < 200; i++) {
+        tracks.emplace_back(static_cast<uint16_t>(0x200 + i), "eng");
+    }
+    tracks.resize(60);  // that a PMT has room for
+    audio_tables(tracks);
+    fill();
+    key(kStart, 0);
+    for (const auto& [pid, language] : tracks) {
+        ts_.pes(pid, kStart, {}, adts(1));
+        ts_.pes(pid, kStart + 1'920, {}, adts(1));
+    }
+    feed();
+    std::set<uint8_t> numbers;
+    for (const media::PacketRef& packet : audio_) {
+        numbers.insert(packet->info().track_id);
+    }
+    EXPECT_EQ(numbers, (std::set<uint8_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(description_.audio_tracks.size(), media::Description::kMaxAudioTracks);
 }
 
 TEST_F(TsIngestTest, ATimeThatJumpsGoesOnInBothTracks) {

@@ -50,6 +50,19 @@ class TsMuxerTest : public MuxerFixture {
         return read;
     }
 
+    // AC-3 has no configuration that would say which track is the default one.
+    Bytes dolby(uint8_t track, uint32_t marker) {
+        media::PacketInfo info;
+        info.kind = TrackKind::kAudio;
+        info.codec = Codec::kAc3;
+        info.multitrack = track != 0;
+        info.track_id = track;
+        Bytes frame = test::counted({0x0B, 0x77, 0, 0, 0x14, 0x40}, 768, marker);
+        const auto made = flv::make_packet(info, 0, frame);
+        send(TrackKind::kAudio, clock_, Bytes(made->body().begin(), made->body().end()));
+        return frame;
+    }
+
     void configs() {
         send(TrackKind::kVideo, clock_,
              tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
@@ -249,6 +262,34 @@ TEST_F(TsMuxerTest, APlayerThatIsMovedOnReadsNoErrors) {
     mpegts::Reader reader;
     test::read_ts(reader, bytes);
     EXPECT_EQ(reader.counters().continuity_errors, 0U);
+}
+
+// What is kept begins with the other track.
+TEST_F(TsMuxerTest, WhoBeginsLaterGetsTheDefaultAudioTrackToo) {
+    send(TrackKind::kVideo, clock_,
+         tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+    picture(true);
+    dolby(0, 1);
+    pass(1'000);
+    picture(true);
+    dolby(1, 2);
+    const Bytes expected = dolby(0, 3);
+    TsMuxer late;
+    stream_.attach(late);
+    picture(false);
+    dolby(1, 4);
+    Bytes out;
+    late.front(false, out);
+    late.log().copy_until(late.log().start(), late.log().head(), out);
+    stream_.detach(late);
+    const ReadStream read = test::read_ts(out);
+    std::vector<Bytes> sounds;
+    for (const test::ReadUnit& unit : read.units) {
+        if (!unit.data.empty()) {
+            sounds.push_back(unit.data);
+        }
+    }
+    EXPECT_EQ(sounds, std::vector<Bytes>{expected});
 }
 
 }  // namespace

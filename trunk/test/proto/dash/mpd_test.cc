@@ -71,6 +71,29 @@ size_t count_of(const std::string& text, std::string_view what) {
     return count;
 }
 
+TEST(MpdTest, EachAudioTrackIsASetWithLanguageAndLabel) {
+    Presentation presentation = live();
+    std::vector<Track>& tracks = stream_of(presentation).tracks;
+    tracks[1].language = "en";
+    tracks[1].label = "English";
+    tracks.push_back(audio());
+    tracks[2].name = "audio1";
+    tracks[2].label = "Jane & Joe";
+    const std::string text = with_query(write_mpd(presentation), "");
+    EXPECT_THAT(text,
+                HasSubstr("<AdaptationSet contentType=\"audio\" mimeType=\"audio/mp4\" "
+                          "segmentAlignment=\"true\" startWithSAP=\"1\" lang=\"en\">\n"
+                          "    <Label>English</Label>\n"
+                          "    <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"main\"/>"));
+    EXPECT_THAT(text, HasSubstr("startWithSAP=\"1\">\n    <Label>Jane &amp; Joe</Label>\n"
+                                "    <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" "
+                                "value=\"alternate\"/>"));
+    EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio1.m4s\""));
+    EXPECT_THAT(text, HasSubstr("<Representation id=\"audio1\""));
+    EXPECT_EQ(count_of(text, "<AdaptationSet"), 3U);
+    EXPECT_EQ(count_of(with_query(write_mpd(live()), ""), "<Role"), 0U) << "there is no choice";
+}
+
 TEST(MpdTest, SaysWhereSegmentsAreAndWhen) {
     const std::string text = with_query(write_mpd(live()), "");
     EXPECT_THAT(text,

@@ -161,6 +161,14 @@ TEST_F(PlainTracksTest, TheFirstTrackOfAKindIsTheDefault) {
     EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(0, true, false, 1))));
 }
 
+TEST_F(PlainTracksTest, WhoComesLaterIsToldTheDefaultAudio) {
+    tracks_.set_default_audio(0);
+    EXPECT_FALSE(take(packet(kA, test::aac_multitrack(1, false, 1))));
+    EXPECT_TRUE(take(packet(kA, test::aac_frame(1))));
+    tracks_.set_default_audio(std::nullopt);
+    EXPECT_TRUE(take(packet(kA, test::aac_multitrack(1, false, 1))));
+}
+
 TEST_F(PlainTracksTest, WherePlayersBeginDecidesForVideo) {
     EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(1, true, false, 1))));
     EXPECT_TRUE(take(packet(kV, test::hevc_multitrack(0, false, true, 1)), &nothing_));

@@ -136,6 +136,42 @@ TEST(HlsPlaylistTest, TheMultivariantSaysWhatThereIs) {
               "a/index.m3u8\n");
 }
 
+TEST(HlsPlaylistTest, AudioTracksAreAGroupOfTheirVariant) {
+    std::vector<Variant> variants(2);
+    variants[0] = {.uri = "x.hls/video/index.m3u8",
+                   .codecs = "avc1.64001F,mp4a.40.2",
+                   .bandwidth_bps = 800'000};
+    variants[0].audio = {{"x.hls/audio/index.m3u8", "English", "en", 2},
+                         {"x.hls/audio1/index.m3u8", "Audio 2", "", 6}};
+    variants[1] = {.uri = "x.hls/1/video/index.m3u8", .bandwidth_bps = 400'000};
+    variants[1].audio = {{"x.hls/1/audio/index.m3u8", "English", "en", 0}};
+    EXPECT_EQ(
+        with_query(write_multivariant(variants), "s=1"),
+        "#EXTM3U\n#EXT-X-VERSION:6\n"
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"English\",LANGUAGE=\"en\","
+        "DEFAULT=YES,AUTOSELECT=YES,CHANNELS=\"2\",URI=\"x.hls/audio/index.m3u8?s=1\"\n"
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"Audio 2\",DEFAULT=NO,"
+        "AUTOSELECT=NO,CHANNELS=\"6\",URI=\"x.hls/audio1/index.m3u8?s=1\"\n"
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio-1\",NAME=\"English\",LANGUAGE=\"en\","
+        "DEFAULT=YES,AUTOSELECT=YES,URI=\"x.hls/1/audio/index.m3u8?s=1\"\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=800000,CODECS=\"avc1.64001F,mp4a.40.2\",AUDIO=\"audio\"\n"
+        "x.hls/video/index.m3u8?s=1\n"
+        "#EXT-X-STREAM-INF:BANDWIDTH=400000,AUDIO=\"audio-1\"\n"
+        "x.hls/1/video/index.m3u8?s=1\n");
+}
+
+TEST(HlsFileNameTest, ReadsTheNamesOfTracks) {
+    for (const TrackName& track :
+         {TrackName{FileTrack::kVideo, 0}, TrackName{FileTrack::kAudio, 0},
+          TrackName{FileTrack::kMoreAudio, 0}, TrackName{FileTrack::kMoreAudio, 255}}) {
+        EXPECT_EQ(parse_track_name(track_name(track)), track) << track_name(track);
+    }
+    for (const char* name :
+         {"", "audi", "audio256", "audio01", "audio-1", "audiox", "video1", "1"}) {
+        EXPECT_EQ(parse_track_name(name), TrackName()) << name;
+    }
+}
+
 TEST(HlsFileNameTest, ReadsWhatItWrites) {
     EXPECT_EQ(parse_file_name("index.m3u8").kind, FileKind::kPlaylist);
     EXPECT_EQ(parse_file_name(header_name(7)), (FileName{FileKind::kHeader, 7, 0, true}));
@@ -197,9 +233,14 @@ TEST(HlsFileNameTest, ReadsThoseOfDash) {
               (FileName{FileKind::kHeader, 7, 0, true, FileTrack::kVideo}));
     EXPECT_EQ(parse_file_name("7.16000.audio.m4s"),
               (FileName{FileKind::kSegment, 7, 16'000, true, FileTrack::kAudio}));
-    for (const char* name : {"7.audio.m4s", "7.1.2.audio.m4s", "7.16000.audio.ts", ".audio.m4s",
-                             "7.16000.text.m4s", "init-7.1.video.mp4", "init-.video.mp4",
-                             "7.16000.video.audio.m4s", "7.x.video.m4s", "index.mpd"}) {
+    EXPECT_EQ(parse_file_name("7.16000.audio3.m4s"),
+              (FileName{FileKind::kSegment, 7, 16'000, true, FileTrack::kMoreAudio, 3}));
+    EXPECT_EQ(parse_file_name("init-7.audio255.mp4"),
+              (FileName{FileKind::kHeader, 7, 0, true, FileTrack::kMoreAudio, 255}));
+    for (const char* name :
+         {"7.audio.m4s", "7.1.2.audio.m4s", "7.16000.audio.ts", ".audio.m4s", "7.16000.text.m4s",
+          "init-7.1.video.mp4", "init-.video.mp4", "7.16000.video.audio.m4s", "7.x.video.m4s",
+          "index.mpd", "7.16000.audio256.m4s", "7.16000.audio01.m4s"}) {
         EXPECT_EQ(parse_file_name(name).kind, FileKind::kUnknown) << name;
     }
 }

@@ -348,6 +348,31 @@ TEST(TsReaderTest, TakesTheProgrammeThatWasAskedFor) {
     EXPECT_EQ(read.units[0].data, mp3(1));
 }
 
+TEST(TsReaderTest, TakesSeveralAudioStreamsOfOneContentWhereItIsTold) {
+    const std::vector<StreamInfo> streams = {
+        stream(Content::kH264, 0x200), stream(Content::kMpegAudio, 0x300, 3),
+        stream(Content::kAac, 0x301),  stream(Content::kAc3, 0x302),
+        stream(Content::kAac, 0x303),  stream(Content::kAac, 0x304),
+    };
+    const auto taken = [&streams](size_t max_audio) {
+        TsBuilder ts;
+        ts.pat({{1, 0x30}}).pmt(0x30, 1, streams);
+        ts.pes(0x200, 0, {}, annex_b(key_nals(1)));
+        Reader reader({.max_audio = max_audio});
+        const ReadStream read = read_ts(reader, ts.out);
+        std::vector<uint16_t> pids;
+        for (const Track& track : read.tracks.at(0)) {
+            if (track.taken) {
+                pids.push_back(track.info.pid);
+            }
+        }
+        return pids;
+    };
+    EXPECT_EQ(taken(1), (std::vector<uint16_t>{0x200, 0x301}));
+    EXPECT_EQ(taken(2), (std::vector<uint16_t>{0x200, 0x301, 0x303}));
+    EXPECT_EQ(taken(8), (std::vector<uint16_t>{0x200, 0x301, 0x303, 0x304}));
+}
+
 TEST(TsReaderTest, ProgrammesWhosePmtNeverComesAreGivenUp) {
     TsBuilder ts;
     for (int i = 0; i < 4; i++) {

@@ -1,6 +1,10 @@
 // Which segments of which streams a player of DASH is told, and how their times go together.
 #include "session/hls/dash_description.h"
 
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace weir::session {
@@ -34,6 +38,23 @@ class Segments {
         format->height = video[0] == '\0' ? 0 : 360;
         format_ = format;
         clock_ = {format->id, time_ms_, time_ms_ + lag_ms_};
+    }
+
+    // The same with more audio tracks.
+    void begin_with(std::vector<uint8_t> ids) {
+        begin("avc1.64001f");
+        auto format = make_ref<net::SegmentFormat>();
+        format->id = store_.next_number();
+        format->video_codecs = "avc1.64001f";
+        format->audio_codecs = "mp4a.40.2";
+        format->audio_name = ids.empty() ? "" : "English";
+        for (const uint8_t id : ids) {
+            net::SegmentAudio& more = format->more.emplace_back();
+            more.id = id;
+            more.codecs = "mp4a.40.2";
+            more.name = fmt::format("Audio {}", id);
+        }
+        format_ = format;
     }
 
     void add(int count, int64_t length_ms = kGop) {
@@ -252,6 +273,40 @@ TEST(DashLadderTest, OfKeyFramesThatAreCloseTheEqualTimesAreMeant) {
     // A key frame each second, and 1.2 s to encode.
     const LadderKeys home = {10'000, 11'000, 12'000, 13'000};
     EXPECT_EQ(ladder_offset_ms(home, {10'000, 11'000, 12'000}, {-1'200}), 0);
+}
+
+std::vector<std::string> names_of(const dash::Period& period) {
+    std::vector<std::string> names;
+    for (const dash::Track& track : period.qualities.front().tracks) {
+        names.push_back(track.name);
+    }
+    return names;
+}
+
+TEST(DashAudioTest, APlayerKeepsTheTracksOfItsFirstDescription) {
+    Segments made(7, 10'000, kNow);
+    made.begin_with({1});
+    made.add(2);
+    std::optional<std::vector<std::string>> offered;
+    dash::Presentation first = describe_segments(made.store(), false);
+    keep_audio(first, offered);
+    EXPECT_EQ(offered, (std::vector<std::string>{"audio", "audio1"}));
+    EXPECT_EQ(names_of(first.periods.back()),
+              (std::vector<std::string>{"video", "audio", "audio1"}));
+    EXPECT_EQ(first.periods.back().qualities.front().tracks[2].label, "Audio 1");
+    made.begin_with({2});
+    made.add(2);
+    dash::Presentation second = describe_segments(made.store(), false);
+    keep_audio(second, offered);
+    ASSERT_EQ(second.periods.size(), 2U);
+    EXPECT_EQ(names_of(second.periods.back()),
+              (std::vector<std::string>{"video", "audio", "audio1"}));
+    EXPECT_EQ(second.periods.back().qualities.front().tracks[2].label, "English")
+        << "the main one stands in";
+    std::optional<std::vector<std::string>> of_another;
+    dash::Presentation third = describe_segments(made.store(), false);
+    keep_audio(third, of_another);
+    EXPECT_EQ(of_another, (std::vector<std::string>{"audio", "audio2"}));
 }
 
 TEST(DashLadderTest, OneThatBeganAGopLaterHasOtherTimes) {
