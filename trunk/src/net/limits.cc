@@ -1,7 +1,5 @@
 #include "net/limits.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "io/socket_address.h"
 
@@ -38,13 +36,7 @@ size_t StreamKeyHash::operator()(const stream::StreamKey& key) const noexcept {
 }
 
 NetAddress limited_address(const io::SocketAddress& peer) {
-    const NetAddress address = peer.net_address();
-    if (address.is_v4()) {
-        return address.with_port(0);
-    }
-    NetAddress::V6 network = address.v6();
-    std::fill(network.begin() + 8, network.end(), uint8_t{0});
-    return NetAddress::from_v6(network, 0);
+    return peer.net_address().network();
 }
 
 Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
