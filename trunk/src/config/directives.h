@@ -69,6 +69,7 @@ enum class ValueType : uint8_t {
     kBitrate,       // bits per second; k, m, g of 1000
     kText,          // one word, or a text in quotes
     kHosts,         // one or more names of hosts
+    kServers,       // one or more of HOST, HOST:PORT
     kOrigins,       // one or more of SCHEME://HOST[:PORT], or *
     kFrames,        // self, none, or one or more of SCHEME://HOST[:PORT], *
     kSecret,        // one or more secrets, or file:PATH; at least `min` bytes each
