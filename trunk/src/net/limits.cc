@@ -17,6 +17,8 @@ std::string_view to_string(Refusal refusal) {
         case Refusal::kOrigin: return "origin";
         case Refusal::kPlayers: return "max_players";
         case Refusal::kUnprovenOffers: return "max_unproven_per_ip";
+        case Refusal::kRtspTunnels: return "rtsp_tunnels_per_ip";
+        case Refusal::kPhonePages: return "phone_pages_per_ip";
         case Refusal::kPublishBitrate: return "max_publish_bitrate";
         case Refusal::kApiNoLogin: return "api_no_login";
         case Refusal::kApiWrongLogin: return "api_wrong_login";
@@ -61,6 +63,21 @@ Result<Limits::AddressPlace> Limits::enter_unproven(const io::SocketAddress& pee
                           limit, peer.host());
     }
     return unproven_.take(address);
+}
+
+Result<Limits::AddressPlace> Limits::enter_table(SharedTable table,
+                                                 const io::SocketAddress& peer,
+                                                 size_t share) {
+    const NetAddress address = limited_address(peer);
+    Places<NetAddress>& places = tables_[static_cast<size_t>(table)];
+    if (!peer.is_loopback() && places.count(address) >= share) {
+        const bool tunnels = table == SharedTable::kRtspTunnels;
+        count(tunnels ? Refusal::kRtspTunnels : Refusal::kPhonePages);
+        return make_error(ErrorCode::kFull, "{} has {} {} at a time, as many as one address may",
+                          peer.host(), share,
+                          tunnels ? "RTSP tunnels" : "pages that are telephones");
+    }
+    return places.take(address);
 }
 
 Result<Limits::PlayerPlace> Limits::enter_player(const stream::StreamKey& key, size_t limit) {
